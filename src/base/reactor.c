@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "reactor.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "log.h"
+
+#define EVENTS_MAX       64 /* taken from epoll at once */
+#define SPIN_POLLS       16 /* polls of the spinners for each look at epoll */
+#define VIRTUAL_START_NS NSEC_PER_SEC
+
+/* One per thread. Owner: that thread, but for the fields under "any thread". */
+struct reactor {
+	int epoll_fd;
+	int wake_fd;
+	bool is_virtual;
+	bool no_pwait2; /* kernel before 5.11: millisecond timeouts */
+	bool in_turn;
+	uint64_t now_ns;
+	uint64_t spin_ns;
+	uint64_t last_work_ns;
+
+	struct timerq timers;
+
+	struct list spinners;
+	unsigned int fd_cnt;
+
+	/* The batch being dispatched; reactor_fd_del() blanks what is still to come. */
+	struct epoll_event events[EVENTS_MAX];
+	int event_pos;
+	int event_cnt;
+
+	/* Any thread. */
+	_Atomic(struct reactor_msg *) mailbox; /* stack, newest first */
+	atomic_bool asleep;                    /* somebody must write to wake_fd */
+	atomic_bool stop;
+};
+
+enum turn_result {
+	TURN_RAN,   /* a callback ran */
+	TURN_AGAIN, /* none ran, but there is a reason to look again */
+	TURN_IDLE,  /* waited for nothing */
+};
+
+static uint64_t add_saturated(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static void read_clock(struct reactor *r)
+{
+	struct timespec ts;
+
+	if (r->is_virtual)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	r->now_ns = (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+static struct reactor *new_common(bool is_virtual)
+{
+	struct reactor *r = calloc(1, sizeof(*r));
+	struct epoll_event ev = {.events = EPOLLIN};
+
+	if (!r)
+		return NULL;
+	r->is_virtual = is_virtual;
+	r->now_ns = VIRTUAL_START_NS;
+	read_clock(r);
+	list_init(&r->spinners);
+	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (r->epoll_fd < 0)
+		goto out_free;
+	r->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (r->wake_fd < 0)
+		goto out_close_epoll;
+	ev.data.ptr = r;
+	if (epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, r->wake_fd, &ev))
+		goto out_close_wake;
+	return r;
+
+out_close_wake:
+	close(r->wake_fd);
+out_close_epoll:
+	close(r->epoll_fd);
+out_free:
+	free(r);
+	return NULL;
+}
+
+struct reactor *reactor_new(void)
+{
+	return new_common(false);
+}
+
+struct reactor *reactor_new_virtual(void)
+{
+	return new_common(true);
+}
+
+uint64_t reactor_now(const struct reactor *r)
+{
+	return r->now_ns;
+}
+
+bool reactor_is_virtual(const struct reactor *r)
+{
+	return r->is_virtual;
+}
+
+/* CPUs this thread may use: one is no place to spin, the answer could not be produced. */
+static int cpu_cnt(void)
+{
+	cpu_set_t set;
+
+	if (!sched_getaffinity(0, sizeof(set), &set))
+		return CPU_COUNT(&set);
+	return (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+void reactor_set_spin_ns(struct reactor *r, uint64_t ns)
+{
+	/* In virtual time spinning would never use up its budget. */
+	r->spin_ns = !r->is_virtual && cpu_cnt() > 1 ? ns : 0;
+}
+
+/* ---- file descriptors ---- */
+
+int reactor_fd_add(struct reactor *r, struct reactor_fd *src, int fd, uint32_t events,
+	void (*ready)(struct reactor_fd *, uint32_t))
+{
+	struct epoll_event ev = {.events = events, .data.ptr = src};
+
+	assert(!src->reactor);
+	if (epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &ev))
+		return -errno;
+	src->fd = fd;
+	src->ready = ready;
+	src->reactor = r;
+	r->fd_cnt++;
+	return 0;
+}
+
+void reactor_fd_del(struct reactor_fd *src)
+{
+	struct reactor *r = src->reactor;
+
+	if (!r)
+		return;
+	/* Fails when the owner closed it first, which removed it as well. */
+	(void)epoll_ctl(r->epoll_fd, EPOLL_CTL_DEL, src->fd, NULL);
+	for (int i = r->event_pos; i < r->event_cnt; i++) {
+		if (r->events[i].data.ptr == src)
+			r->events[i].data.ptr = NULL;
+	}
+	src->reactor = NULL;
+	r->fd_cnt--;
+}
+
+static bool dispatch(struct reactor *r, int cnt)
+{
+	bool ran = false;
+
+	r->event_cnt = cnt;
+	r->event_pos = 0;
+	while (r->event_pos < r->event_cnt) {
+		const struct epoll_event *ev = &r->events[r->event_pos++];
+		struct reactor_fd *src = ev->data.ptr;
+		uint64_t value;
+
+		if (!ev->data.ptr) /* removed by an earlier one of this batch */
+			continue;
+		if (ev->data.ptr == r) {
+			ssize_t n = read(r->wake_fd, &value, sizeof(value));
+
+			(void)n;
+			continue;
+		}
+		src->ready(src, ev->events);
+		ran = true;
+	}
+	r->event_cnt = r->event_pos = 0;
+	return ran;
+}
+
+/* ---- timers ---- */
+
+void reactor_timer_init(struct reactor_timer *t, void (*fire)(struct reactor_timer *))
+{
+	*t = (struct reactor_timer){.fire = fire};
+}
+
+void reactor_timer_set(struct reactor *r, struct reactor_timer *t, uint64_t deadline_ns)
+{
+	if (timerq_is_queued(&t->node))
+		timerq_remove(&r->timers, &t->node);
+	t->deadline_ns = deadline_ns;
+	/*
+	 * The key is never in the past: what a callback arms for "at once" sorts
+	 * behind all that is due in this turn, and fires in the next.
+	 */
+	timerq_insert(&r->timers, &t->node, deadline_ns > r->now_ns ? deadline_ns : r->now_ns);
+}
+
+void reactor_timer_cancel(struct reactor *r, struct reactor_timer *t)
+{
+	if (timerq_is_queued(&t->node))
+		timerq_remove(&r->timers, &t->node);
+}
+
+bool reactor_timer_armed(const struct reactor_timer *t)
+{
+	return timerq_is_queued(&t->node);
+}
+
+static uint64_t next_timer_ns(const struct reactor *r)
+{
+	const struct timerq_node *n = timerq_first(&r->timers);
+
+	return n ? n->key_ns : REACTOR_NEVER;
+}
+
+static bool fire_timers(struct reactor *r)
+{
+	uint64_t newest = r->timers.seq;
+	struct timerq_node *n;
+	bool ran = false;
+
+	while ((n = timerq_first(&r->timers)) && n->key_ns <= r->now_ns && n->seq <= newest) {
+		struct reactor_timer *t = container_of(n, struct reactor_timer, node);
+
+		timerq_remove(&r->timers, n);
+		t->fire(t);
+		ran = true;
+	}
+	return ran;
+}
+
+/* ---- spinners ---- */
+
+void reactor_spin_add(struct reactor *r, struct reactor_spin *s)
+{
+	list_push_back(&r->spinners, &s->link);
+}
+
+void reactor_spin_del(struct reactor_spin *s)
+{
+	if (s->link.next) /* NULL: never added */
+		list_del(&s->link);
+}
+
+/*
+ * The spinners go over to a list of those to come and back one by one, so that
+ * a callback may remove any of them, itself and the next included.
+ */
+static bool poll_spinners(struct reactor *r)
+{
+	struct list todo = LIST_INIT(todo);
+	struct list *node;
+	bool ran = false;
+
+	list_splice_back(&todo, &r->spinners);
+	while ((node = list_pop_front(&todo))) {
+		struct reactor_spin *s = container_of(node, struct reactor_spin, link);
+
+		list_push_back(&r->spinners, node);
+		if (s->poll(s))
+			ran = true;
+	}
+	return ran;
+}
+
+/* False: one of them has work. The others need not be armed then. */
+static bool arm_spinners(struct reactor *r)
+{
+	struct list todo = LIST_INIT(todo);
+	struct list *node;
+	bool armed = true;
+
+	list_splice_back(&todo, &r->spinners);
+	while ((node = list_pop_front(&todo))) {
+		struct reactor_spin *s = container_of(node, struct reactor_spin, link);
+
+		list_push_back(&r->spinners, node);
+		if (armed && s->arm)
+			armed = s->arm(s);
+	}
+	return armed;
+}
+
+static bool may_spin(const struct reactor *r)
+{
+	if (!r->spin_ns || r->now_ns - r->last_work_ns >= r->spin_ns)
+		return false;
+	list_for_each (node, &r->spinners) {
+		struct reactor_spin *s = container_of(node, struct reactor_spin, link);
+
+		if (s->wants_spin && s->wants_spin(s))
+			return true;
+	}
+	return false;
+}
+
+/* ---- mailbox ---- */
+
+/*
+ * ORDER: the sender publishes (message or stop flag) and then looks at
+ * `asleep`; the reactor publishes `asleep` and then looks for messages and
+ * the flag. All sequentially consistent, so one of the two sees the other.
+ */
+static void wake(struct reactor *r)
+{
+	uint64_t one = 1;
+	ssize_t n;
+
+	if (!atomic_load(&r->asleep) || !atomic_exchange(&r->asleep, false))
+		return;
+	/* Fails only when the counter is full, which wakes as well. */
+	n = write(r->wake_fd, &one, sizeof(one));
+	(void)n;
+}
+
+void reactor_post(struct reactor *r, struct reactor_msg *msg)
+{
+	struct reactor_msg *head = atomic_load_explicit(&r->mailbox, memory_order_relaxed);
+
+	do {
+		msg->next = head;
+	} while (!atomic_compare_exchange_weak(&r->mailbox, &head, msg));
+	/* Whoever posted to the empty mailbox wakes for all that come after. */
+	if (!head)
+		wake(r);
+}
+
+void reactor_stop(struct reactor *r)
+{
+	int saved_errno = errno; /* may be in a signal handler */
+
+	atomic_store(&r->stop, true);
+	wake(r);
+	errno = saved_errno;
+}
+
+static bool has_news(struct reactor *r)
+{
+	return atomic_load(&r->mailbox) || atomic_load(&r->stop);
+}
+
+static bool run_mailbox(struct reactor *r)
+{
+	struct reactor_msg *stack, *fifo = NULL;
+
+	/* A relaxed look first: the exchange would take the cache line each time. */
+	if (!atomic_load_explicit(&r->mailbox, memory_order_relaxed))
+		return false;
+	stack = atomic_exchange(&r->mailbox, NULL);
+	while (stack) {
+		struct reactor_msg *next = stack->next;
+
+		stack->next = fifo;
+		fifo = stack;
+		stack = next;
+	}
+	while (fifo) {
+		struct reactor_msg *msg = fifo;
+
+		fifo = msg->next; /* first: run() may free it or post it again */
+		msg->run(msg);
+	}
+	return true;
+}
+
+/* ---- turns ---- */
+
+static void relax_cpu(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+static int epoll_for(struct reactor *r, uint64_t wait_ns)
+{
+	struct timespec ts;
+	uint64_t ms;
+	int n;
+
+	if (!wait_ns || wait_ns == REACTOR_NEVER) {
+		n = epoll_wait(r->epoll_fd, r->events, EVENTS_MAX, wait_ns ? -1 : 0);
+		return n > 0 ? n : 0;
+	}
+	if (!r->no_pwait2) {
+		ts.tv_sec = (time_t)(wait_ns / NSEC_PER_SEC);
+		ts.tv_nsec = (long)(wait_ns % NSEC_PER_SEC);
+		n = epoll_pwait2(r->epoll_fd, r->events, EVENTS_MAX, &ts, NULL);
+		if (n >= 0 || errno == EINTR)
+			return n > 0 ? n : 0;
+		r->no_pwait2 = true;
+	}
+	/* Rounded up: a timeout before the deadline would only turn in vain. */
+	ms = wait_ns / NSEC_PER_MSEC + 1;
+	n = epoll_wait(r->epoll_fd, r->events, EVENTS_MAX, ms > 86400000 ? 86400000 : (int)ms);
+	return n > 0 ? n : 0;
+}
+
+/*
+ * All that needs no system call. Spinners first: a reply that is here beats
+ * its own timeout.
+ */
+static bool run_ready(struct reactor *r)
+{
+	bool ran = poll_spinners(r);
+
+	ran |= run_mailbox(r);
+	ran |= fire_timers(r);
+	return ran;
+}
+
+/*
+ * How long nothing is due, at most until `until_ns`. Asked again after each
+ * callback: even one that found no work may have armed a timer.
+ */
+static uint64_t time_left(const struct reactor *r, uint64_t until_ns)
+{
+	uint64_t due_ns = next_timer_ns(r) < until_ns ? next_timer_ns(r) : until_ns;
+
+	if (due_ns == REACTOR_NEVER)
+		return REACTOR_NEVER;
+	return due_ns > r->now_ns ? due_ns - r->now_ns : 0;
+}
+
+/*
+ * Polls while that is worth it, until `until_ns`. Returns the number of events
+ * found; *ret_ran is set if a spinner found work.
+ */
+static int spin(struct reactor *r, uint64_t until_ns, bool *ret_ran)
+{
+	while (may_spin(r) && time_left(r, until_ns)) {
+		int n;
+
+		for (int i = 0; i < SPIN_POLLS; i++) {
+			if (poll_spinners(r)) {
+				*ret_ran = true;
+				return 0;
+			}
+			if (has_news(r))
+				return 0;
+			relax_cpu();
+		}
+		n = epoll_for(r, 0);
+		if (n)
+			return n;
+		read_clock(r);
+	}
+	return 0;
+}
+
+static int sleep_until(struct reactor *r, uint64_t until_ns)
+{
+	uint64_t wait_ns = 0;
+	int n;
+
+	atomic_store(&r->asleep, true); /* ORDER: see wake() */
+	if (!has_news(r) && arm_spinners(r))
+		wait_ns = time_left(r, until_ns);
+	n = epoll_for(r, wait_ns);
+	atomic_store(&r->asleep, false);
+	return n;
+}
+
+static enum turn_result turn_real(struct reactor *r, uint64_t max_wait_ns)
+{
+	uint64_t until_ns;
+	bool ran;
+	int n;
+
+	read_clock(r);
+	ran = run_ready(r);
+	if (ran) {
+		r->last_work_ns = r->now_ns;
+		dispatch(r, epoll_for(r, 0));
+		return TURN_RAN;
+	}
+
+	until_ns = add_saturated(r->now_ns, max_wait_ns);
+	n = spin(r, until_ns, &ran);
+	if (!n && !ran)
+		n = time_left(r, until_ns) ? sleep_until(r, until_ns) : epoll_for(r, 0);
+	read_clock(r);
+	ran |= dispatch(r, n);
+	ran |= run_ready(r);
+	if (ran)
+		r->last_work_ns = r->now_ns;
+	return ran ? TURN_RAN : TURN_IDLE;
+}
+
+static enum turn_result turn_virtual(struct reactor *r, uint64_t max_wait_ns)
+{
+	bool ran = run_ready(r);
+	uint64_t to_ns;
+
+	ran |= dispatch(r, epoll_for(r, 0));
+	if (ran)
+		return TURN_RAN;
+	if (has_news(r))
+		return TURN_AGAIN;
+	if (!arm_spinners(r))
+		return run_ready(r) ? TURN_RAN : TURN_AGAIN;
+
+	to_ns = add_saturated(r->now_ns, max_wait_ns);
+	if (next_timer_ns(r) < to_ns)
+		to_ns = next_timer_ns(r);
+	if (to_ns == REACTOR_NEVER)
+		return TURN_IDLE;
+	r->now_ns = to_ns;
+	return run_ready(r) ? TURN_RAN : TURN_IDLE;
+}
+
+static enum turn_result turn(struct reactor *r, uint64_t max_wait_ns)
+{
+	enum turn_result res;
+
+	assert(!r->in_turn);
+	r->in_turn = true;
+	res = r->is_virtual ? turn_virtual(r, max_wait_ns) : turn_real(r, max_wait_ns);
+	r->in_turn = false;
+	return res;
+}
+
+bool reactor_turn(struct reactor *r, uint64_t max_wait_ns)
+{
+	return turn(r, max_wait_ns) == TURN_RAN;
+}
+
+void reactor_run(struct reactor *r)
+{
+	while (!atomic_exchange(&r->stop, false)) {
+		/* With virtual time nobody but this thread can make something happen. */
+		if (turn(r, REACTOR_NEVER) == TURN_IDLE && r->is_virtual)
+			return;
+	}
+}
+
+void reactor_free(struct reactor *r)
+{
+	if (!r)
+		return;
+	while (run_mailbox(r))
+		;
+	assert(!r->fd_cnt && !timerq_first(&r->timers) && list_empty(&r->spinners));
+	close(r->wake_fd);
+	close(r->epoll_fd);
+	free(r);
+}
