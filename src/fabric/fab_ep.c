@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fab_int.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+
+static void finish(struct fab_ep *ep);
+
+static void on_timer(struct reactor_timer *t)
+{
+	struct fab_ep *ep = container_of(t, struct fab_ep, timer);
+
+	if (ep->state == EP_DRAINING)
+		finish(ep);
+	else if (ep->state == EP_CONNECTING)
+		fab_fail(ep, ep->step, -ETIMEDOUT);
+	else if (ep->state == EP_IDLE && ep->dev.gone)
+		fab_dev_close(ep);
+}
+
+struct fab_ep *fab_ep_new(
+	struct reactor *r, const struct fab_conf *conf, const struct fab_ep_ops *ops, void *ctx)
+{
+	struct fab_ep *ep = calloc(1, sizeof(*ep));
+
+	if (!ep)
+		return NULL;
+	ep->r = r;
+	ep->conf = *conf;
+	ep->ops = ops;
+	ep->ctx = ctx;
+	reactor_timer_init(&ep->timer, on_timer);
+	list_init(&ep->dev.mrs);
+	list_init(&ep->mws);
+	return ep;
+}
+
+void fab_ep_free(struct fab_ep *ep)
+{
+	if (!ep)
+		return;
+	assert(ep->state == EP_IDLE);
+	reactor_timer_cancel(ep->r, &ep->timer);
+	fab_dev_close(ep);
+	fab_mr_free_all(ep);
+	fab_cm_close(ep);
+	free(ep);
+}
+
+const struct fab_caps *fab_ep_caps(const struct fab_ep *ep)
+{
+	return &ep->dev.caps;
+}
+
+const char *fab_ep_name(const struct fab_ep *ep)
+{
+	return ep->name;
+}
+
+void fab_set_name(struct fab_ep *ep, const struct sockaddr *dst)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)dst;
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)dst;
+	const char *dev = ep->dev.verbs ? ep->dev.caps.dev_name : "";
+	const char *sep = *dev ? " " : "";
+	char addr[INET6_ADDRSTRLEN] = "?";
+
+	if (dst->sa_family == AF_INET6) {
+		inet_ntop(AF_INET6, &in6->sin6_addr, addr, sizeof(addr));
+		snprintf(ep->name, sizeof(ep->name), "%s%s[%s]:%u", dev, sep, addr,
+			ntohs(in6->sin6_port));
+	} else {
+		inet_ntop(AF_INET, &in->sin_addr, addr, sizeof(addr));
+		snprintf(ep->name, sizeof(ep->name), "%s%s%s:%u", dev, sep, addr,
+			ntohs(in->sin_port));
+	}
+}
+
+void fab_emit(struct fab_ep *ep, const struct fab_event *ev)
+{
+	ep->ops->event(ep->ctx, ev);
+}
+
+/* ---- the end of a connection or of an attempt ---- */
+
+/*
+ * Everything that was posted is made to come back. on_timer() finishes: as
+ * soon as the last one came (fab_drain_check), or when that takes too long.
+ * Never from here: the caller may be deep in a callback.
+ */
+static void drain(struct fab_ep *ep, const struct fab_event *final)
+{
+	ep->state = EP_DRAINING;
+	ep->final = *final;
+	reactor_timer_in(ep->r, &ep->timer, FAB_DRAIN_NS);
+	fab_qp_to_err(ep);
+	fab_cm_disconnect(ep);
+	fab_drain_check(ep);
+}
+
+void fab_drain_check(struct fab_ep *ep)
+{
+	if (ep->state == EP_DRAINING && !ep->wr_used)
+		reactor_timer_in(ep->r, &ep->timer, 0);
+}
+
+static void finish(struct fab_ep *ep)
+{
+	struct fab_event final = ep->final;
+
+	while (ep->wr_used && fab_cq_poll(ep))
+		;
+	if (ep->wr_used)
+		log_warn("%s: %u work requests were not flushed", ep->name, ep->wr_used);
+	/* ORDER: rxe waits 50 s for the windows of a queue pair that is destroyed. */
+	fab_mw_free_all(ep);
+	fab_qp_destroy(ep);
+	fab_cq_flush_rest(ep);
+	fab_cq_destroy(ep);
+	fab_cm_destroy_id(ep);
+	if (ep->dev.gone)
+		fab_dev_close(ep);
+	reactor_timer_cancel(ep->r, &ep->timer);
+	ep->state = EP_IDLE;
+	fab_emit(ep, &final); /* may free the endpoint */
+}
+
+void fab_fail(struct fab_ep *ep, enum fab_step step, int err)
+{
+	struct fab_event final = {.type = FAB_EV_FAILED, .err = err, .step = step};
+
+	if (ep->state != EP_RESOLVING && ep->state != EP_CONNECTING)
+		return;
+	/* The address leads to no device any more: let go of the one it led to. */
+	if (err == -ENODEV)
+		ep->dev.gone = true;
+	drain(ep, &final);
+}
+
+void fab_lost(struct fab_ep *ep, int err)
+{
+	struct fab_event down = {.type = FAB_EV_DOWN, .err = err};
+	struct fab_event final = {.type = FAB_EV_DRAINED};
+
+	if (ep->state == EP_UP) {
+		drain(ep, &final);
+		fab_emit(ep, &down);
+	} else {
+		fab_fail(ep, ep->step, err ? err : -ECONNRESET);
+	}
+}
+
+void fab_ep_disconnect(struct fab_ep *ep)
+{
+	struct fab_event final = {.type = FAB_EV_DRAINED};
+
+	if (ep->state == EP_IDLE)
+		return;
+	if (ep->state == EP_DRAINING)
+		ep->final = final;
+	else
+		drain(ep, &final);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the files of the fabric share.
+ *
+ *   fab_ep.c   the endpoint's life: states, loss, draining, teardown
+ *   fab_cm.c   librdmacm: address, route, connection, its events
+ *   fab_dev.c  the device: our own context, protection domain, capabilities
+ *   fab_qp.c   queue pair and posts
+ *   fab_cq.c   completion queue: polling, arming, dispatch
+ *   fab_mem.c  registrations and windows
+ *
+ * librdmacm keeps one context for each device and shares it among all threads
+ * of the process. An endpoint opens a context of its own instead: its
+ * asynchronous events are then nobody else's, lanes share no lock in the
+ * provider, and the device can be let go when it is removed. The price is that
+ * librdmacm does not know the queue pair: fab_qp.c moves it from state to state.
+ *
+ * Context: the lane that owns the endpoint.
+ */
+#ifndef RPCRDMAFS_FAB_INT_H
+#define RPCRDMAFS_FAB_INT_H
+
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+
+#include "fab.h"
+#include "list.h"
+#include "reactor.h"
+
+#define FAB_DRAIN_NS    (3 * NSEC_PER_SEC) /* flushed work requests may take this long */
+#define FAB_POLL_BATCH  32                 /* completions taken at once */
+#define FAB_CHAIN_MAX   16                 /* binds and Send of one post */
+#define FAB_SEND_SGES   32                 /* buffers of a Send at most */
+#define FAB_SPIN_FLIGHT 8  /* with more calls in flight completions come by themselves */
+#define FAB_PRIV_MAX    56 /* private data of a connection request */
+
+enum ep_state {
+	EP_IDLE,
+	EP_RESOLVING,
+	EP_RESOLVED,
+	EP_CONNECTING,
+	EP_UP,
+	EP_DRAINING, /* the final event follows once nothing is outstanding */
+};
+
+/* Kind of a work request: upper half of its wr_id, the lower one is an index. */
+enum wr_kind {
+	WR_FREE,
+	WR_SEND,
+	WR_RECV,
+	WR_INV,
+	WR_BIND, /* in wr_id only; the index is that of the Send behind it */
+};
+
+#define WR_ID(kind, idx) ((uint64_t)(kind) << 32 | (idx))
+#define WR_NONE          UINT32_MAX
+
+/* A posted work request that owes its owner a callback. */
+struct fab_wr {
+	uint64_t cookie;
+	uint32_t next_free;
+	uint16_t slots; /* of the send queue, freed by its completion */
+	uint8_t kind;
+	bool broke; /* its bind broke the connection */
+};
+
+/* The device. Stays open over reconnects; verbs is NULL when closed. */
+struct fab_dev {
+	struct ibv_context *verbs;
+	struct ibv_pd *pd;
+	struct reactor_fd async;
+	/* Bound to the device to hear of its removal even while there is no connection. */
+	struct rdma_cm_id *watch;
+	struct list mrs; /* struct fab_mr; outlives the device as a list of shells */
+	struct fab_caps caps;
+	bool is_rxe;
+	bool gone;    /* to be closed as soon as nothing is outstanding */
+	bool removed; /* the kernel said so: librdmacm's context is of no use either */
+};
+
+struct fab_mr {
+	struct list link;
+	struct ibv_mr *mr; /* NULL: the device is gone */
+	uint32_t lkey, rkey;
+};
+
+struct fab_mw {
+	struct list link;
+	struct ibv_mw *mw;
+};
+
+/* One endpoint. Owner: its lane. */
+struct fab_ep {
+	struct reactor *r;
+	struct fab_conf conf;
+	const struct fab_ep_ops *ops;
+	void *ctx;
+
+	enum ep_state state;
+	enum fab_step step;     /* of the attempt that runs */
+	struct fab_event final; /* DRAINED or FAILED: sent when draining ends */
+	/* CONNECTING: the attempt took too long. DRAINING: time to finish. */
+	struct reactor_timer timer;
+	char name[128];
+
+	struct rdma_event_channel *ch;
+	struct reactor_fd ch_fd;
+	struct rdma_cm_id *id;
+	bool cm_connected; /* rdma_connect() was called: the peer is to be told of the end */
+	uint8_t priv[FAB_PRIV_MAX];
+	uint8_t priv_len;
+
+	struct fab_dev dev;
+
+	struct ibv_comp_channel *comp;
+	struct reactor_fd comp_fd;
+	struct reactor_spin spin;
+	struct ibv_cq *cq;
+	bool armed;
+	unsigned int unacked; /* events of the completion queue */
+	unsigned int busy;
+
+	struct ibv_qp *qp;
+	struct fab_qp_conf qp_conf;
+	struct fab_wr *wrs;
+	uint32_t wr_cnt, wr_free, wr_used;
+	uint32_t sq_used;
+	struct list mws;
+};
+
+/* fab_ep.c */
+void fab_emit(struct fab_ep *ep, const struct fab_event *ev);
+/* The connection broke, err as in DOWN: reports it once. Before UP: the attempt failed. */
+void fab_lost(struct fab_ep *ep, int err);
+/* The attempt that runs failed. */
+void fab_fail(struct fab_ep *ep, enum fab_step step, int err);
+/* After completions were dispatched: ends the drain when it was the last one. */
+void fab_drain_check(struct fab_ep *ep);
+void fab_set_name(struct fab_ep *ep, const struct sockaddr *dst);
+
+/* fab_cm.c */
+int fab_cm_open(struct fab_ep *ep);
+void fab_cm_close(struct fab_ep *ep);
+void fab_cm_disconnect(struct fab_ep *ep);
+void fab_cm_destroy_id(struct fab_ep *ep);
+/* An id bound to the device of ep->id; NULL: none to be had. */
+struct rdma_cm_id *fab_cm_watch(struct fab_ep *ep);
+
+/* fab_dev.c */
+/* The device of ep->id: opened unless it is open already. */
+int fab_dev_open(struct fab_ep *ep, bool *ret_new);
+/* Also deregisters all memory. The shells of the fab_mr stay. */
+void fab_dev_close(struct fab_ep *ep);
+/* What is known to be gone; closed as soon as nothing is outstanding. */
+void fab_dev_gone(struct fab_ep *ep);
+
+/* fab_mem.c */
+void fab_mr_release(struct fab_mr *mr); /* at the device, the shell stays */
+void fab_mr_free_all(struct fab_ep *ep);
+void fab_mw_free_all(struct fab_ep *ep);
+
+/* fab_qp.c */
+int fab_qp_to_rts(struct fab_ep *ep);
+void fab_qp_to_err(struct fab_ep *ep);
+void fab_qp_destroy(struct fab_ep *ep);
+/* Gives the work request back to the free list; its callback is the caller's. */
+struct fab_wr fab_wr_put(struct fab_ep *ep, uint32_t idx);
+
+/* fab_cq.c */
+int fab_cq_create(struct fab_ep *ep, uint32_t cqe);
+void fab_cq_destroy(struct fab_ep *ep);
+/* One batch. Returns: true if there was anything. */
+bool fab_cq_poll(struct fab_ep *ep);
+/* Tells the owners of all that is still outstanding that it was flushed. */
+void fab_cq_flush_rest(struct fab_ep *ep);
+
+#endif

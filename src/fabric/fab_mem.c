@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fab_int.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "log.h"
+
+/* ---- registrations ---- */
+
+struct fab_mr *fab_mr_reg(struct fab_ep *ep, void *addr, size_t len, unsigned int access, bool bind)
+{
+	/* Remote writes and binds for them demand the local right too. */
+	int flags = IBV_ACCESS_LOCAL_WRITE;
+	struct fab_mr *mr;
+
+	if (!ep->dev.pd || ep->dev.gone) {
+		errno = ENODEV;
+		return NULL;
+	}
+	if (access & FAB_REMOTE_READ)
+		flags |= IBV_ACCESS_REMOTE_READ;
+	if (access & FAB_REMOTE_WRITE)
+		flags |= IBV_ACCESS_REMOTE_WRITE;
+	if (bind)
+		flags |= IBV_ACCESS_MW_BIND;
+	mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		return NULL;
+	mr->mr = ibv_reg_mr(ep->dev.pd, addr, len, flags);
+	if (!mr->mr) {
+		int err = errno;
+
+		free(mr);
+		errno = err;
+		return NULL;
+	}
+	mr->lkey = mr->mr->lkey;
+	mr->rkey = mr->mr->rkey;
+	list_push_back(&ep->dev.mrs, &mr->link);
+	return mr;
+}
+
+void fab_mr_release(struct fab_mr *mr)
+{
+	int rc = mr->mr ? ibv_dereg_mr(mr->mr) : 0;
+
+	if (rc)
+		log_warn("cannot deregister memory: error %d", rc);
+	mr->mr = NULL;
+}
+
+void fab_mr_dereg(struct fab_mr *mr)
+{
+	if (!mr)
+		return;
+	fab_mr_release(mr);
+	list_del(&mr->link);
+	free(mr);
+}
+
+void fab_mr_free_all(struct fab_ep *ep)
+{
+	list_for_each_safe (pos, next, &ep->dev.mrs)
+		fab_mr_dereg(container_of(pos, struct fab_mr, link));
+}
+
+uint32_t fab_mr_rkey(const struct fab_mr *mr)
+{
+	return mr->rkey;
+}
+
+/* ---- windows ---- */
+
+/* After the queue pair: should we die, the kernel cleans up newest first. */
+struct fab_mw *fab_mw_alloc(struct fab_ep *ep)
+{
+	struct fab_mw *mw;
+
+	if (!ep->qp || ep->state == EP_DRAINING) {
+		errno = ENOTCONN;
+		return NULL;
+	}
+	mw = calloc(1, sizeof(*mw));
+	if (!mw)
+		return NULL;
+	errno = 0;
+	mw->mw = ibv_alloc_mw(ep->dev.pd, IBV_MW_TYPE_2);
+	if (!mw->mw) {
+		int err = errno ? errno : ENOMEM;
+
+		free(mw);
+		errno = err;
+		return NULL;
+	}
+	list_push_back(&ep->mws, &mw->link);
+	return mw;
+}
+
+/*
+ * Bound ones too: deallocating takes them away from the peer. Never by
+ * LOCAL_INV here: rxe's kernel crashes on a window that the peer invalidated.
+ */
+void fab_mw_free_all(struct fab_ep *ep)
+{
+	struct list *node;
+
+	while ((node = list_pop_front(&ep->mws))) {
+		struct fab_mw *mw = container_of(node, struct fab_mw, link);
+		int rc = ibv_dealloc_mw(mw->mw);
+
+		if (rc)
+			log_warn("%s: cannot free a window: error %d", ep->name, rc);
+		free(mw);
+	}
+}
+
+uint32_t fab_mw_rkey(const struct fab_mw *mw)
+{
+	return mw->mw->rkey;
+}
+
+uint32_t fab_mw_next_rkey(const struct fab_mw *mw)
+{
+	return ibv_inc_rkey(mw->mw->rkey);
+}
