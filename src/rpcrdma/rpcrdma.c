@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Making and freeing a transport, and what it tells about itself.
+ */
+#include "rpcrdma_int.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+void rpcrdma_conf_default(struct rpcrdma_conf *conf)
+{
+	*conf = (struct rpcrdma_conf){
+		.memreg = RPCRDMA_MEMREG_AUTO,
+		.credits = 64,
+		.inline_size = 4096,
+		.data_size = 1024 * 1024,
+		.data_cnt = 64,
+		.timeo_ns = 60 * NSEC_PER_SEC,
+		.retrans = 2,
+		.resolve_timeout_ns = 5 * NSEC_PER_SEC,
+		.connect_timeout_ns = 10 * NSEC_PER_SEC,
+		.retry_count = 7,
+		.backoff_min_ns = 250 * NSEC_PER_MSEC,
+		.backoff_max_ns = 30 * NSEC_PER_SEC,
+		.idle_probe_ns = 15 * NSEC_PER_SEC,
+		/* a NULL call waits for an nfsd thread, and all may be busy with slow disks */
+		.probe_timeout_ns = 30 * NSEC_PER_SEC,
+	};
+}
+
+uint64_t rpcrdma_random(struct rpcrdma *x)
+{
+	/* xorshift64*: for XIDs and jitter, not for secrets */
+	x->rng ^= x->rng >> 12;
+	x->rng ^= x->rng << 25;
+	x->rng ^= x->rng >> 27;
+	return x->rng * 0x2545f4914f6cdd1dull >> 16;
+}
+
+static void seed(struct rpcrdma *x)
+{
+	/* virtual time means a test that wants the same run again */
+	if (reactor_is_virtual(x->reactor) ||
+		getrandom(&x->rng, sizeof(x->rng), GRND_NONBLOCK) != sizeof(x->rng) || x->rng == 0)
+		x->rng = 0x9e3779b97f4a7c15ull;
+}
+
+static bool conf_is_valid(const struct rpcrdma_conf *c)
+{
+	return c->credits >= 1 && c->credits <= RPCRDMA_MAX_CREDITS &&
+	       c->inline_size >= RPCRDMA_INLINE_DEFAULT && c->inline_size <= RPCRDMA_INLINE_MAX &&
+	       c->data_size > 0 && c->data_size <= UINT32_MAX / 2 && c->data_cnt > 0 &&
+	       c->timeo_ns > 0 && c->backoff_min_ns > 0 && c->backoff_max_ns >= c->backoff_min_ns;
+}
+
+static int init(struct rpcrdma *x)
+{
+	struct fab_conf conf = {.resolve_timeout_ns = x->conf.resolve_timeout_ns,
+		.connect_timeout_ns = x->conf.connect_timeout_ns,
+		.ack_timeout = x->conf.ack_timeout,
+		.retry_count = x->conf.retry_count};
+	int err = rpcrdma_mem_init(x);
+
+	if (!err)
+		err = rpcrdma_win_init(x);
+	if (!err)
+		err = rpcrdma_req_init(x);
+	if (err)
+		return err;
+	rpcrdma_conn_init(x);
+	rpcrdma_timeo_init(x);
+	rpcrdma_probe_init(x);
+	errno = 0;
+	x->ep = fab_ep_new(x->reactor, &conf, &rpcrdma_fab_ops, x);
+	if (!x->ep)
+		return errno ? -errno : -ENOMEM;
+	return 0;
+}
+
+static void destroy(struct rpcrdma *x)
+{
+	fab_ep_free(x->ep);
+	rpcrdma_req_fini(x);
+	rpcrdma_win_fini(x);
+	rpcrdma_mem_fini(x);
+	free(x);
+}
+
+struct rpcrdma *rpcrdma_new(struct reactor *r, const struct rpcrdma_conf *conf,
+	const struct rpcrdma_ops *ops, void *ctx, struct stats *stats)
+{
+	struct rpcrdma *x;
+	int err;
+
+	if (!conf_is_valid(conf)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	x = calloc(1, sizeof(*x));
+	if (!x)
+		return NULL;
+	x->reactor = r;
+	x->conf = *conf;
+	x->conf.inline_size &= ~1023u; /* what a size byte of RFC 8797 can say */
+	x->ops = ops;
+	x->ctx = ctx;
+	x->stats = stats;
+	x->limits = (struct rpcrdma_limits){.send_max = RPCRDMA_INLINE_DEFAULT,
+		.recv_max = RPCRDMA_INLINE_DEFAULT,
+		.max_seg = conf->max_seg,
+		.max_sge = RPCRDMA_MAX_SGE};
+	snprintf(x->peer, sizeof(x->peer), "(not connected)");
+	seed(x);
+	err = init(x);
+	if (err) {
+		destroy(x);
+		errno = -err;
+		return NULL;
+	}
+	return x;
+}
+
+void rpcrdma_free(struct rpcrdma *x)
+{
+	if (!x)
+		return;
+	assert(x->state == RPCRDMA_C_IDLE || x->state == RPCRDMA_C_FAILED ||
+		x->state == RPCRDMA_C_STOPPED);
+	assert(list_empty(&x->flight) && list_empty(&x->queue) && list_empty(&x->ended));
+	reactor_timer_cancel(x->reactor, &x->kick_timer);
+	reactor_timer_cancel(x->reactor, &x->backoff_timer);
+	rpcrdma_timeo_fini(x);
+	rpcrdma_probe_stop(x);
+	destroy(x);
+}
+
+static void print_addr(char *out, size_t size, const struct sockaddr *sa, socklen_t len)
+{
+	char host[NI_MAXHOST], port[NI_MAXSERV];
+
+	if (getnameinfo(sa, len, host, sizeof(host), port, sizeof(port),
+		    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+		snprintf(out, size, "(address family %d)", sa->sa_family);
+	else
+		snprintf(out, size, sa->sa_family == AF_INET6 ? "[%.50s]:%.8s" : "%.50s:%.8s", host,
+			port);
+}
+
+static socklen_t addr_len(const struct sockaddr *sa)
+{
+	return sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+}
+
+void rpcrdma_set_addrs(struct rpcrdma *x, const struct sockaddr *src, const struct sockaddr *dst)
+{
+	x->has_src = src != NULL;
+	if (src)
+		memcpy(&x->src, src, addr_len(src));
+	memcpy(&x->dst, dst, addr_len(dst));
+	print_addr(x->peer, sizeof(x->peer), dst, addr_len(dst));
+}
+
+bool rpcrdma_is_up(const struct rpcrdma *x)
+{
+	return x->state == RPCRDMA_C_UP;
+}
+
+uint64_t rpcrdma_generation(const struct rpcrdma *x)
+{
+	return x->generation;
+}
+
+size_t rpcrdma_inline_call_max(const struct rpcrdma *x)
+{
+	return x->limits.send_max -
+	       rpcrdma_worst_call_hdr((uint32_t)x->conf.data_size, x->limits.max_seg);
+}
+
+size_t rpcrdma_inline_reply_max(const struct rpcrdma *x)
+{
+	return x->limits.recv_max -
+	       rpcrdma_worst_reply_hdr((uint32_t)x->conf.data_size, x->limits.max_seg);
+}
+
+size_t rpcrdma_data_size(const struct rpcrdma *x)
+{
+	return x->conf.data_size;
+}
+
+enum rpcrdma_memreg rpcrdma_memreg(const struct rpcrdma *x)
+{
+	return x->memreg;
+}
+
+const char *rpcrdma_failure_detail(const struct rpcrdma *x)
+{
+	return x->detail;
+}
+
+const char *rpcrdma_peer_name(const struct rpcrdma *x)
+{
+	return x->peer;
+}

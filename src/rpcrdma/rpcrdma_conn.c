@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The connection's life:
+ *
+ *   IDLE -> RESOLVING -> CONNECTING -> UP -> DRAINING -> BACKOFF -> RESOLVING ...
+ *              |             |                  |
+ *              +-------------+---> DRAINING ----+-> FAILED (never was up)
+ *                                               +-> STOPPED (rpcrdma_stop)
+ *
+ * DRAINING ends when the fabric says that no work request is outstanding: only
+ * then memory is free, calls are sorted into ended and to be sent again.
+ */
+#include "rpcrdma_int.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "log.h"
+
+const char *rpcrdma_cstate_name(enum rpcrdma_cstate state)
+{
+	static const char *const names[] = {
+#define X(name, meaning) #name,
+		RPCRDMA_CSTATES(X)
+#undef X
+	};
+
+	return names[state];
+}
+
+static bool is_legal(enum rpcrdma_cstate from, enum rpcrdma_cstate to)
+{
+	switch (from) {
+	case RPCRDMA_C_IDLE:
+		return to == RPCRDMA_C_RESOLVING || to == RPCRDMA_C_STOPPED;
+	case RPCRDMA_C_RESOLVING:
+		return to == RPCRDMA_C_CONNECTING || to == RPCRDMA_C_DRAINING ||
+		       to == RPCRDMA_C_BACKOFF;
+	case RPCRDMA_C_CONNECTING:
+		return to == RPCRDMA_C_UP || to == RPCRDMA_C_DRAINING;
+	case RPCRDMA_C_UP:
+		return to == RPCRDMA_C_DRAINING;
+	case RPCRDMA_C_DRAINING:
+		return to == RPCRDMA_C_BACKOFF || to == RPCRDMA_C_FAILED || to == RPCRDMA_C_STOPPED;
+	case RPCRDMA_C_BACKOFF:
+		return to == RPCRDMA_C_RESOLVING || to == RPCRDMA_C_STOPPED;
+	case RPCRDMA_C_FAILED:
+		return to == RPCRDMA_C_STOPPED;
+	case RPCRDMA_C_STOPPED:
+		return false;
+	}
+	return false;
+}
+
+static void set_state(struct rpcrdma *x, enum rpcrdma_cstate state, const char *why)
+{
+	assert(is_legal(x->state, state));
+	log_debug("%s: connection %s -> %s (%s)", x->peer, rpcrdma_cstate_name(x->state),
+		rpcrdma_cstate_name(state), why);
+	x->state = state;
+}
+
+static const char *step_name(enum fab_step step)
+{
+	switch (step) {
+	case FAB_STEP_ADDR:
+		return "resolve";
+	case FAB_STEP_ROUTE:
+		return "route";
+	case FAB_STEP_SETUP:
+		return "set-up";
+	case FAB_STEP_CONNECT:
+		return "connect";
+	}
+	return "?";
+}
+
+void rpcrdma_kick(struct rpcrdma *x)
+{
+	if (!reactor_timer_armed(&x->kick_timer))
+		reactor_timer_in(x->reactor, &x->kick_timer, 0);
+}
+
+/* What callbacks and posts were put off for. */
+static void run_deferred(struct rpcrdma *x)
+{
+	rpcrdma_req_run_ended(x);
+	rpcrdma_pump(x);
+	if (x->unblock_due) {
+		x->unblock_due = false;
+		if (x->ops->unblocked)
+			x->ops->unblocked(x->ctx);
+	}
+}
+
+static void kick_fire(struct reactor_timer *t)
+{
+	struct rpcrdma *x = container_of(t, struct rpcrdma, kick_timer);
+
+	run_deferred(x);
+	if (!x->report_due)
+		return;
+	x->report_due = false;
+	/* last: the user may free x here */
+	if (x->state == RPCRDMA_C_STOPPED)
+		x->ops->stopped(x->ctx);
+	else
+		x->ops->failed(x->ctx, x->down_err, step_name(x->down_step));
+}
+
+static void report(struct rpcrdma *x, enum rpcrdma_cstate state, const char *why)
+{
+	set_state(x, state, why);
+	rpcrdma_timeo_fini(x);
+	rpcrdma_req_end_queue(x, RPCRDMA_SHUTDOWN);
+	x->report_due = true;
+	rpcrdma_kick(x);
+}
+
+/*
+ * A connection that worked for a while is made again at once; otherwise the
+ * delay doubles, half of it random, so that many clients of a server that
+ * comes back do not come in step.
+ */
+static void back_off(struct rpcrdma *x)
+{
+	uint64_t now = reactor_now(x->reactor), min = x->conf.backoff_min_ns, delay;
+
+	if (x->retry_now || (x->good && now - x->up_ns >= min)) {
+		x->backoff_ns = 0;
+		delay = 0;
+	} else {
+		x->backoff_ns = x->good || x->backoff_ns < min ? min : 2 * x->backoff_ns;
+		if (x->backoff_ns > x->conf.backoff_max_ns)
+			x->backoff_ns = x->conf.backoff_max_ns;
+		delay = x->backoff_ns / 2 + rpcrdma_random(x) % (x->backoff_ns / 2 + 1);
+	}
+	x->retry_now = x->good = false;
+	set_state(x, RPCRDMA_C_BACKOFF, "retry");
+	reactor_timer_in(x->reactor, &x->backoff_timer, delay);
+}
+
+static int resolve(struct rpcrdma *x)
+{
+	return fab_ep_resolve(x->ep, x->has_src ? (const struct sockaddr *)&x->src : NULL,
+		(const struct sockaddr *)&x->dst);
+}
+
+static void backoff_fire(struct reactor_timer *t)
+{
+	struct rpcrdma *x = container_of(t, struct rpcrdma, backoff_timer);
+	int err = resolve(x);
+
+	set_state(x, RPCRDMA_C_RESOLVING, "again");
+	if (!err)
+		return;
+	log_debug("%s: resolve: %s", x->peer, strerror(-err));
+	back_off(x);
+}
+
+void rpcrdma_conn_drop(struct rpcrdma *x, int err, const char *why)
+{
+	switch (x->state) {
+	case RPCRDMA_C_RESOLVING:
+	case RPCRDMA_C_CONNECTING:
+	case RPCRDMA_C_UP:
+		break;
+	case RPCRDMA_C_IDLE:
+	case RPCRDMA_C_DRAINING:
+	case RPCRDMA_C_BACKOFF:
+	case RPCRDMA_C_FAILED:
+	case RPCRDMA_C_STOPPED:
+		return;
+	}
+	/* a server that does not respond was named once: not again for each attempt */
+	if (x->state == RPCRDMA_C_UP && !x->stopping)
+		log_msg(x->not_responding ? LOG_LVL_DEBUG : LOG_LVL_INFO,
+			"%s: connection lost: %s (%s)", x->peer, why, strerror(-err));
+	x->down_err = err;
+	x->down_step = x->state == RPCRDMA_C_RESOLVING ? FAB_STEP_SETUP : FAB_STEP_CONNECT;
+	rpcrdma_probe_stop(x);
+	set_state(x, RPCRDMA_C_DRAINING, why);
+	fab_ep_disconnect(x->ep);
+}
+
+/* Nothing of this connection is left. */
+static void drained(struct rpcrdma *x)
+{
+	assert(x->state == RPCRDMA_C_DRAINING);
+	for (unsigned int i = 0; i < x->rep_cnt; i++)
+		x->reps[i].posted = false;
+	x->sends_out = 0;
+	x->in_batch = false;
+	rpcrdma_win_forget(x);
+	rpcrdma_reverse_reset(x);
+	rpcrdma_credit_reset(&x->credit, x->conf.credits);
+	rpcrdma_req_drained(x);
+	if (x->was_up) {
+		x->was_up = false;
+		if (x->ops->down)
+			x->ops->down(x->ctx, x->down_err);
+	}
+	rpcrdma_req_run_ended(x); /* replies held in receive buffers among them */
+	if (x->stopping)
+		report(x, RPCRDMA_C_STOPPED, "drained");
+	else if (!x->ever_up)
+		report(x, RPCRDMA_C_FAILED, "first connection");
+	else
+		back_off(x);
+}
+
+static void resolved(struct rpcrdma *x, const struct fab_event *ev)
+{
+	uint8_t priv[RPCRDMA_PRIV_LEN];
+	int err;
+
+	if (x->state != RPCRDMA_C_RESOLVING)
+		return;
+	err = rpcrdma_setup(x, ev->new_device);
+	if (err) {
+		rpcrdma_conn_drop(x, err, "set-up failed");
+		return;
+	}
+	set_state(x, RPCRDMA_C_CONNECTING, "resolved");
+	err = fab_ep_connect(x->ep, priv, rpcrdma_priv_encode(x, priv));
+	if (err)
+		rpcrdma_conn_drop(x, err, "connect failed");
+}
+
+static void established(struct rpcrdma *x, const struct fab_event *ev)
+{
+	bool first = !x->ever_up;
+
+	if (x->state != RPCRDMA_C_CONNECTING)
+		return;
+	rpcrdma_priv_apply(x, ev->priv, ev->priv_len);
+	rpcrdma_credit_reset(&x->credit, x->conf.credits);
+	set_state(x, RPCRDMA_C_UP, "established");
+	x->generation++;
+	x->up_ns = reactor_now(x->reactor);
+	x->ever_up = x->was_up = true;
+	stats_count(&x->stats->connects, 1);
+	if (!first) {
+		stats_count(&x->stats->reconnects, 1);
+		log_msg(x->not_responding ? LOG_LVL_DEBUG : LOG_LVL_INFO, "%s: connected again",
+			x->peer);
+	}
+	log_debug("%s: %s: inline %u/%u, memreg=%s", x->peer, fab_ep_name(x->ep),
+		x->limits.send_max, x->limits.recv_max,
+		x->memreg == RPCRDMA_MEMREG_MW ? "mw" : "static");
+	rpcrdma_flight_changed(x);
+	rpcrdma_probe_start(x);
+	if (x->ops->up)
+		x->ops->up(x->ctx, first);
+	rpcrdma_pump(x);
+}
+
+static void attempt_failed(struct rpcrdma *x, const struct fab_event *ev)
+{
+	if (x->state != RPCRDMA_C_RESOLVING && x->state != RPCRDMA_C_CONNECTING)
+		return;
+	if (x->ever_up)
+		log_debug("%s: %s: %s", x->peer, step_name(ev->step), strerror(-ev->err));
+	x->down_err = ev->err;
+	x->down_step = ev->step;
+	set_state(x, RPCRDMA_C_DRAINING, step_name(ev->step));
+	drained(x); /* FAILED leaves nothing to wait for */
+}
+
+static void on_event(void *ctx, const struct fab_event *ev)
+{
+	struct rpcrdma *x = ctx;
+
+	switch (ev->type) {
+	case FAB_EV_RESOLVED:
+		resolved(x, ev);
+		break;
+	case FAB_EV_ESTABLISHED:
+		established(x, ev);
+		break;
+	case FAB_EV_FAILED:
+		attempt_failed(x, ev);
+		break;
+	case FAB_EV_DOWN:
+		if (x->state == RPCRDMA_C_DRAINING && x->down_err == -ENOTCONN && ev->err)
+			x->down_err = ev->err; /* a post was faster; this knows why */
+		rpcrdma_conn_drop(x, ev->err ? ev->err : -ECONNRESET,
+			ev->err ? "fabric error" : "closed by the server");
+		break;
+	case FAB_EV_DRAINED:
+		if (x->state == RPCRDMA_C_DRAINING)
+			drained(x);
+		break;
+	}
+}
+
+static void on_sent(void *ctx, uint64_t cookie, enum fab_status status)
+{
+	struct rpcrdma *x = ctx;
+
+	x->in_batch = true;
+	rpcrdma_send_done(x, cookie, status);
+}
+
+static void on_received(
+	void *ctx, uint64_t cookie, uint32_t len, uint32_t inv_rkey, enum fab_status status)
+{
+	struct rpcrdma *x = ctx;
+
+	x->in_batch = true;
+	rpcrdma_receive(x, cookie, len, inv_rkey, status);
+}
+
+static void on_invalidated(void *ctx, uint64_t cookie, enum fab_status status)
+{
+	struct rpcrdma *x = ctx;
+
+	x->in_batch = true;
+	rpcrdma_win_invalidated(x, cookie, status);
+}
+
+static void on_batch_done(void *ctx)
+{
+	struct rpcrdma *x = ctx;
+
+	x->in_batch = false;
+	run_deferred(x);
+}
+
+const struct fab_ep_ops rpcrdma_fab_ops = {
+	.event = on_event,
+	.sent = on_sent,
+	.received = on_received,
+	.invalidated = on_invalidated,
+	.batch_done = on_batch_done,
+};
+
+void rpcrdma_conn_init(struct rpcrdma *x)
+{
+	reactor_timer_init(&x->backoff_timer, backoff_fire);
+	reactor_timer_init(&x->kick_timer, kick_fire);
+	rpcrdma_credit_reset(&x->credit, x->conf.credits);
+}
+
+void rpcrdma_conn_alive(struct rpcrdma *x)
+{
+	x->last_rx_ns = reactor_now(x->reactor);
+	x->probe_sent_ns = 0;
+	if (!x->not_responding)
+		return;
+	x->not_responding = false;
+	log_info("server %s OK", x->peer);
+}
+
+int rpcrdma_connect(struct rpcrdma *x, const struct sockaddr *src, const struct sockaddr *dst)
+{
+	int err;
+
+	assert(x->state == RPCRDMA_C_IDLE);
+	rpcrdma_set_addrs(x, src, dst);
+	err = resolve(x);
+	if (!err)
+		set_state(x, RPCRDMA_C_RESOLVING, "connect");
+	return err;
+}
+
+void rpcrdma_stop(struct rpcrdma *x)
+{
+	if (x->stopping)
+		return;
+	x->stopping = true;
+	switch (x->state) {
+	case RPCRDMA_C_RESOLVING:
+	case RPCRDMA_C_CONNECTING:
+	case RPCRDMA_C_UP:
+		rpcrdma_conn_drop(x, -ESHUTDOWN, "stopped");
+		break;
+	case RPCRDMA_C_DRAINING:
+		break;
+	case RPCRDMA_C_BACKOFF:
+	case RPCRDMA_C_IDLE:
+	case RPCRDMA_C_FAILED:
+		reactor_timer_cancel(x->reactor, &x->backoff_timer);
+		report(x, RPCRDMA_C_STOPPED, "stopped");
+		break;
+	case RPCRDMA_C_STOPPED:
+		break;
+	}
+}
+
+void rpcrdma_reconnect(struct rpcrdma *x, const char *why)
+{
+	switch (x->state) {
+	case RPCRDMA_C_UP:
+		x->retry_now = true;
+		rpcrdma_conn_drop(x, -ECONNRESET, why);
+		break;
+	case RPCRDMA_C_DRAINING:
+		x->retry_now = true;
+		break;
+	case RPCRDMA_C_BACKOFF:
+		if (!x->stopping)
+			reactor_timer_in(x->reactor, &x->backoff_timer, 0);
+		break;
+	case RPCRDMA_C_RESOLVING: /* on its way already */
+	case RPCRDMA_C_CONNECTING:
+	case RPCRDMA_C_IDLE:
+	case RPCRDMA_C_FAILED:
+	case RPCRDMA_C_STOPPED:
+		break;
+	}
+}

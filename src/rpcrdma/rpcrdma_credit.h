@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Credits of the forward direction (RFC 8166 section 3.3): one until the
+ * first reply of a connection, then the lower of asked and granted, which
+ * may change with any message. With two or more, one is kept for the health
+ * check (RFC 8267 section 6.7.2); a single one is shared.
+ *
+ * Context: pure.
+ */
+#ifndef RPCRDMAFS_RPCRDMA_CREDIT_H
+#define RPCRDMAFS_RPCRDMA_CREDIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rpcrdma_credit {
+	uint32_t asked;
+	uint32_t granted; /* 1..asked */
+	uint32_t calls;   /* in flight; may exceed granted after the server took credits back */
+	bool probe;       /* in flight too */
+};
+
+/* A new connection. */
+void rpcrdma_credit_reset(struct rpcrdma_credit *c, uint32_t asked);
+/* WIRE: any value; 0 is taken as 1. */
+void rpcrdma_credit_grant(struct rpcrdma_credit *c, uint32_t granted);
+/* May a call (or the probe, which may use the kept credit) be sent now? */
+bool rpcrdma_credit_is_free(const struct rpcrdma_credit *c, bool probe);
+void rpcrdma_credit_take(struct rpcrdma_credit *c, bool probe);
+/* The call is over and its receive buffer posted again. */
+void rpcrdma_credit_give(struct rpcrdma_credit *c, bool probe);
+
+#endif

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the files of this room share. One struct rpcrdma is a lane's transport;
+ * its parts are grouped by the file that writes them.
+ *
+ * Who owns a request:
+ *   FREE    the pool
+ *   HELD    the user, from rpcrdma_req_get() or ->done
+ *   QUEUED  the transport, waiting for a credit, a window or the connection
+ *   FLIGHT  the transport and the fabric: `pending` says what is still to come
+ *   ENDED   the transport, about to run ->done
+ *
+ * Invariants (docs/ARCHITECTURE.md):
+ *   T1 a request leaves FLIGHT only with pending == 0: by completions, or because DRAINED says
+ *      that none follows.
+ *   T2 a window is BOUND or INVALIDATING only while a request in FLIGHT owns it.
+ *   T3 ->done runs with every window of the request FREE or gone.
+ *   T4 a receive buffer is posted, or held by one request, or being looked at: never two.
+ *   T5 a connection that is given up sends nothing more and believes nothing more.
+ *
+ * Context: lane.
+ */
+#ifndef RPCRDMAFS_RPCRDMA_INT_H
+#define RPCRDMAFS_RPCRDMA_INT_H
+
+#include "fab.h"
+#include "rpcrdma.h"
+#include "rpcrdma_chunk.h"
+#include "rpcrdma_credit.h"
+#include "slab.h"
+
+#define RPCRDMA_REVERSE_CREDITS 8u  /* backchannel calls the server may have outstanding */
+#define RPCRDMA_REVERSE_RECVS   16u /* receives beyond one for each forward credit */
+#define RPCRDMA_REVERSE_SENDS   8u
+#define RPCRDMA_RECV_ARMOUR     16384u /* a receive is at least this long, whatever was offered */
+#define RPCRDMA_MAX_WINS        6u     /* args, long call, four results or a Reply chunk */
+#define RPCRDMA_SEND_HDR        2304u  /* room before a request's head: zeros, then the header */
+#define RPCRDMA_SEND_ZEROS      8u     /* round-up of gathered args comes from here */
+
+/* req->pending */
+enum {
+	RPCRDMA_PENDING_SEND = 1 << 0,  /* the Send has not completed */
+	RPCRDMA_PENDING_REPLY = 1 << 1, /* no reply yet */
+	RPCRDMA_PENDING_INV = 1 << 2,   /* a window may still be reachable */
+};
+
+#define RPCRDMA_CSTATES(X)                                                                         \
+	X(IDLE, "never connected, or between attempts")                                            \
+	X(RESOLVING, "address")                                                                    \
+	X(CONNECTING, "queue pair, receives, windows are there; waits for the peer")               \
+	X(UP, "calls flow")                                                                        \
+	X(DRAINING, "given up; waits for the last completion")                                     \
+	X(BACKOFF, "waits before it tries again")                                                  \
+	X(FAILED, "the first connection failed")                                                   \
+	X(STOPPED, "rpcrdma_stop() is complete")
+
+enum rpcrdma_cstate {
+#define X(name, meaning) RPCRDMA_C_##name,
+	RPCRDMA_CSTATES(X)
+#undef X
+};
+
+enum rpcrdma_reqstate {
+	RPCRDMA_R_FREE,
+	RPCRDMA_R_HELD,
+	RPCRDMA_R_QUEUED,
+	RPCRDMA_R_FLIGHT,
+	RPCRDMA_R_ENDED,
+};
+
+enum rpcrdma_winstate {
+	RPCRDMA_W_FREE,  /* not reachable; in win_free */
+	RPCRDMA_W_BOUND, /* the peer may use it */
+	RPCRDMA_W_INVALIDATING,
+};
+
+struct rpcrdma_bufpriv {
+	struct fab_mr *src; /* windows: the only one, local; static: the peer may read */
+	struct fab_mr *dst; /* static: the peer may write */
+	bool taken;
+};
+
+/* A type-2 window of this connection. */
+struct rpcrdma_win {
+	struct list link; /* win_free */
+	struct fab_mw *mw;
+	enum rpcrdma_winstate state; /* by rpcrdma_win_set_state() only */
+	uint32_t rkey;               /* BOUND, INVALIDATING */
+	struct rpcrdma_reqpriv *owner;
+};
+
+/* A receive buffer. */
+struct rpcrdma_rep {
+	uint8_t *mem;
+	bool posted;
+};
+
+/* Memory of one buffer that a call exposes in one direction. */
+struct rpcrdma_expo {
+	struct rpcrdma_buf *buf;
+	unsigned int access; /* FAB_REMOTE_READ or FAB_REMOTE_WRITE */
+	uint8_t *lo, *hi;
+	uint32_t rkey; /* set when keys are known */
+};
+
+struct rpcrdma_reqpriv {
+	struct rpcrdma *x;
+	struct rpcrdma_req *req; /* NULL: FREE */
+	struct list free_link;
+	struct rpcrdma_reqpriv *hash_next;
+	uint32_t idx;
+	uint8_t *head; /* in sendmem; RPCRDMA_SEND_HDR bytes lie before it */
+	enum rpcrdma_reqstate state;
+	bool is_probe;
+	bool waited;    /* counted as a credit wait */
+	bool sent_once; /* the next post is a retransmission */
+	bool ended;     /* req->end is decided; pending bits keep it */
+	struct rpcrdma_plan plan;
+	uint32_t limits_seq; /* of the limits the plan was made with */
+	struct rpcrdma_win *wins[RPCRDMA_MAX_WINS];
+	unsigned int win_cnt;
+	unsigned int inval_left;
+	struct rpcrdma_rep *rep; /* holds the reply */
+	uint64_t soft_deadline_ns;
+};
+
+struct rpcrdma {
+	struct reactor *reactor;
+	struct rpcrdma_conf conf;
+	const struct rpcrdma_ops *ops;
+	void *ctx;
+	struct stats *stats;
+	struct fab_ep *ep;
+	uint64_t rng;
+
+	/* rpcrdma_conn.c */
+	enum rpcrdma_cstate state;
+	char detail[224]; /* why set-up failed, for the user */
+	bool ever_up;     /* ->up ran once: failures are retried from now on */
+	bool was_up;      /* this connection was up: ->down is due */
+	bool good;        /* this connection brought a reply: reconnect at once */
+	bool stopping;
+	bool in_batch;       /* completions are being delivered: posts wait for their end */
+	bool not_responding; /* said so in the log */
+	bool retry_now;      /* rpcrdma_reconnect(): no back-off */
+	bool report_due;     /* ->failed or ->stopped waits for the kick timer */
+	uint64_t up_ns;      /* when this connection was established */
+	int down_err;
+	enum fab_step down_step;
+	uint64_t generation;
+	uint64_t backoff_ns;
+	struct reactor_timer backoff_timer, kick_timer;
+	struct sockaddr_storage src, dst;
+	bool has_src;
+	char peer[80];
+
+	/* rpcrdma_setup.c */
+	struct rpcrdma_limits limits;
+	uint32_t limits_seq;
+	enum rpcrdma_memreg memreg; /* never AUTO once connected */
+
+	/* rpcrdma_mem.c */
+	struct slab data_slab, send_slab, recv_slab, rsend_slab;
+	size_t page;
+	struct rpcrdma_buf *bufs;
+	struct rpcrdma_bufpriv *bufprivs;
+	struct list buf_free;
+	unsigned int buf_free_cnt;
+	struct fab_mr *send_mr, *recv_mr, *rsend_mr;
+	struct rpcrdma_rep *reps;
+	unsigned int rep_cnt;
+	uint32_t recv_size;
+	bool want_unblock; /* a get failed */
+	bool unblock_due;  /* ... and something came back since */
+
+	/* rpcrdma_win.c */
+	struct rpcrdma_win *wins;
+	unsigned int win_cnt;
+	struct list win_free;
+	unsigned int win_free_cnt;
+
+	/* rpcrdma_req.c */
+	struct rpcrdma_reqpriv *reqs; /* conf.credits of the user, then the probe's */
+	struct list req_free;
+	struct rpcrdma_reqpriv **hash;
+	uint32_t hash_mask;
+	uint32_t next_xid;
+	struct list ended; /* ->done is due */
+
+	/* rpcrdma_send.c */
+	struct list queue;  /* to be sent, in order */
+	struct list flight; /* sent, in order */
+	unsigned int flight_cnt;
+	unsigned int sends_out; /* Sends without a completion */
+	struct rpcrdma_credit credit;
+
+	/* rpcrdma_timeo.c */
+	struct reactor_timer timeo_timer;
+
+	/* rpcrdma_probe.c */
+	struct rpcrdma_req probe;
+	struct reactor_timer probe_timer;
+	uint64_t last_rx_ns;
+	uint64_t probe_sent_ns; /* 0: none is waited for */
+
+	/* rpcrdma_reverse.c */
+	uint32_t rcalls[RPCRDMA_REVERSE_RECVS]; /* xids of calls not answered yet */
+	unsigned int rcall_cnt;
+	uint32_t rsend_busy; /* bit per send buffer */
+};
+
+/* Cookies of Sends: requests by index, then the backchannel's buffers. */
+static inline uint32_t rpcrdma_rsend_cookie(const struct rpcrdma *x, uint32_t i)
+{
+	return x->conf.credits + 1 + i;
+}
+
+/* ---- rpcrdma_conn.c ---- */
+extern const struct fab_ep_ops rpcrdma_fab_ops;
+void rpcrdma_conn_init(struct rpcrdma *x);
+/* Gives the connection up; calls in flight are sent again on the next one. Harmless when down. */
+void rpcrdma_conn_drop(struct rpcrdma *x, int err, const char *why);
+/* What may not run inside a call (->done, ->unblocked, posting) runs from the reactor, soon. */
+void rpcrdma_kick(struct rpcrdma *x);
+/* Something valid came from the peer. */
+void rpcrdma_conn_alive(struct rpcrdma *x);
+const char *rpcrdma_cstate_name(enum rpcrdma_cstate state);
+
+/* ---- rpcrdma_setup.c ---- */
+/* After RESOLVED: memory, queue pair, windows, receives. 0 or -errno (logged). */
+int rpcrdma_setup(struct rpcrdma *x, bool new_device);
+/* Our RFC 8797 private data; returns its length. */
+size_t rpcrdma_priv_encode(const struct rpcrdma *x, uint8_t priv[RPCRDMA_PRIV_LEN]);
+/* Sets the limits of this connection from what the peer sent. */
+void rpcrdma_priv_apply(struct rpcrdma *x, const uint8_t *priv, size_t len);
+
+/* ---- rpcrdma_mem.c ---- */
+int rpcrdma_mem_init(struct rpcrdma *x);
+void rpcrdma_mem_fini(struct rpcrdma *x);
+/* Registers what is not registered; 0 or -errno, logged. */
+int rpcrdma_mem_reg(struct rpcrdma *x);
+/* The device is another one: the endpoint freed all registrations. */
+void rpcrdma_mem_forget(struct rpcrdma *x);
+/* Frees the data buffers' registrations (another strategy follows). */
+void rpcrdma_mem_dereg_data(struct rpcrdma *x);
+bool rpcrdma_span_is_valid(const struct rpcrdma *x, const struct rpcrdma_span *span);
+/* Lets the ->unblocked callback run if someone waits. */
+void rpcrdma_mem_freed(struct rpcrdma *x);
+int rpcrdma_rep_post(struct rpcrdma *x, struct rpcrdma_rep *rep);
+
+/* ---- rpcrdma_win.c ---- */
+int rpcrdma_win_init(struct rpcrdma *x);
+void rpcrdma_win_fini(struct rpcrdma *x);
+int rpcrdma_win_alloc(struct rpcrdma *x);
+/* The endpoint freed them all with the connection. */
+void rpcrdma_win_forget(struct rpcrdma *x);
+struct rpcrdma_win *rpcrdma_win_get(struct rpcrdma *x, struct rpcrdma_reqpriv *owner);
+/* Not bound: back to the free list. */
+void rpcrdma_win_put(struct rpcrdma *x, struct rpcrdma_win *win);
+void rpcrdma_win_set_state(struct rpcrdma_win *win, enum rpcrdma_winstate state);
+/* The bound window with this key, NULL: none. */
+struct rpcrdma_win *rpcrdma_win_by_rkey(struct rpcrdma *x, uint32_t rkey);
+/*
+ * Takes the windows of a call back after its reply, which named inv_rkey (0: none).
+ * Returns 0: PENDING_INV is clear or clears by completions; -EBADMSG: the key is not this
+ * call's; -errno of the fabric. On an error the connection must be given up.
+ */
+int rpcrdma_win_fence(struct rpcrdma_reqpriv *priv, uint32_t inv_rkey);
+void rpcrdma_win_invalidated(struct rpcrdma *x, uint64_t cookie, enum fab_status status);
+
+/* ---- rpcrdma_req.c ---- */
+int rpcrdma_req_init(struct rpcrdma *x);
+void rpcrdma_req_fini(struct rpcrdma *x);
+/* Lends the request kept for the health check to x->probe. */
+void rpcrdma_req_lend_probe(struct rpcrdma *x);
+struct rpcrdma_reqpriv *rpcrdma_req_find(struct rpcrdma *x, uint32_t xid);
+void rpcrdma_req_hash(struct rpcrdma *x, struct rpcrdma_reqpriv *priv);
+void rpcrdma_req_unhash(struct rpcrdma *x, struct rpcrdma_reqpriv *priv);
+/* Decides how a request ends; only the first decision counts. */
+void rpcrdma_req_decide(struct rpcrdma_reqpriv *priv, enum rpcrdma_end end);
+/* A pending bit cleared: finishes the request when it was the last. From the reactor only. */
+void rpcrdma_req_cleared(struct rpcrdma_reqpriv *priv, uint32_t bits);
+/* Ends a request that is not in flight, from the reactor, soon. */
+void rpcrdma_req_end_later(struct rpcrdma_reqpriv *priv, enum rpcrdma_end end);
+/* Runs ->done of those. */
+void rpcrdma_req_run_ended(struct rpcrdma *x);
+/* DRAINED: nothing is pending any more; ends or queues again what was in flight. */
+void rpcrdma_req_drained(struct rpcrdma *x);
+/* Every queued request ends. */
+void rpcrdma_req_end_queue(struct rpcrdma *x, enum rpcrdma_end end);
+/* Buffers that a request holds (for the quarantine counter). */
+unsigned int rpcrdma_req_buf_cnt(const struct rpcrdma_req *req);
+
+/* ---- rpcrdma_expose.c ---- */
+unsigned int rpcrdma_expose(const struct rpcrdma_req *req, const struct rpcrdma_plan *plan,
+	struct rpcrdma_expo expos[RPCRDMA_MAX_WINS]);
+/* The key for a span once the exposures have theirs. */
+uint32_t rpcrdma_expose_rkey(const struct rpcrdma_expo *expos, unsigned int cnt,
+	const struct rpcrdma_span *span, unsigned int access);
+/* Header of a planned call; keys from the exposures. */
+void rpcrdma_expose_hdr(const struct rpcrdma_reqpriv *priv, const struct rpcrdma_expo *expos,
+	unsigned int cnt, struct rpcrdma_hdr *h);
+
+/* ---- rpcrdma_send.c ---- */
+/* Sends what credits, windows and the queue pair allow. */
+void rpcrdma_pump(struct rpcrdma *x);
+/* Posts one call. 0, -EAGAIN (windows, queue full: try again after a completion), -errno. */
+int rpcrdma_transmit(struct rpcrdma_reqpriv *priv);
+void rpcrdma_send_done(struct rpcrdma *x, uint64_t cookie, enum fab_status status);
+void rpcrdma_flight_changed(struct rpcrdma *x);
+
+/* ---- rpcrdma_reply.c ---- */
+void rpcrdma_receive(struct rpcrdma *x, uint64_t cookie, uint32_t len, uint32_t inv_rkey,
+	enum fab_status status);
+
+/* ---- rpcrdma_timeo.c ---- */
+void rpcrdma_timeo_init(struct rpcrdma *x);
+void rpcrdma_timeo_start(struct rpcrdma_reqpriv *priv); /* accepted by rpcrdma_send() */
+void rpcrdma_timeo_sent(struct rpcrdma_reqpriv *priv);  /* put on the wire */
+void rpcrdma_timeo_fini(struct rpcrdma *x);
+
+/* ---- rpcrdma_probe.c ---- */
+void rpcrdma_probe_init(struct rpcrdma *x);
+void rpcrdma_probe_start(struct rpcrdma *x); /* connection is up */
+void rpcrdma_probe_stop(struct rpcrdma *x);  /* connection is going or gone */
+
+/* ---- rpcrdma_reverse.c ---- */
+/* Takes the message if it is a call. */
+bool rpcrdma_reverse_receive(
+	struct rpcrdma *x, const struct rpcrdma_hdr *h, const uint8_t *msg, size_t len);
+void rpcrdma_reverse_sent(struct rpcrdma *x, uint32_t i);
+void rpcrdma_reverse_reset(struct rpcrdma *x);
+
+/* ---- rpcrdma.c ---- */
+uint64_t rpcrdma_random(struct rpcrdma *x);
+void rpcrdma_set_addrs(struct rpcrdma *x, const struct sockaddr *src, const struct sockaddr *dst);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Health check (RFC 8267 section 6.7.2): RC has no keepalive. A connection
+ * that was silent for idle_probe_ns, with or without calls in flight, gets an
+ * NFS NULL call on the kept credit; if then nothing at all arrives within
+ * probe_timeout_ns, it is dead. So a dead server is noticed at most
+ * idle_probe_ns + probe_timeout_ns after its last message. With a grant of one
+ * and a call in flight there is no credit: that call's timeo is the limit.
+ */
+#include "rpcrdma_int.h"
+
+#include <errno.h>
+
+#include "log.h"
+#include "rpc.h"
+
+#define PROBE_PROG 100003u /* NFS */
+#define PROBE_VERS 4u
+#define PROBE_PROC 0u /* NULL: always answered */
+
+static void probe_done(struct rpcrdma_req *req)
+{
+	/* that it came back says enough; ->end may say why not */
+}
+
+/* Returns: true: on the wire. */
+static bool probe_send(struct rpcrdma *x)
+{
+	struct rpcrdma_req *req = &x->probe;
+	struct rpcrdma_reqpriv *priv = req->priv;
+	struct rpc_callhdr call = {.prog = PROBE_PROG, .vers = PROBE_VERS, .proc = PROBE_PROC};
+	struct xdr_enc enc;
+	int err;
+
+	call.xid = rpcrdma_next_xid(x);
+	xdr_enc_init(&enc, req->head, req->head_room);
+	rpc_encode_call(&enc, &call, "");
+	req->xid = call.xid;
+	req->head_len = xdr_enc_len(&enc);
+	req->reply_max = RPC_REPLY_HDR;
+	priv->ended = priv->sent_once = false;
+	priv->soft_deadline_ns = REACTOR_NEVER;
+	priv->limits_seq = x->limits_seq - 1; /* planned anew each time */
+	priv->state = RPCRDMA_R_QUEUED;
+	rpcrdma_req_hash(x, priv);
+	err = rpcrdma_transmit(priv);
+	if (!err)
+		return true;
+	rpcrdma_req_unhash(x, priv);
+	priv->state = RPCRDMA_R_HELD;
+	if (err != -EAGAIN)
+		rpcrdma_conn_drop(x, err, "a probe could not be posted");
+	return false;
+}
+
+static void probe_fire(struct reactor_timer *t)
+{
+	struct rpcrdma *x = container_of(t, struct rpcrdma, probe_timer);
+	uint64_t now = reactor_now(x->reactor), due;
+
+	if (x->state != RPCRDMA_C_UP)
+		return;
+	if (x->probe_sent_ns != 0) {
+		due = x->probe_sent_ns + x->conf.probe_timeout_ns;
+		if (now < due) {
+			reactor_timer_set(x->reactor, t, due);
+			return;
+		}
+		log_warn("%s: the server does not answer a health check: connection replaced",
+			x->peer);
+		rpcrdma_conn_drop(x, -ETIMEDOUT, "health check unanswered");
+		return;
+	}
+	due = x->last_rx_ns + x->conf.idle_probe_ns;
+	if (now < due) {
+		reactor_timer_set(x->reactor, t, due);
+		return;
+	}
+	/* an earlier probe still on its way counts as this one */
+	if (x->credit.probe || (rpcrdma_credit_is_free(&x->credit, true) && probe_send(x)))
+		x->probe_sent_ns = now;
+	/* not later than idle_probe_ns: when this one was answered, the next is due by then */
+	due = x->conf.idle_probe_ns;
+	if (x->probe_sent_ns && x->conf.probe_timeout_ns < due)
+		due = x->conf.probe_timeout_ns;
+	if (x->state == RPCRDMA_C_UP)
+		reactor_timer_set(x->reactor, t, now + due);
+}
+
+void rpcrdma_probe_init(struct rpcrdma *x)
+{
+	reactor_timer_init(&x->probe_timer, probe_fire);
+	x->probe.done = probe_done;
+	rpcrdma_req_lend_probe(x);
+}
+
+void rpcrdma_probe_start(struct rpcrdma *x)
+{
+	x->last_rx_ns = reactor_now(x->reactor);
+	x->probe_sent_ns = 0;
+	if (x->conf.idle_probe_ns > 0)
+		reactor_timer_in(x->reactor, &x->probe_timer, x->conf.idle_probe_ns);
+}
+
+void rpcrdma_probe_stop(struct rpcrdma *x)
+{
+	reactor_timer_cancel(x->reactor, &x->probe_timer);
+	x->probe_sent_ns = 0;
+}

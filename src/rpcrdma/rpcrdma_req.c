@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The request pool: who owns a request, how an XID finds it, how it ends.
+ */
+#include "rpcrdma_int.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int rpcrdma_req_init(struct rpcrdma *x)
+{
+	unsigned int cnt = x->conf.credits + 1;
+	uint32_t size = 16;
+
+	list_init(&x->req_free);
+	list_init(&x->ended);
+	list_init(&x->queue);
+	list_init(&x->flight);
+	while (size < 2 * cnt)
+		size *= 2;
+	x->hash_mask = size - 1;
+	x->hash = calloc(size, sizeof(*x->hash));
+	x->reqs = calloc(cnt, sizeof(*x->reqs));
+	if (!x->hash || !x->reqs)
+		return -ENOMEM;
+	for (unsigned int i = cnt; i-- > 0;) {
+		struct rpcrdma_reqpriv *priv = &x->reqs[i];
+
+		priv->x = x;
+		priv->idx = i;
+		priv->head = (uint8_t *)slab_at(&x->send_slab, i) + RPCRDMA_SEND_HDR;
+		list_init(&priv->free_link);
+		if (i < x->conf.credits)
+			list_push_front(&x->req_free, &priv->free_link);
+	}
+	x->next_xid = (uint32_t)rpcrdma_random(x);
+	return 0;
+}
+
+void rpcrdma_req_fini(struct rpcrdma *x)
+{
+	free(x->hash);
+	free(x->reqs);
+}
+
+static void lend(struct rpcrdma_reqpriv *priv, struct rpcrdma_req *req)
+{
+	void (*done)(struct rpcrdma_req *) = req->done;
+
+	memset(req, 0, sizeof(*req));
+	req->done = done;
+	req->idx = priv->idx;
+	req->head = priv->head;
+	req->head_room = priv->x->conf.inline_size;
+	req->priv = priv;
+	list_init(&req->link);
+	priv->req = req;
+	priv->state = RPCRDMA_R_HELD;
+}
+
+int rpcrdma_req_get(struct rpcrdma *x, struct rpcrdma_req *req)
+{
+	struct list *node = list_pop_front(&x->req_free);
+
+	if (!node) {
+		stats_count(&x->stats->buf_waits, 1);
+		x->want_unblock = true;
+		return -EAGAIN;
+	}
+	lend(container_of(node, struct rpcrdma_reqpriv, free_link), req);
+	return 0;
+}
+
+void rpcrdma_req_put(struct rpcrdma *x, struct rpcrdma_req *req)
+{
+	struct rpcrdma_reqpriv *priv = req->priv;
+
+	assert(priv && priv->req == req && priv->state == RPCRDMA_R_HELD);
+	assert(req->pending == 0 && !list_is_linked(&req->link));
+	priv->req = NULL;
+	priv->state = RPCRDMA_R_FREE;
+	req->priv = NULL;
+	list_push_front(&x->req_free, &priv->free_link);
+	rpcrdma_mem_freed(x);
+}
+
+void rpcrdma_req_lend_probe(struct rpcrdma *x)
+{
+	lend(&x->reqs[x->conf.credits], &x->probe);
+	x->reqs[x->conf.credits].is_probe = true;
+}
+
+static struct rpcrdma_reqpriv **bucket(struct rpcrdma *x, uint32_t xid)
+{
+	return &x->hash[xid & x->hash_mask];
+}
+
+struct rpcrdma_reqpriv *rpcrdma_req_find(struct rpcrdma *x, uint32_t xid)
+{
+	struct rpcrdma_reqpriv *priv = *bucket(x, xid);
+
+	while (priv && priv->req->xid != xid)
+		priv = priv->hash_next;
+	return priv;
+}
+
+void rpcrdma_req_hash(struct rpcrdma *x, struct rpcrdma_reqpriv *priv)
+{
+	struct rpcrdma_reqpriv **head = bucket(x, priv->req->xid);
+
+	assert(!rpcrdma_req_find(x, priv->req->xid));
+	priv->hash_next = *head;
+	*head = priv;
+}
+
+void rpcrdma_req_unhash(struct rpcrdma *x, struct rpcrdma_reqpriv *priv)
+{
+	struct rpcrdma_reqpriv **pos = bucket(x, priv->req->xid);
+
+	while (*pos && *pos != priv)
+		pos = &(*pos)->hash_next;
+	assert(*pos == priv);
+	*pos = priv->hash_next;
+	priv->hash_next = NULL;
+}
+
+uint32_t rpcrdma_next_xid(struct rpcrdma *x)
+{
+	do
+		x->next_xid++;
+	while (rpcrdma_req_find(x, x->next_xid));
+	return x->next_xid;
+}
+
+unsigned int rpcrdma_req_buf_cnt(const struct rpcrdma_req *req)
+{
+	unsigned int cnt =
+		(req->args.len > 0) + (req->long_call.len > 0) + (req->reply_sink.buf != NULL);
+
+	for (unsigned int i = 0; i < req->result_cnt; i++)
+		cnt += req->results[i].sink.buf != NULL;
+	return cnt;
+}
+
+void rpcrdma_req_decide(struct rpcrdma_reqpriv *priv, enum rpcrdma_end end)
+{
+	if (priv->ended)
+		return;
+	priv->ended = true;
+	priv->req->end = end;
+	/* the server may still use its memory: kept until this connection is gone */
+	if (priv->state == RPCRDMA_R_FLIGHT && !priv->req->abandoned &&
+		(end == RPCRDMA_TIMEDOUT || end == RPCRDMA_BADREPLY))
+		stats_count(&priv->x->stats->quarantined, rpcrdma_req_buf_cnt(priv->req));
+}
+
+void rpcrdma_abandon(struct rpcrdma *x, struct rpcrdma_req *req)
+{
+	struct rpcrdma_reqpriv *priv = req->priv;
+
+	if (!priv || priv->req != req || req->abandoned || priv->state == RPCRDMA_R_HELD)
+		return;
+	req->abandoned = true;
+	stats_count(&x->stats->quarantined, rpcrdma_req_buf_cnt(req));
+}
+
+/* Gives the request back to the user. The reply lies in `rep` until ->done returns. */
+static void deliver(struct rpcrdma_reqpriv *priv)
+{
+	struct rpcrdma *x = priv->x;
+	struct rpcrdma_req *req = priv->req;
+	struct rpcrdma_rep *rep = priv->rep;
+
+	assert(req->pending == 0 && priv->win_cnt == 0);
+	rpcrdma_req_unhash(x, priv);
+	priv->rep = NULL;
+	priv->state = RPCRDMA_R_HELD;
+	if (req->end != RPCRDMA_REPLY) {
+		req->reply = NULL;
+		req->reply_len = 0;
+	}
+	req->done(req); /* may put or send it again: neither is touched from here */
+	if (rep && x->state == RPCRDMA_C_UP) {
+		int err = rpcrdma_rep_post(x, rep);
+
+		if (err)
+			rpcrdma_conn_drop(x, err, "a receive could not be posted");
+	}
+}
+
+static void finish(struct rpcrdma_reqpriv *priv)
+{
+	struct rpcrdma *x = priv->x;
+
+	assert(priv->state == RPCRDMA_R_FLIGHT && priv->ended && priv->inval_left == 0);
+	list_del(&priv->req->link);
+	x->flight_cnt--;
+	while (priv->win_cnt > 0)
+		rpcrdma_win_put(x, priv->wins[--priv->win_cnt]);
+	rpcrdma_credit_give(&x->credit, priv->is_probe);
+	rpcrdma_flight_changed(x);
+	deliver(priv);
+}
+
+void rpcrdma_req_cleared(struct rpcrdma_reqpriv *priv, uint32_t bits)
+{
+	assert((priv->req->pending & bits) == bits);
+	priv->req->pending &= ~bits;
+	if (priv->req->pending == 0)
+		finish(priv);
+}
+
+void rpcrdma_req_end_later(struct rpcrdma_reqpriv *priv, enum rpcrdma_end end)
+{
+	assert(priv->state == RPCRDMA_R_QUEUED);
+	rpcrdma_req_decide(priv, end);
+	list_del(&priv->req->link);
+	priv->state = RPCRDMA_R_ENDED;
+	list_push_back(&priv->x->ended, &priv->req->link);
+	rpcrdma_kick(priv->x);
+}
+
+void rpcrdma_req_run_ended(struct rpcrdma *x)
+{
+	struct list *node;
+
+	while ((node = list_pop_front(&x->ended)) != NULL)
+		deliver(container_of(node, struct rpcrdma_req, link)->priv);
+}
+
+void rpcrdma_req_end_queue(struct rpcrdma *x, enum rpcrdma_end end)
+{
+	while (!list_empty(&x->queue))
+		rpcrdma_req_end_later(list_first(&x->queue, struct rpcrdma_req, link)->priv, end);
+}
+
+void rpcrdma_req_drained(struct rpcrdma *x)
+{
+	struct list again = LIST_INIT(again);
+	struct list *node;
+
+	while ((node = list_pop_front(&x->flight)) != NULL) {
+		struct rpcrdma_reqpriv *priv = container_of(node, struct rpcrdma_req, link)->priv;
+
+		priv->req->pending = 0;
+		priv->win_cnt = priv->inval_left = 0; /* freed with the queue pair */
+		if (x->stopping || priv->is_probe)
+			rpcrdma_req_decide(priv, RPCRDMA_SHUTDOWN);
+		priv->state = priv->ended ? RPCRDMA_R_ENDED : RPCRDMA_R_QUEUED;
+		list_push_back(priv->ended ? &x->ended : &again, node);
+	}
+	x->flight_cnt = 0;
+	list_splice_back(&again, &x->queue); /* what was sent goes first, in its order */
+	list_splice_back(&x->queue, &again);
+	rpcrdma_flight_changed(x);
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * From rpcrdma_send() to the wire: queue, credit, windows, header, one post.
+ * A resend takes the same way with the same message; only keys change.
+ */
+#include "rpcrdma_int.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "log.h"
+
+static uint32_t be32_at(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static bool spans_are_valid(const struct rpcrdma *x, const struct rpcrdma_req *req)
+{
+	if (req->result_cnt > RPCRDMA_MAX_RESULTS)
+		return false;
+	for (unsigned int i = 0; i < req->result_cnt; i++)
+		if (!rpcrdma_span_is_valid(x, &req->results[i].sink))
+			return false;
+	return rpcrdma_span_is_valid(x, &req->args) && rpcrdma_span_is_valid(x, &req->long_call) &&
+	       rpcrdma_span_is_valid(x, &req->reply_sink);
+}
+
+static int plan(struct rpcrdma_reqpriv *priv)
+{
+	int err = rpcrdma_plan_make(priv->req, &priv->x->limits, &priv->plan);
+
+	if (!err)
+		priv->limits_seq = priv->x->limits_seq;
+	return err;
+}
+
+int rpcrdma_send(struct rpcrdma *x, struct rpcrdma_req *req)
+{
+	struct rpcrdma_reqpriv *priv = req->priv;
+	int err;
+
+	assert(priv && priv->req == req && priv->state == RPCRDMA_R_HELD);
+	if (x->stopping || x->state == RPCRDMA_C_FAILED || x->state == RPCRDMA_C_STOPPED)
+		return -ESHUTDOWN;
+	if (!spans_are_valid(x, req))
+		return -EINVAL;
+	err = plan(priv);
+	if (err)
+		return err;
+	for (unsigned int i = 0; i < req->result_cnt; i++) {
+		req->results[i].got = 0;
+		req->results[i].used = false;
+	}
+	req->reply = NULL;
+	req->reply_len = 0;
+	req->abandoned = false;
+	req->pending = 0;
+	req->resends = 0;
+	req->xid = be32_at(req->long_call.len > 0 ? req->long_call.p : req->head);
+	priv->waited = priv->sent_once = priv->ended = false;
+	priv->state = RPCRDMA_R_QUEUED;
+	rpcrdma_req_hash(x, priv);
+	list_push_back(&x->queue, &req->link);
+	rpcrdma_timeo_start(priv);
+	if (!x->in_batch)
+		rpcrdma_pump(x);
+	return 0;
+}
+
+/* Window or standing key for each exposure. Returns: false: not enough windows now. */
+static bool get_keys(struct rpcrdma_reqpriv *priv, struct rpcrdma_expo *expos, unsigned int cnt,
+	struct fab_bind *binds)
+{
+	struct rpcrdma *x = priv->x;
+
+	if (x->memreg != RPCRDMA_MEMREG_MW) {
+		for (unsigned int i = 0; i < cnt; i++)
+			expos[i].rkey = fab_mr_rkey(expos[i].access == FAB_REMOTE_READ
+							    ? expos[i].buf->priv->src
+							    : expos[i].buf->priv->dst);
+		return true;
+	}
+	if (cnt > x->win_free_cnt)
+		return false;
+	for (unsigned int i = 0; i < cnt; i++) {
+		struct rpcrdma_win *win = rpcrdma_win_get(x, priv);
+
+		priv->wins[priv->win_cnt++] = win;
+		expos[i].rkey = fab_mw_next_rkey(win->mw);
+		binds[i] = (struct fab_bind){.mw = win->mw,
+			.mr = expos[i].buf->priv->src,
+			.addr = expos[i].lo,
+			.len = (uint64_t)(expos[i].hi - expos[i].lo),
+			.access = expos[i].access};
+	}
+	return true;
+}
+
+static unsigned int build_sges(
+	const struct rpcrdma_reqpriv *priv, uint8_t *start, struct fab_sge sges[RPCRDMA_MAX_SGE])
+{
+	const struct rpcrdma *x = priv->x;
+	const struct rpcrdma_req *req = priv->req;
+	uint32_t hdr_len = priv->plan.hdr_len, front = (uint32_t)(req->head_len - req->tail_len);
+	uint32_t pad = XDR_PAD(req->args.len);
+	unsigned int cnt = 0;
+
+	if (priv->plan.proc == RDMA_NOMSG || req->long_call.len > 0) {
+		sges[cnt++] = (struct fab_sge){start, hdr_len, x->send_mr};
+		if (priv->plan.proc == RDMA_MSG)
+			sges[cnt++] = (struct fab_sge){req->long_call.p, req->long_call.len,
+				req->long_call.buf->priv->src};
+		return cnt;
+	}
+	if (req->args.len == 0 || priv->plan.call != RPCRDMA_CALL_INLINE) {
+		/* a Read chunk leaves no trace inline: what follows args comes at once */
+		sges[cnt++] =
+			(struct fab_sge){start, hdr_len + (uint32_t)req->head_len, x->send_mr};
+		return cnt;
+	}
+	sges[cnt++] = (struct fab_sge){start, hdr_len + front, x->send_mr};
+	sges[cnt++] = (struct fab_sge){req->args.p, req->args.len, req->args.buf->priv->src};
+	if (pad > 0)
+		sges[cnt++] = (struct fab_sge){priv->head - RPCRDMA_SEND_HDR, pad, x->send_mr};
+	if (req->tail_len > 0)
+		sges[cnt++] =
+			(struct fab_sge){req->head + front, (uint32_t)req->tail_len, x->send_mr};
+	return cnt;
+}
+
+static void count_call(struct rpcrdma_reqpriv *priv)
+{
+	struct stats *st = priv->x->stats;
+	const struct rpcrdma_plan *p = &priv->plan;
+
+	if (priv->is_probe) {
+		stats_count(&st->probes, 1);
+		return;
+	}
+	if (priv->sent_once) {
+		stats_count(&st->retransmits, 1);
+		priv->req->resends++;
+		return;
+	}
+	priv->sent_once = true;
+	stats_count(&st->rpcs, 1);
+	switch (p->call) {
+	case RPCRDMA_CALL_INLINE:
+		stats_count(&st->inline_calls, 1);
+		break;
+	case RPCRDMA_CALL_READ:
+		stats_count(&st->read_chunks, 1);
+		break;
+	case RPCRDMA_CALL_LONG:
+		stats_count(&st->long_calls, 1);
+		stats_count(&st->read_chunks, 1);
+		break;
+	case RPCRDMA_CALL_LONG_READ:
+		stats_count(&st->long_calls, 1);
+		stats_count(&st->read_chunks, 2);
+		break;
+	}
+}
+
+static void posted(struct rpcrdma_reqpriv *priv, const struct rpcrdma_expo *expos)
+{
+	struct rpcrdma *x = priv->x;
+	struct rpcrdma_req *req = priv->req;
+
+	for (unsigned int i = 0; i < priv->win_cnt; i++) {
+		priv->wins[i]->rkey = expos[i].rkey;
+		rpcrdma_win_set_state(priv->wins[i], RPCRDMA_W_BOUND);
+	}
+	stats_count(&x->stats->mw_binds, priv->win_cnt);
+	list_del(&req->link);
+	list_push_back(&x->flight, &req->link);
+	x->flight_cnt++;
+	x->sends_out++;
+	priv->state = RPCRDMA_R_FLIGHT;
+	req->pending = RPCRDMA_PENDING_SEND | RPCRDMA_PENDING_REPLY;
+	if (priv->win_cnt > 0)
+		req->pending |= RPCRDMA_PENDING_INV;
+	rpcrdma_credit_take(&x->credit, priv->is_probe);
+	rpcrdma_timeo_sent(priv);
+	count_call(priv);
+	rpcrdma_flight_changed(x);
+}
+
+int rpcrdma_transmit(struct rpcrdma_reqpriv *priv)
+{
+	struct rpcrdma *x = priv->x;
+	struct rpcrdma_expo expos[RPCRDMA_MAX_WINS];
+	struct fab_bind binds[RPCRDMA_MAX_WINS];
+	struct fab_sge sges[RPCRDMA_MAX_SGE];
+	struct rpcrdma_hdr h;
+	struct xdr_enc enc;
+	uint8_t *start;
+	unsigned int cnt;
+	int err;
+
+	if (priv->limits_seq != x->limits_seq && plan(priv))
+		return -EMSGSIZE;
+	cnt = rpcrdma_expose(priv->req, &priv->plan, expos);
+	assert(priv->win_cnt == 0);
+	if (!get_keys(priv, expos, cnt, binds))
+		return -EAGAIN; /* a call in flight brings some back */
+	rpcrdma_expose_hdr(priv, expos, cnt, &h);
+	start = priv->head - priv->plan.hdr_len;
+	xdr_enc_init(&enc, start, priv->plan.hdr_len);
+	rpcrdma_hdr_encode(&enc, &h);
+	assert(!enc.failed && xdr_enc_len(&enc) == priv->plan.hdr_len);
+	cnt = build_sges(priv, start, sges);
+	err = fab_post_send(
+		x->ep, sges, cnt, priv->win_cnt ? binds : NULL, priv->win_cnt, priv->idx);
+	if (!err) {
+		posted(priv, expos);
+		return 0;
+	}
+	while (priv->win_cnt > 0)
+		rpcrdma_win_put(x, priv->wins[--priv->win_cnt]);
+	/* a full queue drains; without a Send in it, it is not full but broken */
+	return err == -ENOMEM && x->sends_out > 0 ? -EAGAIN : err;
+}
+
+/* Each waiting call is counted once; those in front were. */
+static void count_waiting(struct rpcrdma *x)
+{
+	for (struct list *pos = x->queue.prev; pos != &x->queue; pos = pos->prev) {
+		struct rpcrdma_reqpriv *priv = container_of(pos, struct rpcrdma_req, link)->priv;
+
+		if (priv->waited)
+			return;
+		priv->waited = true;
+		stats_count(&x->stats->credit_waits, 1);
+	}
+}
+
+void rpcrdma_pump(struct rpcrdma *x)
+{
+	while (x->state == RPCRDMA_C_UP && !list_empty(&x->queue)) {
+		struct rpcrdma_reqpriv *priv =
+			list_first(&x->queue, struct rpcrdma_req, link)->priv;
+		int err;
+
+		if (!rpcrdma_credit_is_free(&x->credit, false)) {
+			count_waiting(x);
+			return;
+		}
+		err = rpcrdma_transmit(priv);
+		if (err == -EAGAIN)
+			return;
+		if (err == -EMSGSIZE && priv->limits_seq != x->limits_seq) {
+			log_err("%s: call %08x fits no message form any more: the server's inline "
+				"threshold shrank to %u/%u",
+				x->peer, priv->req->xid, x->limits.send_max, x->limits.recv_max);
+			rpcrdma_req_end_later(priv, RPCRDMA_REFUSED);
+		} else if (err) {
+			rpcrdma_conn_drop(x, err, "a Send could not be posted");
+		}
+	}
+}
+
+void rpcrdma_send_done(struct rpcrdma *x, uint64_t cookie, enum fab_status status)
+{
+	assert(x->sends_out > 0);
+	x->sends_out--;
+	if (cookie > x->conf.credits) {
+		rpcrdma_reverse_sent(x, (uint32_t)cookie - rpcrdma_rsend_cookie(x, 0));
+		return;
+	}
+	/* flushed or not, the adapter is done with the memory; what a loss means DOWN decides */
+	rpcrdma_req_cleared(&x->reqs[cookie], RPCRDMA_PENDING_SEND);
+}
+
+void rpcrdma_flight_changed(struct rpcrdma *x)
+{
+	stats_set(&x->stats->in_flight, x->flight_cnt);
+	if (x->flight_cnt > x->stats->in_flight_max)
+		stats_set(&x->stats->in_flight_max, x->flight_cnt);
+	stats_set(&x->stats->credits, x->credit.granted);
+	fab_ep_set_busy(x->ep, x->flight_cnt);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What each connection needs before it connects: memory strategy, queue pair,
+ * windows, receives (before the peer can send, and so before any call is sent
+ * again), and the private data of RFC 8797.
+ */
+#include "rpcrdma_int.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "log.h"
+
+static int choose_memreg(struct rpcrdma *x, bool new_device)
+{
+	bool mw2b = fab_ep_caps(x->ep)->mw2b;
+
+	if (x->conf.memreg == RPCRDMA_MEMREG_MW && !mw2b) {
+		log_err("%s: memreg=mw: device %s has no type 2B memory windows; use memreg=static",
+			x->peer, fab_ep_caps(x->ep)->dev_name);
+		return -EOPNOTSUPP;
+	}
+	if (x->memreg != RPCRDMA_MEMREG_AUTO && !new_device)
+		return 0; /* decided, perhaps by falling back */
+	if (x->conf.memreg == RPCRDMA_MEMREG_STATIC || !mw2b)
+		x->memreg = RPCRDMA_MEMREG_STATIC;
+	else
+		x->memreg = RPCRDMA_MEMREG_MW;
+	return 0;
+}
+
+static int make_qp(struct rpcrdma *x)
+{
+	const struct fab_caps *caps = fab_ep_caps(x->ep);
+	uint32_t calls = x->conf.credits + 1, wins = calls + 2 * RPCRDMA_MAX_WINS;
+	struct fab_qp_conf qp = {.send_wr = calls + RPCRDMA_REVERSE_SENDS,
+		.recv_wr = x->rep_cnt,
+		.max_send_sge = RPCRDMA_MAX_SGE};
+	int err;
+
+	if (x->memreg == RPCRDMA_MEMREG_MW)
+		qp.send_wr += 2 * wins; /* a bind and an invalidation each */
+	if (qp.send_wr > caps->max_wr)
+		qp.send_wr = caps->max_wr; /* a full queue is waited for */
+	if (qp.recv_wr > caps->max_wr) {
+		log_err("%s: device %s has receive queues of %u, %u credits need %u: ask for fewer",
+			x->peer, caps->dev_name, caps->max_wr, x->conf.credits, qp.recv_wr);
+		return -ENOSPC;
+	}
+	if (qp.max_send_sge > caps->max_sge)
+		qp.max_send_sge = caps->max_sge;
+	x->limits.max_sge = qp.max_send_sge;
+	err = fab_ep_setup(x->ep, &qp);
+	if (err)
+		log_err("%s: cannot make a queue pair on %s: %s", x->peer, caps->dev_name,
+			strerror(-err));
+	return err;
+}
+
+static int make_windows(struct rpcrdma *x)
+{
+	int err;
+
+	if (x->memreg != RPCRDMA_MEMREG_MW)
+		return 0;
+	err = rpcrdma_win_alloc(x);
+	if (!err)
+		return 0;
+	rpcrdma_win_forget(x); /* those that were made go with the queue pair */
+	if (x->conf.memreg != RPCRDMA_MEMREG_AUTO) {
+		log_err("%s: memreg=mw: cannot allocate memory windows on %s: %s", x->peer,
+			fab_ep_caps(x->ep)->dev_name, strerror(-err));
+		return err;
+	}
+	log_warn("%s: cannot allocate memory windows on %s: %s; using memreg=static", x->peer,
+		fab_ep_caps(x->ep)->dev_name, strerror(-err));
+	rpcrdma_mem_dereg_data(x);
+	x->memreg = RPCRDMA_MEMREG_STATIC;
+	return rpcrdma_mem_reg(x);
+}
+
+int rpcrdma_setup(struct rpcrdma *x, bool new_device)
+{
+	int err;
+
+	if (new_device)
+		rpcrdma_mem_forget(x);
+	err = choose_memreg(x, new_device);
+	if (!err)
+		err = rpcrdma_mem_reg(x);
+	if (!err)
+		err = make_qp(x);
+	if (!err)
+		err = make_windows(x);
+	for (unsigned int i = 0; i < x->rep_cnt && !err; i++) {
+		err = rpcrdma_rep_post(x, &x->reps[i]);
+		if (err)
+			log_err("%s: cannot post receives: %s", x->peer, strerror(-err));
+	}
+	return err;
+}
+
+static uint8_t size_byte(uint32_t bytes)
+{
+	return (uint8_t)((bytes >> 10) - 1);
+}
+
+size_t rpcrdma_priv_encode(const struct rpcrdma *x, uint8_t priv[RPCRDMA_PRIV_LEN])
+{
+	struct xdr_enc enc;
+
+	xdr_enc_init(&enc, priv, RPCRDMA_PRIV_LEN);
+	xdr_put_u32(&enc, RPCRDMA_PRIV_MAGIC);
+	priv[4] = RPCRDMA_PRIV_VERSION;
+	/* with standing registrations an invalidation would break the connection */
+	priv[5] = x->memreg == RPCRDMA_MEMREG_MW ? RPCRDMA_PRIV_F_INV : 0;
+	priv[6] = size_byte(x->conf.inline_size);
+	priv[7] = size_byte(x->conf.inline_size);
+	return RPCRDMA_PRIV_LEN;
+}
+
+void rpcrdma_priv_apply(struct rpcrdma *x, const uint8_t *priv, size_t len)
+{
+	uint32_t send = RPCRDMA_INLINE_DEFAULT, recv = RPCRDMA_INLINE_DEFAULT;
+	struct xdr_dec dec;
+
+	xdr_dec_init(&dec, priv, priv ? len : 0);
+	/* WIRE: the CM pads it; another magic or version means: as if there were none */
+	if (priv && len >= RPCRDMA_PRIV_LEN && xdr_get_u32(&dec) == RPCRDMA_PRIV_MAGIC &&
+		priv[4] == RPCRDMA_PRIV_VERSION) {
+		recv = (priv[6] + 1u) << 10;
+		send = (priv[7] + 1u) << 10;
+	}
+	send = send < x->conf.inline_size ? send : x->conf.inline_size;
+	recv = recv < x->conf.inline_size ? recv : x->conf.inline_size;
+	if (send != x->limits.send_max || recv != x->limits.recv_max || x->limits_seq == 0)
+		x->limits_seq++;
+	x->limits.send_max = send;
+	x->limits.recv_max = recv;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory windows: FREE -> BOUND -> (INVALIDATING ->) FREE. Strict, because
+ * rxe 6.1 crashes the kernel when a window that is not bound is invalidated,
+ * and because data may only be handed up when its window is not BOUND.
+ */
+#include "rpcrdma_int.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+/* Calls with two windows are rare: a few more windows than calls. */
+static unsigned int win_total(const struct rpcrdma *x)
+{
+	return x->conf.credits + 2 * RPCRDMA_MAX_WINS;
+}
+
+int rpcrdma_win_init(struct rpcrdma *x)
+{
+	list_init(&x->win_free);
+	x->wins = calloc(win_total(x), sizeof(*x->wins));
+	return x->wins ? 0 : -ENOMEM;
+}
+
+void rpcrdma_win_fini(struct rpcrdma *x)
+{
+	free(x->wins);
+}
+
+int rpcrdma_win_alloc(struct rpcrdma *x)
+{
+	unsigned int max = fab_ep_caps(x->ep)->max_mw;
+
+	assert(x->win_cnt == 0);
+	for (unsigned int i = 0; i < win_total(x) && i < max; i++) {
+		struct rpcrdma_win *win = &x->wins[i];
+
+		errno = 0;
+		win->mw = fab_mw_alloc(x->ep);
+		if (!win->mw)
+			return errno ? -errno : -ENOMEM;
+		win->state = RPCRDMA_W_FREE;
+		win->owner = NULL;
+		win->rkey = 0;
+		list_init(&win->link);
+		list_push_back(&x->win_free, &win->link);
+		x->win_cnt++;
+		x->win_free_cnt++;
+	}
+	return x->win_cnt >= RPCRDMA_MAX_WINS ? 0 : -ENOSPC;
+}
+
+void rpcrdma_win_forget(struct rpcrdma *x)
+{
+	list_init(&x->win_free);
+	x->win_cnt = x->win_free_cnt = 0;
+}
+
+struct rpcrdma_win *rpcrdma_win_get(struct rpcrdma *x, struct rpcrdma_reqpriv *owner)
+{
+	struct list *node = list_pop_front(&x->win_free);
+	struct rpcrdma_win *win;
+
+	if (!node)
+		return NULL;
+	win = container_of(node, struct rpcrdma_win, link);
+	assert(win->state == RPCRDMA_W_FREE);
+	win->owner = owner;
+	x->win_free_cnt--;
+	return win;
+}
+
+void rpcrdma_win_put(struct rpcrdma *x, struct rpcrdma_win *win)
+{
+	assert(win->state == RPCRDMA_W_FREE && !list_is_linked(&win->link));
+	win->owner = NULL;
+	/* the longest unused first: a stale key stays wrong for as long as possible */
+	list_push_back(&x->win_free, &win->link);
+	x->win_free_cnt++;
+}
+
+void rpcrdma_win_set_state(struct rpcrdma_win *win, enum rpcrdma_winstate state)
+{
+	switch (win->state) {
+	case RPCRDMA_W_FREE:
+		assert(state == RPCRDMA_W_BOUND);
+		break;
+	case RPCRDMA_W_BOUND:
+		assert(state == RPCRDMA_W_INVALIDATING || state == RPCRDMA_W_FREE);
+		break;
+	case RPCRDMA_W_INVALIDATING:
+		assert(state == RPCRDMA_W_FREE);
+		break;
+	}
+	win->state = state;
+	if (state == RPCRDMA_W_FREE)
+		win->rkey = 0;
+}
+
+struct rpcrdma_win *rpcrdma_win_by_rkey(struct rpcrdma *x, uint32_t rkey)
+{
+	for (unsigned int i = 0; i < x->win_cnt; i++)
+		if (x->wins[i].state != RPCRDMA_W_FREE && x->wins[i].rkey == rkey)
+			return &x->wins[i];
+	return NULL;
+}
+
+static struct rpcrdma_win *own_win(struct rpcrdma_reqpriv *priv, uint32_t rkey)
+{
+	for (unsigned int i = 0; i < priv->win_cnt; i++)
+		if (priv->wins[i]->state == RPCRDMA_W_BOUND && priv->wins[i]->rkey == rkey)
+			return priv->wins[i];
+	return NULL;
+}
+
+int rpcrdma_win_fence(struct rpcrdma_reqpriv *priv, uint32_t inv_rkey)
+{
+	struct rpcrdma *x = priv->x;
+
+	if (inv_rkey != 0) {
+		struct rpcrdma_win *win = own_win(priv, inv_rkey);
+
+		/* WIRE: some other call's window may be gone now: no window is certain any more */
+		if (!win)
+			return -EBADMSG;
+		rpcrdma_win_set_state(win, RPCRDMA_W_FREE);
+		stats_count(&x->stats->remote_invals, 1);
+	}
+	for (unsigned int i = 0; i < priv->win_cnt; i++) {
+		struct rpcrdma_win *win = priv->wins[i];
+		int err;
+
+		if (win->state != RPCRDMA_W_BOUND)
+			continue;
+		err = fab_mw_invalidate(x->ep, win->mw, (uint64_t)(win - x->wins));
+		if (err) {
+			priv->inval_left++; /* never counted down: only the drain clears INV */
+			return err;
+		}
+		rpcrdma_win_set_state(win, RPCRDMA_W_INVALIDATING);
+		stats_count(&x->stats->local_invals, 1);
+		priv->inval_left++;
+	}
+	if (priv->inval_left == 0)
+		priv->req->pending &= ~(uint32_t)RPCRDMA_PENDING_INV;
+	return 0;
+}
+
+void rpcrdma_win_invalidated(struct rpcrdma *x, uint64_t cookie, enum fab_status status)
+{
+	struct rpcrdma_win *win;
+
+	assert(cookie < x->win_cnt);
+	win = &x->wins[cookie];
+	assert(win->state == RPCRDMA_W_INVALIDATING);
+	/* a failed one stays as it is: the connection is going, and the window with it */
+	if (status != FAB_OK)
+		return;
+	rpcrdma_win_set_state(win, RPCRDMA_W_FREE);
+	assert(win->owner->inval_left > 0);
+	if (--win->owner->inval_left == 0)
+		rpcrdma_req_cleared(win->owner, RPCRDMA_PENDING_INV);
+}
