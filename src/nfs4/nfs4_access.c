@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* PUTFH ACCESS GETATTR */
+#include "nfs4_int.h"
+
+static int access_encode(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	const struct nfs4_op_access *o = &call->u.access;
+
+	nfs4_put_putfh(c, o->fh);
+	nfs4_op_begin(c, OP_ACCESS, 8);
+	xdr_put_u32(&c->enc, o->want);
+	nfs4_put_getattr(c, NFS4_ATTR_STAT);
+	return nfs4_encode_end(c);
+}
+
+static int access_decode(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	struct nfs4_op_access *o = &call->u.access;
+
+	o->supported = o->access = 0;
+	o->attr.valid = 0;
+	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_result(c, OP_ACCESS)) {
+		o->supported = xdr_get_u32(&c->dec);
+		o->access = xdr_get_u32(&c->dec) & o->supported;
+		nfs4_get_getattr(c, &o->attr);
+	}
+	return nfs4_decode_end(c);
+}
+
+static const struct nfs4_opdesc access_desc = {
+	.name = "ACCESS",
+	.encode = access_encode,
+	.decode = access_decode,
+};
+
+void nfs4_access(struct nfs4_call *call)
+{
+	nfs4_call_start(call, &access_desc);
+}

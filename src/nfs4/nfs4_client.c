@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The client of a mount: what all its lanes share. One lane at a time, the
+ * holder of the token, may talk to the server about the client ID or make a
+ * session: CREATE_SESSION is answered from a cache of one entry (RFC 8881
+ * section 18.36.4), so that two in flight would make one of them a replay or
+ * misordered; and of several lanes that find the client ID lost the first
+ * makes the new one and the others find it there.
+ *
+ * Context: any lane. `lock` is held for a few instructions and never across a
+ * call to another layer; a token is handed over through the mailbox of the
+ * lane that gets it.
+ */
+#include "nfs4_sess_int.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+/* Random, or at least of this moment: unique is enough for every use. */
+static void fill_random(void *buf, size_t len)
+{
+	struct timespec now;
+
+	memset(buf, 0, len);
+	if (getrandom(buf, len, 0) == (ssize_t)len)
+		return;
+	clock_gettime(CLOCK_REALTIME, &now);
+	memcpy(buf, &now.tv_nsec, len < sizeof(now.tv_nsec) ? len : sizeof(now.tv_nsec));
+}
+
+struct nfs4_client *nfs4_client_new(const struct nfs4_conf *conf)
+{
+	struct nfs4_client *cl;
+	uint64_t seed;
+	size_t owner_len;
+
+	owner_len = conf->owner ? strlen(conf->owner) : 0;
+	if (conf->minor_min < 1 || conf->minor_max < conf->minor_min || owner_len == 0 ||
+		owner_len > NFS4_OPAQUE_LIMIT) {
+		errno = EINVAL;
+		return NULL;
+	}
+	cl = calloc(1, sizeof(*cl));
+	if (!cl)
+		return NULL;
+	cl->conf = *conf;
+	cl->conf.owner = strdup(conf->owner);
+	if (!cl->conf.owner) {
+		free(cl);
+		errno = ENOMEM;
+		return NULL;
+	}
+	pthread_mutex_init(&cl->lock, NULL);
+	list_init(&cl->waiters);
+	nfs4_states_init(&cl->states);
+	cl->minor = conf->minor_max;
+	fill_random(cl->verf.data, sizeof(cl->verf.data));
+	fill_random(&seed, sizeof(seed));
+	cl->verf_next = seed;
+	/* Open owners need to be unique within the client ID only, and small is readable. */
+	cl->owner_next = 1;
+	return cl;
+}
+
+void nfs4_client_free(struct nfs4_client *cl)
+{
+	if (!cl)
+		return;
+	nfs4_states_fini(&cl->states);
+	pthread_mutex_destroy(&cl->lock);
+	free((char *)cl->conf.owner);
+	free(cl);
+}
+
+const struct nfs4_fsinfo *nfs4_client_fsinfo(const struct nfs4_client *cl)
+{
+	return &cl->fsinfo;
+}
+
+uint32_t nfs4_client_generation(const struct nfs4_client *cl)
+{
+	return atomic_load(&cl->generation);
+}
+
+uint64_t nfs4_new_owner(struct nfs4_client *cl)
+{
+	return atomic_fetch_add_explicit(&cl->owner_next, 1, memory_order_relaxed);
+}
+
+struct nfs4_verf nfs4_new_verf(struct nfs4_client *cl)
+{
+	uint64_t v = atomic_fetch_add_explicit(&cl->verf_next, 1, memory_order_relaxed);
+	struct nfs4_verf verf;
+
+	memcpy(verf.data, &v, sizeof(verf.data));
+	return verf;
+}
+
+/* ---- the token ---- */
+
+static void token_granted(struct reactor_msg *msg)
+{
+	nfs4_setup_granted(container_of(msg, struct nfs4_sess, token_msg));
+}
+
+bool nfs4_token_get(struct nfs4_sess *s)
+{
+	struct nfs4_client *cl = s->cl;
+	bool mine;
+
+	pthread_mutex_lock(&cl->lock);
+	mine = !cl->holder;
+	if (mine) {
+		cl->holder = s;
+		s->token = NFS4_TOKEN_HELD;
+	} else {
+		s->token = NFS4_TOKEN_WAITING;
+		list_push_back(&cl->waiters, &s->token_link);
+	}
+	pthread_mutex_unlock(&cl->lock);
+	return mine;
+}
+
+void nfs4_token_put(struct nfs4_sess *s)
+{
+	struct nfs4_client *cl = s->cl;
+	struct list *first;
+
+	pthread_mutex_lock(&cl->lock);
+	s->token = NFS4_TOKEN_NONE;
+	cl->holder = NULL;
+	first = list_pop_front(&cl->waiters);
+	if (first) {
+		struct nfs4_sess *next = container_of(first, struct nfs4_sess, token_link);
+
+		cl->holder = next;
+		next->token_msg.run = token_granted;
+		/*
+		 * Under the lock: a waiter goes away only after nfs4_token_cancel(), which takes
+		 * it, so its reactor lives until the message is posted.
+		 */
+		reactor_post(next->r, &next->token_msg);
+	}
+	pthread_mutex_unlock(&cl->lock);
+}
+
+bool nfs4_token_cancel(struct nfs4_sess *s)
+{
+	struct nfs4_client *cl = s->cl;
+	bool was_waiting;
+
+	pthread_mutex_lock(&cl->lock);
+	was_waiting = list_is_linked(&s->token_link);
+	if (was_waiting) {
+		list_del(&s->token_link);
+		s->token = NFS4_TOKEN_NONE;
+	}
+	pthread_mutex_unlock(&cl->lock);
+	return was_waiting;
+}
+
+/* ---- how many sessions the server has of us: the last one out ends the client ID ---- */
+
+void nfs4_client_session_made(struct nfs4_client *cl)
+{
+	pthread_mutex_lock(&cl->lock);
+	cl->sess_cnt++;
+	pthread_mutex_unlock(&cl->lock);
+}
+
+unsigned int nfs4_client_session_gone(struct nfs4_client *cl)
+{
+	unsigned int left;
+
+	pthread_mutex_lock(&cl->lock);
+	left = --cl->sess_cnt;
+	pthread_mutex_unlock(&cl->lock);
+	return left;
+}

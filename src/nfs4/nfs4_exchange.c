@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The calls about a client ID: EXCHANGE_ID (RFC 8881 section 18.35),
+ * DESTROY_CLIENTID (18.50) and RECLAIM_COMPLETE (18.51).
+ *
+ * Context: pure.
+ */
+#include "nfs4_sess_int.h"
+
+#include <string.h>
+
+/*
+ * Server owner and scope may be 1024 bytes each, and the implementation's name
+ * longer still; servers send a host name. The bound keeps the reply inline.
+ */
+#define EXCHANGE_ID_RES 2200u
+#define IMPL_NAME_MAX   1024u
+
+void nfs4_put_exchange_id(struct nfs4_compound *c, const struct nfs4_verf *verf, const char *owner)
+{
+	nfs4_op_begin(c, OP_EXCHANGE_ID, EXCHANGE_ID_RES);
+	xdr_put_fixed(&c->enc, verf->data, sizeof(verf->data));
+	xdr_put_opaque(&c->enc, owner, strlen(owner));
+	xdr_put_u32(&c->enc, EXCHGID4_FLAG_SUPP_MOVED_REFER | EXCHGID4_FLAG_BIND_PRINC_STATEID);
+	xdr_put_u32(&c->enc, SP4_NONE);
+	xdr_put_u32(&c->enc, 0); /* no eia_client_impl_id */
+}
+
+static void get_limited(struct xdr_dec *x, uint8_t *to, uint32_t *ret_len)
+{
+	const uint8_t *p;
+
+	*ret_len = 0;
+	p = xdr_get_opaque(x, NFS4_OPAQUE_LIMIT, ret_len);
+	if (p)
+		memcpy(to, p, *ret_len);
+}
+
+bool nfs4_get_exchange_id(struct nfs4_compound *c, struct nfs4_exchange_res *res)
+{
+	struct xdr_dec *x = &c->dec;
+
+	if (!nfs4_op_result(c, OP_EXCHANGE_ID))
+		return false;
+	res->clientid = xdr_get_u64(x);
+	res->sequence = xdr_get_u32(x);
+	res->flags = xdr_get_u32(x);
+	/* WIRE: what was not asked for (SP4_NONE) must not come. */
+	if (xdr_get_u32(x) != SP4_NONE)
+		xdr_fail(x);
+	res->server_minor = xdr_get_u64(x);
+	get_limited(x, res->major, &res->major_len);
+	get_limited(x, res->scope, &res->scope_len);
+	if (xdr_get_count(x, 1, 20) == 1) { /* eir_server_impl_id: domain, name, date */
+		xdr_skip_opaque(x, IMPL_NAME_MAX);
+		xdr_skip_opaque(x, IMPL_NAME_MAX);
+		xdr_get_u64(x);
+		xdr_get_u32(x);
+	}
+	return !x->failed;
+}
+
+void nfs4_put_destroy_clientid(struct nfs4_compound *c, uint64_t clientid)
+{
+	nfs4_op_begin(c, OP_DESTROY_CLIENTID, 0);
+	xdr_put_u64(&c->enc, clientid);
+}
+
+void nfs4_put_reclaim_complete(struct nfs4_compound *c)
+{
+	nfs4_op_begin(c, OP_RECLAIM_COMPLETE, 0);
+	xdr_put_bool(&c->enc, false); /* rca_one_fs: all of them */
+}

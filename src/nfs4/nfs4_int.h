@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Inside src/nfs4: how operations, the COMPOUND builder and the session meet.
+ *
+ * An operation describes itself once (struct nfs4_opdesc): how its part of the
+ * COMPOUND is encoded after SEQUENCE, how long its reply can be, whether a
+ * replay must be possible, and how its results are decoded. The session owns
+ * everything else: it may encode one call several times (a new session, a
+ * delay), so encode must depend on the call's "in" fields alone.
+ */
+#ifndef RPCRDMAFS_NFS4_INT_H
+#define RPCRDMAFS_NFS4_INT_H
+
+#include "nfs4.h"
+#include "log.h"
+
+struct nfs4_sessionid {
+	uint8_t data[NFS4_SESSIONID_SIZE];
+};
+
+/* A COMPOUND being built or read (nfs4_compound.c). */
+struct nfs4_compound {
+	struct xdr_enc enc;
+	struct xdr_dec dec;
+	struct nfs4_call *call;
+	uint32_t op_cnt;    /* encoded, or left to decode */
+	size_t op_cnt_off;  /* where the count is patched */
+	uint32_t reply_max; /* sum of what the operations can return */
+	unsigned int minor;
+	const uint32_t *supported; /* server's supported_attrs words; NULL: not known yet */
+	enum nfs4_status status;   /* decode: status of the whole */
+	uint32_t failed_op;        /* decode: number of the operation that failed, 0 if none */
+};
+
+/*
+ * Encoding: opens an operation: its number goes out, its reply bound is added
+ * (without the 8 bytes of opnum and status, which are added here) and it is counted.
+ */
+void nfs4_op_begin(struct nfs4_compound *c, enum nfs4_opnum op, uint32_t reply_max);
+/*
+ * Decoding: the next result must be `op`; true if it is there with NFS4_OK and the cursor stands
+ * at its body. false: the operation failed or was not reached (c->status says why), or the reply
+ * is malformed (c->dec.failed).
+ */
+bool nfs4_op_result(struct nfs4_compound *c, enum nfs4_opnum op);
+/* Like nfs4_op_result() for an operation with an empty body: PUTFH, SAVEFH, RESTOREFH, LOOKUP... */
+bool nfs4_op_void(struct nfs4_compound *c, enum nfs4_opnum op);
+
+/* What an operation is. */
+struct nfs4_opdesc {
+	const char *name; /* for logs */
+	/* Everything after SEQUENCE. Returns 0 or -errno (-EMSGSIZE, -EINVAL ...): the call ends.
+	 */
+	int (*encode)(struct nfs4_call *call, struct nfs4_compound *c);
+	/*
+	 * Results after SEQUENCE's, also when an operation failed (c->status): the parts that are
+	 * there are decoded. Returns 0 or -EBADMSG: the server broke the protocol.
+	 */
+	int (*decode)(struct nfs4_call *call, struct nfs4_compound *c);
+	bool cachethis;   /* a replay must be possible: everything that is not idempotent */
+	bool no_sequence; /* EXCHANGE_ID, CREATE_SESSION, BIND_CONN...: outside a session */
+	/*
+	 * The reply has no bound but the sink that encode names (RFC 8267 section 3.1): the session
+	 * offers a part of it first and more when the server says that it was too small
+	 * (nfs4_room.c); -E2BIG when there is no more. Never with cachethis.
+	 */
+	bool unbounded;
+	uint16_t state_off; /* offset in nfs4_call of its nfs4_state pointer; 0: it has none */
+	bool closes;        /* CLOSE: a state that is gone already will do */
+	/*
+	 * The data buffer to build this call in when it may be too long for inline (CREATE's
+	 * long_buf), or NULL: not this time. Optional member: most calls are always short.
+	 */
+	struct rpcrdma_buf *(*long_buf)(struct nfs4_call *call);
+};
+
+/* Starts a call whose `in` is filled in; each nfs4_<op>() is this with its descriptor. */
+void nfs4_call_start(struct nfs4_call *call, const struct nfs4_opdesc *desc);
+
+/* Opens are had again with it (nfs4_state.c). */
+extern const struct nfs4_opdesc nfs4_open_desc;
+
+/* ---- parts that several operations encode and decode ---- */
+
+void nfs4_put_putfh(struct nfs4_compound *c, const struct nfs4_fh *fh);
+void nfs4_put_getfh(struct nfs4_compound *c);
+bool nfs4_get_getfh(struct nfs4_compound *c, struct nfs4_fh *fh);
+/* mask: NFS4_ATTR_*; only what the server supports is asked for. */
+void nfs4_put_getattr(struct nfs4_compound *c, uint32_t mask);
+/* Reads a GETATTR result; attr->valid = 0 and false if it is not there. */
+bool nfs4_get_getattr(struct nfs4_compound *c, struct nfs4_attr *attr);
+void nfs4_put_stateid(struct xdr_enc *x, const struct nfs4_stateid *sid);
+void nfs4_get_stateid(struct xdr_dec *x, struct nfs4_stateid *sid);
+void nfs4_put_str(struct xdr_enc *x, const struct nfs4_str *s);
+void nfs4_get_cinfo(struct xdr_dec *x, struct nfs4_cinfo *ci);
+void nfs4_get_verf(struct xdr_dec *x, struct nfs4_verf *v);
+void nfs4_get_fh(struct xdr_dec *x, struct nfs4_fh *fh);
+/* ->encode returns nfs4_encode_end(), ->decode nfs4_decode_end(). */
+int nfs4_encode_end(const struct nfs4_compound *c);
+int nfs4_decode_end(struct nfs4_compound *c);
+/*
+ * Decoding: what the user asked for was executed; only attributes that we added after it may
+ * still fail (DELAY, ACCESS). Makes c->status NFS4_OK then: the call must be neither repeated
+ * nor reported as failed, and those attributes have valid = 0.
+ */
+void nfs4_decode_done(struct nfs4_compound *c);
+
+/*
+ * Bound of the body of the one operation behind PUTFH whose reply has no other limit than its
+ * Reply chunk: what fits `sink`; 0: not even an empty one of `min` bytes.
+ */
+uint32_t nfs4_sink_room(const struct rpcrdma_span *sink, uint32_t min);
+
+/* What is asked of a directory beside the operation in it. */
+#define NFS4_ATTR_DIR                                                                              \
+	(NFS4_ATTR_CHANGE | NFS4_ATTR_SIZE | NFS4_ATTR_NLINK | NFS4_ATTR_MTIME | NFS4_ATTR_CTIME)
+/* What WRITE, COMMIT and the like change. */
+#define NFS4_ATTR_WRITTEN (NFS4_ATTR_CHANGE | NFS4_ATTR_SIZE | NFS4_ATTR_MTIME | NFS4_ATTR_CTIME)
+/* Reply bytes before the first operation's: RPC header, COMPOUND's, SEQUENCE with its header. */
+#define NFS4_REPLY_HEAD (RPC_REPLY_HDR + 12u + 8u + 36u)
+
+/* Attributes (nfs4_attr.c), pure. */
+void nfs4_put_attr_request(struct xdr_enc *x, uint32_t mask, const uint32_t supported[3]);
+void nfs4_put_bitmap(struct xdr_enc *x, const uint32_t *words, unsigned int cnt);
+/*
+ * Reads a bitmap4 of any length; returns its words after the third or'ed together (attributes
+ * that no RFC we know has), 0 on failure too.
+ */
+uint32_t nfs4_get_bitmap(struct xdr_dec *x, uint32_t words[NFS4_BITMAP_WORDS]);
+/* Bound of the fattr4 that answers nfs4_put_attr_request(mask), owners' names as in FATTR_MAX. */
+uint32_t nfs4_fattr_max(uint32_t mask);
+/* fattr4: bitmap, then values; what we did not ask for is a protocol error (x->failed). */
+void nfs4_get_fattr(struct xdr_dec *x, struct nfs4_attr *attr, struct nfs4_fh *fh);
+void nfs4_put_sattr(struct xdr_enc *x, const struct nfs4_sattr *s, const uint32_t supported[3]);
+/* Bound of a fattr4 reply for the mask NFS4_ATTR_STAT (names of owners up to 128 bytes each). */
+#define NFS4_FATTR_MAX  480u
+#define NFS4_FH_MAX_XDR (4u + NFS4_FHSIZE)
+
+/* ---- errors (nfs4_status.c): one table ---- */
+
+enum nfs4_action {
+	NFS4_ACT_NONE,       /* success */
+	NFS4_ACT_FAIL,       /* the operation's errno goes to the user */
+	NFS4_ACT_DELAY,      /* wait, then the same call again (DELAY, GRACE) */
+	NFS4_ACT_SLOT,       /* sequence trouble on this slot */
+	NFS4_ACT_SESSION,    /* the session is gone: a new one, then the call again */
+	NFS4_ACT_CLIENT,     /* the client ID is gone: everything anew */
+	NFS4_ACT_STATE,      /* a stateid is no longer good */
+	NFS4_ACT_REVALIDATE, /* the filehandle is no longer good */
+};
+
+enum nfs4_action nfs4_status_action(enum nfs4_status status);
+/* errno (positive) that a program sees; 0 for NFS4_OK; EIO with a log line only for unknown codes.
+ */
+int nfs4_status_errno(enum nfs4_status status);
+
+#endif

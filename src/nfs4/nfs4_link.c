@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * PUTFH file SAVEFH PUTFH dir LINK GETATTR RESTOREFH GETATTR: the saved
+ * filehandle is the file, the current one the directory of the new name.
+ */
+#include "nfs4_int.h"
+
+#include <string.h>
+
+static int link_encode(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	const struct nfs4_op_link *o = &call->u.link;
+
+	nfs4_put_putfh(c, o->file);
+	nfs4_op_begin(c, OP_SAVEFH, 0);
+	nfs4_put_putfh(c, o->dir);
+	nfs4_op_begin(c, OP_LINK, 20);
+	nfs4_put_str(&c->enc, &o->name);
+	nfs4_put_getattr(c, NFS4_ATTR_DIR);
+	nfs4_op_begin(c, OP_RESTOREFH, 0);
+	nfs4_put_getattr(c, NFS4_ATTR_STAT);
+	return nfs4_encode_end(c);
+}
+
+static int link_decode(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	struct nfs4_op_link *o = &call->u.link;
+
+	o->attr.valid = o->dir_attr.valid = 0;
+	memset(&o->cinfo, 0, sizeof(o->cinfo));
+	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_void(c, OP_SAVEFH) && nfs4_op_void(c, OP_PUTFH) &&
+		nfs4_op_result(c, OP_LINK)) {
+		nfs4_get_cinfo(&c->dec, &o->cinfo);
+		if (nfs4_get_getattr(c, &o->dir_attr) && nfs4_op_void(c, OP_RESTOREFH))
+			nfs4_get_getattr(c, &o->attr);
+		nfs4_decode_done(c);
+	}
+	return nfs4_decode_end(c);
+}
+
+static const struct nfs4_opdesc link_desc = {
+	.name = "LINK",
+	.encode = link_encode,
+	.decode = link_decode,
+	.cachethis = true,
+};
+
+void nfs4_link(struct nfs4_call *call)
+{
+	nfs4_call_start(call, &link_desc);
+}

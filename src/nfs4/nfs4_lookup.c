@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * PUTFH GETATTR LOOKUP GETFH GETATTR: the directory first, so that its change
+ * attribute is there, and not newer than the answer, also when the name is not
+ * found: what a negative entry is valid for.
+ */
+#include "nfs4_int.h"
+
+static int lookup_encode(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	const struct nfs4_op_lookup *o = &call->u.lookup;
+
+	nfs4_put_putfh(c, o->dir);
+	nfs4_put_getattr(c, NFS4_ATTR_DIR);
+	nfs4_op_begin(c, OP_LOOKUP, 0);
+	nfs4_put_str(&c->enc, &o->name);
+	nfs4_put_getfh(c);
+	nfs4_put_getattr(c, NFS4_ATTR_STAT);
+	return nfs4_encode_end(c);
+}
+
+static int lookup_decode(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	struct nfs4_op_lookup *o = &call->u.lookup;
+
+	o->fh.len = 0;
+	o->attr.valid = o->dir_attr.valid = 0;
+	if (nfs4_op_void(c, OP_PUTFH) && nfs4_get_getattr(c, &o->dir_attr) &&
+		nfs4_op_void(c, OP_LOOKUP) && nfs4_get_getfh(c, &o->fh))
+		nfs4_get_getattr(c, &o->attr);
+	return nfs4_decode_end(c);
+}
+
+static const struct nfs4_opdesc lookup_desc = {
+	.name = "LOOKUP",
+	.encode = lookup_encode,
+	.decode = lookup_decode,
+};
+
+void nfs4_lookup(struct nfs4_call *call)
+{
+	nfs4_call_start(call, &lookup_desc);
+}

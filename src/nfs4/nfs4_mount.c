@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * From a path to the root of the mount, and what the server can do:
+ *
+ *   WALK    PUTROOTFH (or PUTFH), a LOOKUP for each component, GETFH; as many
+ *           components in one COMPOUND as fit, then the next lot
+ *   FSINFO  PUTFH GETATTR(supported_attrs, lease_time, maxread ...)
+ *   ROOT    PUTFH GETATTR(all that stat needs and the server has)
+ *
+ * Context: the lane of the session it is given.
+ */
+#include "nfs4_sess_int.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WALK_MAX_OPS   40u   /* LOOKUPs in one COMPOUND, if the session takes as many */
+#define WALK_MAX_BYTES 2048u /* of names: keeps the call inline */
+/* A READ's or WRITE's own part of request and reply, and everything it may be sent with. */
+#define IO_OVERHEAD 1024u
+
+struct mount {
+	struct nfs4_call call; /* first */
+	void (*done)(void *ctx, const struct nfs4_failure *f);
+	void *ctx;
+	struct rpc_cred cred;
+	struct nfs4_fh fh;   /* reached; len 0: the server's root */
+	const char *rest;    /* of path: what is still to be walked */
+	const char *next;    /* behind what the COMPOUND in flight walks */
+	unsigned int looked; /* LOOKUPs in it that succeeded */
+	uint64_t maxread, maxwrite;
+	/* refused before it began: ->done must not come from inside nfs4_mount_path() */
+	struct reactor_timer refused_timer;
+	struct nfs4_failure refused;
+	char path[]; /* copy */
+};
+
+static struct mount *to_mount(struct nfs4_call *call)
+{
+	return container_of(call, struct mount, call);
+}
+
+bool nfs4_path_next(const char **path, struct nfs4_str *ret_name)
+{
+	const char *p = *path;
+
+	for (;;) {
+		size_t len;
+
+		while (*p == '/')
+			p++;
+		len = strcspn(p, "/");
+		if (len == 0) {
+			*path = p;
+			return false;
+		}
+		*path = p + len;
+		if (len == 1 && p[0] == '.') {
+			p = *path;
+			continue;
+		}
+		ret_name->p = p;
+		ret_name->len = (uint32_t)len;
+		return true;
+	}
+}
+
+uint32_t nfs4_io_size(uint32_t asked, uint64_t data_size, uint64_t server, uint64_t session)
+{
+	uint64_t size = data_size;
+
+	if (asked && asked < size)
+		size = asked;
+	if (server && server < size)
+		size = server;
+	if (session > IO_OVERHEAD && session - IO_OVERHEAD < size)
+		size = session - IO_OVERHEAD;
+	if (size > 4096)
+		size &= ~4095ull;
+	return (uint32_t)size;
+}
+
+/* ---- ends ---- */
+
+static void mount_end(struct mount *m, const struct nfs4_failure *f)
+{
+	nfs4_call_put(&m->call);
+	m->done(m->ctx, f);
+	free(m);
+}
+
+static void mount_fail(struct mount *m, int err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+static void mount_fail(struct mount *m, int err, const char *fmt, ...)
+{
+	struct nfs4_failure f = {.err = err, .step = "export path"};
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(f.text, sizeof(f.text), fmt, ap);
+	va_end(ap);
+	mount_end(m, &f);
+}
+
+/* How much of the path the walk had reached when it failed, with the component it failed at. */
+static int failed_len(const struct mount *m)
+{
+	const char *p = m->rest;
+	struct nfs4_str name;
+
+	for (unsigned int i = 0; i <= m->looked; i++)
+		if (!nfs4_path_next(&p, &name))
+			break;
+	return (int)(p - m->path);
+}
+
+static void walk_fail(struct mount *m)
+{
+	const char *path = m->path;
+	int len = failed_len(m);
+
+	if (m->call.status == NFS4ERR_NOENT)
+		mount_fail(m, ENOENT,
+			"%.*s does not exist on the server or is not exported: check `exportfs -v`",
+			len, path);
+	else if (m->call.status == NFS4ERR_ACCESS || m->call.status == NFS4ERR_PERM)
+		mount_fail(m, EACCES,
+			"%.*s: permission denied: check that the export admits this host "
+			"(`exportfs -v`) and its directories this user",
+			len, path);
+	else if (m->call.status == NFS4ERR_NOTDIR || m->call.status == NFS4ERR_SYMLINK)
+		mount_fail(m, ENOTDIR, "%.*s is not in a directory: check the path", len, path);
+	else if (m->call.status == NFS4ERR_WRONGSEC)
+		mount_fail(m, EPERM,
+			"%.*s wants another security flavour than sec=sys: check sec= of the "
+			"export",
+			len, path);
+	else if (m->call.status == NFS4ERR_MOVED)
+		mount_fail(m, EREMOTE, "%.*s is on another server (a referral): mount it there",
+			len, path);
+	else if (m->call.status != NFS4_OK)
+		mount_fail(m, -m->call.err, "%.*s: the server answers %s", len, path,
+			nfs4_status_name(m->call.status));
+	else
+		mount_fail(m, -m->call.err, "%.*s cannot be looked up: %s", len, path,
+			strerror(-m->call.err));
+}
+
+/* ---- ROOT ---- */
+
+static int root_encode(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	nfs4_put_putfh(c, &to_mount(call)->fh);
+	nfs4_put_getattr(c, NFS4_ATTR_STAT | NFS4_ATTR_MOUNTED_ON);
+	return 0;
+}
+
+static int root_decode(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	if (nfs4_op_void(c, OP_PUTFH))
+		nfs4_get_getattr(c, &call->sess->cl->fsinfo.root_attr);
+	return 0;
+}
+
+static const struct nfs4_opdesc root_desc = {
+	.name = "mount GETATTR",
+	.encode = root_encode,
+	.decode = root_decode,
+};
+
+static void root_done(struct nfs4_call *call)
+{
+	struct mount *m = to_mount(call);
+	struct nfs4_sess *s = call->sess;
+	struct nfs4_fsinfo *fi = &s->cl->fsinfo;
+	const struct nfs4_conf *conf = &s->cl->conf;
+	uint64_t data = rpcrdma_data_size(s->x);
+
+	if (call->err) {
+		walk_fail(m);
+		return;
+	}
+	if (fi->root_attr.type != NF4DIR) {
+		mount_fail(m, ENOTDIR, "%s is not a directory: only directories can be mounted",
+			m->path);
+		return;
+	}
+	fi->root = m->fh;
+	fi->minor = s->cl->minor;
+	fi->rsize = nfs4_io_size(conf->rsize, data, m->maxread, s->params.fore.maxresp);
+	fi->wsize = nfs4_io_size(conf->wsize, data, m->maxwrite, s->params.fore.maxreq);
+	log_debug("%s: NFSv4.%u, rsize %u, wsize %u, lease %u s", s->peer, (unsigned int)fi->minor,
+		(unsigned int)fi->rsize, (unsigned int)fi->wsize, (unsigned int)fi->lease_s);
+	mount_end(m, NULL);
+}
+
+/* ---- FSINFO ---- */
+
+#define BIT(attr) (1u << (attr))
+#define FSINFO_MASK                                                                                \
+	(BIT(FATTR4_SUPPORTED_ATTRS) | BIT(FATTR4_LEASE_TIME) | BIT(FATTR4_CASE_INSENSITIVE) |     \
+		BIT(FATTR4_MAXFILESIZE) | BIT(FATTR4_MAXNAME) | BIT(FATTR4_MAXREAD) |              \
+		BIT(FATTR4_MAXWRITE))
+#define FSINFO_RES 96u
+
+static int fsinfo_encode(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	static const uint32_t words[] = {FSINFO_MASK};
+
+	nfs4_put_putfh(c, &to_mount(call)->fh);
+	nfs4_op_begin(c, OP_GETATTR, FSINFO_RES);
+	nfs4_put_bitmap(&c->enc, words, 1);
+	return 0;
+}
+
+static void get_supported(struct xdr_dec *x, uint32_t words[3])
+{
+	/* WIRE: words past those we know are skipped; 8 would be attribute 255. */
+	uint32_t cnt = xdr_get_count(x, 8, 4);
+
+	for (uint32_t i = 0; i < cnt; i++) {
+		uint32_t w = xdr_get_u32(x);
+
+		if (i < NFS4_BITMAP_WORDS)
+			words[i] = w;
+	}
+}
+
+/* The values come in the order of the attributes' numbers. */
+static void get_fsinfo(struct xdr_dec *x, struct mount *m, struct nfs4_fsinfo *fi)
+{
+	uint32_t mask = 0, cnt, len;
+
+	cnt = xdr_get_count(x, 8, 4);
+	for (uint32_t i = 0; i < cnt; i++) {
+		uint32_t w = xdr_get_u32(x);
+
+		if (i == 0)
+			mask = w;
+		else if (w)
+			xdr_fail(x);
+	}
+	len = xdr_get_u32(x);
+	/* WIRE: what we did not ask for has no known length here. */
+	if ((mask & ~FSINFO_MASK) || len > xdr_dec_left(x))
+		xdr_fail(x);
+	if (mask & BIT(FATTR4_SUPPORTED_ATTRS))
+		get_supported(x, fi->supported);
+	if (mask & BIT(FATTR4_LEASE_TIME))
+		fi->lease_s = xdr_get_u32(x);
+	if (mask & BIT(FATTR4_CASE_INSENSITIVE))
+		fi->case_insensitive = xdr_get_bool(x);
+	if (mask & BIT(FATTR4_MAXFILESIZE))
+		fi->maxfilesize = xdr_get_u64(x);
+	if (mask & BIT(FATTR4_MAXNAME))
+		fi->maxname = xdr_get_u32(x);
+	if (mask & BIT(FATTR4_MAXREAD))
+		m->maxread = xdr_get_u64(x);
+	if (mask & BIT(FATTR4_MAXWRITE))
+		m->maxwrite = xdr_get_u64(x);
+}
+
+static int fsinfo_decode(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_result(c, OP_GETATTR))
+		get_fsinfo(&c->dec, to_mount(call), &call->sess->cl->fsinfo);
+	return 0;
+}
+
+static const struct nfs4_opdesc fsinfo_desc = {
+	.name = "mount GETATTR",
+	.encode = fsinfo_encode,
+	.decode = fsinfo_decode,
+};
+
+static void fsinfo_done(struct nfs4_call *call)
+{
+	struct mount *m = to_mount(call);
+	struct nfs4_fsinfo *fi = &call->sess->cl->fsinfo;
+
+	if (call->err) {
+		walk_fail(m);
+		return;
+	}
+	if (!fi->maxname || fi->maxname > NFS4_MAXNAMLEN)
+		fi->maxname = NFS4_MAXNAMLEN;
+	if (!fi->maxfilesize || fi->maxfilesize > INT64_MAX)
+		fi->maxfilesize = INT64_MAX;
+	call->done = root_done;
+	nfs4_call_start(call, &root_desc);
+}
+
+/* ---- WALK ---- */
+
+static int walk_encode(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	struct mount *m = to_mount(call);
+	/* SEQUENCE, PUTFH, GETFH beside the LOOKUPs */
+	unsigned int room = call->sess->params.fore.maxops - 3, cnt = 0;
+	const char *p = m->rest;
+	size_t bytes = 0;
+	struct nfs4_str name;
+
+	if (m->fh.len)
+		nfs4_put_putfh(c, &m->fh);
+	else
+		nfs4_op_begin(c, OP_PUTROOTFH, 0);
+	m->next = p;
+	while (cnt < room && cnt < WALK_MAX_OPS && nfs4_path_next(&p, &name)) {
+		bytes += XDR_ROUND(name.len) + 8;
+		if (cnt > 0 && bytes > WALK_MAX_BYTES)
+			break;
+		nfs4_op_begin(c, OP_LOOKUP, 0);
+		nfs4_put_str(&c->enc, &name);
+		m->next = p;
+		cnt++;
+	}
+	nfs4_put_getfh(c);
+	return 0;
+}
+
+static int walk_decode(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	struct mount *m = to_mount(call);
+	enum nfs4_opnum first = m->fh.len ? OP_PUTFH : OP_PUTROOTFH;
+	const char *p = m->rest;
+	struct nfs4_str name;
+	struct nfs4_fh fh = {0};
+
+	m->looked = 0;
+	if (!nfs4_op_void(c, first))
+		return 0;
+	while (p < m->next && nfs4_path_next(&p, &name)) {
+		if (!nfs4_op_void(c, OP_LOOKUP))
+			return 0;
+		m->looked++;
+	}
+	if (nfs4_get_getfh(c, &fh))
+		m->fh = fh;
+	return 0;
+}
+
+static const struct nfs4_opdesc walk_desc = {
+	.name = "mount LOOKUP",
+	.encode = walk_encode,
+	.decode = walk_decode,
+};
+
+static void walk_done(struct nfs4_call *call)
+{
+	struct mount *m = to_mount(call);
+	const char *p;
+	struct nfs4_str name;
+
+	if (call->err) {
+		walk_fail(m);
+		return;
+	}
+	m->rest = m->next;
+	p = m->rest;
+	if (nfs4_path_next(&p, &name)) {
+		nfs4_call_start(call, &walk_desc);
+		return;
+	}
+	m->looked = 0;
+	call->done = fsinfo_done;
+	nfs4_call_start(call, &fsinfo_desc);
+}
+
+/* ---- the beginning ---- */
+
+static bool has_dotdot(const char *path)
+{
+	struct nfs4_str name;
+
+	while (nfs4_path_next(&path, &name))
+		if (name.len == 2 && memcmp(name.p, "..", 2) == 0)
+			return true;
+	return false;
+}
+
+static void refused_fire(struct reactor_timer *t)
+{
+	struct mount *m = container_of(t, struct mount, refused_timer);
+
+	m->done(m->ctx, &m->refused);
+	free(m);
+}
+
+static void refuse(struct nfs4_sess *s, struct mount *m, int err, const char *why)
+{
+	m->refused.err = err;
+	m->refused.step = "export path";
+	snprintf(m->refused.text, sizeof(m->refused.text), "%.100s: %s", m->path, why);
+	reactor_timer_init(&m->refused_timer, refused_fire);
+	reactor_timer_in(s->r, &m->refused_timer, 0);
+}
+
+void nfs4_mount_path(struct nfs4_sess *s, const char *path, const struct rpc_cred *cred,
+	void (*done)(void *ctx, const struct nfs4_failure *f), void *ctx)
+{
+	size_t len = strnlen(path, NFS4_MAXPATHLEN + 1);
+	struct mount *m = calloc(1, sizeof(*m) + len + 1);
+	int err;
+
+	if (!m) {
+		/* The one case that cannot wait for the reactor. */
+		done(ctx, &(struct nfs4_failure){
+				  .err = ENOMEM, .step = "export path", .text = "no memory"});
+		return;
+	}
+	m->done = done;
+	m->ctx = ctx;
+	m->cred = *cred;
+	memcpy(m->path, path, len);
+	m->rest = m->path;
+	if (len > NFS4_MAXPATHLEN || has_dotdot(m->path)) {
+		refuse(s, m, EINVAL, "a path must not have \"..\" nor more than 4095 bytes");
+		return;
+	}
+	err = nfs4_call_get(s, &m->call);
+	if (err) {
+		refuse(s, m, -err, "there is no session to look it up with");
+		return;
+	}
+	m->call.cred = &m->cred;
+	m->call.done = walk_done;
+	nfs4_call_start(&m->call, &walk_desc);
+}

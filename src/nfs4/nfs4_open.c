@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * By name:       PUTFH SAVEFH OPEN GETFH ACCESS GETATTR RESTOREFH GETATTR
+ * By filehandle: PUTFH OPEN ACCESS GETATTR
+ *
+ * The reply is cached by the server for a replay, for which it has as many
+ * bytes as we asked for in ca_maxresponsesize_cached, 1032. By name, with the
+ * largest filehandle:
+ *
+ *   RPC 24, COMPOUND 12, SEQUENCE 44                        80
+ *   PUTFH 8, SAVEFH 8, RESTOREFH 8                          24
+ *   OPEN 8 + stateid 16, cinfo 20, rflags 4, attrset 16     64
+ *     no delegation: NONE_EXT with why                      12
+ *   GETFH 8 + 4 + 128                                      140
+ *   ACCESS 8 + 8                                            16
+ *   GETATTR of the file 8 + 20 + 368 (owners of 128 bytes) 396
+ *   GETATTR of the directory 8 + 20 + 44                    72
+ *                                                    total 804
+ *
+ * With numeric owners of 10 digits (12 bytes) it is 572; a write delegation,
+ * if a server gives one unasked, adds at most 168 to that.
+ */
+#include "nfs4_int.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define OWNER_PREFIX "open id:"
+#define ACE_WHO_MAX  128u /* for the reply's bound */
+/* type, stateid, recall, space limit, ace with its who */
+#define DELEG_MAX (4u + NFS4_STATEID_SIZE + 4u + 12u + 12u + 4u + ACE_WHO_MAX)
+/* stateid, cinfo, rflags, attrset, delegation */
+#define OPEN_MAX (NFS4_STATEID_SIZE + 20u + 4u + 4u + 4u * NFS4_BITMAP_WORDS + DELEG_MAX)
+
+/* open_owner4: its clientid is not looked at in 4.1 (RFC 8881 section 18.16.3). */
+static void put_owner(struct xdr_enc *x, uint64_t number)
+{
+	const uint32_t prefix_len = sizeof(OWNER_PREFIX) - 1;
+
+	xdr_put_u64(x, 0);
+	xdr_put_u32(x, prefix_len + 8);
+	xdr_put_fixed(x, OWNER_PREFIX, prefix_len);
+	xdr_put_u64(x, number);
+}
+
+static void put_openhow(struct nfs4_compound *c, const struct nfs4_op_open *o)
+{
+	struct xdr_enc *x = &c->enc;
+	struct nfs4_sattr sattr = o->sattr;
+
+	if (!o->create) {
+		xdr_put_u32(x, OPEN4_NOCREATE);
+		return;
+	}
+	sattr.set &= ~NFS4_ATTR_SIZE;
+	xdr_put_u32(x, OPEN4_CREATE);
+	if (o->exclusive) {
+		/*
+		 * The server keeps the verifier in the times until the first SETATTR: knfsd's
+		 * suppattr_exclcreat is everything but them.
+		 */
+		sattr.set &= ~(NFS4_ATTR_ATIME | NFS4_ATTR_MTIME);
+		xdr_put_u32(x, EXCLUSIVE4_1);
+		xdr_put_fixed(x, o->verf.data, sizeof(o->verf.data));
+	} else {
+		if (o->truncate) {
+			sattr.set |= NFS4_ATTR_SIZE;
+			sattr.size = 0;
+		}
+		xdr_put_u32(x, UNCHECKED4);
+	}
+	nfs4_put_sattr(x, &sattr, c->supported);
+}
+
+static void put_open(struct nfs4_compound *c, const struct nfs4_op_open *o)
+{
+	struct xdr_enc *x = &c->enc;
+
+	nfs4_op_begin(c, OP_OPEN, OPEN_MAX);
+	xdr_put_u32(x, 0); /* seqid: 4.0's */
+	xdr_put_u32(x, o->share_access | OPEN4_SHARE_ACCESS_WANT_NO_DELEG);
+	xdr_put_u32(x, OPEN4_SHARE_DENY_NONE);
+	put_owner(x, o->owner);
+	put_openhow(c, o);
+	if (o->dir) {
+		xdr_put_u32(x, CLAIM_NULL);
+		nfs4_put_str(x, &o->name);
+	} else if (o->reclaim) {
+		xdr_put_u32(x, CLAIM_PREVIOUS);
+		xdr_put_u32(x, OPEN_DELEGATE_NONE); /* what we had with it */
+	} else {
+		xdr_put_u32(x, CLAIM_FH);
+	}
+}
+
+static int open_encode(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	const struct nfs4_op_open *o = &call->u.open;
+
+	/* Only OPEN4_CREATE has attributes, only CLAIM_NULL may create. */
+	if ((o->truncate && !o->create) || (o->create && !o->dir))
+		return -EINVAL;
+	nfs4_put_putfh(c, o->dir ? o->dir : o->file);
+	if (o->dir)
+		nfs4_op_begin(c, OP_SAVEFH, 0);
+	put_open(c, o);
+	if (o->dir)
+		nfs4_put_getfh(c);
+	nfs4_op_begin(c, OP_ACCESS, 8);
+	xdr_put_u32(&c->enc, ACCESS4_READ | ACCESS4_MODIFY | ACCESS4_EXTEND | ACCESS4_EXECUTE);
+	nfs4_put_getattr(c, NFS4_ATTR_STAT);
+	if (o->dir) {
+		nfs4_op_begin(c, OP_RESTOREFH, 0);
+		nfs4_put_getattr(c, NFS4_ATTR_DIR);
+	}
+	return nfs4_encode_end(c);
+}
+
+/* nfsace4: who may use the delegation without asking; we always ask. */
+static void skip_ace(struct xdr_dec *x)
+{
+	xdr_get_u32(x);
+	xdr_get_u32(x);
+	xdr_get_u32(x);
+	xdr_skip_opaque(x, NFS4_OPAQUE_LIMIT);
+}
+
+static void skip_space_limit(struct xdr_dec *x)
+{
+	uint32_t limit_by = xdr_get_u32(x);
+
+	/* filesize: 8 bytes; num_blocks and bytes_per_block: 4 each */
+	if (limit_by != NFS_LIMIT_SIZE && limit_by != NFS_LIMIT_BLOCKS) /* WIRE */
+		xdr_fail(x);
+	xdr_get_u64(x);
+}
+
+static void skip_why_none(struct xdr_dec *x)
+{
+	uint32_t why = xdr_get_u32(x);
+
+	/* will push, will signal: we asked for neither */
+	if (why == WND4_CONTENTION || why == WND4_RESOURCE)
+		xdr_get_bool(x);
+}
+
+/* open_delegation4; what it may be does not depend on what we wanted. */
+static void get_delegation(struct xdr_dec *x, struct nfs4_op_open *o)
+{
+	uint32_t type = xdr_get_u32(x);
+
+	switch (type) {
+	case OPEN_DELEGATE_NONE:
+		break;
+	case OPEN_DELEGATE_READ:
+	case OPEN_DELEGATE_WRITE:
+		nfs4_get_stateid(x, &o->deleg);
+		xdr_get_bool(x); /* recall: being returned at once, it makes no difference */
+		if (type == OPEN_DELEGATE_WRITE)
+			skip_space_limit(x);
+		skip_ace(x);
+		break;
+	case OPEN_DELEGATE_NONE_EXT:
+		skip_why_none(x);
+		break;
+	default: /* WIRE */
+		xdr_fail(x);
+		return;
+	}
+	o->deleg_type = (enum nfs4_deleg_type)type;
+}
+
+static void get_open(struct xdr_dec *x, struct nfs4_op_open *o)
+{
+	uint32_t attrset[NFS4_BITMAP_WORDS];
+
+	nfs4_get_stateid(x, &o->stateid);
+	nfs4_get_cinfo(x, &o->cinfo);
+	o->rflags = xdr_get_u32(x);
+	nfs4_get_bitmap(x, attrset);
+	get_delegation(x, o);
+}
+
+static bool get_access(struct nfs4_compound *c, uint32_t *access)
+{
+	if (!nfs4_op_result(c, OP_ACCESS))
+		return false;
+	*access = xdr_get_u32(&c->dec); /* supported: bits not in it are 0 in the other */
+	*access &= xdr_get_u32(&c->dec);
+	return !c->dec.failed;
+}
+
+static int open_decode(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	struct nfs4_op_open *o = &call->u.open;
+
+	o->fh.len = 0;
+	o->attr.valid = o->dir_attr.valid = 0;
+	o->access = o->rflags = 0;
+	o->deleg_type = OPEN_DELEGATE_NONE;
+	memset(&o->stateid, 0, sizeof(o->stateid));
+	memset(&o->cinfo, 0, sizeof(o->cinfo));
+	if (!nfs4_op_void(c, OP_PUTFH) || (o->dir && !nfs4_op_void(c, OP_SAVEFH)) ||
+		!nfs4_op_result(c, OP_OPEN))
+		goto out;
+	get_open(&c->dec, o);
+	if (!o->dir)
+		o->fh = *o->file;
+	else if (!nfs4_get_getfh(c, &o->fh))
+		goto out;
+	/* The file is open from here on, whatever else there is to know about it. */
+	if (get_access(c, &o->access) && nfs4_get_getattr(c, &o->attr) && o->dir &&
+		nfs4_op_void(c, OP_RESTOREFH))
+		nfs4_get_getattr(c, &o->dir_attr);
+	nfs4_decode_done(c);
+out:
+	return nfs4_decode_end(c);
+}
+
+const struct nfs4_opdesc nfs4_open_desc = {
+	.name = "OPEN",
+	.encode = open_encode,
+	.decode = open_decode,
+	.cachethis = true,
+};
+
+void nfs4_open(struct nfs4_call *call)
+{
+	nfs4_call_start(call, &nfs4_open_desc);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * PUTFH READ, nothing after it: the data is the last thing in the reply.
+ *
+ *   READ4resok = eof, length word, bytes
+ *
+ * The bytes are the only part that RFC 8267 section 3.1 lets the server place
+ * into a Write chunk. Then the length word is in the reply, and neither the
+ * bytes nor their round-up are.
+ */
+#include "nfs4_int.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+static int read_encode(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	const struct nfs4_op_read *o = &call->u.read;
+	struct rpcrdma_req *req = &call->rpc.req;
+
+	if (o->sink.len < o->count)
+		return -EINVAL;
+	nfs4_put_putfh(c, o->fh);
+	nfs4_op_begin(c, OP_READ, 8); /* the transport adds what it lets come inline */
+	nfs4_put_stateid(&c->enc, &call->stateid);
+	xdr_put_u64(&c->enc, o->offset);
+	xdr_put_u32(&c->enc, o->count);
+	req->result_cnt = 0;
+	if (o->count) {
+		req->results[0] = (struct rpcrdma_result){.sink = o->sink};
+		req->results[0].sink.len = o->count;
+		req->result_cnt = 1;
+	}
+	return nfs4_encode_end(c);
+}
+
+static void get_read(struct xdr_dec *x, struct nfs4_op_read *o, const struct rpcrdma_req *req)
+{
+	const struct rpcrdma_result *res = req->result_cnt ? &req->results[0] : NULL;
+	uint32_t len = 0;
+
+	o->eof = xdr_get_bool(x);
+	if (res && res->got) {
+		len = xdr_get_u32(x);
+		/* WIRE: two accounts of the same bytes; the chunk's may include the round-up. */
+		if (len > o->count || res->got < len || res->got > XDR_ROUND(len))
+			xdr_fail(x);
+		o->data = o->sink.p;
+	} else {
+		o->data = xdr_get_opaque(x, o->count, &len);
+	}
+	o->len = len;
+}
+
+static int read_decode(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	struct nfs4_op_read *o = &call->u.read;
+
+	o->eof = false;
+	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_result(c, OP_READ))
+		get_read(&c->dec, o, &call->rpc.req);
+	if (c->dec.failed || c->status != NFS4_OK) {
+		o->data = NULL;
+		o->len = 0;
+	}
+	return nfs4_decode_end(c);
+}
+
+static const struct nfs4_opdesc read_desc = {
+	.name = "READ",
+	.encode = read_encode,
+	.decode = read_decode,
+	.state_off = offsetof(struct nfs4_call, u.read.state),
+};
+
+void nfs4_read(struct nfs4_call *call)
+{
+	nfs4_call_start(call, &read_desc);
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What came back for a call, in the order of distrust: did the RPC work, is it
+ * a COMPOUND, what does SEQUENCE say (the slot's fate), what do the operations
+ * say (the call's fate).
+ *
+ * Context: the session's lane, from the transport.
+ */
+#include "nfs4_sess_int.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* A call whose replies break the protocol is repeated so often, then fails with EIO. */
+#define MAX_BAD 3u
+
+/*
+ * The RPC ended without COMPOUND results. `slot`: cancel where the server
+ * refused the RPC before it could see SEQUENCE, unsure where it is done with
+ * it, orphan where it may still execute it. errno 0: conf.timeout_errno.
+ */
+static const struct {
+	void (*slot)(struct nfs4_slots *, uint32_t);
+	int err;
+	const char *text;
+} rpc_ends[] = {
+	[RPC_TIMEDOUT] = {nfs4_slot_orphan, 0, NULL}, /* soft: the transport logged it */
+	[RPC_TOOSMALL] = {nfs4_slot_unsure, EREMOTEIO, "its reply fits no buffer of ours"},
+	[RPC_PROG_UNAVAIL] = {nfs4_slot_cancel, EPROTONOSUPPORT, "the server has no NFS there"},
+	[RPC_PROG_MISMATCH] = {nfs4_slot_cancel, EPROTONOSUPPORT, "the server has no NFSv4"},
+	[RPC_PROC_UNAVAIL] = {nfs4_slot_cancel, EPROTONOSUPPORT, "the server knows no COMPOUND"},
+	[RPC_GARBAGE_ARGS] = {nfs4_slot_cancel, EIO, "the server cannot decode it"},
+	[RPC_SYSTEM_ERR] = {nfs4_slot_unsure, EREMOTEIO, "the server has trouble of its own"},
+	[RPC_AUTH_ERROR] = {nfs4_slot_cancel, EACCES, "the server refuses the credential"},
+	[RPC_BADREPLY] = {nfs4_slot_orphan, EIO, "the reply is not one"},
+	[RPC_SHUTDOWN] = {nfs4_slot_orphan, ESHUTDOWN, NULL},
+};
+
+/*
+ * What came is no reply, or none to our SEQUENCE: the connection is not to be trusted. On the
+ * next one the call goes again as it was, slot, number and all: whatever the server made of it,
+ * its reply cache makes it happen once (RFC 8881 section 2.10.6.2). False: it did so MAX_BAD
+ * times.
+ */
+static bool repeat_bad(struct nfs4_call *call, const char *what)
+{
+	if (call->bad_cnt >= MAX_BAD)
+		return false;
+	call->bad_cnt++;
+	/* Does nothing where the transport came to the same conclusion. */
+	if (rpcrdma_is_up(call->sess->x))
+		rpcrdma_reconnect(call->sess->x, what);
+	nfs4_call_again(call);
+	return true;
+}
+
+/* The reply is longer than there was room for. True: it is on its way again with more. */
+static bool repeat_larger(struct nfs4_call *call, void (*slot)(struct nfs4_slots *, uint32_t))
+{
+	if (!nfs4_room_grow(call))
+		return false;
+	nfs4_call_leave_slot(call, slot);
+	nfs4_call_again(call);
+	return true;
+}
+
+static void reply_failed(struct nfs4_call *call)
+{
+	struct nfs4_sess *s = call->sess;
+	int err = rpc_ends[call->rpc.result].err;
+
+	if (call->rpc.result == RPC_TOOSMALL && repeat_larger(call, nfs4_slot_unsure))
+		return;
+	if (call->rpc.result == RPC_TOOSMALL && call->desc->unbounded)
+		err = E2BIG;
+	if (call->rpc.req.end == RPCRDMA_REFUSED)
+		err = EPROTONOSUPPORT; /* another RPC-over-RDMA: the same again will not help */
+	else if (call->rpc.result == RPC_BADREPLY && repeat_bad(call, rpc_ends[RPC_BADREPLY].text))
+		return;
+	if (rpc_ends[call->rpc.result].text)
+		log_warn_limited("%s: %s failed: %s", s->peer, call->desc->name,
+			rpc_ends[call->rpc.result].text);
+	nfs4_call_leave_slot(call, rpc_ends[call->rpc.result].slot);
+	nfs4_call_finish(call, err ? -err : -s->cl->conf.timeout_errno);
+}
+
+/* The server broke the protocol before or in SEQUENCE. */
+static void reply_broken(struct nfs4_call *call, const char *what)
+{
+	log_warn_limited("%s: the reply to %s on slot %u breaks the protocol: %s", call->sess->peer,
+		call->desc->name, (unsigned int)call->slot, what);
+	if (repeat_bad(call, what))
+		return;
+	nfs4_call_leave_slot(call, nfs4_slot_orphan);
+	nfs4_call_finish(call, -EIO);
+}
+
+/* SEQUENCE failed: the server executed nothing and its slot is as it was (section 2.10.6.1.3). */
+static void sequence_failed(struct nfs4_call *call)
+{
+	struct nfs4_sess *s = call->sess;
+	enum nfs4_seq_action act = nfs4_seq_action(call->status);
+	uint32_t gen = call->sess_gen, slot = call->slot;
+	bool current = gen == s->gen;
+
+	if (act != NFS4_SEQ_RESEND && current)
+		log_debug("%s: %s: SEQUENCE on slot %u, number %u: %s", s->peer, call->desc->name,
+			(unsigned int)slot, (unsigned int)call->seqid,
+			nfs4_status_name(call->status));
+	/* The number before this one was never seen: a call that ended with ERR_CHUNK. */
+	if (act == NFS4_SEQ_ORPHAN && current &&
+		nfs4_slot_step_back(&s->slots, slot, &call->seqid)) {
+		nfs4_call_again(call);
+		return;
+	}
+	if (nfs4_status_is_room(call->status) && repeat_larger(call, nfs4_slot_cancel))
+		return;
+	/* A step's handler (nfs4_setup.c) decides for itself; it has nobody to wait for. */
+	if (act == NFS4_SEQ_FAIL || (nfs4_is_ctl(call) && act != NFS4_SEQ_RESEND)) {
+		nfs4_call_leave_slot(call, nfs4_slot_cancel);
+		nfs4_call_finish(call, -nfs4_status_errno(call->status));
+		return;
+	}
+	switch (act) {
+	case NFS4_SEQ_FAIL:
+		break;
+	case NFS4_SEQ_RESEND:
+		nfs4_call_delay(call);
+		return;
+	case NFS4_SEQ_NEXT:
+	case NFS4_SEQ_NEXT_IDEM:
+		nfs4_call_leave_slot(call, nfs4_slot_done);
+		if (act == NFS4_SEQ_NEXT_IDEM && call->desc->cachethis) {
+			nfs4_call_finish(call, -EIO);
+			return;
+		}
+		break;
+	case NFS4_SEQ_CUT:
+		nfs4_call_leave_slot(call, nfs4_slot_cancel);
+		if (current && !nfs4_slots_cut(&s->slots, slot))
+			nfs4_recover(s, gen, NFS4_NEED_SESSION | NFS4_NEED_DESTROY,
+				"the server has no slot 0");
+		break;
+	case NFS4_SEQ_ORPHAN:
+		nfs4_call_leave_slot(call, nfs4_slot_orphan);
+		break;
+	case NFS4_SEQ_SESSION:
+		nfs4_call_leave_slot(call, nfs4_slot_cancel);
+		nfs4_recover(s, gen, NFS4_NEED_SESSION, nfs4_status_name(call->status));
+		break;
+	case NFS4_SEQ_BIND:
+		nfs4_call_leave_slot(call, nfs4_slot_cancel);
+		nfs4_recover(s, gen, NFS4_NEED_BIND, nfs4_status_name(call->status));
+		break;
+	case NFS4_SEQ_CLIENT:
+		nfs4_call_leave_slot(call, nfs4_slot_cancel);
+		nfs4_recover(s, gen, NFS4_NEED_SESSION | NFS4_NEED_CLIENT,
+			nfs4_status_name(call->status));
+		break;
+	}
+	nfs4_call_again(call);
+}
+
+/* False: the call went another way. */
+static bool reply_sequence(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	struct nfs4_sess *s = call->sess;
+	bool current = call->sess_gen == s->gen;
+	const struct nfs4_sessionid *id = current ? &s->id : &s->old_id;
+	struct nfs4_sequence seq = {0};
+
+	if (!nfs4_get_sequence(c, &seq)) {
+		call->status = c->status;
+		if (c->dec.failed)
+			reply_broken(call, "SEQUENCE's result is malformed");
+		else
+			sequence_failed(call);
+		return false;
+	}
+	/* WIRE: the answer must be about the slot we asked on. Older sessions' ids are forgotten.
+	 */
+	if (seq.slot != call->slot || seq.seqid != call->seqid ||
+		(s->gen - call->sess_gen <= 1 && memcmp(&seq.id, id, sizeof(*id)) != 0)) {
+		reply_broken(call, "SEQUENCE answers for another session, slot or number");
+		return false;
+	}
+	nfs4_call_leave_slot(call, nfs4_slot_done);
+	if (current) {
+		if (call->sent_ns > s->renewed_ns)
+			s->renewed_ns = call->sent_ns;
+		nfs4_slots_set_highest(&s->slots, seq.highest, seq.target);
+		stats_set(&s->stats->slots, s->slots.limit);
+		nfs4_recover_flags(s, seq.flags);
+	}
+	return true;
+}
+
+/* The server does not take the stateid. */
+static void reply_refused(struct nfs4_call *call)
+{
+	switch (nfs4_state_refused(call)) {
+	case NFS4_STATE_GO:
+		nfs4_call_again(call);
+		return;
+	case NFS4_STATE_WAIT:
+		nfs4_call_wait_state(call);
+		return;
+	case NFS4_STATE_GONE:
+		nfs4_state_forget(nfs4_call_state(call));
+		nfs4_call_finish(call, 0);
+		return;
+	case NFS4_STATE_FAIL:
+		break;
+	}
+	nfs4_call_finish(call, -nfs4_status_errno(call->status));
+}
+
+/* SEQUENCE went well and the results are decoded: call->status is their verdict. */
+static void reply_status(struct nfs4_call *call)
+{
+	struct nfs4_sess *s = call->sess;
+	enum nfs4_action act = nfs4_status_action(call->status);
+	unsigned int need = NFS4_NEED_SESSION;
+
+	if (call->desc->unbounded && nfs4_status_is_room(call->status)) {
+		if (nfs4_room_grow(call))
+			nfs4_call_again(call);
+		else
+			nfs4_call_finish(call, -E2BIG);
+		return;
+	}
+
+	switch (act) {
+	case NFS4_ACT_NONE:
+	case NFS4_ACT_FAIL:
+	case NFS4_ACT_REVALIDATE:
+		break;
+	case NFS4_ACT_STATE:
+		reply_refused(call);
+		return;
+	case NFS4_ACT_DELAY:
+		nfs4_call_delay(call);
+		return;
+	case NFS4_ACT_SLOT:
+		/* nfsd says RETRY_UNCACHED_REP as the second operation's status. */
+		if (call->status != NFS4ERR_RETRY_UNCACHED_REP || call->desc->cachethis ||
+			nfs4_is_ctl(call))
+			break;
+		nfs4_call_again(call);
+		return;
+	case NFS4_ACT_CLIENT:
+	case NFS4_ACT_SESSION:
+		if (nfs4_is_ctl(call))
+			break;
+		if (act == NFS4_ACT_CLIENT)
+			need |= NFS4_NEED_CLIENT;
+		nfs4_recover(s, call->sess_gen, need, nfs4_status_name(call->status));
+		nfs4_call_again(call);
+		return;
+	}
+	if (call->desc->closes && call->status == NFS4_OK && nfs4_call_state(call))
+		nfs4_state_forget(nfs4_call_state(call));
+	nfs4_call_finish(call, -nfs4_status_errno(call->status));
+}
+
+static void reply_compound(struct nfs4_call *call)
+{
+	struct nfs4_sess *s = call->sess;
+	const uint32_t *supported = s->cl->fsinfo.supported;
+	struct nfs4_compound c = {
+		.dec = call->rpc.results,
+		.minor = s->cl->minor,
+		.supported = supported[0] ? supported : NULL,
+	};
+	int err;
+
+	call->status = NFS4_OK;
+	if (!nfs4_compound_open(&c, call)) {
+		reply_broken(call, "not a COMPOUND");
+		return;
+	}
+	if (!call->desc->no_sequence && !reply_sequence(call, &c))
+		return;
+	err = call->desc->decode(call, &c);
+	if (err || !nfs4_compound_close(&c)) {
+		log_warn_limited("%s: the results of %s are malformed (status %s)", s->peer,
+			call->desc->name, nfs4_status_name(c.status));
+		nfs4_call_finish(call, -EIO);
+		return;
+	}
+	call->status = c.status;
+	reply_status(call);
+}
+
+void nfs4_reply_done(struct rpc_call *rpc)
+{
+	struct nfs4_call *call = container_of(rpc, struct nfs4_call, rpc);
+	struct nfs4_sess *s = call->sess;
+
+	if (rpc->result == RPC_OK)
+		reply_compound(call);
+	else
+		reply_failed(call);
+	/* The call may be gone; the session is not, before ->stopped. */
+	if (nfs4_sess_is_up(s) && nfs4_slots_worn(&s->slots))
+		nfs4_recover(s, s->gen, NFS4_NEED_SESSION | NFS4_NEED_DESTROY,
+			"too many slots wait for replies that will not come");
+	nfs4_calls_kick(s);
+	nfs4_sess_stop_next(s);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Replies without a bound (RFC 8267 section 3.1, short Reply chunk retry):
+ * values of extended attributes, their names, ACLs. The operation names the
+ * sink; the first attempt offers a part of it, which is enough nearly always,
+ * and each further one RETRY_FACTOR times as much, up to the sink or to
+ * ca_maxresponsesize.
+ *
+ * A repetition is another call: new XID, and another slot or number, since the
+ * server's reply cache may hold the failure. Whether the failed one used up
+ * its number is found out by nfs4_slot_unsure().
+ *
+ * Context: the session's lane.
+ */
+#include "nfs4_sess_int.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#define FIRST_ROOM   8192u
+#define RETRY_FACTOR 9u /* 8 KiB, 72 KiB (nfsd's largest value), 648 KiB, 5.7 MiB */
+#define MAX_RETRIES  4u
+
+/*
+ * Always longer than inline, so that there is a Reply chunk: what fits neither nfsd 6.1 sends all
+ * the same.
+ */
+uint32_t nfs4_room_at(unsigned int tries, uint32_t inline_max, uint32_t most)
+{
+	uint64_t room = inline_max + 1024u > FIRST_ROOM ? 2ull * inline_max : FIRST_ROOM;
+
+	while (tries-- > 0 && room < most)
+		room *= RETRY_FACTOR;
+	return room < most ? (uint32_t)room : most;
+}
+
+static uint32_t room_of(const struct nfs4_call *call, unsigned int tries)
+{
+	const struct nfs4_sess *s = call->sess;
+	uint32_t most = call->room_most;
+
+	if (most > s->params.fore.maxresp)
+		most = s->params.fore.maxresp;
+	return nfs4_room_at(tries, (uint32_t)rpcrdma_inline_reply_max(s->x), most) & ~3u;
+}
+
+void nfs4_room_offer(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	struct rpcrdma_req *req = &call->rpc.req;
+
+	/* What cannot be repeated must not come here. */
+	assert(!call->desc->cachethis && req->reply_sink.buf);
+	call->room_most = req->reply_sink.len;
+	req->reply_sink.len = room_of(call, call->room_tries);
+	c->reply_max = req->reply_sink.len - RPC_REPLY_HDR;
+}
+
+bool nfs4_room_grow(struct nfs4_call *call)
+{
+	if (!call->desc->unbounded || call->room_tries >= MAX_RETRIES ||
+		room_of(call, call->room_tries + 1u) <= room_of(call, call->room_tries))
+		return false;
+	call->room_tries++;
+	stats_count(&call->sess->stats->reply_chunk_retries, 1);
+	log_debug("%s: the reply to %s is longer than its Reply chunk, again with %u bytes",
+		call->sess->peer, call->desc->name, (unsigned int)room_of(call, call->room_tries));
+	return true;
+}
+
+bool nfs4_status_is_room(enum nfs4_status status)
+{
+	return status == NFS4ERR_REP_TOO_BIG || status == NFS4ERR_REP_TOO_BIG_TO_CACHE ||
+	       status == NFS4ERR_TOOSMALL;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The session of a lane, from connecting to the end.
+ *
+ *   IDLE        not started
+ *   CONNECTING  the transport makes its first connection
+ *   SETUP       client ID, session, RECLAIM_COMPLETE (nfs4_setup.c)
+ *   UP          calls flow, also while the transport reconnects
+ *   RECOVERING  session or client ID lost: set-up again, calls wait
+ *   STOPPING    nfs4_sess_stop(): calls end, session and client ID are destroyed
+ *   FAILING     set-up failed: as STOPPING, then ->failed
+ *   DEAD        ->failed was called
+ *   STOPPED     ->stopped was called
+ *
+ * How it ends is nfs4_stop.c's.
+ *
+ * Context: the session's lane.
+ */
+#include "nfs4_sess_int.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SETUP_NS         (60 * NSEC_PER_SEC) /* from the first connection to ->up */
+#define SETUP_MAX_LOSSES 5u
+
+const char *nfs4_sess_state_name(enum nfs4_sess_state state)
+{
+	static const char *const names[] = {
+#define X(name) [NFS4_SESS_##name] = #name,
+		NFS4_SESS_STATES(X)
+#undef X
+	};
+
+	return names[state];
+}
+
+#define TO(name) (1u << NFS4_SESS_##name)
+
+/* From each state to which. */
+static const unsigned int legal[] = {
+	[NFS4_SESS_IDLE] = TO(CONNECTING) | TO(STOPPING),
+	[NFS4_SESS_CONNECTING] = TO(SETUP) | TO(STOPPING) | TO(FAILING),
+	[NFS4_SESS_SETUP] = TO(UP) | TO(STOPPING) | TO(FAILING),
+	[NFS4_SESS_UP] = TO(RECOVERING) | TO(STOPPING),
+	[NFS4_SESS_RECOVERING] = TO(UP) | TO(STOPPING),
+	[NFS4_SESS_STOPPING] = TO(STOPPED),
+	[NFS4_SESS_FAILING] = TO(DEAD) | TO(STOPPING),
+	[NFS4_SESS_DEAD] = TO(STOPPING),
+	[NFS4_SESS_STOPPED] = 0,
+};
+
+void nfs4_sess_set_state(struct nfs4_sess *s, enum nfs4_sess_state to, const char *why)
+{
+	assert(legal[s->state] & (1u << to));
+	log_debug("%s: session %s -> %s (%s)", s->peer, nfs4_sess_state_name(s->state),
+		nfs4_sess_state_name(to), why);
+	s->state = to;
+}
+
+/* ---- up ---- */
+
+void nfs4_sess_up(struct nfs4_sess *s)
+{
+	bool first = !s->was_up;
+
+	reactor_timer_cancel(s->r, &s->step_timer);
+	s->recovered_ns = reactor_now(s->r);
+	nfs4_sess_set_state(s, NFS4_SESS_UP, "set up");
+	if (!first)
+		log_info("%s: calls go on", s->peer);
+	s->was_up = true;
+	nfs4_lease_start(s, false);
+	nfs4_calls_kick(s);
+	nfs4_reopen_kick(s);
+	if (first)
+		s->ops->up(s->ctx);
+	if (s->blocked) {
+		s->blocked = false;
+		s->ops->unblocked(s->ctx);
+	}
+}
+
+/* ---- the transport ---- */
+
+/* The requests of steps and renewals, before the users' calls can have taken them all. */
+static bool get_own_calls(struct nfs4_sess *s)
+{
+	if (nfs4_call_init(s, &s->ctl))
+		return false;
+	if (nfs4_call_init(s, &s->renew)) {
+		nfs4_call_put(&s->ctl);
+		return false;
+	}
+	if (nfs4_call_init(s, &s->reopener)) {
+		nfs4_call_put(&s->ctl);
+		nfs4_call_put(&s->renew);
+		return false;
+	}
+	s->calls_ready = true;
+	return true;
+}
+
+static void xprt_up(void *ctx, bool first)
+{
+	struct nfs4_sess *s = ctx;
+
+	switch (s->state) {
+	case NFS4_SESS_CONNECTING:
+		snprintf(s->peer, sizeof(s->peer), "%s", rpcrdma_peer_name(s->x));
+		nfs4_sess_set_state(s, NFS4_SESS_SETUP, "connected");
+		if (!get_own_calls(s)) {
+			nfs4_sess_fail(s, ENOMEM, "session", "too few requests: check credits=");
+			return;
+		}
+		s->need = NFS4_NEED_SESSION;
+		reactor_timer_in(s->r, &s->step_timer, SETUP_NS);
+		nfs4_setup_start(s);
+		return;
+	case NFS4_SESS_UP:
+		/* Finds out at once whether the session is still there, also when nothing else
+		 * runs. */
+		nfs4_lease_start(s, true);
+		return;
+	case NFS4_SESS_SETUP:
+	case NFS4_SESS_RECOVERING:
+	case NFS4_SESS_STOPPING:
+	case NFS4_SESS_FAILING:
+		/* The transport sends the step again. */
+		return;
+	case NFS4_SESS_IDLE:
+	case NFS4_SESS_DEAD:
+	case NFS4_SESS_STOPPED:
+		assert(!"connected without having been started");
+	}
+}
+
+static void xprt_down(void *ctx, int err)
+{
+	struct nfs4_sess *s = ctx;
+
+	if (s->state != NFS4_SESS_SETUP)
+		return;
+	/* A server that just starts may drop us once or twice. */
+	if (++s->losses >= SETUP_MAX_LOSSES)
+		nfs4_sess_fail(s, -err, "session",
+			"the server %s dropped the connection %u times before there was a session "
+			"(%s): check its log",
+			s->peer, s->losses, strerror(-err));
+}
+
+static const char *connect_hint(int err)
+{
+	switch (err) {
+	case ECONNREFUSED:
+		return "nothing listens there for NFS over RDMA: check that nfsd runs and "
+		       "/proc/fs/nfsd/portlist has `rdma 20049`";
+	case ETIMEDOUT:
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+		return "the server does not answer: check the address and the network";
+	case ENODEV:
+	case EADDRNOTAVAIL:
+		return "no RDMA device reaches that address: check `rdma link`";
+	case ENOMEM:
+		return "no memory to register: check the memlock limit (ulimit -l)";
+	default:
+		return "check the address, the port and `rdma link`";
+	}
+}
+
+static void xprt_failed(void *ctx, int err, const char *step)
+{
+	struct nfs4_sess *s = ctx;
+	const char *detail = rpcrdma_failure_detail(s->x);
+
+	s->xprt_gone = true;
+	if (s->state == NFS4_SESS_CONNECTING && *detail != '\0')
+		nfs4_sess_fail(s, -err, step, "%s", detail);
+	else if (s->state == NFS4_SESS_CONNECTING)
+		nfs4_sess_fail(s, -err, step, "%s: %s", strerror(-err), connect_hint(-err));
+	else
+		nfs4_sess_stop_next(s);
+}
+
+static void xprt_stopped(void *ctx)
+{
+	struct nfs4_sess *s = ctx;
+
+	s->xprt_gone = true;
+	nfs4_sess_stop_next(s);
+}
+
+static void xprt_unblocked(void *ctx)
+{
+	struct nfs4_sess *s = ctx;
+
+	if (s->was_up)
+		s->ops->unblocked(s->ctx);
+}
+
+static void xprt_reverse_call(void *ctx, const struct rpcrdma_rcall *call)
+{
+	struct nfs4_sess *s = ctx;
+	uint8_t out[NFS4_CB_ANSWER_MAX];
+	size_t len;
+	int err;
+
+	s->cb.coming = s->step == NFS4_STEP_CREATE;
+	len = nfs4_cb_answer(&s->cb, call->msg, call->len, out);
+	if (len == 0)
+		return;
+	err = rpcrdma_reverse_reply(s->x, out, len);
+	if (err)
+		log_debug("%s: a callback goes unanswered: %s", s->peer, strerror(-err));
+	if (s->cb.recall_slot != UINT32_MAX) {
+		nfs4_slots_set_highest(&s->slots, s->slots.cnt - 1, s->cb.recall_slot);
+		stats_set(&s->stats->slots, s->slots.limit);
+		s->cb.recall_slot = UINT32_MAX;
+	}
+}
+
+static const struct rpcrdma_ops xprt_ops = {
+	.up = xprt_up,
+	.down = xprt_down,
+	.failed = xprt_failed,
+	.stopped = xprt_stopped,
+	.unblocked = xprt_unblocked,
+	.reverse_call = xprt_reverse_call,
+};
+
+/* ---- the user's side ---- */
+
+struct nfs4_sess *nfs4_sess_new(struct nfs4_client *cl, struct reactor *r,
+	const struct nfs4_sess_ops *ops, void *ctx, struct stats *stats)
+{
+	struct nfs4_sess *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->cl = cl;
+	s->r = r;
+	s->ops = ops;
+	s->ctx = ctx;
+	s->stats = stats;
+	s->cb.recall_slot = UINT32_MAX;
+	s->cred.flavor = cl->conf.flavor; /* uid and gid 0, as the kernel's clients */
+	snprintf(s->peer, sizeof(s->peer), "server");
+	list_init(&s->waiting);
+	list_init(&s->delayed);
+	list_init(&s->ending);
+	list_init(&s->token_link);
+	reactor_timer_init(&s->ending_timer, nfs4_calls_timer);
+	reactor_timer_init(&s->step_timer, nfs4_setup_timer);
+	reactor_timer_init(&s->stop_timer, nfs4_stop_timer);
+	reactor_timer_init(&s->lease_timer, nfs4_lease_timer);
+	s->x = rpcrdma_new(r, &cl->conf.rdma, &xprt_ops, s, stats);
+	if (!s->x) {
+		int err = errno;
+
+		free(s);
+		errno = err;
+		return NULL;
+	}
+	return s;
+}
+
+int nfs4_sess_start(struct nfs4_sess *s, const struct sockaddr *src, const struct sockaddr *dst)
+{
+	int err;
+
+	if (s->state != NFS4_SESS_IDLE)
+		return -EALREADY;
+	err = rpcrdma_connect(s->x, src, dst);
+	if (err)
+		return err;
+	s->started = true;
+	nfs4_sess_set_state(s, NFS4_SESS_CONNECTING, "started");
+	return 0;
+}
+
+void nfs4_sess_free(struct nfs4_sess *s)
+{
+	if (!s)
+		return;
+	assert(s->state == NFS4_SESS_IDLE || s->state == NFS4_SESS_DEAD ||
+		s->state == NFS4_SESS_STOPPED);
+	assert(list_empty(&s->waiting) && list_empty(&s->delayed));
+	reactor_timer_cancel(s->r, &s->ending_timer);
+	reactor_timer_cancel(s->r, &s->step_timer);
+	reactor_timer_cancel(s->r, &s->stop_timer);
+	reactor_timer_cancel(s->r, &s->lease_timer);
+	rpcrdma_free(s->x);
+	free(s);
+}
+
+struct rpcrdma *nfs4_sess_xprt(struct nfs4_sess *s)
+{
+	return s->x;
+}
+
+struct nfs4_client *nfs4_sess_client(struct nfs4_sess *s)
+{
+	return s->cl;
+}

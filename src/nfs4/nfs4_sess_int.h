@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the files of the session engine share: the client, the session of a
+ * lane, the slot table, the life of a call and the set-up calls. Operations
+ * (nfs4_lookup.c ...) do not see this header.
+ *
+ * Who does what:
+ *   nfs4_client.c   the client ID and the token that serialises changes to it
+ *   nfs4_exchange.c EXCHANGE_ID and the other calls about client IDs (codecs)
+ *   nfs4_session.c  CREATE_SESSION and the other calls about sessions (codecs)
+ *   nfs4_slot.c     slots and their sequence numbers
+ *   nfs4_compound.c COMPOUND and SEQUENCE, both ways
+ *   nfs4_call.c     a call from get to put
+ *   nfs4_reply.c    what comes back for it
+ *   nfs4_room.c     Reply chunks for replies without a bound
+ *   nfs4_cb.c       the server's calls to us
+ *   nfs4_sess.c     the state machine of a session
+ *   nfs4_stop.c     how it ends
+ *   nfs4_setup.c    client ID, session, RECLAIM_COMPLETE: at start and in recovery
+ *   nfs4_steps.c    the calls it makes for that
+ *   nfs4_recover.c  which failure means what
+ *   nfs4_lease.c    renewal; the back channel of a new connection
+ *   nfs4_state.c    opens, had again after a restart
+ */
+#ifndef RPCRDMAFS_NFS4_SESS_INT_H
+#define RPCRDMAFS_NFS4_SESS_INT_H
+
+#include <pthread.h>
+
+#include "nfs4_cb.h"
+#include "nfs4_int.h"
+#include "nfs4_state.h"
+
+/* ---- slots (nfs4_slot.c), pure ---- */
+
+#define NFS4_SLOT_MAX  RPCRDMA_MAX_CREDITS
+#define NFS4_SLOT_NONE UINT32_MAX
+
+enum nfs4_slot_state {
+	NFS4_SLOT_FREE,
+	NFS4_SLOT_BUSY,   /* a call owns it: it has been sent, or will be with this very seqid */
+	NFS4_SLOT_ORPHAN, /* its call ended without a reply: not used again in this session */
+};
+
+struct nfs4_slots {
+	uint32_t cnt;   /* slots the session has */
+	uint32_t limit; /* of these, usable now: at least 1, the server moves it */
+	uint32_t busy_cnt, orphan_cnt;
+	uint64_t used[NFS4_SLOT_MAX / 64]; /* bit set: BUSY or ORPHAN */
+	uint32_t seqid[NFS4_SLOT_MAX];     /* of the next call on it, or of the one that owns it */
+	uint8_t state[NFS4_SLOT_MAX];
+	bool unsure[NFS4_SLOT_MAX]; /* the server may not have seen the number before seqid */
+};
+
+/* A new session: all slots FREE, all expecting sequence number 1 (RFC 8881 section 18.36.4). */
+void nfs4_slots_init(struct nfs4_slots *t, uint32_t cnt);
+/* The lowest FREE slot below the limit, now BUSY; NFS4_SLOT_NONE: all are taken. */
+uint32_t nfs4_slot_get(struct nfs4_slots *t, uint32_t *ret_seqid);
+/* The server executed the call and we have its reply: FREE, next sequence number. */
+void nfs4_slot_done(struct nfs4_slots *t, uint32_t slot);
+/* The server did not take the call (SEQUENCE failed, or it was never sent): FREE, same number. */
+void nfs4_slot_cancel(struct nfs4_slots *t, uint32_t slot);
+/*
+ * The server is done with the call and did not say whether it got as far as SEQUENCE (ERR_CHUNK):
+ * FREE, next number. Had it not, it answers the next call on the slot with SEQ_MISORDERED, and only
+ * then: the number of that call is stepped back by one, which nothing was ever executed under.
+ */
+void nfs4_slot_unsure(struct nfs4_slots *t, uint32_t slot);
+/* SEQ_MISORDERED for a call on `slot`. True: it goes again with *seqid, changed. */
+bool nfs4_slot_step_back(struct nfs4_slots *t, uint32_t slot, uint32_t *seqid);
+/* Nobody knows whether the server will yet execute the call: ORPHAN. */
+void nfs4_slot_orphan(struct nfs4_slots *t, uint32_t slot);
+/* For sa_highest_slotid: the highest slot in use; 0 if none is. */
+uint32_t nfs4_slot_highest(const struct nfs4_slots *t);
+/* sr_highest_slotid and sr_target_highest_slotid: what the server takes and what it would like. */
+void nfs4_slots_set_highest(struct nfs4_slots *t, uint32_t highest, uint32_t target);
+/* The server does not have `slot` (BADSLOT). False: nothing would be left. */
+bool nfs4_slots_cut(struct nfs4_slots *t, uint32_t slot);
+/* So many slots are ORPHAN that the session should be replaced. */
+bool nfs4_slots_worn(const struct nfs4_slots *t);
+
+/* ---- codecs of client IDs and sessions (nfs4_exchange.c, nfs4_session.c), pure ---- */
+
+struct nfs4_exchange_res {
+	uint64_t clientid;
+	uint32_t sequence;
+	uint32_t flags; /* EXCHGID4_FLAG_* */
+	uint64_t server_minor;
+	uint32_t major_len, scope_len;
+	uint8_t major[NFS4_OPAQUE_LIMIT], scope[NFS4_OPAQUE_LIMIT];
+};
+
+void nfs4_put_exchange_id(struct nfs4_compound *c, const struct nfs4_verf *verf, const char *owner);
+/* False: it failed (c->status) or is malformed (c->dec.failed). */
+bool nfs4_get_exchange_id(struct nfs4_compound *c, struct nfs4_exchange_res *res);
+void nfs4_put_destroy_clientid(struct nfs4_compound *c, uint64_t clientid);
+void nfs4_put_reclaim_complete(struct nfs4_compound *c);
+
+/* channel_attrs4 without ca_rdma_ird, which we neither send nor heed. */
+struct nfs4_chan {
+	uint32_t headerpad, maxreq, maxresp, maxcached, maxops, maxreqs;
+};
+
+struct nfs4_create_session {
+	uint64_t clientid;
+	uint32_t sequence;
+	uint32_t flags; /* CREATE_SESSION4_FLAG_* */
+	struct nfs4_chan fore, back;
+	uint32_t cb_program;
+	struct nfs4_sessionid id; /* result only */
+};
+
+/* What we ask of a session; data_size: longest payload of a READ or WRITE. */
+void nfs4_session_ask(struct nfs4_create_session *cs, uint32_t slots, uint32_t data_size);
+/* How long calls of the server and our answers may be on this connection. */
+void nfs4_session_ask_back(struct nfs4_create_session *cs, size_t call_max, size_t reply_max);
+void nfs4_put_create_session(struct nfs4_compound *c, const struct nfs4_create_session *cs);
+bool nfs4_get_create_session(struct nfs4_compound *c, struct nfs4_create_session *cs);
+/* Is what the server grants enough for us? NULL, or what is wrong (for the message). */
+const char *nfs4_session_check(
+	const struct nfs4_create_session *asked, const struct nfs4_create_session *got);
+void nfs4_put_destroy_session(struct nfs4_compound *c, const struct nfs4_sessionid *id);
+/* dir: CDFC4_*. */
+void nfs4_put_bind_conn(struct nfs4_compound *c, const struct nfs4_sessionid *id, uint32_t dir);
+/* ret_dir: CDFS4_*. */
+bool nfs4_get_bind_conn(
+	struct nfs4_compound *c, const struct nfs4_sessionid *id, uint32_t *ret_dir);
+
+/* ---- COMPOUND (nfs4_compound.c), pure but for the counters of operations ---- */
+
+#define NFS4_MAX_OPS      50u /* ca_maxoperations asked for: what nfsd takes */
+#define NFS4_COMPOUND_RES 12u /* status, empty tag, count */
+
+struct nfs4_sequence {
+	struct nfs4_sessionid id;
+	uint32_t seqid, slot;
+	uint32_t highest;       /* ours going out, the server's coming back */
+	bool cachethis;         /* going out */
+	uint32_t target, flags; /* coming back */
+};
+
+/* c->enc stands after the RPC header; writes tag, minor version and the count to be patched. */
+void nfs4_compound_begin(struct nfs4_compound *c, struct nfs4_call *call, unsigned int minor,
+	const uint32_t *supported);
+/* Patches the count. Returns 0 or -EMSGSIZE. */
+int nfs4_compound_end(struct nfs4_compound *c);
+/* c->dec stands after the RPC header. False: not a COMPOUND result. */
+bool nfs4_compound_open(struct nfs4_compound *c, struct nfs4_call *call);
+/* After the last result was walked. False: the server broke the protocol. */
+bool nfs4_compound_close(struct nfs4_compound *c);
+void nfs4_put_sequence(struct nfs4_compound *c, const struct nfs4_sequence *seq);
+/* False: SEQUENCE failed (c->status) or is malformed (c->dec.failed). */
+bool nfs4_get_sequence(struct nfs4_compound *c, struct nfs4_sequence *seq);
+
+/* ---- calls (nfs4_call.c) ---- */
+
+/* nfs4_call.state. Changed by call_set_state() only. */
+enum nfs4_call_state {
+	NFS4_CALL_IDLE,    /* the user's */
+	NFS4_CALL_WAITING, /* on sess->waiting: for a slot or for the session */
+	NFS4_CALL_SENT,    /* the transport's */
+	NFS4_CALL_DELAYED, /* on sess->delayed: NFS4ERR_DELAY; may own a slot */
+	NFS4_CALL_ENDING,  /* on sess->ending: ->done follows in the next turn */
+};
+
+/* NFS4ERR_DELAY and GRACE: 0.1 s doubling to 15 s; waited: sum of the first `tries` waits. */
+uint64_t nfs4_delay_ns(uint32_t tries);
+uint64_t nfs4_delay_total_ns(uint32_t tries);
+
+/*
+ * For nfs4_reply.c, of a call that came back from the transport: it ends, waits for the session,
+ * goes again at once, or after NFS4ERR_DELAY's time. A call that ends must have left its slot;
+ * leaving it does nothing when its session is gone.
+ */
+void nfs4_call_finish(struct nfs4_call *call, int err);
+void nfs4_call_wait(struct nfs4_call *call);
+void nfs4_call_again(struct nfs4_call *call);
+void nfs4_call_delay(struct nfs4_call *call);
+void nfs4_call_leave_slot(struct nfs4_call *call, void (*how)(struct nfs4_slots *, uint32_t));
+/* rpc_call.done (nfs4_reply.c). */
+void nfs4_reply_done(struct rpc_call *rpc);
+/* Sends what waits, as far as slots and the session's state allow. */
+void nfs4_calls_kick(struct nfs4_sess *s);
+/*
+ * The call's state is being opened again: the call waits for it, without a slot. wake: a state may
+ * be good again, or lost; states that another lane opens are looked at now and then.
+ */
+void nfs4_call_wait_state(struct nfs4_call *call);
+void nfs4_calls_wake_state(struct nfs4_sess *s);
+/* Ends every call that is not with the transport. */
+void nfs4_calls_end_waiting(struct nfs4_sess *s, int err);
+/* Runs ->done of the calls on sess->ending now. */
+void nfs4_calls_flush(struct nfs4_sess *s);
+/* The request itself, whatever the session's state. Returns as nfs4_call_get(). */
+int nfs4_call_init(struct nfs4_sess *s, struct nfs4_call *call);
+void nfs4_calls_timer(struct reactor_timer *t);
+
+/* ---- replies without a bound (nfs4_room.c) ---- */
+
+/* Largest part of the sink that attempt `tries` (0: the first) offers; pure. */
+uint32_t nfs4_room_at(unsigned int tries, uint32_t inline_max, uint32_t most);
+/* The call is encoded: its Reply chunk and reply bound become those of this attempt. */
+void nfs4_room_offer(struct nfs4_call *call, struct nfs4_compound *c);
+/* The reply was too long. True: the next attempt offers more, and is worth it. */
+bool nfs4_room_grow(struct nfs4_call *call);
+/* Is this how a server says that a reply is too long? */
+bool nfs4_status_is_room(enum nfs4_status status);
+
+/* ---- what a status on SEQUENCE means (nfs4_recover.c) ---- */
+
+enum nfs4_seq_action {
+	NFS4_SEQ_FAIL,      /* the call ends with the status' errno; the slot was not used */
+	NFS4_SEQ_RESEND,    /* later again: same slot, same number */
+	NFS4_SEQ_NEXT,      /* the server has this number already: the next one, same slot */
+	NFS4_SEQ_NEXT_IDEM, /* as NEXT if the call may be executed twice, else the call fails */
+	NFS4_SEQ_CUT,       /* the server has fewer slots: another slot */
+	NFS4_SEQ_ORPHAN,    /* the slot is out of step: another slot */
+	NFS4_SEQ_SESSION,   /* a new session, then the call again */
+	NFS4_SEQ_BIND,      /* bind the connection, then the call again */
+	NFS4_SEQ_CLIENT,    /* a new client ID, then the call again */
+};
+
+enum nfs4_seq_action nfs4_seq_action(enum nfs4_status status);
+
+/* What has to be made good again before calls flow; bits. */
+#define NFS4_NEED_SESSION (1u << 0) /* CREATE_SESSION */
+#define NFS4_NEED_DESTROY (1u << 1) /* DESTROY_SESSION of the old one before */
+#define NFS4_NEED_BIND    (1u << 2) /* BIND_CONN_TO_SESSION */
+#define NFS4_NEED_CLIENT  (1u << 3) /* EXCHANGE_ID */
+#define NFS4_NEED_RECLAIM (1u << 4) /* opens reclaimed, RECLAIM_COMPLETE, in the same session */
+
+/* The calls of `s` wait from now until `need` is done. gen: of the session that showed it. */
+void nfs4_recover(struct nfs4_sess *s, uint32_t gen, unsigned int need, const char *why);
+/* Looks at sr_status_flags; acts once for each bit that appears. */
+void nfs4_recover_flags(struct nfs4_sess *s, uint32_t flags);
+
+/* ---- lease (nfs4_lease.c) ---- */
+
+/* When a renewal is due; pure. */
+uint64_t nfs4_lease_due_ns(uint64_t renewed_ns, uint32_t lease_s);
+/* The session is up: keeps the lease from now on. now: SEQUENCE at once (after a reconnect). */
+void nfs4_lease_start(struct nfs4_sess *s, bool now);
+void nfs4_lease_stop(struct nfs4_sess *s);
+/* The back channel has no connection: binds ours again, at once or after the renewal under way. */
+void nfs4_lease_bind(struct nfs4_sess *s);
+void nfs4_lease_timer(struct reactor_timer *t);
+/* The connection carries the back channel now: generation of the transport; 0: it may not. */
+void nfs4_back_is_on(struct nfs4_sess *s, uint64_t generation);
+static inline bool nfs4_has_back(const struct nfs4_create_session *cs)
+{
+	return cs->flags & CREATE_SESSION4_FLAG_CONN_BACK_CHAN;
+}
+
+/* ---- the client (nfs4_client.c) ---- */
+
+struct nfs4_client {
+	struct nfs4_conf conf; /* owner is our copy */
+	struct nfs4_verf verf; /* co_verifier: this mount's incarnation */
+	struct nfs4_fsinfo fsinfo;
+	_Atomic uint64_t owner_next, verf_next;
+	_Atomic uint32_t generation; /* id_gen, for nfs4_client_generation() */
+
+	/*
+	 * Owner: the holder of the token, without `lock` (the token's hand-over orders it).
+	 * clientid is what SEQUENCE-less calls use; calls in a session never read it.
+	 */
+	bool have_id;      /* EXCHANGE_ID done, id believed good */
+	bool reclaim_done; /* RECLAIM_COMPLETE sent for this id */
+	uint64_t clientid;
+	uint32_t sequence;               /* csa_sequence of the next CREATE_SESSION */
+	uint32_t id_gen;                 /* counts client IDs */
+	unsigned int id_tries;           /* EXCHANGE_IDs since a session was last made */
+	unsigned int minor;              /* negotiated */
+	struct nfs4_exchange_res server; /* who answered: compared after a restart */
+
+	struct nfs4_states states;
+
+	/* Owner: `lock`, held for a few instructions. */
+	pthread_mutex_t lock;
+	struct nfs4_sess *holder; /* of the token */
+	struct list waiters;      /* nfs4_sess.token_link, in order */
+	unsigned int sess_cnt;    /* sessions that have one on the server */
+};
+
+/*
+ * The token: who holds it may send EXCHANGE_ID, CREATE_SESSION, RECLAIM_COMPLETE and
+ * DESTROY_CLIENTID, so that csa_sequence never runs ahead and a lost client ID is replaced once.
+ * get: true if `s` holds it now; false: nfs4_setup_granted() follows on the lane of `s`.
+ */
+bool nfs4_token_get(struct nfs4_sess *s);
+void nfs4_token_put(struct nfs4_sess *s);
+/* False: the grant is on its way already. */
+bool nfs4_token_cancel(struct nfs4_sess *s);
+/* The server has a session more for this client; or one less: returns how many are left. */
+void nfs4_client_session_made(struct nfs4_client *cl);
+unsigned int nfs4_client_session_gone(struct nfs4_client *cl);
+
+/* ---- the session of a lane (nfs4_sess.c) ---- */
+
+/* X(STATE): see the table in nfs4_sess.c */
+#define NFS4_SESS_STATES(X)                                                                        \
+	X(IDLE)                                                                                    \
+	X(CONNECTING)                                                                              \
+	X(SETUP)                                                                                   \
+	X(UP)                                                                                      \
+	X(RECOVERING)                                                                              \
+	X(STOPPING)                                                                                \
+	X(FAILING)                                                                                 \
+	X(DEAD)                                                                                    \
+	X(STOPPED)
+
+enum nfs4_sess_state {
+#define X(name) NFS4_SESS_##name,
+	NFS4_SESS_STATES(X)
+#undef X
+};
+
+enum nfs4_token_state {
+	NFS4_TOKEN_NONE,
+	NFS4_TOKEN_WAITING,
+	NFS4_TOKEN_HELD,
+};
+
+/* The set-up call in flight (nfs4_setup.c). */
+enum nfs4_step {
+	NFS4_STEP_NONE,
+	NFS4_STEP_DESTROY,   /* DESTROY_SESSION of a session that is replaced */
+	NFS4_STEP_BIND,      /* BIND_CONN_TO_SESSION */
+	NFS4_STEP_EXCHANGE,  /* EXCHANGE_ID */
+	NFS4_STEP_CREATE,    /* CREATE_SESSION */
+	NFS4_STEP_REOPEN,    /* OPEN CLAIM_PREVIOUS */
+	NFS4_STEP_RECLAIM,   /* RECLAIM_COMPLETE */
+	NFS4_STEP_BYE_SESS,  /* stopping: DESTROY_SESSION */
+	NFS4_STEP_BYE_CLIENT /* stopping: DESTROY_CLIENTID */
+};
+
+/* Owner: its lane, but for the token's fields. */
+struct nfs4_sess {
+	struct nfs4_client *cl;
+	struct reactor *r;
+	const struct nfs4_sess_ops *ops;
+	void *ctx;
+	struct stats *stats;
+	struct rpcrdma *x;
+	enum nfs4_sess_state state;
+	bool started; /* nfs4_sess_start() succeeded */
+	bool was_up;  /* ->up was called */
+	bool blocked; /* nfs4_call_get() refused: ->unblocked is owed when the session is up */
+	char peer[64];
+
+	/* the session on the server; valid if have_session */
+	bool have_session;
+	uint32_t id_gen;                   /* client ID it was made for: cl->id_gen */
+	bool counted;                      /* in cl->sess_cnt */
+	uint32_t gen;                      /* counts sessions; slots belong to the current one */
+	struct nfs4_sessionid id, old_id;  /* old_id: of gen - 1, for replies that come late */
+	struct nfs4_create_session params; /* granted */
+	struct nfs4_slots slots;
+	uint32_t sr_flags; /* as last seen */
+
+	/* calls, by state */
+	struct list waiting, delayed, ending;
+	struct reactor_timer ending_timer;
+	unsigned int sent_cnt; /* with the transport, `ctl` not counted */
+
+	/* set-up, recovery and the end */
+	unsigned int need; /* NFS4_NEED_* */
+	enum nfs4_step step;
+	struct nfs4_call ctl;      /* carries the steps; `calls_ready`: its request was got */
+	struct nfs4_call renew;    /* lone SEQUENCE, or BIND_CONN_TO_SESSION */
+	struct nfs4_call reopener; /* OPENs what `reopen` holds */
+	struct nfs4_regain reclaim, reopen; /* what ctl and reopener open again */
+	bool calls_ready;
+	struct rpc_cred cred; /* of the calls above */
+	struct nfs4_create_session asked;
+	struct nfs4_exchange_res exchange;
+	struct reactor_timer step_timer; /* SETUP: all must be done; RECOVERING: back-off */
+	unsigned int losses;             /* connections lost in SETUP */
+	unsigned int backoff;            /* failed recoveries in a row */
+	uint64_t recovered_ns;           /* when the last one ended */
+	struct nfs4_failure failure;
+	struct reactor_timer stop_timer; /* STOPPING: draining, then the end */
+	bool drained;                    /* calls had their time to end */
+	bool bye_client;                 /* the last session is gone: DESTROY_CLIENTID */
+	bool cut;                        /* rpcrdma_stop() was called */
+	bool xprt_gone;                  /* the transport has nothing more to say */
+
+	struct reactor_timer lease_timer;
+	uint64_t renewed_ns; /* a SEQUENCE sent then succeeded */
+
+	struct nfs4_cb cb;
+	uint64_t back_gen; /* connection that carries the back channel, or refused to; 0: none */
+	bool bind_due;     /* to be bound when `renew` is free */
+	uint64_t fault_ns; /* a session was replaced because of BACKCHANNEL_FAULT */
+
+	/* Owner: cl->lock */
+	enum nfs4_token_state token;
+	struct list token_link;
+	struct reactor_msg token_msg; /* the mailbox's while a grant is on its way */
+};
+
+const char *nfs4_sess_state_name(enum nfs4_sess_state state);
+/* The only place that changes sess->state. */
+void nfs4_sess_set_state(struct nfs4_sess *s, enum nfs4_sess_state to, const char *why);
+/* Set-up or recovery is complete. */
+void nfs4_sess_up(struct nfs4_sess *s);
+/* Set-up cannot succeed: closes the connection, then ->failed. */
+void nfs4_sess_fail(struct nfs4_sess *s, int err, const char *step, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/* STOPPING and FAILING: does the next thing that is left to do (nfs4_stop.c). */
+void nfs4_sess_stop_next(struct nfs4_sess *s);
+void nfs4_stop_timer(struct reactor_timer *t);
+/* Calls may be sent on slots. */
+static inline bool nfs4_sess_is_up(const struct nfs4_sess *s)
+{
+	return s->state == NFS4_SESS_UP;
+}
+
+/* ---- set-up (nfs4_setup.c) ---- */
+
+/* Gets the token, then does what sess->need and the client lack; nfs4_sess_up() at the end. */
+void nfs4_setup_start(struct nfs4_sess *s);
+void nfs4_setup_granted(struct nfs4_sess *s);
+void nfs4_setup_timer(struct reactor_timer *t);
+/* A step cannot succeed: at start the mount fails, later all of it is tried again in a while. */
+void nfs4_setup_failed(struct nfs4_sess *s, int err, const char *text);
+/* Sends the call of a step; sess->step says which is in flight. */
+void nfs4_step_send(struct nfs4_sess *s, enum nfs4_step step);
+
+/* ---- its steps (nfs4_steps.c) ---- */
+
+const struct nfs4_opdesc *nfs4_step_desc(enum nfs4_step step);
+/* Makes of the answer what it changes. False: nfs4_setup_failed() was called. */
+bool nfs4_step_result(struct nfs4_sess *s, enum nfs4_step step, struct nfs4_call *call);
+/* BIND_CONN_TO_SESSION, in both directions if the session has a back channel. */
+extern const struct nfs4_opdesc nfs4_bind_desc;
+/* A step was answered DELAY for the `tries`th time: is it worth waiting for? */
+bool nfs4_step_may_wait(const struct nfs4_sess *s, uint32_t tries);
+static inline bool nfs4_is_ctl(const struct nfs4_call *call)
+{
+	return call == &call->sess->ctl;
+}
+
+/* ---- mount (nfs4_mount.c), pure parts ---- */
+
+/* The next component of *path, moved past it; false at the end. Empty ones and "." are skipped. */
+bool nfs4_path_next(const char **path, struct nfs4_str *ret_name);
+/* Largest I/O for: what is asked (0: none), our buffers, the server's limit, the session's room. */
+uint32_t nfs4_io_size(uint32_t asked, uint64_t data_size, uint64_t server, uint64_t session);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* PUTFH SETATTR GETATTR */
+#include "nfs4_int.h"
+
+#include <stddef.h>
+
+static int setattr_encode(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	const struct nfs4_op_setattr *o = &call->u.setattr;
+	struct nfs4_sattr sattr = o->sattr;
+
+	sattr.use_umask = false; /* RFC 8275 section 4: MODE_UMASK is for creation only */
+	nfs4_put_putfh(c, o->fh);
+	nfs4_op_begin(c, OP_SETATTR, 4 + 4 * NFS4_BITMAP_WORDS);
+	nfs4_put_stateid(&c->enc, &call->stateid);
+	nfs4_put_sattr(&c->enc, &sattr, c->supported);
+	nfs4_put_getattr(c, NFS4_ATTR_STAT);
+	return nfs4_encode_end(c);
+}
+
+static int setattr_decode(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	struct nfs4_op_setattr *o = &call->u.setattr;
+	uint32_t attrsset[NFS4_BITMAP_WORDS];
+
+	o->attr.valid = 0;
+	/* A SETATTR that failed has a bitmap too; it is the last result then and stays unread. */
+	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_result(c, OP_SETATTR)) {
+		nfs4_get_bitmap(&c->dec, attrsset);
+		nfs4_get_getattr(c, &o->attr);
+		nfs4_decode_done(c);
+	}
+	return nfs4_decode_end(c);
+}
+
+static const struct nfs4_opdesc setattr_desc = {
+	.name = "SETATTR",
+	.encode = setattr_encode,
+	.decode = setattr_decode,
+	.cachethis = true,
+	.state_off = offsetof(struct nfs4_call, u.setattr.state),
+};
+
+void nfs4_setattr(struct nfs4_call *call)
+{
+	nfs4_call_start(call, &setattr_desc);
+}

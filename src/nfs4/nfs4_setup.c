@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What must be done before calls flow, at start and in recovery, one call at a
+ * time. The next step follows from what is missing, so that any step may fail,
+ * be answered "stale" or be overtaken, and the same rule finds the way on:
+ *
+ *   an old session to be destroyed   DESTROY_SESSION   (sess->need)
+ *   the connection is not bound      BIND_CONN_TO_SESSION
+ *   no client ID                     EXCHANGE_ID       (the client's)
+ *   no session                       CREATE_SESSION
+ *   opens of an earlier client ID    OPEN CLAIM_PREVIOUS, each (nfs4_state.c)
+ *   not told to be reclaimed         RECLAIM_COMPLETE
+ *   nothing                          up
+ *
+ * The holder of the client's token does this, one lane at a time.
+ *
+ * Context: the session's lane.
+ */
+#include "nfs4_sess_int.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+static void setup_next(struct nfs4_sess *s);
+
+void nfs4_setup_failed(struct nfs4_sess *s, int err, const char *text)
+{
+	uint64_t wait_ns;
+
+	if (s->state == NFS4_SESS_SETUP) {
+		nfs4_sess_fail(s, err, "session", "%s", text);
+		return;
+	}
+	if (s->state != NFS4_SESS_RECOVERING)
+		return;
+	wait_ns = nfs4_delay_ns(s->backoff++);
+	log_warn("%s: the session cannot be made again: %s; next attempt in %u.%u s", s->peer, text,
+		(unsigned int)(wait_ns / NSEC_PER_SEC),
+		(unsigned int)(wait_ns / (NSEC_PER_SEC / 10) % 10));
+	nfs4_token_put(s);
+	reactor_timer_in(s->r, &s->step_timer, wait_ns);
+}
+
+static void step_done(struct nfs4_call *call)
+{
+	struct nfs4_sess *s = call->sess;
+	enum nfs4_step step = s->step;
+
+	assert(call == &s->ctl && step != NFS4_STEP_NONE);
+	s->step = NFS4_STEP_NONE;
+	/* A DESTROY that the connection's end cut off did nothing to be noted. */
+	if (s->cut || !nfs4_step_result(s, step, call))
+		return;
+	if (s->state == NFS4_SESS_SETUP || s->state == NFS4_SESS_RECOVERING)
+		setup_next(s);
+	/* STOPPING and FAILING: nfs4_reply_done() and nfs4_sess_stop_next() go on. */
+}
+
+void nfs4_step_send(struct nfs4_sess *s, enum nfs4_step step)
+{
+	assert(s->step == NFS4_STEP_NONE && s->calls_ready);
+	s->step = step;
+	s->ctl.done = step_done;
+	s->ctl.cred = step == NFS4_STEP_REOPEN ? &s->reclaim.cred : &s->cred;
+	nfs4_call_start(&s->ctl, nfs4_step_desc(step));
+}
+
+static void create_prepare(struct nfs4_sess *s)
+{
+	const struct rpcrdma_conf *conf = &s->cl->conf.rdma;
+	uint32_t data = (uint32_t)rpcrdma_data_size(s->x);
+
+	nfs4_session_ask(&s->asked, conf->credits, data);
+	nfs4_session_ask_back(
+		&s->asked, rpcrdma_inline_reply_max(s->x), rpcrdma_inline_call_max(s->x));
+	s->asked.clientid = s->cl->clientid;
+	s->asked.sequence = s->cl->sequence;
+}
+
+static void setup_next(struct nfs4_sess *s)
+{
+	struct nfs4_client *cl = s->cl;
+
+	assert(s->token == NFS4_TOKEN_HELD);
+	if (s->need & NFS4_NEED_CLIENT) {
+		/* Unless another lane has made a new one since our session was made. */
+		if (s->id_gen == cl->id_gen)
+			cl->have_id = false;
+		s->need &= ~NFS4_NEED_CLIENT;
+	}
+	if (s->need & NFS4_NEED_RECLAIM) {
+		/* The server lost its memory and kept the session: as another client ID. */
+		if (s->id_gen == cl->id_gen) {
+			cl->id_gen++;
+			atomic_fetch_add(&cl->generation, 1);
+			cl->reclaim_done = false;
+			nfs4_states_new_client(cl);
+		}
+		s->id_gen = cl->id_gen;
+		s->need &= ~NFS4_NEED_RECLAIM;
+	}
+	if ((s->need & NFS4_NEED_DESTROY) && s->have_session) {
+		nfs4_step_send(s, NFS4_STEP_DESTROY);
+	} else if ((s->need & NFS4_NEED_BIND) && !(s->need & NFS4_NEED_SESSION)) {
+		nfs4_step_send(s, NFS4_STEP_BIND);
+	} else if (!cl->have_id) {
+		cl->id_tries++;
+		nfs4_step_send(s, NFS4_STEP_EXCHANGE);
+	} else if (s->need & NFS4_NEED_SESSION) {
+		s->have_session = false;
+		create_prepare(s);
+		nfs4_step_send(s, NFS4_STEP_CREATE);
+	} else if (!cl->reclaim_done && nfs4_reclaim_next(s)) {
+		nfs4_step_send(s, NFS4_STEP_REOPEN);
+	} else if (!cl->reclaim_done) {
+		nfs4_step_send(s, NFS4_STEP_RECLAIM);
+	} else {
+		cl->id_tries = 0;
+		s->need = 0;
+		nfs4_token_put(s);
+		nfs4_sess_up(s);
+	}
+}
+
+void nfs4_setup_start(struct nfs4_sess *s)
+{
+	if (nfs4_token_get(s))
+		setup_next(s);
+}
+
+void nfs4_setup_granted(struct nfs4_sess *s)
+{
+	s->token = NFS4_TOKEN_HELD;
+	if (s->state == NFS4_SESS_SETUP || s->state == NFS4_SESS_RECOVERING)
+		setup_next(s);
+	else
+		nfs4_sess_stop_next(s);
+}
+
+void nfs4_setup_timer(struct reactor_timer *t)
+{
+	struct nfs4_sess *s = container_of(t, struct nfs4_sess, step_timer);
+
+	if (s->state == NFS4_SESS_RECOVERING)
+		nfs4_setup_start(s);
+	else if (s->state == NFS4_SESS_SETUP)
+		nfs4_sess_fail(s, ETIMEDOUT, "session",
+			"the server %s accepts the connection but makes no session: check that "
+			"nfsd "
+			"runs and is not hung",
+			s->peer);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The slot table of a session (RFC 8881 section 2.10.6.1).
+ *
+ *   FREE --get--> BUSY --done----> FREE, next sequence number
+ *                  |---cancel---> FREE, same number: the server never took it
+ *                  `---orphan---> ORPHAN until there is a new session
+ *
+ * A slot whose reply was lost must not carry another call: the server could
+ * not tell it from a retry of the lost one (false retry, section
+ * 2.10.6.1.3.1), and would answer with the old call's result.
+ */
+#include "nfs4_sess_int.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* The only place that changes a slot's state. */
+static void slot_set(struct nfs4_slots *t, uint32_t slot, enum nfs4_slot_state to)
+{
+	uint64_t bit = 1ull << (slot % 64);
+
+	assert(slot < t->cnt && t->state[slot] != to);
+	t->busy_cnt -= t->state[slot] == NFS4_SLOT_BUSY;
+	t->orphan_cnt -= t->state[slot] == NFS4_SLOT_ORPHAN;
+	t->state[slot] = (uint8_t)to;
+	t->busy_cnt += to == NFS4_SLOT_BUSY;
+	t->orphan_cnt += to == NFS4_SLOT_ORPHAN;
+	if (to == NFS4_SLOT_FREE)
+		t->used[slot / 64] &= ~bit;
+	else
+		t->used[slot / 64] |= bit;
+}
+
+void nfs4_slots_init(struct nfs4_slots *t, uint32_t cnt)
+{
+	assert(cnt >= 1);
+	memset(t, 0, sizeof(*t));
+	t->cnt = cnt < NFS4_SLOT_MAX ? cnt : NFS4_SLOT_MAX;
+	t->limit = t->cnt;
+	for (uint32_t i = 0; i < t->cnt; i++)
+		t->seqid[i] = 1;
+}
+
+uint32_t nfs4_slot_get(struct nfs4_slots *t, uint32_t *ret_seqid)
+{
+	for (uint32_t w = 0; w * 64 < t->limit; w++) {
+		uint32_t slot;
+
+		if (t->used[w] == UINT64_MAX)
+			continue;
+		slot = w * 64 + (uint32_t)__builtin_ctzll(~t->used[w]);
+		if (slot >= t->limit)
+			break;
+		slot_set(t, slot, NFS4_SLOT_BUSY);
+		*ret_seqid = t->seqid[slot];
+		return slot;
+	}
+	return NFS4_SLOT_NONE;
+}
+
+void nfs4_slot_done(struct nfs4_slots *t, uint32_t slot)
+{
+	assert(t->state[slot] == NFS4_SLOT_BUSY);
+	t->seqid[slot]++; /* wraps to 0: section 2.10.6.1 wants that */
+	t->unsure[slot] = false;
+	slot_set(t, slot, NFS4_SLOT_FREE);
+}
+
+void nfs4_slot_cancel(struct nfs4_slots *t, uint32_t slot)
+{
+	assert(t->state[slot] == NFS4_SLOT_BUSY);
+	slot_set(t, slot, NFS4_SLOT_FREE);
+}
+
+void nfs4_slot_unsure(struct nfs4_slots *t, uint32_t slot)
+{
+	nfs4_slot_done(t, slot);
+	t->unsure[slot] = true;
+}
+
+bool nfs4_slot_step_back(struct nfs4_slots *t, uint32_t slot, uint32_t *seqid)
+{
+	assert(t->state[slot] == NFS4_SLOT_BUSY && t->seqid[slot] == *seqid);
+	if (!t->unsure[slot])
+		return false;
+	t->unsure[slot] = false;
+	*seqid = --t->seqid[slot];
+	return true;
+}
+
+void nfs4_slot_orphan(struct nfs4_slots *t, uint32_t slot)
+{
+	assert(t->state[slot] == NFS4_SLOT_BUSY);
+	slot_set(t, slot, NFS4_SLOT_ORPHAN);
+}
+
+uint32_t nfs4_slot_highest(const struct nfs4_slots *t)
+{
+	for (uint32_t w = (t->cnt + 63) / 64; w-- > 0;)
+		if (t->used[w])
+			return w * 64 + 63 - (uint32_t)__builtin_clzll(t->used[w]);
+	return 0;
+}
+
+/*
+ * Replies may overtake each other, so that an old one can lower the limit for
+ * a moment; the next one mends it. Sequence numbers above a lowered limit are
+ * kept: starting them anew because of a reply that was overtaken could make a
+ * false retry, keeping them at worst a SEQ_MISORDERED.
+ */
+void nfs4_slots_set_highest(struct nfs4_slots *t, uint32_t highest, uint32_t target)
+{
+	uint32_t top = highest < target ? highest : target;
+
+	t->limit = top < t->cnt - 1 ? top + 1 : t->cnt;
+}
+
+bool nfs4_slots_cut(struct nfs4_slots *t, uint32_t slot)
+{
+	if (slot == 0)
+		return false;
+	if (t->limit > slot)
+		t->limit = slot;
+	return true;
+}
+
+bool nfs4_slots_worn(const struct nfs4_slots *t)
+{
+	return t->orphan_cnt > 0 && t->orphan_cnt * 2 >= t->limit;
+}

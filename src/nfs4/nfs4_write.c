@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * PUTFH WRITE GETATTR. The data is the argument that may move by Read chunk:
+ * it is not in the encoded stream, which goes on behind it with GETATTR.
+ */
+#include "nfs4_int.h"
+
+#include <stddef.h>
+
+static int write_encode(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	const struct nfs4_op_write *o = &call->u.write;
+	struct rpcrdma_req *req = &call->rpc.req;
+	size_t data_off;
+
+	nfs4_put_putfh(c, o->fh);
+	nfs4_op_begin(c, OP_WRITE, 8 + NFS4_VERIFIER_SIZE);
+	nfs4_put_stateid(&c->enc, &call->stateid);
+	xdr_put_u64(&c->enc, o->offset);
+	xdr_put_u32(&c->enc, o->stable);
+	xdr_put_u32(&c->enc, o->data.len);
+	data_off = xdr_enc_len(&c->enc);
+	nfs4_put_getattr(c, NFS4_ATTR_WRITTEN);
+	req->args = o->data;
+	req->tail_len = o->data.len ? xdr_enc_len(&c->enc) - data_off : 0;
+	return nfs4_encode_end(c);
+}
+
+static void get_write(struct xdr_dec *x, struct nfs4_op_write *o)
+{
+	uint32_t count = xdr_get_u32(x);
+	uint32_t committed = xdr_get_u32(x);
+
+	nfs4_get_verf(x, &o->verf);
+	/* WIRE: no more than was sent, no less stable than was asked (RFC 8881 section 18.32.3). */
+	if (count > o->data.len || committed > FILE_SYNC4 || committed < o->stable)
+		xdr_fail(x);
+	if (x->failed)
+		return;
+	o->count = count;
+	o->committed = (enum nfs4_stable)committed;
+}
+
+static int write_decode(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	struct nfs4_op_write *o = &call->u.write;
+
+	o->count = 0;
+	o->attr.valid = 0;
+	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_result(c, OP_WRITE)) {
+		get_write(&c->dec, o);
+		nfs4_get_getattr(c, &o->attr);
+		nfs4_decode_done(c);
+	}
+	return nfs4_decode_end(c);
+}
+
+/* The same bytes at the same place: a WRITE may be executed twice. */
+static const struct nfs4_opdesc write_desc = {
+	.name = "WRITE",
+	.encode = write_encode,
+	.decode = write_decode,
+	.state_off = offsetof(struct nfs4_call, u.write.state),
+};
+
+void nfs4_write(struct nfs4_call *call)
+{
+	nfs4_call_start(call, &write_desc);
+}
