@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The file system object: made before the lanes, freed after them. */
+#include "fs_int.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+static void conf_free(struct fs_conf *c)
+{
+	free((char *)c->source);
+	free((char *)c->mountpoint);
+	free((char *)c->mount_opts);
+}
+
+static bool conf_copy(struct fs_conf *to, const struct fs_conf *c)
+{
+	*to = *c;
+	to->source = strdup(c->source ? c->source : "rpcrdmafs");
+	to->mountpoint = strdup(c->mountpoint ? c->mountpoint : "");
+	to->mount_opts = c->mount_opts ? strdup(c->mount_opts) : NULL;
+	return to->source && to->mountpoint && (to->mount_opts || !c->mount_opts);
+}
+
+struct fs *fs_new(const struct fs_conf *conf, struct nfs4_client *client)
+{
+	struct fs *fs = calloc(1, sizeof(*fs));
+	uint32_t start = 0;
+
+	if (!fs)
+		return NULL;
+	fs->client = client;
+	fs->fd = -1;
+	list_init(&fs->files);
+	list_init(&fs->dirs);
+	list_init(&fs->lanes);
+	pthread_mutex_init(&fs->lanes_lock, NULL);
+	pthread_mutex_init(&fs->unmount_lock, NULL);
+	if (getrandom(&start, sizeof(start), GRND_NONBLOCK) == (ssize_t)sizeof(start))
+		fs->silly_cnt = start;
+	if (!conf_copy(&fs->conf, conf) || fs_table_new(fs) != 0) {
+		conf_free(&fs->conf);
+		free(fs);
+		errno = ENOMEM;
+		return NULL;
+	}
+	return fs;
+}
+
+int fs_set_root(struct fs *fs)
+{
+	const struct nfs4_fsinfo *info = nfs4_client_fsinfo(fs->client);
+	struct fs_inode *root = fs_inode_lookup(fs, &info->root, &info->root_attr, 0);
+
+	if (!root)
+		return info->root.len ? -ENOMEM : -EIO;
+	fs->root = root; /* the reference is the mount's */
+	fs->fsid_major = info->root_attr.fsid_major;
+	fs->fsid_minor = info->root_attr.fsid_minor;
+	/* Known, but from before the mount: the first stat asks. */
+	fs_attr_update(fs, root, &info->root_attr, fs_attr_seq(root), 0);
+	return 0;
+}
+
+bool fs_exited(const struct fs *fs)
+{
+	return fs->exited;
+}
+
+void fs_free(struct fs *fs)
+{
+	if (!fs)
+		return;
+	fs_session_end(fs);
+	fs_session_free(fs);
+	fs_dir_put_all(fs);
+	fs_table_free(fs);
+	pthread_mutex_destroy(&fs->lanes_lock);
+	pthread_mutex_destroy(&fs->unmount_lock);
+	conf_free(&fs->conf);
+	free(fs);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The file system as main.c sees it: one struct fs for the mount, one
+ * fs_lane for each lane, the libfuse session inside.
+ *
+ * Order: fs_new, lanes' sessions up, fs_set_root, fs_lane_new for each lane, fs_mount,
+ * lanes run; then (unmounted or told to stop) fs_stop, lanes stopped, fs_free.
+ *
+ * Context: fs_* by the main thread unless stated; fs_lane_* by the lane.
+ */
+#ifndef RPCRDMAFS_FS_H
+#define RPCRDMAFS_FS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "nfs4.h"
+
+struct fs;
+struct fs_lane;
+
+enum fs_lookupcache {
+	FS_LOOKUPCACHE_ALL,
+	FS_LOOKUPCACHE_POSITIVE,
+	FS_LOOKUPCACHE_NONE,
+};
+
+/* Which locks stay on this machine (nfs(5) local_lock=). */
+#define FS_LOCAL_FLOCK (1u << 0)
+#define FS_LOCAL_POSIX (1u << 1)
+
+struct fs_conf {
+	const char *source;     /* "server:/export", shown in /proc/mounts */
+	const char *mountpoint; /* absolute */
+	uint32_t acregmin_s, acregmax_s, acdirmin_s, acdirmax_s; /* attribute cache, seconds */
+	bool noac; /* no attribute cache, writes synchronous */
+	bool cto;  /* close-to-open */
+	bool sync; /* every WRITE FILE_SYNC */
+	bool rdirplus;
+	enum fs_lookupcache lookupcache;
+	unsigned int local_lock; /* FS_LOCAL_* */
+	bool read_only, allow_other, default_permissions;
+	const char *
+		mount_opts; /* further options for the kernel: "nosuid,nodev,noatime..."; or NULL */
+	uint32_t read_ahead_kb; /* bdi limit to set when root; 0: leave */
+	unsigned int max_background;
+	bool debug;
+};
+
+/* NULL with errno. Strings are copied. */
+struct fs *fs_new(const struct fs_conf *conf, struct nfs4_client *client);
+void fs_free(struct fs *fs);
+/* Once the mount path is known and before fs_mount(). */
+int fs_set_root(struct fs *fs);
+/*
+ * fs_mount_check - could it be mounted there?
+ *
+ * Before anything is asked of the server; fs_mount() checks again.
+ * Returns: 0; -errno with one line in text.
+ */
+int fs_mount_check(const struct fs *fs, char *text, size_t text_len);
+/*
+ * fs_mount - mount and answer FUSE_INIT
+ *
+ * From here on the kernel sends requests: lanes must be running or about to.
+ * Returns: 0; -errno with one line in text (mountpoint missing, not a directory, busy, no
+ * permission, no /dev/fuse, fusermount3 missing...).
+ */
+int fs_mount(struct fs *fs, char *text, size_t text_len);
+/* Any thread, signal safe: true once the kernel ended the session (unmounted). */
+bool fs_exited(const struct fs *fs);
+/*
+ * Detaches the mount if it is still there; what programs have open goes on until they close it,
+ * then the session ends (->exited). Waits for the kernel: any thread but a lane, joined before
+ * fs_free().
+ */
+void fs_unmount(struct fs *fs);
+
+struct fs_lane_ops {
+	/* The kernel closed the session (umount): once, on the lane that saw it. */
+	void (*exited)(void *ctx);
+	/* After fs_lane_stop(): every operation ended and every file of this lane is closed. */
+	void (*idle)(void *ctx);
+};
+
+/*
+ * fs_lane_new - a lane's part: its pool of operations and its reader of /dev/fuse
+ *
+ * Starts to read when the reactor runs and the mount is there (fs_lane_start()).
+ */
+struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_sess *sess,
+	unsigned int ops, const struct fs_lane_ops *lops, void *ctx, struct stats *stats);
+/* After fs_mount(). Returns 0 or -errno. */
+int fs_lane_start(struct fs_lane *l);
+/* From nfs4_sess_ops.unblocked. */
+void fs_lane_unblocked(struct fs_lane *l);
+/* Stops reading; ->idle follows when every operation ended. */
+void fs_lane_stop(struct fs_lane *l);
+void fs_lane_free(struct fs_lane *l);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ACCESS: always asked of the server, which alone knows what its ACLs, its
+ * export options and its view of this user allow. Root is nobody special.
+ */
+#include <errno.h>
+#include <unistd.h>
+
+#include "fs_meta.h"
+
+#define DIR_WRITE  (ACCESS4_MODIFY | ACCESS4_EXTEND | ACCESS4_DELETE)
+#define FILE_WRITE (ACCESS4_MODIFY | ACCESS4_EXTEND)
+#define ALL        (ACCESS4_READ | ACCESS4_LOOKUP | DIR_WRITE | ACCESS4_EXECUTE)
+
+/* What must be granted for `mask` (R_OK...) on an object of this type. */
+static uint32_t access_bits(enum nfs4_ftype type, unsigned int mask)
+{
+	uint32_t want = 0;
+
+	if (mask & R_OK)
+		want |= ACCESS4_READ;
+	if (mask & W_OK)
+		want |= type == NF4DIR ? DIR_WRITE : FILE_WRITE;
+	if (mask & X_OK)
+		want |= type == NF4DIR ? ACCESS4_LOOKUP : ACCESS4_EXECUTE;
+	return want;
+}
+
+static void access_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	const struct nfs4_op_access *o = &call->u.access;
+	uint32_t want;
+
+	if (call->err != 0) {
+		fs_meta_error(op);
+		return;
+	}
+	fs_meta_read(op, &o->attr);
+	want = access_bits(o->attr.type, (unsigned int)op->u.num);
+	/* A bit the server does not know (DELETE on some) it cannot refuse either. */
+	want &= o->supported;
+	fs_reply_err(op, (o->access & want) == want ? 0 : EACCES);
+}
+
+static void access_start(struct fs_op *op)
+{
+	op->call.u.access = (struct nfs4_op_access){.fh = &op->fh, .want = ALL};
+	op->call.done = access_done;
+	nfs4_access(&op->call);
+}
+
+void fs_do_access(fuse_req_t req, fuse_ino_t ino, int mask)
+{
+	struct fs_op *op = fs_op_begin(req, ino);
+
+	op->u.num = (unsigned int)mask & (R_OK | W_OK | X_OK);
+	fs_op_call(op, access_start);
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The attribute cache: what was seen last, how long it is good (nfs(5):
+ * acregmin..acregmax, acdirmin..acdirmax, doubling while the change attribute
+ * stays), and what a change means for the kernel's pages.
+ *
+ * Who changed it? The change attribute is opaque: it can be compared for
+ * equality only. Attributes that a call of ours which changed the inode brings
+ * back (fs_attr_update_own) are taken as our own change; any other difference
+ * to the last change attribute known was made by somebody else, or cannot be
+ * told from that, and then the kernel's pages of the file are stale.
+ */
+#include "fs_retain.h"
+
+/*
+ * Counts the changes made by us, of all inodes: a call notes it when it starts, an inode when it
+ * changes. So the attributes that a call brings of an inode nobody knew it would meet (LOOKUP,
+ * READDIR) can be held against the changes of that inode too.
+ */
+static _Atomic uint64_t changes;
+
+/* Is `a` later than `b`? Times of one server only. */
+static bool later(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
+}
+
+static void cache_limits(
+	const struct fs *fs, const struct fs_inode *in, uint32_t *ret_min, uint32_t *ret_max)
+{
+	bool dir = in->attr.type == NF4DIR;
+
+	*ret_min = dir ? fs->conf.acdirmin_s : fs->conf.acregmin_s;
+	*ret_max = dir ? fs->conf.acdirmax_s : fs->conf.acregmax_s;
+}
+
+static void attr_merge(struct nfs4_attr *to, const struct nfs4_attr *a)
+{
+	const uint32_t v = a->valid;
+
+	if ((v & NFS4_ATTR_STAT) == NFS4_ATTR_STAT) {
+		*to = *a;
+		return;
+	}
+	if (v & NFS4_ATTR_TYPE)
+		to->type = a->type;
+	if (v & NFS4_ATTR_CHANGE)
+		to->change = a->change;
+	if (v & NFS4_ATTR_SIZE)
+		to->size = a->size;
+	if (v & NFS4_ATTR_FSID) {
+		to->fsid_major = a->fsid_major;
+		to->fsid_minor = a->fsid_minor;
+	}
+	if (v & NFS4_ATTR_FILEID)
+		to->fileid = a->fileid;
+	if (v & NFS4_ATTR_MODE)
+		to->mode = a->mode;
+	if (v & NFS4_ATTR_NLINK)
+		to->nlink = a->nlink;
+	if (v & NFS4_ATTR_OWNER)
+		to->uid = a->uid;
+	if (v & NFS4_ATTR_GROUP)
+		to->gid = a->gid;
+	if (v & NFS4_ATTR_RDEV) {
+		to->rdev_major = a->rdev_major;
+		to->rdev_minor = a->rdev_minor;
+	}
+	if (v & NFS4_ATTR_SPACE_USED)
+		to->space_used = a->space_used;
+	if (v & NFS4_ATTR_ATIME)
+		to->atime = a->atime;
+	if (v & NFS4_ATTR_MTIME)
+		to->mtime = a->mtime;
+	if (v & NFS4_ATTR_CTIME)
+		to->ctime = a->ctime;
+	to->valid |= v;
+}
+
+/*
+ * Enough of the attributes for a stat? Servers may leave a few out (space_used, rdev); the ones
+ * here are mandatory to understand the file at all.
+ */
+static bool is_whole(const struct nfs4_attr *a)
+{
+	const uint32_t need = NFS4_ATTR_TYPE | NFS4_ATTR_CHANGE | NFS4_ATTR_SIZE | NFS4_ATTR_MODE;
+
+	return (a->valid & need) == need;
+}
+
+/* Period of validity after new whole attributes. Inode lock held. */
+static void renew_period(struct fs *fs, struct fs_inode *in, bool changed, uint64_t now_ns)
+{
+	uint32_t min_s, max_s;
+
+	cache_limits(fs, in, &min_s, &max_s);
+	if (changed || in->attr_to_s < min_s) {
+		in->attr_to_s = min_s;
+		in->attr_to_ns = now_ns;
+	} else if (now_ns - in->attr_to_ns >= in->attr_to_s * NSEC_PER_SEC) {
+		in->attr_to_s *= 2;
+		in->attr_to_ns = now_ns;
+	}
+	if (in->attr_to_s > max_s)
+		in->attr_to_s = max_s;
+	in->attr_ns = now_ns;
+}
+
+static void expire(struct fs_inode *in)
+{
+	in->attr_ns = 0;
+}
+
+/* May `a`, whose call was started at `seq`, be older than what is known? Inode lock held. */
+static bool may_be_older(const struct fs_inode *in, const struct nfs4_attr *a, uint64_t seq)
+{
+	if (seq >= in->attr_seq || !in->attr_known)
+		return false;
+	/* A later ctime is later on the server too, whatever overtook whom on the way. */
+	return !(a->valid & NFS4_ATTR_CTIME) || !later(&a->ctime, &in->attr.ctime);
+}
+
+uint64_t fs_attr_seq(struct fs_inode *in)
+{
+	return atomic_load(&changes);
+}
+
+static void note(
+	struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a, bool own, uint64_t now_ns)
+{
+	bool compare = (in->attr.valid & a->valid & NFS4_ATTR_CHANGE) != 0;
+	bool changed = compare && a->change != in->attr.change;
+
+	if (changed && !own && in->opened) {
+		in->inval_want++;
+		in->data_change = 0;
+	}
+	attr_merge(&in->attr, a);
+	/* A server that lost what we retain gets it back: the file has not become shorter. */
+	if (in->attr.size < fs_retain_end(in))
+		in->attr.size = fs_retain_end(in);
+	if (is_whole(a)) {
+		in->attr_known = true;
+		renew_period(fs, in, changed, now_ns);
+	} else if (in->attr_known && in->attr_ns != 0 && compare && !changed) {
+		renew_period(fs, in, false, now_ns); /* the rest has not changed either */
+	} else if (!(own && in->attr.type == NF4DIR)) {
+		/*
+		 * What a WRITE brings lacks blocks and mode (suid went?): ask again. A directory
+		 * that we changed keeps its time, but it is not prolonged: a chmod by somebody
+		 * else is seen as late as ever, not later.
+		 */
+		expire(in);
+	}
+}
+
+void fs_attr_update(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a, uint64_t seq,
+	uint64_t now_ns)
+{
+	if (a->valid == 0)
+		return;
+	pthread_mutex_lock(&in->lock);
+	if (may_be_older(in, a, seq))
+		expire(in);
+	else
+		note(fs, in, a, false, now_ns);
+	pthread_mutex_unlock(&in->lock);
+}
+
+void fs_attr_update_own(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a, uint64_t seq,
+	uint64_t now_ns)
+{
+	pthread_mutex_lock(&in->lock);
+	if (a->valid == 0 || may_be_older(in, a, seq))
+		expire(in);
+	else
+		note(fs, in, a, true, now_ns);
+	in->attr_seq = atomic_fetch_add(&changes, 1) + 1;
+	/*
+	 * Pages are not known to be the ones of a change attribute any more: between the last one
+	 * that we saw and this one somebody else may have written too, and the WRITE's GETATTR
+	 * shows only the end. The next open drops them.
+	 */
+	in->data_change = 0;
+	/* The kernel drops its attributes itself when it sends what changes them. */
+	in->told_change = 0;
+	pthread_mutex_unlock(&in->lock);
+}
+
+void fs_attr_changed(struct fs_inode *in)
+{
+	pthread_mutex_lock(&in->lock);
+	in->attr_seq = atomic_fetch_add(&changes, 1) + 1;
+	in->data_change = 0;
+	in->told_change = 0;
+	expire(in);
+	pthread_mutex_unlock(&in->lock);
+}
+
+/* How long they are still good, ns. Inode lock held. */
+static uint64_t good_for(const struct fs *fs, const struct fs_inode *in, uint64_t now_ns)
+{
+	uint64_t until_ns = in->attr_ns + in->attr_to_s * NSEC_PER_SEC;
+
+	if (fs->conf.noac || !in->attr_known || in->attr_ns == 0 || now_ns >= until_ns)
+		return 0;
+	return until_ns - now_ns;
+}
+
+bool fs_attr_cached(struct fs *fs, struct fs_inode *in, struct nfs4_attr *ret, uint64_t now_ns)
+{
+	bool good;
+
+	pthread_mutex_lock(&in->lock);
+	good = good_for(fs, in, now_ns) > 0;
+	if (good)
+		*ret = in->attr;
+	pthread_mutex_unlock(&in->lock);
+	return good;
+}
+
+double fs_attr_timeout(struct fs *fs, struct fs_inode *in, uint64_t now_ns)
+{
+	uint64_t ns;
+
+	pthread_mutex_lock(&in->lock);
+	ns = good_for(fs, in, now_ns);
+	pthread_mutex_unlock(&in->lock);
+	return (double)ns / (double)NSEC_PER_SEC;
+}

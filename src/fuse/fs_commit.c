@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * COMMIT and the write verifier (RFC 8881 section 18.3): flush, fsync, and in
+ * the background.
+ *
+ * A COMMIT covers the whole file. What was answered before it was sent, under
+ * the verifier that it returns, is durable and no longer retained. Under
+ * another one the server lost it in between: it is written again (fs_rewrite.c)
+ * and committed again, until a COMMIT finds nothing lost since it was sent.
+ * From the third time on it is written FILE_SYNC, so that a server whose
+ * verifiers mean nothing is not written to for ever.
+ *
+ * An error of the COMMIT leaves the data where it is, to be tried again by the
+ * next one; data that cannot be written again is given up, and every handle
+ * that may write hears of it, once.
+ */
+#include "fs_ops.h"
+#include "fs_retain.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define UNSTABLE_TRIES 2u
+/* A lane that could not commit in the background tries again after so long. */
+#define BACKGROUND_RETRY_NS NSEC_PER_SEC
+/* Operations that background COMMITs leave to requests. */
+#define OPS_SPARE 2u
+
+static void commit_next(struct fs_op *op);
+
+void fs_retain_error(struct fs_inode *in, int err)
+{
+	list_for_each (node, &in->open_files) {
+		struct fs_file *f = container_of(node, struct fs_file, link);
+
+		if (f->share_access & OPEN4_SHARE_ACCESS_WRITE)
+			f->write_err = err;
+	}
+}
+
+static void commit_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	const struct nfs4_op_commit *c = &call->u.commit;
+
+	if (call->err) {
+		op->commit.done(op, -call->err);
+		return;
+	}
+	fs_attr_update(op->lane->fs, op->inode, &c->attr, op->attr_seq, fs_op_now(op));
+	if (fs_retain_committed(op, &c->verf))
+		op->commit.done(op, 0);
+	else
+		commit_next(op);
+}
+
+static void commit_start(struct fs_op *op)
+{
+	fs_retain_commit_sent(op);
+	memset(&op->call.u.commit, 0, sizeof(op->call.u.commit)); /* offset 0, count 0: all */
+	op->call.u.commit.fh = &op->fh;
+	op->call.done = commit_done;
+	nfs4_commit(&op->call);
+}
+
+static void commit_failed(struct fs_op *op, int err)
+{
+	op->commit.done(op, err);
+}
+
+static void commit_next(struct fs_op *op)
+{
+	if (fs_retain_wait(op, commit_next))
+		return;
+	if (fs_retain_is_empty(op->inode)) {
+		op->commit.done(op, 0);
+		return;
+	}
+	op->failed = commit_failed;
+	if (fs_retain_is_lost(op->inode))
+		fs_rewrite(op, op->commit.tries++ >= UNSTABLE_TRIES, commit_next);
+	else
+		fs_op_call(op, commit_start);
+}
+
+void fs_commit(struct fs_op *op, void (*done)(struct fs_op *op, int err))
+{
+	op->commit.done = done;
+	op->commit.tries = 0;
+	commit_next(op);
+}
+
+/* ---- in the background ---- */
+
+/* The next file to commit, referenced; NULL: there is no need. */
+static struct fs_file *pick(struct fs_lane *l, uint32_t gen)
+{
+	struct fs_file *f = NULL;
+
+	pthread_mutex_lock(&l->keep_lock);
+	if ((l->keep_bufs > 0 && l->keep_bufs * 2 >= l->keep_bufs_max) ||
+		l->keep_bytes * 2 >= FS_RETAIN_BYTES) {
+		if (!list_empty(&l->kept))
+			f = fs_file_get(list_first(&l->kept, struct fs_keep, link)->file);
+	} else if (l->keep_gen != gen) {
+		/* The server was restarted: whatever is from before is asked for at once. */
+		list_for_each (node, &l->kept) {
+			struct fs_keep *k = container_of(node, struct fs_keep, link);
+
+			if (k->gen == gen)
+				continue;
+			f = fs_file_get(k->file);
+			break;
+		}
+		if (!f)
+			l->keep_gen = gen;
+	}
+	pthread_mutex_unlock(&l->keep_lock);
+	return f;
+}
+
+static void background_done(struct fs_op *op, int err)
+{
+	struct fs_lane *l = op->lane;
+
+	if (err) {
+		log_warn_limited("COMMIT of file %llu in the background: %s",
+			(unsigned long long)op->inode->attr.fileid, strerror(err));
+		l->commit_not_before = fs_op_now(op) + BACKGROUND_RETRY_NS;
+	}
+	l->committing = false;
+	fs_op_end(op);
+	fs_commit_background(l, NULL);
+}
+
+void fs_commit_background(struct fs_lane *l, struct fs_file *f)
+{
+	struct fs_op *op;
+
+	/* At the end each file is committed by its close. */
+	if (l->state != FS_LANE_RUNS && l->state != FS_LANE_QUIET)
+		return;
+	if (l->committing || l->ops_free <= OPS_SPARE ||
+		reactor_now(l->reactor) < l->commit_not_before)
+		return;
+	f = f ? fs_file_get(f) : pick(l, nfs4_client_generation(l->fs->client));
+	if (!f)
+		return;
+	op = fs_op_new(l);
+	op->file = f;
+	op->inode = fs_inode_ref(l->fs, f->inode);
+	op->cred = f->cred;
+	l->committing = true;
+	fs_commit(op, background_done);
+}
+
+/* ---- requests ---- */
+
+/* What was lost earlier or just now is this handle's answer, once. */
+static void reply_committed(struct fs_op *op, int err)
+{
+	/* Nobody hears: the error is the next one's. */
+	int lost = op->req ? fs_file_take_error(op->file) : 0;
+
+	fs_reply_err(op, err ? err : lost);
+}
+
+/* close(2): what this handle wrote is durable, or the program hears that it is not. */
+void fs_do_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct fs_op *op = fs_op_begin_file(req, fi);
+
+	if (fs_file_is_dirty(op->file))
+		fs_commit(op, reply_committed);
+	else
+		reply_committed(op, 0);
+}
+
+void fs_do_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
+{
+	fs_commit(fs_op_begin_file(req, fi), reply_committed);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * CREATE: OPEN by name. O_EXCL goes as EXCLUSIVE4_1, whose verifier makes a
+ * repeated call safe; the server keeps that verifier in the file's times, so a
+ * SETATTR gives it proper ones before anybody sees them.
+ */
+#include "fs_ops.h"
+#include "fs_retain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+void fs_create_undo(struct fs_op *op, int err)
+{
+	struct fs *fs = op->lane->fs;
+
+	fs_reply_early(op, err);
+	fs_inode_forget(fs, fs_inode_ino(fs, op->inode2), 1);
+	fs_inode_put(fs, op->inode);
+	op->inode = op->inode2; /* from here on it is a release */
+	op->inode2 = NULL;
+	fs_release(op);
+}
+
+static void create_reply(struct fs_op *op)
+{
+	fs_reply_create(op, op->inode, op->inode2, &op->attr, op->file);
+}
+
+static void times_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	const struct nfs4_attr *a = &call->u.setattr.attr;
+
+	if (call->err) {
+		log_warn_limited("times of a new file: %s", strerror(-call->err));
+	} else {
+		fs_attr_update_own(op->lane->fs, op->inode2, a, op->attr_seq, fs_op_now(op));
+		if ((a->valid & NFS4_ATTR_STAT) == NFS4_ATTR_STAT)
+			op->attr = *a;
+	}
+	create_reply(op);
+}
+
+static void times_start(struct fs_op *op)
+{
+	struct nfs4_op_setattr *s = &op->call.u.setattr;
+
+	memset(s, 0, sizeof(*s));
+	s->fh = &op->fh2;
+	s->sattr.set = NFS4_ATTR_ATIME | NFS4_ATTR_MTIME;
+	s->sattr.atime_now = s->sattr.mtime_now = true;
+	op->call.done = times_done;
+	nfs4_setattr(&op->call);
+}
+
+/* The server has the file open: op->file takes it over. */
+static bool create_take(struct fs_op *op, const struct nfs4_op_open *o, bool made)
+{
+	struct fs *fs = op->lane->fs;
+	struct fs_inode *in = fs_inode_lookup(fs, &o->fh, &o->attr, 1);
+	struct fs_file *f;
+
+	if (!in)
+		return false;
+	op->inode2 = in;
+	f = fs_file_new(fs, in, &op->cred, fs_share_access(op->fi.flags), op->fi.flags);
+	if (!f) {
+		fs_inode_forget(fs, fs_inode_ino(fs, in), 1);
+		return false;
+	}
+	op->file = fs_file_get(f);
+	nfs4_state_open(&f->state, &op->call);
+	if (o->truncate)
+		fs_retain_cut(op->lane, in, 0);
+	if (made || o->truncate)
+		fs_attr_update_own(fs, in, &o->attr, op->attr_seq, fs_op_now(op));
+	else
+		fs_attr_update(fs, in, &o->attr, op->attr_seq, fs_op_now(op));
+	fs_file_opened(fs, f);
+	return true;
+}
+
+static void create_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	struct fs *fs = op->lane->fs;
+	const struct nfs4_op_open *o = &call->u.open;
+	bool made = o->cinfo.before != o->cinfo.after;
+	bool exclusive = o->exclusive;
+
+	if (call->err) {
+		fs_reply_err(op, -call->err);
+		return;
+	}
+	fs_attr_update_own(fs, op->inode, &o->dir_attr, op->attr_seq, fs_op_now(op));
+	op->attr = o->attr;
+	if (!create_take(op, o, made)) {
+		/* Out of memory, or no filehandle: the lease's end will close it. */
+		log_err("a created file could not be taken over");
+		fs_reply_err(op, ENOMEM);
+		return;
+	}
+	if (!(o->attr.valid & NFS4_ATTR_TYPE) || o->attr.type != NF4REG)
+		fs_create_undo(op, EIO);
+	else if (!made && !fs_open_allowed(op->fi.flags, o->access))
+		fs_create_undo(op, EACCES); /* it existed: its mode counts */
+	else if (exclusive)
+		fs_op_call(op, times_start);
+	else
+		create_reply(op);
+}
+
+static void create_start(struct fs_op *op)
+{
+	struct nfs4_op_open *o = &op->call.u.open;
+	struct fs *fs = op->lane->fs;
+
+	memset(o, 0, sizeof(*o));
+	o->dir = &op->fh;
+	o->name.p = op->name;
+	o->name.len = (uint32_t)strlen(op->name);
+	o->share_access = fs_share_access(op->fi.flags);
+	o->owner = nfs4_new_owner(fs->client);
+	o->create = true;
+	o->exclusive = (op->fi.flags & O_EXCL) != 0;
+	o->truncate = (op->fi.flags & O_TRUNC) != 0;
+	if (o->exclusive)
+		o->verf = nfs4_new_verf(fs->client);
+	o->sattr.set = NFS4_ATTR_MODE;
+	o->sattr.mode = op->u.create.mode;
+	o->sattr.umask = op->u.create.umask;
+	o->sattr.use_umask = true;
+	op->call.done = create_done;
+	nfs4_open(&op->call);
+}
+
+void fs_do_create(
+	fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi)
+{
+	struct fs_op *op = fs_op_begin(req, parent);
+
+	op->fi = *fi;
+	op->u.create.mode = mode & 07777;
+	op->u.create.umask = fuse_req_ctx(req)->umask & 0777;
+	if (!fs_op_name(op->name, name))
+		fs_reply_err(op, ENAMETOOLONG);
+	else
+		fs_op_call(op, create_start);
+}

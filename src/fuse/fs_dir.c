@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * OPENDIR, READDIR, READDIRPLUS, RELEASEDIR. The kernel takes a page of
+ * entries at a time, the server gives hundreds: what came is packed
+ * (fs_dirpack.h) and handed out from there. An entry's offset is the server's
+ * cookie, so that telldir and seekdir work as long as the server's cookies
+ * live; "." and "..", which NFS does not send, have offsets 1 and 2, which are
+ * no cookies (RFC 8881 section 18.23.3).
+ *
+ * rewinddir reads anew. When the server does not know a cookie any more, the
+ * directory is read from its start up to the entry that had it.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fs_dirpack.h"
+#include "fs_meta.h"
+
+#define OFF_DOT     1
+#define OFF_DOTDOT  2
+#define COUNT_MIN   (64u * 1024)
+#define COUNT_MAX   (256u * 1024) /* more saves few calls and costs memory */
+#define COUNT_HEAD  512u          /* around the entries, nfs4.h */
+#define OUT_MAX     (64u * 1024)  /* a reply to the kernel, on the stack */
+#define INO_UNKNOWN 0xffffffffu   /* as libfuse: 0 would hide the entry */
+
+/*
+ * An open directory: fuse_file_info.fh. The handle holds a reference, and each READDIR: the kernel
+ * may close the directory of a program that died although its READDIR is still on its way.
+ */
+struct fs_dir {
+	struct list link; /* fs->dirs, table lock */
+	_Atomic uint32_t refs;
+	pthread_mutex_t lock; /* requests of one handle may be on several lanes */
+	struct rpc_cred cred; /* of the opener */
+	struct fs_dirpack *pack;
+	size_t hint; /* into pack */
+	struct nfs4_verf verf;
+	uint32_t maxcount;
+};
+
+static struct fs_dir *dir_of(const struct fs_op *op)
+{
+	return (struct fs_dir *)(uintptr_t)op->fi.fh;
+}
+
+/* ---- open and release ---- */
+
+static void dir_put(struct fs *fs, struct fs_dir *dir)
+{
+	if (atomic_fetch_sub(&dir->refs, 1) != 1)
+		return;
+	fs_table_lock(fs);
+	list_del(&dir->link);
+	fs_table_unlock(fs);
+	fs_dirpack_free(dir->pack);
+	pthread_mutex_destroy(&dir->lock);
+	free(dir);
+}
+
+static struct fs_dir *dir_new(struct fs *fs, const struct rpc_cred *cred)
+{
+	struct fs_dir *dir = calloc(1, sizeof(*dir));
+
+	if (dir == NULL)
+		return NULL;
+	pthread_mutex_init(&dir->lock, NULL);
+	dir->refs = 1;
+	dir->cred = *cred;
+	dir->maxcount = COUNT_MIN;
+	fs_table_lock(fs);
+	list_push_back(&fs->dirs, &dir->link);
+	fs_table_unlock(fs);
+	return dir;
+}
+
+void fs_dir_put_all(struct fs *fs)
+{
+	while (!list_empty(&fs->dirs))
+		dir_put(fs, list_first(&fs->dirs, struct fs_dir, link));
+}
+
+static void opendir_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	struct fs *fs = op->lane->fs;
+	struct fs_dir *dir;
+
+	if (call->err != 0) {
+		fs_meta_error(op);
+		return;
+	}
+	fs_meta_read(op, &call->u.access.attr);
+	if ((call->u.access.access & ACCESS4_READ) == 0) {
+		fs_reply_err(op, EACCES);
+		return;
+	}
+	dir = dir_new(fs, &op->cred);
+	if (dir == NULL) {
+		fs_reply_err(op, ENOMEM);
+		return;
+	}
+	op->fi.fh = (uintptr_t)dir;
+	op->fi.cache_readdir = op->fi.keep_cache = 0;
+	if (!fs_reply_opendir(op, &op->fi))
+		dir_put(fs, dir);
+}
+
+static void opendir_start(struct fs_op *op)
+{
+	op->call.u.access = (struct nfs4_op_access){.fh = &op->fh, .want = ACCESS4_READ};
+	op->call.done = opendir_done;
+	nfs4_access(&op->call);
+}
+
+/* The kernel leaves the permission to us; asking also brings fresh attributes (close-to-open). */
+void fs_do_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct fs_op *op = fs_op_begin(req, ino);
+
+	op->fi = *fi;
+	fs_op_call(op, opendir_start);
+}
+
+void fs_do_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct fs_op *op = fs_op_begin(req, ino);
+
+	op->fi = *fi;
+	dir_put(op->lane->fs, dir_of(op));
+	fs_reply_err(op, 0);
+}
+
+/* NFS changes directories synchronously. */
+void fs_do_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
+{
+	fs_reply_err(fs_op_begin(req, ino), 0);
+}
+
+/* ---- handing out ---- */
+
+/* What readdir shows of an entry that carries no attributes: type and number. */
+static void plain_stat(const struct fs_op *op, uint64_t fileid, uint8_t type, struct stat *st)
+{
+	struct nfs4_attr a = {
+		.valid = NFS4_ATTR_FSID | NFS4_ATTR_FILEID,
+		.fileid = fileid,
+		.type = (enum nfs4_ftype)type,
+	};
+	struct fs_inode *in = op->inode;
+
+	/* An entry is in its directory's file system, or its number means little anyway. */
+	pthread_mutex_lock(&in->lock);
+	a.fsid_major = in->attr.fsid_major;
+	a.fsid_minor = in->attr.fsid_minor;
+	pthread_mutex_unlock(&in->lock);
+	fs_attr_to_stat(op->lane->fs, &a, st);
+	if (fileid == 0)
+		st->st_ino = INO_UNKNOWN;
+	if (type == 0)
+		st->st_mode = 0;
+}
+
+/*
+ * The attributes to tell the kernel about `in`: those of the reply, unless ours are newer. The
+ * reply may have waited here while the file was written; an old size would cut its pages off.
+ * Returns: false: neither can be trusted.
+ */
+static bool pick_attr(
+	struct fs_op *op, const struct fs_dirpack *p, struct fs_inode *in, struct nfs4_attr *attr)
+{
+	struct fs *fs = op->lane->fs;
+	bool newer;
+
+	pthread_mutex_lock(&in->lock);
+	newer = in->attr_known && (in->attr_seq > p->seq || in->attr_ns > p->sent_ns);
+	pthread_mutex_unlock(&in->lock);
+	if (newer)
+		return fs_attr_cached(fs, in, attr, fs_op_now(op));
+	fs_attr_update(fs, in, attr, p->seq, p->got_ns);
+	return true;
+}
+
+/* The entry with a lookup count taken, or with ino 0 and none: the kernel then looks it up. */
+static void fill_entry(struct fs_op *op, const struct fs_dirpack *p, const struct fs_dirrec *rec,
+	struct fuse_entry_param *e)
+{
+	struct fs *fs = op->lane->fs;
+	struct nfs4_attr attr;
+	struct nfs4_fh fh;
+	struct fs_inode *in;
+
+	memset(e, 0, sizeof(*e));
+	plain_stat(op, rec->fileid, rec->type, &e->attr);
+	if (!fs_dirrec_attr(rec, &attr, &fh))
+		return;
+	in = fs_inode_lookup(fs, &fh, &attr, 1);
+	if (in == NULL)
+		return;
+	if (!pick_attr(op, p, in, &attr) ||
+		!fs_entry_fill(fs, op->inode, in, &attr, fs_op_now(op), e))
+		fs_inode_forget(fs, fs_inode_ino(fs, in), 1);
+	fs_inode_put(fs, in);
+}
+
+struct out {
+	size_t len, room;
+	char mem[OUT_MAX];
+};
+
+static bool out_plain(
+	struct fs_op *op, struct out *out, const char *name, const struct stat *st, uint64_t off)
+{
+	size_t room = out->room - out->len;
+	size_t len;
+
+	if (op->u.dir.plus) {
+		const struct fuse_entry_param e = {.attr = *st};
+
+		len = fuse_add_direntry_plus(
+			op->req, out->mem + out->len, room, name, &e, (off_t)off);
+	} else {
+		len = fuse_add_direntry(op->req, out->mem + out->len, room, name, st, (off_t)off);
+	}
+	if (len > room)
+		return false;
+	out->len += len;
+	return true;
+}
+
+static bool out_record(
+	struct fs_op *op, struct out *out, const struct fs_dirpack *p, const struct fs_dirrec *rec)
+{
+	const char *name = fs_dirrec_name(rec);
+	size_t room = out->room - out->len;
+	struct fuse_entry_param e;
+	struct stat st;
+
+	if (!op->u.dir.plus) {
+		plain_stat(op, rec->fileid, rec->type, &st);
+		return out_plain(op, out, name, &st, rec->cookie);
+	}
+	/* No count may be taken for an entry that is not sent. */
+	if (fuse_add_direntry_plus(op->req, NULL, 0, name, NULL, 0) > room)
+		return false;
+	fill_entry(op, p, rec, &e);
+	out->len += fuse_add_direntry_plus(
+		op->req, out->mem + out->len, room, name, &e, (off_t)rec->cookie);
+	return true;
+}
+
+static bool out_dots(struct fs_op *op, struct out *out)
+{
+	struct stat st;
+	uint64_t fileid;
+
+	if (op->off >= OFF_DOTDOT || op->off < 0)
+		return true;
+	pthread_mutex_lock(&op->inode->lock);
+	fileid = op->inode->attr.fileid;
+	pthread_mutex_unlock(&op->inode->lock);
+	plain_stat(op, fileid, NF4DIR, &st);
+	if (op->off < OFF_DOT && !out_plain(op, out, ".", &st, OFF_DOT))
+		return false;
+	/* The parent is known to the kernel alone, except that the root's is the root. */
+	if (op->inode != op->lane->fs->root)
+		plain_stat(op, 0, NF4DIR, &st);
+	return out_plain(op, out, "..", &st, OFF_DOTDOT);
+}
+
+static uint64_t cookie_of(const struct fs_op *op)
+{
+	return op->off <= OFF_DOTDOT && op->off >= 0 ? 0 : (uint64_t)op->off;
+}
+
+/* False: the server must be asked first. dir->lock held. */
+static bool hand_out(struct fs_op *op, struct fs_dir *dir, struct out *out)
+{
+	const struct fs_dirpack *p = dir->pack;
+	const struct fs_dirrec *rec = NULL;
+
+	if (p == NULL)
+		return false;
+	switch (fs_dirpack_after(p, cookie_of(op), &dir->hint, &rec)) {
+	case FS_DIRPACK_FOUND:
+	case FS_DIRPACK_EOF:
+		break;
+	case FS_DIRPACK_END:
+	case FS_DIRPACK_MISS:
+		return false;
+	}
+	if (!out_dots(op, out))
+		return true;
+	while (rec != NULL && out_record(op, out, p, rec))
+		rec = fs_dirpack_next(p, rec);
+	return true;
+}
+
+/* ---- asking the server ---- */
+
+static void readdir_start(struct fs_op *op);
+
+/* Replies from what is there, or asks for more; once asked, what came must do. */
+static void readdir_go(struct fs_op *op)
+{
+	struct fs_dir *dir = dir_of(op);
+	struct out out;
+	bool there;
+
+	if (op->req == NULL) {
+		fs_reply_err(op, EINTR); /* no counts may be taken for entries that nobody gets */
+		return;
+	}
+	out.len = 0;
+	out.room = op->size < OUT_MAX ? op->size : OUT_MAX;
+	pthread_mutex_lock(&dir->lock);
+	there = hand_out(op, dir, &out);
+	pthread_mutex_unlock(&dir->lock);
+	if (there) {
+		fs_reply_data(op, out.mem, out.len);
+	} else if (op->u.dir.asked) {
+		log_warn_limited("a directory's entries do not lead on: the server's cookies or "
+				 "names are wrong");
+		fs_reply_err(op, EIO);
+	} else {
+		op->u.dir.cookie = cookie_of(op);
+		fs_op_call_buf(op, readdir_start);
+	}
+}
+
+static bool take_entry(struct nfs4_call *call, const struct nfs4_dirent *de)
+{
+	struct fs_op *op = fs_op_of(call);
+
+	/* WIRE: reserved; they would be taken for "." and "..". */
+	if (de->cookie <= OFF_DOTDOT) {
+		op->u.dir.bad = true;
+		return false;
+	}
+	return fs_dirpack_add(op->u.dir.pack, de);
+}
+
+/* The pack becomes the directory's. */
+static void install(struct fs_op *op, struct fs_dirpack *p, const struct nfs4_verf *verf)
+{
+	struct fs_dir *dir = dir_of(op);
+
+	pthread_mutex_lock(&dir->lock);
+	/* Read on to the end of the last one: a large directory, read through. */
+	if (dir->pack != NULL && p->start != 0 && dir->pack->last == p->start &&
+		dir->maxcount < COUNT_MAX)
+		dir->maxcount *= 2;
+	fs_dirpack_free(dir->pack);
+	dir->pack = p;
+	dir->hint = 0;
+	dir->verf = *verf;
+	pthread_mutex_unlock(&dir->lock);
+	op->u.dir.asked = true;
+	readdir_go(op);
+}
+
+/* A part of the directory, read from its start in search of the entry that had op->off. */
+static void scan_step(struct fs_op *op, struct fs_dirpack *p, const struct nfs4_verf *verf)
+{
+	const struct fs_dirrec *rec;
+	size_t hint = 0;
+
+	if (fs_dirpack_after(p, cookie_of(op), &hint, &rec) != FS_DIRPACK_MISS) {
+		op->u.dir.scan = false;
+		if (!p->eof && p->last == cookie_of(op)) {
+			/* It is the last one of this part: go on behind it. */
+			op->u.dir.cookie = p->last;
+			op->u.dir.verf = *verf;
+			fs_dirpack_free(p);
+			fs_op_call_buf(op, readdir_start);
+			return;
+		}
+		install(op, p, verf);
+		return;
+	}
+	op->u.dir.cookie = p->last;
+	op->u.dir.verf = *verf;
+	if (p->eof || p->last == p->start) {
+		/* The entry is gone, and with it the place to go on from: skipping would hide
+		 * files. */
+		fs_reply_err(op, ESTALE);
+	} else {
+		fs_op_call_buf(op, readdir_start);
+	}
+	fs_dirpack_free(p);
+}
+
+static void readdir_failed(struct fs_op *op)
+{
+	struct nfs4_call *call = &op->call;
+	bool lost = call->status == NFS4ERR_BAD_COOKIE || call->status == NFS4ERR_NOT_SAME;
+
+	if (lost && op->u.dir.cookie != 0 && !op->u.dir.scanned) {
+		op->u.dir.scan = op->u.dir.scanned = true;
+		op->u.dir.cookie = 0;
+		fs_op_call_buf(op, readdir_start);
+		return;
+	}
+	fs_meta_error(op);
+}
+
+static void readdir_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	struct fs_dirpack *p = op->u.dir.pack;
+	const struct nfs4_verf verf = call->u.readdir.verf_out;
+
+	op->u.dir.pack = NULL;
+	if (call->err != 0) {
+		fs_dirpack_free(p);
+		readdir_failed(op);
+		return;
+	}
+	if (op->u.dir.bad) {
+		fs_dirpack_free(p);
+		log_warn_limited("READDIR: the server uses a reserved cookie");
+		fs_reply_err(op, EIO);
+		return;
+	}
+	p->eof = call->u.readdir.eof;
+	p->got_ns = fs_op_now(op);
+	if (op->u.dir.scan)
+		scan_step(op, p, &verf);
+	else
+		install(op, p, &verf);
+}
+
+static void readdir_start(struct fs_op *op)
+{
+	struct fs_dir *dir = dir_of(op);
+	struct nfs4_op_readdir *o = &op->call.u.readdir;
+	uint32_t room = (uint32_t)op->lane->fs->data_size;
+	struct fs_dirpack *p = fs_dirpack_new(op->u.dir.cookie);
+
+	if (p == NULL) {
+		fs_reply_err(op, ENOMEM);
+		return;
+	}
+	p->seq = op->attr_seq;
+	p->sent_ns = fs_op_now(op);
+	op->u.dir.pack = p;
+	*o = (struct nfs4_op_readdir){
+		.fh = &op->fh,
+		.cookie = op->u.dir.cookie,
+		.plus = op->u.dir.plus,
+		.entry = take_entry,
+	};
+	pthread_mutex_lock(&dir->lock);
+	o->maxcount = dir->maxcount;
+	if (o->cookie != 0)
+		o->verf = op->u.dir.scanned ? op->u.dir.verf : dir->verf;
+	pthread_mutex_unlock(&dir->lock);
+	if (o->maxcount + COUNT_HEAD > room)
+		o->maxcount = room - COUNT_HEAD;
+	o->sink = (struct rpcrdma_span){op->buf, op->buf->data, o->maxcount + COUNT_HEAD};
+	op->call.done = readdir_done;
+	nfs4_readdir(&op->call);
+}
+
+static void readdir_ended(struct fs_op *op)
+{
+	dir_put(op->lane->fs, dir_of(op));
+}
+
+static void readdir_begin(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+	const struct fuse_file_info *fi, bool plus)
+{
+	struct fs_op *op = fs_op_begin(req, ino);
+	struct fs_dir *dir;
+
+	op->fi = *fi;
+	op->size = size;
+	op->off = off;
+	op->u.dir.plus = plus;
+	dir = dir_of(op);
+	atomic_fetch_add(&dir->refs, 1);
+	op->ended = readdir_ended;
+	op->cred = dir->cred;
+	if (off == 0) {
+		pthread_mutex_lock(&dir->lock);
+		fs_dirpack_free(dir->pack);
+		dir->pack = NULL;
+		pthread_mutex_unlock(&dir->lock);
+	}
+	readdir_go(op);
+}
+
+void fs_do_readdir(
+	fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+{
+	readdir_begin(req, ino, size, off, fi, false);
+}
+
+void fs_do_readdirplus(
+	fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+{
+	readdir_begin(req, ino, size, off, fi, true);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Open files. A file is on its inode's list (who must hear of a lost write)
+ * and on the mount's (what must be closed at the end) from its OPEN to its
+ * CLOSE. References: the kernel's handle holds one, each operation another,
+ * and so does data that it wrote until that is durable.
+ */
+#include "fs_int.h"
+
+#include <stdlib.h>
+
+struct fs_file *fs_file_new(struct fs *fs, struct fs_inode *in, const struct rpc_cred *cred,
+	uint32_t share_access, int flags)
+{
+	struct fs_file *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->inode = fs_inode_ref(fs, in);
+	f->cred = *cred;
+	f->share_access = share_access;
+	f->flags = flags;
+	f->refs = 1;
+	list_init(&f->link);
+	list_init(&f->all_link);
+	return f;
+}
+
+void fs_file_opened(struct fs *fs, struct fs_file *f)
+{
+	struct fs_inode *in = f->inode;
+
+	fs_table_lock(fs);
+	list_push_back(&fs->files, &f->all_link);
+	pthread_mutex_lock(&in->lock);
+	list_push_back(&in->open_files, &f->link);
+	in->opens++;
+	in->opened = true;
+	pthread_mutex_unlock(&in->lock);
+	fs_table_unlock(fs);
+	atomic_fetch_add(&fs->files_open, 1);
+}
+
+void fs_file_closed(struct fs *fs, struct fs_file *f)
+{
+	struct fs_inode *in = f->inode;
+
+	fs_table_lock(fs);
+	list_del(&f->all_link);
+	pthread_mutex_lock(&in->lock);
+	list_del(&f->link);
+	in->opens--;
+	pthread_mutex_unlock(&in->lock);
+	fs_table_unlock(fs);
+	atomic_fetch_sub(&fs->files_open, 1);
+}
+
+struct fs_file *fs_file_take_any(struct fs *fs)
+{
+	struct fs_file *f = NULL;
+
+	fs_table_lock(fs);
+	if (!list_empty(&fs->files)) {
+		f = list_first(&fs->files, struct fs_file, all_link);
+		list_del(&f->all_link);
+	}
+	fs_table_unlock(fs);
+	return f;
+}
+
+struct fs_file *fs_file_get(struct fs_file *f)
+{
+	atomic_fetch_add(&f->refs, 1);
+	return f;
+}
+
+void fs_file_put(struct fs *fs, struct fs_file *f)
+{
+	if (atomic_fetch_sub(&f->refs, 1) != 1)
+		return;
+	nfs4_state_forget(&f->state); /* if its CLOSE failed */
+	fs_inode_put(fs, f->inode);
+	free(f);
+}
+
+bool fs_file_is_dirty(struct fs_file *f)
+{
+	bool dirty;
+
+	pthread_mutex_lock(&f->inode->lock);
+	dirty = f->kept > 0;
+	pthread_mutex_unlock(&f->inode->lock);
+	return dirty;
+}
+
+int fs_file_take_error(struct fs_file *f)
+{
+	int err;
+
+	pthread_mutex_lock(&f->inode->lock);
+	err = f->write_err;
+	f->write_err = 0;
+	pthread_mutex_unlock(&f->inode->lock);
+	return err;
+}

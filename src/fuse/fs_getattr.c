@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * GETATTR: the kernel asks when its own copy expired, or when a read made the
+ * access time stale. In the latter case ours is often still good.
+ */
+#include <string.h>
+
+#include "fs_meta.h"
+
+static void getattr_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+
+	if (call->err != 0) {
+		fs_meta_error(op);
+		return;
+	}
+	fs_meta_read(op, &call->u.getattr.attr);
+	fs_reply_attr(op, op->inode, &call->u.getattr.attr);
+}
+
+static void getattr_start(struct fs_op *op)
+{
+	op->call.u.getattr = (struct nfs4_op_getattr){.fh = &op->fh};
+	op->call.done = getattr_done;
+	nfs4_getattr(&op->call);
+}
+
+void fs_do_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct fs_op *op = fi != NULL ? fs_op_begin_file(req, fi) : fs_op_begin(req, ino);
+	struct nfs4_attr attr;
+
+	if (fs_meta_cached(op, &attr))
+		fs_reply_attr(op, op->inode, &attr);
+	else
+		fs_op_call(op, getattr_start);
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The inode table: a hash of filehandles. One lock guards the buckets and the
+ * two counts that keep an inode alive: `nlookup`, what the kernel holds, and
+ * `refs`, what our own operations and open files hold. An inode is freed when
+ * both are 0. The lock is held for a few memory accesses, never across a call.
+ *
+ * A stale inode (its filehandle now names another file, or the server said
+ * ESTALE) leaves the buckets but lives on until the kernel forgets it.
+ */
+#include "fs_retain.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define TABLE_MIN 1024u
+
+struct fs_table {
+	pthread_mutex_t lock;
+	struct fs_inode **buckets;
+	size_t size; /* a power of two */
+	size_t count;
+	uint64_t seed; /* the server chooses filehandles: it must not choose the buckets */
+	struct fs_inode *unhashed; /* by hash_next: so that fs_table_free() finds them */
+};
+
+int fs_table_new(struct fs *fs)
+{
+	struct fs_table *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->size = TABLE_MIN;
+	t->buckets = calloc(t->size, sizeof(struct fs_inode *));
+	if (!t->buckets) {
+		free(t);
+		return -ENOMEM;
+	}
+	if (getrandom(&t->seed, sizeof(t->seed), GRND_NONBLOCK) != (ssize_t)sizeof(t->seed))
+		t->seed = (uintptr_t)t ^ 0x9e3779b97f4a7c15ull;
+	pthread_mutex_init(&t->lock, NULL);
+	fs->table = t;
+	return 0;
+}
+
+static void inode_free(struct fs_inode *in)
+{
+	pthread_mutex_destroy(&in->lock);
+	if (in->retain)
+		free(in->retain->v);
+	free(in->retain);
+	free(in->silly_name);
+	free(in);
+}
+
+static void free_chain(struct fs_inode *in)
+{
+	while (in) {
+		struct fs_inode *next = in->hash_next;
+
+		inode_free(in);
+		in = next;
+	}
+}
+
+void fs_table_free(struct fs *fs)
+{
+	struct fs_table *t = fs->table;
+
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->size; i++)
+		free_chain(t->buckets[i]);
+	free_chain(t->unhashed);
+	pthread_mutex_destroy(&t->lock);
+	free(t->buckets);
+	free(t);
+	fs->table = NULL;
+	fs->root = NULL;
+}
+
+void fs_table_lock(struct fs *fs)
+{
+	pthread_mutex_lock(&fs->table->lock);
+}
+
+void fs_table_unlock(struct fs *fs)
+{
+	pthread_mutex_unlock(&fs->table->lock);
+}
+
+/* Eight bytes at a time, each mixed by a multiplication whose halves are folded. */
+static uint32_t hash_fh(uint64_t seed, const uint8_t *p, size_t len)
+{
+	uint64_t h = seed ^ len;
+
+	while (len > 0) {
+		size_t n = len < 8 ? len : 8;
+		uint64_t w = 0;
+		unsigned __int128 m;
+
+		memcpy(&w, p, n);
+		m = (unsigned __int128)(h ^ w) * 0x9fb21c651e98df25ull;
+		h = (uint64_t)m ^ (uint64_t)(m >> 64) ^ seed;
+		p += n;
+		len -= n;
+	}
+	return (uint32_t)(h ^ (h >> 32));
+}
+
+static struct fs_inode **bucket(struct fs_table *t, uint32_t hash)
+{
+	return &t->buckets[hash & (t->size - 1)];
+}
+
+static struct fs_inode *table_find(struct fs_table *t, uint32_t hash, const struct nfs4_fh *fh)
+{
+	struct fs_inode *in;
+
+	for (in = *bucket(t, hash); in; in = in->hash_next)
+		if (in->hash == hash && in->fh_len == fh->len &&
+			memcmp(in->fh, fh->data, fh->len) == 0)
+			return in;
+	return NULL;
+}
+
+/* Doubles when there is one inode a bucket; out of memory: chains get longer. */
+static void table_grow(struct fs_table *t)
+{
+	size_t size = t->size * 2;
+	struct fs_inode **to;
+
+	if (t->count < t->size)
+		return;
+	to = calloc(size, sizeof(struct fs_inode *));
+	if (!to)
+		return;
+	for (size_t i = 0; i < t->size; i++) {
+		struct fs_inode *in = t->buckets[i];
+
+		while (in) {
+			struct fs_inode *next = in->hash_next;
+
+			in->hash_next = to[in->hash & (size - 1)];
+			to[in->hash & (size - 1)] = in;
+			in = next;
+		}
+	}
+	free(t->buckets);
+	t->buckets = to;
+	t->size = size;
+}
+
+/* Takes it out of whichever chain it is on. Table lock held. */
+static void chain_del(struct fs_table *t, struct fs_inode *in)
+{
+	struct fs_inode **p = in->unhashed ? &t->unhashed : bucket(t, in->hash);
+
+	while (*p != in)
+		p = &(*p)->hash_next;
+	*p = in->hash_next;
+}
+
+static void table_unhash(struct fs_table *t, struct fs_inode *in)
+{
+	if (in->unhashed)
+		return;
+	chain_del(t, in);
+	in->unhashed = true;
+	in->hash_next = t->unhashed;
+	t->unhashed = in;
+}
+
+static struct fs_inode *inode_new(uint32_t hash, const struct nfs4_fh *fh)
+{
+	struct fs_inode *in = calloc(1, sizeof(*in) + fh->len);
+
+	if (!in)
+		return NULL;
+	in->hash = hash;
+	in->fh_len = fh->len;
+	memcpy(in->fh, fh->data, fh->len);
+	pthread_mutex_init(&in->lock, NULL);
+	list_init(&in->open_files);
+	return in;
+}
+
+/* Is it still the file that we know by this filehandle? A field not known on a side says nothing.
+ */
+static bool same_file(struct fs_inode *in, const struct nfs4_attr *a)
+{
+	uint32_t both;
+	bool same;
+
+	if (!a)
+		return true;
+	pthread_mutex_lock(&in->lock);
+	both = in->attr.valid & a->valid;
+	same = (!(both & NFS4_ATTR_FILEID) || in->attr.fileid == a->fileid) &&
+	       (!(both & NFS4_ATTR_TYPE) || in->attr.type == a->type) &&
+	       (!(both & NFS4_ATTR_FSID) || (in->attr.fsid_major == a->fsid_major &&
+						    in->attr.fsid_minor == a->fsid_minor));
+	pthread_mutex_unlock(&in->lock);
+	return same;
+}
+
+struct fs_inode *fs_inode_lookup(
+	struct fs *fs, const struct nfs4_fh *fh, const struct nfs4_attr *attr, unsigned int nlookup)
+{
+	struct fs_table *t = fs->table;
+	uint32_t hash = hash_fh(t->seed, fh->data, fh->len);
+	struct fs_inode *in;
+
+	if (fh->len == 0)
+		return NULL;
+	fs_table_lock(fs);
+	in = table_find(t, hash, fh);
+	if (in && in != fs->root && !same_file(in, attr)) {
+		table_unhash(t, in);
+		in = NULL;
+	}
+	if (!in) {
+		in = inode_new(hash, fh);
+		if (!in)
+			goto out;
+		table_grow(t);
+		in->hash_next = *bucket(t, hash);
+		*bucket(t, hash) = in;
+		t->count++;
+	}
+	in->refs++;
+	in->nlookup += nlookup;
+out:
+	fs_table_unlock(fs);
+	return in;
+}
+
+struct fs_inode *fs_inode_find(struct fs *fs, const struct nfs4_fh *fh)
+{
+	struct fs_table *t = fs->table;
+	uint32_t hash = hash_fh(t->seed, fh->data, fh->len);
+	struct fs_inode *in;
+
+	fs_table_lock(fs);
+	in = table_find(t, hash, fh);
+	if (in)
+		in->refs++;
+	fs_table_unlock(fs);
+	return in;
+}
+
+static struct fs_inode *from_ino(const struct fs *fs, fuse_ino_t ino)
+{
+	return ino == FUSE_ROOT_ID ? fs->root : (struct fs_inode *)(uintptr_t)ino;
+}
+
+struct fs_inode *fs_inode_get(struct fs *fs, fuse_ino_t ino)
+{
+	return fs_inode_ref(fs, from_ino(fs, ino));
+}
+
+struct fs_inode *fs_inode_ref(struct fs *fs, struct fs_inode *in)
+{
+	fs_table_lock(fs);
+	in->refs++;
+	fs_table_unlock(fs);
+	return in;
+}
+
+/* Table lock held: gives it up, and the inode with it if nobody holds it any more. */
+static void unlock_and_reap(struct fs *fs, struct fs_inode *in)
+{
+	bool dead = in->refs == 0 && in->nlookup == 0;
+
+	if (dead) {
+		chain_del(fs->table, in);
+		fs->table->count--;
+	}
+	fs_table_unlock(fs);
+	if (dead)
+		inode_free(in);
+}
+
+void fs_inode_put(struct fs *fs, struct fs_inode *in)
+{
+	if (!in)
+		return;
+	fs_table_lock(fs);
+	assert(in->refs > 0);
+	in->refs--;
+	unlock_and_reap(fs, in);
+}
+
+void fs_inode_forget(struct fs *fs, fuse_ino_t ino, uint64_t nlookup)
+{
+	struct fs_inode *in = from_ino(fs, ino);
+
+	if (in == fs->root) /* held by the mount itself, and never forgotten */
+		return;
+	fs_table_lock(fs);
+	in->nlookup = in->nlookup > nlookup ? in->nlookup - nlookup : 0;
+	unlock_and_reap(fs, in);
+}
+
+fuse_ino_t fs_inode_ino(const struct fs *fs, const struct fs_inode *in)
+{
+	return in == fs->root ? FUSE_ROOT_ID : (fuse_ino_t)(uintptr_t)in;
+}
+
+void fs_inode_fh(const struct fs_inode *in, struct nfs4_fh *ret_fh)
+{
+	ret_fh->len = in->fh_len;
+	memcpy(ret_fh->data, in->fh, in->fh_len);
+}
+
+size_t fs_inode_count(const struct fs *fs)
+{
+	size_t count;
+
+	pthread_mutex_lock(&fs->table->lock);
+	count = fs->table->count;
+	pthread_mutex_unlock(&fs->table->lock);
+	return count;
+}
+
+void fs_inode_unhash(struct fs *fs, struct fs_inode *in)
+{
+	if (in == fs->root)
+		return;
+	fs_table_lock(fs);
+	table_unhash(fs->table, in);
+	fs_table_unlock(fs);
+}

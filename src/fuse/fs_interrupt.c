@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Programs that die while they wait for the server. The kernel keeps a killed
+ * program until the request it waits for is answered; so the request of a
+ * program that is dying is answered EINTR, whatever it is. The operation goes
+ * on without it: the RPC, its slot and its memory live until the reply, and
+ * what the reply brings (an open file, a lookup count) is given back.
+ *
+ * A signal that does not kill interrupts nothing, as with the kernel's NFS
+ * client: programs do not expect EINTR from a file. FUSE_INTERRUPT does not say
+ * which signal it was, is sent at the first one only, and never for what the
+ * kernel asks for in the background (O_DIRECT among it). So /proc says who is
+ * dying: when a FUSE_INTERRUPT arrives, and once a second of all requests that
+ * are a second old. Dying is who has a signal pending that it does
+ * not block, ignore or handle: it will not run any more once it is answered.
+ *
+ * A program that is past its last signal, closing its files, is dying if a
+ * signal killed it; one that exits by itself waits for its data. What nobody
+ * can be named for (write-back of mappings: fsync waits for it) waits too, and
+ * so do callers in other pid namespaces.
+ *
+ * On its way out a program closes its files, and the kernel waits for that
+ * FLUSH without listening to anything. So a lane that has answered somebody
+ * goes on reading, whatever is parked, with spare operations.
+ */
+#include "fs_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define POLL_NS   NSEC_PER_SEC
+#define PROC_MAX  8192u
+#define SPARE_MAX 1024u
+#define EXITING   0x4u /* PF_EXITING, proc(5) */
+#define FLAGS_AT  7    /* fields of /proc/PID/stat behind the name */
+#define STATUS_AT 50
+
+/* An operation beyond the lane's pool; kept until the lane goes. */
+struct spare {
+	struct list link; /* lane->spare_ops */
+	struct fs_op op;
+};
+
+/* What a program survives by default. */
+static bool is_mild(unsigned int sig)
+{
+	static const uint8_t mild[] = {
+		SIGCHLD, SIGCONT, SIGURG, SIGWINCH, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU};
+
+	return memchr(mild, (int)sig, sizeof(mild)) != NULL;
+}
+
+static uint64_t mask_of(const char *status, const char *key)
+{
+	const char *p = strstr(status, key);
+
+	return p ? strtoull(p + strlen(key), NULL, 16) : 0;
+}
+
+bool fs_proc_is_killed(const char *status)
+{
+	uint64_t pending = mask_of(status, "\nSigPnd:") | mask_of(status, "\nShdPnd:");
+
+	pending &= ~(mask_of(status, "\nSigBlk:") | mask_of(status, "\nSigIgn:") |
+		     mask_of(status, "\nSigCgt:"));
+	for (unsigned int sig = 1; pending; sig++, pending >>= 1)
+		if ((pending & 1) && !is_mild(sig))
+			return true;
+	return false;
+}
+
+bool fs_proc_dies_of_signal(const char *stat)
+{
+	const char *p = strrchr(stat, ')'); /* the name may contain anything */
+	unsigned long flags = 0, code = 0;
+
+	for (unsigned int i = 1; p && i <= STATUS_AT; i++) {
+		p = strchr(p + 1, ' ');
+		if (p && i == FLAGS_AT)
+			flags = strtoul(p, NULL, 10);
+		if (p && i == STATUS_AT)
+			code = strtoul(p, NULL, 10);
+	}
+	return p && (flags & EXITING) && (code & 0x7f);
+}
+
+static bool read_proc(pid_t tid, const char *what, char text[PROC_MAX])
+{
+	char path[64];
+	size_t len = 0;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)tid, (int)tid, what);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	while ((n = read(fd, text + len, PROC_MAX - 1 - len)) > 0) {
+		len += (size_t)n;
+		if (len < PROC_MAX - 1)
+			continue;
+		len /= 2; /* the end matters: before it there may be thousands of groups */
+		memmove(text, text + PROC_MAX - 1 - len, len);
+	}
+	close(fd);
+	text[len] = '\0';
+	return len > 0;
+}
+
+static bool is_dying(pid_t tid)
+{
+	char text[PROC_MAX];
+
+	if (tid <= 0)
+		return false;
+	return (read_proc(tid, "status", text) && fs_proc_is_killed(text)) ||
+	       (read_proc(tid, "stat", text) && fs_proc_dies_of_signal(text));
+}
+
+/* True: it still waits. */
+static bool answer_if_dying(struct fs_op *op)
+{
+	struct fs_lane *l = op->lane;
+
+	if (!is_dying(fuse_req_ctx(op->req)->pid))
+		return true;
+	stats_count(&l->stats->interrupts, 1);
+	op->unheard = true;
+	l->unheard++;
+	if (op->on_file) {
+		pthread_mutex_lock(&op->inode->lock);
+		op->file->unheard++;
+		pthread_mutex_unlock(&op->inode->lock);
+	}
+	fs_reply_early(op, EINTR); /* another lane may read its RELEASE at once */
+	return false;
+}
+
+void fs_interrupt_ended(struct fs_op *op)
+{
+	struct fs_op *next = NULL;
+
+	op->lane->unheard--;
+	if (!op->on_file)
+		return;
+	pthread_mutex_lock(&op->inode->lock);
+	if (--op->file->unheard == 0) {
+		next = op->file->releasing;
+		op->file->releasing = NULL;
+	}
+	pthread_mutex_unlock(&op->inode->lock);
+	if (next)
+		fs_op_wake(next);
+}
+
+bool fs_interrupt_release_waits(struct fs_op *op, void (*then)(struct fs_op *op))
+{
+	bool wait;
+
+	pthread_mutex_lock(&op->inode->lock);
+	wait = op->file->unheard > 0;
+	if (wait) {
+		op->then = then;
+		op->file->releasing = op;
+	}
+	pthread_mutex_unlock(&op->inode->lock);
+	return wait;
+}
+
+/* True: it still waits. */
+static bool check_old(struct fs_op *op, uint64_t now)
+{
+	return now - op->begin_ns < POLL_NS || answer_if_dying(op);
+}
+
+static bool check_one(struct fs_op *op, uint64_t unique)
+{
+	return op->unique != unique || answer_if_dying(op);
+}
+
+/* All requests of the lane. True: some still wait. */
+static bool check_all(
+	struct fs_lane *l, bool (*check)(struct fs_op *op, uint64_t arg), uint64_t arg)
+{
+	unsigned int before = l->unheard;
+	bool wait = false;
+
+	for (unsigned int i = 0; i < l->ops_cnt - l->spare_cnt; i++)
+		if (l->ops[i].req)
+			wait |= check(&l->ops[i], arg);
+	list_for_each (node, &l->spare_ops) {
+		struct fs_op *op = &container_of(node, struct spare, link)->op;
+
+		if (op->req)
+			wait |= check(op, arg);
+	}
+	if (l->unheard != before)
+		fs_lane_turn(l); /* it may have stalled with a request of the same program */
+	return wait;
+}
+
+bool fs_interrupt_spare(struct fs_lane *l)
+{
+	struct spare *spare;
+
+	if (!l->unheard || l->spare_cnt == SPARE_MAX)
+		return false;
+	spare = calloc(1, sizeof(*spare));
+	if (!spare)
+		return false;
+	list_push_back(&l->spare_ops, &spare->link);
+	list_push_back(&l->free_ops, &spare->op.link);
+	l->spare_cnt++;
+	l->ops_cnt++;
+	l->ops_free++;
+	return true;
+}
+
+static void poll_fire(struct reactor_timer *t)
+{
+	struct fs_lane *l = container_of(t, struct fs_lane, interrupt_timer);
+
+	if (check_all(l, check_old, reactor_now(l->reactor)))
+		reactor_timer_in(l->reactor, t, POLL_NS);
+}
+
+void fs_interrupt_init(struct fs_lane *l)
+{
+	list_init(&l->spare_ops);
+	reactor_timer_init(&l->interrupt_timer, poll_fire);
+}
+
+void fs_interrupt_fini(struct fs_lane *l)
+{
+	struct list *node;
+
+	reactor_timer_cancel(l->reactor, &l->interrupt_timer);
+	while ((node = list_pop_front(&l->spare_ops)) != NULL)
+		free(container_of(node, struct spare, link));
+}
+
+void fs_interrupt_watch(struct fs_op *op)
+{
+	struct fs_lane *l = op->lane;
+
+	op->unique = l->unique;
+	op->begin_ns = reactor_now(l->reactor);
+	if (!reactor_timer_armed(&l->interrupt_timer))
+		reactor_timer_in(l->reactor, &l->interrupt_timer, POLL_NS);
+}
+
+void fs_interrupt_now(struct fs_lane *l, uint64_t unique)
+{
+	check_all(l, check_one, unique);
+}

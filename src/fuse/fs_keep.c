@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory of retained data: the lane's budget for it, and how it comes back to
+ * its lane, whichever lane's COMMIT released it.
+ */
+#include "fs_retain.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+/* A copy counts as so many bytes at least: extents of a few bytes make long lists too. */
+#define CHARGE_MIN 512u
+
+/* ---- the lane's budget ---- */
+
+/* Buffers that other lanes gave back. */
+static void take_returned(struct fs_lane *l)
+{
+	struct list batch;
+	struct list *node;
+
+	list_init(&batch);
+	pthread_mutex_lock(&l->keep_lock);
+	list_splice_back(&batch, &l->returned);
+	l->return_posted = false;
+	pthread_mutex_unlock(&l->keep_lock);
+	while ((node = list_pop_front(&batch)))
+		rpcrdma_buf_put(l->xprt, container_of(node, struct rpcrdma_buf, link));
+}
+
+static void returned(struct reactor_msg *msg)
+{
+	take_returned(container_of(msg, struct fs_lane, return_msg));
+}
+
+int fs_retain_lane_init(struct fs_lane *l)
+{
+	list_init(&l->kept);
+	list_init(&l->returned);
+	l->return_msg.run = returned;
+	/* The other half is for what is on its way. */
+	l->keep_bufs_max = rpcrdma_buf_free_count(l->xprt) / 2;
+	return -pthread_mutex_init(&l->keep_lock, NULL);
+}
+
+void fs_retain_lane_fini(struct fs_lane *l)
+{
+	assert(list_empty(&l->kept));
+	take_returned(l);
+	pthread_mutex_destroy(&l->keep_lock);
+}
+
+static bool budget_take(struct fs_lane *l, bool large, uint32_t charge)
+{
+	bool ok;
+
+	pthread_mutex_lock(&l->keep_lock);
+	ok = large ? l->keep_bufs < l->keep_bufs_max : l->keep_bytes + charge <= FS_RETAIN_BYTES;
+	if (ok && large)
+		l->keep_bufs++;
+	else if (ok)
+		l->keep_bytes += charge;
+	pthread_mutex_unlock(&l->keep_lock);
+	return ok;
+}
+
+/* keep_lock held. */
+static void budget_put(struct fs_lane *l, bool large, uint32_t charge)
+{
+	if (large)
+		l->keep_bufs--;
+	else
+		l->keep_bytes -= charge;
+}
+
+static void keep_free(struct fs_lane *current, struct fs_keep *k)
+{
+	struct fs_lane *l = k->lane;
+	struct rpcrdma_buf *buf = k->buf;
+	bool post = false;
+
+	pthread_mutex_lock(&l->keep_lock);
+	list_del(&k->link);
+	budget_put(l, buf != NULL, k->charge);
+	if (buf && l != current) {
+		list_push_back(&l->returned, &buf->link);
+		post = !l->return_posted;
+		l->return_posted = true;
+		if (post) /* inside the lock: the lane may not go before */
+			reactor_post(l->reactor, &l->return_msg);
+	}
+	pthread_mutex_unlock(&l->keep_lock);
+	if (buf && l == current)
+		rpcrdma_buf_put(l->xprt, buf);
+	fs_file_put(current->fs, k->file);
+	free(k);
+}
+
+void fs_keeps_free(struct fs_lane *l, struct fs_keep *dead)
+{
+	while (dead) {
+		struct fs_keep *next = dead->next;
+
+		keep_free(l, dead);
+		dead = next;
+	}
+}
+
+struct fs_keep *fs_keep_new(struct fs_op *op)
+{
+	bool large = op->size >= FS_RETAIN_LARGE;
+	size_t bytes = sizeof(struct fs_keep) + sizeof(struct fs_extent) + op->size;
+	uint32_t charge = large ? 0 : bytes < CHARGE_MIN ? CHARGE_MIN : (uint32_t)bytes;
+	struct fs_keep *k;
+
+	if (!budget_take(op->lane, large, charge))
+		return NULL;
+	k = malloc(sizeof(*k) + (large ? 0 : op->size));
+	if (!k) {
+		pthread_mutex_lock(&op->lane->keep_lock);
+		budget_put(op->lane, large, charge);
+		pthread_mutex_unlock(&op->lane->keep_lock);
+		return NULL;
+	}
+	list_init(&k->link);
+	k->next = NULL;
+	k->lane = op->lane;
+	k->file = op->file;
+	k->buf = NULL;
+	k->refs = 0;
+	k->charge = charge;
+	atomic_init(&k->gen, nfs4_client_generation(op->lane->fs->client));
+	return k;
+}
+
+void fs_keep_unused(struct fs_op *op)
+{
+	struct fs_lane *l = op->lane;
+	struct fs_keep *k = op->u.rw.keep;
+
+	if (!k)
+		return;
+	pthread_mutex_lock(&l->keep_lock);
+	budget_put(l, op->size >= FS_RETAIN_LARGE, k->charge);
+	pthread_mutex_unlock(&l->keep_lock);
+	free(k);
+	op->u.rw.keep = NULL;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* LOOKUP: names are cached by the kernel, so each request asks the server. */
+#include <errno.h>
+#include <string.h>
+
+#include "fs_meta.h"
+
+static void lookup_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	struct nfs4_op_lookup *o = &call->u.lookup;
+
+	fs_meta_read(op, &o->dir_attr);
+	if (call->err == 0)
+		fs_meta_entry(op, &o->fh, &o->attr);
+	else if (call->err == -ENOENT)
+		fs_reply_negative(op, op->inode);
+	else
+		fs_meta_error(op);
+}
+
+static void lookup_start(struct fs_op *op)
+{
+	op->call.u.lookup = (struct nfs4_op_lookup){
+		.dir = &op->fh,
+		.name = fs_meta_str(op->name),
+	};
+	op->call.done = lookup_done;
+	nfs4_lookup(&op->call);
+}
+
+void fs_do_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct fs_op *op = fs_op_begin(req, parent);
+
+	if (fs_meta_name(op, op->name, name))
+		fs_op_call(op, lookup_start);
+}

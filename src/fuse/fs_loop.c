@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A lane's reader of /dev/fuse. All lanes share the session's descriptor
+ * (non-blocking, EPOLLEXCLUSIVE). A request is received straight into a
+ * registered buffer; a WRITE keeps that buffer (its payload lies at +80, page
+ * aligned), everything else leaves it for the next request.
+ *
+ * Back-pressure: the lane reads only with an operation and a buffer free and
+ * nothing parked. Otherwise it takes the descriptor out of its epoll set
+ * (stalled), wakes the other lanes, since a wake-up that it got is lost for
+ * them, and comes back in fs_lane_turn().
+ *
+ * The end (fs_lane_stop):
+ *   RUNS -> QUIET   the notify thread takes no more; what it has in the kernel may wait for a page
+ *                   whose READ is not read yet, so the lane reads on until it is idle
+ *        -> DRAINS  reads no more; operations end; the last lane closes the files that the kernel
+ *                   did not (unmounted by force, or lazily and still in use)
+ *        -> IDLE    ->idle
+ */
+#include "fs_ops.h"
+#include "fs_retain.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <linux/fuse.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+/* Requests taken in one turn: completions wait no longer than that. */
+#define READ_BATCH    16u
+#define QUIET_POLL_NS (5 * NSEC_PER_MSEC)
+
+/* "Try to read": from a lane that stalled to the others. Outlives its lane if it must. */
+struct fs_kick {
+	struct reactor_msg msg;
+	_Atomic bool posted;
+	struct fs_lane *lane; /* NULL: gone */
+};
+
+static void lane_ready(struct reactor_fd *src, uint32_t events);
+
+static bool may_read(struct fs_lane *l)
+{
+	if (l->state != FS_LANE_RUNS && l->state != FS_LANE_QUIET)
+		return false;
+	if (l->fs->exited || (!list_empty(&l->parked) && !l->unheard))
+		return false;
+	if (l->ops_free == 0 && !fs_interrupt_spare(l))
+		return false;
+	if (!l->rxbuf)
+		l->rxbuf = rpcrdma_buf_get(l->xprt);
+	if (!l->rxbuf)
+		return false;
+	l->rxbuf->owner = l;
+	return true;
+}
+
+/* ---- other lanes ---- */
+
+static void kick_run(struct reactor_msg *msg)
+{
+	struct fs_kick *k = container_of(msg, struct fs_kick, msg);
+
+	if (!k->lane) {
+		free(k);
+		return;
+	}
+	k->posted = false;
+	if (k->lane->interrupted)
+		fs_interrupt_now(k->lane, atomic_exchange(&k->lane->interrupted, 0));
+	if (k->lane->src.reactor)
+		lane_ready(&k->lane->src, EPOLLIN);
+}
+
+static void kick_others(struct fs_lane *l, uint64_t interrupted)
+{
+	struct fs *fs = l->fs;
+
+	pthread_mutex_lock(&fs->lanes_lock);
+	list_for_each (node, &fs->lanes) {
+		struct fs_lane *other = container_of(node, struct fs_lane, link);
+
+		if (other == l)
+			continue;
+		if (interrupted)
+			other->interrupted = interrupted;
+		if (!atomic_exchange(&other->kick->posted, true))
+			reactor_post(other->reactor, &other->kick->msg);
+	}
+	pthread_mutex_unlock(&fs->lanes_lock);
+}
+
+/* ---- reading ---- */
+
+static void stop_reading(struct fs_lane *l)
+{
+	reactor_fd_del(&l->src);
+	l->src.reactor = NULL;
+}
+
+static int start_reading(struct fs_lane *l)
+{
+	return reactor_fd_add(l->reactor, &l->src, l->fs->fd, EPOLLIN | EPOLLEXCLUSIVE, lane_ready);
+}
+
+static void stall(struct fs_lane *l)
+{
+	if (l->stalled)
+		return;
+	l->stalled = true;
+	stats_count(&l->stats->buf_waits, 1);
+	stop_reading(l);
+	kick_others(l, 0);
+}
+
+/* The kernel ended the session: unmounted, or the connection was aborted. */
+static void session_ended(struct fs_lane *l)
+{
+	stop_reading(l);
+	l->stalled = false;
+	if (!atomic_exchange(&l->fs->exited, true) && l->lops.exited)
+		l->lops.exited(l->lops_ctx);
+}
+
+/* The request that this one, if it is a FUSE_INTERRUPT, is about; 0: it is not. */
+static uint64_t interrupts(const struct fuse_in_header *h)
+{
+	const struct fuse_interrupt_in *in = (const void *)(h + 1);
+
+	return h->opcode == FUSE_INTERRUPT && h->len >= sizeof(*h) + sizeof(*in) ? in->unique : 0;
+}
+
+/* One request. False: none there, or none will come any more. */
+static bool receive(struct fs_lane *l)
+{
+	struct rpcrdma_buf *buf = l->rxbuf;
+	struct fuse_buf fbuf = {.mem = buf->mem};
+	int len = fuse_session_receive_buf(l->fs->se, &fbuf);
+	uint64_t interrupted;
+
+	if (len == 0 || len == -ENODEV) {
+		session_ended(l);
+		return false;
+	}
+	if (len < 0) {
+		if (len != -EAGAIN && len != -EINTR)
+			log_warn_limited("reading /dev/fuse: %s", strerror(-len));
+		return len == -EINTR;
+	}
+	stats_count(&l->stats->fuse_requests, 1);
+	l->unique = ((const struct fuse_in_header *)(const void *)buf->mem)->unique;
+	interrupted = interrupts((const void *)buf->mem);
+	fs_lane_set_current(l);
+	l->receiving = true;
+	fuse_session_process_buf(l->fs->se, &fbuf);
+	l->receiving = false;
+	if (interrupted) {
+		fs_interrupt_now(l, interrupted);
+		kick_others(l, interrupted); /* it may be a request of theirs */
+	}
+	return true;
+}
+
+static void lane_ready(struct reactor_fd *src, uint32_t events)
+{
+	struct fs_lane *l = container_of(src, struct fs_lane, src);
+
+	if (l->fs->exited)
+		session_ended(l); /* another lane saw it: the descriptor stays readable */
+	l->turning = true;        /* handlers may end ops: that is looked at below */
+	for (unsigned int i = 0; i < READ_BATCH && may_read(l); i++)
+		if (!receive(l))
+			break;
+	l->turning = false;
+	fs_lane_turn(l);
+}
+
+/* ---- parked operations ---- */
+
+static void run_parked(struct fs_lane *l)
+{
+	bool no_buf = false;
+
+	list_for_each_safe (node, next, &l->parked) {
+		struct fs_op *op = container_of(node, struct fs_op, link);
+
+		if (no_buf && op->want_buf && !op->buf)
+			continue;
+		switch (fs_op_try(op)) {
+		case FS_OP_WENT:
+			break;
+		case FS_OP_NO_BUF:
+			no_buf = true;
+			break;
+		case FS_OP_NO_CALL:
+			return;
+		}
+	}
+}
+
+/* ---- the end ---- */
+
+static void lane_idle(struct fs_lane *l)
+{
+	l->state = FS_LANE_IDLE;
+	if (l->rxbuf)
+		rpcrdma_buf_put(l->xprt, l->rxbuf);
+	l->rxbuf = NULL;
+	if (l->lops.idle)
+		l->lops.idle(l->lops_ctx);
+}
+
+/* The first file that is still open, as if the kernel had released it. False: none. */
+static bool close_one(struct fs_lane *l)
+{
+	struct fs_op *op;
+	struct fs_file *f = fs_file_take_any(l->fs);
+
+	if (!f)
+		return false;
+	op = fs_op_new(l);
+	assert(op); /* all are free */
+	op->file = fs_file_get(f);
+	op->inode = fs_inode_ref(l->fs, f->inode);
+	op->cred = f->cred;
+	fs_release(op);
+	return true;
+}
+
+/* This lane has nothing in work any more; when that is true of all, left-over files are closed. */
+static void drained(struct fs_lane *l)
+{
+	struct fs *fs = l->fs;
+
+	if (!l->drained) {
+		l->drained = true;
+		pthread_mutex_lock(&fs->lanes_lock);
+		l->last = ++fs->lanes_drained == fs->lanes_cnt;
+		pthread_mutex_unlock(&fs->lanes_lock);
+	}
+	if (l->last && close_one(l))
+		return;
+	lane_idle(l);
+}
+
+static void quiet_poll(struct reactor_timer *t)
+{
+	fs_lane_turn(container_of(t, struct fs_lane, idle_timer));
+}
+
+static void go_on_stopping(struct fs_lane *l)
+{
+	if (l->state == FS_LANE_QUIET) {
+		if (!l->fs->exited && fs_notify_busy(l->fs)) {
+			reactor_timer_in(l->reactor, &l->idle_timer, QUIET_POLL_NS);
+			return;
+		}
+		l->state = FS_LANE_DRAINS;
+		stop_reading(l);
+		l->stalled = false;
+	}
+	if (l->state == FS_LANE_DRAINS && l->ops_free == l->ops_cnt)
+		drained(l);
+}
+
+void fs_lane_turn(struct fs_lane *l)
+{
+	/* Operations that end in here come back to this function: once is enough. */
+	if (l->turning) {
+		l->again = true;
+		return;
+	}
+	l->turning = true;
+	do {
+		l->again = false;
+		run_parked(l);
+		go_on_stopping(l);
+	} while (l->again);
+	l->turning = false;
+	if (l->state != FS_LANE_RUNS && l->state != FS_LANE_QUIET)
+		return;
+	if (!may_read(l)) {
+		if (!l->fs->exited)
+			stall(l);
+	} else if (l->stalled) {
+		l->stalled = false;
+		if (start_reading(l) != 0)
+			log_err("lane cannot read /dev/fuse again");
+	}
+}
+
+void fs_lane_unblocked(struct fs_lane *l)
+{
+	fs_lane_turn(l);
+	fs_commit_background(l, NULL);
+}
+
+int fs_lane_start(struct fs_lane *l)
+{
+	int err = start_reading(l);
+
+	if (err)
+		return err;
+	l->state = FS_LANE_RUNS;
+	return 0;
+}
+
+void fs_lane_stop(struct fs_lane *l)
+{
+	if (l->state == FS_LANE_QUIET || l->state == FS_LANE_DRAINS || l->state == FS_LANE_IDLE)
+		return;
+	fs_notify_quiesce(l->fs);
+	l->state = FS_LANE_QUIET;
+	reactor_timer_in(l->reactor, &l->idle_timer, 0); /* ->idle never comes from in here */
+}
+
+/* ---- made and taken apart ---- */
+
+static bool make_pool(struct fs_lane *l, unsigned int cnt)
+{
+	l->ops = calloc(cnt, sizeof(*l->ops));
+	if (!l->ops)
+		return false;
+	for (unsigned int i = 0; i < cnt; i++)
+		list_push_back(&l->free_ops, &l->ops[i].link);
+	l->ops_cnt = l->ops_free = cnt;
+	return true;
+}
+
+static void lane_join(struct fs *fs, struct fs_lane *l)
+{
+	size_t data_size = rpcrdma_data_size(l->xprt);
+
+	pthread_mutex_lock(&fs->lanes_lock);
+	list_push_back(&fs->lanes, &l->link);
+	fs->lanes_cnt++;
+	if (fs->data_size == 0 || data_size < fs->data_size)
+		fs->data_size = data_size;
+	pthread_mutex_unlock(&fs->lanes_lock);
+}
+
+struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_sess *sess,
+	unsigned int ops, const struct fs_lane_ops *lops, void *ctx, struct stats *stats)
+{
+	struct fs_lane *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->fs = fs;
+	l->reactor = r;
+	l->sess = sess;
+	l->xprt = nfs4_sess_xprt(sess);
+	l->stats = stats;
+	l->lops = *lops;
+	l->lops_ctx = ctx;
+	list_init(&l->free_ops);
+	list_init(&l->parked);
+	list_init(&l->link);
+	reactor_timer_init(&l->idle_timer, quiet_poll);
+	fs_interrupt_init(l);
+	l->kick = calloc(1, sizeof(*l->kick));
+	if (!l->kick || !make_pool(l, ops > 0 ? ops : 1)) {
+		free(l->kick);
+		free(l);
+		errno = ENOMEM;
+		return NULL;
+	}
+	l->kick->lane = l;
+	l->kick->msg.run = kick_run;
+	fs_retain_lane_init(l);
+	lane_join(fs, l);
+	return l;
+}
+
+void fs_lane_free(struct fs_lane *l)
+{
+	if (!l)
+		return;
+	pthread_mutex_lock(&l->fs->lanes_lock);
+	list_del(&l->link);
+	pthread_mutex_unlock(&l->fs->lanes_lock);
+	stop_reading(l);
+	reactor_timer_cancel(l->reactor, &l->idle_timer);
+	fs_interrupt_fini(l);
+	if (l->rxbuf)
+		rpcrdma_buf_put(l->xprt, l->rxbuf);
+	fs_retain_lane_fini(l);
+	/* A kick on its way frees itself: the reactor runs what is in its mailbox before it goes.
+	 */
+	l->kick->lane = NULL;
+	if (!l->kick->posted)
+		free(l->kick);
+	if (fs_lane_current() == l)
+		fs_lane_set_current(NULL);
+	free(l->ops);
+	free(l);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "fs_meta.h"
+
+/* Of the last REMOVE and RENAME: any lane. */
+static _Atomic uint64_t removed_ns, renamed_ns;
+
+void fs_meta_removed(uint64_t now_ns)
+{
+	atomic_store_explicit(&removed_ns, now_ns, memory_order_relaxed);
+}
+
+void fs_meta_renamed(uint64_t now_ns)
+{
+	atomic_store_explicit(&renamed_ns, now_ns, memory_order_relaxed);
+	fs_meta_removed(now_ns);
+}
+
+bool fs_meta_cached(struct fs_op *op, struct nfs4_attr *ret)
+{
+	struct fs_inode *in = op->inode;
+	uint64_t since;
+
+	if (!fs_attr_cached(op->lane->fs, in, ret, fs_op_now(op)))
+		return false;
+	pthread_mutex_lock(&in->lock);
+	since = in->attr_ns;
+	pthread_mutex_unlock(&in->lock);
+	if (since <= atomic_load_explicit(&renamed_ns, memory_order_relaxed))
+		return false;
+	return ret->nlink <= 1 || ret->type == NF4DIR ||
+	       since > atomic_load_explicit(&removed_ns, memory_order_relaxed);
+}
+
+bool fs_meta_name(struct fs_op *op, char dst[FS_NAME_MAX + 1], const char *name)
+{
+	const struct nfs4_fsinfo *info = nfs4_client_fsinfo(op->lane->fs->client);
+
+	if (fs_op_name(dst, name) && (!info->maxname || strlen(name) <= info->maxname))
+		return true;
+	fs_reply_err(op, ENAMETOOLONG);
+	return false;
+}
+
+void fs_meta_read(struct fs_op *op, const struct nfs4_attr *a)
+{
+	if (a->valid)
+		fs_attr_update(op->lane->fs, op->inode, a, op->attr_seq, fs_op_now(op));
+}
+
+void fs_meta_changed(struct fs_op *op, const struct nfs4_attr *a)
+{
+	fs_attr_update_own(op->lane->fs, op->inode, a, op->attr_seq, fs_op_now(op));
+}
+
+void fs_meta_entry(struct fs_op *op, const struct nfs4_fh *fh, const struct nfs4_attr *a)
+{
+	struct fs *fs = op->lane->fs;
+	struct fs_inode *in = fs_inode_lookup(fs, fh, a, 1);
+
+	if (in == NULL) {
+		fs_reply_err(op, ENOMEM);
+		return;
+	}
+	fs_inode_put(fs, op->inode2);
+	op->inode2 = in;
+	fs_attr_update(fs, in, a, op->attr_seq, fs_op_now(op));
+	fs_reply_entry(op, op->inode, in, a);
+}
+
+void fs_meta_error(struct fs_op *op)
+{
+	struct fs *fs = op->lane->fs;
+
+	/* The root keeps its place: there is no other way to it. */
+	if (op->call.err == -ESTALE) {
+		fs_attr_changed(op->inode);
+		if (op->inode != fs->root && op->inode2 == NULL)
+			fs_inode_unhash(fs, op->inode);
+	}
+	fs_reply_err(op, -op->call.err);
+}

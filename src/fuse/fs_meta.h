@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the handlers of names and attributes share: noting the attributes that
+ * a reply brought, and when a cached attribute may not be believed.
+ *
+ * Context: the lane of the op.
+ */
+#ifndef RPCRDMAFS_FS_META_H
+#define RPCRDMAFS_FS_META_H
+
+#include <string.h>
+
+#include "fs_ops.h"
+
+/* Copies a name into dst; false: replied ENAMETOOLONG, the op is gone. */
+bool fs_meta_name(struct fs_op *op, char dst[FS_NAME_MAX + 1], const char *name);
+static inline struct nfs4_str fs_meta_str(const char *name)
+{
+	return (struct nfs4_str){name, (uint32_t)strlen(name)};
+}
+
+/* The attributes of op->inode that a call read (dir_attr of a LOOKUP); valid may be 0. */
+void fs_meta_read(struct fs_op *op, const struct nfs4_attr *a);
+/* The attributes of op->inode that a call changed (dir_attr of a CREATE). */
+void fs_meta_changed(struct fs_op *op, const struct nfs4_attr *a);
+/*
+ * fs_meta_entry - the last step of whatever ends with a name: note the inode, reply the entry
+ *
+ * Ends the op. op->inode2 is the inode afterwards (one that was there is given back).
+ */
+void fs_meta_entry(struct fs_op *op, const struct nfs4_fh *fh, const struct nfs4_attr *a);
+/* Replies call->err; the inode the error speaks of is forgotten if it is stale. Ends the op. */
+void fs_meta_error(struct fs_op *op);
+
+/*
+ * A REMOVE or RENAME changes an inode we do not know: nlink and ctime of what lost or changed its
+ * name. The kernel knows which, and asks for its attributes: ours, if cached, are too old then.
+ */
+void fs_meta_removed(uint64_t now_ns);
+void fs_meta_renamed(uint64_t now_ns);
+/* Like fs_attr_cached(), but not attributes from before such a change. */
+bool fs_meta_cached(struct fs_op *op, struct nfs4_attr *ret);
+
+#endif

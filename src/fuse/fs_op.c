@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The lane's pool of operations, and what an operation does when no call or
+ * buffer is free: it is parked, the lane reads no further request, and
+ * fs_lane_turn() resumes it.
+ *
+ * Why this cannot deadlock: an operation that waits for a buffer holds no
+ * call, one that waits for a call may hold a buffer, and one that waits for
+ * the notify thread or at an inode's gate (fs_retain.h) holds no call. So
+ * calls are held only by what is on its way to the server, which ends by
+ * itself; then buffers come back too, but for the half that may be retained. A
+ * chain of calls (OPEN, SETATTR; COMMIT, CLOSE, REMOVE) keeps the one call it
+ * has. The receive buffer is the reserve: a lane that does not read gives it to
+ * a parked operation (fs_buf_take), so even a single buffer is enough.
+ */
+#include "fs_int.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static __thread struct fs_lane *current;
+
+struct fs_lane *fs_lane_current(void)
+{
+	return current;
+}
+
+void fs_lane_set_current(struct fs_lane *l)
+{
+	current = l;
+}
+
+struct fs_op *fs_op_new(struct fs_lane *l)
+{
+	struct list *node = list_pop_front(&l->free_ops);
+	struct fs_op *op;
+
+	if (!node)
+		return NULL;
+	l->ops_free--;
+	op = container_of(node, struct fs_op, link);
+	/* The call is the session's to initialise; names and filehandles are set before use. */
+	op->lane = l;
+	op->req = NULL;
+	op->on_file = op->unheard = false;
+	op->buf = NULL;
+	op->mem = NULL;
+	op->inode = op->inode2 = NULL;
+	op->file = NULL;
+	op->has_call = op->want_buf = op->own = false;
+	op->fh.len = op->fh2.len = 0;
+	op->name[0] = op->name2[0] = '\0';
+	op->off = 0;
+	op->size = 0;
+	op->attr_seq = 0;
+	op->resume = NULL;
+	op->failed = NULL;
+	op->ended = NULL;
+	op->silly = NULL;
+	op->reply_dir = op->reply_inode = NULL;
+	op->gated = false;
+	memset(&op->fi, 0, sizeof(op->fi));
+	memset(&op->commit, 0, sizeof(op->commit));
+	memset(&op->u, 0, sizeof(op->u));
+	return op;
+}
+
+struct fs_op *fs_op_begin(fuse_req_t req, fuse_ino_t ino)
+{
+	struct fs_lane *l = fs_lane_current();
+	struct fs_op *op = fs_op_new(l);
+
+	assert(op); /* the loop saw one free, and a request takes one */
+	op->req = req;
+	fs_interrupt_watch(op);
+	op->inode = fs_inode_get(l->fs, ino);
+	fs_cred_of(req, &op->cred);
+	return op;
+}
+
+struct fs_op *fs_op_begin_file(fuse_req_t req, const struct fuse_file_info *fi)
+{
+	struct fs_lane *l = fs_lane_current();
+	struct fs_op *op = fs_op_new(l);
+
+	assert(op);
+	op->req = req;
+	fs_interrupt_watch(op);
+	op->fi = *fi;
+	op->file = fs_file_get(fs_file_of(fi));
+	op->on_file = true;
+	op->inode = fs_inode_ref(l->fs, op->file->inode);
+	op->cred = op->file->cred;
+	return op;
+}
+
+bool fs_op_name(char dst[FS_NAME_MAX + 1], const char *name)
+{
+	size_t len = strlen(name);
+
+	if (len > FS_NAME_MAX)
+		return false;
+	memcpy(dst, name, len + 1);
+	return true;
+}
+
+void fs_op_put_call(struct fs_op *op)
+{
+	if (!op->has_call)
+		return;
+	op->has_call = false;
+	nfs4_call_put(&op->call);
+}
+
+static void woken(struct reactor_msg *msg)
+{
+	struct fs_op *op = container_of(msg, struct fs_op, notified);
+
+	op->then(op);
+}
+
+void fs_op_wake(struct fs_op *op)
+{
+	op->notified.run = woken;
+	reactor_post(op->lane->reactor, &op->notified);
+}
+
+/* A data buffer; from outside a handler also the one that would receive the next request. */
+static struct rpcrdma_buf *fs_buf_take(struct fs_lane *l)
+{
+	struct rpcrdma_buf *buf = rpcrdma_buf_get(l->xprt);
+
+	/* Not while the lane must go on reading (fs_interrupt.c): what is unheard will end. */
+	if (!buf && !l->receiving && !l->unheard) {
+		buf = l->rxbuf;
+		l->rxbuf = NULL;
+	}
+	if (buf)
+		buf->owner = NULL;
+	return buf;
+}
+
+static void op_go(struct fs_op *op, void (*start)(struct fs_op *op))
+{
+	op->attr_seq = fs_attr_seq(op->inode);
+	if (op->inode)
+		fs_inode_fh(op->inode, &op->fh);
+	if (op->inode2)
+		fs_inode_fh(op->inode2, &op->fh2);
+	op->call.cred = &op->cred;
+	start(op);
+}
+
+enum fs_op_tried fs_op_try(struct fs_op *op)
+{
+	void (*start)(struct fs_op * op) = op->resume;
+	void (*failed)(struct fs_op * op, int err) = op->failed;
+	int err = 0;
+
+	if (op->want_buf && !op->buf) {
+		op->buf = fs_buf_take(op->lane);
+		if (!op->buf) {
+			fs_op_put_call(op);
+			return FS_OP_NO_BUF;
+		}
+	}
+	if (!op->has_call) {
+		err = nfs4_call_get(op->lane->sess, &op->call);
+		if (err == -EAGAIN)
+			return FS_OP_NO_CALL;
+		op->has_call = err == 0;
+	}
+	list_del(&op->link);
+	op->resume = NULL;
+	op->failed = NULL;
+	if (op->has_call)
+		op_go(op, start);
+	else if (failed)
+		failed(op, -err);
+	else
+		fs_reply_err(op, -err);
+	return FS_OP_WENT;
+}
+
+static void call_or_park(struct fs_op *op, void (*start)(struct fs_op *op), bool want_buf)
+{
+	op->resume = start;
+	op->want_buf = want_buf;
+	if (fs_op_try(op) != FS_OP_WENT)
+		list_push_back(&op->lane->parked, &op->link);
+}
+
+void fs_op_call(struct fs_op *op, void (*start)(struct fs_op *op))
+{
+	call_or_park(op, start, false);
+}
+
+void fs_op_call_buf(struct fs_op *op, void (*start)(struct fs_op *op))
+{
+	call_or_park(op, start, true);
+}
+
+void fs_op_end(struct fs_op *op)
+{
+	struct fs_lane *l = op->lane;
+
+	assert(!op->req);
+	assert(!list_is_linked(&op->link));
+	if (op->ended)
+		op->ended(op);
+	if (op->unheard)
+		fs_interrupt_ended(op);
+	fs_op_put_call(op);
+	if (op->buf)
+		rpcrdma_buf_put(l->xprt, op->buf);
+	op->buf = NULL;
+	free(op->mem);
+	op->mem = NULL;
+	if (op->file)
+		fs_file_put(l->fs, op->file);
+	op->file = NULL;
+	fs_inode_put(l->fs, op->inode);
+	fs_inode_put(l->fs, op->inode2);
+	op->inode = op->inode2 = NULL;
+	list_push_front(&l->free_ops, &op->link); /* the warmest is taken next */
+	l->ops_free++;
+	fs_lane_turn(l);
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * OPEN of a file that the kernel knows, and the part of close-to-open that is
+ * done there: each open asks the server, and what the kernel holds of the file
+ * is kept only if the change attribute that comes back is the one its pages
+ * belong to.
+ *
+ * Pages: without FOPEN_KEEP_CACHE the kernel drops them itself. Attributes
+ * (above all the size, which bounds every read): it would believe for their
+ * whole time, so the notify thread takes them away before the OPEN is answered.
+ *
+ * Nothing is permitted by the client: the server checked the OPEN, and ACCESS
+ * in the same COMPOUND says whether it is a file to read or only one to
+ * execute (servers let READ through for those).
+ */
+#include "fs_ops.h"
+#include "fs_retain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+/* The kernel passes it on: opened to be executed (include/linux/fs.h). */
+#define FMODE_EXEC_FLAG 0x20
+
+uint32_t fs_share_access(int flags)
+{
+	switch (flags & O_ACCMODE) {
+	case O_RDONLY:
+		return OPEN4_SHARE_ACCESS_READ;
+	case O_WRONLY:
+		return OPEN4_SHARE_ACCESS_WRITE;
+	default:
+		return OPEN4_SHARE_ACCESS_BOTH;
+	}
+}
+
+bool fs_open_allowed(int flags, uint32_t access)
+{
+	uint32_t want = 0;
+
+	if (flags & FMODE_EXEC_FLAG)
+		want = ACCESS4_EXECUTE;
+	else if ((flags & O_ACCMODE) != O_WRONLY)
+		want = ACCESS4_READ;
+	return (access & want) == want;
+}
+
+void fs_open_undo(struct fs_op *op, int err)
+{
+	fs_reply_early(op, err);
+	fs_release(op);
+}
+
+/* Are the kernel's pages those of `change`? From now on they are: others are dropped now. */
+static bool pages_are_good(struct fs_op *op, const struct nfs4_attr *a)
+{
+	struct fs_inode *in = op->inode;
+	bool known = (a->valid & NFS4_ATTR_CHANGE) != 0;
+	bool good;
+
+	pthread_mutex_lock(&in->lock);
+	good = known && in->data_change != 0 && in->inval_want == in->inval_done &&
+	       (in->data_change == a->change || !op->lane->fs->conf.cto);
+	/* A write of ours since then: what the answer describes is over. */
+	if (!good)
+		in->data_change = known && in->attr_seq <= op->attr_seq ? a->change : 0;
+	pthread_mutex_unlock(&in->lock);
+	return good;
+}
+
+/* Does the kernel hold attributes of another version? */
+static bool told_other(struct fs_inode *in, const struct nfs4_attr *a)
+{
+	bool other;
+
+	pthread_mutex_lock(&in->lock);
+	other = in->told_change != 0 && in->told_change != a->change;
+	pthread_mutex_unlock(&in->lock);
+	return other;
+}
+
+static void reply_opened(struct fs_op *op)
+{
+	fs_reply_open(op, op->file);
+}
+
+static void open_ready(struct fs_op *op)
+{
+	struct fs_inode *in = op->inode;
+	/*
+	 * Pages known to be stale go now, although the kernel would drop them after this open: in
+	 * between a GETATTR could tell the new size. Not with O_TRUNC: there it truncates them, and
+	 * own changes never wait.
+	 */
+	bool stale = fs_pages_stale(in) && !(op->fi.flags & O_TRUNC);
+
+	op->fi.keep_cache = pages_are_good(op, &op->attr);
+	if (stale || (op->lane->fs->conf.cto && told_other(in, &op->attr)))
+		fs_notify_then(op, in, stale, reply_opened);
+	else
+		reply_opened(op);
+}
+
+static void trunc_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	struct fs *fs = op->lane->fs;
+
+	if (!call->err)
+		fs_retain_cut(op->lane, op->inode, 0);
+	fs_retain_leave(op);
+	if (call->err) {
+		fs_open_undo(op, -call->err);
+		return;
+	}
+	fs_attr_update_own(fs, op->inode, &call->u.setattr.attr, op->attr_seq, fs_op_now(op));
+	op->attr = call->u.setattr.attr;
+	op->attr_seq = fs_attr_seq(op->inode);
+	open_ready(op);
+}
+
+static void trunc_start(struct fs_op *op);
+
+static void gate_is_open(struct fs_op *op)
+{
+	fs_op_call(op, trunc_start);
+}
+
+/* O_TRUNC: an OPEN by filehandle cannot truncate. */
+static void trunc_start(struct fs_op *op)
+{
+	struct nfs4_op_setattr *s = &op->call.u.setattr;
+
+	if (!fs_retain_enter(op, gate_is_open))
+		return;
+	memset(s, 0, sizeof(*s));
+	s->fh = &op->fh;
+	/* Without write access in the stateid the server must decide by the user alone. */
+	s->state = op->file->share_access & OPEN4_SHARE_ACCESS_WRITE ? &op->file->state : NULL;
+	s->sattr.set = NFS4_ATTR_SIZE;
+	op->call.done = trunc_done;
+	nfs4_setattr(&op->call);
+}
+
+static void open_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	struct fs *fs = op->lane->fs;
+	const struct nfs4_op_open *o = &call->u.open;
+
+	if (call->err) {
+		fs_file_put(fs, op->file);
+		fs_reply_err(op, -call->err);
+		return;
+	}
+	nfs4_state_open(&op->file->state, call);
+	op->attr = o->attr;
+	fs_attr_update(fs, op->inode, &o->attr, op->attr_seq, fs_op_now(op));
+	fs_file_opened(fs, op->file);
+	if (!fs_open_allowed(op->fi.flags, o->access))
+		fs_open_undo(op, EACCES);
+	else if (op->fi.flags & O_TRUNC)
+		fs_op_call(op, trunc_start);
+	else
+		open_ready(op);
+}
+
+static void open_failed(struct fs_op *op, int err)
+{
+	fs_file_put(op->lane->fs, op->file);
+	fs_reply_err(op, err);
+}
+
+static void open_start(struct fs_op *op)
+{
+	struct nfs4_op_open *o = &op->call.u.open;
+
+	memset(o, 0, sizeof(*o));
+	o->file = &op->fh;
+	o->share_access = op->file->share_access;
+	o->owner = nfs4_new_owner(op->lane->fs->client);
+	op->call.done = open_done;
+	nfs4_open(&op->call);
+}
+
+void fs_do_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct fs_op *op = fs_op_begin(req, ino);
+	struct fs_file *f;
+
+	op->fi = *fi;
+	f = fs_file_new(op->lane->fs, op->inode, &op->cred, fs_share_access(fi->flags), fi->flags);
+	if (!f) {
+		fs_reply_err(op, ENOMEM);
+		return;
+	}
+	op->file = fs_file_get(f); /* one reference for the handle, one for the op */
+	op->failed = open_failed;
+	fs_op_call(op, open_start);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * READ. The server writes into a registered buffer (or the data comes inline
+ * and is left where it was received), and one writev hands it to the kernel.
+ * A request larger than rsize, or one that the server answers in part, takes
+ * several READs one after the other; an error in any of them is the answer,
+ * because the kernel would take a short one for the end of the file.
+ */
+#include "fs_ops.h"
+#include "fs_retain.h"
+
+#include <string.h>
+
+static void read_start(struct fs_op *op);
+
+static void read_again(struct fs_op *op, int err)
+{
+	op->u.rw.checked = err != 0; /* more cannot be done: it reads what there is */
+	fs_op_call_buf(op, read_start);
+}
+
+/*
+ * The server lost what was written to this file, or was restarted and may have: it is committed,
+ * or written again, before what it reads there is believed.
+ */
+static bool waits_for_lost(struct fs_op *op)
+{
+	if (op->u.rw.checked || !fs_retain_suspect(op))
+		return false;
+	rpcrdma_buf_put(op->lane->xprt, op->buf);
+	op->buf = NULL;
+	op->u.rw.done = 0;
+	fs_commit(op, read_again);
+	return true;
+}
+
+static void read_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	const struct nfs4_op_read *r = &call->u.read;
+	uint8_t *place = op->buf->data + op->u.rw.done;
+	bool whole = op->u.rw.done == 0 && (r->eof || r->len == 0 || r->len == op->size);
+
+	if (call->err) {
+		fs_reply_err(op, -call->err);
+		return;
+	}
+	if (waits_for_lost(op))
+		return;
+	stats_count(&op->lane->stats->bytes_read, r->len);
+	if (whole) {
+		fs_reply_data(op, r->data, r->len);
+		return;
+	}
+	if (r->len && r->data != place) {
+		/* A part that came inline must join the others. */
+		memcpy(place, r->data, r->len);
+		stats_count(&op->lane->stats->copied_bytes, r->len);
+	}
+	op->u.rw.done += r->len;
+	if (r->eof || r->len == 0 || op->u.rw.done == op->size)
+		fs_reply_data(op, op->buf->data, op->u.rw.done);
+	else
+		fs_op_call(op, read_start);
+}
+
+static void read_start(struct fs_op *op)
+{
+	struct nfs4_op_read *r = &op->call.u.read;
+	size_t left = op->size - op->u.rw.done;
+	uint32_t rsize = nfs4_client_fsinfo(op->lane->fs->client)->rsize;
+
+	if (waits_for_lost(op))
+		return;
+
+	memset(r, 0, sizeof(*r));
+	r->fh = &op->fh;
+	r->state = &op->file->state;
+	r->offset = (uint64_t)op->off + op->u.rw.done;
+	r->count = left < rsize ? (uint32_t)left : rsize;
+	r->sink.buf = op->buf;
+	r->sink.p = op->buf->data + op->u.rw.done;
+	r->sink.len = r->count;
+	op->call.done = read_done;
+	nfs4_read(&op->call);
+}
+
+void fs_do_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+{
+	struct fs_op *op = fs_op_begin_file(req, fi);
+
+	op->off = off;
+	/* The kernel asks for at most what INIT agreed on: max_pages. */
+	op->size = size < op->lane->fs->data_size ? size : op->lane->fs->data_size;
+	if (op->size == 0)
+		fs_reply_data(op, NULL, 0);
+	else
+		fs_op_call_buf(op, read_start);
+}

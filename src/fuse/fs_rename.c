@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RENAME. A target that is open here is renamed out of the way first, as in
+ * fs_unlink.c:
+ *
+ *   nothing open ----------------------------------------> RENAME
+ *   LOOKUP target -- absent, or not open here -----------> RENAME
+ *     open: LOOKUP source -- same file (a hard link) ----> RENAME (does nothing)
+ *       another file: target to .nfsXXXX ----------------> RENAME
+ *
+ * The flags of renameat2(2) are refused, as by the kernel's client: NFS has no
+ * operation for them, and LINK and REMOVE would not be one step.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "fs_meta.h"
+
+static void put_target(struct fs_op *op)
+{
+	fs_inode_put(op->lane->fs, op->u.target);
+	op->u.target = NULL;
+}
+
+static void rename_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	struct nfs4_op_rename *o = &call->u.rename;
+
+	fs_meta_renamed(fs_op_now(op));
+	if (call->err != 0) {
+		fs_meta_error(op);
+		return;
+	}
+	fs_meta_changed(op, &o->from_attr);
+	if (op->inode2 != op->inode)
+		fs_attr_update_own(
+			op->lane->fs, op->inode2, &o->to_attr, op->attr_seq, fs_op_now(op));
+	fs_reply_err(op, 0);
+}
+
+static void rename_start(struct fs_op *op)
+{
+	op->call.u.rename = (struct nfs4_op_rename){
+		.from_dir = &op->fh,
+		.to_dir = &op->fh2,
+		.from = fs_meta_str(op->name),
+		.to = fs_meta_str(op->name2),
+	};
+	op->call.done = rename_done;
+	nfs4_rename(&op->call);
+}
+
+static void target_moved(struct fs_op *op, int err)
+{
+	put_target(op);
+	if (err != 0)
+		fs_reply_err(op, err);
+	else
+		fs_op_call(op, rename_start);
+}
+
+static void source_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	struct fs_inode *target = op->u.target;
+	const struct nfs4_fh *fh = &call->u.lookup.fh;
+
+	fs_meta_read(op, &call->u.lookup.dir_attr);
+	if (call->err != 0) {
+		put_target(op);
+		fs_meta_error(op);
+		return;
+	}
+	if (fh->len == target->fh_len && memcmp(fh->data, target->fh, fh->len) == 0) {
+		put_target(op);
+		fs_op_call(op, rename_start);
+		return;
+	}
+	fs_silly_rename(op, op->inode2, op->name2, target, target_moved);
+}
+
+static void source_start(struct fs_op *op)
+{
+	op->call.u.lookup = (struct nfs4_op_lookup){
+		.dir = &op->fh,
+		.name = fs_meta_str(op->name),
+	};
+	op->call.done = source_done;
+	nfs4_lookup(&op->call);
+}
+
+static void target_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	struct fs_inode *target = NULL;
+
+	/* Whatever else is wrong with the target, RENAME will say it better. */
+	if (call->err == 0)
+		target = fs_inode_find(op->lane->fs, &call->u.lookup.fh);
+	op->u.target = target;
+	if (target != NULL && fs_silly_needed(target)) {
+		fs_op_call(op, source_start);
+		return;
+	}
+	put_target(op);
+	fs_op_call(op, rename_start);
+}
+
+static void target_start(struct fs_op *op)
+{
+	op->call.u.lookup = (struct nfs4_op_lookup){
+		.dir = &op->fh2,
+		.name = fs_meta_str(op->name2),
+	};
+	op->call.done = target_done;
+	nfs4_lookup(&op->call);
+}
+
+void fs_do_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t newparent,
+	const char *newname, unsigned int flags)
+{
+	struct fs_op *op = fs_op_begin(req, parent);
+
+	if (flags != 0) {
+		fs_reply_err(op, EINVAL);
+		return;
+	}
+	op->inode2 = fs_inode_get(op->lane->fs, newparent);
+	if (!fs_meta_name(op, op->name, name) || !fs_meta_name(op, op->name2, newname))
+		return;
+	fs_op_call(op, atomic_load(&op->lane->fs->files_open) ? target_start : rename_start);
+}

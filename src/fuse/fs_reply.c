@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Replies: each ends its operation, and each request gets exactly one. A
+ * request that the kernel gave up meanwhile (-ENOENT), or that was answered
+ * when its program died (fs_interrupt.c), still has its effects taken back: a
+ * lookup count, an open file.
+ */
+#include "fs_retain.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+/* The request, answered with this very call: nobody can answer it again. */
+static fuse_req_t take_req(struct fs_op *op)
+{
+	fuse_req_t req = op->req;
+
+	assert(req);
+	op->req = NULL;
+	stats_count(&op->lane->stats->fuse_replies, 1);
+	return req;
+}
+
+void fs_reply_early(struct fs_op *op, int err)
+{
+	if (op->req)
+		fuse_reply_err(take_req(op), err);
+}
+
+/* Nobody waits for the answer any more: the op ends without. */
+static bool end_unheard(struct fs_op *op)
+{
+	if (op->req)
+		return false;
+	fs_op_end(op);
+	return true;
+}
+
+void fs_reply_err(struct fs_op *op, int err)
+{
+	fs_reply_early(op, err);
+	fs_op_end(op);
+}
+
+/* ---- attributes and names ---- */
+
+/*
+ * Runs `reply` when the kernel's stale pages of the inode, if any, are gone. Each reply asks again
+ * before it tells: another change may have been seen while it waited.
+ */
+static bool waits_for_pages(struct fs_op *op, void (*reply)(struct fs_op *op))
+{
+	if (op->own || !op->req || !fs_pages_stale(op->reply_inode))
+		return false;
+	fs_notify_then(op, op->reply_inode, true, reply);
+	return true;
+}
+
+/*
+ * op->attr is what this reply tells. While it waited, or was on its way, newer attributes may have
+ * come (a write of ours): then these.
+ */
+static void newest_attr(struct fs_op *op, struct fs_inode *in)
+{
+	struct nfs4_attr newest;
+
+	if (fs_attr_cached(op->lane->fs, in, &newest, fs_op_now(op)))
+		op->attr = newest;
+	pthread_mutex_lock(&in->lock);
+	if (op->attr.size < fs_retain_end(in))
+		op->attr.size = fs_retain_end(in);
+	pthread_mutex_unlock(&in->lock);
+}
+
+static void attr_now(struct fs_op *op)
+{
+	struct fs *fs = op->lane->fs;
+	struct fs_inode *in = op->reply_inode;
+	struct stat st;
+	double timeout;
+
+	newest_attr(op, in);
+	if (end_unheard(op) || waits_for_pages(op, attr_now))
+		return;
+	timeout = fs_attr_timeout(fs, in, fs_op_now(op));
+	fs_attr_to_stat(fs, &op->attr, &st);
+	fs_attr_told(in, &op->attr, timeout);
+	fuse_reply_attr(take_req(op), &st, timeout);
+	fs_op_end(op);
+}
+
+void fs_reply_attr(struct fs_op *op, struct fs_inode *in, const struct nfs4_attr *a)
+{
+	op->attr = *a;
+	op->reply_inode = in;
+	attr_now(op);
+}
+
+static void entry_now(struct fs_op *op)
+{
+	struct fs *fs = op->lane->fs;
+	struct fs_inode *in = op->reply_inode;
+	struct fuse_entry_param e;
+
+	newest_attr(op, in);
+	if (waits_for_pages(op, entry_now))
+		return;
+	if (op->req)
+		fs_entry_tell(fs, op->reply_dir, in, &op->attr, fs_op_now(op), &e);
+	if (!op->req || fuse_reply_entry(take_req(op), &e) == -ENOENT)
+		fs_inode_forget(fs, fs_inode_ino(fs, in), 1);
+	fs_op_end(op);
+}
+
+void fs_reply_entry(
+	struct fs_op *op, struct fs_inode *dir, struct fs_inode *in, const struct nfs4_attr *a)
+{
+	op->attr = *a;
+	op->reply_dir = dir;
+	op->reply_inode = in;
+	entry_now(op);
+}
+
+void fs_reply_negative(struct fs_op *op, struct fs_inode *dir)
+{
+	struct fuse_entry_param e = {
+		.entry_timeout = fs_negative_timeout(op->lane->fs, dir, fs_op_now(op)),
+	};
+
+	if (end_unheard(op))
+		return;
+	/* Inode number 0 with a time: the kernel remembers that there is none. */
+	if (e.entry_timeout > 0)
+		fuse_reply_entry(take_req(op), &e);
+	else
+		fuse_reply_err(take_req(op), ENOENT);
+	fs_op_end(op);
+}
+
+/* ---- opens ---- */
+
+void fs_reply_open(struct fs_op *op, struct fs_file *f)
+{
+	op->fi.fh = (uintptr_t)f;
+	if (!op->req || fuse_reply_open(take_req(op), &op->fi) == -ENOENT)
+		fs_open_undo(op, 0); /* no RELEASE will come */
+	else
+		fs_op_end(op);
+}
+
+static void create_now(struct fs_op *op)
+{
+	struct fuse_entry_param e;
+
+	newest_attr(op, op->reply_inode);
+	if (waits_for_pages(op, create_now))
+		return;
+	if (op->req)
+		fs_entry_tell(
+			op->lane->fs, op->reply_dir, op->reply_inode, &op->attr, fs_op_now(op), &e);
+	op->fi.fh = (uintptr_t)op->file;
+	if (!op->req || fuse_reply_create(take_req(op), &e, &op->fi) == -ENOENT)
+		fs_create_undo(op, 0);
+	else
+		fs_op_end(op);
+}
+
+void fs_reply_create(struct fs_op *op, struct fs_inode *dir, struct fs_inode *in,
+	const struct nfs4_attr *a, struct fs_file *f)
+{
+	if (a != &op->attr)
+		op->attr = *a;
+	op->reply_dir = dir;
+	op->reply_inode = in;
+	create_now(op);
+}
+
+bool fs_reply_opendir(struct fs_op *op, const struct fuse_file_info *fi)
+{
+	bool taken = op->req && fuse_reply_open(take_req(op), fi) != -ENOENT;
+
+	fs_op_end(op);
+	return taken;
+}
+
+/* ---- data ---- */
+
+/* One writev of header and data, straight from where they lie. */
+void fs_reply_data(struct fs_op *op, const void *data, size_t len)
+{
+	if (end_unheard(op))
+		return;
+	fuse_reply_buf(take_req(op), data, len);
+	fs_op_end(op);
+}
+
+void fs_reply_length(struct fs_op *op, size_t len)
+{
+	if (end_unheard(op))
+		return;
+	fuse_reply_xattr(take_req(op), len);
+	fs_op_end(op);
+}
+
+void fs_reply_write(struct fs_op *op, size_t count)
+{
+	if (end_unheard(op))
+		return;
+	fuse_reply_write(take_req(op), count);
+	fs_op_end(op);
+}
+
+void fs_reply_readlink(struct fs_op *op, const char *target)
+{
+	if (end_unheard(op))
+		return;
+	fuse_reply_readlink(take_req(op), target);
+	fs_op_end(op);
+}
+
+void fs_reply_statfs(struct fs_op *op, const struct statvfs *st)
+{
+	if (end_unheard(op))
+		return;
+	fuse_reply_statfs(take_req(op), st);
+	fs_op_end(op);
+}
+
+void fs_reply_lock(struct fs_op *op, const struct flock *lock)
+{
+	if (end_unheard(op))
+		return;
+	fuse_reply_lock(take_req(op), lock);
+	fs_op_end(op);
+}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fs_retain.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- an inode's extents: sorted, apart from each other. Inode lock held. ---- */
+
+/* Room for two extents more for each WRITE on its way: its own, and what it splits off. */
+static bool make_room(struct fs_retain *r)
+{
+	size_t need = r->cnt + 2 * (r->reserved + 1);
+	size_t cap = r->cap ? r->cap : 16;
+	struct fs_extent **v;
+
+	if (need <= r->cap)
+		return true;
+	while (cap < need)
+		cap *= 2;
+	v = realloc(r->v, cap * sizeof(struct fs_extent *));
+	if (!v)
+		return false;
+	r->v = v;
+	r->cap = cap;
+	return true;
+}
+
+struct fs_retain *fs_retain_of(struct fs_inode *in)
+{
+	if (!in->retain) {
+		in->retain = calloc(1, sizeof(*in->retain));
+		if (in->retain)
+			list_init(&in->retain->waiters);
+	}
+	return in->retain;
+}
+
+/* The first extent that ends behind `off`. */
+static size_t find(const struct fs_retain *r, uint64_t off)
+{
+	size_t lo = 0, hi = r->cnt;
+
+	/* Appends come at the end. */
+	if (hi > 0 && r->v[hi - 1]->off + r->v[hi - 1]->len <= off)
+		return hi;
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (r->v[mid]->off + r->v[mid]->len > off)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo;
+}
+
+static void insert(struct fs_retain *r, size_t i, struct fs_extent *e)
+{
+	assert(r->cnt < r->cap);
+	memmove(&r->v[i + 1], &r->v[i], (r->cnt - i) * sizeof(struct fs_extent *));
+	r->v[i] = e;
+	r->cnt++;
+	r->lost += e->lost;
+	r->losses += e->lost;
+	e->keep->refs++;
+}
+
+/* The extent goes; its keep too if it was the last. */
+static void extent_free(struct fs_retain *r, struct fs_extent *e, struct fs_keep **dead)
+{
+	struct fs_keep *k = e->keep;
+
+	r->lost -= e->lost;
+	if (--k->refs == 0) {
+		k->file->kept--;
+		k->next = *dead;
+		*dead = k;
+	}
+	free(e);
+}
+
+static void remove_range(struct fs_retain *r, size_t from, size_t to, struct fs_keep **dead)
+{
+	for (size_t i = from; i < to; i++)
+		extent_free(r, r->v[i], dead);
+	if (to > from)
+		memmove(&r->v[from], &r->v[to], (r->cnt - to) * sizeof(struct fs_extent *));
+	r->cnt -= to - from;
+}
+
+void fs_extents_remove(struct fs_retain *r, bool (*which)(const struct fs_extent *e, void *ctx),
+	void *ctx, struct fs_keep **dead)
+{
+	size_t to = 0;
+
+	for (size_t i = 0; i < r->cnt; i++) {
+		if (which(r->v[i], ctx))
+			extent_free(r, r->v[i], dead);
+		else
+			r->v[to++] = r->v[i];
+	}
+	r->cnt = to;
+}
+
+/* [off, end) is in the middle of extent i, whose second part becomes `tail`. */
+static void split(struct fs_retain *r, size_t i, uint64_t off, uint64_t end, struct fs_extent *tail)
+{
+	struct fs_extent *e = r->v[i];
+
+	*tail = *e;
+	tail->off = end;
+	tail->p += end - e->off;
+	tail->len -= (uint32_t)(end - e->off);
+	e->len = (uint32_t)(off - e->off);
+	insert(r, i + 1, tail);
+}
+
+/*
+ * Extents lose what they have of [off, end). tail: for the one split that there can be; taken if
+ * it was needed. Without it (NULL) no extent may reach beyond both ends.
+ */
+static void cut(struct fs_retain *r, uint64_t off, uint64_t end, struct fs_extent **tail,
+	struct fs_keep **dead)
+{
+	size_t i = find(r, off), to;
+
+	if (i < r->cnt && r->v[i]->off < off) {
+		struct fs_extent *e = r->v[i];
+
+		if (e->off + e->len > end) {
+			split(r, i, off, end, *tail);
+			*tail = NULL;
+			return;
+		}
+		e->len = (uint32_t)(off - e->off);
+		i++;
+	}
+	for (to = i; to < r->cnt && r->v[to]->off + r->v[to]->len <= end; to++)
+		;
+	remove_range(r, i, to, dead);
+	if (i < r->cnt && r->v[i]->off < end) {
+		struct fs_extent *e = r->v[i];
+
+		e->p += end - e->off;
+		e->len -= (uint32_t)(end - e->off);
+		e->off = end;
+	}
+}
+
+static bool same_verf(const struct nfs4_verf *a, const struct nfs4_verf *b)
+{
+	return memcmp(a->data, b->data, sizeof(a->data)) == 0;
+}
+
+static void set_lost(struct fs_retain *r, struct fs_extent *e, bool lost)
+{
+	if (lost == e->lost)
+		return;
+	e->lost = lost;
+	if (!lost) {
+		r->lost--;
+		return;
+	}
+	r->lost++;
+	r->losses++;
+}
+
+bool fs_retain_new_verf(struct fs_retain *r, const struct nfs4_verf *verf)
+{
+	size_t before = r->lost;
+
+	if (same_verf(&r->verf, verf))
+		return false;
+	r->verf = *verf;
+	for (size_t i = 0; i < r->cnt; i++)
+		if (!same_verf(&r->v[i]->verf, verf))
+			set_lost(r, r->v[i], true);
+	return r->lost > before;
+}
+
+static void say_lost(struct fs_lane *l, const struct fs_inode *in)
+{
+	stats_count(&l->stats->verifier_changes, 1);
+	log_warn_limited("write verifier changed: uncommitted data of file %llu is written again",
+		(unsigned long long)in->attr.fileid);
+}
+
+/* ---- WRITE ---- */
+
+bool fs_retain_reserve(struct fs_op *op)
+{
+	struct fs_inode *in = op->inode;
+	struct fs_extent *ext = malloc(sizeof(*ext)), *tail = malloc(sizeof(*tail));
+	struct fs_keep *k = ext && tail ? fs_keep_new(op) : NULL;
+	bool ok = false;
+
+	if (k) {
+		pthread_mutex_lock(&in->lock);
+		ok = in->retain && make_room(in->retain);
+		if (ok)
+			in->retain->reserved++;
+		pthread_mutex_unlock(&in->lock);
+	}
+	op->u.rw.keep = k;
+	if (!ok) {
+		fs_keep_unused(op);
+		free(ext);
+		free(tail);
+		return false;
+	}
+	op->u.rw.ext = ext;
+	op->u.rw.tail = tail;
+	return true;
+}
+
+/* The data goes into the keep, and the keep to its lane's list. Inode lock held. */
+static void keep_fill(struct fs_op *op, struct fs_keep *k, struct fs_extent *e)
+{
+	struct fs_lane *l = op->lane;
+
+	if (op->size >= FS_RETAIN_LARGE) {
+		k->buf = op->buf;
+		k->buf->owner = k;
+		op->buf = NULL;
+		e->p = (uint8_t *)(uintptr_t)op->u.rw.data;
+	} else {
+		memcpy(k->data, op->u.rw.data, op->u.rw.done);
+		stats_count(&l->stats->copied_bytes, op->u.rw.done);
+		e->p = k->data;
+	}
+	e->keep = k;
+	fs_file_get(k->file);
+	k->file->kept++;
+	pthread_mutex_lock(&l->keep_lock);
+	list_push_back(&l->kept, &k->link);
+	pthread_mutex_unlock(&l->keep_lock);
+}
+
+static void retain(struct fs_op *op, struct fs_retain *r, bool lost)
+{
+	struct fs_inode *in = op->inode;
+	struct fs_extent *e = op->u.rw.ext;
+
+	*e = (struct fs_extent){
+		.off = (uint64_t)op->off,
+		.len = (uint32_t)op->u.rw.done,
+		.verf = op->u.rw.verf,
+		.lost = lost,
+	};
+	e->seq = ++in->write_seq;
+	keep_fill(op, op->u.rw.keep, e);
+	insert(r, find(r, e->off), e);
+	op->u.rw.keep = NULL;
+	op->u.rw.ext = NULL;
+}
+
+/*
+ * Data that is stable already lies in the middle of an extent, and there is no memory to split it:
+ * the extent takes the new bytes.
+ */
+static bool patched(struct fs_op *op, struct fs_retain *r)
+{
+	size_t i = find(r, (uint64_t)op->off);
+	struct fs_extent *e = i < r->cnt ? r->v[i] : NULL;
+	uint64_t off = (uint64_t)op->off;
+
+	if (op->u.rw.tail || !e || e->off >= off || e->off + e->len <= off + op->u.rw.done)
+		return false;
+	memcpy(e->p + (off - e->off), op->u.rw.data, op->u.rw.done);
+	stats_count(&op->lane->stats->copied_bytes, op->u.rw.done);
+	return true;
+}
+
+void fs_retain_wrote(struct fs_op *op, bool unstable, bool lost)
+{
+	struct fs_inode *in = op->inode;
+	uint64_t off = (uint64_t)op->off, end = off + op->u.rw.done;
+	struct fs_keep *dead = NULL;
+	struct fs_retain *r;
+	bool changed = false, some_lost = false;
+
+	pthread_mutex_lock(&in->lock);
+	r = in->retain;
+	if (r && op->u.rw.ext)
+		r->reserved--;
+	if (r && end > off) {
+		if (!patched(op, r))
+			cut(r, off, end, &op->u.rw.tail, &dead);
+		if (unstable && op->u.rw.ext) {
+			retain(op, r, lost);
+			changed = fs_retain_new_verf(r, &op->u.rw.verf) || lost;
+			some_lost = r->lost > 0;
+		}
+	}
+	pthread_mutex_unlock(&in->lock);
+	fs_keeps_free(op->lane, dead);
+	fs_keep_unused(op);
+	free(op->u.rw.ext);
+	free(op->u.rw.tail);
+	op->u.rw.ext = op->u.rw.tail = NULL;
+	if (changed)
+		say_lost(op->lane, in);
+	fs_retain_leave(op);
+	if (unstable)
+		fs_commit_background(op->lane, some_lost ? op->file : NULL);
+}
+
+void fs_retain_cut(struct fs_lane *l, struct fs_inode *in, uint64_t size)
+{
+	struct fs_keep *dead = NULL;
+	struct fs_extent *none = NULL;
+
+	pthread_mutex_lock(&in->lock);
+	if (in->retain)
+		cut(in->retain, size, UINT64_MAX, &none, &dead);
+	pthread_mutex_unlock(&in->lock);
+	fs_keeps_free(l, dead);
+}
+
+/* ---- COMMIT ---- */
+
+bool fs_retain_is_empty(struct fs_inode *in)
+{
+	bool empty;
+
+	pthread_mutex_lock(&in->lock);
+	empty = !in->retain || in->retain->cnt == 0;
+	pthread_mutex_unlock(&in->lock);
+	return empty;
+}
+
+bool fs_retain_suspect(struct fs_op *op)
+{
+	struct fs_inode *in = op->inode;
+	uint64_t off = (uint64_t)op->off;
+	const struct fs_retain *r;
+	bool some, suspect;
+	uint32_t gen;
+
+	pthread_mutex_lock(&in->lock);
+	r = in->retain;
+	some = r && r->cnt > 0;
+	suspect = r && (r->rewriting || r->lost > 0);
+	pthread_mutex_unlock(&in->lock);
+	if (suspect || !some)
+		return suspect;
+	gen = nfs4_client_generation(op->lane->fs->client);
+	pthread_mutex_lock(&in->lock);
+	suspect = r->rewriting || r->lost > 0;
+	for (size_t i = find(r, off); !suspect && i < r->cnt && r->v[i]->off < off + op->size; i++)
+		suspect = r->v[i]->keep->gen != gen;
+	pthread_mutex_unlock(&in->lock);
+	return suspect;
+}
+
+struct covered {
+	uint64_t seq;
+	const struct nfs4_verf *verf;
+};
+
+static bool is_durable(const struct fs_extent *e, void *ctx)
+{
+	const struct covered *c = ctx;
+
+	return !e->lost && e->seq <= c->seq && same_verf(&e->verf, c->verf);
+}
+
+void fs_retain_commit_sent(struct fs_op *op)
+{
+	struct fs_inode *in = op->inode;
+
+	pthread_mutex_lock(&in->lock);
+	op->commit.seq = in->write_seq;
+	op->commit.losses = in->retain->losses;
+	pthread_mutex_unlock(&in->lock);
+}
+
+bool fs_retain_committed(struct fs_op *op, const struct nfs4_verf *verf)
+{
+	struct fs_inode *in = op->inode;
+	struct covered c = {.seq = op->commit.seq, .verf = verf};
+	struct fs_retain *r = in->retain;
+	struct fs_keep *dead = NULL;
+	bool lost, clean;
+
+	pthread_mutex_lock(&in->lock);
+	fs_extents_remove(r, is_durable, &c, &dead);
+	lost = fs_retain_new_verf(r, verf);
+	/* Also what another operation found lost meanwhile, and may have written again since. */
+	clean = r->losses == op->commit.losses;
+	pthread_mutex_unlock(&in->lock);
+	fs_keeps_free(op->lane, dead);
+	if (lost)
+		say_lost(op->lane, in);
+	return clean;
+}
+
+static bool is_of_file(const struct fs_extent *e, void *ctx)
+{
+	return e->keep->file == ctx;
+}
+
+bool fs_retain_drop(struct fs_lane *l, struct fs_file *f)
+{
+	struct fs_keep *dead = NULL;
+	bool some;
+
+	pthread_mutex_lock(&f->inode->lock);
+	if (f->kept > 0)
+		fs_extents_remove(f->inode->retain, is_of_file, f, &dead);
+	some = dead != NULL;
+	pthread_mutex_unlock(&f->inode->lock);
+	fs_keeps_free(l, dead);
+	return some;
+}

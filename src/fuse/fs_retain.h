@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Retention: data of UNSTABLE WRITEs is kept until a COMMIT says that the
+ * server has it on stable storage (RFC 8881 section 18.3), to be written again
+ * when the server lost it.
+ *
+ * An inode's extents never overlap: a later write takes over its range, so that
+ * the order in which they are written again does not matter. The memory is the
+ * buffer that the request was received into, kept as it is, from
+ * FS_RETAIN_LARGE bytes on, and a copy below. Each lane has a budget for both;
+ * when half is used the lane commits its oldest file in the background
+ * (fs_commit.c), and a WRITE that finds none left goes FILE_SYNC: it waits for
+ * nothing, so retention cannot deadlock.
+ *
+ * The gate: while data of an inode is written again nothing else may change
+ * its data (fs_retain_enter). The lane that writes it has its buffer and its
+ * call before it closes the gate, and what is on its way then has its own.
+ *
+ * Context: the inode's lock guards its extents, the lane's keep_lock the lane's
+ * budget; keep_lock is the inner one. Memory that belongs to another lane goes
+ * back through that lane's mailbox.
+ */
+#ifndef RPCRDMAFS_FS_RETAIN_H
+#define RPCRDMAFS_FS_RETAIN_H
+
+#include "fs_int.h"
+
+/* Payloads from here on are never copied. */
+#define FS_RETAIN_LARGE 16384u
+/* Bytes of copies that a lane may hold, their bookkeeping included. */
+#define FS_RETAIN_BYTES (8u << 20)
+
+/* What holds the data of one WRITE request. */
+struct fs_keep {
+	struct list link;     /* lane->kept, oldest first; keep_lock */
+	struct fs_keep *next; /* while on its way to be freed */
+	struct fs_lane *lane; /* whose budget and whose buffer */
+	struct fs_file *file; /* who wrote it; referenced: credential and state to write it again */
+	struct rpcrdma_buf *buf; /* NULL: a copy in data */
+	uint32_t refs;           /* extents; inode lock */
+	uint32_t charge;         /* of FS_RETAIN_BYTES */
+	_Atomic uint32_t gen;    /* nfs4_client_generation() before it was last written */
+	uint8_t data[];
+};
+
+struct fs_extent {
+	uint64_t off;
+	uint32_t len;
+	uint8_t *p; /* in keep */
+	struct fs_keep *keep;
+	uint64_t seq; /* inode->write_seq when it was written: what a COMMIT covers */
+	struct nfs4_verf verf;
+	bool lost;   /* the server does not have it any more */
+	bool moving; /* is being written again */
+};
+
+/* Of an inode that was written to. */
+struct fs_retain {
+	struct fs_extent **v; /* by offset */
+	size_t cnt, cap;
+	size_t reserved;        /* WRITEs on their way that may add extents */
+	size_t lost;            /* extents that are */
+	uint64_t losses;        /* counts extents that became so */
+	struct nfs4_verf verf;  /* the newest one seen */
+	unsigned int io;        /* changes of data on their way (fs_retain_enter) */
+	bool rewriting;         /* the gate is closed */
+	struct fs_op *rewriter; /* closed it, and waits for io to become 0 */
+	struct list waiters;    /* of fs_op.link: until the gate opens */
+};
+
+/* Where the last retained byte ends. Inode lock held. */
+static inline uint64_t fs_retain_end(const struct fs_inode *in)
+{
+	const struct fs_extent *last;
+
+	if (!in->retain || in->retain->cnt == 0)
+		return 0;
+	last = in->retain->v[in->retain->cnt - 1];
+	return last->off + last->len;
+}
+
+int fs_retain_lane_init(struct fs_lane *l);
+void fs_retain_lane_fini(struct fs_lane *l);
+
+/* ---- the gate ---- */
+
+/*
+ * fs_retain_enter - before a call that changes data of op->inode
+ *
+ * False: the gate is closed; the call was given back, and `again` runs on the op's lane when it
+ * opens. True: fs_retain_leave() must follow (fs_retain_wrote() does it).
+ */
+bool fs_retain_enter(struct fs_op *op, void (*again)(struct fs_op *op));
+void fs_retain_leave(struct fs_op *op);
+
+/* ---- WRITE ---- */
+
+/* Room for what the WRITE of op->size bytes may leave behind. False: it must be FILE_SYNC. */
+bool fs_retain_reserve(struct fs_op *op);
+/*
+ * fs_retain_wrote - op->u.rw.done bytes at op->off are written; leaves the gate
+ *
+ * unstable: they are retained under op->u.rw.verf; takes the op's buffer if it is large. lost:
+ * and the server has lost them already. Older data in that range is over. done 0: nothing was
+ * written, the reservation is given back.
+ */
+void fs_retain_wrote(struct fs_op *op, bool unstable, bool lost);
+
+/* ---- truncation ---- */
+
+/* Data from `size` on is over. */
+void fs_retain_cut(struct fs_lane *l, struct fs_inode *in, uint64_t size);
+
+/* ---- COMMIT (fs_commit.c) ---- */
+
+bool fs_retain_is_empty(struct fs_inode *in);
+/* Data in the range of a READ may not be what the server has: commit first. Any lane. */
+bool fs_retain_suspect(struct fs_op *op);
+/* Notes in op->commit what a COMMIT that is sent now covers. */
+void fs_retain_commit_sent(struct fs_op *op);
+/*
+ * fs_retain_committed - it returned `verf`: what it covers is released, or lost
+ *
+ * Returns: true: nothing was lost since it was sent, so all that was written until then is durable.
+ */
+bool fs_retain_committed(struct fs_op *op, const struct nfs4_verf *verf);
+/* What a handle that goes away could not commit is given up. False: there was nothing. */
+bool fs_retain_drop(struct fs_lane *l, struct fs_file *f);
+
+/* For fs_rewrite.c. Inode lock held; keeps whose last extent goes are put before *dead. */
+void fs_extents_remove(struct fs_retain *r, bool (*which)(const struct fs_extent *e, void *ctx),
+	void *ctx, struct fs_keep **dead);
+/* Made if there is none; NULL: out of memory. Inode lock held. */
+struct fs_retain *fs_retain_of(struct fs_inode *in);
+/* A verifier was seen: what came under another one is lost. True: there is such. Inode lock held.
+ */
+bool fs_retain_new_verf(struct fs_retain *r, const struct nfs4_verf *verf);
+
+/* ---- fs_keep.c ---- */
+
+/* For the op's WRITE, counted in its lane's budget. NULL: none left. */
+struct fs_keep *fs_keep_new(struct fs_op *op);
+/* Gives back op->u.rw.keep, if nothing was put into it. */
+void fs_keep_unused(struct fs_op *op);
+/* Gives memory back, each to its lane. No lock held. */
+void fs_keeps_free(struct fs_lane *l, struct fs_keep *dead);
+
+/* ---- fs_rewrite.c ---- */
+
+/* Waits for the gate to open (then `again`, without a call); false: it is. */
+bool fs_retain_wait(struct fs_op *op, void (*again)(struct fs_op *op));
+bool fs_retain_is_lost(struct fs_inode *in);
+/*
+ * fs_rewrite - writes again what is lost of op->inode, then `done`
+ *
+ * Or waits until somebody else has. Errors are the handles' (fs_retain_error), not the operation's.
+ * durable: FILE_SYNC. op->failed is honoured as by fs_op_call_buf().
+ */
+void fs_rewrite(struct fs_op *op, bool durable, void (*done)(struct fs_op *op));
+
+/* ---- fs_commit.c ---- */
+
+/* Every handle that may write hears of it, once. Inode lock held. */
+void fs_retain_error(struct fs_inode *in, int err);
+/*
+ * fs_commit_background - COMMIT of the oldest file of the lane if half of its budget is used
+ *
+ * f: of this one anyway (its data was lost); or NULL.
+ */
+void fs_commit_background(struct fs_lane *l, struct fs_file *f);
+
+#endif

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Data that the server lost is written again: adjacent extents together,
+ * copied into one buffer (the retained one may be another lane's), under the
+ * credential and the open of the handle that wrote them. One operation does it
+ * for an inode, with the gate closed, because a WRITE on its way could be
+ * overtaken by older data.
+ *
+ * The order matters: a buffer and a call first, then the gate. What waits at
+ * the gate may hold all other buffers.
+ */
+#include "fs_retain.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void next_batch(struct fs_op *op);
+
+static void put_buf(struct fs_op *op)
+{
+	if (op->buf)
+		rpcrdma_buf_put(op->lane->xprt, op->buf);
+	op->buf = NULL;
+}
+
+/* ---- the gate ---- */
+
+/* Inode lock held. */
+static void wait_here(struct fs_op *op, struct fs_retain *r, void (*again)(struct fs_op *op))
+{
+	op->then = again;
+	list_push_back(&r->waiters, &op->link);
+}
+
+bool fs_retain_enter(struct fs_op *op, void (*again)(struct fs_op *op))
+{
+	struct fs_inode *in = op->inode;
+	struct fs_retain *r;
+	bool closed;
+
+	pthread_mutex_lock(&in->lock);
+	r = fs_retain_of(in);
+	closed = r && r->rewriting;
+	if (closed) {
+		wait_here(op, r, again);
+	} else if (r) {
+		r->io++;
+		op->gated = true;
+	}
+	pthread_mutex_unlock(&in->lock);
+	/* It may have been woken already, but runs on this thread, later. */
+	if (closed)
+		fs_op_put_call(op);
+	return !closed;
+}
+
+void fs_retain_leave(struct fs_op *op)
+{
+	struct fs_inode *in = op->inode;
+	struct fs_op *next = NULL;
+
+	if (!op->gated)
+		return;
+	op->gated = false;
+	pthread_mutex_lock(&in->lock);
+	if (--in->retain->io == 0) {
+		next = in->retain->rewriter;
+		in->retain->rewriter = NULL;
+	}
+	pthread_mutex_unlock(&in->lock);
+	if (next)
+		fs_op_wake(next);
+}
+
+bool fs_retain_wait(struct fs_op *op, void (*again)(struct fs_op *op))
+{
+	struct fs_inode *in = op->inode;
+	bool closed;
+
+	pthread_mutex_lock(&in->lock);
+	closed = in->retain && in->retain->rewriting;
+	if (closed)
+		wait_here(op, in->retain, again);
+	pthread_mutex_unlock(&in->lock);
+	/* It may have been woken already, but runs on this thread, later. */
+	if (closed)
+		fs_op_put_call(op);
+	return closed;
+}
+
+static void gate_open(struct fs_op *op)
+{
+	struct fs_inode *in = op->inode;
+	struct list batch;
+	struct list *node;
+
+	list_init(&batch);
+	pthread_mutex_lock(&in->lock);
+	in->retain->rewriting = false;
+	list_splice_back(&batch, &in->retain->waiters);
+	pthread_mutex_unlock(&in->lock);
+	while ((node = list_pop_front(&batch)))
+		fs_op_wake(container_of(node, struct fs_op, link));
+}
+
+bool fs_retain_is_lost(struct fs_inode *in)
+{
+	bool lost;
+
+	pthread_mutex_lock(&in->lock);
+	lost = in->retain && in->retain->lost > 0;
+	pthread_mutex_unlock(&in->lock);
+	return lost;
+}
+
+/* ---- one batch ---- */
+
+/* Copies the next lost data into op->buf. False: none. */
+static bool gather(struct fs_op *op)
+{
+	struct fs_inode *in = op->inode;
+	struct fs_retain *r = in->retain;
+	size_t room = op->lane->fs->data_size;
+
+	op->commit.file = NULL;
+	op->commit.len = 0;
+	pthread_mutex_lock(&in->lock);
+	for (size_t i = 0; i < r->cnt; i++) {
+		struct fs_extent *e = r->v[i];
+
+		if (!op->commit.file && !e->lost)
+			continue;
+		if (!op->commit.file) {
+			op->commit.file = fs_file_get(e->keep->file);
+			op->commit.off = e->off;
+		} else if (!e->lost || e->keep->file != op->commit.file ||
+			   e->off != op->commit.off + op->commit.len ||
+			   op->commit.len + e->len > room) {
+			break;
+		}
+		memcpy(op->buf->data + op->commit.len, e->p, e->len);
+		op->commit.len += e->len;
+		e->moving = true;
+	}
+	pthread_mutex_unlock(&in->lock);
+	stats_count(&op->lane->stats->copied_bytes, op->commit.len);
+	if (op->commit.len >= FS_RETAIN_LARGE)
+		stats_count(&op->lane->stats->copied_bytes_large, op->commit.len);
+	return op->commit.len > 0;
+}
+
+static bool is_moving(const struct fs_extent *e, void *ctx)
+{
+	return e->moving;
+}
+
+static bool is_moving_or_lost(const struct fs_extent *e, void *ctx)
+{
+	return e->moving || e->lost;
+}
+
+static void batch_over(struct fs_op *op, struct fs_keep *dead)
+{
+	fs_keeps_free(op->lane, dead);
+	fs_file_put(op->lane->fs, op->commit.file);
+	op->commit.file = NULL;
+	next_batch(op);
+}
+
+static void batch_written(struct fs_op *op)
+{
+	struct fs_inode *in = op->inode;
+	struct fs_retain *r = in->retain;
+	struct fs_keep *dead = NULL;
+
+	pthread_mutex_lock(&in->lock);
+	if (op->commit.durable)
+		fs_extents_remove(r, is_moving, NULL, &dead);
+	for (size_t i = 0; i < r->cnt; i++) {
+		struct fs_extent *e = r->v[i];
+
+		if (!e->moving)
+			continue;
+		e->moving = e->lost = false;
+		r->lost--;
+		e->seq = ++in->write_seq;
+		e->verf = op->commit.verf;
+		e->keep->gen = op->commit.gen;
+	}
+	if (!op->commit.durable)
+		fs_retain_new_verf(r, &op->commit.verf);
+	pthread_mutex_unlock(&in->lock);
+	batch_over(op, dead);
+}
+
+/* Given up; without an answer of the server all that is lost, or it would take as long each time.
+ */
+static void batch_failed(struct fs_op *op, int err, bool all)
+{
+	struct fs_inode *in = op->inode;
+	struct fs_keep *dead = NULL;
+
+	log_err("file %llu: data that the server lost cannot be written again: %s",
+		(unsigned long long)in->attr.fileid, strerror(err));
+	pthread_mutex_lock(&in->lock);
+	fs_extents_remove(in->retain, all ? is_moving_or_lost : is_moving, NULL, &dead);
+	fs_retain_error(in, err);
+	pthread_mutex_unlock(&in->lock);
+	batch_over(op, dead);
+}
+
+static void write_start(struct fs_op *op);
+
+static void write_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	const struct nfs4_op_write *w = &call->u.write;
+	bool first = op->commit.part == 0;
+
+	if (call->err) {
+		fs_attr_changed(op->inode);
+		batch_failed(op, -call->err, call->status == NFS4_OK);
+		return;
+	}
+	fs_attr_update_own(op->lane->fs, op->inode, &w->attr, op->attr_seq, fs_op_now(op));
+	if (w->count == 0 || w->count > w->data.len) { /* WIRE: no progress, or more than sent */
+		batch_failed(op, EIO, false);
+		return;
+	}
+	if (first)
+		op->commit.verf = w->verf;
+	/* The server was another one again in the middle: from the start. */
+	if (!op->commit.durable && memcmp(&op->commit.verf, &w->verf, sizeof(op->commit.verf)) != 0)
+		op->commit.part = 0;
+	else
+		op->commit.part += w->count;
+	if (op->commit.part < op->commit.len)
+		fs_op_call(op, write_start);
+	else
+		batch_written(op);
+}
+
+static void write_start(struct fs_op *op)
+{
+	struct nfs4_op_write *w = &op->call.u.write;
+	uint32_t left = op->commit.len - op->commit.part;
+	uint32_t wsize = nfs4_client_fsinfo(op->lane->fs->client)->wsize;
+
+	if (op->commit.part == 0)
+		op->commit.gen = nfs4_client_generation(op->lane->fs->client);
+	memset(w, 0, sizeof(*w));
+	op->call.cred = &op->commit.file->cred;
+	w->fh = &op->fh;
+	w->state = &op->commit.file->state;
+	w->offset = op->commit.off + op->commit.part;
+	w->data.buf = op->buf;
+	w->data.p = op->buf->data + op->commit.part;
+	w->data.len = left < wsize ? left : wsize;
+	w->stable = op->commit.durable ? FILE_SYNC4 : UNSTABLE4;
+	op->call.done = write_done;
+	nfs4_write(&op->call);
+}
+
+static void next_batch(struct fs_op *op)
+{
+	if (gather(op)) {
+		op->commit.part = 0;
+		fs_op_call(op, write_start);
+		return;
+	}
+	put_buf(op);
+	gate_open(op);
+	op->commit.rewritten(op);
+}
+
+/* ---- the whole ---- */
+
+/* With a buffer and a call. */
+static void rewrite_begin(struct fs_op *op)
+{
+	struct fs_inode *in = op->inode;
+	struct fs_retain *r = in->retain;
+	bool wait, drain = false;
+
+	pthread_mutex_lock(&in->lock);
+	wait = r->rewriting;
+	if (wait) {
+		wait_here(op, r, op->commit.rewritten);
+	} else {
+		r->rewriting = true;
+		drain = r->io > 0;
+		if (drain) {
+			op->then = next_batch;
+			r->rewriter = op;
+		}
+	}
+	pthread_mutex_unlock(&in->lock);
+	if (wait) {
+		put_buf(op);
+		fs_op_put_call(op);
+	} else if (!drain) {
+		next_batch(op);
+	}
+}
+
+void fs_rewrite(struct fs_op *op, bool durable, void (*done)(struct fs_op *op))
+{
+	op->commit.durable = durable;
+	op->commit.rewritten = done;
+	fs_op_call_buf(op, rewrite_begin);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the kernel and we agree on in FUSE_INIT.
+ *
+ * libfuse 3.14 never sends PARALLEL_DIROPS and does not know HANDLE_KILLPRIV_V2
+ * and max_pages of its own: its reply to INIT passes through init_writev(),
+ * which adds them (fuse_session_custom_io). Everything else goes the usual way.
+ */
+#include "fs_ops.h"
+
+#include <errno.h>
+#include <linux/fuse.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define MAX_TRANSFER   (1024u * 1024u) /* libfuse 3.14: 256 pages */
+#define PAGE           4096u
+#define MAX_BACKGROUND 256u
+
+static uint32_t clamp_transfer(const struct fs *fs, uint32_t size)
+{
+	uint32_t max = size < MAX_TRANSFER ? size : MAX_TRANSFER;
+
+	if (max > fs->data_size)
+		max = (uint32_t)fs->data_size;
+	max -= max % PAGE;
+	/* Smaller is not allowed; fs_read.c and fs_write.c take several calls then. */
+	return max < PAGE ? PAGE : max;
+}
+
+static unsigned int wanted(const struct fs *fs)
+{
+	unsigned int want = FUSE_CAP_ASYNC_READ | FUSE_CAP_ASYNC_DIO | FUSE_CAP_ATOMIC_O_TRUNC |
+			    FUSE_CAP_DONT_MASK | FUSE_CAP_PARALLEL_DIROPS;
+
+	/*
+	 * Who drops stale pages? With AUTO_INVAL_DATA the kernel does when mtime moves, but each
+	 * WRITE of our own moves it too: a file would be read again after every write. We compare
+	 * the change attribute instead and tell the kernel (EXPLICIT): at open by not giving
+	 * KEEP_CACHE, otherwise through the notify thread before the kernel learns the new
+	 * attributes (fs_reply.c); with a new size first the last page would show zeros.
+	 * What is lost: the kernel no longer revalidates before a cached read of an open file.
+	 * `noac` asks for just that, so there the kernel does it.
+	 */
+	want |= fs->conf.noac ? FUSE_CAP_AUTO_INVAL_DATA : FUSE_CAP_EXPLICIT_INVAL_DATA;
+	if (fs->conf.rdirplus)
+		want |= FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO;
+	if (!(fs->conf.local_lock & FS_LOCAL_POSIX))
+		want |= FUSE_CAP_POSIX_LOCKS;
+	if (!(fs->conf.local_lock & FS_LOCAL_FLOCK))
+		want |= FUSE_CAP_FLOCK_LOCKS;
+	return want;
+}
+
+void fs_do_init(void *userdata, struct fuse_conn_info *conn)
+{
+	struct fs *fs = userdata;
+	const struct nfs4_fsinfo *info = nfs4_client_fsinfo(fs->client);
+
+	/* Chosen one by one: libfuse's defaults change from version to version. */
+	conn->want = wanted(fs) & conn->capable;
+	if (!(conn->want & FUSE_CAP_EXPLICIT_INVAL_DATA))
+		conn->want |= FUSE_CAP_AUTO_INVAL_DATA & conn->capable;
+	fs->max_write = clamp_transfer(fs, info->wsize);
+	fs->max_read = clamp_transfer(fs, info->rsize);
+	conn->max_write = fs->max_write;
+	conn->max_background = fs->conf.max_background ? fs->conf.max_background : MAX_BACKGROUND;
+	conn->congestion_threshold = conn->max_background / 4 * 3;
+	conn->time_gran = 1;
+	log_debug("FUSE %u.%u capable %08x want %08x max_write %u", conn->proto_major,
+		conn->proto_minor, conn->capable, conn->want, conn->max_write);
+}
+
+/* fuseblk only, or when the session object goes: the lanes have drained by other means. */
+void fs_do_destroy(void *userdata)
+{
+}
+
+static void patch_init(struct fs *fs, struct fuse_init_out *out)
+{
+	const uint32_t ours = FUSE_PARALLEL_DIROPS | FUSE_HANDLE_KILLPRIV_V2;
+
+	out->flags |= ours & fs->init_flags;
+	/* Reads are bounded by max_pages alone, and rsize may exceed wsize. */
+	if ((out->flags & FUSE_MAX_PAGES) && fs->max_read / PAGE > out->max_pages)
+		out->max_pages = (uint16_t)(fs->max_read / PAGE);
+}
+
+static ssize_t init_writev(int fd, struct iovec *iov, int count, void *userdata)
+{
+	struct fs *fs = userdata;
+
+	if (!fs->init_done) {
+		const struct fuse_out_header *h = iov[0].iov_base;
+
+		fs->init_done = true; /* the first reply of all; only one thread runs yet */
+		if (h->error)
+			fs->init_err = h->error;
+		else if (count == 2 && iov[1].iov_len == sizeof(struct fuse_init_out))
+			patch_init(fs, iov[1].iov_base);
+	}
+	return writev(fd, iov, count);
+}
+
+static ssize_t init_read(int fd, void *buf, size_t len, void *userdata)
+{
+	struct fs *fs = userdata;
+	ssize_t n = read(fd, buf, len);
+
+	if (!fs->init_done &&
+		n >= (ssize_t)(sizeof(struct fuse_in_header) +
+			       offsetof(struct fuse_init_in, flags) + sizeof(uint32_t))) {
+		const struct fuse_in_header *h = buf;
+		const struct fuse_init_in *in = (const void *)(h + 1);
+
+		if (h->opcode == FUSE_INIT)
+			fs->init_flags = in->flags;
+	}
+	return n;
+}
+
+const struct fuse_custom_io fs_custom_io = {
+	.writev = init_writev,
+	.read = init_read,
+};

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * SETATTR: chmod, chown, truncate, utimens. What else changes with them (suid
+ * cleared by chown, times by truncate) is the server's business; its new
+ * attributes are replied.
+ */
+#include <string.h>
+
+#include "fs_meta.h"
+#include "fs_retain.h"
+
+/* Nothing here that NFS could set (ctime, hints of the kernel): only the attributes are wanted. */
+#define SETTABLE                                                                                   \
+	(FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID | FUSE_SET_ATTR_SIZE |         \
+		FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_ATIME_NOW |              \
+		FUSE_SET_ATTR_MTIME_NOW)
+
+static struct nfs4_sattr sattr_of(const struct stat *st, int to_set)
+{
+	struct nfs4_sattr s = {
+		.mode = st->st_mode & 07777,
+		.uid = st->st_uid,
+		.gid = st->st_gid,
+		.size = (uint64_t)st->st_size,
+		.atime = st->st_atim,
+		.mtime = st->st_mtim,
+		.atime_now = to_set & FUSE_SET_ATTR_ATIME_NOW,
+		.mtime_now = to_set & FUSE_SET_ATTR_MTIME_NOW,
+	};
+
+	if (to_set & FUSE_SET_ATTR_MODE)
+		s.set |= NFS4_ATTR_MODE;
+	if (to_set & FUSE_SET_ATTR_UID)
+		s.set |= NFS4_ATTR_OWNER;
+	if (to_set & FUSE_SET_ATTR_GID)
+		s.set |= NFS4_ATTR_GROUP;
+	if (to_set & FUSE_SET_ATTR_SIZE)
+		s.set |= NFS4_ATTR_SIZE;
+	if (to_set & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_ATIME_NOW))
+		s.set |= NFS4_ATTR_ATIME;
+	if (to_set & (FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW))
+		s.set |= NFS4_ATTR_MTIME;
+	return s;
+}
+
+static void getattr_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+
+	if (call->err != 0) {
+		fs_meta_error(op);
+		return;
+	}
+	fs_meta_read(op, &call->u.getattr.attr);
+	fs_reply_attr(op, op->inode, &call->u.getattr.attr);
+}
+
+static void getattr_start(struct fs_op *op)
+{
+	op->call.u.getattr = (struct nfs4_op_getattr){.fh = &op->fh};
+	op->call.done = getattr_done;
+	nfs4_getattr(&op->call);
+}
+
+static void setattr_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	struct nfs4_attr *a = &call->u.setattr.attr;
+
+	if (op->u.setattr.to_set & FUSE_SET_ATTR_SIZE && call->err == 0)
+		fs_retain_cut(op->lane, op->inode, (uint64_t)op->u.setattr.st.st_size);
+	fs_retain_leave(op);
+	if (call->err != 0) {
+		/* A server may have set some of them before it failed. */
+		fs_attr_changed(op->inode);
+		fs_meta_error(op);
+		return;
+	}
+	fs_meta_changed(op, a);
+	if ((a->valid & NFS4_ATTR_STAT) == 0)
+		fs_op_call(op, getattr_start); /* the SETATTR was done, its GETATTR failed */
+	else
+		fs_reply_attr(op, op->inode, a);
+}
+
+static void setattr_start(struct fs_op *op);
+
+static void gate_is_open(struct fs_op *op)
+{
+	fs_op_call(op, setattr_start);
+}
+
+static void setattr_start(struct fs_op *op)
+{
+	if (op->u.setattr.to_set & FUSE_SET_ATTR_SIZE && !fs_retain_enter(op, gate_is_open))
+		return;
+	op->call.u.setattr = (struct nfs4_op_setattr){
+		.fh = &op->fh,
+		.state = op->file != NULL && (op->u.setattr.to_set & FUSE_SET_ATTR_SIZE)
+				 ? &op->file->state
+				 : NULL,
+		.sattr = sattr_of(&op->u.setattr.st, op->u.setattr.to_set),
+	};
+	op->call.done = setattr_done;
+	nfs4_setattr(&op->call);
+}
+
+void fs_do_setattr(
+	fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set, struct fuse_file_info *fi)
+{
+	struct fs_op *op = fi != NULL ? fs_op_begin_file(req, fi) : fs_op_begin(req, ino);
+
+	op->own = true;
+	op->u.setattr.st = *attr;
+	op->u.setattr.to_set = to_set;
+	fs_op_call(op, to_set & SETTABLE ? setattr_start : getattr_start);
+}

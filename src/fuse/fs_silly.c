@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Unlink of a file that is open here. NFS has no files without a name, so the
+ * file is renamed to .nfsXXXX in its directory and removed after its last
+ * close, as the kernel's client does it (the names are of the same form: what
+ * a crash leaves behind is swept by the same scripts).
+ */
+#include "fs_int.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fs_silly {
+	struct fs_inode *dir; /* referenced */
+	struct fs_inode *in;  /* while the rename is in work; the caller's reference */
+	struct nfs4_fh dir_fh;
+	uint64_t dir_seq;
+	struct rpc_cred cred; /* who unlinked it, removes it */
+	char from[FS_NAME_MAX + 1];
+	char name[4 + 16 + 8 + 1];
+};
+
+bool fs_silly_needed(struct fs_inode *in)
+{
+	bool needed;
+
+	pthread_mutex_lock(&in->lock);
+	needed = in->opens > 0 && !in->silly;
+	pthread_mutex_unlock(&in->lock);
+	return needed;
+}
+
+static void silly_free(struct fs *fs, struct fs_silly *s)
+{
+	fs_inode_put(fs, s->dir);
+	free(s);
+}
+
+/* ---- removal ---- */
+
+static void silly_removed(struct fs_op *op, int err)
+{
+	struct fs_silly *s = op->silly;
+	void (*done)(struct fs_op * op, int err) = op->silly_done;
+
+	if (err && err != ENOENT)
+		log_warn_limited("removing %s: %s", s->name, strerror(err));
+	op->silly = NULL;
+	silly_free(op->lane->fs, s);
+	done(op, 0);
+}
+
+static void remove_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	struct fs_silly *s = op->silly;
+
+	if (!call->err)
+		fs_attr_update_own(
+			op->lane->fs, s->dir, &call->u.remove.dir_attr, s->dir_seq, fs_op_now(op));
+	silly_removed(op, -call->err);
+}
+
+static void remove_start(struct fs_op *op)
+{
+	struct nfs4_op_remove *r = &op->call.u.remove;
+	struct fs_silly *s = op->silly;
+
+	memset(r, 0, sizeof(*r));
+	s->dir_seq = fs_attr_seq(s->dir);
+	r->dir = &s->dir_fh;
+	r->name.p = s->name;
+	r->name.len = (uint32_t)strlen(s->name);
+	op->call.cred = &s->cred;
+	op->call.done = remove_done;
+	nfs4_remove(&op->call);
+}
+
+static void silly_remove(struct fs_op *op)
+{
+	op->failed = silly_removed;
+	fs_op_call(op, remove_start);
+}
+
+static void finish(struct fs_op *op, int err)
+{
+	fs_op_end(op);
+}
+
+void fs_silly_finish(struct fs_op *op)
+{
+	struct fs_inode *in = op->inode;
+	struct fs_silly *s = NULL;
+
+	pthread_mutex_lock(&in->lock);
+	if (in->opens == 0 && in->silly) {
+		s = in->silly_name;
+		in->silly_name = NULL;
+		in->silly = false;
+		in->deleted = true;
+	}
+	pthread_mutex_unlock(&in->lock);
+	if (!s) {
+		fs_op_end(op);
+		return;
+	}
+	op->silly = s;
+	op->silly_done = finish;
+	silly_remove(op);
+}
+
+/* ---- the rename ---- */
+
+static void rename_failed(struct fs_op *op, int err)
+{
+	struct fs_silly *s = op->silly;
+
+	op->silly = NULL;
+	silly_free(op->lane->fs, s);
+	op->silly_done(op, err);
+}
+
+static void rename_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	struct fs_silly *s = op->silly;
+	struct fs_inode *in = s->in;
+	bool open;
+
+	if (call->err) {
+		rename_failed(op, -call->err);
+		return;
+	}
+	fs_attr_update_own(
+		op->lane->fs, s->dir, &call->u.rename.to_attr, s->dir_seq, fs_op_now(op));
+	fs_attr_changed(in); /* its ctime */
+	pthread_mutex_lock(&in->lock);
+	open = in->opens > 0;
+	if (open) {
+		in->silly = true;
+		in->silly_name = s;
+		s->in = NULL;
+	}
+	pthread_mutex_unlock(&in->lock);
+	if (open) {
+		op->silly = NULL;
+		op->silly_done(op, 0);
+	} else {
+		silly_remove(op); /* closed meanwhile */
+	}
+}
+
+static void rename_start(struct fs_op *op)
+{
+	struct nfs4_op_rename *r = &op->call.u.rename;
+	struct fs_silly *s = op->silly;
+
+	memset(r, 0, sizeof(*r));
+	s->dir_seq = fs_attr_seq(s->dir);
+	r->from_dir = r->to_dir = &s->dir_fh;
+	r->from.p = s->from;
+	r->from.len = (uint32_t)strlen(s->from);
+	r->to.p = s->name;
+	r->to.len = (uint32_t)strlen(s->name);
+	op->call.cred = &s->cred;
+	op->call.done = rename_done;
+	nfs4_rename(&op->call);
+}
+
+void fs_silly_rename(struct fs_op *op, struct fs_inode *dir, const char *name, struct fs_inode *in,
+	void (*done)(struct fs_op *op, int err))
+{
+	struct fs *fs = op->lane->fs;
+	struct fs_silly *s = calloc(1, sizeof(*s));
+
+	if (!s || !fs_op_name(s->from, name)) {
+		free(s);
+		done(op, s ? ENAMETOOLONG : ENOMEM);
+		return;
+	}
+	s->dir = fs_inode_ref(fs, dir);
+	fs_inode_fh(dir, &s->dir_fh);
+	s->in = in;
+	s->cred = op->cred;
+	/* The counter starts at random: two clients that unlink one file choose two names. */
+	snprintf(s->name, sizeof(s->name), ".nfs%016llx%08x", (unsigned long long)in->attr.fileid,
+		(unsigned int)atomic_fetch_add(&fs->silly_cnt, 1));
+	op->silly = s;
+	op->silly_done = done;
+	op->failed = rename_failed;
+	fs_op_call(op, rename_start);
+}

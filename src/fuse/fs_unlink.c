@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * UNLINK and RMDIR: REMOVE. A file that is open here is renamed instead and
+ * goes with its last close (fs_silly.c), because NFS has no file without a
+ * name. Which file a name stands for only the server knows: it is asked, if
+ * anything is open at all.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "fs_meta.h"
+
+static void remove_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+
+	fs_meta_removed(fs_op_now(op));
+	if (call->err != 0) {
+		fs_meta_error(op);
+		return;
+	}
+	fs_meta_changed(op, &call->u.remove.dir_attr);
+	fs_reply_err(op, 0);
+}
+
+static void remove_start(struct fs_op *op)
+{
+	op->call.u.remove = (struct nfs4_op_remove){
+		.dir = &op->fh,
+		.name = fs_meta_str(op->name),
+	};
+	op->call.done = remove_done;
+	nfs4_remove(&op->call);
+}
+
+static void silly_done(struct fs_op *op, int err)
+{
+	fs_meta_renamed(fs_op_now(op));
+	fs_reply_err(op, err);
+}
+
+static void victim_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+
+	fs_meta_read(op, &call->u.lookup.dir_attr);
+	if (call->err != 0) {
+		fs_meta_error(op);
+		return;
+	}
+	op->inode2 = fs_inode_find(op->lane->fs, &call->u.lookup.fh);
+	if (op->inode2 != NULL && fs_silly_needed(op->inode2))
+		fs_silly_rename(op, op->inode, op->name, op->inode2, silly_done);
+	else
+		fs_op_call(op, remove_start);
+}
+
+static void victim_start(struct fs_op *op)
+{
+	op->call.u.lookup = (struct nfs4_op_lookup){
+		.dir = &op->fh,
+		.name = fs_meta_str(op->name),
+	};
+	op->call.done = victim_done;
+	nfs4_lookup(&op->call);
+}
+
+void fs_do_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct fs_op *op = fs_op_begin(req, parent);
+
+	if (!fs_meta_name(op, op->name, name))
+		return;
+	fs_op_call(op, atomic_load(&op->lane->fs->files_open) ? victim_start : remove_start);
+}
+
+void fs_do_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct fs_op *op = fs_op_begin(req, parent);
+
+	if (fs_meta_name(op, op->name, name))
+		fs_op_call(op, remove_start);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Unmounting, two ways. While lanes run (a signal): the mount is detached and
+ * the connection stays, so that what programs still have open goes on and
+ * dirty pages reach the server; the kernel ends the session with the last use.
+ * At the very end, when nobody answers requests any more: the connection is
+ * closed first, because an unmount would wait for answers.
+ */
+#include "fs_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static int run_fusermount(const char *mountpoint)
+{
+	char *argv[] = {(char *)"fusermount3", (char *)"-u", (char *)"-z", (char *)"-q",
+		(char *)"--", (char *)mountpoint, NULL};
+	int status;
+	pid_t pid;
+	int err = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
+
+	if (err)
+		return -err;
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EPERM;
+}
+
+/* Only what is ours: somebody may have mounted over it, or unmounted it already. */
+static void detach(struct fs *fs)
+{
+	dev_t dev;
+	int err = fs_mount_dev(fs, &dev);
+
+	if (err == 0 && fs->dev != 0 && dev != fs->dev)
+		return;
+	if (geteuid() == 0)
+		err = umount2(fs->conf.mountpoint, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
+	else
+		err = run_fusermount(fs->conf.mountpoint);
+	if (err && err != -EINVAL && err != -ENOENT)
+		log_warn("unmounting %s: %s", fs->conf.mountpoint, strerror(-err));
+}
+
+void fs_unmount(struct fs *fs)
+{
+	pthread_mutex_lock(&fs->unmount_lock);
+	if (fs->mounted && !fs->exited)
+		detach(fs);
+	fs->mounted = false;
+	pthread_mutex_unlock(&fs->unmount_lock);
+}
+
+/*
+ * Puts the write end of a pipe that nobody reads in the place of /dev/fuse. That closes the
+ * connection (the kernel ends every request), and fuse_session_unmount(), which must be called to
+ * free the session's memory, finds POLLERR there and does not unmount a path that may not be ours.
+ */
+static void close_connection(struct fs *fs)
+{
+	int p[2];
+
+	if (pipe2(p, O_CLOEXEC) < 0) {
+		log_err("pipe: %s", strerror(errno));
+		return;
+	}
+	dup3(p[1], fs->fd, O_CLOEXEC);
+	close(p[0]);
+	close(p[1]);
+}
+
+void fs_session_end(struct fs *fs)
+{
+	bool mounted;
+
+	fs_notify_quiesce(fs);
+	if (fs->fd >= 0)
+		close_connection(fs);
+	pthread_mutex_lock(&fs->unmount_lock); /* fs_unmount() may be at it */
+	mounted = fs->mounted && !fs->exited;
+	fs->mounted = false;
+	pthread_mutex_unlock(&fs->unmount_lock);
+	if (mounted)
+		detach(fs);
+	fs->exited = true;
+	fs_notify_stop(fs);
+	if (fs->fd >= 0)
+		fuse_session_unmount(fs->se);
+	fs->fd = -1;
+}
+
+void fs_session_free(struct fs *fs)
+{
+	if (fs->se)
+		fuse_session_destroy(fs->se);
+	fs->se = NULL;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * WRITE. The request was received into a registered buffer: the operation
+ * keeps it, and the server reads the payload where it lies.
+ *
+ * UNSTABLE as a rule: the data is retained (fs_retain.h) until a COMMIT at
+ * fsync, close or in the background says that it is durable (fs_commit.c).
+ * FILE_SYNC for O_SYNC, O_DSYNC, `sync` and `noac`, and when nothing more can
+ * be retained.
+ *
+ * O_APPEND: the offset is the kernel's, which holds the inode's lock and knows
+ * every append through this mount. What other clients append meanwhile it does
+ * not see before the next open, as with the kernel's NFS client.
+ */
+#include "fs_ops.h"
+#include "fs_retain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+static void write_start(struct fs_op *op);
+
+/* What is written so far is retained, or not: the request is over for the server. */
+static void settle(struct fs_op *op)
+{
+	fs_retain_wrote(op, op->u.rw.unstable, op->u.rw.torn);
+}
+
+/* A part is written: the kernel may take that for the answer, except for its own page writes. */
+static void write_failed(struct fs_op *op, int err)
+{
+	struct fs_inode *in = op->inode;
+
+	settle(op);
+	if (op->u.rw.done == 0 || op->fi.writepage) {
+		fs_reply_err(op, err);
+		return;
+	}
+	/* The program sees a short write; if it never writes again, close must tell. */
+	pthread_mutex_lock(&in->lock);
+	op->file->write_err = err;
+	pthread_mutex_unlock(&in->lock);
+	fs_reply_write(op, op->u.rw.done);
+}
+
+/* The attributes are changed; a suid bit that the server may have cleared is asked for again. */
+static void note_attr(struct fs_op *op, const struct nfs4_attr *a)
+{
+	struct fs_inode *in = op->inode;
+	bool suid;
+
+	fs_attr_update_own(op->lane->fs, in, a, op->attr_seq, fs_op_now(op));
+	pthread_mutex_lock(&in->lock);
+	suid = (in->attr.mode & (S_ISUID | S_ISGID)) != 0;
+	pthread_mutex_unlock(&in->lock);
+	if (suid)
+		fs_notify_inval_inode(op->lane->fs, in, -1, 0);
+}
+
+/* Notes how durable the part just written is. */
+static void note_stability(struct fs_op *op, const struct nfs4_op_write *w)
+{
+	if (w->committed == FILE_SYNC4)
+		return;
+	/* Another server than the part before: that one is lost. */
+	if (op->u.rw.unstable && memcmp(&op->u.rw.verf, &w->verf, sizeof(w->verf)) != 0)
+		op->u.rw.torn = true;
+	op->u.rw.unstable = true;
+	op->u.rw.verf = w->verf;
+}
+
+static void write_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	const struct nfs4_op_write *w = &call->u.write;
+
+	if (call->err) {
+		/* It may have been executed in part: what is cached is not to be trusted. */
+		fs_attr_changed(op->inode);
+		write_failed(op, -call->err);
+		return;
+	}
+	note_attr(op, &w->attr);
+	if (w->count == 0 || w->count > w->data.len) { /* WIRE: no progress, or more than sent */
+		write_failed(op, EIO);
+		return;
+	}
+	stats_count(&op->lane->stats->bytes_written, w->count);
+	note_stability(op, w);
+	op->u.rw.done += w->count;
+	if (op->u.rw.done < op->size) {
+		fs_op_call(op, write_start);
+		return;
+	}
+	settle(op);
+	fs_reply_write(op, op->u.rw.done);
+}
+
+static void write_start(struct fs_op *op)
+{
+	struct nfs4_op_write *w = &op->call.u.write;
+	size_t left = op->size - op->u.rw.done;
+	uint32_t wsize = nfs4_client_fsinfo(op->lane->fs->client)->wsize;
+
+	memset(w, 0, sizeof(*w));
+	w->fh = &op->fh;
+	w->state = &op->file->state;
+	w->offset = (uint64_t)op->off + op->u.rw.done;
+	w->data.buf = op->buf;
+	w->data.p = (uint8_t *)(uintptr_t)op->u.rw.data + op->u.rw.done;
+	w->data.len = left < wsize ? (uint32_t)left : wsize;
+	w->stable = op->u.rw.sync ? FILE_SYNC4 : UNSTABLE4;
+	op->call.done = write_done;
+	nfs4_write(&op->call);
+}
+
+static void write_begin(struct fs_op *op);
+
+static void gate_is_open(struct fs_op *op)
+{
+	fs_op_call(op, write_begin);
+}
+
+/* UNSTABLE only what can be retained; what the server loses of the rest would be lost. */
+static void write_begin(struct fs_op *op)
+{
+	if (!fs_retain_enter(op, gate_is_open))
+		return;
+	if (!op->u.rw.sync && !fs_retain_reserve(op))
+		op->u.rw.sync = true;
+	write_start(op);
+}
+
+/* Takes the buffer that the request was received into: the lane gets another for the next one. */
+static bool steal(struct fs_op *op, const char *data, size_t size)
+{
+	struct fs_lane *l = op->lane;
+	const uint8_t *p = (const uint8_t *)data;
+	struct rpcrdma_buf *buf = l->rxbuf;
+
+	if (!buf || p < buf->mem || p + size > buf->data + l->fs->data_size)
+		return false;
+	op->buf = buf;
+	op->u.rw.data = p;
+	buf->owner = op;
+	l->rxbuf = NULL;
+	return true;
+}
+
+void fs_do_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,
+	struct fuse_file_info *fi)
+{
+	struct fs_op *op = fs_op_begin_file(req, fi);
+	const struct fs_conf *conf = &op->lane->fs->conf;
+	int err = fs_file_take_error(op->file);
+
+	op->off = off;
+	op->size = size;
+	op->u.rw.sync = conf->sync || conf->noac || (fi->flags & O_DSYNC);
+	if (err)
+		fs_reply_err(op, err);
+	else if (size == 0)
+		fs_reply_write(op, 0);
+	else if (!steal(op, buf, size))
+		fs_reply_err(op, EIO); /* cannot be: the loop receives into its buffer */
+	else
+		fs_op_call(op, write_begin);
+}
