@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A lane: a thread, its reactor, its NFS session and its reader of /dev/fuse
+ * (design section 2). The main thread steers it by messages; what the lane
+ * reports arrives as messages on the main thread's reactor.
+ *
+ * Context: lane_* by the main thread; reports on the main reactor.
+ */
+#ifndef RPCRDMAFS_LANE_H
+#define RPCRDMAFS_LANE_H
+
+#include <pthread.h>
+#include <semaphore.h>
+
+#include "fs.h"
+
+struct lane;
+
+enum lane_report_type {
+	LANE_UP,        /* its session exists */
+	LANE_FAILED,    /* it could not be made: failure says why */
+	LANE_PATH_DONE, /* lane_mount_path(): failure.err is 0 on success */
+	LANE_EXITED,    /* the kernel ended the FUSE session */
+	LANE_IDLE,      /* after lane_drain(): no operation is left */
+	LANE_STOPPED,   /* after lane_stop(): the session is gone */
+};
+
+struct lane_report {
+	struct lane *lane;
+	enum lane_report_type type;
+	struct nfs4_failure failure;
+};
+
+typedef void (*lane_report_fn)(void *ctx, const struct lane_report *report);
+
+/* Starts the thread; nothing happens on the network yet. NULL with errno. */
+struct lane *lane_new(unsigned int id, struct nfs4_client *client, struct reactor *main_reactor,
+	lane_report_fn report, void *ctx);
+/* Stops the thread and frees everything; after LANE_STOPPED or LANE_FAILED, or before lane_connect.
+ */
+void lane_free(struct lane *lane);
+
+/* Connects and makes the session: LANE_UP or LANE_FAILED follows. Addresses are copied. */
+void lane_connect(struct lane *lane, const struct sockaddr *src, const struct sockaddr *dst);
+/* LANE_PATH_DONE follows. path and cred live until then. */
+void lane_mount_path(struct lane *lane, const char *path, const struct rpc_cred *cred);
+/* Makes the lane's FUSE part (before fs_mount()); `ops` requests at once. 0 or -errno. */
+int lane_fs_new(struct lane *lane, struct fs *fs, unsigned int ops);
+/* Reads /dev/fuse from now on (after fs_mount()). */
+void lane_fs_start(struct lane *lane);
+/* Stops reading: LANE_IDLE follows when every operation ended. */
+void lane_drain(struct lane *lane);
+/* Ends the session: LANE_STOPPED follows. */
+void lane_stop(struct lane *lane);
+
+/* Any thread; counters are read while the lane runs. */
+const struct stats *lane_stats(const struct lane *lane);
+
+#endif

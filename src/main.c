@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The life of a mount: parse, connect the first lane, find the export, start
+ * the other lanes, mount, serve, stop. Everything here runs on the main
+ * thread's reactor; lanes report by messages.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <netdb.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "background.h"
+#include "fs.h"
+#include "lane.h"
+#include "log.h"
+#include "options.h"
+#include "reactor.h"
+#include "rpc.h"
+#include "stats.h"
+
+/* After a signal, programs that still use the mount have so long to end. */
+#define LINGER_S 10
+/* Draining ends when the server was silent for so long beyond the time in which a living one would
+ * have answered a health check (probe=, or 15 s); sessions then end within 5 s. */
+#define SILENT_S     5
+#define SILENT_PROBE (15 * NSEC_PER_SEC)
+
+enum mount_state {
+	MOUNT_STARTING, /* lanes connect, the path is looked up */
+	MOUNT_SERVING,
+	MOUNT_DRAINING, /* unmounted: lanes finish their operations */
+	MOUNT_STOPPING, /* sessions end */
+};
+
+struct mount {
+	struct options opt;
+	enum mount_state state;
+	struct reactor *reactor;
+	struct reactor_fd signals;
+	struct nfs4_client *client;
+	struct fs *fs;
+	struct lane *lanes[OPTIONS_NCONNECT_MAX];
+	unsigned int lane_cnt; /* started */
+	bool failed[OPTIONS_NCONNECT_MAX];
+	unsigned int up, idle, stopped;
+	struct sockaddr_storage dst, src;
+	bool has_src;
+	bool unmounting; /* a signal asked for it; unmount_thread runs or ran */
+	pthread_t unmount_thread;
+	struct reactor_timer linger;
+	struct reactor_timer silence;
+	uint64_t heard, heard_ns; /* answers counted at that time */
+	bool drains;              /* every lane reports LANE_IDLE */
+	struct rpc_cred cred;
+	int status;
+};
+
+static void say_warning(void *ctx, const char *line)
+{
+	log_warn("%s", line);
+}
+
+/* Sessions are gone, and if there were lanes with operations, these as well. */
+static void end_if_over(struct mount *m)
+{
+	if (m->state == MOUNT_STOPPING && m->stopped == m->lane_cnt &&
+		(!m->drains || m->idle == m->lane_cnt))
+		reactor_stop(m->reactor);
+}
+
+static void start_stopping(struct mount *m)
+{
+	m->state = MOUNT_STOPPING;
+	for (unsigned int i = 0; i < m->lane_cnt; i++)
+		if (!m->failed[i])
+			lane_stop(m->lanes[i]);
+	end_if_over(m);
+}
+
+/* The one line a failed mount prints; what it had on the server is given back. */
+static void mount_fail(struct mount *m, const char *text)
+{
+	if (m->status != 0)
+		return;
+	log_err("%s on %s: %s", m->opt.source, m->opt.mountpoint, text);
+	m->status = 1;
+	start_stopping(m);
+}
+
+static void print_stats(const struct mount *m)
+{
+	struct stats sum = {0};
+	char *text = NULL, *line, *rest;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	if (out == NULL)
+		return;
+	for (unsigned int i = 0; i < m->lane_cnt; i++)
+		stats_add(&sum, lane_stats(m->lanes[i]));
+	stats_print(out, &sum, nfs4_op_name);
+	fclose(out);
+	rest = text;
+	while (rest != NULL && (line = strsep(&rest, "\n")) != NULL)
+		if (*line != '\0')
+			log_info("%s", line);
+	log_info("lanes=%u", m->lane_cnt); /* the last line: who reads along knows it has all */
+	free(text);
+}
+
+/* ---- stopping ---- */
+
+static uint64_t answers(const struct mount *m)
+{
+	uint64_t cnt = 0;
+
+	for (unsigned int i = 0; i < m->lane_cnt; i++) {
+		const struct stats *st = lane_stats(m->lanes[i]);
+
+		cnt += __atomic_load_n(&st->replies, __ATOMIC_RELAXED) +
+		       __atomic_load_n(&st->probe_replies, __ATOMIC_RELAXED);
+	}
+	return cnt;
+}
+
+/* What is left waits for the server (`hard`): as long as it says anything. */
+static void check_silence(struct reactor_timer *t)
+{
+	struct mount *m = container_of(t, struct mount, silence);
+	uint64_t now = reactor_now(m->reactor), cnt = answers(m);
+	uint64_t probe = m->opt.nfs.rdma.idle_probe_ns;
+
+	if (m->state != MOUNT_DRAINING)
+		return;
+	if (cnt != m->heard) {
+		m->heard = cnt;
+		m->heard_ns = now;
+	}
+	if (now - m->heard_ns >= (probe ? probe : SILENT_PROBE) + SILENT_S * NSEC_PER_SEC) {
+		log_warn("%s: the server is silent: what still waits for it is given up",
+			m->opt.mountpoint);
+		start_stopping(m);
+		return;
+	}
+	reactor_timer_in(m->reactor, t, NSEC_PER_SEC / 2);
+}
+
+static void start_draining(struct mount *m)
+{
+	if (m->state != MOUNT_SERVING)
+		return;
+	m->state = MOUNT_DRAINING;
+	m->drains = true;
+	m->heard = answers(m);
+	m->heard_ns = reactor_now(m->reactor);
+	reactor_timer_init(&m->silence, check_silence);
+	reactor_timer_in(m->reactor, &m->silence, NSEC_PER_SEC);
+	for (unsigned int i = 0; i < m->lane_cnt; i++)
+		lane_drain(m->lanes[i]);
+}
+
+/* Unmounting waits for the kernel, which waits for lanes: not on the main reactor's thread. */
+static void *unmount_main(void *arg)
+{
+	struct mount *m = arg;
+
+	fs_unmount(m->fs);
+	return NULL;
+}
+
+/* Programs still have files open: these are committed and closed, the programs get errors. */
+static void linger_over(struct reactor_timer *t)
+{
+	struct mount *m = container_of(t, struct mount, linger);
+
+	if (m->state != MOUNT_SERVING)
+		return;
+	log_warn("%s is still in use: its files are closed now", m->opt.mountpoint);
+	start_draining(m);
+}
+
+static void start_unmount(struct mount *m)
+{
+	if (pthread_create(&m->unmount_thread, NULL, unmount_main, m) != 0) {
+		log_err("cannot unmount: out of threads");
+		return;
+	}
+	m->unmounting = true;
+	reactor_timer_init(&m->linger, linger_over);
+	reactor_timer_in(m->reactor, &m->linger, LINGER_S * NSEC_PER_SEC);
+}
+
+static void on_stop_signal(struct mount *m, int signo)
+{
+	if (m->state == MOUNT_SERVING && !m->unmounting) {
+		log_info("signal %d: unmounting %s", signo, m->opt.mountpoint);
+		start_unmount(m);
+		return;
+	}
+	if (m->state == MOUNT_STARTING) {
+		mount_fail(m, "interrupted");
+		return;
+	}
+	if (m->state == MOUNT_SERVING) {
+		reactor_timer_in(m->reactor, &m->linger, 0);
+		return;
+	}
+	/* Once more: the user does not want to wait for a server that does not answer. */
+	log_err("signal %d: ending at once; the server keeps our state until its lease runs out",
+		signo);
+	_exit(1);
+}
+
+static void on_signal(struct reactor_fd *src, uint32_t events)
+{
+	struct mount *m = container_of(src, struct mount, signals);
+	struct signalfd_siginfo si;
+
+	while (read(src->fd, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
+		if (si.ssi_signo == SIGUSR1)
+			print_stats(m);
+		else
+			on_stop_signal(m, (int)si.ssi_signo);
+	}
+}
+
+/* ---- starting ---- */
+
+static void become_ready(struct mount *m)
+{
+	m->state = MOUNT_SERVING;
+	for (unsigned int i = 0; i < m->lane_cnt; i++)
+		lane_fs_start(m->lanes[i]);
+	if (!m->opt.foreground) {
+		log_to_syslog("rpcrdmafs");
+		log_set_level(LOG_LVL_INFO);
+		background_ready();
+	}
+	log_info("%s mounted on %s", m->opt.source, m->opt.mountpoint);
+}
+
+/* Requests a lane can have in work: what waits for a credit costs only memory. */
+static unsigned int lane_ops(const struct mount *m)
+{
+	return m->opt.nfs.rdma.credits + 16;
+}
+
+static void start_serving(struct mount *m)
+{
+	char text[256];
+	int err = fs_set_root(m->fs);
+
+	for (unsigned int i = 0; err == 0 && i < m->lane_cnt; i++)
+		err = lane_fs_new(m->lanes[i], m->fs, lane_ops(m));
+	if (err != 0) {
+		snprintf(text, sizeof(text), "set-up: %s", strerror(-err));
+		mount_fail(m, text);
+		return;
+	}
+	err = fs_mount(m->fs, text, sizeof(text));
+	if (err != 0) {
+		mount_fail(m, text);
+		return;
+	}
+	become_ready(m);
+}
+
+static void on_report(void *ctx, const struct lane_report *r);
+
+static int start_lane(struct mount *m)
+{
+	struct lane *l = lane_new(m->lane_cnt, m->client, m->reactor, on_report, m);
+
+	if (l == NULL)
+		return -errno;
+	m->lanes[m->lane_cnt++] = l;
+	lane_connect(l, m->has_src ? (struct sockaddr *)&m->src : NULL, (struct sockaddr *)&m->dst);
+	return 0;
+}
+
+/* The first lane finds the export; the others join its client ID one after the other. */
+static void lane_is_up(struct mount *m)
+{
+	char text[128];
+	int err = 0;
+
+	m->up++;
+	if (m->up == 1) {
+		lane_mount_path(m->lanes[0], m->opt.path, &m->cred);
+		return;
+	}
+	if (m->up < m->opt.nconnect)
+		err = start_lane(m);
+	else
+		start_serving(m);
+	if (err != 0) {
+		snprintf(text, sizeof(text), "cannot start a lane: %s", strerror(-err));
+		mount_fail(m, text);
+	}
+}
+
+static void path_is_done(struct mount *m, const struct nfs4_failure *f)
+{
+	char text[400];
+	int err;
+
+	if (f->err != 0) {
+		snprintf(text, sizeof(text), "%s: %s", f->step, f->text);
+		mount_fail(m, text);
+		return;
+	}
+	if (m->opt.nconnect == 1) {
+		start_serving(m);
+		return;
+	}
+	err = start_lane(m);
+	if (err != 0) {
+		snprintf(text, sizeof(text), "cannot start a lane: %s", strerror(-err));
+		mount_fail(m, text);
+	}
+}
+
+static void lane_failed(struct mount *m, const struct lane *l, const struct nfs4_failure *f)
+{
+	char text[400];
+
+	for (unsigned int i = 0; i < m->lane_cnt; i++)
+		m->failed[i] |= m->lanes[i] == l;
+	m->stopped++;
+	if (m->status != 0 && m->stopped == m->lane_cnt)
+		reactor_stop(m->reactor);
+	snprintf(text, sizeof(text), "%s: %s", f->step, f->text);
+	mount_fail(m, text);
+}
+
+static void on_report(void *ctx, const struct lane_report *r)
+{
+	struct mount *m = ctx;
+
+	switch (r->type) {
+	case LANE_UP:
+		if (m->state == MOUNT_STARTING && m->status == 0)
+			lane_is_up(m);
+		break;
+	case LANE_FAILED:
+		lane_failed(m, r->lane, &r->failure);
+		break;
+	case LANE_PATH_DONE:
+		if (m->status == 0)
+			path_is_done(m, &r->failure);
+		break;
+	case LANE_EXITED:
+		start_draining(m);
+		break;
+	case LANE_IDLE:
+		if (++m->idle == m->lane_cnt && m->state == MOUNT_DRAINING)
+			start_stopping(m);
+		end_if_over(m);
+		break;
+	case LANE_STOPPED:
+		m->stopped++;
+		end_if_over(m);
+		break;
+	}
+}
+
+/* Addresses of the server and, with srcaddr=, of ourselves. */
+static int resolve(struct mount *m, const char *host, const char *port, struct sockaddr_storage *to,
+	char *text, size_t len)
+{
+	struct addrinfo hints = {.ai_family = m->opt.family, .ai_socktype = SOCK_STREAM};
+	struct addrinfo *res;
+	int err = getaddrinfo(host, port, &hints, &res);
+
+	if (err != 0) {
+		snprintf(text, len, "resolve: %s: %s: check the name and the DNS", host,
+			err == EAI_SYSTEM ? strerror(errno) : gai_strerror(err));
+		return -EINVAL;
+	}
+	memcpy(to, res->ai_addr, res->ai_addrlen);
+	freeaddrinfo(res);
+	return 0;
+}
+
+static int find_addresses(struct mount *m, char *text, size_t len)
+{
+	char port[8];
+	int err;
+
+	snprintf(port, sizeof(port), "%u", m->opt.port);
+	err = resolve(m, m->opt.host, port, &m->dst, text, len);
+	if (err == 0 && m->opt.clientaddr != NULL) {
+		m->opt.family = m->dst.ss_family;
+		err = resolve(m, m->opt.clientaddr, NULL, &m->src, text, len);
+		m->has_src = err == 0;
+	}
+	return err;
+}
+
+/* Looking up the export as the user who mounts: as the kernel's client does for root. */
+static void own_cred(struct mount *m)
+{
+	gid_t groups[NGROUPS_MAX];
+	int cnt = getgroups(NGROUPS_MAX, groups);
+
+	m->cred.flavor = m->opt.nfs.flavor;
+	m->cred.uid = geteuid();
+	m->cred.gid = getegid();
+	for (int i = 0; i < cnt && m->cred.gids_cnt < RPC_MAX_GROUPS; i++)
+		m->cred.gids[m->cred.gids_cnt++] = groups[i];
+}
+
+/* co_ownerid: never the same for two mounts, or they would throw each other's state away. */
+static int make_owner(char *owner, size_t len, const char *host)
+{
+	uint64_t id[2];
+
+	if (getrandom(id, sizeof(id), 0) != (ssize_t)sizeof(id))
+		return -errno;
+	snprintf(owner, len, "rpcrdmafs %s %016llx%016llx", host, (unsigned long long)id[0],
+		(unsigned long long)id[1]);
+	return 0;
+}
+
+static int make_client(struct mount *m)
+{
+	char host[HOST_NAME_MAX + 1] = "localhost", owner[HOST_NAME_MAX + 64];
+	int err;
+
+	gethostname(host, sizeof(host) - 1);
+	rpc_set_machine_name(host);
+	err = make_owner(owner, sizeof(owner), host);
+	if (err != 0)
+		return err;
+	m->opt.nfs.owner = owner;
+	m->client = nfs4_client_new(&m->opt.nfs);
+	m->opt.nfs.owner = NULL;
+	if (m->client == NULL)
+		return -errno;
+	m->fs = fs_new(&m->opt.fs, m->client);
+	return m->fs == NULL ? -errno : 0;
+}
+
+static int catch_signals(struct mount *m)
+{
+	static const int sigs[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
+	sigset_t set;
+	int fd;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(sigs) / sizeof(sigs[0]); i++)
+		sigaddset(&set, sigs[i]);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	return reactor_fd_add(m->reactor, &m->signals, fd, EPOLLIN, on_signal);
+}
+
+/* The absolute path: the daemon leaves the folder it was started in. */
+static int find_mountpoint(struct mount *m, char *text, size_t len)
+{
+	char *abs = realpath(m->opt.mountpoint, NULL);
+	struct stat st;
+
+	if (abs != NULL) {
+		free(m->opt.mountpoint);
+		m->opt.mountpoint = abs;
+		/* Before there is a connection to give back; fs_mount() looks closer. */
+		if (stat(abs, &st) == 0 && !S_ISDIR(st.st_mode)) {
+			snprintf(text, len, "mountpoint: not a directory");
+			return -ENOTDIR;
+		}
+	} else if (errno == ENOTCONN) {
+		snprintf(text, len,
+			"mountpoint: a dead mount is still there: run `fusermount3 -u %s` first",
+			m->opt.mountpoint);
+		return -ENOTCONN;
+	} else {
+		snprintf(text, len, "mountpoint: %s", strerror(errno));
+		return -errno;
+	}
+	m->opt.fs.mountpoint = m->opt.mountpoint;
+	m->opt.fs.source = m->opt.source;
+	m->opt.fs.debug = m->opt.debug;
+	return 0;
+}
+
+static void mount_run(struct mount *m)
+{
+	char text[400];
+	int err = find_mountpoint(m, text, sizeof(text));
+
+	if (err == 0)
+		err = find_addresses(m, text, sizeof(text));
+	if (err != 0) {
+		mount_fail(m, text);
+		return;
+	}
+	own_cred(m);
+	err = catch_signals(m);
+	if (err == 0)
+		err = make_client(m);
+	if (err == 0) {
+		err = fs_mount_check(m->fs, text, sizeof(text));
+		if (err != 0) {
+			mount_fail(m, text);
+			return;
+		}
+		err = start_lane(m);
+	}
+	if (err != 0) {
+		snprintf(text, sizeof(text), "set-up: %s", strerror(-err));
+		mount_fail(m, text);
+		return;
+	}
+	reactor_run(m->reactor);
+}
+
+static void mount_fini(struct mount *m)
+{
+	if (m->unmounting) {
+		pthread_join(m->unmount_thread, NULL);
+		reactor_timer_cancel(m->reactor, &m->linger);
+	}
+	reactor_timer_cancel(m->reactor, &m->silence);
+	if (m->opt.stats)
+		print_stats(m);
+	for (unsigned int i = 0; i < m->lane_cnt; i++)
+		lane_free(m->lanes[i]);
+	fs_free(m->fs);
+	nfs4_client_free(m->client);
+	if (m->signals.reactor != NULL) {
+		reactor_fd_del(&m->signals);
+		close(m->signals.fd);
+	}
+	reactor_free(m->reactor);
+}
+
+int main(int argc, char **argv)
+{
+	struct mount m = {0};
+	char fault[400];
+	int status;
+
+	options_default(&m.opt);
+	if (cmdline_parse(&m.opt, argc, argv, say_warning, NULL, fault, sizeof(fault)) != 0) {
+		log_err("%s", fault);
+		options_fini(&m.opt);
+		return 1;
+	}
+	if (m.opt.help || m.opt.version) {
+		if (m.opt.help)
+			cmdline_help();
+		else
+			puts("rpcrdmafs " RPCRDMAFS_VERSION);
+		options_fini(&m.opt);
+		return 0;
+	}
+	if (m.opt.debug)
+		log_set_level(LOG_LVL_DEBUG);
+	else if (!m.opt.foreground)
+		log_set_level(LOG_LVL_WARN); /* a mount that works says nothing, one that fails one
+						line */
+	if (!m.opt.foreground && background_start() != 0) {
+		log_err("cannot fork: %s", strerror(errno));
+		return 1;
+	}
+	m.reactor = reactor_new();
+	if (m.reactor == NULL) {
+		log_err("cannot start: %s", strerror(errno));
+		return 1;
+	}
+	mount_run(&m);
+	status = m.status;
+	mount_fini(&m);
+	options_fini(&m.opt);
+	return status;
+}

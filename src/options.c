@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "options.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "optval.h"
+
+enum opt_kind {
+	OPT_FLAG,   /* no value: sets `num` */
+	OPT_UINT,   /* decimal, min..max */
+	OPT_WORD,   /* one of a set */
+	OPT_VERS,   /* 4, 4.1, 4.2 */
+	OPT_STRING, /* clientaddr */
+	OPT_VFS,    /* for the kernel: passed on as it is */
+	OPT_IGNORE, /* means nothing here: accepted with a warning */
+	OPT_QUIET,  /* means nothing here and nobody need know (x-systemd.*, _netdev, intr) */
+	OPT_REFUSE, /* cannot be done: an error that says why */
+};
+
+/*
+ * Options of one group contradict each other unless they say the same; group 0 is free. The order
+ * inside a group does not matter, as with nfs(5)'s "the last one wins" a typing error goes unseen.
+ */
+enum opt_id {
+	ID_NONE,
+	ID_RW,
+	ID_HARD,
+	ID_CTO,
+	ID_AC,
+	ID_SYNC,
+	ID_PROTO,
+	ID_VERS,
+	ID_MINOR,
+	ID_PORT,
+	ID_SEC,
+	ID_LOOKUPCACHE,
+	ID_RDIRPLUS,
+	ID_LOCAL_LOCK,
+	ID_LOCK,
+	ID_TIMEO,
+	ID_RETRANS,
+	ID_RSIZE,
+	ID_WSIZE,
+	ID_ACREGMIN,
+	ID_ACREGMAX,
+	ID_ACDIRMIN,
+	ID_ACDIRMAX,
+	ID_ACTIMEO,
+	ID_NCONNECT,
+	ID_MEMREG,
+	ID_CREDITS,
+	ID_INLINE,
+	ID_ACKTIMEOUT,
+	ID_STATS,
+	ID_ALLOW_OTHER,
+	ID_READAHEAD,
+	ID_BUFFERS,
+	ID_SRC,
+	ID_MAX_BACKGROUND,
+	ID_MAX_SEG,
+	ID_PROBE,
+	ID_COUNT,
+};
+
+struct opt {
+	const char *name;
+	enum opt_kind kind;
+	enum opt_id id;
+	uint64_t num, max; /* FLAG: the value; UINT: min, max */
+	const char *const *words;
+	const char *why; /* REFUSE */
+};
+
+static const char *const words_proto[] = {"rdma", "rdma6", NULL};
+static const char *const words_sec[] = {"none", "sys", NULL};
+static const char *const words_lookupcache[] = {"all", "pos", "positive", "none", NULL};
+static const char *const words_local_lock[] = {"none", "flock", "posix", "all", NULL};
+static const char *const words_memreg[] = {"auto", "mw", "static", NULL};
+
+#define MAX_SECONDS 86400u
+
+/* clang-format off */
+static const struct opt opts[] = {
+	{"rw", OPT_FLAG, ID_RW, 0}, {"ro", OPT_FLAG, ID_RW, 1},
+	{"hard", OPT_FLAG, ID_HARD, 0}, {"soft", OPT_FLAG, ID_HARD, 1},
+	{"softerr", OPT_FLAG, ID_HARD, 2},
+	{"cto", OPT_FLAG, ID_CTO, 1}, {"nocto", OPT_FLAG, ID_CTO, 0},
+	{"ac", OPT_FLAG, ID_AC, 1}, {"noac", OPT_FLAG, ID_AC, 0},
+	{"sync", OPT_FLAG, ID_SYNC, 1}, {"async", OPT_FLAG, ID_SYNC, 0},
+	{"proto", OPT_WORD, ID_PROTO, 0, 0, words_proto}, {"rdma", OPT_FLAG, ID_PROTO, 0},
+	{"tcp", OPT_REFUSE, ID_NONE, 0, 0, NULL, "only proto=rdma is spoken here"},
+	{"udp", OPT_REFUSE, ID_NONE, 0, 0, NULL, "only proto=rdma is spoken here"},
+	{"vers", OPT_VERS, ID_VERS}, {"nfsvers", OPT_VERS, ID_VERS},
+	{"v4.1", OPT_FLAG, ID_VERS, 41}, {"v4.2", OPT_FLAG, ID_VERS, 42},
+	{"v4", OPT_FLAG, ID_VERS, 4},
+	{"v2", OPT_REFUSE, ID_NONE, 0, 0, NULL, "only NFS 4.1 and 4.2 are spoken here"},
+	{"v3", OPT_REFUSE, ID_NONE, 0, 0, NULL, "only NFS 4.1 and 4.2 are spoken here"},
+	{"v4.0", OPT_REFUSE, ID_NONE, 0, 0, NULL, "only NFS 4.1 and 4.2 are spoken here"},
+	{"minorversion", OPT_UINT, ID_MINOR, 1, 2},
+	{"port", OPT_UINT, ID_PORT, 1, 65535},
+	{"sec", OPT_WORD, ID_SEC, 0, 0, words_sec},
+	{"lookupcache", OPT_WORD, ID_LOOKUPCACHE, 0, 0, words_lookupcache},
+	{"rdirplus", OPT_FLAG, ID_RDIRPLUS, 1}, {"nordirplus", OPT_FLAG, ID_RDIRPLUS, 0},
+	{"local_lock", OPT_WORD, ID_LOCAL_LOCK, 0, 0, words_local_lock},
+	{"lock", OPT_FLAG, ID_LOCK, 1}, {"nolock", OPT_FLAG, ID_LOCK, 0},
+	{"timeo", OPT_UINT, ID_TIMEO, 1, 36000}, {"retrans", OPT_UINT, ID_RETRANS, 0, 100},
+	{"rsize", OPT_UINT, ID_RSIZE, 1, UINT32_MAX}, {"wsize", OPT_UINT, ID_WSIZE, 1, UINT32_MAX},
+	{"acregmin", OPT_UINT, ID_ACREGMIN, 0, MAX_SECONDS},
+	{"acregmax", OPT_UINT, ID_ACREGMAX, 0, MAX_SECONDS},
+	{"acdirmin", OPT_UINT, ID_ACDIRMIN, 0, MAX_SECONDS},
+	{"acdirmax", OPT_UINT, ID_ACDIRMAX, 0, MAX_SECONDS},
+	{"actimeo", OPT_UINT, ID_ACTIMEO, 0, MAX_SECONDS},
+	{"nconnect", OPT_UINT, ID_NCONNECT, 1, OPTIONS_NCONNECT_MAX},
+	/* our own */
+	{"memreg", OPT_WORD, ID_MEMREG, 0, 0, words_memreg},
+	{"credits", OPT_UINT, ID_CREDITS, 4, RPCRDMA_MAX_CREDITS},
+	{"inline", OPT_UINT, ID_INLINE, 1024, 65536},
+	{"ack_timeout", OPT_UINT, ID_ACKTIMEOUT, 0, 31},
+	{"buffers", OPT_UINT, ID_BUFFERS, 4, 1024},
+	{"read_ahead_kb", OPT_UINT, ID_READAHEAD, 0, 1u << 20},
+	{"max_background", OPT_UINT, ID_MAX_BACKGROUND, 1, 65535},
+	{"max_seg", OPT_UINT, ID_MAX_SEG, 4096, 1u << 30},
+	{"probe", OPT_UINT, ID_PROBE, 0, MAX_SECONDS},
+	{"stats", OPT_FLAG, ID_STATS, 1},
+	{"allow_other", OPT_FLAG, ID_ALLOW_OTHER, 1},
+	{"srcaddr", OPT_STRING, ID_SRC},
+	/* the kernel's */
+	{"suid", OPT_VFS}, {"nosuid", OPT_VFS}, {"dev", OPT_VFS}, {"nodev", OPT_VFS},
+	{"exec", OPT_VFS}, {"noexec", OPT_VFS}, {"atime", OPT_VFS}, {"noatime", OPT_VFS},
+	{"diratime", OPT_VFS}, {"nodiratime", OPT_VFS}, {"relatime", OPT_QUIET},
+	{"norelatime", OPT_QUIET}, {"strictatime", OPT_QUIET}, {"nostrictatime", OPT_QUIET},
+	{"lazytime", OPT_QUIET}, {"dirsync", OPT_VFS},
+	/* for mount(8), systemd and fstab */
+	{"defaults", OPT_QUIET}, {"auto", OPT_QUIET}, {"noauto", OPT_QUIET}, {"user", OPT_QUIET},
+	{"nouser", OPT_QUIET}, {"users", OPT_QUIET}, {"owner", OPT_QUIET}, {"group", OPT_QUIET},
+	{"_netdev", OPT_QUIET}, {"nofail", OPT_QUIET}, {"intr", OPT_QUIET}, {"nointr", OPT_QUIET},
+	{"comment", OPT_QUIET}, {"sloppy", OPT_QUIET}, {"silent", OPT_QUIET}, {"loud", OPT_QUIET},
+	/* known from nfs(5), without meaning here */
+	{"fg", OPT_QUIET}, {"bg", OPT_IGNORE}, {"retry", OPT_IGNORE}, {"bsize", OPT_IGNORE},
+	{"namlen", OPT_IGNORE}, {"posix", OPT_IGNORE}, {"noposix", OPT_IGNORE},
+	{"sharecache", OPT_IGNORE}, {"nosharecache", OPT_QUIET}, {"clientaddr", OPT_IGNORE},
+	{"resvport", OPT_IGNORE}, {"noresvport", OPT_IGNORE}, {"fsc", OPT_IGNORE},
+	{"nofsc", OPT_QUIET}, {"acl", OPT_IGNORE}, {"noacl", OPT_IGNORE},
+	{"migration", OPT_IGNORE}, {"nomigration", OPT_QUIET}, {"softreval", OPT_IGNORE},
+	{"nosoftreval", OPT_QUIET}, {"write", OPT_IGNORE}, {"max_connect", OPT_IGNORE},
+	{"trunkdiscovery", OPT_IGNORE}, {"notrunkdiscovery", OPT_QUIET},
+	{"mountproto", OPT_IGNORE}, {"mountvers", OPT_IGNORE}, {"mounthost", OPT_IGNORE},
+	{"mountport", OPT_IGNORE}, {"mountaddr", OPT_IGNORE}, {"addr", OPT_IGNORE},
+	{"source", OPT_IGNORE}, {"grpid", OPT_IGNORE}, {"nogrpid", OPT_IGNORE},
+};
+/* clang-format on */
+
+struct options_seen {
+	struct {
+		const char *name; /* of the table */
+		uint64_t value;
+	} id[ID_COUNT];
+};
+
+struct options_seen *options_seen_new(void)
+{
+	return calloc(1, sizeof(struct options_seen));
+}
+
+void options_seen_free(struct options_seen *seen)
+{
+	free(seen);
+}
+
+void options_default(struct options *o)
+{
+	memset(o, 0, sizeof(*o));
+	rpcrdma_conf_default(&o->nfs.rdma);
+	o->port = OPTIONS_PORT;
+	o->family = AF_UNSPEC;
+	o->nconnect = 1;
+	o->nfs.minor_max = 2;
+	o->nfs.minor_min = 1;
+	o->nfs.hard = true;
+	o->nfs.timeout_errno = EIO;
+	o->nfs.flavor = RPC_AUTH_SYS;
+	o->fs.acregmin_s = 3;
+	o->fs.acregmax_s = 60;
+	o->fs.acdirmin_s = 30;
+	o->fs.acdirmax_s = 60;
+	o->fs.cto = true;
+	o->fs.rdirplus = true;
+	o->fs.lookupcache = FS_LOOKUPCACHE_ALL;
+	o->fs.max_background = 256;
+}
+
+void options_fini(struct options *o)
+{
+	free(o->source);
+	free(o->host);
+	free(o->path);
+	free(o->mountpoint);
+	free(o->vfs_opts);
+	free(o->clientaddr);
+}
+
+static int fault_say(char *fault, size_t len, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static int fault_say(char *fault, size_t len, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(fault, len, fmt, ap);
+	va_end(ap);
+	return -EINVAL;
+}
+
+static int replace_str(char **to, const char *s)
+{
+	char *copy = strdup(s);
+
+	if (copy == NULL)
+		return -ENOMEM;
+	free(*to);
+	*to = copy;
+	return 0;
+}
+
+static int vfs_append(struct options *o, const char *name)
+{
+	char *joined;
+
+	if (o->vfs_opts == NULL)
+		return replace_str(&o->vfs_opts, name);
+	if (asprintf(&joined, "%s,%s", o->vfs_opts, name) < 0)
+		return -ENOMEM;
+	free(o->vfs_opts);
+	o->vfs_opts = joined;
+	return 0;
+}
+
+static void set_attr_times(struct options *o, enum opt_id id, uint64_t v)
+{
+	uint32_t s = (uint32_t)v;
+
+	if (id == ID_ACREGMIN || id == ID_ACTIMEO)
+		o->fs.acregmin_s = s;
+	if (id == ID_ACREGMAX || id == ID_ACTIMEO)
+		o->fs.acregmax_s = s;
+	if (id == ID_ACDIRMIN || id == ID_ACTIMEO)
+		o->fs.acdirmin_s = s;
+	if (id == ID_ACDIRMAX || id == ID_ACTIMEO)
+		o->fs.acdirmax_s = s;
+}
+
+static void set_version(struct options *o, uint64_t v)
+{
+	o->nfs.minor_max = v == 41 ? 1 : 2;
+	o->nfs.minor_min = v == 42 ? 2 : 1;
+}
+
+static void set_transport(struct options *o, enum opt_id id, uint64_t v)
+{
+	struct rpcrdma_conf *c = &o->nfs.rdma;
+
+	if (id == ID_TIMEO)
+		c->timeo_ns = v * 100 * NSEC_PER_MSEC; /* deciseconds, nfs(5) */
+	else if (id == ID_RETRANS)
+		c->retrans = (unsigned int)v;
+	else if (id == ID_MEMREG)
+		c->memreg = (enum rpcrdma_memreg)v;
+	else if (id == ID_CREDITS)
+		c->credits = (unsigned int)v;
+	else if (id == ID_INLINE)
+		c->inline_size = (uint32_t)v;
+	else if (id == ID_ACKTIMEOUT)
+		c->ack_timeout = (uint8_t)v;
+	else if (id == ID_BUFFERS)
+		c->data_cnt = (unsigned int)v;
+	else if (id == ID_MAX_SEG)
+		c->max_seg = (uint32_t)v;
+	else if (id == ID_PROBE)
+		c->idle_probe_ns = v * NSEC_PER_SEC;
+}
+
+static void set_cache(struct options *o, enum opt_id id, uint64_t v)
+{
+	static const enum fs_lookupcache lookupcache[] = {FS_LOOKUPCACHE_ALL,
+		FS_LOOKUPCACHE_POSITIVE, FS_LOOKUPCACHE_POSITIVE, FS_LOOKUPCACHE_NONE};
+	static const unsigned int local_lock[] = {
+		0, FS_LOCAL_FLOCK, FS_LOCAL_POSIX, FS_LOCAL_FLOCK | FS_LOCAL_POSIX};
+
+	if (id == ID_CTO)
+		o->fs.cto = v != 0;
+	else if (id == ID_AC)
+		o->fs.noac = v == 0;
+	else if (id == ID_SYNC)
+		o->fs.sync = v != 0;
+	else if (id == ID_LOOKUPCACHE)
+		o->fs.lookupcache = lookupcache[v];
+	else if (id == ID_RDIRPLUS)
+		o->fs.rdirplus = v != 0;
+	else if (id == ID_LOCAL_LOCK)
+		o->fs.local_lock = local_lock[v];
+	else if (id == ID_LOCK && v == 0)
+		o->fs.local_lock = FS_LOCAL_FLOCK | FS_LOCAL_POSIX;
+	else if (id == ID_READAHEAD)
+		o->fs.read_ahead_kb = (uint32_t)v;
+	else if (id == ID_MAX_BACKGROUND)
+		o->fs.max_background = (unsigned int)v;
+}
+
+static void set_mount(struct options *o, enum opt_id id, uint64_t v)
+{
+	if (id == ID_RW)
+		o->fs.read_only = v != 0;
+	else if (id == ID_HARD) {
+		o->nfs.hard = v == 0;
+		o->nfs.timeout_errno = v == 2 ? ETIMEDOUT : EIO;
+	} else if (id == ID_PROTO)
+		o->family = v == 1 ? AF_INET6 : AF_UNSPEC;
+	else if (id == ID_VERS)
+		set_version(o, v);
+	else if (id == ID_MINOR)
+		set_version(o, 40 + v);
+	else if (id == ID_PORT)
+		o->port = (uint16_t)v;
+	else if (id == ID_SEC)
+		o->nfs.flavor = v == 0 ? RPC_AUTH_NONE : RPC_AUTH_SYS;
+	else if (id == ID_RSIZE)
+		o->nfs.rsize = (uint32_t)v;
+	else if (id == ID_WSIZE)
+		o->nfs.wsize = (uint32_t)v;
+	else if (id == ID_NCONNECT)
+		o->nconnect = (unsigned int)v;
+	else if (id == ID_STATS)
+		o->stats = true;
+	else if (id == ID_ALLOW_OTHER)
+		o->fs.allow_other = true;
+}
+
+/* Each setter knows its own ids and passes over the others. */
+static void opt_set(struct options *o, enum opt_id id, uint64_t v)
+{
+	set_attr_times(o, id, v);
+	set_transport(o, id, v);
+	set_cache(o, id, v);
+	set_mount(o, id, v);
+}
+
+static const struct opt *opt_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(opts) / sizeof(opts[0]); i++)
+		if (strcmp(opts[i].name, name) == 0)
+			return &opts[i];
+	return NULL;
+}
+
+static int opt_value(const struct opt *opt, const char *value, uint64_t *v, char *fault, size_t len)
+{
+	static const char *const words_vers[] = {"4", "4.1", "4.2", NULL};
+	static const uint64_t vers[] = {4, 41, 42};
+	int word;
+
+	if (opt->kind == OPT_FLAG) {
+		if (value != NULL)
+			return fault_say(fault, len, "option %s takes no value", opt->name);
+		*v = opt->num;
+		return 0;
+	}
+	if (value == NULL || *value == '\0')
+		return fault_say(fault, len, "option %s needs a value", opt->name);
+	if (opt->kind == OPT_UINT) {
+		if (!optval_uint(value, opt->num, opt->max, v))
+			return fault_say(fault, len,
+				"option %s=%s: a number from %llu to %llu is wanted", opt->name,
+				value, (unsigned long long)opt->num, (unsigned long long)opt->max);
+		return 0;
+	}
+	word = optval_word(value, opt->kind == OPT_VERS ? words_vers : opt->words);
+	if (word >= 0) {
+		*v = opt->kind == OPT_VERS ? vers[word] : (uint64_t)word;
+		return 0;
+	}
+	if (opt->kind == OPT_VERS)
+		return fault_say(fault, len, "option %s=%s: only NFS 4.1 and 4.2 are spoken here",
+			opt->name, value);
+	if (opt->id == ID_PROTO)
+		return fault_say(
+			fault, len, "option proto=%s: only proto=rdma is spoken here", value);
+	if (opt->id == ID_SEC)
+		return fault_say(
+			fault, len, "option sec=%s: only sec=sys and sec=none are there", value);
+	return fault_say(fault, len, "option %s=%s is unknown", opt->name, value);
+}
+
+static int opt_apply(struct options *o, struct options_seen *seen, const char *name,
+	const char *value, options_say_fn warn, void *ctx, char *fault, size_t len)
+{
+	const struct opt *opt = opt_find(name);
+	char line[300];
+	uint64_t v = 0;
+	int err;
+
+	if (opt == NULL && (strncmp(name, "x-", 2) == 0 || strncmp(name, "X-", 2) == 0))
+		return 0;
+	if (opt == NULL)
+		return fault_say(fault, len, "unknown option %s%s%s", name, value ? "=" : "",
+			value ? value : "");
+	switch (opt->kind) {
+	case OPT_QUIET:
+		return 0;
+	case OPT_IGNORE:
+		snprintf(line, sizeof(line), "option %s has no meaning here and is ignored", name);
+		warn(ctx, line);
+		return 0;
+	case OPT_REFUSE:
+		return fault_say(fault, len, "option %s: %s", name, opt->why);
+	case OPT_VFS:
+		if (value != NULL)
+			return fault_say(fault, len, "option %s takes no value", name);
+		return vfs_append(o, name);
+	case OPT_STRING:
+		if (value == NULL || *value == '\0')
+			return fault_say(fault, len, "option %s needs a value", name);
+		return replace_str(&o->clientaddr, value);
+	case OPT_FLAG:
+	case OPT_UINT:
+	case OPT_WORD:
+	case OPT_VERS:
+		break;
+	}
+	err = opt_value(opt, value, &v, fault, len);
+	if (err != 0)
+		return err;
+	if (seen->id[opt->id].name != NULL && seen->id[opt->id].value != v)
+		return fault_say(fault, len, "option %s contradicts an earlier %s", name,
+			seen->id[opt->id].name);
+	seen->id[opt->id].name = opt->name;
+	seen->id[opt->id].value = v;
+	opt_set(o, opt->id, v);
+	return 0;
+}
+
+static int check_pair(const struct options_seen *seen, enum opt_id a, enum opt_id b, bool clash,
+	char *fault, size_t len)
+{
+	if (!clash || seen->id[a].name == NULL || seen->id[b].name == NULL)
+		return 0;
+	return fault_say(
+		fault, len, "option %s contradicts %s", seen->id[a].name, seen->id[b].name);
+}
+
+/* What two different options of one meaning may not say together. */
+static int check_pairs(
+	const struct options *o, const struct options_seen *seen, char *fault, size_t len)
+{
+	static const enum opt_id ac[] = {
+		ID_ACREGMIN, ID_ACREGMAX, ID_ACDIRMIN, ID_ACDIRMAX, ID_ACTIMEO};
+	uint64_t vers = seen->id[ID_VERS].value, minor = seen->id[ID_MINOR].value;
+	int err = check_pair(seen, ID_VERS, ID_MINOR, vers != 4 && vers != 40 + minor, fault, len);
+
+	if (err == 0)
+		err = check_pair(seen, ID_AC, ID_SYNC, o->fs.noac && !o->fs.sync, fault, len);
+	if (err == 0)
+		err = check_pair(seen, ID_LOCK, ID_LOCAL_LOCK,
+			seen->id[ID_LOCK].value == 0 &&
+				o->fs.local_lock != (FS_LOCAL_FLOCK | FS_LOCAL_POSIX),
+			fault, len);
+	for (size_t i = 0; err == 0 && i < sizeof(ac) / sizeof(ac[0]); i++)
+		err = check_pair(
+			seen, ID_AC, ac[i], o->fs.noac && seen->id[ac[i]].value != 0, fault, len);
+	for (size_t i = 0; err == 0 && i + 1 < sizeof(ac) / sizeof(ac[0]); i++)
+		err = check_pair(seen, ID_ACTIMEO, ac[i],
+			seen->id[ID_ACTIMEO].value != seen->id[ac[i]].value, fault, len);
+	return err;
+}
+
+int options_apply(struct options *o, struct options_seen *seen, const char *string,
+	options_say_fn warn, void *ctx, char *fault, size_t fault_len)
+{
+	char *copy = strdup(string), *rest = copy, *name;
+	int err = copy == NULL ? -ENOMEM : 0;
+
+	while (err == 0 && (name = strsep(&rest, ",")) != NULL) {
+		char *value = strchr(name, '=');
+
+		if (*name == '\0')
+			continue;
+		if (value != NULL)
+			*value++ = '\0';
+		err = opt_apply(o, seen, name, value, warn, ctx, fault, fault_len);
+	}
+	free(copy);
+	if (err == -ENOMEM)
+		fault_say(fault, fault_len, "out of memory");
+	return err != 0 ? err : check_pairs(o, seen, fault, fault_len);
+}
+
+/* nfs(5): small values are raised, larger ones rounded down to pages. */
+static uint32_t io_size(uint32_t v)
+{
+	if (v == 0)
+		return 0;
+	if (v < 4096)
+		return 4096;
+	if (v > (1u << 20))
+		return 1u << 20;
+	return v & ~4095u;
+}
+
+int options_finish(struct options *o, char *fault, size_t fault_len)
+{
+	if (o->fs.acregmin_s > o->fs.acregmax_s)
+		return fault_say(fault, fault_len, "acregmin=%u is larger than acregmax=%u",
+			o->fs.acregmin_s, o->fs.acregmax_s);
+	if (o->fs.acdirmin_s > o->fs.acdirmax_s)
+		return fault_say(fault, fault_len, "acdirmin=%u is larger than acdirmax=%u",
+			o->fs.acdirmin_s, o->fs.acdirmax_s);
+	o->nfs.rsize = io_size(o->nfs.rsize);
+	o->nfs.wsize = io_size(o->nfs.wsize);
+	if (o->fs.noac)
+		o->fs.sync = true; /* nfs(5): noac makes writes synchronous */
+	o->fs.mount_opts = o->vfs_opts;
+	return 0;
+}

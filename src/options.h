@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the user asked for: the command line, the -o strings of nfs(5), and
+ * their defaults. Pure but for one line on standard error for each fault or
+ * warning, which the caller prints.
+ *
+ * Context: the main thread, before anything runs.
+ */
+#ifndef RPCRDMAFS_OPTIONS_H
+#define RPCRDMAFS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fs.h"
+
+#define OPTIONS_PORT         20049 /* RFC 8267 section 6.1: NFS over RDMA */
+#define OPTIONS_NCONNECT_MAX 16
+
+struct options {
+	bool foreground, debug, stats, help, version;
+	char *source;      /* as the user wrote it */
+	char *host, *path; /* path starts with '/' */
+	char *mountpoint;  /* as the user wrote it */
+	char *vfs_opts;    /* nosuid,nodev,...: for the kernel; or NULL */
+	char *clientaddr;  /* local address to connect from; or NULL */
+	uint16_t port;
+	int family; /* AF_UNSPEC, AF_INET (proto=rdma), AF_INET6 (proto=rdma6) */
+	unsigned int nconnect;
+	struct nfs4_conf nfs;
+	struct fs_conf fs;
+};
+
+/* A warning or fault is one line without newline. */
+typedef void (*options_say_fn)(void *ctx, const char *line);
+
+void options_default(struct options *o);
+void options_fini(struct options *o);
+/*
+ * options_apply - one -o string: "rw,hard,vers=4.2,..."
+ *
+ * May be called several times; contradictions are found over all of them.
+ * Returns: 0; -EINVAL: *fault names the option (static or in o's memory).
+ */
+struct options_seen;
+struct options_seen *options_seen_new(void);
+void options_seen_free(struct options_seen *seen);
+int options_apply(struct options *o, struct options_seen *seen, const char *string,
+	options_say_fn warn, void *ctx, char *fault, size_t fault_len);
+/* Checks what depends on several options, and fills what follows from them. 0 or -EINVAL. */
+int options_finish(struct options *o, char *fault, size_t fault_len);
+
+/* "server:/path", "[v6]:/path" or "nfs://server[:port]/path" (parsed by libnfs). 0 or -EINVAL. */
+int options_source(struct options *o, const char *source, char *fault, size_t fault_len);
+
+/* cmdline.c: the whole command line. 0 or -EINVAL. */
+int cmdline_parse(struct options *o, int argc, char **argv, options_say_fn warn, void *ctx,
+	char *fault, size_t fault_len);
+void cmdline_help(void);
+
+#endif
