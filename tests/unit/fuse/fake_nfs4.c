@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The functions of nfs4.h and rpcrdma.h that src/fuse calls, on files in memory. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fs_rig.h"
+
+#define PAGE 4096u
+
+const struct nfs4_stateid nfs4_stateid_anon;
+
+/* ---- calls ---- */
+
+int nfs4_call_get(struct nfs4_sess *s, struct nfs4_call *call)
+{
+	struct fake *k = &rig.fake;
+
+	if (k->dead)
+		return k->dead;
+	if (k->calls == k->calls_max) {
+		k->refused = true;
+		return -EAGAIN;
+	}
+	k->calls++;
+	list_init(&call->link);
+	return 0;
+}
+
+static void freed(void)
+{
+	struct fake *k = &rig.fake;
+
+	if (k->refused) {
+		k->refused = false;
+		reactor_timer_in(k->r, &k->unblock, 0);
+	}
+}
+
+void nfs4_call_put(struct nfs4_call *call)
+{
+	rig.fake.calls--;
+	freed();
+}
+
+static void start(struct nfs4_call *call, enum fake_op op)
+{
+	struct fake *k = &rig.fake;
+
+	call->state = op;
+	k->count[op]++;
+	k->last_cred = *call->cred;
+	list_push_back(&k->pending, &call->link);
+	reactor_timer_in(k->r, &k->timer, 0);
+}
+
+/* ---- data buffers ---- */
+
+struct rpcrdma_buf *rpcrdma_buf_get(struct rpcrdma *x)
+{
+	struct fake *k = &rig.fake;
+	struct rpcrdma_buf *buf;
+	uint8_t *mem;
+
+	if (k->bufs == k->bufs_max) {
+		k->refused = true;
+		return NULL;
+	}
+	k->bufs++;
+	buf = calloc(1, sizeof(*buf));
+	mem = aligned_alloc(PAGE, PAGE + RIG_WSIZE + PAGE);
+	buf->priv = (struct rpcrdma_bufpriv *)mem;
+	buf->data = mem + PAGE;
+	buf->mem = buf->data - RPCRDMA_DATA_LEAD;
+	return buf;
+}
+
+void rpcrdma_buf_put(struct rpcrdma *x, struct rpcrdma_buf *buf)
+{
+	rig.fake.bufs--;
+	free(buf->priv);
+	free(buf);
+	freed();
+}
+
+unsigned int rpcrdma_buf_free_count(const struct rpcrdma *x)
+{
+	return rig.fake.bufs_max - rig.fake.bufs;
+}
+
+size_t rpcrdma_data_size(const struct rpcrdma *x)
+{
+	return RIG_WSIZE;
+}
+
+struct rpcrdma *nfs4_sess_xprt(struct nfs4_sess *s)
+{
+	return NULL;
+}
+
+const struct nfs4_fsinfo *nfs4_client_fsinfo(const struct nfs4_client *cl)
+{
+	return &rig.fake.info;
+}
+
+uint32_t nfs4_client_generation(const struct nfs4_client *cl)
+{
+	return rig.fake.gen;
+}
+
+uint64_t nfs4_new_owner(struct nfs4_client *cl)
+{
+	static uint64_t owner;
+
+	return ++owner;
+}
+
+void nfs4_state_open(struct nfs4_state *st, const struct nfs4_call *call)
+{
+	st->stateid = call->u.open.stateid;
+}
+
+void nfs4_state_forget(struct nfs4_state *st)
+{
+	st->stateid = nfs4_stateid_anon;
+}
+
+struct nfs4_verf nfs4_new_verf(struct nfs4_client *cl)
+{
+	struct nfs4_verf v = {.data = "verf"};
+
+	return v;
+}
+
+/* ---- files ---- */
+
+static struct fake_file *file_of(const struct nfs4_fh *fh)
+{
+	return fh && fh->len == 1 && fh->data[0] < FAKE_FILES ? &rig.fake.files[fh->data[0]] : NULL;
+}
+
+static void set_fh(struct nfs4_fh *fh, const struct fake_file *f)
+{
+	fh->len = 1;
+	fh->data[0] = (uint8_t)(f - rig.fake.files);
+}
+
+struct fake_file *fake_find(const char *name)
+{
+	for (unsigned int i = 1; i < FAKE_FILES; i++)
+		if (rig.fake.files[i].used && strcmp(rig.fake.files[i].name, name) == 0)
+			return &rig.fake.files[i];
+	return NULL;
+}
+
+static struct fake_file *find_str(const struct nfs4_str *s)
+{
+	char name[64] = "";
+
+	memcpy(name, s->p, s->len < 63 ? s->len : 63);
+	memcpy(rig.fake.last_name, name, sizeof(name));
+	return fake_find(name);
+}
+
+void fake_touch(struct fake_file *f)
+{
+	f->attr.change = ++rig.fake.change;
+	f->attr.ctime.tv_sec++;
+	f->attr.mtime = f->attr.ctime;
+}
+
+static void stabilize(struct fake_file *f, uint64_t off, size_t len)
+{
+	memcpy(f->stable + off, f->data + off, len);
+	f->stable_size = f->attr.size;
+}
+
+struct fake_file *fake_add(const char *name, size_t size)
+{
+	struct fake *k = &rig.fake;
+
+	for (unsigned int i = 1; i < FAKE_FILES; i++) {
+		struct fake_file *f = &k->files[i];
+
+		if (f->used)
+			continue;
+		memset(f, 0, sizeof(*f));
+		f->used = true;
+		snprintf(f->name, sizeof(f->name), "%.60s", name);
+		f->attr.valid = NFS4_ATTR_STAT;
+		f->attr.type = NF4REG;
+		f->attr.mode = 0644;
+		f->attr.nlink = 1;
+		f->attr.fileid = 100 + i;
+		f->attr.size = size;
+		for (size_t j = 0; j < size; j++)
+			f->data[j] = (uint8_t)(j * 7 + j / 256);
+		stabilize(f, 0, sizeof(f->data));
+		fake_touch(f);
+		return f;
+	}
+	return NULL;
+}
+
+void fake_restart(void)
+{
+	rig.fake.verf.data[0]++;
+	for (unsigned int i = 1; i < FAKE_FILES; i++) {
+		struct fake_file *f = &rig.fake.files[i];
+
+		memcpy(f->data, f->stable, sizeof(f->data));
+		f->attr.size = f->stable_size;
+	}
+}
+
+/* ---- operations ---- */
+
+static int do_open(struct nfs4_op_open *o)
+{
+	struct fake *k = &rig.fake;
+	struct fake_file *f = o->dir ? find_str(&o->name) : file_of(o->file);
+
+	k->last_open = *o;
+	o->cinfo.before = o->cinfo.after = 1;
+	if (!f && o->dir && o->create) {
+		f = fake_add(k->last_name, 0);
+		o->cinfo.after = 2;
+	} else if (f && o->exclusive) {
+		return -EEXIST;
+	}
+	if (!f)
+		return -ENOENT;
+	if (o->truncate)
+		f->attr.size = 0;
+	set_fh(&o->fh, f);
+	o->attr = f->attr;
+	o->dir_attr.valid = 0;
+	o->access = k->access;
+	o->stateid.seqid = ++k->opens;
+	return 0;
+}
+
+static int do_read(struct nfs4_op_read *r)
+{
+	struct fake *k = &rig.fake;
+	struct fake_file *f = file_of(r->fh);
+	uint64_t left = r->offset < f->attr.size ? f->attr.size - r->offset : 0;
+	uint32_t n = r->count < left ? r->count : (uint32_t)left;
+
+	if (k->short_count && n > k->short_count)
+		n = k->short_count;
+	memcpy(k->inline_read ? k->inline_mem : r->sink.p, f->data + r->offset, n);
+	r->data = k->inline_read ? k->inline_mem : r->sink.p;
+	r->len = n;
+	r->eof = r->offset + n >= f->attr.size;
+	return 0;
+}
+
+static int do_write(struct nfs4_op_write *w)
+{
+	struct fake *k = &rig.fake;
+	struct fake_file *f = file_of(w->fh);
+	uint32_t n = w->data.len;
+
+	if (k->short_count && n > k->short_count)
+		n = k->short_count;
+	k->last_stable = w->stable;
+	k->last_write = w->data.p;
+	memcpy(f->data + w->offset, w->data.p, n);
+	if (f->attr.size < w->offset + n)
+		f->attr.size = w->offset + n;
+	if (w->stable == FILE_SYNC4)
+		stabilize(f, w->offset, n);
+	k->log[k->log_cnt++ % FAKE_LOG] = (struct fake_write){
+		w->offset, n, w->stable, container_of(w, struct nfs4_call, u.write)->cred->uid};
+	fake_touch(f);
+	w->count = n;
+	w->committed = w->stable;
+	w->verf = k->verf;
+	w->attr = f->attr;
+	w->attr.valid = NFS4_ATTR_CHANGE | NFS4_ATTR_SIZE | NFS4_ATTR_CTIME | NFS4_ATTR_MTIME;
+	return 0;
+}
+
+static int do_setattr(struct nfs4_op_setattr *s)
+{
+	struct fake_file *f = file_of(s->fh);
+
+	if (s->sattr.set & NFS4_ATTR_SIZE) {
+		if (s->sattr.size < f->attr.size)
+			memset(f->data + s->sattr.size, 0, sizeof(f->data) - s->sattr.size);
+		f->attr.size = s->sattr.size;
+		stabilize(f, 0, sizeof(f->data));
+	}
+	fake_touch(f);
+	s->attr = f->attr;
+	return 0;
+}
+
+static int do_rename(struct nfs4_op_rename *r)
+{
+	struct fake_file *f = find_str(&r->from);
+
+	if (!f)
+		return -ENOENT;
+	memset(f->name, 0, sizeof(f->name));
+	memcpy(f->name, r->to.p, r->to.len);
+	fake_touch(f);
+	return 0;
+}
+
+static int do_remove(struct nfs4_op_remove *r)
+{
+	struct fake_file *f = find_str(&r->name);
+
+	if (!f)
+		return -ENOENT;
+	f->used = false;
+	return 0;
+}
+
+static int do_lookup(struct nfs4_op_lookup *o)
+{
+	struct fake_file *f = find_str(&o->name);
+
+	if (!f)
+		return -ENOENT;
+	set_fh(&o->fh, f);
+	o->attr = f->attr;
+	return 0;
+}
+
+static int execute(struct nfs4_call *call)
+{
+	struct fake *k = &rig.fake;
+
+	switch ((enum fake_op)call->state) {
+	case FAKE_OPEN:
+		return do_open(&call->u.open);
+	case FAKE_CLOSE:
+		k->opens--;
+		return 0;
+	case FAKE_READ:
+		return do_read(&call->u.read);
+	case FAKE_WRITE:
+		return do_write(&call->u.write);
+	case FAKE_COMMIT:
+		if (k->restarts_in_commit > 0) {
+			k->restarts_in_commit--;
+			fake_restart();
+		}
+		if (file_of(call->u.commit.fh) != NULL)
+			stabilize(file_of(call->u.commit.fh), 0, FAKE_SIZE);
+		call->u.commit.verf = k->verf;
+		return 0;
+	case FAKE_GETATTR:
+		call->u.getattr.attr = file_of(call->u.getattr.fh)->attr;
+		return 0;
+	case FAKE_SETATTR:
+		return do_setattr(&call->u.setattr);
+	case FAKE_REMOVE:
+		return do_remove(&call->u.remove);
+	case FAKE_RENAME:
+		return do_rename(&call->u.rename);
+	case FAKE_LOOKUP:
+		return do_lookup(&call->u.lookup);
+	case FAKE_ACCESS:
+		call->u.access.access = call->u.access.supported = call->u.access.want;
+		return 0;
+	case FAKE_OTHER:
+	case FAKE_GETXATTR:
+	case FAKE_SETXATTR:
+	case FAKE_LISTXATTRS:
+	case FAKE_REMOVEXATTR:
+	case FAKE_GETACL:
+	case FAKE_SETACL:
+		return k->other ? k->other(call) : -EOPNOTSUPP;
+	case FAKE_OPS:
+		break;
+	}
+	return -EOPNOTSUPP;
+}
+
+static void run_pending(struct reactor_timer *t)
+{
+	struct fake *k = &rig.fake;
+	struct list batch;
+	struct list *node;
+
+	if (k->hold)
+		return;
+	list_init(&batch);
+	list_splice_back(&batch, &k->pending);
+	while ((node = list_pop_front(&batch))) {
+		struct nfs4_call *call = container_of(node, struct nfs4_call, link);
+		int *fail = &k->fail[call->state];
+
+		call->err = *fail ? -*fail : execute(call);
+		*fail = 0;
+		call->done(call);
+	}
+}
+
+void fake_release(void)
+{
+	rig.fake.hold = false;
+	reactor_timer_in(rig.fake.r, &rig.fake.timer, 0);
+}
+
+static void unblock(struct reactor_timer *t)
+{
+	if (rig.lane)
+		fs_lane_unblocked(rig.lane);
+}
+
+bool fake_all_free(void)
+{
+	struct fake *k = &rig.fake;
+
+	return k->calls == 0 && k->bufs <= 1 + rig.lane->keep_bufs &&
+	       rig.lane->ops_free == rig.lane->ops_cnt;
+}
+
+void fake_init(struct fake *k, struct reactor *r)
+{
+	memset(k, 0, sizeof(*k));
+	k->r = r;
+	list_init(&k->pending);
+	reactor_timer_init(&k->timer, run_pending);
+	reactor_timer_init(&k->unblock, unblock);
+	k->calls_max = 8;
+	k->bufs_max = 8;
+	k->access = ACCESS4_READ | ACCESS4_MODIFY | ACCESS4_EXTEND | ACCESS4_EXECUTE;
+	k->info.rsize = k->info.wsize = RIG_WSIZE;
+	k->info.maxname = 255;
+	k->info.root.len = 1;
+	k->files[0].used = true;
+	k->files[0].attr.valid = NFS4_ATTR_STAT;
+	k->files[0].attr.type = NF4DIR;
+	k->files[0].attr.mode = 0755;
+	k->files[0].attr.fileid = 100;
+	k->files[0].attr.change = ++k->change;
+	k->info.root_attr = k->files[0].attr;
+}
+
+void nfs4_open(struct nfs4_call *call)
+{
+	start(call, FAKE_OPEN);
+}
+
+void nfs4_close(struct nfs4_call *call)
+{
+	start(call, FAKE_CLOSE);
+}
+
+void nfs4_read(struct nfs4_call *call)
+{
+	start(call, FAKE_READ);
+}
+
+void nfs4_write(struct nfs4_call *call)
+{
+	start(call, FAKE_WRITE);
+}
+
+void nfs4_commit(struct nfs4_call *call)
+{
+	start(call, FAKE_COMMIT);
+}
+
+void nfs4_getattr(struct nfs4_call *call)
+{
+	start(call, FAKE_GETATTR);
+}
+
+void nfs4_setattr(struct nfs4_call *call)
+{
+	start(call, FAKE_SETATTR);
+}
+
+void nfs4_remove(struct nfs4_call *call)
+{
+	start(call, FAKE_REMOVE);
+}
+
+void nfs4_rename(struct nfs4_call *call)
+{
+	start(call, FAKE_RENAME);
+}
+
+void nfs4_lookup(struct nfs4_call *call)
+{
+	start(call, FAKE_LOOKUP);
+}
+
+void nfs4_access(struct nfs4_call *call)
+{
+	start(call, FAKE_ACCESS);
+}
+
+void nfs4_create(struct nfs4_call *call)
+{
+	start(call, FAKE_OTHER);
+}
+
+void nfs4_link(struct nfs4_call *call)
+{
+	start(call, FAKE_OTHER);
+}
+
+void nfs4_readdir(struct nfs4_call *call)
+{
+	start(call, FAKE_OTHER);
+}
+
+void nfs4_readlink(struct nfs4_call *call)
+{
+	start(call, FAKE_OTHER);
+}
+
+void nfs4_statfs(struct nfs4_call *call)
+{
+	start(call, FAKE_OTHER);
+}
+
+void nfs4_getxattr(struct nfs4_call *call)
+{
+	start(call, FAKE_GETXATTR);
+}
+
+void nfs4_setxattr(struct nfs4_call *call)
+{
+	start(call, FAKE_SETXATTR);
+}
+
+void nfs4_listxattrs(struct nfs4_call *call)
+{
+	start(call, FAKE_LISTXATTRS);
+}
+
+void nfs4_removexattr(struct nfs4_call *call)
+{
+	start(call, FAKE_REMOVEXATTR);
+}
+
+void nfs4_getacl(struct nfs4_call *call)
+{
+	start(call, FAKE_GETACL);
+}
+
+void nfs4_setacl(struct nfs4_call *call)
+{
+	start(call, FAKE_SETACL);
+}

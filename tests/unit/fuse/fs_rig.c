@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fs_rig.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+struct rig rig;
+
+static void on_exited(void *ctx)
+{
+	rig.exited = true;
+}
+
+static void on_idle(void *ctx)
+{
+	rig.idle = true;
+}
+
+static const struct fs_lane_ops lane_ops = {.exited = on_exited, .idle = on_idle};
+
+static void make_session(void)
+{
+	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
+	int sp[2], big = 1 << 20;
+
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sp), 0);
+	for (int i = 0; i < 2; i++)
+		setsockopt(sp[i], SOL_SOCKET, SO_SNDBUF, &big, sizeof(big));
+	fuse_opt_add_arg(&args, "rig");
+	rig.fs->se = fuse_session_new(&args, &fs_ops, sizeof(fs_ops), rig.fs);
+	cr_assert_not_null(rig.fs->se);
+	fuse_opt_free_args(&args);
+	rig.fs->fd = sp[0];
+	rig.peer = sp[1];
+	cr_assert_eq(fuse_session_custom_io(rig.fs->se, &fs_custom_io, sp[0]), 0);
+}
+
+static void do_init(void)
+{
+	struct fuse_init_in in = {
+		.major = FUSE_KERNEL_VERSION,
+		.minor = FUSE_KERNEL_MINOR_VERSION,
+		.max_readahead = 131072,
+		.flags = 0x3fffffff,
+	};
+	struct fuse_buf buf = {0};
+	struct rig_reply re;
+
+	rig_send(FUSE_INIT, 0, &in, sizeof(in), NULL, 0);
+	cr_assert_gt(fuse_session_receive_buf(rig.fs->se, &buf), 0);
+	fuse_session_process_buf(rig.fs->se, &buf);
+	free(buf.mem);
+	cr_assert(rig_reply(&re, 1000));
+	cr_assert_eq(re.h.error, 0);
+	cr_assert_eq(re.len, sizeof(rig.init));
+	memcpy(&rig.init, re.body, sizeof(rig.init));
+	fcntl(rig.fs->fd, F_SETFL, O_NONBLOCK);
+}
+
+void rig_up(const struct fs_conf *conf)
+{
+	struct fs_conf c = {
+		.source = "server:/export",
+		.mountpoint = "/nowhere",
+		.acregmin_s = 3,
+		.acregmax_s = 60,
+		.acdirmin_s = 30,
+		.acdirmax_s = 60,
+		.cto = true,
+		.rdirplus = true,
+	};
+
+	memset(&rig, 0, sizeof(rig));
+	fake_init(&rig.fake, reactor_new());
+	rig.fs = fs_new(conf ? conf : &c, NULL);
+	cr_assert_not_null(rig.fs);
+	cr_assert_eq(fs_set_root(rig.fs), 0);
+	rig.lane = fs_lane_new(rig.fs, rig.fake.r, NULL, 16, &lane_ops, NULL, &rig.stats);
+	cr_assert_not_null(rig.lane);
+	make_session();
+	do_init();
+	cr_assert_eq(fs_notify_start(rig.fs), 0);
+	cr_assert_eq(fs_lane_start(rig.lane), 0);
+}
+
+void rig_down(void)
+{
+	if (!rig.idle) {
+		fs_lane_stop(rig.lane);
+		for (int i = 0; i < 1000 && !rig.idle; i++)
+			reactor_turn(rig.fake.r, NSEC_PER_MSEC);
+	}
+	cr_expect(rig.idle, "the lane never became idle");
+	cr_expect_eq(rig.fake.calls, 0);
+	cr_expect_eq(rig.fake.bufs, 0);
+	cr_expect_eq(rig.fake.opens, 0, "%u files left open on the server", rig.fake.opens);
+	fs_lane_free(rig.lane);
+	rig.lane = NULL;
+	close(rig.peer);
+	reactor_timer_cancel(rig.fake.r, &rig.fake.timer);
+	reactor_timer_cancel(rig.fake.r, &rig.fake.unblock);
+	reactor_free(rig.fake.r);
+	fs_free(rig.fs);
+}
+
+fuse_ino_t rig_ino(struct fake_file *f)
+{
+	struct nfs4_fh fh = {.len = 1, .data = {(uint8_t)(f - rig.fake.files)}};
+	struct fs_inode *in = fs_inode_lookup(rig.fs, &fh, &f->attr, 1);
+
+	fs_inode_put(rig.fs, in);
+	return fs_inode_ino(rig.fs, in);
+}
+
+uint64_t rig_send(uint32_t opcode, uint64_t nodeid, const void *arg, size_t arg_len,
+	const void *more, size_t more_len)
+{
+	struct fuse_in_header h = {
+		.len = (uint32_t)(sizeof(h) + arg_len + more_len),
+		.opcode = opcode,
+		.unique = (rig.unique += 2),
+		.nodeid = nodeid,
+		.uid = 1000,
+		.gid = 1001,
+		.pid = (uint32_t)getpid(),
+	};
+	struct iovec iov[3] = {
+		{&h, sizeof(h)},
+		{(void *)(uintptr_t)arg, arg_len},
+		{(void *)(uintptr_t)more, more_len},
+	};
+
+	cr_assert_eq(writev(rig.peer, iov, 3), (ssize_t)h.len);
+	return h.unique;
+}
+
+bool rig_reply(struct rig_reply *re, unsigned int wait_ms)
+{
+	struct iovec iov[2] = {{&re->h, sizeof(re->h)}, {re->body, sizeof(re->body)}};
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
+
+	for (unsigned int i = 0; i <= wait_ms; i++) {
+		ssize_t n = recvmsg(rig.peer, &msg, MSG_DONTWAIT);
+
+		if (n >= (ssize_t)sizeof(re->h)) {
+			re->len = (size_t)n - sizeof(re->h);
+			return true;
+		}
+		reactor_turn(rig.fake.r, NSEC_PER_MSEC);
+	}
+	return false;
+}
+
+int rig_call(struct rig_reply *re, uint32_t opcode, uint64_t nodeid, const void *arg,
+	size_t arg_len, const void *more, size_t more_len)
+{
+	uint64_t unique = rig_send(opcode, nodeid, arg, arg_len, more, more_len);
+
+	cr_assert(rig_reply(re, 3000), "no reply to operation %u", opcode);
+	cr_assert_eq(re->h.unique, unique);
+	return -re->h.error;
+}
+
+void rig_settle(void)
+{
+	for (int i = 0; i < 20; i++)
+		reactor_turn(rig.fake.r, NSEC_PER_MSEC);
+}
+
+int rig_open(fuse_ino_t ino, int flags, struct fuse_open_out *out)
+{
+	struct fuse_open_in in = {.flags = (uint32_t)flags};
+	struct rig_reply re;
+	int err = rig_call(&re, FUSE_OPEN, ino, &in, sizeof(in), NULL, 0);
+
+	if (!err)
+		memcpy(out, re.body, sizeof(*out));
+	return err;
+}
+
+int rig_create(
+	const char *name, int flags, mode_t mode, struct fuse_open_out *out, fuse_ino_t *ret_ino)
+{
+	struct fuse_create_in in = {.flags = (uint32_t)flags, .mode = S_IFREG | mode, .umask = 022};
+	struct fuse_entry_out e;
+	struct rig_reply re;
+	int err = rig_call(&re, FUSE_CREATE, FUSE_ROOT_ID, &in, sizeof(in), name, strlen(name) + 1);
+
+	if (err)
+		return err;
+	memcpy(&e, re.body, sizeof(e));
+	memcpy(out, re.body + sizeof(e), sizeof(*out));
+	*ret_ino = e.nodeid;
+	return 0;
+}
+
+int rig_write(fuse_ino_t ino, uint64_t fh, uint64_t off, const void *data, uint32_t len, int flags)
+{
+	struct fuse_write_in in = {.fh = fh, .offset = off, .size = len, .flags = (uint32_t)flags};
+	struct rig_reply re;
+	struct fuse_write_out out;
+	int err = rig_call(&re, FUSE_WRITE, ino, &in, sizeof(in), data, len);
+
+	if (err)
+		return -err;
+	memcpy(&out, re.body, sizeof(out));
+	return (int)out.size;
+}
+
+int rig_read(struct rig_reply *re, fuse_ino_t ino, uint64_t fh, uint64_t off, uint32_t len)
+{
+	struct fuse_read_in in = {.fh = fh, .offset = off, .size = len};
+	int err = rig_call(re, FUSE_READ, ino, &in, sizeof(in), NULL, 0);
+
+	return err ? -err : (int)re->len;
+}
+
+int rig_flush(fuse_ino_t ino, uint64_t fh)
+{
+	struct fuse_flush_in in = {.fh = fh};
+	struct rig_reply re;
+
+	return rig_call(&re, FUSE_FLUSH, ino, &in, sizeof(in), NULL, 0);
+}
+
+int rig_fsync(fuse_ino_t ino, uint64_t fh)
+{
+	struct fuse_fsync_in in = {.fh = fh};
+	struct rig_reply re;
+
+	return rig_call(&re, FUSE_FSYNC, ino, &in, sizeof(in), NULL, 0);
+}
+
+int rig_release(fuse_ino_t ino, uint64_t fh)
+{
+	struct fuse_release_in in = {.fh = fh};
+	struct rig_reply re;
+
+	return rig_call(&re, FUSE_RELEASE, ino, &in, sizeof(in), NULL, 0);
+}
+
+int rig_getattr(fuse_ino_t ino, struct fuse_attr_out *out)
+{
+	struct fuse_getattr_in in = {0};
+	struct rig_reply re;
+	int err = rig_call(&re, FUSE_GETATTR, ino, &in, sizeof(in), NULL, 0);
+
+	if (!err)
+		memcpy(out, re.body, sizeof(*out));
+	return err;
+}

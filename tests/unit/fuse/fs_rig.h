@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The rig: one lane of src/fuse, a socket that plays /dev/fuse, and in place
+ * of src/nfs4 a server of a few files in memory (fake_nfs4.c) that can be told
+ * to fail, to answer in part, to wait, and to restart.
+ */
+#ifndef RPCRDMAFS_FS_RIG_H
+#define RPCRDMAFS_FS_RIG_H
+
+#include <linux/fuse.h>
+
+#include "fs_ops.h"
+
+#define FAKE_FILES 8
+#define FAKE_SIZE  (256u * 1024u)
+#define RIG_WSIZE  65536u
+
+enum fake_op {
+	FAKE_OPEN,
+	FAKE_CLOSE,
+	FAKE_READ,
+	FAKE_WRITE,
+	FAKE_COMMIT,
+	FAKE_GETATTR,
+	FAKE_SETATTR,
+	FAKE_REMOVE,
+	FAKE_RENAME,
+	FAKE_LOOKUP,
+	FAKE_ACCESS,
+	FAKE_OTHER,
+	FAKE_GETXATTR,
+	FAKE_SETXATTR,
+	FAKE_LISTXATTRS,
+	FAKE_REMOVEXATTR,
+	FAKE_GETACL,
+	FAKE_SETACL,
+	FAKE_OPS,
+};
+
+struct fake_file {
+	char name[64]; /* "": removed */
+	bool used;
+	struct nfs4_attr attr;
+	uint8_t data[FAKE_SIZE];
+	uint8_t stable[FAKE_SIZE]; /* what a server that lost its memory has */
+	uint64_t stable_size;
+};
+
+/* One WRITE that was executed. */
+struct fake_write {
+	uint64_t off;
+	uint32_t len;
+	enum nfs4_stable stable;
+	uint32_t uid;
+};
+
+#define FAKE_LOG 64
+
+struct fake {
+	struct reactor *r;
+	struct reactor_timer timer, unblock;
+	struct list pending;                /* calls started */
+	bool hold;                          /* they wait until fake_release() */
+	struct fake_file files[FAKE_FILES]; /* 0 is the root directory */
+	struct nfs4_fsinfo info;
+	struct nfs4_verf verf;
+	uint64_t change;
+	unsigned int opens; /* OPENs without CLOSE */
+	unsigned int calls, calls_max;
+	unsigned int bufs, bufs_max;
+	bool refused;
+	int dead; /* -errno of nfs4_call_get() */
+	/* what tests set and see */
+	unsigned int count[FAKE_OPS];
+	int fail[FAKE_OPS];   /* errno of the next one of this kind */
+	uint32_t short_count; /* READ and WRITE move at most so many; 0: all */
+	uint32_t access;      /* what OPEN's ACCESS says */
+	bool inline_read;
+	/* FAKE_OTHER (CREATE, LINK, READDIR, READLINK, STATFS), xattrs, ACLs: NULL: EOPNOTSUPP */
+	int (*other)(struct nfs4_call *call);
+	enum nfs4_stable last_stable;
+	const uint8_t *last_write;
+	struct fake_write log[FAKE_LOG]; /* WRITEs that were executed, modulo FAKE_LOG */
+	unsigned int log_cnt;
+	uint32_t gen;                    /* nfs4_client_generation() */
+	unsigned int restarts_in_commit; /* the verifier changes before each of so many COMMITs */
+	struct nfs4_op_open last_open;
+	struct rpc_cred last_cred;
+	char last_name[64];
+	uint8_t inline_mem[FAKE_SIZE];
+};
+
+struct rig {
+	struct fake fake;
+	struct fs *fs;
+	struct fs_lane *lane;
+	struct stats stats;
+	int peer; /* the kernel's end */
+	bool idle, exited;
+	uint64_t unique;
+	struct fuse_init_out init; /* the reply to INIT */
+};
+
+extern struct rig rig;
+
+/* A file of `size` bytes; its filehandle is its number. */
+void fake_init(struct fake *k, struct reactor *r);
+struct fake_file *fake_add(const char *name, size_t size);
+struct fake_file *fake_find(const char *name);
+/* As if another client had changed it. */
+void fake_touch(struct fake_file *f);
+void fake_restart(void);  /* the verifier is another one, and what was not committed is lost */
+void fake_release(void);  /* held calls go on */
+bool fake_all_free(void); /* no call, no buffer but the receive buffer, no operation is in use */
+
+void rig_up(const struct fs_conf *conf); /* conf may be NULL */
+void rig_down(void);
+/* nodeid of a file, as after a LOOKUP. */
+fuse_ino_t rig_ino(struct fake_file *f);
+
+struct rig_reply {
+	struct fuse_out_header h;
+	uint8_t body[FAKE_SIZE];
+	size_t len; /* of body */
+};
+
+/* Sends a request; the next reply to it is waited for with rig_reply(). */
+uint64_t rig_send(uint32_t opcode, uint64_t nodeid, const void *arg, size_t arg_len,
+	const void *more, size_t more_len);
+/* The next message to the kernel; false: none within the time. */
+bool rig_reply(struct rig_reply *re, unsigned int wait_ms);
+/* Send and wait for this one's reply; fails the test if there is none. Returns its error. */
+int rig_call(struct rig_reply *re, uint32_t opcode, uint64_t nodeid, const void *arg,
+	size_t arg_len, const void *more, size_t more_len);
+/* Lets the lane run until nothing happens for a moment. */
+void rig_settle(void);
+
+/* Common requests. */
+int rig_open(fuse_ino_t ino, int flags, struct fuse_open_out *out);
+int rig_create(
+	const char *name, int flags, mode_t mode, struct fuse_open_out *out, fuse_ino_t *ret_ino);
+int rig_write(fuse_ino_t ino, uint64_t fh, uint64_t off, const void *data, uint32_t len, int flags);
+int rig_read(struct rig_reply *re, fuse_ino_t ino, uint64_t fh, uint64_t off, uint32_t len);
+int rig_flush(fuse_ino_t ino, uint64_t fh);
+int rig_fsync(fuse_ino_t ino, uint64_t fh);
+int rig_release(fuse_ino_t ino, uint64_t fh);
+int rig_getattr(fuse_ino_t ino, struct fuse_attr_out *out);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "fs_rig.h"
+
+static struct fake_file *file;
+static struct fuse_open_out fh, fh2;
+static fuse_ino_t ino;
+static const char data[100] = "data";
+
+static void set_up(void)
+{
+	rig_up(NULL);
+	file = fake_add("f", 100);
+	ino = rig_ino(file);
+	cr_assert_eq(rig_open(ino, O_RDWR, &fh), 0);
+	cr_assert_eq(rig_open(ino, O_RDWR, &fh2), 0);
+}
+
+TestSuite(fs_commit, .init = set_up, .fini = rig_down);
+
+static void write_to(const struct fuse_open_out *h)
+{
+	cr_assert_eq(rig_write(ino, h->fh, 0, data, sizeof(data), O_RDWR), (int)sizeof(data));
+}
+
+Test(fs_commit, close_of_a_written_file_commits_it_once)
+{
+	write_to(&fh);
+	cr_assert_eq(rig_flush(ino, fh.fh), 0);
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 1);
+	cr_assert_eq(rig_flush(ino, fh.fh), 0);
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 1);
+}
+
+Test(fs_commit, close_of_a_handle_that_wrote_nothing_asks_nothing)
+{
+	write_to(&fh);
+	cr_assert_eq(rig_flush(ino, fh2.fh), 0);
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 0);
+}
+
+Test(fs_commit, fsync_commits_what_any_handle_wrote)
+{
+	write_to(&fh);
+	cr_assert_eq(rig_fsync(ino, fh2.fh), 0);
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 1);
+	cr_assert_eq(rig_flush(ino, fh.fh), 0);
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 1);
+}
+
+Test(fs_commit, with_another_verifier_writes_the_data_again)
+{
+	write_to(&fh);
+	fake_restart();
+	cr_assert_arr_neq(file->data, data, sizeof(data));
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	cr_assert_eq(rig.stats.verifier_changes, 1);
+	cr_assert_eq(rig.fake.count[FAKE_WRITE], 2);
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 2);
+	cr_assert_arr_eq(file->stable, data, sizeof(data));
+	cr_assert_eq(rig_flush(ino, fh.fh), 0);
+	cr_assert_eq(rig_flush(ino, fh2.fh), 0);
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 2);
+}
+
+Test(fs_commit, data_that_cannot_be_written_again_is_an_error_once_on_each_writing_handle)
+{
+	struct fuse_open_out reader;
+
+	cr_assert_eq(rig_open(ino, O_RDONLY, &reader), 0);
+	write_to(&fh);
+	fake_restart();
+	rig.fake.fail[FAKE_WRITE] = ENOSPC;
+	cr_assert_eq(rig_fsync(ino, fh.fh), ENOSPC);
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	cr_assert_eq(rig_flush(ino, fh2.fh), ENOSPC);
+	cr_assert_eq(rig_flush(ino, fh2.fh), 0);
+	cr_assert_eq(rig_fsync(ino, reader.fh), 0, "it cannot have written it");
+	cr_assert_eq(rig.lane->keep_bytes, 0);
+}
+
+Test(fs_commit, a_write_answered_after_the_commit_was_sent_stays_dirty)
+{
+	struct rig_reply re;
+
+	write_to(&fh);
+	rig.fake.hold = true;
+	/* COMMIT goes out first; the WRITE is answered before it, but started after. */
+	rig_send(FUSE_FSYNC, ino, &(struct fuse_fsync_in){.fh = fh.fh},
+		sizeof(struct fuse_fsync_in), NULL, 0);
+	rig_settle();
+	rig_send(FUSE_WRITE, ino, &(struct fuse_write_in){.fh = fh.fh, .size = sizeof(data)},
+		sizeof(struct fuse_write_in), data, sizeof(data));
+	rig_settle();
+	/* the other way round */
+	struct list *commit = list_pop_front(&rig.fake.pending);
+
+	list_push_back(&rig.fake.pending, commit);
+	fake_release();
+	cr_assert(rig_reply(&re, 1000));
+	cr_assert(rig_reply(&re, 1000));
+	cr_assert_eq(rig_flush(ino, fh.fh), 0);
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 2);
+}
+
+Test(fs_commit, a_failed_commit_is_an_error_and_can_be_tried_again)
+{
+	write_to(&fh);
+	rig.fake.fail[FAKE_COMMIT] = ETIMEDOUT;
+	cr_assert_eq(rig_fsync(ino, fh.fh), ETIMEDOUT);
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 2);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <criterion/criterion.h>
+#include <malloc.h>
+#include <string.h>
+
+#include "fs_int.h"
+
+static struct fs fs;
+static struct nfs4_fh root_fh = {.len = 4, .data = "root"};
+
+static void set_up(void)
+{
+	memset(&fs, 0, sizeof(fs));
+	list_init(&fs.files);
+	cr_assert_eq(fs_table_new(&fs), 0);
+	fs.root = fs_inode_lookup(&fs, &root_fh, NULL, 0);
+}
+
+static void tear_down(void)
+{
+	fs_table_free(&fs);
+}
+
+TestSuite(fs_inode, .init = set_up, .fini = tear_down);
+
+static struct nfs4_fh make_fh(uint32_t n, uint8_t len)
+{
+	struct nfs4_fh fh = {.len = len};
+
+	memset(fh.data, 0xab, len);
+	memcpy(fh.data + len - sizeof(n), &n, sizeof(n));
+	return fh;
+}
+
+static struct nfs4_attr with_fileid(uint64_t fileid)
+{
+	struct nfs4_attr a = {
+		.valid = NFS4_ATTR_FILEID | NFS4_ATTR_TYPE | NFS4_ATTR_FSID,
+		.type = NF4REG,
+		.fileid = fileid,
+	};
+
+	return a;
+}
+
+Test(fs_inode, the_same_filehandle_is_the_same_inode)
+{
+	struct nfs4_fh fh = make_fh(1, 32), other = make_fh(2, 32), shorter = make_fh(1, 16);
+	struct fs_inode *in = fs_inode_lookup(&fs, &fh, NULL, 1);
+
+	cr_assert_not_null(in);
+	cr_assert_eq(fs_inode_lookup(&fs, &fh, NULL, 1), in);
+	cr_assert_neq(fs_inode_lookup(&fs, &other, NULL, 1), in);
+	cr_assert_neq(fs_inode_lookup(&fs, &shorter, NULL, 1), in);
+	cr_assert_eq(in->nlookup, 2);
+	cr_assert_eq(in->refs, 2);
+}
+
+Test(fs_inode, an_empty_filehandle_is_none)
+{
+	struct nfs4_fh none = {0};
+
+	cr_assert_null(fs_inode_lookup(&fs, &none, NULL, 1));
+}
+
+Test(fs_inode, the_root_is_nodeid_1_and_is_never_forgotten)
+{
+	cr_assert_eq(fs_inode_ino(&fs, fs.root), FUSE_ROOT_ID);
+	fs_inode_forget(&fs, FUSE_ROOT_ID, 1000);
+	cr_assert_eq(fs_inode_get(&fs, FUSE_ROOT_ID), fs.root);
+	cr_assert_eq(fs_inode_lookup(&fs, &root_fh, NULL, 1), fs.root);
+}
+
+Test(fs_inode, lives_while_the_kernel_or_an_operation_holds_it)
+{
+	struct nfs4_fh fh = make_fh(1, 32);
+	struct fs_inode *in = fs_inode_lookup(&fs, &fh, NULL, 1);
+	fuse_ino_t ino = fs_inode_ino(&fs, in);
+
+	fs_inode_put(&fs, in);
+	cr_assert_eq(fs_inode_get(&fs, ino), in);
+	fs_inode_forget(&fs, ino, 1);
+	cr_assert_eq(fs_inode_count(&fs), 2, "an operation still holds it");
+	cr_assert_eq(fs_inode_find(&fs, &fh), in);
+	fs_inode_put(&fs, in);
+	fs_inode_put(&fs, in);
+	cr_assert_eq(fs_inode_count(&fs), 1);
+	cr_assert_null(fs_inode_find(&fs, &fh));
+}
+
+Test(fs_inode, more_forgets_than_lookups_do_no_harm)
+{
+	struct nfs4_fh fh = make_fh(1, 32);
+	struct fs_inode *in = fs_inode_lookup(&fs, &fh, NULL, 1);
+
+	fs_inode_forget(&fs, fs_inode_ino(&fs, in), 5);
+	cr_assert_eq(in->nlookup, 0);
+	fs_inode_put(&fs, in);
+	cr_assert_eq(fs_inode_count(&fs), 1);
+}
+
+Test(fs_inode, another_fileid_under_a_filehandle_makes_the_old_one_stale)
+{
+	struct nfs4_fh fh = make_fh(1, 32);
+	struct nfs4_attr first = with_fileid(10), second = with_fileid(11);
+	struct fs_inode *old = fs_inode_lookup(&fs, &fh, &first, 1), *in;
+
+	fs_attr_update(&fs, old, &first, 0, 1);
+	cr_assert_eq(fs_inode_lookup(&fs, &fh, &first, 0), old);
+	in = fs_inode_lookup(&fs, &fh, &second, 1);
+	cr_assert_neq(in, old);
+	cr_assert(old->unhashed);
+	cr_assert_eq(fs_inode_find(&fs, &fh), in);
+	/* The kernel still has the old nodeid: it stays good until forgotten. */
+	fs_inode_put(&fs, old);
+	fs_inode_put(&fs, old);
+	cr_assert_eq(fs_inode_get(&fs, fs_inode_ino(&fs, old)), old);
+	fs_inode_put(&fs, old);
+	fs_inode_forget(&fs, fs_inode_ino(&fs, old), 1);
+	cr_assert_eq(fs_inode_count(&fs), 2);
+}
+
+Test(fs_inode, another_type_or_fsid_under_a_filehandle_makes_it_stale_too)
+{
+	struct nfs4_fh fh = make_fh(1, 32);
+	struct nfs4_attr a = with_fileid(10);
+	struct fs_inode *in = fs_inode_lookup(&fs, &fh, &a, 1), *second;
+
+	fs_attr_update(&fs, in, &a, 0, 1);
+	a.type = NF4DIR;
+	second = fs_inode_lookup(&fs, &fh, &a, 1);
+	cr_assert_neq(second, in);
+	fs_attr_update(&fs, second, &a, 0, 1);
+	a.fsid_minor = 1;
+	cr_assert_neq(fs_inode_lookup(&fs, &fh, &a, 1), second);
+}
+
+Test(fs_inode, the_filehandle_comes_back_as_it_was)
+{
+	struct nfs4_fh fh = make_fh(77, 128), out = {0};
+
+	fs_inode_fh(fs_inode_lookup(&fs, &fh, NULL, 1), &out);
+	cr_assert_eq(out.len, 128);
+	cr_assert_arr_eq(out.data, fh.data, 128);
+}
+
+Test(fs_inode, a_hundred_thousand_cost_at_most_512_bytes_each)
+{
+	const uint32_t cnt = 100000;
+	struct mallinfo2 before = mallinfo2(), after;
+	size_t each;
+
+	for (uint32_t i = 0; i < cnt; i++) {
+		struct nfs4_fh fh = make_fh(i, 128);
+
+		fs_inode_put(&fs, fs_inode_lookup(&fs, &fh, NULL, 1));
+	}
+	after = mallinfo2();
+	each = (after.uordblks + after.hblkhd - before.uordblks - before.hblkhd) / cnt;
+	cr_assert_eq(fs_inode_count(&fs), cnt + 1);
+	cr_expect_leq(each, 512, "%zu bytes", each);
+	/* All are found after the table has grown, and all go. */
+	for (uint32_t i = 0; i < cnt; i++) {
+		struct nfs4_fh fh = make_fh(i, 128);
+		struct fs_inode *in = fs_inode_find(&fs, &fh);
+
+		cr_assert_not_null(in);
+		fs_inode_put(&fs, in);
+		fs_inode_forget(&fs, fs_inode_ino(&fs, in), 1);
+	}
+	cr_assert_eq(fs_inode_count(&fs), 1);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "fs_rig.h"
+
+TestSuite(fs_loop, .init = NULL, .fini = NULL);
+
+Test(fs_loop, init_agrees_on_what_the_design_says)
+{
+	rig_up(NULL);
+	cr_assert_eq(rig.fs->max_write, RIG_WSIZE);
+	cr_assert(rig.fs->init_done);
+	cr_assert_eq(rig.init.max_write, RIG_WSIZE);
+	cr_assert_eq(rig.init.max_pages, RIG_WSIZE / 4096);
+	cr_assert(rig.init.flags & FUSE_PARALLEL_DIROPS, "libfuse 3.14 leaves it out");
+	cr_assert(rig.init.flags & FUSE_HANDLE_KILLPRIV_V2);
+	cr_assert(rig.init.flags & FUSE_ATOMIC_O_TRUNC);
+	cr_assert(rig.init.flags & FUSE_EXPLICIT_INVAL_DATA);
+	cr_assert_not(rig.init.flags & FUSE_AUTO_INVAL_DATA);
+	cr_assert_not(rig.init.flags & FUSE_WRITEBACK_CACHE);
+	cr_assert_not(rig.init.flags & (FUSE_SPLICE_READ | FUSE_SPLICE_WRITE | FUSE_SPLICE_MOVE));
+	rig_down();
+}
+
+Test(fs_loop, stop_waits_for_operations_in_work)
+{
+	struct fake_file *f;
+	struct rig_reply re;
+
+	rig_up(NULL);
+	f = fake_add("f", 1);
+	rig.fake.hold = true;
+	rig_send(FUSE_OPEN, rig_ino(f), &(struct fuse_open_in){.flags = O_RDONLY},
+		sizeof(struct fuse_open_in), NULL, 0);
+	rig_settle();
+	fs_lane_stop(rig.lane);
+	rig_settle();
+	cr_assert_not(rig.idle);
+	fake_release();
+	cr_assert(rig_reply(&re, 1000));
+	cr_assert_eq(re.h.error, 0);
+	for (int i = 0; i < 100 && !rig.idle; i++)
+		reactor_turn(rig.fake.r, NSEC_PER_MSEC);
+	cr_assert(rig.idle);
+	rig_down(); /* checks that the file was closed on the server */
+}
+
+Test(fs_loop, stop_commits_and_closes_what_is_left_open)
+{
+	struct fuse_open_out fh[3];
+	struct fake_file *f;
+	fuse_ino_t ino;
+
+	rig_up(NULL);
+	f = fake_add("f", 1);
+	ino = rig_ino(f);
+	for (int i = 0; i < 3; i++)
+		cr_assert_eq(rig_open(ino, O_RDWR, &fh[i]), 0);
+	cr_assert_eq(rig_write(ino, fh[1].fh, 0, "abc", 3, O_RDWR), 3);
+	fs_lane_stop(rig.lane);
+	for (int i = 0; i < 200 && !rig.idle; i++)
+		reactor_turn(rig.fake.r, NSEC_PER_MSEC);
+	cr_assert(rig.idle);
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 1);
+	cr_assert_eq(rig.fake.count[FAKE_CLOSE], 3);
+	rig_down();
+}
+
+Test(fs_loop, a_stop_with_a_dead_session_still_ends)
+{
+	struct fuse_open_out fh;
+	struct fake_file *f;
+
+	rig_up(NULL);
+	f = fake_add("f", 1);
+	cr_assert_eq(rig_open(rig_ino(f), O_RDWR, &fh), 0);
+	rig.fake.dead = -ESHUTDOWN;
+	fs_lane_stop(rig.lane);
+	for (int i = 0; i < 200 && !rig.idle; i++)
+		reactor_turn(rig.fake.r, NSEC_PER_MSEC);
+	cr_assert(rig.idle);
+	rig.fake.opens = 0;
+	rig_down();
+}
+
+Test(fs_loop, an_operation_nobody_implements_is_enosys)
+{
+	struct fuse_lseek_in in = {0};
+	struct rig_reply re;
+
+	rig_up(NULL);
+	cr_assert_eq(rig_call(&re, FUSE_LSEEK, FUSE_ROOT_ID, &in, sizeof(in), NULL, 0), ENOSYS);
+	cr_assert(fake_all_free());
+	rig_down();
+}

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* LOOKUP, GETATTR, SETATTR, UNLINK, RENAME, MKDIR, SYMLINK, MKNOD, LINK, READLINK, STATFS, ACCESS.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fs_rig.h"
+
+static struct fake_file *file;
+static fuse_ino_t ino;
+static struct rig_reply re;
+static struct nfs4_op_create created;
+static char created_target[5000];
+
+static int serve_create(struct nfs4_call *call)
+{
+	struct nfs4_op_create *o = &call->u.create;
+	struct fake_file *f = fake_add("made", 0);
+
+	created = *o;
+	if (o->linkdata.len)
+		memcpy(created_target, o->linkdata.p, o->linkdata.len);
+	f->attr.type = o->type;
+	o->fh = (struct nfs4_fh){1, {(uint8_t)(f - rig.fake.files)}};
+	o->attr = f->attr;
+	return 0;
+}
+
+static void set_up(void)
+{
+	rig_up(NULL);
+	file = fake_add("f", 10);
+	ino = rig_ino(file);
+	rig.fake.other = serve_create;
+}
+
+TestSuite(fs_names, .init = set_up, .fini = rig_down);
+
+static int by_name(uint32_t opcode, const char *name)
+{
+	return rig_call(&re, opcode, FUSE_ROOT_ID, NULL, 0, name, strlen(name) + 1);
+}
+
+static const struct fuse_entry_out *entry(void)
+{
+	cr_assert_eq(re.len, sizeof(struct fuse_entry_out));
+	return (struct fuse_entry_out *)re.body;
+}
+
+Test(fs_names, a_lookup_gives_the_inode_and_counts_it)
+{
+	const struct fs_inode *in = (struct fs_inode *)(uintptr_t)ino;
+	uint64_t before = in->nlookup;
+
+	cr_assert_eq(by_name(FUSE_LOOKUP, "f"), 0);
+	cr_assert_eq(entry()->nodeid, ino);
+	cr_assert_eq(entry()->attr.size, 10);
+	cr_assert(entry()->attr_valid > 0);
+	cr_assert_eq(in->nlookup, before + 1);
+}
+
+Test(fs_names, what_is_not_there_is_cached_as_absent)
+{
+	struct fuse_attr_out out;
+
+	/* As long as the directory is known. */
+	cr_assert_eq(by_name(FUSE_LOOKUP, "none"), ENOENT);
+	cr_assert_eq(rig_getattr(FUSE_ROOT_ID, &out), 0);
+	cr_assert_eq(by_name(FUSE_LOOKUP, "none"), 0);
+	cr_assert_eq(entry()->nodeid, 0);
+	cr_assert(entry()->entry_valid > 0);
+}
+
+Test(fs_names, too_long_a_name_is_not_asked_for)
+{
+	char name[300];
+
+	memset(name, 'n', sizeof(name));
+	name[256] = '\0';
+	cr_assert_eq(by_name(FUSE_LOOKUP, name), ENAMETOOLONG);
+	cr_assert_eq(by_name(FUSE_UNLINK, name), ENAMETOOLONG);
+	cr_assert_eq(by_name(FUSE_RMDIR, name), ENAMETOOLONG);
+	cr_assert_eq(rig.fake.count[FAKE_LOOKUP], 0);
+	rig.fake.info.maxname = 100;
+	name[101] = '\0';
+	cr_assert_eq(by_name(FUSE_LOOKUP, name), ENAMETOOLONG);
+	cr_assert(fake_all_free());
+}
+
+Test(fs_names, errors_are_the_servers)
+{
+	rig.fake.fail[FAKE_LOOKUP] = EACCES;
+	cr_assert_eq(by_name(FUSE_LOOKUP, "f"), EACCES);
+	rig.fake.fail[FAKE_REMOVE] = ENOTEMPTY;
+	cr_assert_eq(by_name(FUSE_RMDIR, "f"), ENOTEMPTY);
+	rig.fake.fail[FAKE_OTHER] = EEXIST;
+	cr_assert_eq(rig_call(&re, FUSE_MKDIR, FUSE_ROOT_ID, &(struct fuse_mkdir_in){.mode = 0700},
+			     sizeof(struct fuse_mkdir_in), "d", 2),
+		EEXIST);
+}
+
+Test(fs_names, getattr_is_answered_from_the_cache_while_it_is_good)
+{
+	struct fuse_attr_out out;
+	unsigned int before;
+
+	cr_assert_eq(by_name(FUSE_LOOKUP, "f"), 0);
+	before = rig.fake.count[FAKE_GETATTR];
+	cr_assert_eq(rig_getattr(ino, &out), 0);
+	cr_assert_eq(out.attr.size, 10);
+	cr_assert_eq(rig.fake.count[FAKE_GETATTR], before);
+}
+
+/* Which inode a REMOVE takes a link from we do not know: the kernel asks, and so must we. */
+Test(fs_names, getattr_after_a_name_was_removed_asks_for_the_links)
+{
+	struct fuse_attr_out out;
+
+	fake_add("g", 0);
+	file->attr.nlink = 2;
+	fake_touch(file);
+	cr_assert_eq(by_name(FUSE_LOOKUP, "f"), 0);
+	cr_assert_eq(by_name(FUSE_UNLINK, "g"), 0);
+	file->attr.nlink = 1;
+	cr_assert_eq(rig_getattr(ino, &out), 0);
+	cr_assert_eq(out.attr.nlink, 1);
+}
+
+Test(fs_names, a_stale_inode_is_not_found_again)
+{
+	struct fuse_attr_out out;
+
+	fs_attr_changed((struct fs_inode *)(uintptr_t)ino);
+	rig.fake.fail[FAKE_GETATTR] = ESTALE;
+	cr_assert_eq(rig_getattr(ino, &out), ESTALE);
+	cr_assert_eq(by_name(FUSE_LOOKUP, "f"), 0);
+	cr_assert_neq(entry()->nodeid, ino);
+}
+
+static int set_attr(const struct fuse_setattr_in *in)
+{
+	return rig_call(&re, FUSE_SETATTR, ino, in, sizeof(*in), NULL, 0);
+}
+
+Test(fs_names, setattr_replies_what_the_server_has_now)
+{
+	const struct fuse_setattr_in in = {.valid = FATTR_SIZE, .size = 3};
+
+	cr_assert_eq(set_attr(&in), 0);
+	cr_assert_eq(((struct fuse_attr_out *)re.body)->attr.size, 3);
+	cr_assert_eq(rig.fake.count[FAKE_SETATTR], 1);
+}
+
+Test(fs_names, setattr_of_nothing_only_asks)
+{
+	const struct fuse_setattr_in in = {.valid = FATTR_CTIME};
+
+	cr_assert_eq(set_attr(&in), 0);
+	cr_assert_eq(rig.fake.count[FAKE_SETATTR], 0);
+}
+
+static int rename_to(const char *from, const char *to, unsigned int flags)
+{
+	const struct fuse_rename2_in in = {.newdir = FUSE_ROOT_ID, .flags = flags};
+	char names[600];
+	size_t a = strlen(from) + 1, b = strlen(to) + 1;
+
+	memcpy(names, from, a);
+	memcpy(names + a, to, b);
+	return rig_call(&re, FUSE_RENAME2, FUSE_ROOT_ID, &in, sizeof(in), names, a + b);
+}
+
+Test(fs_names, rename_is_one_call_when_nothing_is_open)
+{
+	cr_assert_eq(rename_to("f", "g", 0), 0);
+	cr_assert_eq(rig.fake.count[FAKE_RENAME], 1);
+	cr_assert_eq(rig.fake.count[FAKE_LOOKUP], 0);
+	cr_assert_eq(strcmp(file->name, "g"), 0);
+}
+
+Test(fs_names, rename_with_flags_is_refused)
+{
+	cr_assert_eq(rename_to("f", "g", 1), EINVAL);
+	cr_assert_eq(rename_to("f", "g", 2), EINVAL);
+	cr_assert_eq(rig.fake.count[FAKE_RENAME], 0);
+	cr_assert(fake_all_free());
+}
+
+Test(fs_names, rename_over_an_open_file_puts_it_aside)
+{
+	struct fuse_open_out fo;
+
+	fake_add("new", 1);
+	cr_assert_eq(rig_open(ino, O_RDONLY, &fo), 0);
+	cr_assert_eq(rename_to("new", "f", 0), 0);
+	cr_assert_eq(strncmp(file->name, ".nfs", 4), 0, "%s", file->name);
+	cr_assert_not_null(fake_find("f"));
+	cr_assert_eq(rig_release(ino, fo.fh), 0);
+	rig_settle();
+	cr_assert_not(file->used);
+	cr_assert(fake_all_free());
+}
+
+Test(fs_names, rename_onto_another_name_of_the_open_file_leaves_it)
+{
+	struct fuse_open_out fo;
+
+	cr_assert_eq(rig_open(ino, O_RDONLY, &fo), 0);
+	cr_assert_eq(rename_to("f", "f", 0), 0);
+	cr_assert_eq(rig.fake.count[FAKE_RENAME], 1);
+	cr_assert_eq(strcmp(file->name, "f"), 0);
+	cr_assert_eq(rig_release(ino, fo.fh), 0);
+}
+
+Test(fs_names, mkdir_sends_mode_and_umask)
+{
+	const struct fuse_mkdir_in in = {.mode = 01777, .umask = 027};
+
+	cr_assert_eq(rig_call(&re, FUSE_MKDIR, FUSE_ROOT_ID, &in, sizeof(in), "d", 2), 0);
+	cr_assert_eq(created.type, NF4DIR);
+	cr_assert_eq(created.sattr.mode, 01777);
+	cr_assert_eq(created.sattr.umask, 027);
+	cr_assert(created.sattr.use_umask);
+	cr_assert_neq(entry()->nodeid, 0);
+}
+
+Test(fs_names, mknod_of_a_device)
+{
+	const struct fuse_mknod_in in = {.mode = S_IFCHR | 0600, .rdev = (5 << 8) | 3};
+
+	cr_assert_eq(rig_call(&re, FUSE_MKNOD, FUSE_ROOT_ID, &in, sizeof(in), "c", 2), 0);
+	cr_assert_eq(created.type, NF4CHR);
+	cr_assert_eq(created.rdev_major, 5);
+	cr_assert_eq(created.rdev_minor, 3);
+}
+
+Test(fs_names, mknod_of_a_regular_file_opens_and_closes)
+{
+	const struct fuse_mknod_in in = {.mode = S_IFREG | 0640, .umask = 022};
+
+	cr_assert_eq(rig_call(&re, FUSE_MKNOD, FUSE_ROOT_ID, &in, sizeof(in), "reg", 4), 0);
+	cr_assert(rig.fake.last_open.exclusive);
+	cr_assert_eq(rig.fake.last_open.sattr.mode, 0640);
+	cr_assert_eq(rig.fake.count[FAKE_SETATTR], 1);
+	cr_assert_eq(rig.fake.count[FAKE_CLOSE], 1);
+	cr_assert_eq(rig.fake.opens, 0);
+	cr_assert(entry()->nodeid != 0 && entry()->attr.size == 0);
+	cr_assert(fake_all_free());
+}
+
+static int make_link(size_t len)
+{
+	char args[4200] = "link";
+
+	memset(args + 5, 't', len);
+	args[5 + len] = '\0';
+	return rig_call(&re, FUSE_SYMLINK, FUSE_ROOT_ID, NULL, 0, args, 5 + len + 1);
+}
+
+Test(fs_names, symlinks_of_any_length)
+{
+	static const size_t lens[] = {1, 512, 513, 4095};
+
+	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		cr_assert_eq(make_link(lens[i]), 0);
+		cr_assert_eq(created.type, NF4LNK);
+		cr_assert_eq(created.linkdata.len, lens[i]);
+		cr_assert_eq(created_target[lens[i] - 1], 't');
+		cr_assert_eq(created.long_buf != NULL, lens[i] > 512);
+		rig_settle();
+		cr_assert(fake_all_free());
+	}
+}
+
+static int serve_readlink(struct nfs4_call *call)
+{
+	static char target[4096];
+
+	memset(target, 't', sizeof(target));
+	cr_assert(call->u.readlink.sink.len >= 4096 + 512);
+	call->u.readlink.target = (struct nfs4_str){target, 4095};
+	return 0;
+}
+
+Test(fs_names, readlink_of_the_longest_target)
+{
+	rig.fake.other = serve_readlink;
+	cr_assert_eq(rig_call(&re, FUSE_READLINK, ino, NULL, 0, NULL, 0), 0);
+	cr_assert_eq(re.len, 4095);
+	cr_assert_eq(re.body[4094], 't');
+	cr_assert(fake_all_free());
+}
+
+static int serve_statfs(struct nfs4_call *call)
+{
+	struct nfs4_op_statfs *o = &call->u.statfs;
+
+	o->bytes_total = 1000 * 4096;
+	o->bytes_free = 500 * 4096 + 5;
+	o->bytes_avail = 400 * 4096;
+	o->files_total = 77;
+	o->files_free = 66;
+	o->maxname = 200;
+	return 0;
+}
+
+Test(fs_names, statfs_counts_in_blocks)
+{
+	const struct fuse_statfs_out *out = (struct fuse_statfs_out *)re.body;
+
+	rig.fake.other = serve_statfs;
+	cr_assert_eq(rig_call(&re, FUSE_STATFS, FUSE_ROOT_ID, NULL, 0, NULL, 0), 0);
+	cr_assert_eq(out->st.blocks * out->st.frsize, 1000 * 4096);
+	cr_assert_eq(out->st.bfree, 500);
+	cr_assert_eq(out->st.bavail, 400);
+	cr_assert_eq(out->st.files, 77);
+	cr_assert_eq(out->st.namelen, 200);
+	cr_assert_eq(out->st.bsize, out->st.frsize);
+}
+
+static int serve_link(struct nfs4_call *call)
+{
+	file->attr.nlink++;
+	fake_touch(file);
+	call->u.link.attr = file->attr;
+	return 0;
+}
+
+Test(fs_names, link_replies_the_same_inode_with_one_link_more)
+{
+	const struct fuse_link_in in = {.oldnodeid = ino};
+
+	rig.fake.other = serve_link;
+	cr_assert_eq(rig_call(&re, FUSE_LINK, FUSE_ROOT_ID, &in, sizeof(in), "g", 2), 0);
+	cr_assert_eq(entry()->nodeid, ino);
+	cr_assert_eq(entry()->attr.nlink, 2);
+}
+
+Test(fs_names, access_asks_the_server_each_time)
+{
+	struct fuse_access_in in = {.mask = R_OK | W_OK};
+
+	cr_assert_eq(rig_call(&re, FUSE_ACCESS, ino, &in, sizeof(in), NULL, 0), 0);
+	cr_assert_eq(rig_call(&re, FUSE_ACCESS, ino, &in, sizeof(in), NULL, 0), 0);
+	cr_assert_eq(rig.fake.count[FAKE_ACCESS], 2);
+	rig.fake.fail[FAKE_ACCESS] = ESTALE;
+	cr_assert_eq(rig_call(&re, FUSE_ACCESS, ino, &in, sizeof(in), NULL, 0), ESTALE);
+}
+
+Test(fs_names, requests_end_when_the_session_is_dead)
+{
+	rig.fake.dead = -EIO;
+	cr_assert_eq(by_name(FUSE_LOOKUP, "f"), EIO);
+	cr_assert_eq(make_link(600), EIO);
+	cr_assert_eq(rename_to("f", "g", 0), EIO);
+	cr_assert(fake_all_free());
+}

@@ -1,0 +1,611 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "fs_retain.h"
+#include "fs_rig.h"
+
+#define LARGE FS_RETAIN_LARGE
+
+static struct fake_file *file, *other;
+static struct fuse_open_out fh, fh2, ofh;
+static fuse_ino_t ino, oino;
+static uint8_t a[RIG_WSIZE], b[RIG_WSIZE], want[FAKE_SIZE];
+
+static void set_up(void)
+{
+	rig_up(NULL);
+	file = fake_add("f", 0);
+	other = fake_add("g", 0);
+	ino = rig_ino(file);
+	oino = rig_ino(other);
+	for (size_t i = 0; i < sizeof(a); i++) {
+		a[i] = (uint8_t)(i * 13 + 1);
+		b[i] = (uint8_t)(i * 7 + i / 256 + 2);
+	}
+	cr_assert_eq(rig_open(ino, O_RDWR, &fh), 0);
+	cr_assert_eq(rig_open(ino, O_RDWR, &fh2), 0);
+	cr_assert_eq(rig_open(oino, O_RDWR, &ofh), 0);
+}
+
+/* Nothing is retained any more, and nobody lost a buffer. */
+static void tear_down(void)
+{
+	struct rig_reply re;
+
+	while (rig_reply(&re, 0))
+		;
+	rig_down();
+}
+
+TestSuite(fs_retain, .init = set_up, .fini = tear_down);
+
+static void put(const struct fuse_open_out *h, uint64_t off, const void *p, uint32_t len)
+{
+	cr_assert_eq(rig_write(ino, h->fh, off, p, len, O_RDWR), (int)len);
+	memcpy(want + off, p, len);
+}
+
+static void assert_stable(size_t len)
+{
+	cr_assert_arr_eq(file->stable, want, len);
+	cr_assert_arr_eq(file->data, want, len);
+	cr_assert_eq(file->stable_size, len);
+}
+
+static uint64_t send_write(uint64_t off, const void *p, uint32_t len)
+{
+	struct fuse_write_in in = {.fh = fh.fh, .offset = off, .size = len, .flags = O_RDWR};
+
+	return rig_send(FUSE_WRITE, ino, &in, sizeof(in), p, len);
+}
+
+static uint64_t send_fsync(void)
+{
+	struct fuse_fsync_in in = {.fh = fh.fh};
+
+	return rig_send(FUSE_FSYNC, ino, &in, sizeof(in), NULL, 0);
+}
+
+static void replies(unsigned int cnt)
+{
+	struct rig_reply re;
+
+	while (cnt-- > 0) {
+		cr_assert(rig_reply(&re, 1000), "%u missing", cnt + 1);
+		cr_assert_eq(re.h.error, 0);
+	}
+}
+
+Test(fs_retain, a_large_write_keeps_its_buffer_until_commit)
+{
+	put(&fh, 0, a, LARGE);
+	cr_assert_eq(rig.lane->keep_bufs, 1);
+	cr_assert_eq(rig.lane->keep_bytes, 0);
+	cr_assert_eq(rig.stats.copied_bytes, 0);
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	cr_assert_eq(rig.lane->keep_bufs, 0);
+	cr_assert_leq(rig.fake.bufs, 1);
+}
+
+Test(fs_retain, a_small_write_is_copied_and_its_buffer_goes_back)
+{
+	put(&fh, 0, a, LARGE - 1);
+	cr_assert_eq(rig.lane->keep_bufs, 0);
+	cr_assert_gt(rig.lane->keep_bytes, LARGE - 1);
+	cr_assert_eq(rig.stats.copied_bytes, LARGE - 1);
+	cr_assert_eq(rig.stats.copied_bytes_large, 0);
+	rig_settle();
+	cr_assert_leq(rig.fake.bufs, 1);
+	cr_assert_eq(rig_flush(ino, fh.fh), 0);
+	cr_assert_eq(rig.lane->keep_bytes, 0);
+}
+
+Test(fs_retain, what_is_lost_is_written_again_and_the_newest_bytes_win)
+{
+	put(&fh, 0, a, LARGE);
+	put(&fh, 100, b, 50);          /* splits it */
+	put(&fh, 60, a, 20);           /* the first part loses its middle */
+	put(&fh, LARGE - 10, b, 1000); /* over its end */
+	put(&fh, 140, a, 20);          /* over an end and a start */
+	fake_restart();
+	cr_assert_eq(file->attr.size, 0);
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	assert_stable(LARGE + 990);
+	cr_assert_eq(rig.fake.count[FAKE_WRITE], 6, "adjacent pieces went together");
+	cr_assert_eq(rig.stats.verifier_changes, 1);
+	cr_assert_eq(rig.lane->keep_bufs, 0);
+	cr_assert_eq(rig.lane->keep_bytes, 0);
+}
+
+Test(fs_retain, a_write_that_covers_older_data_releases_it)
+{
+	put(&fh, 4096, a, LARGE);
+	put(&fh, 0, a, 100);
+	put(&fh2, 0, b, RIG_WSIZE);
+	cr_assert_eq(rig.lane->keep_bufs, 1);
+	cr_assert_eq(rig.lane->keep_bytes, 0);
+	cr_assert_eq(rig_flush(ino, fh.fh), 0);
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 0, "nothing of it is left");
+	fake_restart();
+	cr_assert_eq(rig_flush(ino, fh2.fh), 0);
+	assert_stable(RIG_WSIZE);
+}
+
+Test(fs_retain, a_synchronous_write_takes_its_range_over)
+{
+	put(&fh, 0, a, LARGE);
+	cr_assert_eq(rig_write(ino, fh.fh, 1000, b, 500, O_RDWR | O_DSYNC), 500);
+	memcpy(want + 1000, b, 500);
+	fake_restart();
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	assert_stable(LARGE);
+}
+
+Test(fs_retain, each_part_goes_under_the_credential_of_its_handle)
+{
+	((struct fs_file *)(uintptr_t)fh2.fh)->cred.uid = 77;
+	put(&fh, 0, a, 100);
+	put(&fh2, 100, b, 100);
+	put(&fh, 200, a, 100);
+	fake_restart();
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	cr_assert_eq(rig.fake.log_cnt, 6);
+	cr_assert_eq(rig.fake.log[3].uid, 1000);
+	cr_assert_eq(rig.fake.log[4].uid, 77);
+	cr_assert_eq(rig.fake.log[5].uid, 1000);
+	assert_stable(300);
+}
+
+Test(fs_retain, a_second_restart_is_survived_too)
+{
+	put(&fh, 0, a, LARGE);
+	put(&fh, LARGE, b, 100);
+	rig.fake.restarts_in_commit = 2;
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 3);
+	cr_assert_eq(rig.fake.log[3].stable, UNSTABLE4);
+	cr_assert_eq(rig.stats.verifier_changes, 2);
+	assert_stable(LARGE + 100);
+}
+
+Test(fs_retain, a_server_without_a_verifier_gets_it_file_sync_in_the_end)
+{
+	put(&fh, 0, a, LARGE);
+	rig.fake.restarts_in_commit = 1000;
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 3);
+	cr_assert_eq(rig.fake.log[rig.fake.log_cnt - 1].stable, FILE_SYNC4);
+	assert_stable(LARGE);
+}
+
+Test(fs_retain, a_commit_releases_only_what_was_answered_before_it_was_sent)
+{
+	put(&fh, 0, a, 100);
+	rig.fake.hold = true;
+	send_fsync();
+	rig_settle();
+	send_write(100, b, 100);
+	memcpy(want + 100, b, 100);
+	rig_settle();
+	list_push_back(&rig.fake.pending, list_pop_front(&rig.fake.pending)); /* COMMIT last */
+	fake_release();
+	replies(2);
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 1);
+	cr_assert_gt(rig.lane->keep_bytes, 0);
+	/* Nobody can know that this COMMIT had it: it is written again. */
+	fake_restart();
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	cr_assert_eq(rig.fake.log[rig.fake.log_cnt - 1].off, 100);
+	assert_stable(200);
+}
+
+Test(fs_retain, a_write_under_a_new_verifier_starts_the_rewrite_at_once)
+{
+	put(&fh, 0, a, LARGE);
+	fake_restart();
+	put(&fh, LARGE, b, 100);
+	rig_settle();
+	cr_assert_eq(rig.stats.verifier_changes, 1);
+	cr_assert_eq(rig.lane->keep_bufs, 0, "committed too");
+	assert_stable(LARGE + 100);
+	cr_assert_eq(rig_flush(ino, fh.fh), 0);
+}
+
+Test(fs_retain, nothing_passes_the_gate_while_data_is_written_again)
+{
+	struct rig_reply re;
+
+	put(&fh, 0, a, LARGE);
+	fake_restart();
+	send_fsync();
+	for (int i = 0; i < 50 && rig.fake.count[FAKE_WRITE] < 2; i++) {
+		reactor_turn(rig.fake.r, 0);
+		rig.fake.hold = rig.fake.count[FAKE_WRITE] == 2;
+	}
+	cr_assert(rig.fake.hold, "the rewrite is on its way");
+	send_write(10, b, 10);
+	memcpy(want + 10, b, 10);
+	rig_send(FUSE_READ, ino, &(struct fuse_read_in){.fh = fh.fh, .size = 100},
+		sizeof(struct fuse_read_in), NULL, 0);
+	rig_settle();
+	cr_assert_eq(rig.fake.count[FAKE_WRITE], 2);
+	cr_assert_eq(rig.fake.count[FAKE_READ], 0);
+	fake_release();
+	for (int i = 0; i < 3; i++) {
+		cr_assert(rig_reply(&re, 1000));
+		cr_assert_eq(re.h.error, 0);
+		if (re.len == 100)
+			cr_assert_arr_eq(re.body + 50, want + 50, 50);
+	}
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	assert_stable(LARGE);
+}
+
+Test(fs_retain, a_rewrite_waits_for_writes_on_their_way)
+{
+	struct fs_inode *in = (struct fs_inode *)(uintptr_t)ino;
+
+	put(&fh, 0, a, LARGE);
+	fake_restart();
+	rig.fake.hold = true;
+	send_fsync();
+	rig_settle();
+	send_write(10, b, 10);
+	memcpy(want + 10, b, 10);
+	rig_settle();
+	fake_release();
+	for (int i = 0; i < 50 && !in->retain->rewriter; i++) {
+		rig.fake.hold = rig.fake.count[FAKE_COMMIT] == 1 && rig.fake.calls == 1;
+		reactor_turn(rig.fake.r, 0);
+	}
+	fake_release();
+	replies(2);
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	assert_stable(LARGE);
+}
+
+Test(fs_retain, a_read_of_lost_data_waits_until_it_is_there_again)
+{
+	struct rig_reply re;
+
+	put(&fh, 0, a, LARGE);
+	fake_restart();
+	rig.fake.gen++; /* the client ID was made anew */
+	cr_assert_eq(rig_read(&re, ino, fh.fh, 0, 1000), 1000);
+	cr_assert_arr_eq(re.body, want, 1000);
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 2);
+	cr_assert(fake_all_free());
+}
+
+Test(fs_retain, a_read_that_was_on_its_way_over_a_restart_is_done_again)
+{
+	struct rig_reply re;
+
+	put(&fh, 0, a, LARGE);
+	rig.fake.hold = true;
+	rig_send(FUSE_READ, ino, &(struct fuse_read_in){.fh = fh.fh, .size = 100},
+		sizeof(struct fuse_read_in), NULL, 0);
+	rig_settle();
+	cr_assert_eq(rig.fake.count[FAKE_READ], 1);
+	fake_restart();
+	rig.fake.gen++;
+	fake_release();
+	cr_assert(rig_reply(&re, 1000));
+	cr_assert_eq(re.len, 100);
+	cr_assert_arr_eq(re.body, want, 100);
+	cr_assert_eq(rig.fake.count[FAKE_READ], 2);
+}
+
+Test(fs_retain, a_read_elsewhere_does_not_wait)
+{
+	struct rig_reply re;
+
+	put(&fh, 0, a, 100);
+	put(&fh, 1000, a, 100);
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	put(&fh, 0, b, 100);
+	rig.fake.gen++;
+	cr_assert_eq(rig_read(&re, ino, fh.fh, 500, 600), 600);
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 1);
+}
+
+Test(fs_retain, half_of_the_buffers_start_a_commit_in_the_background)
+{
+	cr_assert_eq(rig.lane->keep_bufs_max, 4);
+	rig_write(oino, ofh.fh, 0, a, LARGE, O_RDWR);
+	rig_settle();
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 0);
+	put(&fh, 0, a, LARGE);
+	rig_settle();
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 1);
+	cr_assert_arr_eq(other->stable, a, LARGE, "of the oldest file");
+	cr_assert_eq(rig.lane->keep_bufs, 1);
+	cr_assert(fake_all_free());
+}
+
+Test(fs_retain, without_a_buffer_to_keep_writes_are_file_sync)
+{
+	rig.fake.fail[FAKE_COMMIT] =
+		EIO; /* the one in the background: it tries again after a second */
+	for (int i = 0; i < 6; i++)
+		put(&fh, (uint64_t)i * LARGE, a, LARGE);
+	cr_assert_eq(rig.lane->keep_bufs, 4);
+	cr_assert_eq(rig.fake.log[3].stable, UNSTABLE4);
+	cr_assert_eq(rig.fake.log[4].stable, FILE_SYNC4);
+	cr_assert_eq(rig.fake.log[5].stable, FILE_SYNC4);
+	put(&fh, 6 * LARGE, b, 100);
+	cr_assert_eq(rig.fake.log[6].stable, UNSTABLE4, "copies have a budget of their own");
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	assert_stable(6 * LARGE + 100);
+	cr_assert_eq(rig.lane->keep_bufs, 0);
+}
+
+Test(fs_retain, without_memory_for_copies_small_writes_are_file_sync)
+{
+	rig.lane->keep_bytes = FS_RETAIN_BYTES - 600;
+	rig.lane->commit_not_before = UINT64_MAX;
+	put(&fh, 0, a, 100);
+	cr_assert_eq(rig.fake.last_stable, UNSTABLE4);
+	put(&fh, 100, a, 100);
+	cr_assert_eq(rig.fake.last_stable, FILE_SYNC4);
+	put(&fh, 20, b, 20);
+	cr_assert_eq(rig.fake.last_stable, FILE_SYNC4);
+	fake_restart();
+	rig.lane->keep_bytes -= FS_RETAIN_BYTES - 600;
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	assert_stable(200);
+}
+
+Test(fs_retain, a_failed_write_gives_its_reservation_back)
+{
+	rig.fake.fail[FAKE_WRITE] = ENOSPC;
+	cr_assert_eq(rig_write(ino, fh.fh, 0, a, LARGE, O_RDWR), -ENOSPC);
+	rig.fake.fail[FAKE_WRITE] = ENOSPC;
+	cr_assert_eq(rig_write(ino, fh.fh, 0, a, 100, O_RDWR), -ENOSPC);
+	cr_assert_eq(rig.lane->keep_bufs, 0);
+	cr_assert_eq(rig.lane->keep_bytes, 0);
+	cr_assert(fake_all_free());
+}
+
+Test(fs_retain, a_write_in_parts_that_met_two_servers_is_lost_as_a_whole)
+{
+	rig.fake.short_count = 10000;
+	rig.fake.hold = true;
+	send_write(0, a, LARGE);
+	memcpy(want, a, LARGE);
+	rig_settle();
+	fake_release();
+	for (int i = 0; i < 50 && rig.fake.log_cnt == 0; i++)
+		reactor_turn(rig.fake.r, 0);
+	fake_restart();
+	rig.fake.short_count = 0;
+	replies(1);
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	assert_stable(LARGE);
+}
+
+Test(fs_retain, a_rewrite_in_parts_that_met_two_servers_starts_again)
+{
+	put(&fh, 0, a, LARGE);
+	fake_restart();
+	rig.fake.short_count = 10000;
+	send_fsync();
+	for (int i = 0; i < 50 && rig.fake.log_cnt < 2; i++)
+		reactor_turn(rig.fake.r, 0);
+	fake_restart();
+	replies(1);
+	assert_stable(LARGE);
+}
+
+Test(fs_retain, truncation_is_not_undone)
+{
+	struct fuse_setattr_in in = {.valid = FATTR_SIZE, .size = 1000};
+	struct rig_reply re;
+
+	put(&fh, 0, a, LARGE);
+	put(&fh, LARGE, b, 100);
+	cr_assert_eq(rig_call(&re, FUSE_SETATTR, ino, &in, sizeof(in), NULL, 0), 0);
+	fake_restart();
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	cr_assert_eq(file->attr.size, 1000);
+	cr_assert_arr_eq(file->stable, a, 1000);
+	cr_assert_eq(rig.lane->keep_bytes, 0);
+}
+
+Test(fs_retain, nor_is_an_open_with_o_trunc)
+{
+	struct fuse_open_out h;
+
+	put(&fh, 0, a, LARGE);
+	cr_assert_eq(rig_open(ino, O_RDWR | O_TRUNC, &h), 0);
+	fake_restart();
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	cr_assert_eq(file->attr.size, 0);
+	cr_assert_eq(rig.lane->keep_bufs, 0);
+}
+
+Test(fs_retain, the_close_of_a_handle_waits_for_its_data)
+{
+	put(&fh, 0, a, LARGE);
+	fake_restart();
+	rig.fake.hold = true;
+	cr_assert_eq(rig_release(ino, fh.fh), 0);
+	rig_settle();
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 1);
+	fake_release();
+	rig_settle();
+	assert_stable(LARGE);
+	cr_assert_eq(rig.fake.count[FAKE_CLOSE], 1);
+	cr_assert_eq(rig.fake.opens, 2);
+}
+
+Test(fs_retain, a_close_whose_commit_fails_gives_the_data_up)
+{
+	put(&fh, 0, a, LARGE);
+	rig.fake.fail[FAKE_COMMIT] = ETIMEDOUT;
+	cr_assert_eq(rig_release(ino, fh.fh), 0);
+	rig_settle();
+	cr_assert_eq(rig.fake.count[FAKE_CLOSE], 1);
+	cr_assert_eq(rig.lane->keep_bufs, 0);
+}
+
+Test(fs_retain, without_an_answer_all_that_is_lost_is_given_up)
+{
+	put(&fh, 0, a, 100);
+	put(&fh, 1000, a, 100);
+	put(&fh, 2000, a, 100);
+	fake_restart();
+	rig.fake.fail[FAKE_WRITE] = ETIMEDOUT; /* with call->status NFS4_OK: nobody answered */
+	cr_assert_eq(rig_fsync(ino, fh.fh), ETIMEDOUT);
+	cr_assert_eq(rig.fake.count[FAKE_WRITE], 4);
+	cr_assert_eq(rig.lane->keep_bytes, 0);
+}
+
+Test(fs_retain, a_rewrite_needs_no_more_than_the_receive_buffer)
+{
+	put(&fh, 0, a, LARGE);
+	fake_restart();
+	rig_settle();
+	rig.fake.bufs_max = 2; /* one retained, one to receive in */
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	assert_stable(LARGE);
+}
+
+Test(fs_retain, a_full_gate_cannot_starve_the_rewrite)
+{
+	rig.fake.bufs_max = 4;
+	rig.lane->keep_bufs_max = 2;
+	rig.lane->commit_not_before = UINT64_MAX;
+	put(&fh, 0, a, LARGE);
+	put(&fh, LARGE, a, LARGE);
+	fake_restart();
+	rig.fake.hold = true;
+	send_fsync();
+	for (int i = 0; i < 4; i++)
+		send_write((uint64_t)i * 100, b, 100);
+	memcpy(want, b, 100);
+	memcpy(want + 100, b, 100);
+	memcpy(want + 200, b, 100);
+	memcpy(want + 300, b, 100);
+	rig_settle();
+	fake_release();
+	replies(5);
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	assert_stable(2 * LARGE);
+}
+
+/* ---- a second lane ---- */
+
+static struct stats stats2;
+static int committed_err = -1;
+
+static void committed(struct fs_op *op, int err)
+{
+	committed_err = err;
+	fs_op_end(op);
+}
+
+static void commit_on(struct fs_lane *l)
+{
+	struct fs_op *op = fs_op_new(l);
+
+	op->file = fs_file_get((struct fs_file *)(uintptr_t)fh.fh);
+	op->inode = fs_inode_ref(rig.fs, op->file->inode);
+	op->cred = op->file->cred;
+	fs_commit(op, committed);
+}
+
+Test(fs_retain, buffers_go_back_to_their_own_lane)
+{
+	const struct fs_lane_ops none = {.exited = NULL};
+	struct fs_lane *l2 = fs_lane_new(rig.fs, rig.fake.r, NULL, 4, &none, NULL, &stats2);
+
+	put(&fh, 0, a, LARGE);
+	put(&fh, LARGE, a, 100);
+	fake_restart();
+	commit_on(l2);
+	for (int i = 0; i < 50 && rig.lane->keep_bufs > 0; i++)
+		reactor_turn(rig.fake.r, 0);
+	cr_assert_eq(rig.lane->keep_bufs, 0);
+	cr_assert_eq(rig.lane->keep_bytes, 0);
+	cr_assert(rig.lane->return_posted || rig.fake.bufs <= 1, "by message");
+	rig_settle();
+	cr_assert_eq(committed_err, 0);
+	cr_assert_leq(rig.fake.bufs, 1);
+	assert_stable(LARGE + 100);
+	fs_lane_free(l2);
+	rig.fs->lanes_cnt--;
+}
+
+Test(fs_retain, of_two_lanes_one_writes_again_and_the_other_waits)
+{
+	const struct fs_lane_ops none = {.exited = NULL};
+	struct fs_lane *l2 = fs_lane_new(rig.fs, rig.fake.r, NULL, 4, &none, NULL, &stats2);
+
+	put(&fh, 0, a, LARGE);
+	fake_restart();
+	rig.fake.hold = true;
+	commit_on(l2);
+	send_fsync();
+	rig_settle();
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 2);
+	fake_release();
+	replies(1);
+	rig_settle();
+	cr_assert_eq(committed_err, 0);
+	cr_assert_eq(rig.fake.count[FAKE_WRITE], 2);
+	assert_stable(LARGE);
+	fs_lane_free(l2);
+	rig.fs->lanes_cnt--;
+}
+
+Test(fs_retain, a_size_without_what_is_retained_is_not_believed)
+{
+	struct fuse_attr_out out;
+
+	put(&fh, 0, a, LARGE);
+	fake_restart();
+	cr_assert_eq(rig_getattr(ino, &out), 0);
+	cr_assert_eq(out.attr.size, LARGE);
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	assert_stable(LARGE);
+}
+
+/* Both have found it lost and wait for a buffer; READs of another file have them all. */
+Test(fs_retain, of_two_that_waited_for_a_buffer_one_writes_again)
+{
+	struct fuse_read_in in = {.fh = ofh.fh, .size = 100};
+	struct list reads;
+
+	put(&fh, 0, a, LARGE);
+	fake_restart();
+	rig.fake.hold = true;
+	send_fsync();
+	send_fsync();
+	rig_settle();
+	rig.fake.bufs_max = rig.fake.bufs + 2;
+	for (int i = 0; i < 3; i++)
+		rig_send(FUSE_READ, oino, &in, sizeof(in), NULL, 0);
+	rig_settle();
+	cr_assert_eq(rig.fake.count[FAKE_READ], 3, "the last with the receive buffer");
+	list_init(&reads);
+	for (int i = 0; i < 3; i++) {
+		struct list *node = rig.fake.pending.prev;
+
+		list_del(node);
+		list_push_back(&reads, node);
+	}
+	fake_release();
+	rig_settle();
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 2);
+	cr_assert_eq(rig.fake.count[FAKE_WRITE], 1);
+	list_splice_back(&rig.fake.pending, &reads);
+	fake_release();
+	replies(5);
+	cr_assert_eq(rig.fake.count[FAKE_WRITE], 2);
+	assert_stable(LARGE);
+	cr_assert(fake_all_free());
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "fs_rig.h"
+
+static struct fake_file *file;
+static struct fuse_open_out fh;
+static fuse_ino_t ino;
+static uint8_t data[RIG_WSIZE];
+
+static void set_up(void)
+{
+	rig_up(NULL);
+	file = fake_add("f", 100);
+	ino = rig_ino(file);
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)(i * 13);
+	cr_assert_eq(rig_open(ino, O_RDWR, &fh), 0);
+}
+
+TestSuite(fs_write, .init = set_up, .fini = rig_down);
+
+Test(fs_write, the_payload_goes_out_of_the_buffer_it_was_received_in)
+{
+	struct rpcrdma_buf *buf;
+	const uint8_t *page;
+
+	rig_settle();
+	buf = rig.lane->rxbuf;
+	page = buf->data;
+	rig.fake.hold = true;
+	rig_send(FUSE_WRITE, ino,
+		&(struct fuse_write_in){.fh = fh.fh, .offset = 0, .size = RIG_WSIZE},
+		sizeof(struct fuse_write_in), data, RIG_WSIZE);
+	rig_settle();
+	cr_assert_neq(rig.lane->rxbuf, buf, "the lane took another one");
+	fake_release();
+	rig_settle();
+	cr_assert_eq(rig.fake.last_write, page, "payload at +80, page aligned");
+	cr_assert_arr_eq(file->data, data, RIG_WSIZE);
+	cr_assert_eq(rig.stats.copied_bytes, 0);
+	cr_assert_eq(rig.stats.bytes_written, RIG_WSIZE);
+	cr_assert(fake_all_free());
+}
+
+Test(fs_write, is_unstable_and_under_the_openers_credential)
+{
+	cr_assert_eq(rig_write(ino, fh.fh, 10, data, 100, O_RDWR), 100);
+	cr_assert_eq(rig.fake.last_stable, UNSTABLE4);
+	cr_assert_eq(rig.fake.last_cred.uid, 1000);
+	cr_assert_eq(rig.fake.last_cred.gid, 1001);
+	cr_assert_arr_eq(file->data + 10, data, 100);
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 0);
+}
+
+Test(fs_write, of_a_synchronous_file_is_file_sync_and_needs_no_commit)
+{
+	cr_assert_eq(rig_write(ino, fh.fh, 0, data, 100, O_RDWR | O_DSYNC), 100);
+	cr_assert_eq(rig.fake.last_stable, FILE_SYNC4);
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 0);
+}
+
+Test(fs_write, larger_than_wsize_takes_several)
+{
+	rig.fake.info.wsize = 4096;
+	cr_assert_eq(rig_write(ino, fh.fh, 1, data, 10000, O_RDWR), 10000);
+	cr_assert_eq(rig.fake.count[FAKE_WRITE], 3);
+	cr_assert_arr_eq(file->data + 1, data, 10000);
+}
+
+Test(fs_write, a_short_one_goes_on_where_it_ended)
+{
+	rig.fake.short_count = 1000;
+	cr_assert_eq(rig_write(ino, fh.fh, 0, data, 2500, O_RDWR), 2500);
+	cr_assert_eq(rig.fake.count[FAKE_WRITE], 3);
+	cr_assert_arr_eq(file->data, data, 2500);
+}
+
+Test(fs_write, an_error_is_the_answer)
+{
+	rig.fake.fail[FAKE_WRITE] = ENOSPC;
+	cr_assert_eq(rig_write(ino, fh.fh, 0, data, 100, O_RDWR), -ENOSPC);
+	cr_assert_eq(rig_flush(ino, fh.fh), 0, "reported once, at the write");
+	cr_assert(fake_all_free());
+}
+
+Test(fs_write, an_error_after_a_part_is_a_short_write_and_is_told_at_close)
+{
+	rig.fake.short_count = 1000;
+	rig.fake.hold = true;
+	rig_send(FUSE_WRITE, ino, &(struct fuse_write_in){.fh = fh.fh, .size = 2000},
+		sizeof(struct fuse_write_in), data, 2000);
+	rig_settle();
+	fake_release();
+	reactor_turn(rig.fake.r, 0);
+	for (int i = 0; i < 10 && rig.fake.count[FAKE_WRITE] < 2; i++) {
+		reactor_turn(rig.fake.r, 0);
+	}
+	rig.fake.fail[FAKE_WRITE] = EDQUOT;
+	struct rig_reply re;
+
+	cr_assert(rig_reply(&re, 1000));
+	cr_assert_eq(re.h.error, 0);
+	cr_assert_eq(((struct fuse_write_out *)re.body)->size, 1000);
+	cr_assert_eq(rig_flush(ino, fh.fh), EDQUOT);
+	cr_assert_eq(rig_flush(ino, fh.fh), 0);
+}
+
+Test(fs_write, waits_for_a_call_and_stops_the_reading_meanwhile)
+{
+	struct rig_reply re;
+
+	rig.fake.calls_max = 1;
+	rig.fake.hold = true;
+	for (int i = 0; i < 4; i++)
+		rig_send(FUSE_WRITE, ino,
+			&(struct fuse_write_in){
+				.fh = fh.fh, .offset = (uint64_t)i * 10, .size = 10},
+			sizeof(struct fuse_write_in), data, 10);
+	rig_settle();
+	cr_assert_eq(rig.stats.fuse_requests, 3, "OPEN, one in work, one parked");
+	cr_assert(rig.lane->stalled);
+	cr_assert_gt(rig.stats.buf_waits, 0);
+	fake_release();
+	for (int i = 0; i < 4; i++) {
+		cr_assert(rig_reply(&re, 1000));
+		cr_assert_eq(re.h.error, 0);
+	}
+	cr_assert(fake_all_free());
+}
+
+Test(fs_write, with_a_single_buffer_still_goes_on)
+{
+	struct rig_reply re;
+
+	rig_settle();
+	rig.fake.bufs_max = 1;
+	for (int i = 0; i < 3; i++)
+		cr_assert_eq(rig_write(ino, fh.fh, 0, data, 100, O_RDWR), 100);
+	cr_assert_eq(rig_read(&re, ino, fh.fh, 0, 50), 50, "the receive buffer is lent");
+	cr_assert_arr_eq(re.body, data, 50);
+	cr_assert(fake_all_free());
+}
+
+Test(fs_write, makes_the_kernels_size_right_after_an_append)
+{
+	struct fuse_attr_out out;
+
+	cr_assert_eq(rig_write(ino, fh.fh, 100, data, 500, O_RDWR | O_APPEND), 500);
+	cr_assert_eq(rig_getattr(ino, &out), 0);
+	cr_assert_eq(out.attr.size, 600);
+}

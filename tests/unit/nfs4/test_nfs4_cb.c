@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The callback service: RPC errors, CB_SEQUENCE's slots, what each operation is answered with. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "nfs4_cb.h"
+#include "rpc.h"
+
+static struct nfs4_cb cb;
+static const struct nfs4_sessionid id = {"session-of-ours"};
+static uint8_t msg[4096], out[NFS4_CB_ANSWER_MAX];
+static struct xdr_enc e;
+static size_t out_len;
+
+static void begin(uint32_t prog, uint32_t vers, uint32_t proc)
+{
+	struct rpc_callhdr h = {.xid = 0x77, .prog = prog, .vers = vers, .proc = proc};
+
+	xdr_enc_init(&e, msg, sizeof(msg));
+	rpc_encode_call(&e, &h, "server");
+}
+
+static void compound(const char *tag, uint32_t minor, uint32_t cnt)
+{
+	begin(NFS4_CB_PROGRAM, 1, NFS4_CB_PROC_COMPOUND);
+	xdr_put_opaque(&e, tag, strlen(tag));
+	xdr_put_u32(&e, minor);
+	xdr_put_u32(&e, 0);
+	xdr_put_u32(&e, cnt);
+}
+
+static void sequence(uint32_t seqid, uint32_t slot)
+{
+	xdr_put_u32(&e, OP_CB_SEQUENCE);
+	xdr_put_fixed(&e, id.data, sizeof(id.data));
+	xdr_put_u32(&e, seqid);
+	xdr_put_u32(&e, slot);
+	xdr_put_u32(&e, slot);
+	xdr_put_bool(&e, false);
+	xdr_put_u32(&e, 0);
+}
+
+/* The RPC result. */
+static enum rpc_result answer(struct xdr_dec *x)
+{
+	uint32_t low, high, auth;
+
+	out_len = nfs4_cb_answer(&cb, msg, xdr_enc_len(&e), out);
+	cr_assert_gt(out_len, 0);
+	xdr_dec_init(x, out, out_len);
+	return rpc_decode_reply(x, 0x77, &low, &high, &auth);
+}
+
+/* Status of the COMPOUND, and number and status of the last result; the answer is whole. */
+static uint32_t run(uint32_t *ret_op, uint32_t *ret_cnt)
+{
+	struct xdr_dec x;
+	uint32_t status, cnt, op = 0, op_status = 0;
+
+	cr_assert_eq(answer(&x), RPC_OK);
+	status = xdr_get_u32(&x);
+	xdr_skip_opaque(&x, NFS4_CB_TAG_MAX);
+	cnt = xdr_get_u32(&x);
+	for (uint32_t i = 0; i < cnt; i++) {
+		op = xdr_get_u32(&x);
+		op_status = xdr_get_u32(&x);
+		if (op == OP_CB_SEQUENCE && op_status == NFS4_OK)
+			xdr_get_fixed(&x, 32);
+	}
+	cr_assert(!x.failed && xdr_dec_left(&x) == 0);
+	cr_assert(cnt == 0 || op_status == status);
+	if (ret_op)
+		*ret_op = op;
+	if (ret_cnt)
+		*ret_cnt = cnt;
+	return status;
+}
+
+static void opened(void)
+{
+	nfs4_cb_open(&cb, &id, 2, NFS4_CB_SLOTS, NFS4_CB_OPS);
+}
+
+Test(nfs4_cb, rpc_errors)
+{
+	static const struct {
+		uint32_t prog, vers, proc;
+		enum rpc_result result;
+	} rows[] = {
+		{NFS4_CB_PROGRAM + 1, 1, 1, RPC_PROG_UNAVAIL},
+		{NFS4_CB_PROGRAM, 2, 1, RPC_PROG_MISMATCH},
+		{NFS4_CB_PROGRAM, 1, 2, RPC_PROC_UNAVAIL},
+		{NFS4_CB_PROGRAM, 1, NFS4_CB_PROC_COMPOUND, RPC_GARBAGE_ARGS},
+		{NFS4_CB_PROGRAM, 1, NFS4_CB_PROC_NULL, RPC_OK},
+		{NFS4_CB_PROGRAM, 4, NFS4_CB_PROC_NULL, RPC_OK},
+	};
+	struct xdr_dec x;
+
+	opened();
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		begin(rows[i].prog, rows[i].vers, rows[i].proc);
+		cr_assert_eq(answer(&x), rows[i].result, "row %zu", i);
+		cr_assert_eq(xdr_dec_left(&x), 0);
+	}
+	/* RPC version 3: rejected. A reply: dropped. */
+	begin(NFS4_CB_PROGRAM, 1, 0);
+	msg[11] = 3;
+	cr_assert_eq(answer(&x), RPC_BADREPLY);
+	cr_assert_eq(out_len, 24);
+	msg[7] = 1;
+	cr_assert_eq(nfs4_cb_answer(&cb, msg, xdr_enc_len(&e), out), 0);
+	cr_assert_eq(nfs4_cb_answer(&cb, msg, 7, out), 0);
+}
+
+Test(nfs4_cb, each_operation_has_its_status)
+{
+	static const struct {
+		uint32_t op, minor, status, answered;
+	} rows[] = {
+		{OP_CB_LAYOUTRECALL, 1, NFS4ERR_NOMATCHING_LAYOUT, OP_CB_LAYOUTRECALL},
+		{OP_CB_NOTIFY, 1, NFS4ERR_NOTSUPP, OP_CB_NOTIFY},
+		{OP_CB_PUSH_DELEG, 1, NFS4ERR_NOTSUPP, OP_CB_PUSH_DELEG},
+		{OP_CB_RECALLABLE_OBJ_AVAIL, 1, NFS4ERR_NOTSUPP, OP_CB_RECALLABLE_OBJ_AVAIL},
+		{OP_CB_WANTS_CANCELLED, 1, NFS4ERR_NOTSUPP, OP_CB_WANTS_CANCELLED},
+		{OP_CB_NOTIFY_DEVICEID, 1, NFS4ERR_NOTSUPP, OP_CB_NOTIFY_DEVICEID},
+		{OP_CB_SEQUENCE, 1, NFS4ERR_SEQUENCE_POS, OP_CB_SEQUENCE},
+		{OP_CB_RECALL, 1, NFS4ERR_BADXDR, OP_CB_RECALL},
+		{OP_CB_GETATTR, 1, NFS4ERR_BADXDR, OP_CB_GETATTR},
+		{OP_CB_RECALL_ANY, 1, NFS4ERR_BADXDR, OP_CB_RECALL_ANY},
+		{OP_CB_OFFLOAD, 2, NFS4ERR_BADXDR, OP_CB_OFFLOAD},
+		{OP_CB_OFFLOAD, 1, NFS4ERR_OP_ILLEGAL, OP_CB_ILLEGAL},
+		{2, 1, NFS4ERR_OP_ILLEGAL, OP_CB_ILLEGAL},
+		{16, 2, NFS4ERR_OP_ILLEGAL, OP_CB_ILLEGAL},
+	};
+	uint32_t op, cnt;
+
+	opened();
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		compound("", rows[i].minor, 2);
+		sequence((uint32_t)i + 1, 0);
+		xdr_put_u32(&e, rows[i].op);
+		cr_assert_eq(run(&op, &cnt), rows[i].status, "row %zu", i);
+		cr_assert(op == rows[i].answered && cnt == 2, "row %zu", i);
+		cr_assert_leq(out_len, 104, "nfsd drops longer ones");
+	}
+}
+
+static void put_fh(void)
+{
+	xdr_put_opaque(&e, "handle", 6);
+}
+
+static void put_stateid(void)
+{
+	xdr_put_fixed(&e, "0123456789abcdef", 16);
+}
+
+Test(nfs4_cb, operations_with_arguments)
+{
+	uint32_t op;
+
+	opened();
+	compound("", 1, 2);
+	sequence(1, 0);
+	xdr_put_u32(&e, OP_CB_RECALL);
+	put_stateid();
+	xdr_put_bool(&e, true);
+	put_fh();
+	cr_assert_eq(run(&op, NULL), NFS4ERR_BADHANDLE);
+	compound("", 1, 2);
+	sequence(2, 0);
+	xdr_put_u32(&e, OP_CB_GETATTR);
+	put_fh();
+	xdr_put_u32(&e, 1);
+	xdr_put_u32(&e, 8);
+	cr_assert_eq(run(&op, NULL), NFS4ERR_BADHANDLE);
+	compound("", 1, 2);
+	sequence(3, 0);
+	xdr_put_u32(&e, OP_CB_NOTIFY_LOCK);
+	put_fh();
+	xdr_put_u64(&e, 1);
+	xdr_put_opaque(&e, "lock owner", 10);
+	cr_assert_eq(run(&op, NULL), NFS4_OK);
+	compound("", 2, 2);
+	sequence(4, 0);
+	xdr_put_u32(&e, OP_CB_OFFLOAD);
+	put_fh();
+	put_stateid();
+	xdr_put_u32(&e, 0);
+	cr_assert_eq(run(&op, NULL), NFS4ERR_BAD_STATEID);
+	compound("", 1, 3);
+	sequence(5, 0);
+	xdr_put_u32(&e, OP_CB_RECALL_ANY);
+	xdr_put_u32(&e, 0);
+	xdr_put_u32(&e, 1);
+	xdr_put_u32(&e, 0xf31f);
+	xdr_put_u32(&e, OP_CB_RECALL_SLOT);
+	xdr_put_u32(&e, 7);
+	cr_assert_eq(cb.recall_slot, UINT32_MAX);
+	cr_assert_eq(run(&op, NULL), NFS4_OK);
+	cr_assert_eq(cb.recall_slot, 7);
+	compound("", 1, 2);
+	sequence(6, 0);
+	xdr_put_u32(&e, OP_CB_RECALL_ANY);
+	xdr_put_u32(&e, 0);
+	xdr_put_u32(&e, 1);
+	xdr_put_u32(&e, 0x10000);
+	cr_assert_eq(run(&op, NULL), NFS4ERR_INVAL);
+}
+
+Test(nfs4_cb, compounds_that_are_not_in_order)
+{
+	uint32_t op, cnt;
+
+	opened();
+	compound("", 3, 1);
+	sequence(1, 0);
+	cr_assert_eq(run(&op, &cnt), NFS4ERR_MINOR_VERS_MISMATCH);
+	cr_assert_eq(cnt, 0);
+	compound("", 0, 0);
+	cr_assert_eq(run(&op, &cnt), NFS4ERR_MINOR_VERS_MISMATCH);
+	compound("", 1, 0);
+	cr_assert_eq(run(&op, &cnt), NFS4_OK);
+	cr_assert_eq(cnt, 0);
+	compound("", 1, 1);
+	xdr_put_u32(&e, OP_CB_RECALL);
+	cr_assert_eq(run(&op, &cnt), NFS4ERR_OP_NOT_IN_SESSION);
+	cr_assert_eq(op, OP_CB_RECALL);
+	compound("", 1, 1);
+	xdr_put_u32(&e, 4711);
+	cr_assert_eq(run(&op, &cnt), NFS4ERR_OP_ILLEGAL);
+	compound("", 1, 1);
+	xdr_put_u32(&e, OP_CB_SEQUENCE);
+	cr_assert_eq(run(&op, &cnt), NFS4ERR_BADXDR);
+	compound("", 1, NFS4_CB_OPS + 1);
+	sequence(1, 0);
+	for (uint32_t i = 0; i < NFS4_CB_OPS; i++)
+		xdr_put_u32(&e, OP_CB_NOTIFY);
+	cr_assert_eq(run(&op, &cnt), NFS4ERR_TOO_MANY_OPS);
+	/* None of these used the number up; the longest tag that is sent back. */
+	compound("a tag of thirty-two bytes, really", 1, 1);
+	sequence(1, 0);
+	cr_assert_eq(run(&op, &cnt), NFS4_OK);
+}
+
+Test(nfs4_cb, sessions_and_slots)
+{
+	uint32_t op;
+
+	memset(&cb, 0, sizeof(cb));
+	compound("", 1, 1);
+	sequence(1, 0);
+	cr_assert_eq(run(&op, NULL), NFS4ERR_BADSESSION);
+	cb.coming = true;
+	cr_assert_eq(run(&op, NULL), NFS4ERR_DELAY, "its CREATE_SESSION may be on the way");
+	opened();
+	msg[e.p - e.base - 30] ^= 1; /* the session's id */
+	cr_assert_eq(run(&op, NULL), NFS4ERR_BADSESSION);
+	compound("", 1, 1);
+	sequence(1, NFS4_CB_SLOTS);
+	cr_assert_eq(run(&op, NULL), NFS4ERR_BADSLOT);
+	compound("", 1, 1);
+	sequence(1, 0);
+	put_fh(); /* trailing bytes are nothing to us */
+	cr_assert_eq(run(&op, NULL), NFS4_OK);
+	compound("", 1, 1);
+	sequence(3, 0);
+	cr_assert_eq(run(&op, NULL), NFS4ERR_SEQ_MISORDERED);
+	compound("", 1, 1);
+	sequence(1, 15);
+	cr_assert_eq(run(&op, NULL), NFS4_OK, "each slot counts for itself");
+	nfs4_cb_open(&cb, &id, 2, 0, NFS4_CB_OPS);
+	compound("", 1, 1);
+	sequence(1, 0);
+	cr_assert_eq(run(&op, NULL), NFS4ERR_BADSLOT, "no back channel was granted");
+}
+
+Test(nfs4_cb, a_repetition_gets_the_same_answer_and_another_call_is_a_false_retry)
+{
+	uint8_t first[NFS4_CB_ANSWER_MAX];
+	uint32_t op, before;
+
+	opened();
+	cb.slots[3].seqid = UINT32_MAX - 1;
+	for (uint32_t i = 0; i < 4; i++) {
+		compound("tag", 1, 2);
+		sequence(UINT32_MAX + i, 3); /* wraps */
+		xdr_put_u32(&e, OP_CB_RECALL_SLOT);
+		xdr_put_u32(&e, i);
+		cr_assert_eq(run(&op, NULL), NFS4_OK);
+		before = (uint32_t)out_len;
+		memcpy(first, out, out_len);
+		cb.recall_slot = UINT32_MAX;
+		cr_assert_eq(run(&op, NULL), NFS4_OK);
+		cr_assert(out_len == before && memcmp(first, out, out_len) == 0);
+		cr_assert_eq(cb.recall_slot, UINT32_MAX, "not executed again");
+		msg[xdr_enc_len(&e) - 1] ^= 1;
+		cr_assert_eq(run(&op, NULL), NFS4ERR_SEQ_FALSE_RETRY);
+	}
+}

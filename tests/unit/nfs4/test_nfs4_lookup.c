@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <criterion/criterion.h>
+
+#include "op_test.h"
+
+static void setup(struct nfs4_call *call)
+{
+	call->u.lookup = (struct nfs4_op_lookup){.dir = &op_test_fh, .name = {"hello", 5}};
+}
+
+static void check(const struct nfs4_call *call)
+{
+	const struct nfs4_op_lookup *o = &call->u.lookup;
+
+	op_test_is_dir(&o->dir_attr);
+	op_test_is_fh2(&o->fh);
+	op_test_is_stat(&o->attr);
+}
+
+static const struct op_golden golden = {
+	.op = nfs4_lookup,
+	.setup = setup,
+	.args = HEX_PUTFH HEX_GETATTR_DIR
+	"0000000f 00000005 68656c6c 6f000000" HEX_GETFH HEX_GETATTR_STAT,
+	.results = {RES_PUTFH, op_test_res_dir, "0000000f 00000000", RES_GETFH2, op_test_res_stat},
+	.reply_max = 8 + MAX_DIR + 8 + MAX_GETFH + MAX_STAT,
+	.check = check,
+};
+
+Test(nfs4_lookup, asks_for_the_directory_first)
+{
+	op_golden_check(&golden);
+}
+
+Test(nfs4_lookup, directory_is_there_when_the_name_is_not)
+{
+	const char *results[] = {RES_PUTFH, op_test_res_dir, "0000000f 00000002"};
+	struct op_test t;
+
+	op_test_init(&t, &golden);
+	cr_assert_eq(op_test_decode(&t, results, 3, NFS4ERR_NOENT), 0);
+	cr_assert_eq(t.status, NFS4ERR_NOENT);
+	op_test_is_dir(&t.call.u.lookup.dir_attr);
+	cr_assert_eq(t.call.u.lookup.fh.len, 0);
+	cr_assert_eq(t.call.u.lookup.attr.valid, 0);
+}

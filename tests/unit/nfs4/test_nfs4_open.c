@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <criterion/criterion.h>
+
+#include <errno.h>
+
+#include "op_test.h"
+
+static const uint32_t everything[3] = {UINT32_MAX, UINT32_MAX, UINT32_MAX};
+
+static void setup_fh(struct nfs4_call *call)
+{
+	call->u.open = (struct nfs4_op_open){
+		.file = &op_test_fh2,
+		.share_access = OPEN4_SHARE_ACCESS_BOTH,
+		.owner = 0x1122334455667788,
+	};
+}
+
+static void setup_name(struct nfs4_call *call)
+{
+	setup_fh(call);
+	call->u.open.file = NULL;
+	call->u.open.dir = &op_test_fh;
+	call->u.open.name = (struct nfs4_str){"file", 4};
+	call->u.open.share_access = OPEN4_SHARE_ACCESS_READ;
+}
+
+static void setup_create(struct nfs4_call *call)
+{
+	setup_name(call);
+	call->u.open.create = call->u.open.truncate = true;
+	call->u.open.sattr = (struct nfs4_sattr){
+		.set = NFS4_ATTR_MODE | NFS4_ATTR_SIZE,
+		.size = 77, /* not his to set: truncate says 0 */
+		.mode = 0666,
+		.umask = 022,
+		.use_umask = true,
+	};
+}
+
+static void setup_exclusive(struct nfs4_call *call)
+{
+	setup_create(call);
+	call->u.open.truncate = false;
+	call->u.open.exclusive = true;
+	call->u.open.verf = (struct nfs4_verf){"verf4321"};
+	call->u.open.sattr.set |= NFS4_ATTR_ATIME | NFS4_ATTR_MTIME;
+	call->u.open.sattr.atime_now = true;
+}
+
+static void is_open(const struct nfs4_op_open *o)
+{
+	cr_assert_eq(o->stateid.seqid, 1);
+	cr_assert_eq(o->stateid.other[0], 0x0a);
+	cr_assert_eq(o->stateid.other[11], 0x0b);
+	cr_assert_eq(o->rflags, OPEN4_RESULT_LOCKTYPE_POSIX);
+	cr_assert_eq(o->access, ACCESS4_READ | ACCESS4_MODIFY);
+	cr_assert_eq(o->deleg_type, OPEN_DELEGATE_NONE_EXT);
+	op_test_is_cinfo(&o->cinfo);
+	op_test_is_fh2(&o->fh);
+	op_test_is_stat(&o->attr);
+}
+
+static void check_fh(const struct nfs4_call *call)
+{
+	is_open(&call->u.open);
+	cr_assert_eq(call->u.open.dir_attr.valid, 0);
+}
+
+static void check_name(const struct nfs4_call *call)
+{
+	is_open(&call->u.open);
+	op_test_is_dir(&call->u.open.dir_attr);
+}
+
+#define HEX_OWNER      "0000000000000000 00000010 6f70656e2069643a 1122334455667788 "
+#define HEX_OPEN_READ  "00000012 00000000 00000401 00000000 " HEX_OWNER
+#define HEX_OPEN_BOTH  "00000012 00000000 00000403 00000000 " HEX_OWNER
+#define HEX_CLAIM_NAME "00000000 00000004 66696c65 "
+#define HEX_ACCESS     "00000003 0000002d "
+#define HEX_REST       HEX_GETFH HEX_ACCESS HEX_GETATTR_STAT HEX_RESTORE HEX_GETATTR_DIR
+
+#define RES_OPEN_HEAD                                                                              \
+	"00000012 00000000 00000001 0a000000000000000000000b " RES_CINFO                           \
+	"00000004 00000002 00000000 00000002 "
+#define RES_OPEN   RES_OPEN_HEAD "00000003 00000000"
+#define RES_ACCESS "00000003 00000000 0000003d 00000005"
+
+#define MAX_OPEN (8u + 16u + 20u + 4u + 16u + 180u)
+
+#define BY_NAME                                                                                    \
+	.op = nfs4_open,                                                                           \
+	.results = {RES_PUTFH, RES_SAVEFH, RES_OPEN, RES_GETFH2, RES_ACCESS, op_test_res_stat,     \
+		RES_RESTORE, op_test_res_dir},                                                     \
+	.forgiven = 4, .reply_max = 16 + MAX_OPEN + MAX_GETFH + 16 + MAX_STAT + 8 + MAX_DIR,       \
+	.cachethis = true, .check = check_name
+
+static const struct op_golden golden_fh = {
+	.op = nfs4_open,
+	.setup = setup_fh,
+	.args = HEX_PUTFH2 HEX_OPEN_BOTH "00000000 00000004" HEX_ACCESS HEX_GETATTR_STAT,
+	.results = {RES_PUTFH, RES_OPEN, RES_ACCESS, op_test_res_stat},
+	.forgiven = 2,
+	.reply_max = 8 + MAX_OPEN + 16 + MAX_STAT,
+	.cachethis = true,
+	.check = check_fh,
+};
+
+static void setup_reclaim(struct nfs4_call *call)
+{
+	setup_fh(call);
+	call->u.open.reclaim = true;
+}
+
+static const struct op_golden golden_reclaim = {
+	.op = nfs4_open,
+	.setup = setup_reclaim,
+	.args = HEX_PUTFH2 HEX_OPEN_BOTH "00000000 00000001 00000000" HEX_ACCESS HEX_GETATTR_STAT,
+	.results = {RES_PUTFH, RES_OPEN, RES_ACCESS, op_test_res_stat},
+	.forgiven = 2,
+	.reply_max = 8 + MAX_OPEN + 16 + MAX_STAT,
+	.cachethis = true,
+	.check = check_fh,
+};
+
+static const struct op_golden golden_name = {
+	BY_NAME,
+	.setup = setup_name,
+	.args = HEX_PUTFH HEX_SAVEFH HEX_OPEN_READ "00000000" HEX_CLAIM_NAME HEX_REST,
+};
+
+static const struct op_golden golden_create = {
+	BY_NAME,
+	.setup = setup_create,
+	.args = HEX_PUTFH HEX_SAVEFH HEX_OPEN_READ
+	"00000001 00000000 00000002 00000010 00000002 0000000c 0000000000000000 "
+	"000001a4" HEX_CLAIM_NAME HEX_REST,
+};
+
+static const struct op_golden golden_exclusive = {
+	BY_NAME,
+	.setup = setup_exclusive,
+	.supported = everything,
+	.args = HEX_PUTFH HEX_SAVEFH HEX_OPEN_READ
+	"00000001 00000003 7665726634333231"
+	"00000003 00000000 00000000 00020000 00000008 000001b6 00000012" HEX_CLAIM_NAME HEX_REST,
+};
+
+Test(nfs4_open, by_filehandle)
+{
+	op_golden_check(&golden_fh);
+}
+
+Test(nfs4_open, reclaimed_after_a_restart)
+{
+	op_golden_check(&golden_reclaim);
+}
+
+Test(nfs4_open, by_name)
+{
+	op_golden_check(&golden_name);
+}
+
+Test(nfs4_open, creates_and_truncates_unchecked)
+{
+	op_golden_check(&golden_create);
+}
+
+Test(nfs4_open, creates_exclusively_without_the_times)
+{
+	op_golden_check(&golden_exclusive);
+}
+
+Test(nfs4_open, fits_the_replay_cache)
+{
+	/* 80 before the first operation; all of a delegation's room but why there is none */
+	cr_assert_leq(NFS4_REPLY_HEAD + golden_name.reply_max - 180 + 12, 1032);
+}
+
+Test(nfs4_open, only_creating_by_name_can_truncate)
+{
+	struct op_test t;
+
+	op_test_init(&t, &golden_name);
+	t.call.u.open.truncate = true;
+	cr_assert_eq(op_test_encode(&t, &golden_name, 4096, NULL), -EINVAL);
+	op_test_init(&t, &golden_fh);
+	t.call.u.open.create = true;
+	cr_assert_eq(op_test_encode(&t, &golden_fh, 4096, NULL), -EINVAL);
+}
+
+/* The reply of golden_fh with this delegation; cut at every byte of OPEN as well. */
+static int decode_deleg(struct op_test *t, const char *open_result)
+{
+	struct op_golden g = golden_fh;
+	const char *results[] = {RES_PUTFH, open_result, RES_ACCESS, op_test_res_stat};
+	size_t len, cut;
+	uint8_t *p = op_test_hex(open_result, &len);
+	uint8_t *all = malloc(8 + len);
+
+	memcpy(all, "\0\0\0\x16\0\0\0\0", 8);
+	memcpy(all + 8, p, len);
+	for (cut = 0; cut < 8 + len; cut++) {
+		op_test_init(t, &g);
+		cr_assert_eq(op_test_decode_bytes(t, all, cut, 4, NFS4_OK), -EBADMSG);
+	}
+	free(p);
+	free(all);
+	op_test_init(t, &g);
+	return op_test_decode(t, results, 4, NFS4_OK);
+}
+
+#define HEX_ACE "00000000 00000000 00000001 0000000a 45564552594f4e454021 0000"
+
+Test(nfs4_open, takes_every_delegation_a_server_may_give)
+{
+	struct op_test t;
+
+	cr_assert_eq(decode_deleg(&t, RES_OPEN_HEAD "00000000"), 0);
+	cr_assert_eq(t.call.u.open.deleg_type, OPEN_DELEGATE_NONE);
+	cr_assert_eq(decode_deleg(&t, RES_OPEN_HEAD "00000001 00000001 dd00000000000000000000ee"
+						    "00000000" HEX_ACE),
+		0);
+	cr_assert_eq(t.call.u.open.deleg_type, OPEN_DELEGATE_READ);
+	cr_assert_eq(t.call.u.open.deleg.seqid, 1);
+	cr_assert_eq(t.call.u.open.deleg.other[0], 0xdd);
+	cr_assert_eq(t.call.u.open.deleg.other[11], 0xee);
+	cr_assert_eq(decode_deleg(&t, RES_OPEN_HEAD "00000002 00000001 dd00000000000000000000ee"
+						    "00000001 00000001 0000000000010000" HEX_ACE),
+		0);
+	cr_assert_eq(t.call.u.open.deleg_type, OPEN_DELEGATE_WRITE);
+	cr_assert_eq(decode_deleg(&t, RES_OPEN_HEAD "00000002 00000001 dd00000000000000000000ee"
+						    "00000000 00000002 00000010 00001000" HEX_ACE),
+		0);
+	op_test_is_stat(&t.call.u.open.attr);
+}
+
+Test(nfs4_open, reads_why_there_is_none)
+{
+	struct op_test t;
+
+	cr_assert_eq(decode_deleg(&t, RES_OPEN_HEAD "00000003 00000001 00000001"), 0);
+	cr_assert_eq(decode_deleg(&t, RES_OPEN_HEAD "00000003 00000002 00000000"), 0);
+	cr_assert_eq(decode_deleg(&t, RES_OPEN_HEAD "00000003 00000008"), 0);
+	op_test_is_stat(&t.call.u.open.attr);
+}
+
+Test(nfs4_open, refuses_delegations_that_are_none)
+{
+	struct op_test t;
+
+	cr_assert_eq(decode_deleg(&t, RES_OPEN_HEAD "00000004"), -EBADMSG);
+	/* a limit by neither size nor blocks */
+	cr_assert_eq(decode_deleg(&t, RES_OPEN_HEAD "00000002 00000001 dd00000000000000000000ee"
+						    "00000001 00000003 0000000000010000" HEX_ACE),
+		-EBADMSG);
+	/* a boolean of 2 */
+	cr_assert_eq(decode_deleg(&t, RES_OPEN_HEAD "00000001 00000001 dd00000000000000000000ee"
+						    "00000002" HEX_ACE),
+		-EBADMSG);
+	/* a who of 4 GiB */
+	cr_assert_eq(decode_deleg(&t, RES_OPEN_HEAD "00000001 00000001 dd00000000000000000000ee"
+						    "00000000 00000000 00000000 00000001 ffffffff"),
+		-EBADMSG);
+}
+
+Test(nfs4_open, is_open_though_access_was_not_told)
+{
+	const char *results[] = {RES_PUTFH, RES_OPEN, "00000003 00002718"};
+	struct op_test t;
+
+	op_test_init(&t, &golden_fh);
+	cr_assert_eq(op_test_decode(&t, results, 3, NFS4ERR_DELAY), 0);
+	cr_assert_eq(t.status, NFS4_OK, "else nobody would close it");
+	cr_assert_eq(t.call.u.open.stateid.seqid, 1);
+	cr_assert_eq(t.call.u.open.attr.valid, 0);
+	cr_assert_eq(t.call.u.open.access, 0);
+}

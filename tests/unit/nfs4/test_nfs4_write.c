@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <criterion/criterion.h>
+
+#include <errno.h>
+
+#include "op_test.h"
+
+static uint8_t payload[4096];
+static struct rpcrdma_buf buf = {.data = payload};
+
+static void setup(struct nfs4_call *call)
+{
+	call->stateid = (struct nfs4_stateid){0, {0xaa}};
+	call->u.write = (struct nfs4_op_write){
+		.fh = &op_test_fh,
+		.offset = 0x4000,
+		.data = {&buf, payload, 4093},
+		.stable = DATA_SYNC4,
+	};
+}
+
+static void check(const struct nfs4_call *call)
+{
+	const struct nfs4_op_write *o = &call->u.write;
+
+	cr_assert_eq(o->count, 4093);
+	cr_assert_eq(o->committed, FILE_SYNC4);
+	cr_assert_arr_eq(o->verf.data, "VERIFIER", 8);
+	op_test_is_written(&o->attr);
+}
+
+#define HEX_WRITE "00000026 00000000 aa0000000000000000000000 0000000000004000 "
+
+static const struct op_golden golden = {
+	.op = nfs4_write,
+	.setup = setup,
+	.args = HEX_PUTFH HEX_WRITE "00000001 00000ffd" HEX_GETATTR_WRITTEN,
+	.results = {RES_PUTFH, "00000026 00000000 00000ffd 00000002 5645524946494552",
+		op_test_res_written},
+	.forgiven = 2,
+	.reply_max = 8 + 24 + MAX_WRITTEN,
+	.check = check,
+};
+
+Test(nfs4_write, goes_on_with_getattr_behind_the_data)
+{
+	struct op_test t;
+
+	op_golden_check(&golden);
+	op_test_init(&t, &golden);
+	cr_assert_eq(op_test_encode(&t, &golden, 4096, golden.args), 0);
+	cr_assert_eq(t.call.rpc.req.args.p, payload);
+	cr_assert_eq(t.call.rpc.req.args.len, 4093);
+	cr_assert_eq(t.call.rpc.req.tail_len, 16, "GETATTR and its bitmap");
+}
+
+Test(nfs4_write, of_nothing_has_no_tail)
+{
+	struct op_test t;
+
+	op_test_init(&t, &golden);
+	t.call.u.write.data.len = 0;
+	cr_assert_eq(op_test_encode(&t, &golden, 4096,
+			     HEX_PUTFH HEX_WRITE "00000001 00000000" HEX_GETATTR_WRITTEN),
+		0);
+	cr_assert_eq(t.call.rpc.req.args.len, 0);
+	cr_assert_eq(t.call.rpc.req.tail_len, 0);
+}
+
+static int decode(struct op_test *t, const char *write_result)
+{
+	const char *results[] = {RES_PUTFH, write_result, op_test_res_written};
+
+	op_test_init(t, &golden);
+	return op_test_decode(t, results, 3, NFS4_OK);
+}
+
+Test(nfs4_write, short_ones_are_reported)
+{
+	struct op_test t;
+
+	cr_assert_eq(decode(&t, "00000026 00000000 00000001 00000001 5645524946494552"), 0);
+	cr_assert_eq(t.call.u.write.count, 1);
+	cr_assert_eq(t.call.u.write.committed, DATA_SYNC4);
+}
+
+Test(nfs4_write, impossible_answers_are_refused)
+{
+	struct op_test t;
+
+	/* more than was sent */
+	cr_assert_eq(decode(&t, "00000026 00000000 00000ffe 00000002 5645524946494552"), -EBADMSG);
+	cr_assert_eq(t.call.u.write.count, 0);
+	/* less stable than was asked for */
+	cr_assert_eq(decode(&t, "00000026 00000000 00000ffd 00000000 5645524946494552"), -EBADMSG);
+	/* no stable_how4 */
+	cr_assert_eq(decode(&t, "00000026 00000000 00000ffd 00000003 5645524946494552"), -EBADMSG);
+}
+
+Test(nfs4_write, succeeded_though_the_attributes_did_not_come)
+{
+	const char *results[] = {RES_PUTFH, golden.results[1], "00000009 00002718"};
+	struct op_test t;
+
+	op_test_init(&t, &golden);
+	cr_assert_eq(op_test_decode(&t, results, 3, NFS4ERR_DELAY), 0);
+	cr_assert_eq(t.status, NFS4_OK);
+	cr_assert_eq(t.call.u.write.count, 4093);
+	cr_assert_eq(t.call.u.write.attr.valid, 0);
+}

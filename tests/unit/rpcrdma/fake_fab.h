@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A fabric for the transport's own tests: one endpoint, no latency, every call
+ * counted and able to fail, keys that really open and close. tests/sim has the
+ * big one; this one is small enough to see through.
+ */
+#ifndef RPCRDMAFS_FAKE_FAB_H
+#define RPCRDMAFS_FAKE_FAB_H
+
+#include "fab.h"
+
+#define FAKE_MAX_KEYS  512
+#define FAKE_MAX_SENDS 4096
+
+enum fake_call {
+	FAKE_RESOLVE,
+	FAKE_SETUP,
+	FAKE_CONNECT,
+	FAKE_MR_REG,
+	FAKE_MW_ALLOC,
+	FAKE_POST_SEND,
+	FAKE_POST_RECV,
+	FAKE_INVALIDATE,
+	FAKE_CALLS,
+};
+
+struct fake {
+	struct fab_caps caps;
+	struct fab_qp_conf qp;
+	uint8_t priv[32]; /* what the client sent */
+	size_t priv_len;
+	uint8_t peer_priv[64]; /* what the server answers */
+	size_t peer_priv_len;
+	bool new_device;      /* with the next RESOLVED */
+	bool refuse;          /* connecting fails with -ECONNREFUSED */
+	bool hold_sent;       /* Sends do not complete until fake_flush_sent() */
+	bool hold_invals;     /* nor do invalidations */
+	int fail[FAKE_CALLS]; /* -errno for the next call of this kind, once */
+	unsigned int fail_at; /* the n-th call of all fails, once; 0: none */
+	int fail_err;
+	unsigned int cut_at; /* the connection is lost right after the n-th call */
+	/* seen */
+	unsigned int calls, count[FAKE_CALLS];
+	unsigned int recvs; /* posted now */
+	unsigned int busy;
+	unsigned int sends;
+	bool up;
+	/* called for each Send with the gathered message */
+	void (*server)(const uint8_t *msg, size_t len);
+};
+
+extern struct fake fake;
+
+void fake_reset(void);
+/* A message to the client; inv_rkey is invalidated and reported as it is. */
+void fake_message(const void *msg, size_t len, uint32_t inv_rkey);
+void fake_down(int err);
+void fake_flush_sent(void);
+void fake_flush_invals(void);
+/* Memory behind a key if the peer may do this now, else NULL. */
+uint8_t *fake_mem(uint32_t rkey, uint64_t addr, uint64_t len, unsigned int access);
+/* Keys that open something now. */
+unsigned int fake_open_windows(void);
+
+#endif

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "rig.h"
+
+static struct call c[12];
+
+TestSuite(rpcrdma_conn, .init = rig_init);
+
+Test(rpcrdma_conn, comes_up_with_receives_posted_and_private_data_sent)
+{
+	cr_assert(rig_connect());
+	cr_assert_eq(rig.up, 1);
+	cr_assert_eq(fake.recvs, 8 + 1 + RPCRDMA_REVERSE_RECVS);
+	cr_assert_eq(fake.priv_len, 8);
+	cr_assert_arr_eq(fake.priv, "\xf6\xab\x0e\x18\x01\x01\x03\x03", 8);
+	cr_assert_eq(rpcrdma_generation(rig.x), 1);
+	cr_assert_str_eq(rpcrdma_peer_name(rig.x), "10.0.0.1:20049");
+	cr_assert_eq(rpcrdma_memreg(rig.x), RPCRDMA_MEMREG_MW);
+	cr_assert_eq(rig.x->limits.send_max, 4096);
+	rig_fini();
+}
+
+Test(rpcrdma_conn, the_first_failure_is_final_and_names_the_step)
+{
+	fake.refuse = true;
+	cr_assert_not(rig_connect());
+	cr_assert_eq(rig.failed, 1);
+	cr_assert_eq(rig.err, -ECONNREFUSED);
+	cr_assert_str_eq(rig.step, "connect");
+	rig_run(100 * NSEC_PER_SEC);
+	cr_assert_eq(fake.count[FAKE_RESOLVE], 1);
+	rig_fini();
+}
+
+Test(rpcrdma_conn, memory_that_cannot_be_registered_fails_in_set_up)
+{
+	fake.fail[FAKE_MR_REG] = -ENOMEM;
+	cr_assert_not(rig_connect());
+	cr_assert_eq(rig.failed, 1);
+	cr_assert_eq(rig.err, -ENOMEM);
+	cr_assert_str_eq(rig.step, "set-up");
+	rig_fini();
+}
+
+Test(rpcrdma_conn, auto_falls_back_to_static_when_windows_are_short)
+{
+	fake.fail[FAKE_MW_ALLOC] = -ENOMEM;
+	cr_assert(rig_connect());
+	cr_assert_eq(rpcrdma_memreg(rig.x), RPCRDMA_MEMREG_STATIC);
+	cr_assert_eq(fake.priv[5], 0);
+	rig_fini();
+}
+
+Test(rpcrdma_conn, auto_is_static_without_windows_and_mw_an_error)
+{
+	fake.caps.mw2b = false;
+	cr_assert(rig_connect());
+	cr_assert_eq(rpcrdma_memreg(rig.x), RPCRDMA_MEMREG_STATIC);
+	rig_fini();
+	rig_init();
+	fake.caps.mw2b = false;
+	rig.conf.memreg = RPCRDMA_MEMREG_MW;
+	cr_assert_not(rig_connect());
+	cr_assert_eq(rig.failed, 1);
+	cr_assert_eq(rig.err, -EOPNOTSUPP);
+	rig_fini();
+}
+
+Test(rpcrdma_conn, without_private_data_the_threshold_is_1024)
+{
+	fake.peer_priv_len = 0;
+	cr_assert(rig_connect());
+	cr_assert_eq(rig.x->limits.send_max, 1024);
+	cr_assert_eq(rig.x->limits.recv_max, 1024);
+	cr_assert_leq(rpcrdma_inline_call_max(rig.x), 1024 - 28);
+	rig_fini();
+}
+
+Test(rpcrdma_conn, larger_thresholds_need_both_sides)
+{
+	rig.conf.inline_size = 65536;
+	memcpy(fake.peer_priv, "\xf6\xab\x0e\x18\x01\x00\x3f\x1f", 8);
+	cr_assert(rig_connect());
+	cr_assert_eq(fake.priv[6], 63);
+	cr_assert_eq(rig.x->limits.send_max, 32768);
+	cr_assert_eq(rig.x->limits.recv_max, 65536);
+	call_init(&c[0], 4000);
+	cr_assert_eq(call_send(&c[0]), 0);
+	rig_run(1000);
+	cr_assert_eq(rig.inline_len, 16000);
+	rig_fini();
+}
+
+Test(rpcrdma_conn, foreign_private_data_is_as_none)
+{
+	fake.peer_priv[0] = 0;
+	cr_assert(rig_connect());
+	cr_assert_eq(rig.x->limits.send_max, 1024);
+	rig_fini();
+	rig_init();
+	fake.peer_priv[4] = 2;
+	cr_assert(rig_connect());
+	cr_assert_eq(rig.x->limits.send_max, 1024);
+	rig_fini();
+	rig_init();
+	fake.peer_priv_len = 7;
+	cr_assert(rig_connect());
+	cr_assert_eq(rig.x->limits.send_max, 1024);
+	rig_fini();
+}
+
+Test(rpcrdma_conn, calls_in_flight_are_sent_again_in_order_with_the_same_xid)
+{
+	struct rpcrdma_buf *buf;
+	uint32_t xids[4];
+
+	cr_assert(rig_connect());
+	buf = rpcrdma_buf_get(rig.x);
+	call_start(&c[0], false);
+	rig_run(1000);
+	rig.silent = true;
+	for (int i = 1; i < 5; i++) {
+		call_init(&c[i], 20);
+		c[i].req.results[0].sink = (struct rpcrdma_span){buf, buf->data, 20000};
+		c[i].req.result_cnt = i == 2;
+		cr_assert_eq(call_send(&c[i]), 0);
+	}
+	rig_run(1000);
+	cr_assert_eq(rig.calls, 5);
+	memcpy(xids, rig.xids + 1, sizeof(xids));
+	rig.silent = false;
+	fake_down(-ECONNRESET);
+	call_start(&c[5], false);
+	rig_run(NSEC_PER_SEC);
+	cr_assert_eq(rig.up, 2);
+	cr_assert_eq(rig.down, 1);
+	cr_assert_eq(rig.err, -ECONNRESET);
+	cr_assert_eq(rig.calls, 10);
+	cr_assert_arr_eq(rig.xids + 5, xids, sizeof(xids));
+	for (unsigned int i = 0; i < 6; i++) {
+		cr_assert_eq(c[i].order, i + 1);
+		cr_assert_eq(c[i].end, RPCRDMA_REPLY);
+	}
+	cr_assert_eq(rig.stats.retransmits, 4);
+	cr_assert_eq(rig.stats.reconnects, 1);
+	cr_assert_eq(rig.stats.mw_binds, 2);
+	rpcrdma_buf_put(rig.x, buf);
+	rig_fini();
+}
+
+Test(rpcrdma_conn, a_reply_that_waits_for_its_fence_is_delivered_when_the_connection_is_gone)
+{
+	struct rpcrdma_buf *buf;
+
+	cr_assert(rig_connect());
+	buf = rpcrdma_buf_get(rig.x);
+	rig.no_inval = true;
+	fake.hold_invals = true;
+	call_init(&c[0], 20);
+	c[0].req.results[0].sink = (struct rpcrdma_span){buf, buf->data, 20000};
+	c[0].req.result_cnt = 1;
+	cr_assert_eq(call_send(&c[0]), 0);
+	rig_run(1000);
+	cr_assert_eq(c[0].done, 0);
+	fake_down(-EIO);
+	rig_run(NSEC_PER_SEC);
+	cr_assert_eq(c[0].end, RPCRDMA_REPLY);
+	cr_assert_eq(c[0].reply_len, 24);
+	cr_assert_eq(rig.calls, 1);
+	rpcrdma_buf_put(rig.x, buf);
+	rig_fini();
+}
+
+Test(rpcrdma_conn, back_off_grows_and_starts_at_once_after_a_good_connection)
+{
+	unsigned int tries;
+
+	cr_assert(rig_connect());
+	call_start(&c[0], false);
+	rig_run(NSEC_PER_SEC);
+	fake.refuse = true;
+	fake_down(0);
+	rig_run(1000);
+	cr_assert_eq(fake.count[FAKE_RESOLVE], 2); /* at once */
+	rig_run(1200 * NSEC_PER_SEC);
+	tries = fake.count[FAKE_RESOLVE];
+	cr_assert_geq(tries, 1200 / 30);
+	cr_assert_leq(tries, 10 + 1200 / 15 + 1);
+	cr_assert_eq(rig.failed, 0);
+	fake.refuse = false;
+	rig_run(31 * NSEC_PER_SEC);
+	cr_assert_eq(rig.up, 2);
+	rig_fini();
+}
+
+Test(rpcrdma_conn, a_connection_that_keeps_breaking_does_not_spin)
+{
+	cr_assert(rig_connect());
+	for (int i = 0; i < 100; i++) {
+		fake_down(-EIO);
+		rig_run(10 * NSEC_PER_MSEC);
+	}
+	cr_assert_leq(rig.up, 12);
+	rig_fini();
+}
+
+Test(rpcrdma_conn, reconnect_makes_a_new_one_at_once)
+{
+	cr_assert(rig_connect());
+	rpcrdma_reconnect(rig.x, "test");
+	cr_assert_not(rpcrdma_is_up(rig.x));
+	rig_run(1000);
+	cr_assert(rpcrdma_is_up(rig.x));
+	cr_assert_eq(rpcrdma_generation(rig.x), 2);
+	fake.refuse = true;
+	fake_down(-EIO);
+	rig_run(NSEC_PER_SEC);
+	fake.refuse = false;
+	rpcrdma_reconnect(rig.x, "test");
+	rig_run(1000);
+	cr_assert(rpcrdma_is_up(rig.x));
+	rig_fini();
+}
+
+Test(rpcrdma_conn, another_device_gets_its_memory_registered_anew)
+{
+	cr_assert(rig_connect());
+	cr_assert_eq(fake.count[FAKE_MR_REG], 12 + 3);
+	fake_down(-EIO);
+	rig_run(NSEC_PER_SEC);
+	cr_assert_eq(fake.count[FAKE_MR_REG], 12 + 3);
+	fake.new_device = true;
+	fake_down(-EIO);
+	rig_run(2 * NSEC_PER_SEC);
+	cr_assert_eq(fake.count[FAKE_MR_REG], 2 * (12 + 3));
+	cr_assert(rpcrdma_is_up(rig.x));
+	rig_fini();
+}
+
+Test(rpcrdma_conn, a_call_that_no_longer_fits_is_refused)
+{
+	cr_assert(rig_connect());
+	rig.silent = true;
+	call_init(&c[0], 500);
+	cr_assert_eq(call_send(&c[0]), 0);
+	rig_run(1000);
+	fake.peer_priv_len = 0;
+	fake_down(-EIO);
+	rig_run(NSEC_PER_SEC);
+	cr_assert_eq(c[0].end, RPCRDMA_REFUSED);
+	rig_fini();
+}
+
+Test(rpcrdma_conn, stop_ends_every_call_in_every_state)
+{
+	cr_assert(rig_connect());
+	rig.silent = true;
+	for (int i = 0; i < 6; i++)
+		call_start(&c[i], false);
+	rig_run(1000);
+	rpcrdma_stop(rig.x);
+	cr_assert_eq(c[0].done, 0); /* not from inside a call */
+	cr_assert_eq(rig.stopped, 0);
+	call_init(&c[6], 10);
+	cr_assert_eq(call_send(&c[6]), -ESHUTDOWN);
+	rpcrdma_req_put(rig.x, &c[6].req);
+	rig_run(NSEC_PER_SEC);
+	for (int i = 0; i < 6; i++) {
+		cr_assert_eq(c[i].done, 1);
+		cr_assert_eq(c[i].end, RPCRDMA_SHUTDOWN);
+	}
+	cr_assert_eq(rig.stopped, 1);
+	rig_fini();
+}
+
+Test(rpcrdma_conn, stop_while_the_server_is_away)
+{
+	cr_assert(rig_connect());
+	fake.refuse = true;
+	fake_down(-EIO);
+	rig_run(NSEC_PER_SEC);
+	call_start(&c[0], false);
+	rpcrdma_stop(rig.x);
+	rig_run(1000);
+	cr_assert_eq(c[0].end, RPCRDMA_SHUTDOWN);
+	rig_fini();
+}
+
+Test(rpcrdma_conn, stop_before_and_while_connecting)
+{
+	struct sockaddr_in dst = {.sin_family = AF_INET};
+
+	rig_connect();
+	rig_fini();
+	for (int turns = 0; turns < 6; turns++) {
+		rig_init();
+		fake.server = NULL;
+		rig.r = reactor_new_virtual();
+		rig.x = rpcrdma_new(rig.r, &rig.conf, rpcrdma_test_ops(), NULL, &rig.stats);
+		if (turns > 0)
+			cr_assert_eq(rpcrdma_connect(rig.x, NULL, (struct sockaddr *)&dst), 0);
+		for (int i = 1; i < turns; i++)
+			reactor_turn(rig.r, 0);
+		rig_fini();
+	}
+}
+
+Test(rpcrdma_conn, nonsense_configurations_are_refused)
+{
+	struct rpcrdma_conf conf;
+
+	rig.r = reactor_new_virtual();
+	rpcrdma_conf_default(&conf);
+	conf.credits = 0;
+	cr_assert_null(rpcrdma_new(rig.r, &conf, rpcrdma_test_ops(), NULL, &rig.stats));
+	cr_assert_eq(errno, EINVAL);
+	rpcrdma_conf_default(&conf);
+	conf.inline_size = 512;
+	cr_assert_null(rpcrdma_new(rig.r, &conf, rpcrdma_test_ops(), NULL, &rig.stats));
+	reactor_free(rig.r);
+	rpcrdma_free(NULL);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rig.h"
+
+static struct call c[12];
+
+static void start(void)
+{
+	rig_init();
+	cr_assert(rig_connect());
+}
+
+TestSuite(rpcrdma_req, .init = start, .fini = rig_fini);
+
+Test(rpcrdma_req, there_are_as_many_requests_as_credits_asked)
+{
+	struct rpcrdma_req reqs[9] = {0};
+	uint32_t seen = 0;
+
+	for (int i = 0; i < 8; i++) {
+		cr_assert_eq(rpcrdma_req_get(rig.x, &reqs[i]), 0);
+		cr_assert_lt(reqs[i].idx, 8);
+		cr_assert_eq(reqs[i].head_room, 4096);
+		seen |= 1u << reqs[i].idx;
+	}
+	cr_assert_eq(seen, 0xff);
+	cr_assert_eq(rpcrdma_req_get(rig.x, &reqs[8]), -EAGAIN);
+	for (int i = 0; i < 8; i++)
+		rpcrdma_req_put(rig.x, &reqs[i]);
+}
+
+Test(rpcrdma_req, get_keeps_done_and_clears_the_rest)
+{
+	struct rpcrdma_req req;
+	void (*done)(struct rpcrdma_req *) = (void (*)(struct rpcrdma_req *))(uintptr_t)0x1234;
+
+	memset(&req, 0xff, sizeof(req));
+	req.done = done;
+	cr_assert_eq(rpcrdma_req_get(rig.x, &req), 0);
+	cr_assert_eq(req.done, done);
+	cr_assert_eq(req.result_cnt, 0);
+	cr_assert_not(req.soft);
+	rpcrdma_req_put(rig.x, &req);
+}
+
+Test(rpcrdma_req, a_new_xid_is_never_one_of_a_call_in_flight)
+{
+	uint32_t xid;
+
+	rig.silent = true;
+	call_start(&c[0], false);
+	xid = c[0].req.xid;
+	rig.x->next_xid = xid - 1; /* once round */
+	cr_assert_eq(rpcrdma_next_xid(rig.x), xid + 1);
+	cr_assert_eq(rpcrdma_req_find(rig.x, xid)->req, &c[0].req);
+	cr_assert_null(rpcrdma_req_find(rig.x, xid + 1));
+}
+
+Test(rpcrdma_req, xids_that_share_a_bucket_are_told_apart)
+{
+	uint32_t step = rig.x->hash_mask + 1, xid = 5;
+
+	rig.silent = true;
+	for (uint32_t i = 0; i < 4; i++) {
+		call_init(&c[i], 10);
+		put_be32(c[i].req.head, xid + i * step);
+		cr_assert_eq(call_send(&c[i]), 0);
+	}
+	for (uint32_t i = 0; i < 4; i++)
+		cr_assert_eq(rpcrdma_req_find(rig.x, xid + i * step)->req, &c[i].req);
+	rig.silent = false;
+	rig_run(1000);
+	rig_reply(xid);
+	rig_run(1000);
+	for (int i = 0; i < 4; i++)
+		cr_assert_eq(c[i].done, 1);
+	cr_assert_null(rpcrdma_req_find(rig.x, xid));
+}
+
+Test(rpcrdma_req, payload_of_a_fuse_write_is_page_aligned)
+{
+	struct rpcrdma_buf *buf = rpcrdma_buf_get(rig.x);
+
+	cr_assert_eq((uintptr_t)buf->data % (uintptr_t)sysconf(_SC_PAGESIZE), 0);
+	cr_assert_eq(buf->data - buf->mem, RPCRDMA_DATA_LEAD);
+	memset(buf->mem, 1, RPCRDMA_DATA_LEAD + rig.conf.data_size + 4096);
+	cr_assert_eq(rpcrdma_buf_free_count(rig.x), 11);
+	rpcrdma_buf_put(rig.x, buf);
+	cr_assert_eq(rpcrdma_buf_get(rig.x), buf, "the last one used is warm");
+	rpcrdma_buf_put(rig.x, buf);
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+
+#include "rig.h"
+
+static struct call c[12];
+
+TestSuite(rpcrdma_send, .init = rig_init);
+
+static uint8_t *pattern(struct rpcrdma_buf *buf, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		buf->data[i] = (uint8_t)(i * 7 + 1);
+	return buf->data;
+}
+
+Test(rpcrdma_send, an_inline_call_and_its_reply_make_a_round)
+{
+	cr_assert(rig_connect());
+	rig.body_len = 12;
+	call_start(&c[0], false);
+	rig_run(1000);
+	cr_assert_eq(c[0].done, 1);
+	cr_assert_eq(c[0].end, RPCRDMA_REPLY);
+	cr_assert_eq(c[0].reply_len, 36);
+	cr_assert_eq(rig.hdr.credits, 8);
+	cr_assert_eq(rig.msg_len, 40);
+	cr_assert_eq(rig.stats.inline_calls, 1);
+	cr_assert_eq(rig.stats.inline_replies, 1);
+	cr_assert_eq(rig.stats.mw_binds, 0);
+	rig_fini();
+}
+
+Test(rpcrdma_send, one_call_goes_before_the_first_reply_then_as_many_as_granted)
+{
+	cr_assert(rig_connect());
+	rig.silent = true;
+	for (int i = 0; i < 8; i++)
+		call_start(&c[i], false);
+	rig_run(1000);
+	cr_assert_eq(rig.calls, 1);
+	cr_assert_eq(rig.stats.credit_waits, 7);
+	rig.grant = 4;
+	rig_reply(rig.xids[0]);
+	rig_run(1000);
+	cr_assert_eq(rig.calls, 4); /* three more: one of four credits is the probe's */
+	rig.grant = 0;
+	rig_reply(rig.xids[1]);
+	rig_run(1000);
+	cr_assert_eq(rig.calls, 4);
+	rig_reply(rig.xids[2]);
+	rig_reply(rig.xids[3]);
+	rig_run(1000);
+	cr_assert_eq(rig.calls, 5); /* one at a time */
+	rig.silent = false;
+	rig.grant = 1000000;
+	rig_reply(rig.xids[4]);
+	rig_run(1000);
+	cr_assert_eq(rig.calls, 8);
+	for (unsigned int i = 0; i < 8; i++)
+		cr_assert_eq(c[i].order, i + 1);
+	rig_fini();
+}
+
+Test(rpcrdma_send, small_args_are_gathered_in_place)
+{
+	struct rpcrdma_buf *buf;
+
+	cr_assert(rig_connect());
+	buf = rpcrdma_buf_get(rig.x);
+	call_init(&c[0], 20);
+	c[0].req.args = (struct rpcrdma_span){buf, pattern(buf, 1001), 1001};
+	c[0].req.tail_len = 12;
+	cr_assert_eq(call_send(&c[0]), 0);
+	rig_run(1000);
+	cr_assert_eq(c[0].done, 1);
+	cr_assert_eq(rig.hdr.read_cnt, 0);
+	cr_assert_eq(rig.msg_len, 80 + 1004);
+	cr_assert_arr_eq(rig.msg + 68, buf->data, 1001);
+	cr_assert_arr_eq(rig.msg + 68 + 1001, "\0\0\0", 3);
+	cr_assert_eq(get_be32(rig.msg + 68 + 1004), 0xc0000000u + 17);
+	cr_assert_eq(rig.stats.copied_bytes, 0);
+	rpcrdma_buf_put(rig.x, buf);
+	rig_fini();
+}
+
+Test(rpcrdma_send, large_args_are_read_by_the_server_and_remotely_invalidated)
+{
+	struct rpcrdma_buf *buf;
+
+	cr_assert(rig_connect());
+	buf = rpcrdma_buf_get(rig.x);
+	call_init(&c[0], 20);
+	c[0].req.args = (struct rpcrdma_span){buf, pattern(buf, 50001), 50001};
+	c[0].req.tail_len = 12;
+	cr_assert_eq(call_send(&c[0]), 0);
+	rig_run(1000);
+	cr_assert_eq(c[0].done, 1);
+	cr_assert_eq(rig.hdr.read_cnt, 1);
+	cr_assert_eq(rig.hdr.reads[0].pos, 68);
+	cr_assert_eq(rig.inline_len, 80); /* no trace of the args, no round-up */
+	cr_assert_arr_eq(rig.msg + 68, buf->data, 50001);
+	cr_assert_eq(rig.stats.mw_binds, 1);
+	cr_assert_eq(rig.stats.remote_invals, 1);
+	cr_assert_eq(rig.stats.local_invals, 0);
+	cr_assert_eq(fake_open_windows(), 0);
+	rpcrdma_buf_put(rig.x, buf);
+	rig_fini();
+}
+
+Test(rpcrdma_send, segments_share_one_window)
+{
+	struct rpcrdma_buf *buf;
+
+	rig.conf.max_seg = 4096;
+	cr_assert(rig_connect());
+	buf = rpcrdma_buf_get(rig.x);
+	call_init(&c[0], 20);
+	c[0].req.args = (struct rpcrdma_span){buf, pattern(buf, 50001), 50001};
+	cr_assert_eq(call_send(&c[0]), 0);
+	rig_run(1000);
+	cr_assert_eq(c[0].done, 1);
+	cr_assert_eq(rig.hdr.read_cnt, 13);
+	cr_assert_arr_eq(rig.msg + 80, buf->data, 50001);
+	cr_assert_eq(rig.stats.mw_binds, 1);
+	cr_assert_eq(rig.stats.remote_invals, 1);
+	rpcrdma_buf_put(rig.x, buf);
+	rig_fini();
+}
+
+static void long_call(struct call *call, struct rpcrdma_buf *buf, uint32_t len)
+{
+	call_init(call, 2);
+	pattern(buf, len);
+	memcpy(buf->data, call->req.head, 8);
+	call->req.head_len = 0;
+	call->req.long_call = (struct rpcrdma_span){buf, buf->data, len};
+}
+
+Test(rpcrdma_send, a_long_call_is_read_from_position_zero)
+{
+	struct rpcrdma_buf *buf;
+
+	cr_assert(rig_connect());
+	buf = rpcrdma_buf_get(rig.x);
+	long_call(&c[0], buf, 60000);
+	cr_assert_eq(call_send(&c[0]), 0);
+	rig_run(1000);
+	cr_assert_eq(c[0].done, 1);
+	cr_assert_eq(rig.hdr.proc, RDMA_NOMSG);
+	cr_assert_eq(rig.inline_len, 0);
+	cr_assert_eq(rig.msg_len, 60000);
+	cr_assert_arr_eq(rig.msg, buf->data, 60000);
+	cr_assert_eq(rig.stats.long_calls, 1);
+	long_call(&c[1], buf, 400);
+	cr_assert_eq(call_send(&c[1]), 0);
+	rig_run(1000);
+	cr_assert_eq(c[1].done, 1);
+	cr_assert_eq(rig.hdr.proc, RDMA_MSG);
+	cr_assert_arr_eq(rig.msg, buf->data, 400);
+	rpcrdma_buf_put(rig.x, buf);
+	rig_fini();
+}
+
+Test(rpcrdma_send, a_long_call_with_args_uses_two_windows_and_takes_them_back_itself)
+{
+	struct rpcrdma_buf *a, *b;
+
+	cr_assert(rig_connect());
+	a = rpcrdma_buf_get(rig.x);
+	b = rpcrdma_buf_get(rig.x);
+	long_call(&c[0], a, 20000);
+	c[0].req.args = (struct rpcrdma_span){b, pattern(b, 8192), 8192};
+	c[0].req.tail_len = 8;
+	cr_assert_eq(call_send(&c[0]), 0);
+	rig_run(1000);
+	cr_assert_eq(c[0].done, 1);
+	cr_assert_eq(rig.hdr.read_cnt, 2);
+	cr_assert_eq(rig.msg_len, 28192);
+	cr_assert_arr_eq(rig.msg + 19992, b->data, 8192);
+	cr_assert_eq(rig.stats.mw_binds, 2);
+	cr_assert_eq(rig.stats.local_invals, 2);
+	cr_assert_eq(rig.stats.remote_invals, 0);
+	rpcrdma_buf_put(rig.x, a);
+	rpcrdma_buf_put(rig.x, b);
+	rig_fini();
+}
+
+Test(rpcrdma_send, a_request_is_not_finished_before_its_send_completed)
+{
+	cr_assert(rig_connect());
+	fake.hold_sent = true;
+	call_start(&c[0], false);
+	rig_run(1000);
+	cr_assert_eq(rig.calls, 1);
+	cr_assert_eq(c[0].done, 0);
+	fake_flush_sent();
+	rig_run(1000);
+	cr_assert_eq(c[0].done, 1);
+	cr_assert_eq(c[0].end, RPCRDMA_REPLY);
+	fake.hold_sent = false;
+	rig_fini();
+}
+
+Test(rpcrdma_send, bad_calls_are_refused_and_stay_the_users)
+{
+	struct rpcrdma_buf *buf;
+
+	cr_assert(rig_connect());
+	buf = rpcrdma_buf_get(rig.x);
+	call_init(&c[0], 20);
+	c[0].req.reply_max = 65536; /* without a Reply chunk */
+	cr_assert_eq(call_send(&c[0]), -EMSGSIZE);
+	c[0].req.reply_sink = (struct rpcrdma_span){buf, buf->data, 1u << 30};
+	cr_assert_eq(call_send(&c[0]), -EINVAL);
+	c[0].req.reply_sink = (struct rpcrdma_span){0};
+	c[0].req.reply_max = 100;
+	c[0].req.args = (struct rpcrdma_span){buf, buf->mem - 1, 10};
+	cr_assert_eq(call_send(&c[0]), -EINVAL);
+	c[0].req.args = (struct rpcrdma_span){0};
+	cr_assert_eq(call_send(&c[0]), 0);
+	rig_run(1000);
+	cr_assert_eq(c[0].done, 1);
+	rpcrdma_buf_put(rig.x, buf);
+	rig_fini();
+}
+
+Test(rpcrdma_send, static_registration_binds_nothing)
+{
+	struct rpcrdma_buf *buf;
+
+	rig.conf.memreg = RPCRDMA_MEMREG_STATIC;
+	cr_assert(rig_connect());
+	cr_assert_eq(fake.priv[5], 0);
+	buf = rpcrdma_buf_get(rig.x);
+	call_init(&c[0], 20);
+	c[0].req.args = (struct rpcrdma_span){buf, pattern(buf, 50000), 50000};
+	cr_assert_eq(call_send(&c[0]), 0);
+	rig_run(1000);
+	cr_assert_eq(c[0].done, 1);
+	cr_assert_arr_eq(rig.msg + 80, buf->data, 50000);
+	cr_assert_eq(rig.stats.mw_binds, 0);
+	cr_assert_eq(rig.stats.local_invals, 0);
+	rpcrdma_buf_put(rig.x, buf);
+	rig_fini();
+}
+
+Test(rpcrdma_send, a_full_queue_is_waited_for)
+{
+	cr_assert(rig_connect());
+	call_start(&c[0], false);
+	rig_run(1000);
+	call_start(&c[1], false);
+	fake.fail[FAKE_POST_SEND] = -ENOMEM;
+	call_start(&c[2], false);
+	rig_run(1000);
+	cr_assert_eq(c[1].done, 1);
+	cr_assert_eq(c[2].done, 1);
+	cr_assert_eq(rig.stats.reconnects, 0);
+	rig_fini();
+}
+
+Test(rpcrdma_send, unblocked_tells_when_requests_and_buffers_come_back)
+{
+	struct rpcrdma_buf *bufs[12];
+	struct rpcrdma_req extra = {0};
+
+	cr_assert(rig_connect());
+	rig.silent = true;
+	for (int i = 0; i < 8; i++)
+		call_start(&c[i], false);
+	cr_assert_eq(rpcrdma_req_get(rig.x, &extra), -EAGAIN);
+	rig_run(1000);
+	cr_assert_eq(rig.unblocked, 0);
+	rig.silent = false;
+	rig_reply(rig.xids[0]);
+	rig_run(1000);
+	cr_assert_eq(rig.unblocked, 1);
+	for (int i = 0; i < 12; i++)
+		bufs[i] = rpcrdma_buf_get(rig.x);
+	cr_assert_null(rpcrdma_buf_get(rig.x));
+	for (int i = 0; i < 12; i++)
+		rpcrdma_buf_put(rig.x, bufs[i]);
+	cr_assert_eq(rig.unblocked, 1); /* not from inside a call */
+	rig_run(1000);
+	cr_assert_eq(rig.unblocked, 2);
+	cr_assert_eq(rig.stats.buf_waits, 2);
+	rig_fini();
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <criterion/criterion.h>
+#include <signal.h>
+
+#include "rig.h"
+
+static struct rpcrdma_win win;
+
+TestSuite(rpcrdma_win, .init = rig_init);
+
+Test(rpcrdma_win, goes_round_by_remote_and_by_local_invalidation)
+{
+	win.state = RPCRDMA_W_FREE;
+	rpcrdma_win_set_state(&win, RPCRDMA_W_BOUND);
+	win.rkey = 5;
+	rpcrdma_win_set_state(&win, RPCRDMA_W_FREE);
+	cr_assert_eq(win.rkey, 0);
+	rpcrdma_win_set_state(&win, RPCRDMA_W_BOUND);
+	rpcrdma_win_set_state(&win, RPCRDMA_W_INVALIDATING);
+	rpcrdma_win_set_state(&win, RPCRDMA_W_FREE);
+}
+
+Test(rpcrdma_win, is_never_bound_twice, .signal = SIGABRT)
+{
+	win.state = RPCRDMA_W_BOUND;
+	rpcrdma_win_set_state(&win, RPCRDMA_W_BOUND);
+}
+
+Test(rpcrdma_win, is_never_invalidated_when_free, .signal = SIGABRT)
+{
+	win.state = RPCRDMA_W_FREE;
+	rpcrdma_win_set_state(&win, RPCRDMA_W_INVALIDATING);
+}
+
+Test(rpcrdma_win, is_never_invalidated_twice, .signal = SIGABRT)
+{
+	win.state = RPCRDMA_W_INVALIDATING;
+	rpcrdma_win_set_state(&win, RPCRDMA_W_INVALIDATING);
+}
+
+Test(rpcrdma_win, calls_wait_when_windows_run_out)
+{
+	static struct call c[8];
+	struct rpcrdma_buf *buf;
+
+	fake.caps.max_mw = RPCRDMA_MAX_WINS;
+	cr_assert(rig_connect());
+	buf = rpcrdma_buf_get(rig.x);
+	cr_assert_eq(rig.x->win_cnt, RPCRDMA_MAX_WINS);
+	call_start(&c[0], false);
+	rig_run(1000);
+	rig.silent = true;
+	for (int i = 1; i < 8; i++) {
+		call_init(&c[i], 20);
+		c[i].req.results[0].sink = (struct rpcrdma_span){buf, buf->data, 20000};
+		c[i].req.result_cnt = 1;
+		cr_assert_eq(call_send(&c[i]), 0);
+	}
+	rig_run(1000);
+	cr_assert_eq(rig.calls, 1 + RPCRDMA_MAX_WINS);
+	rig.silent = false;
+	fake_down(0); /* all are sent again, and windows come back one by one */
+	rig_run(NSEC_PER_SEC);
+	for (int i = 0; i < 8; i++)
+		cr_assert_eq(c[i].end, RPCRDMA_REPLY);
+	cr_assert_eq(rig.x->win_free_cnt, RPCRDMA_MAX_WINS);
+	rpcrdma_buf_put(rig.x, buf);
+	rig_fini();
+}
