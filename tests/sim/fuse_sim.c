@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The whole program (src/main.c, lanes, threads, /dev/fuse, real time) with the
+ * simulated fabric and server instead of src/fabric: real mounts without RDMA.
+ *
+ *   FUSE_SIM="command; command ..." FUSE_SIM_CTL=FIFO FUSE_SIM_SAID=FIFO \
+ *       fuse_sim [rpcrdmafs' own arguments] 127.0.0.1:/ MOUNTPOINT
+ *
+ * FUSE_SIM's commands are run before the program starts. With -f, commands are
+ * also read from FUSE_SIM_CTL, one a line, and answered on FUSE_SIM_SAID, one
+ * line each. Commands (numbers are decimal):
+ *
+ *   credits N       grants N credits
+ *   static          the device has no memory windows
+ *   latency US      from the request to the reply
+ *   cuts N          the connection breaks about every N replies; 0: not any more
+ *   cut             it breaks now
+ *   silent 0|1      requests are executed and never answered, health checks neither
+ *   gone 0|1        nothing answers at all: connections break, none is made
+ *   hold OP, release   calls with NFS operation OP (0: all) wait for the release
+ *   hostile wire|body N, hostile off N   every Nth reply is garbage: message, or RPC reply
+ *   restart LOSE    the server restarts; LOSE 1: what was not committed is lost
+ *   state           clients= sessions= opens= conns= held= calls= conns_made= failures=
+ *   ops NUMBER...   how often these NFS operations were asked for
+ *   leave           state may be left on the server at the end
+ *   unjudged        a client that was lied to may do what it must not
+ *
+ * Exit status: the program's; 90 if that is 0 and the judge found something or
+ * anything is left: a client ID, a session, an open, a key, a fabric object.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fab_sim.h"
+#include "nfsd_sim.h"
+#include "rpcrdma.h"
+
+#define STATUS_JUDGED 90
+
+int rpcrdmafs_main(int argc, char **argv);
+void __wrap_rpcrdma_conf_default(struct rpcrdma_conf *conf);
+void __real_rpcrdma_conf_default(struct rpcrdma_conf *conf);
+
+/* So that many cuts a second are possible. */
+void __wrap_rpcrdma_conf_default(struct rpcrdma_conf *conf)
+{
+	__real_rpcrdma_conf_default(conf);
+	conf->backoff_min_ns = NSEC_PER_MSEC;
+	conf->backoff_max_ns = NSEC_PER_SEC;
+	conf->connect_timeout_ns = 2 * NSEC_PER_SEC;
+}
+
+static struct nfsd_sim *sim;
+static bool may_leave, unjudged;
+
+/* What spoils replies; under the server's lock. */
+static struct {
+	_Atomic unsigned int cut_every, hostile_every;
+	unsigned int since_cut, since_hostile;
+	uint64_t rng;
+} spoil = {.rng = 88172645463325252ull};
+
+static uint32_t rnd(uint32_t below)
+{
+	spoil.rng ^= spoil.rng << 13;
+	spoil.rng ^= spoil.rng >> 7;
+	spoil.rng ^= spoil.rng << 17;
+	return (uint32_t)(spoil.rng >> 11) % below;
+}
+
+/* ---- misbehaviour ---- */
+
+/* The cut comes at any of the fabric calls that follow: before, between and after requests. */
+static void count_for_cut(void)
+{
+	unsigned int every = spoil.cut_every;
+
+	if (every == 0 || ++spoil.since_cut < every)
+		return;
+	spoil.since_cut = rnd(every);
+	fab_sim_cut_after(1 + rnd(8));
+}
+
+static bool is_hostile_turn(void)
+{
+	unsigned int every = spoil.hostile_every;
+
+	if (every == 0 || ++spoil.since_hostile < every)
+		return false;
+	spoil.since_hostile = 0;
+	return true;
+}
+
+static void scramble(uint8_t *p, uint32_t len, unsigned int bytes)
+{
+	for (unsigned int i = 0; len > 0 && i < bytes; i++)
+		p[rnd(len)] ^= (uint8_t)(1 + rnd(255));
+}
+
+static void garble(struct nfsd_sim_out *out)
+{
+	switch (rnd(4)) {
+	case 0:
+		out->len = rnd(out->len + 1);
+		break;
+	case 1:
+		scramble(out->msg, out->len, 1 + rnd(4));
+		break;
+	case 2: /* header only: chunk lists, XID, credits */
+		scramble(out->msg, out->body_off < out->len ? out->body_off : out->len, 1);
+		break;
+	default:
+		out->len = rnd(1024);
+		for (uint32_t i = 0; i < out->len; i++)
+			out->msg[i] = (uint8_t)rnd(256);
+		break;
+	}
+}
+
+static void on_message(void *ctx, struct nfsd_sim_out *out)
+{
+	count_for_cut();
+	if (ctx != NULL && is_hostile_turn())
+		garble(out);
+}
+
+static void on_body(void *ctx, struct nfsd_sim_out *out)
+{
+	if (!is_hostile_turn())
+		return;
+	if (rnd(3) == 0)
+		out->len = rnd(out->len + 1);
+	else
+		scramble(out->msg, out->len, 1 + rnd(4));
+}
+
+static void rule(enum nfsd_sim_act act, uint32_t op, void (*mutate)(void *, struct nfsd_sim_out *),
+	void *ctx, bool hostile)
+{
+	const struct nfsd_sim_rule r = {
+		.act = act,
+		.op = op,
+		.mutate = mutate,
+		.ctx = ctx,
+		.hostile = hostile,
+	};
+
+	nfsd_sim_rule(sim, &r);
+}
+
+static void rules_reset(void)
+{
+	nfsd_sim_rules_clear(sim);
+	rule(NFSD_SIM_MUTATE, 0, on_message, NULL, false);
+}
+
+static void set_hostile(const char *how, unsigned int every)
+{
+	struct nfsd_sim_conf *conf = nfsd_sim_conf(sim);
+
+	rules_reset();
+	spoil.hostile_every = 0;
+	if (strcmp(how, "off") == 0)
+		return;
+	/* What a client does that was lied to is not its fault. */
+	conf->tolerant_seq = conf->tolerant_state = conf->allow_toosmall = true;
+	spoil.hostile_every = every;
+	if (strcmp(how, "wire") == 0)
+		rule(NFSD_SIM_MUTATE, 0, on_message, sim, true);
+	else
+		rule(NFSD_SIM_MUTATE_BODY, 0, on_body, NULL, true);
+}
+
+static void set_silent(bool on)
+{
+	rules_reset();
+	if (on)
+		rule(NFSD_SIM_LOSE, 0, NULL, NULL, false);
+}
+
+static void set_gone(bool on)
+{
+	fab_sim_conf()->connect_silent = on;
+	if (on)
+		fab_sim_break_all(-ETIMEDOUT);
+}
+
+/* ---- commands ---- */
+
+static void say_state(char *said, size_t len)
+{
+	struct nfsd_sim_stats st = nfsd_sim_stats(sim);
+
+	snprintf(said, len,
+		"clients=%u sessions=%u opens=%u conns=%u held=%u calls=%llu conns_made=%llu "
+		"failures=%u",
+		nfsd_sim_live_clients(sim), nfsd_sim_live_sessions(sim), nfsd_sim_live_opens(sim),
+		nfsd_sim_live_conns(sim), nfsd_sim_held(sim), (unsigned long long)st.calls,
+		(unsigned long long)st.connections, fab_sim_failures());
+}
+
+static void say_ops(char *said, size_t len, char *numbers)
+{
+	struct nfsd_sim_stats st = nfsd_sim_stats(sim);
+	size_t at = 0;
+	char *word;
+
+	while ((word = strsep(&numbers, " ")) != NULL && at < len) {
+		unsigned int op = (unsigned int)strtoul(word, NULL, 10);
+
+		if (op < 80)
+			at += (size_t)snprintf(said + at, len - at, "%u=%llu ", op,
+				(unsigned long long)st.ops[op]);
+	}
+}
+
+/* Settings that are there before the program starts. */
+static bool run_setting(const char *name, unsigned int num)
+{
+	if (strcmp(name, "credits") == 0)
+		nfsd_sim_conf(sim)->credits = num;
+	else if (strcmp(name, "static") == 0)
+		fab_sim_conf()->caps.mw2b = false;
+	else if (strcmp(name, "latency") == 0)
+		nfsd_sim_conf(sim)->latency_ns = num * NSEC_PER_USEC;
+	else if (strcmp(name, "leave") == 0)
+		may_leave = true;
+	else if (strcmp(name, "unjudged") == 0)
+		unjudged = true;
+	else
+		return false;
+	return true;
+}
+
+static bool run_event(const char *name, unsigned int num)
+{
+	if (strcmp(name, "cuts") == 0)
+		spoil.cut_every = num;
+	else if (strcmp(name, "cut") == 0)
+		fab_sim_break_all(-ECONNRESET);
+	else if (strcmp(name, "silent") == 0)
+		set_silent(num != 0);
+	else if (strcmp(name, "gone") == 0)
+		set_gone(num != 0);
+	else if (strcmp(name, "hold") == 0)
+		rule(NFSD_SIM_HOLD, num, NULL, NULL, false);
+	else if (strcmp(name, "restart") == 0)
+		nfsd_sim_restart(sim, 0, num != 0);
+	else
+		return false;
+	return true;
+}
+
+static void run_command(char *line, char *said, size_t len)
+{
+	char *rest = line + strspn(line, " \n");
+	char *name = strsep(&rest, " ");
+	unsigned int num = rest != NULL ? (unsigned int)strtoul(rest, NULL, 10) : 0;
+
+	snprintf(said, len, "ok");
+	if (run_setting(name, num) || run_event(name, num))
+		return;
+	if (strcmp(name, "release") == 0) {
+		rules_reset();
+		nfsd_sim_release(sim, false);
+	} else if (strcmp(name, "hostile") == 0 && rest != NULL) {
+		const char *how = strsep(&rest, " ");
+
+		set_hostile(how, rest != NULL ? (unsigned int)strtoul(rest, NULL, 10) : 1);
+	} else if (strcmp(name, "state") == 0) {
+		say_state(said, len);
+	} else if (strcmp(name, "ops") == 0 && rest != NULL) {
+		say_ops(said, len, rest);
+	} else {
+		snprintf(said, len, "what is `%s`?", name);
+	}
+}
+
+static void *ctl_main(void *arg)
+{
+	FILE *ctl = fopen(getenv("FUSE_SIM_CTL"), "r+e"),
+	     *to = fopen(getenv("FUSE_SIM_SAID"), "r+e");
+	char *line = NULL, said[512];
+	size_t cap = 0;
+
+	while (ctl != NULL && to != NULL && getline(&line, &cap, ctl) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		if (strcmp(line, "end") == 0)
+			break;
+		run_command(line, said, sizeof(said));
+		fprintf(to, "%s\n", said);
+		fflush(to);
+	}
+	free(line);
+	if (ctl != NULL)
+		fclose(ctl);
+	if (to != NULL)
+		fclose(to);
+	return NULL;
+}
+
+/* Signals are the program's main thread's. */
+static int ctl_start(pthread_t *ret_thread)
+{
+	sigset_t all, old;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(ret_thread, NULL, ctl_main, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return err;
+}
+
+static void ctl_end(pthread_t thread)
+{
+	int fd = open(getenv("FUSE_SIM_CTL"), O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, "end\n", 4) != 4)
+		abort();
+	close(fd);
+	pthread_join(thread, NULL);
+}
+
+static void run_settings(const char *text)
+{
+	char *copy = strdup(text), *rest = copy, *line, said[512];
+
+	while ((line = strsep(&rest, ";")) != NULL) {
+		if (line[strspn(line, " \n")] == '\0')
+			continue;
+		run_command(line, said, sizeof(said));
+		if (strcmp(said, "ok") != 0) {
+			fprintf(stderr, "fuse_sim: %s\n", said);
+			exit(2);
+		}
+	}
+	free(copy);
+}
+
+/* ---- the end ---- */
+
+static int judge(int status)
+{
+	char said[512];
+	bool left = nfsd_sim_live_clients(sim) || nfsd_sim_live_sessions(sim) ||
+		    nfsd_sim_live_opens(sim) || nfsd_sim_live_conns(sim);
+	unsigned int keys = fab_sim_live_keys(), objects = fab_sim_live_objects();
+
+	say_state(said, sizeof(said));
+	fprintf(stderr, "fuse_sim: at the end: %s keys=%u objects=%u\n", said, keys, objects);
+	left = left && !may_leave;
+	if (status == 0 && ((fab_sim_failures() && !unjudged) || keys || objects || left))
+		status = STATUS_JUDGED;
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	const char *settings = getenv("FUSE_SIM");
+	struct nfsd_sim_conf conf;
+	pthread_t ctl;
+	bool has_ctl;
+	int status;
+
+	nfsd_sim_conf_default(&conf);
+	sim = nfsd_sim_new(&conf, NULL);
+	rules_reset();
+	if (settings != NULL)
+		run_settings(settings);
+	has_ctl = getenv("FUSE_SIM_CTL") != NULL && getenv("FUSE_SIM_SAID") != NULL;
+	if (has_ctl && ctl_start(&ctl) != 0)
+		return 2;
+	status = rpcrdmafs_main(argc, argv);
+	if (has_ctl)
+		ctl_end(ctl);
+	status = judge(status);
+	nfsd_sim_free(sim);
+	return status;
+}

@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# nconnect=4: lanes serve the same files, and each other's, at once.
+
+. "$(dirname "$0")/fuse_sim_lib.sh"
+
+# Half of them on files of their own, half in work-loads, all in one mount.
+crowd() {
+	local i jobs=() rc=0
+	for i in 1 2 3 4 5; do
+		timeout 100 "$bin/fsx_sim" -n 800 "$work/m/fsx$i" &
+		jobs+=($!)
+	done
+	work_load m load || rc=1
+	for i in "${jobs[@]}"; do wait "$i" || rc=1; done
+	return $rc
+}
+
+# Appends and renames by several programs on the same names: nothing gets lost.
+appenders() {
+	local i j jobs=()
+	: >"$work/m/log"
+	for i in 1 2 3 4; do
+		(for ((j = 0; j < 60; j++)); do
+			echo "$i $j" >>"$work/m/log"
+			echo "$i" >"$work/m/tmp$i" && mv "$work/m/tmp$i" "$work/m/current"
+			cat "$work/m/current" "$work/m/log" >/dev/null
+		done) &
+		jobs+=($!)
+	done
+	wait "${jobs[@]}"
+	same "$(wc -l <"$work/m/log")" 240 &&
+		same "$(sort -u "$work/m/log" | wc -l)" 240 && rm "$work/m/log" "$work/m/current"
+}
+
+all_served() {
+	kill -USR1 "${pid[m]}"
+	same "$(value m sessions)" 4
+}
+
+check "the work-load on a local file system" reference
+must "mounted" sim_start m "" "nconnect=4,stats"
+check "four sessions" all_served
+check "every operation does what it does locally" work_load m
+check "programs side by side" crowd
+check "programs on the same files" appenders
+check "cuts" ctl m cuts 40
+check "programs side by side, with cuts" crowd
+check "programs on the same files, with cuts" appenders
+check "unmounted, nothing is left" sim_stop m
+must "four buffers and four credits each" sim_start m "" "nconnect=4,buffers=4,credits=4"
+check "programs side by side" crowd
+check "unmounted, nothing is left" sim_stop m
+tap_end

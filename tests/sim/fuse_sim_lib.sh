@@ -1,0 +1,273 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# What the fuse_sim_*.sh scripts share. To be sourced with the folder of the
+# built programs as the script's first argument. Mounts lie in $work, one name
+# each; whatever happens, the end of the script ends the daemons it started.
+#
+#   sim_start NAME SETTINGS [OPTIONS]   mounts; SETTINGS: see fuse_sim.c
+#   ctl NAME command...                 tells the server to do it, prints its answer
+#   sim_ends NAME SECONDS               waits for the daemon's end: its exit status, 124: none
+#   check NAME command...               one line of results (TAP)
+#
+# No command on a mount may hang for ever: after LIMIT seconds (default 180) a
+# watchdog kills the daemons, which ends everything that waits for them.
+
+set -uo pipefail
+
+if ! [ -c /dev/fuse ] || ! (: <>/dev/fuse) 2>/dev/null; then
+	echo "# /dev/fuse cannot be used here"
+	exit 77
+fi
+if [ "$(id -u)" != 0 ]; then
+	echo "# mounting needs root"
+	exit 77
+fi
+
+bin=$(cd "${1:?usage: $0 BUILD_DIR/tests/sim}" && pwd)
+work=$(mktemp -d "${TMPDIR:-/tmp}/fuse-sim.XXXXXX")
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-halt_on_error=1:print_stacktrace=1}
+
+declare -A pid=() ctl_fd=() said_fd=()
+
+now_ms() { echo $((${EPOCHREALTIME/[.,]/} / 1000)); }
+
+# wait_for SECONDS command...: true as soon as the command succeeds.
+wait_for() {
+	local end=$((SECONDS + $1))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ $SECONDS -lt $end ] || return 1
+		sleep 0.05
+	done
+}
+
+# ---- daemons ----
+
+# By the kernel's table: asking the mount itself may have to wait for the server.
+is_mounted() { grep -q " $1 fuse.rpcrdmafs " /proc/self/mounts; }
+runs() { kill -0 "$1" 2>/dev/null && ! grep -q '^State:.Z' "/proc/$1/status"; }
+ended() { ! runs "$1"; }
+
+sim_start() {
+	local name=$1 settings=$2 options=${3:-} fd
+	mkdir -p "$work/$name"
+	[ -p "$work/$name.ctl" ] || mkfifo "$work/$name.ctl" "$work/$name.said"
+	: >"$work/$name.log"
+	FUSE_SIM=$settings FUSE_SIM_CTL=$work/$name.ctl FUSE_SIM_SAID=$work/$name.said \
+		"$bin/fuse_sim" -f ${options:+-o "$options"} 127.0.0.1:/ "$work/$name" \
+		>>"$work/$name.log" 2>&1 </dev/null &
+	pid[$name]=$!
+	echo "${pid[$name]}" >>"$work/pids"
+	exec {fd}<>"$work/$name.ctl"
+	ctl_fd[$name]=$fd
+	exec {fd}<>"$work/$name.said"
+	said_fd[$name]=$fd
+	wait_for 60 mounted_or_ended "$name"
+	runs "${pid[$name]}" && is_mounted "$work/$name"
+}
+
+mounted_or_ended() { grep -q " mounted on " "$work/$1.log" || ended "${pid[$1]}"; }
+
+ctl() {
+	local name=$1 answer
+	shift
+	echo "$*" >&"${ctl_fd[$name]}"
+	if ! read -r -t 60 -u "${said_fd[$name]}" answer; then
+		echo "no answer to $*"
+		return 1
+	fi
+	echo "$answer"
+}
+
+# value NAME KEY: of the server's state.
+value() { ctl "$1" state | tr ' ' '\n' | sed -n "s/^$2=//p"; }
+
+# Its log, if it did not end well; the mount must be gone.
+sim_ends() {
+	local name=$1 rc=0 p=${pid[$1]} fd
+	if ! wait_for "$2" ended "$p"; then
+		echo "the daemon of $name runs on:"
+		tail -n 20 "$work/$name.log"
+		return 124
+	fi
+	wait "$p" || rc=$?
+	unset "pid[$name]"
+	fd=${ctl_fd[$name]}
+	exec {fd}>&-
+	fd=${said_fd[$name]}
+	exec {fd}>&-
+	[ $rc = 0 ] || tail -n 200 "$work/$name.log"
+	if is_mounted "$work/$name"; then
+		echo "$work/$name is still mounted"
+		return 1
+	fi
+	return $rc
+}
+
+# sim_stop NAME: the usual way.
+sim_stop() {
+	fusermount3 -u "$work/$1" && sim_ends "$1" 60
+}
+
+# ---- the end, in any case ----
+
+kill_daemons() {
+	local p
+	while read -r p; do
+		! grep -q fuse_sim "/proc/$p/comm" 2>/dev/null || kill -KILL "$p" 2>/dev/null
+	done <"$work/pids"
+}
+
+clean_up() {
+	local dir tries=100
+	trap - EXIT
+	kill_daemons
+	[ -z "${watchdog:-}" ] || kill -KILL "$watchdog" 2>/dev/null
+	# shellcheck disable=SC2046  # words: the programs
+	kill -KILL $(jobs -p) 2>/dev/null
+	# Not by a pattern: a dead mount is no directory.
+	while read -r _ dir _; do
+		[[ $dir != "$work"/* ]] || umount -l "$dir"
+	done </proc/self/mounts
+	wait
+	# Never into something that is still mounted.
+	until rm -rf --one-file-system "$work" 2>/dev/null || [ $((tries -= 1)) = 0 ]; do
+		sleep 0.1
+	done
+}
+: >"$work/pids"
+trap clean_up EXIT
+trap 'exit 1' INT TERM HUP
+
+mkfifo "$work/never" "$work/go"
+(
+	trap - EXIT
+	trap 'exit 0' TERM
+	read -r -t "${LIMIT:-180}" _ <>"$work/never"
+	echo "# time is up: the daemons are killed"
+	kill_daemons
+) &
+watchdog=$!
+disown "$watchdog"
+
+# ---- results, in the Test Anything Protocol ----
+
+tap_count=0
+tap_failed=0
+
+# check NAME command...: the command's output is shown only if it fails.
+check() {
+	local name=$1 rc=0 start=$SECONDS log
+	shift
+	tap_count=$((tap_count + 1))
+	"$@" >"$work/output" 2>&1 || rc=$?
+	if [ $rc -eq 0 ]; then
+		echo "ok $tap_count - $name # $((SECONDS - start)) s"
+	else
+		tap_failed=$((tap_failed + 1))
+		echo "not ok $tap_count - $name"
+		echo "# status $rc: $*"
+		tail -n 60 "$work/output" | sed 's/^/# /'
+		for log in "$work"/*.log; do
+			name=${log##*/}
+			[[ " $* " == *" ${name%.log} "* ]] || continue
+			echo "# $name ends with"
+			tail -n 20 "$log" | sed 's/^/#   /'
+		done
+	fi
+	return 0
+}
+
+# What makes no sense without it does not follow.
+must() {
+	local before=$tap_failed
+	check "$@"
+	[ $tap_failed = "$before" ] || tap_end
+}
+
+check_equal() { check "$1" same "$2" "$3"; }
+same() { [ "$1" = "$2" ] || { echo "found:    $1"; echo "expected: $2"; return 1; }; }
+# between LOW VALUE HIGH
+between() { [ "$1" -le "$2" ] && [ "$2" -le "$3" ] || { echo "$2 is not in $1 ... $3"; return 1; }; }
+not() { ! "$@"; }
+
+skip() {
+	tap_count=$((tap_count + 1))
+	echo "ok $tap_count - $1 # SKIP ${2:-}"
+}
+
+diag() { echo "# $*"; }
+
+tap_end() {
+	echo "1..$tap_count"
+	[ $tap_failed -eq 0 ] || echo "# $tap_failed of $tap_count failed"
+	[ $tap_failed -eq 0 ]
+	exit
+}
+
+# on_each "WORDS" command...: command... WORD for all words side by side.
+on_each() {
+	local word jobs=() job rc=0 words=$1
+	shift
+	for word in $words; do "$@" "$word" & jobs+=($!); done
+	for job in "${jobs[@]}"; do wait "$job" || rc=1; done
+	return $rc
+}
+
+# ---- programs that wait for the server ----
+
+declare -A job=()
+
+# waiting NAME KIND DIR: a program that waits for `go` to begin its call.
+waiting() {
+	mkdir -p "$3"
+	"$bin/fuse_sim_wait" "$2" "$3" <"$work/go" >"$work/$1.out" 2>&1 &
+	job[$1]=$!
+}
+
+all_ready() {
+	local name
+	for name in "${!job[@]}"; do
+		wait_for 60 grep -q . "$work/$name.out" && grep -qx ready "$work/$name.out" &&
+			continue
+		echo "$name: $(cat "$work/$name.out")"
+		return 1
+	done
+}
+
+all_began() {
+	local name
+	for name in "${!job[@]}"; do wait_for 60 grep -q begins "$work/$name.out" || return; done
+}
+
+go() { for _ in "${!job[@]}"; do echo -n g; done >"$work/go"; }
+
+# ---- work ----
+
+# The work-load's protocol on a file system of this machine: what is right.
+reference() {
+	mkdir -p "$work/local" && mount -t tmpfs none "$work/local" || return
+	"$bin/fuse_sim_work" "$work/local" >"$work/right"
+	umount "$work/local"
+}
+
+# work_load NAME [FOLDER]: the same on the mount, and compared.
+work_load() {
+	local dir=$work/$1/${2:-load}
+	mkdir "$dir" || return
+	timeout 120 "$bin/fuse_sim_work" "$dir" >"$work/found-$1" || return
+	rmdir "$dir" || return
+	diff "$work/right" "$work/found-$1"
+}
+
+# make_tree DIR FILES: of many sizes.
+make_tree() {
+	local i
+	mkdir -p "$1"
+	for ((i = 0; i < $2; i++)); do
+		[ $((i % 10)) != 0 ] || mkdir "$1/d$((i / 10))"
+		head -c $((i * i * 53 % 50000)) /dev/urandom >"$1/d$((i / 10))/f$i"
+	done
+	ln -s d0/f0 "$1/link"
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Reply sizes: with the longest filehandles, owners and names that there are,
+ * no reply is longer than its operation said (sim_ops.c and the judge look at
+ * each), and none that must be cached is longer than the session caches.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim_ops.h"
+
+static struct sim_nfs w;
+static struct sim_op op;
+
+static void open_longest(unsigned int minor, uint32_t inline_size)
+{
+	struct nfsd_sim_conf sconf;
+
+	nfsd_sim_conf_default(&sconf);
+	sconf.longest = true;
+	sconf.minor_max = minor;
+	sconf.inline_size = inline_size;
+	sim_nfs_open(&w, &sconf);
+	w.conf.rdma.inline_size = inline_size;
+	sim_nfs_mounted(&w, 1);
+}
+
+Test(nfs4_bounds, every_operation_with_the_longest_replies)
+{
+	for (unsigned int minor = 1; minor <= 2; minor++) {
+		open_longest(minor, 4096);
+		cr_assert(sim_script(&w, minor == 2), "%s", fab_sim_failure());
+		SIM_NFS_CLOSE(&w, 0);
+	}
+}
+
+static unsigned int entries;
+
+static bool an_entry(struct nfs4_call *call, const struct nfs4_dirent *de)
+{
+	cr_assert_eq(de->name.len, 255);
+	entries++;
+	return true;
+}
+
+Test(nfs4_bounds, directories_of_the_longest_names)
+{
+	char path[300] = "/";
+
+	open_longest(2, 4096);
+	memset(path + 1, 'n', 255);
+	for (int i = 0; i < 40; i++) {
+		snprintf(path + 1 + 252, 4, "%03d", i);
+		nfsd_sim_mknod(w.srv, path, NFSD_SIM_REG, 0666, NULL, 0);
+	}
+	for (uint32_t max = 2000; max < 50000; max += 1777) {
+		cr_assert(sim_op_get(&w, 0, &op));
+		op.call.u.readdir.fh = &nfs4_client_fsinfo(w.cl)->root;
+		op.call.u.readdir.maxcount = max;
+		op.call.u.readdir.sink = (struct rpcrdma_span){op.buf, op.buf->data, max + 512};
+		op.call.u.readdir.plus = true;
+		op.call.u.readdir.entry = an_entry;
+		cr_assert_eq(sim_op_run(&op, nfs4_readdir), 0);
+	}
+	cr_assert_gt(entries, 40);
+	SIM_NFS_CLOSE(&w, 0);
+}
+
+Test(nfs4_bounds, names_of_255_bytes)
+{
+	char name[256];
+	struct sim_nfs_call c = {0};
+	struct nfs4_str n = {name, 255};
+
+	memset(name, 'n', 255);
+	name[255] = 0;
+	open_longest(2, 4096);
+	cr_assert(sim_op_get(&w, 0, &op));
+	op.call.u.create.dir = &nfs4_client_fsinfo(w.cl)->root;
+	op.call.u.create.name = n;
+	op.call.u.create.type = NF4DIR;
+	op.call.u.create.sattr.set = NFS4_ATTR_MODE;
+	op.call.u.create.sattr.mode = 0755;
+	cr_assert_eq(sim_op_run(&op, nfs4_create), 0);
+	cr_assert(sim_op_get(&w, 0, &op));
+	op.call.u.lookup.dir = &nfs4_client_fsinfo(w.cl)->root;
+	op.call.u.lookup.name = n;
+	cr_assert_eq(sim_op_run(&op, nfs4_lookup), 0);
+	cr_assert(sim_op_get(&w, 0, &op));
+	op.call.u.remove.dir = &nfs4_client_fsinfo(w.cl)->root;
+	op.call.u.remove.name = n;
+	cr_assert_eq(sim_op_run(&op, nfs4_remove), 0);
+	cr_assert_eq(sim_nfs_getattr(&w, 0, &c), 0);
+	cr_assert_eq(sim_nfs_wait(&w, &c), 0);
+	SIM_NFS_CLOSE(&w, 0);
+}

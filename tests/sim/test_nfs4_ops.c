@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Every operation from nfs4.h to the server's tree and back, in every way they can travel. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+
+#include "sim_ops.h"
+
+static struct sim_nfs w;
+
+static void run_script(bool v42)
+{
+	sim_nfs_mounted(&w, 1);
+	cr_assert(sim_script(&w, v42), "%s", fab_sim_failure());
+	SIM_NFS_CLOSE(&w, 0);
+}
+
+Test(nfs4_ops, all_of_them_with_windows)
+{
+	sim_nfs_open(&w, NULL);
+	w.conf.rdma.memreg = RPCRDMA_MEMREG_MW;
+	run_script(true);
+}
+
+Test(nfs4_ops, all_of_them_with_standing_registrations)
+{
+	sim_nfs_open(&w, NULL);
+	w.conf.rdma.memreg = RPCRDMA_MEMREG_STATIC;
+	run_script(true);
+}
+
+Test(nfs4_ops, all_of_them_in_small_segments_without_remote_invalidation)
+{
+	sim_nfs_open(&w, NULL);
+	w.conf.rdma.max_seg = 4096;
+	nfsd_sim_conf(w.srv)->no_inval = true;
+	run_script(true);
+}
+
+Test(nfs4_ops, all_of_them_in_minor_version_one)
+{
+	sim_nfs_open(&w, NULL);
+	nfsd_sim_conf(w.srv)->minor_max = 1;
+	run_script(false);
+}
+
+Test(nfs4_ops, all_of_them_with_one_credit_and_one_slot)
+{
+	sim_nfs_open(&w, NULL);
+	nfsd_sim_conf(w.srv)->credits = 1;
+	nfsd_sim_conf(w.srv)->max_slots = 1;
+	run_script(true);
+}
+
+Test(nfs4_ops, all_of_them_with_thresholds_of_1024_bytes)
+{
+	sim_nfs_open(&w, NULL);
+	nfsd_sim_conf(w.srv)->no_priv = true;
+	nfsd_sim_conf(w.srv)->client_small = true;
+	run_script(true);
+}
+
+Test(nfs4_ops, all_of_them_with_large_thresholds)
+{
+	sim_nfs_open(&w, NULL);
+	nfsd_sim_conf(w.srv)->inline_size = 65536;
+	w.conf.rdma.inline_size = 65536;
+	run_script(true);
+}
+
+Test(nfs4_ops, all_of_them_when_every_operation_is_delayed_once)
+{
+	static const uint32_t ops[] = {OP_ACCESS, OP_CLOSE, OP_COMMIT, OP_CREATE, OP_GETATTR,
+		OP_LINK, OP_LOOKUP, OP_OPEN, OP_PUTFH, OP_READ, OP_READDIR, OP_READLINK, OP_REMOVE,
+		OP_RENAME, OP_RESTOREFH, OP_SAVEFH, OP_SETATTR, OP_WRITE, OP_SEQUENCE, 72, 73, 74,
+		75};
+
+	sim_nfs_open(&w, NULL);
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
+		nfsd_sim_rule(w.srv, &(struct nfsd_sim_rule){.act = NFSD_SIM_STATUS,
+					     .op = ops[i],
+					     .skip = 1,
+					     .count = 1,
+					     .arg = NFS4ERR_DELAY});
+	run_script(true);
+}
+
+/* ---- data ---- */
+
+static struct sim_op ops[12];
+
+Test(nfs4_ops, data_of_every_awkward_size)
+{
+	static struct sim_op op;
+	struct sim_file f;
+	uint64_t off = 0;
+
+	sim_nfs_open(&w, NULL);
+	sim_nfs_mounted(&w, 1);
+	cr_assert_eq(sim_create(&w, &nfs4_client_fsinfo(w.cl)->root, "f", &f), 0);
+	for (uint32_t len = 1; len < 66000; len = len < 20 ? len + 1 : len * 2 - 7) {
+		uint32_t n = len < 65536 ? len : 65536;
+
+		cr_assert_eq(sim_write(&w, &f, off, n, UNSTABLE4, NULL), 0);
+		cr_assert_eq(sim_read(&w, &op, &f, off, n), 0);
+		cr_assert(op.len == n && sim_is_pattern(op.data, off, n), "%u", n);
+		off += n;
+	}
+	for (uint32_t n = 3700; n < 4100; n++) {
+		cr_assert_eq(sim_write(&w, &f, n, n, FILE_SYNC4, NULL), 0);
+		cr_assert_eq(sim_read(&w, &op, &f, n, n), 0);
+		cr_assert(op.len == n && sim_is_pattern(op.data, n, n), "%u", n);
+	}
+	cr_assert_eq(sim_close(&w, &f), 0);
+	SIM_NFS_CLOSE(&w, 0);
+}
+
+Test(nfs4_ops, calls_in_parallel_with_replies_in_any_order)
+{
+	struct nfsd_sim_rule hold = {.act = NFSD_SIM_HOLD, .op = OP_READ};
+	static struct sim_op op;
+	struct sim_file f;
+
+	sim_nfs_open(&w, NULL);
+	w.conf.rdma.data_cnt = 16;
+	sim_nfs_mounted(&w, 1);
+	cr_assert_eq(sim_create(&w, &nfs4_client_fsinfo(w.cl)->root, "f", &f), 0);
+	for (uint32_t i = 0; i < 12; i++)
+		cr_assert_eq(sim_write(&w, &f, i * 10000, 10000, UNSTABLE4, NULL), 0);
+	nfsd_sim_rule(w.srv, &hold);
+	for (uint32_t i = 0; i < 12; i++) {
+		struct nfs4_op_read *o = &ops[i].call.u.read;
+
+		cr_assert(sim_op_get(&w, 0, &ops[i]));
+		o->fh = &f.fh;
+		o->state = &f.state;
+		o->offset = i * 10000;
+		o->count = 10000;
+		o->sink = (struct rpcrdma_span){ops[i].buf, ops[i].buf->data, 10000};
+		ops[i].len = 1;
+		sim_op_start(&ops[i], nfs4_read);
+	}
+	sim_nfs_run(&w, SIM_SEC);
+	cr_assert_eq(nfsd_sim_held(w.srv), 12);
+	nfsd_sim_release(w.srv, true);
+	for (uint32_t i = 0; i < 12; i++) {
+		cr_assert(sim_nfs_until(&w, &ops[i].done_cnt, 1, SIM_SEC));
+		cr_assert(ops[i].len == 10000 && sim_is_pattern(ops[i].data, i * 10000, 10000));
+	}
+	nfsd_sim_rules_clear(w.srv);
+	cr_assert_eq(sim_commit(&w, &f, NULL), 0);
+	cr_assert_eq(sim_close(&w, &f), 0);
+	(void)op;
+	SIM_NFS_CLOSE(&w, 0);
+}
+
+Test(nfs4_ops, the_verifier_tells_what_was_lost)
+{
+	struct nfs4_verf v1, v2, v3;
+	struct sim_file f;
+
+	sim_nfs_open(&w, NULL);
+	sim_nfs_mounted(&w, 1);
+	cr_assert_eq(sim_create(&w, &nfs4_client_fsinfo(w.cl)->root, "f", &f), 0);
+	cr_assert_eq(sim_write(&w, &f, 0, 10000, UNSTABLE4, &v1), 0);
+	nfsd_sim_new_verifier(w.srv);
+	cr_assert_eq(sim_commit(&w, &f, &v2), 0);
+	cr_assert_neq(memcmp(&v1, &v2, 8), 0);
+	cr_assert_eq(nfsd_sim_peek(w.srv, "/f", 0, NULL, 0), 0, "the data is lost");
+	cr_assert_eq(sim_write(&w, &f, 0, 10000, UNSTABLE4, &v3), 0);
+	cr_assert_eq(memcmp(&v2, &v3, 8), 0);
+	cr_assert_eq(sim_commit(&w, &f, &v2), 0);
+	cr_assert_eq(nfsd_sim_peek(w.srv, "/f", 0, NULL, 0), 10000);
+	cr_assert_eq(sim_close(&w, &f), 0);
+	SIM_NFS_CLOSE(&w, 0);
+}
+
+/* A large directory in many replies: every name once. */
+static unsigned int names;
+static uint64_t last_cookie;
+
+static bool count_name(struct nfs4_call *call, const struct nfs4_dirent *de)
+{
+	names++;
+	last_cookie = de->cookie;
+	return true;
+}
+
+Test(nfs4_ops, a_large_directory_in_many_replies)
+{
+	static struct sim_op op;
+
+	sim_nfs_open(&w, NULL);
+	for (int i = 0; i < 1000; i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "/a-file-with-a-name-of-some-length-%d", i);
+		nfsd_sim_mknod(w.srv, path, NFSD_SIM_REG, 0644, "x", 1);
+	}
+	sim_nfs_mounted(&w, 1);
+	for (int plus = 0; plus < 2; plus++) {
+		bool eof = false;
+
+		names = 0;
+		last_cookie = 0;
+		while (!eof) {
+			struct nfs4_op_readdir *o = &op.call.u.readdir;
+			unsigned int before = names;
+
+			cr_assert(sim_op_get(&w, 0, &op));
+			o->fh = &nfs4_client_fsinfo(w.cl)->root;
+			o->cookie = last_cookie;
+			o->maxcount = 8000;
+			o->sink = (struct rpcrdma_span){op.buf, op.buf->data, 9000};
+			o->plus = plus;
+			o->entry = count_name;
+			cr_assert_eq(sim_op_run(&op, nfs4_readdir), 0);
+			cr_assert_gt(names, before);
+			eof = o->eof;
+		}
+		cr_assert_eq(names, 1000);
+	}
+	SIM_NFS_CLOSE(&w, 0);
+}
+
+Test(nfs4_ops, the_callers_identity_decides)
+{
+	struct sim_file f;
+
+	sim_nfs_open(&w, NULL);
+	nfsd_sim_mknod(w.srv, "/closed", NFSD_SIM_DIR, 0700, NULL, 0);
+	sim_nfs_mounted(&w, 1);
+	w.cred.uid = 0;
+	cr_assert_eq(sim_create(&w, &nfs4_client_fsinfo(w.cl)->root, "f", &f), 0);
+	cr_assert_eq(sim_close(&w, &f), 0);
+	w.cred.uid = 1001;
+	cr_assert_eq(sim_create(&w, &nfs4_client_fsinfo(w.cl)->root, "f", &f), -EACCES);
+	w.cred.uid = 0;
+	SIM_NFS_CLOSE(&w, 0);
+}

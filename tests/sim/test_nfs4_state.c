@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Open files over the server's restart, the lease's end and the loss of a
+ * single stateid. The simulated server judges: no stateid of before, no
+ * reclaim of what was not open, none after RECLAIM_COMPLETE, no other OPEN
+ * before it.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "log.h"
+#include "sim_ops.h"
+
+#define FILES   8
+#define GRACE   (10 * SIM_SEC)
+#define OP_SIZE 5000u
+
+static struct sim_nfs w;
+static struct sim_file files[FILES];
+static unsigned int lost_lines;
+
+static void sink(void *ctx, enum log_level level, const char *line)
+{
+	if (strstr(line, "does not give back"))
+		lost_lines++;
+}
+
+static void setup(void)
+{
+	log_set_sink(sink, NULL);
+	lost_lines = 0;
+}
+
+static void rule(enum nfsd_sim_act act, uint32_t op, uint32_t skip, uint32_t count, uint64_t arg)
+{
+	nfsd_sim_rule(
+		w.srv, &(struct nfsd_sim_rule){
+			       .act = act, .op = op, .skip = skip, .count = count, .arg = arg});
+}
+
+/* ---- a load: each worker writes and reads its own part of a file ---- */
+
+struct worker {
+	struct sim_op op; /* first */
+	struct sim_file *f;
+	unsigned int lane, left, done;
+	uint64_t off;
+	int err;
+};
+
+static struct worker workers[FILES];
+
+static void work(struct worker *wk);
+
+static void worked(struct sim_op *op)
+{
+	struct worker *wk = container_of(op, struct worker, op);
+	bool was_read = wk->left % 2 == 1;
+
+	if (op->err && !wk->err)
+		wk->err = op->err;
+	if (was_read && !op->err &&
+		(op->len != OP_SIZE || !sim_is_pattern(op->data, wk->off, op->len)))
+		wk->err = -EBADMSG;
+	if (was_read)
+		wk->off += OP_SIZE;
+	if (--wk->left)
+		work(wk);
+	else
+		wk->done++;
+}
+
+static void work(struct worker *wk)
+{
+	struct sim_op *op = &wk->op;
+
+	if (!sim_op_get(&w, wk->lane, op))
+		return;
+	op->then = worked;
+	if (wk->left % 2 == 0) {
+		struct nfs4_op_write *o = &op->call.u.write;
+
+		for (uint32_t i = 0; i < OP_SIZE; i++)
+			op->buf->data[i] = nfsd_sim_pattern((uint32_t)wk->off + i);
+		o->fh = &wk->f->fh;
+		o->state = &wk->f->state;
+		o->offset = wk->off;
+		o->data = (struct rpcrdma_span){op->buf, op->buf->data, OP_SIZE};
+		o->stable = FILE_SYNC4;
+		sim_op_start(op, nfs4_write);
+	} else {
+		struct nfs4_op_read *o = &op->call.u.read;
+
+		o->fh = &wk->f->fh;
+		o->state = &wk->f->state;
+		o->offset = wk->off;
+		o->count = OP_SIZE;
+		o->sink = (struct rpcrdma_span){op->buf, op->buf->data, OP_SIZE};
+		op->len = 1;
+		sim_op_start(op, nfs4_read);
+	}
+}
+
+static void start_load(unsigned int cnt, unsigned int rounds)
+{
+	memset(workers, 0, sizeof(workers));
+	for (unsigned int i = 0; i < cnt; i++) {
+		workers[i].f = &files[i];
+		workers[i].lane = i % w.lanes;
+		workers[i].left = 2 * rounds;
+		work(&workers[i]);
+	}
+}
+
+static void end_load(unsigned int cnt, const char *what, uint64_t where)
+{
+	for (unsigned int i = 0; i < cnt; i++) {
+		cr_assert(sim_nfs_until(&w, &workers[i].done, 1, 900 * SIM_SEC),
+			"%s %lu: worker %u hangs", what, (unsigned long)where, i);
+		cr_assert_eq(workers[i].err, 0, "%s %lu: worker %u: %d", what, (unsigned long)where,
+			i, workers[i].err);
+	}
+}
+
+static void open_files(unsigned int cnt)
+{
+	for (unsigned int i = 0; i < cnt; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "f%u", i);
+		cr_assert_eq(sim_create(&w, &nfs4_client_fsinfo(w.cl)->root, name, &files[i]), 0);
+	}
+}
+
+static void close_files(unsigned int cnt)
+{
+	for (unsigned int i = 0; i < cnt; i++)
+		cr_assert_eq(sim_close(&w, &files[i]), 0);
+	cr_assert_eq(nfsd_sim_live_opens(w.srv), 0);
+}
+
+static void begin(unsigned int lanes, unsigned int cnt)
+{
+	sim_nfs_open(&w, NULL);
+	sim_nfs_mounted(&w, lanes);
+	open_files(cnt);
+}
+
+/* ---- the server is restarted ---- */
+
+Test(nfs4_state, files_under_load_survive_a_restart, .init = setup)
+{
+	static const uint64_t graces[] = {GRACE, 0};
+
+	for (int i = 0; i < 2; i++)
+		for (unsigned int lanes = 1; lanes <= 4; lanes += 3) {
+			begin(lanes, FILES);
+			start_load(FILES, 30);
+			sim_nfs_run(&w, 50 * NSEC_PER_USEC);
+			nfsd_sim_restart(w.srv, graces[i], true);
+			end_load(FILES, "lanes", lanes);
+			cr_assert_eq(nfsd_sim_stats(w.srv).reclaims, graces[i] ? FILES : 0);
+			cr_assert_eq(nfsd_sim_stats(w.srv).not_reclaimed, graces[i] ? 0 : FILES);
+			close_files(FILES);
+			SIM_NFS_CLOSE(&w, 0);
+		}
+	cr_assert_eq(lost_lines, 0);
+}
+
+Test(nfs4_state, files_that_nobody_uses_are_had_again_too, .init = setup)
+{
+	static const uint64_t graces[] = {GRACE, 0};
+
+	for (int i = 0; i < 2; i++) {
+		begin(2, FILES);
+		nfsd_sim_restart(w.srv, graces[i], false);
+		sim_nfs_run(&w, 60 * SIM_SEC);
+		cr_assert_eq(nfsd_sim_live_opens(w.srv), FILES);
+		close_files(FILES);
+		SIM_NFS_CLOSE(&w, 0);
+	}
+}
+
+Test(nfs4_state, reclaim_is_done_as_who_opened_it, .init = setup)
+{
+	sim_nfs_open(&w, NULL);
+	sim_nfs_mounted(&w, 1);
+	w.cred.uid = w.cred.gid = 1001;
+	open_files(1);
+	cr_assert_eq(sim_write(&w, &files[0], 0, 100, FILE_SYNC4, NULL), 0);
+	w.cred.uid = w.cred.gid = 1000;
+	nfsd_sim_restart(w.srv, GRACE, false);
+	sim_nfs_run(&w, 30 * SIM_SEC);
+	cr_assert_eq(nfsd_sim_stats(w.srv).reclaims, 1);
+	cr_assert_eq(nfsd_sim_live_opens(w.srv), 1);
+	close_files(1);
+	SIM_NFS_CLOSE(&w, 0);
+}
+
+Test(nfs4_state, restart_after_restart, .init = setup)
+{
+	begin(2, FILES);
+	start_load(FILES, 100);
+	for (int i = 0; i < 5; i++) {
+		sim_nfs_run(&w, 3 * SIM_MSEC);
+		nfsd_sim_restart(w.srv, i % 2 ? 0 : GRACE, true);
+		sim_nfs_run(&w, 20 * SIM_SEC);
+	}
+	end_load(FILES, "restarts", 5);
+	close_files(FILES);
+	SIM_NFS_CLOSE(&w, 0);
+	cr_assert_eq(lost_lines, 0);
+}
+
+Test(nfs4_state, second_restart_in_the_middle_of_the_reclaim, .init = setup)
+{
+	for (unsigned int us = 0; us < 1500; us += 7) {
+		begin(2, FILES);
+		start_load(FILES, 3);
+		nfsd_sim_restart(w.srv, GRACE, true);
+		sim_nfs_run(&w, us * NSEC_PER_USEC);
+		nfsd_sim_restart(w.srv, GRACE, true);
+		end_load(FILES, "us", us);
+		cr_assert_eq(nfsd_sim_stats(w.srv).not_reclaimed, 0, "%u us", us);
+		close_files(FILES);
+		SIM_NFS_CLOSE(&w, 0);
+	}
+	cr_assert_eq(lost_lines, 0);
+}
+
+Test(nfs4_state, second_failure_in_the_middle_of_the_reclaim, .init = setup)
+{
+	static const struct {
+		enum nfsd_sim_act act;
+		uint32_t status;
+	} rows[] = {
+		{NFSD_SIM_CUT_BEFORE, 0},
+		{NFSD_SIM_CUT_AFTER, 0},
+		{NFSD_SIM_CUT_REPLIED, 0},
+		{NFSD_SIM_STATUS, NFS4ERR_DELAY},
+		{NFSD_SIM_STATUS, NFS4ERR_GRACE},
+		{NFSD_SIM_STATUS, NFS4ERR_NO_GRACE},
+		{NFSD_SIM_STATUS, NFS4ERR_RECLAIM_BAD},
+		{NFSD_SIM_STATUS, NFS4ERR_RECLAIM_CONFLICT},
+		{NFSD_SIM_STATUS, NFS4ERR_SERVERFAULT},
+		{NFSD_SIM_STATUS, NFS4ERR_BADSESSION},
+		{NFSD_SIM_STATUS, NFS4ERR_STALE_CLIENTID},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (uint32_t skip = 0; skip < 3; skip++) {
+			begin(2, 3);
+			rule(rows[i].act, OP_OPEN, skip, 1, rows[i].status);
+			nfsd_sim_restart(w.srv, GRACE, false);
+			start_load(3, 3);
+			end_load(3, "row", i);
+			close_files(3);
+			SIM_NFS_CLOSE(&w, 1);
+		}
+	cr_assert_eq(lost_lines, 0);
+}
+
+Test(nfs4_state, session_lost_at_each_step_of_the_reclaim, .init = setup)
+{
+	for (uint32_t skip = 0; skip < 8; skip++) {
+		begin(2, 3);
+		nfsd_sim_restart(w.srv, GRACE, false);
+		rule(NFSD_SIM_STATUS, OP_SEQUENCE, skip, 1, NFS4ERR_BADSESSION);
+		start_load(3, 3);
+		end_load(3, "skip", skip);
+		close_files(3);
+		SIM_NFS_CLOSE(&w, 1);
+	}
+}
+
+/* Each fabric call from the restart on fails once, and the connection is cut once after each. */
+static uint64_t recovery(uint64_t cut_at, uint64_t fail_at)
+{
+	uint64_t before, used;
+
+	begin(2, 4);
+	before = fab_sim_calls();
+	if (cut_at)
+		fab_sim_cut_after(before + cut_at);
+	if (fail_at)
+		fab_sim_fail_call(before + fail_at, ENOMEM);
+	nfsd_sim_restart(w.srv, GRACE, true);
+	start_load(4, 1);
+	end_load(4, cut_at ? "cut" : "fail", cut_at ? cut_at : fail_at);
+	sim_nfs_run(&w, SIM_SEC);
+	used = fab_sim_calls() - before;
+	close_files(4);
+	SIM_NFS_CLOSE(&w, 1);
+	return used;
+}
+
+Test(nfs4_state, disconnect_after_each_fabric_call_of_the_recovery, .init = setup)
+{
+	uint64_t cnt = recovery(0, 0);
+
+	cr_assert_gt(cnt, 100);
+	for (uint64_t n = 1; n <= cnt; n++)
+		recovery(n, 0);
+	cr_assert_eq(lost_lines, 0);
+}
+
+Test(nfs4_state, each_fabric_call_of_the_recovery_fails_once, .init = setup)
+{
+	uint64_t cnt = recovery(0, 0);
+
+	for (uint64_t n = 1; n <= cnt; n++)
+		recovery(0, n);
+	cr_assert_eq(lost_lines, 0);
+}
+
+Test(nfs4_state, server_that_kept_the_session_but_lost_its_memory, .init = setup)
+{
+	begin(2, 3);
+	/* What the flag asks for is done once; the judge has not been restarted and minds. */
+	nfsd_sim_conf(w.srv)->tolerant_state = true;
+	rule(NFSD_SIM_STATUS, OP_RECLAIM_COMPLETE, 0, 1, NFS4ERR_COMPLETE_ALREADY);
+	rule(NFSD_SIM_SEQ_FLAGS, 0, 0, 3, SEQ4_STATUS_RESTART_RECLAIM_NEEDED);
+	start_load(3, 10);
+	end_load(3, "flag", 0);
+	close_files(3);
+	SIM_NFS_CLOSE(&w, 0);
+	cr_assert_eq(lost_lines, 0);
+}
+
+/* ---- OPEN and CLOSE meanwhile ---- */
+
+Test(nfs4_state, open_whose_reply_is_lost_over_the_restart, .init = setup)
+{
+	static const enum nfsd_sim_act acts[] = {
+		NFSD_SIM_CUT_BEFORE, NFSD_SIM_CUT_AFTER, NFSD_SIM_CUT_REPLIED, NFSD_SIM_LOSE};
+
+	for (int i = 0; i < 4; i++) {
+		struct sim_nfs_call o = {0}, c = {0};
+
+		begin(2, 2);
+		rule(acts[i], OP_OPEN, 0, 1, 0);
+		cr_assert_eq(sim_nfs_creat(&w, 0, &o, "new"), 0);
+		sim_nfs_run(&w, 300 * NSEC_PER_USEC);
+		nfsd_sim_restart(w.srv, GRACE, false);
+		cr_assert_eq(sim_nfs_wait(&w, &o), 0);
+		sim_nfs_run(&w, 60 * SIM_SEC);
+		cr_assert_eq(nfsd_sim_live_opens(w.srv), 3);
+		cr_assert_eq(sim_nfs_close_file(&w, 1, &c, &o), 0);
+		cr_assert_eq(sim_nfs_wait(&w, &c), 0);
+		close_files(2);
+		SIM_NFS_CLOSE(&w, 0);
+	}
+}
+
+Test(nfs4_state, opened_and_closed_at_any_moment_of_the_recovery, .init = setup)
+{
+	for (unsigned int us = 0; us < 1200; us += 11) {
+		struct sim_nfs_call o = {0}, o2 = {0}, c = {0}, c2 = {0};
+
+		begin(2, 3);
+		cr_assert_eq(sim_nfs_creat(&w, 0, &o, "a"), 0);
+		cr_assert_eq(sim_nfs_wait(&w, &o), 0);
+		cr_assert_eq(sim_nfs_creat(&w, 1, &o2, "b"), 0);
+		sim_nfs_run(&w, us % 40 * NSEC_PER_USEC);
+		nfsd_sim_restart(w.srv, us % 2 ? GRACE : 0, false);
+		sim_nfs_run(&w, us * NSEC_PER_USEC);
+		cr_assert_eq(sim_nfs_close_file(&w, 1, &c, &o), 0);
+		cr_assert_eq(sim_nfs_wait(&w, &c), 0, "%u us: %d", us, c.err);
+		cr_assert_eq(sim_nfs_wait(&w, &o2), 0);
+		cr_assert_eq(sim_nfs_close_file(&w, 0, &c2, &o2), 0);
+		cr_assert_eq(sim_nfs_wait(&w, &c2), 0);
+		sim_nfs_run(&w, 30 * SIM_SEC);
+		cr_assert_eq(nfsd_sim_live_opens(w.srv), 3, "%u us", us);
+		close_files(3);
+		SIM_NFS_CLOSE(&w, 0);
+	}
+}
+
+Test(nfs4_state, stop_during_the_reclaim_at_any_moment, .init = setup)
+{
+	for (unsigned int us = 0; us < 1500; us += 17) {
+		begin(2, FILES);
+		start_load(FILES, 2);
+		nfsd_sim_restart(w.srv, us % 2 ? GRACE : 0, false);
+		sim_nfs_run(&w, us * NSEC_PER_USEC);
+		/* Calls end and files with them: no work after that. */
+		for (int i = 0; i < FILES; i++)
+			workers[i].left = workers[i].left ? 1 : 0;
+		sim_nfs_stop(&w);
+		for (int i = 0; i < FILES; i++)
+			nfs4_state_forget(&files[i].state);
+		SIM_NFS_CLOSE(&w, 1);
+	}
+}
+
+/* ---- the lease is over, the server is the same ---- */
+
+Test(nfs4_state, files_are_opened_anew_after_the_lease, .init = setup)
+{
+	for (unsigned int lanes = 1; lanes <= 4; lanes += 3) {
+		uint64_t t0;
+
+		begin(lanes, FILES);
+		t0 = reactor_now(w.r);
+		start_load(FILES, 20);
+		sim_nfs_run(&w, 50 * NSEC_PER_USEC);
+		nfsd_sim_drop_clients(w.srv);
+		end_load(FILES, "lanes", lanes);
+		cr_assert_leq(reactor_now(w.r) - t0, SIM_SEC);
+		cr_assert_eq(nfsd_sim_live_opens(w.srv), FILES);
+		close_files(FILES);
+		SIM_NFS_CLOSE(&w, 0);
+	}
+	cr_assert_eq(lost_lines, 0);
+}
+
+Test(nfs4_state, what_cannot_be_opened_anew_is_lost_and_the_rest_goes_on, .init = setup)
+{
+	struct sim_op op = {0};
+
+	begin(2, 3);
+	for (int i = 0; i < 3; i++)
+		cr_assert_eq(sim_write(&w, &files[i], 0, 100, FILE_SYNC4, NULL), 0);
+	nfsd_sim_drop_clients(w.srv);
+	cr_assert(nfsd_sim_unlink(w.srv, "/f1"));
+	for (int i = 0; i < 3; i++) {
+		int want = i == 1 ? -EIO : 0;
+
+		cr_assert_eq(sim_read(&w, &op, &files[i], 0, 100), want, "%d: %d", i, op.err);
+		cr_assert_eq(sim_write(&w, &files[i], 0, 100, FILE_SYNC4, NULL), want);
+	}
+	cr_assert_eq(lost_lines, 1);
+	close_files(3);
+	SIM_NFS_CLOSE(&w, 0);
+	cr_assert_eq(lost_lines, 1);
+}
+
+/* ---- one stateid is refused ---- */
+
+static const uint32_t refusals[] = {NFS4ERR_BAD_STATEID, NFS4ERR_STALE_STATEID, NFS4ERR_EXPIRED,
+	NFS4ERR_OLD_STATEID, NFS4ERR_ADMIN_REVOKED};
+#define REFUSALS (sizeof(refusals) / sizeof(refusals[0]))
+
+Test(nfs4_state, refused_stateid_is_had_again, .init = setup)
+{
+	for (size_t i = 0; i < REFUSALS; i++) {
+		begin(2, 4);
+		rule(NFSD_SIM_STATUS, OP_WRITE, 5, 3, refusals[i]);
+		rule(NFSD_SIM_STATUS, OP_READ, 10, 1, refusals[i]);
+		start_load(4, 20);
+		end_load(4, "status", refusals[i]);
+		cr_assert_eq(nfsd_sim_stats(w.srv).clients, 1);
+		cr_assert_eq(nfsd_sim_stats(w.srv).sessions, 2);
+		close_files(4);
+		SIM_NFS_CLOSE(&w, 0);
+	}
+	cr_assert_eq(lost_lines, 0);
+}
+
+Test(nfs4_state, stateid_that_is_always_refused_is_lost_after_a_few_tries, .init = setup)
+{
+	for (size_t i = 0; i < REFUSALS; i++) {
+		struct sim_op op = {0};
+		uint64_t t0, calls;
+
+		lost_lines = 0;
+		begin(1, 2);
+		rule(NFSD_SIM_STATUS, OP_READ, 0, 0, refusals[i]);
+		t0 = reactor_now(w.r);
+		cr_assert_eq(sim_read(&w, &op, &files[0], 0, 100), -EIO);
+		cr_assert_leq(reactor_now(w.r) - t0, 2 * SIM_SEC);
+		nfsd_sim_rules_clear(w.srv);
+		calls = nfsd_sim_stats(w.srv).calls;
+		cr_assert_eq(sim_read(&w, &op, &files[0], 0, 100), -EIO);
+		cr_assert_eq(nfsd_sim_stats(w.srv).calls, calls, "nothing is sent any more");
+		cr_assert_eq(sim_read(&w, &op, &files[1], 0, 100), 0);
+		cr_assert_eq(lost_lines, 1);
+		cr_assert_eq(sim_close(&w, &files[0]), 0);
+		cr_assert_eq(sim_close(&w, &files[1]), 0);
+		/* The open that the server says it does not know, it has. */
+		SIM_NFS_CLOSE(&w, 1);
+	}
+}
+
+Test(nfs4_state, close_of_what_is_not_open_any_more_is_success, .init = setup)
+{
+	static const uint32_t gone[] = {
+		NFS4ERR_BAD_STATEID, NFS4ERR_STALE_STATEID, NFS4ERR_EXPIRED, NFS4ERR_ADMIN_REVOKED};
+
+	for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++) {
+		begin(1, 1);
+		rule(NFSD_SIM_STATUS_DONE, OP_CLOSE, 0, 1, gone[i]);
+		cr_assert_eq(sim_close(&w, &files[0]), 0);
+		SIM_NFS_CLOSE(&w, 0);
+	}
+}
+
+Test(nfs4_state, everything_revoked_is_opened_anew, .init = setup)
+{
+	uint64_t opens;
+
+	begin(2, 4);
+	opens = nfsd_sim_stats(w.srv).ops[OP_OPEN];
+	rule(NFSD_SIM_SEQ_FLAGS, 0, 0, 1, SEQ4_STATUS_EXPIRED_ALL_STATE_REVOKED);
+	start_load(4, 3);
+	end_load(4, "flag", 0);
+	sim_nfs_run(&w, SIM_SEC);
+	cr_assert_eq(nfsd_sim_stats(w.srv).ops[OP_OPEN] - opens, 4);
+	close_files(4);
+	SIM_NFS_CLOSE(&w, 0);
+}
+
+/* ---- waiting ---- */
+
+Test(nfs4_state, opening_anew_waits_for_the_end_of_grace_and_others_do_not, .init = setup)
+{
+	struct sim_nfs_call g = {0};
+	uint64_t t0;
+
+	begin(1, 2);
+	/* The server has forgotten us altogether. */
+	rule(NFSD_SIM_STATUS, OP_OPEN, 0, 2, NFS4ERR_RECLAIM_BAD);
+	nfsd_sim_restart(w.srv, GRACE, false);
+	t0 = reactor_now(w.r);
+	start_load(2, 2);
+	cr_assert_eq(sim_nfs_getattr(&w, 0, &g), 0);
+	cr_assert_eq(sim_nfs_wait(&w, &g), 0);
+	cr_assert_leq(reactor_now(w.r) - t0, 5 * SIM_SEC);
+	end_load(2, "grace", 0);
+	cr_assert_geq(reactor_now(w.r) - t0, GRACE);
+	close_files(2);
+	SIM_NFS_CLOSE(&w, 0);
+	cr_assert_eq(lost_lines, 0);
+}
+
+Test(nfs4_state, soft_mount_does_not_wait_for_ever_for_a_state, .init = setup)
+{
+	/* in the reclaim, and after it */
+	for (uint32_t skip = 0; skip < 2; skip++) {
+		struct sim_op op = {0};
+		uint64_t t0;
+
+		sim_nfs_open(&w, NULL);
+		w.conf.hard = false;
+		w.conf.timeout_errno = ETIMEDOUT;
+		w.conf.rdma.timeo_ns = 2 * SIM_SEC;
+		w.conf.rdma.retrans = 2;
+		sim_nfs_mounted(&w, 1);
+		open_files(1);
+		nfsd_sim_restart(w.srv, skip ? 0 : GRACE, false);
+		rule(NFSD_SIM_STATUS, OP_OPEN, skip, 40, NFS4ERR_DELAY);
+		t0 = reactor_now(w.r);
+		cr_assert_eq(
+			sim_read(&w, &op, &files[0], 0, 100), -ETIMEDOUT, "%u: %d", skip, op.err);
+		cr_assert_leq(reactor_now(w.r) - t0, 20 * SIM_SEC);
+		sim_nfs_run(&w, 300 * SIM_SEC);
+		nfsd_sim_rules_clear(w.srv);
+		cr_assert_eq(sim_read(&w, &op, &files[0], 0, 100), 0, "%d", op.err);
+		close_files(1);
+		SIM_NFS_CLOSE(&w, 0);
+	}
+	cr_assert_eq(lost_lines, 0);
+}
