@@ -1,0 +1,49 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Several lanes: connections, threads and sessions of one client, sharing the
+# inodes. The tests of files and names again, and work in parallel.
+# vm-timeout: 300
+
+. "$(dirname "$0")/guest.sh"
+
+rxe_up
+nfsd_up
+# What others left behind: a courteous server keeps it.
+[ -z "$(ls /proc/fs/nfsd/clients)" ] || nfsd_restart
+mnt=/mnt
+export EXPORT_DIR=$export_dir SERVER=$server
+
+check "mounted with three lanes" fmount $mnt nconnect=3,allow_other
+check_equal "one client on the server" "$(ls /proc/fs/nfsd/clients | wc -l)" 1
+check_equal "with three connections" \
+	"$(rdma resource show qp | grep -c ' pid [1-9]')" 3
+work() {
+	local i
+	mkdir "$mnt/w$1"
+	for i in $(seq 40); do
+		head -c $((i * 1777)) /dev/urandom >"$mnt/w$1/f$i"
+		cp "$mnt/w$1/f$i" "$mnt/w$1/g$i"
+		cmp "$mnt/w$1/f$i" "$export_dir/w$1/g$i" || return 1
+		mv "$mnt/w$1/g$i" "$mnt/w$1/h$i"
+		[ $((i % 2)) = 0 ] || rm "$mnt/w$1/f$i"
+	done
+	[ "$(ls "$mnt/w$1" | wc -l)" = 60 ]
+}
+parallel() {
+	local pids=() i rc=0
+	for i in 1 2 3 4; do work $i & pids+=($!); done
+	for i in "${pids[@]}"; do wait "$i" || rc=1; done
+	return $rc
+}
+check "four at work at once" parallel
+check "all they made is on the server" same "$(cd $mnt && find w? | sort)" "$(cd $export_dir && find w? | sort)"
+stats=$(client_stats $mnt)
+check "three sessions" test "$(stat_of sessions <<<"$stats")" = 3
+check "removed" rm -r $mnt/w1 $mnt/w2 $mnt/w3 $mnt/w4
+check "unmounted" funmount $mnt
+check "no client is left" wait_for 5 bash -c '[ -z "$(ls /proc/fs/nfsd/clients)" ]'
+
+again() { MNT_OPTS=nconnect=2 timeout 200 "$BUILD_DIR/tests/vm/test_$1" -j1 "${@:2}"; }
+check "files, with two lanes" again files
+tap_end
