@@ -63,6 +63,34 @@ struct nfs4_state {
 	struct nfs4_stateid stateid;
 	uint32_t gen;    /* counts stateids */
 	uint32_t id_gen; /* client ID that the stateid belongs to */
+	struct list lockowners; /* of nfs4_lockowner.link: locks that hang on this open */
+};
+
+/*
+ * The locks of one owner on one file (RFC 8881 section 9), embedded in the user's object; zeroed
+ * by nfs4_lockowner_init(). The first LOCK hangs it on the open it names, and there it stays until
+ * nfs4_lockowner_free() or the open is forgotten. What it holds is remembered, and had again with
+ * the open (nfs4_state.c), before any other use of that open.
+ *
+ * At most one LOCK, LOCKU or nfs4_lockowner_free() of an owner is in work at a time: the user
+ * sees to it. Lanes may change from one to the next.
+ */
+struct nfs4_lockowner {
+	uint64_t number;          /* lock_owner4: its own, of nfs4_new_owner() */
+	struct nfs4_state *state; /* the open it hangs on; NULL: none, the server knows nothing */
+	/* Owner: state->lock */
+	struct list link;
+	struct nfs4_stateid stateid;
+	bool has_stateid;
+	struct list ranges; /* of nfs4_lockrange (nfs4_lockowner.c): held, ascending, disjoint */
+};
+
+#define NFS4_LOCK_TO_END UINT64_MAX /* length: to the end of the file, however long it gets */
+
+/* Who holds what conflicts (LOCK4denied). */
+struct nfs4_denied {
+	uint64_t offset, length;
+	bool write;
 };
 
 /* A name or other counted string; the memory is the user's until ->done. */
@@ -444,6 +472,38 @@ struct nfs4_op_setacl {
 	struct nfs4_attr attr;        /* out: the mode may have changed */
 };
 
+/* offset + length at most UINT64_MAX, length not 0 (or NFS4_LOCK_TO_END): else -EINVAL. */
+struct nfs4_op_lock {
+	const struct nfs4_fh *fh;    /* in */
+	struct nfs4_state *state;    /* open for what `write` says: else -EBADF */
+	struct nfs4_lockowner *lock; /* without locks yet, or hanging on any open of this file */
+	bool write;
+	bool wait; /* READW_LT, WRITEW_LT: the server may tell when it is free (on_lock_free) */
+	uint64_t offset, length;
+	/*
+	 * out: -EAGAIN with status NFS4ERR_DENIED: somebody else's. After another error than that of
+	 * a server's answer (status NFS4_OK) the lock may be held there: nfs4_locku() it.
+	 */
+	struct nfs4_denied denied;
+};
+
+/* Would a LOCK be granted? Needs no open of the caller's. */
+struct nfs4_op_lockt {
+	const struct nfs4_fh *fh; /* in */
+	uint64_t owner;           /* nfs4_lockowner.number, whose own locks do not count */
+	bool write;
+	uint64_t offset, length;
+	bool conflict; /* out */
+	struct nfs4_denied denied;
+};
+
+/* Of an owner that the server knows nothing of, and of a range not held: done without a call. */
+struct nfs4_op_locku {
+	const struct nfs4_fh *fh;    /* in */
+	struct nfs4_lockowner *lock;
+	uint64_t offset, length;
+};
+
 /* v4.2 */
 struct nfs4_op_seek {
 	const struct nfs4_fh *fh; /* in */
@@ -494,6 +554,9 @@ struct nfs4_call {
 		struct nfs4_op_removexattr removexattr;
 		struct nfs4_op_getacl getacl;
 		struct nfs4_op_setacl setacl;
+		struct nfs4_op_lock lock;
+		struct nfs4_op_lockt lockt;
+		struct nfs4_op_locku locku;
 		struct nfs4_op_seek seek;
 		struct nfs4_op_allocate allocate;
 	} u;
@@ -556,6 +619,9 @@ void nfs4_listxattrs(struct nfs4_call *call);
 void nfs4_removexattr(struct nfs4_call *call);
 void nfs4_getacl(struct nfs4_call *call);
 void nfs4_setacl(struct nfs4_call *call);
+void nfs4_lock(struct nfs4_call *call);
+void nfs4_lockt(struct nfs4_call *call);
+void nfs4_locku(struct nfs4_call *call);
 void nfs4_seek(struct nfs4_call *call);
 void nfs4_allocate(struct nfs4_call *call);
 void nfs4_deallocate(struct nfs4_call *call);
@@ -568,6 +634,24 @@ void nfs4_deallocate(struct nfs4_call *call);
 void nfs4_state_open(struct nfs4_state *st, const struct nfs4_call *call);
 /* Any thread, also after the last session was freed. */
 void nfs4_state_forget(struct nfs4_state *st);
+
+void nfs4_lockowner_init(struct nfs4_lockowner *lo, struct nfs4_client *cl);
+/* Any thread. Does it hold (a part of) this range? (0, NFS4_LOCK_TO_END): anything. */
+bool nfs4_lockowner_holds(struct nfs4_lockowner *lo, uint64_t offset, uint64_t length);
+/*
+ * nfs4_lockowner_free - the owner holds nothing any more (or what it holds goes with its open)
+ *
+ * The server is told in the background (FREE_STATEID); lo is off its open, and the user's to free
+ * or to use anew, at once. Any lane: s is that lane's.
+ */
+void nfs4_lockowner_free(struct nfs4_lockowner *lo, struct nfs4_sess *s);
+
+/*
+ * CB_NOTIFY_LOCK: a lock that a LOCK with `wait` was denied may be free now. Set before lanes
+ * start; called on any lane's thread: only set a flag and wake somebody. number: of the lock owner.
+ */
+void nfs4_client_on_lock_free(
+	struct nfs4_client *cl, void (*fn)(void *ctx, uint64_t number), void *ctx);
 
 /* A number for nfs4_op_open.owner and a verifier for EXCLUSIVE4_1; any thread. */
 uint64_t nfs4_new_owner(struct nfs4_client *cl);
