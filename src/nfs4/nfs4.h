@@ -61,8 +61,8 @@ struct nfs4_state {
 	pthread_mutex_t lock;
 	unsigned int status; /* nfs4_state.h */
 	struct nfs4_stateid stateid;
-	uint32_t gen;    /* counts stateids */
-	uint32_t id_gen; /* client ID that the stateid belongs to */
+	uint32_t gen;           /* counts stateids */
+	uint32_t id_gen;        /* client ID that the stateid belongs to */
 	struct list lockowners; /* of nfs4_lockowner.link: locks that hang on this open */
 };
 
@@ -481,8 +481,8 @@ struct nfs4_op_lock {
 	bool wait; /* READW_LT, WRITEW_LT: the server may tell when it is free (on_lock_free) */
 	uint64_t offset, length;
 	/*
-	 * out: -EAGAIN with status NFS4ERR_DENIED: somebody else's. After another error than that of
-	 * a server's answer (status NFS4_OK) the lock may be held there: nfs4_locku() it.
+	 * out: -EAGAIN with status NFS4ERR_DENIED: somebody else's. After another error than that
+	 * of a server's answer (status NFS4_OK) the lock may be held there: nfs4_locku() it.
 	 */
 	struct nfs4_denied denied;
 };
@@ -499,7 +499,7 @@ struct nfs4_op_lockt {
 
 /* Of an owner that the server knows nothing of, and of a range not held: done without a call. */
 struct nfs4_op_locku {
-	const struct nfs4_fh *fh;    /* in */
+	const struct nfs4_fh *fh; /* in */
 	struct nfs4_lockowner *lock;
 	uint64_t offset, length;
 };
