@@ -56,33 +56,41 @@ struct nfs4_state {
 	/* Owner: the client's states.lock */
 	struct list link;
 	struct nfs4_regain *regain; /* a session is opening it again */
+	struct nfs4_state **tested; /* a session asks whether it is still good (nfs4_revoke.c) */
+	uint32_t test_round;
 	unsigned int tries;
+	struct list lockowners; /* of nfs4_lockowner.link: locks that hang on this open */
 	/* Owner: `lock`; to change status states.lock is held too */
 	pthread_mutex_t lock;
 	unsigned int status; /* nfs4_state.h */
+	bool is_there;       /* BAD or LOST for its locks: the server has it open, CLOSE ends it */
 	struct nfs4_stateid stateid;
-	uint32_t gen;           /* counts stateids */
-	uint32_t id_gen;        /* client ID that the stateid belongs to */
-	struct list lockowners; /* of nfs4_lockowner.link: locks that hang on this open */
+	uint32_t gen;    /* counts stateids */
+	uint32_t id_gen; /* client ID that the stateid belongs to */
 };
 
 /*
  * The locks of one owner on one file (RFC 8881 section 9), embedded in the user's object; zeroed
  * by nfs4_lockowner_init(). The first LOCK hangs it on the open it names, and there it stays until
  * nfs4_lockowner_free() or the open is forgotten. What it holds is remembered, and had again with
- * the open (nfs4_state.c), before any other use of that open.
+ * the open (nfs4_regain.c), before any other use of that open.
  *
  * At most one LOCK, LOCKU or nfs4_lockowner_free() of an owner is in work at a time: the user
  * sees to it. Lanes may change from one to the next.
  */
 struct nfs4_lockowner {
-	uint64_t number;          /* lock_owner4: its own, of nfs4_new_owner() */
+	uint64_t number; /* lock_owner4: its own, of nfs4_new_owner() */
+	struct nfs4_client *cl;
+	/* Owner: the client's states.lock */
 	struct nfs4_state *state; /* the open it hangs on; NULL: none, the server knows nothing */
-	/* Owner: state->lock */
 	struct list link;
 	struct nfs4_stateid stateid;
 	bool has_stateid;
-	struct list ranges; /* of nfs4_lockrange (nfs4_lockowner.c): held, ascending, disjoint */
+	struct list ranges; /* of nfs4_lockrange (nfs4_lock.h): held, ascending, disjoint */
+	/* A LOCK ended without an answer: the server may hold this, or a part of it, beside them.
+	 */
+	bool doubt, doubt_write;
+	uint64_t doubt_first, doubt_last;
 };
 
 #define NFS4_LOCK_TO_END UINT64_MAX /* length: to the end of the file, however long it gets */
@@ -313,6 +321,9 @@ struct nfs4_op_close {
 	const struct nfs4_fh *fh; /* in */
 	struct nfs4_state *state; /* forgotten when the call ends without an error */
 	struct nfs4_attr attr;    /* out: before the close */
+	/* the session's: the server wants these locks to be given back first */
+	bool unlocks;
+	struct nfs4_stateid unlock;
 };
 
 struct nfs4_op_read {
@@ -472,6 +483,22 @@ struct nfs4_op_setacl {
 	struct nfs4_attr attr;        /* out: the mode may have changed */
 };
 
+/* The session's part of a LOCK or LOCKU (nfs4_lockowner.c); nothing in it is the user's. */
+struct nfs4_lockrange;
+struct nfs4_lock_work {
+	struct nfs4_lockowner *lo; /* NULL: a lock that is had again, its owner may be gone */
+	struct nfs4_state *wanted; /* the open that the user named */
+	struct nfs4_state *via; /* the open it goes through: call->stateid is its or its locks' */
+	uint64_t owner;         /* nfs4_lockowner.number */
+	uint64_t offset, length;
+	bool write, unlock, reclaim;
+	bool first;                      /* call->stateid is the open's: there is none of locks */
+	bool sent;                       /* it may have been */
+	struct nfs4_lockrange *spare[2]; /* what the books may need when it is granted */
+	struct nfs4_stateid stateid;     /* out */
+	bool none;                       /* out: LOCKU found that nothing is held */
+};
+
 /* offset + length at most UINT64_MAX, length not 0 (or NFS4_LOCK_TO_END): else -EINVAL. */
 struct nfs4_op_lock {
 	const struct nfs4_fh *fh;    /* in */
@@ -485,6 +512,7 @@ struct nfs4_op_lock {
 	 * of a server's answer (status NFS4_OK) the lock may be held there: nfs4_locku() it.
 	 */
 	struct nfs4_denied denied;
+	struct nfs4_lock_work work;
 };
 
 /* Would a LOCK be granted? Needs no open of the caller's. */
@@ -502,6 +530,18 @@ struct nfs4_op_locku {
 	const struct nfs4_fh *fh; /* in */
 	struct nfs4_lockowner *lock;
 	uint64_t offset, length;
+	struct nfs4_lock_work work;
+};
+
+#define NFS4_TEST_MAX 32u /* stateids in one TEST_STATEID: 512 bytes fit inline anywhere */
+struct nfs4_op_test_stateid {
+	const struct nfs4_stateid *ids; /* in: cnt of them, at most NFS4_TEST_MAX */
+	uint32_t cnt;
+	enum nfs4_status res[NFS4_TEST_MAX]; /* out */
+};
+
+struct nfs4_op_free_stateid {
+	struct nfs4_stateid stateid; /* in */
 };
 
 /* v4.2 */
@@ -557,6 +597,8 @@ struct nfs4_call {
 		struct nfs4_op_lock lock;
 		struct nfs4_op_lockt lockt;
 		struct nfs4_op_locku locku;
+		struct nfs4_op_test_stateid test_stateid;
+		struct nfs4_op_free_stateid free_stateid;
 		struct nfs4_op_seek seek;
 		struct nfs4_op_allocate allocate;
 	} u;

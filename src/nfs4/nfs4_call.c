@@ -14,6 +14,7 @@
  *
  * Context: the session's lane.
  */
+#include "nfs4_lock.h"
 #include "nfs4_sess_int.h"
 
 #include <assert.h>
@@ -70,6 +71,8 @@ void nfs4_call_finish(struct nfs4_call *call, int err)
 	reactor_timer_cancel(call->sess->r, &call->timer);
 	call_set_state(call, NFS4_CALL_IDLE);
 	call->err = err;
+	if (call->desc->lock_off)
+		nfs4_lock_ended(call);
 	call->done(call);
 }
 
@@ -164,6 +167,8 @@ void nfs4_call_delay(struct nfs4_call *call)
 	call->tries++;
 	stats_count(&s->stats->delays, 1);
 	if (call_is_soft(call) && nfs4_delay_total_ns(call->tries) > soft_limit_ns(s)) {
+		if (call->slot != NFS4_SLOT_NONE)
+			call->status = NFS4_OK; /* it may yet be executed: that was no answer */
 		nfs4_call_leave_slot(call, nfs4_slot_orphan);
 		nfs4_call_finish(call, -s->cl->conf.timeout_errno);
 		return;
@@ -225,6 +230,9 @@ static bool call_take_state(struct nfs4_call *call)
 	case NFS4_STATE_GONE:
 		nfs4_state_forget(nfs4_call_state(call));
 		call_end_later(call, 0);
+		return false;
+	case NFS4_STATE_END:
+		call_end_later(call, call->err);
 		return false;
 	case NFS4_STATE_FAIL:
 		break;
@@ -288,7 +296,7 @@ static bool call_send(struct nfs4_call *call)
 	if (call->slot != NFS4_SLOT_NONE && call->sess_gen != s->gen)
 		call->slot = NFS4_SLOT_NONE; /* of a session that is gone */
 	if (!call->desc->no_sequence && call->slot == NFS4_SLOT_NONE) {
-		if (call->desc->state_off && !call_take_state(call))
+		if ((call->desc->state_off || call->desc->regains) && !call_take_state(call))
 			return true;
 		call->slot = nfs4_slot_get(&s->slots, &call->seqid);
 		if (call->slot == NFS4_SLOT_NONE)
@@ -298,6 +306,8 @@ static bool call_send(struct nfs4_call *call)
 	call->sess_gen = s->gen;
 	call->id_gen = s->id_gen;
 	call->sent_ns = reactor_now(s->r);
+	call->status =
+		NFS4_OK; /* what was answered to an earlier attempt is no answer to this one */
 	reactor_timer_cancel(s->r, &call->timer);
 	call_set_state(call, NFS4_CALL_SENT);
 	err = call_encode_and_send(call);

@@ -8,8 +8,8 @@
  * Exactly once (RFC 8881 section 2.10.6): a slot keeps the results of its last
  * call, asked for or not, since they are small, and what tells a repetition
  * of it from another call under the same number. We hold no delegations, no
- * layouts, wait for no locks and copy nothing by ourselves: that is what the
- * operations' statuses say.
+ * layouts and copy nothing by ourselves: that is what the operations' statuses
+ * say. Of locks we are told only that one may be free.
  */
 #include "nfs4_cb.h"
 
@@ -49,10 +49,17 @@ static enum nfs4_status recall_slot(struct nfs4_cb *cb, struct xdr_dec *x)
 	return NFS4_OK;
 }
 
+/* Only a hint: whoever waits asks again by himself, too. */
 static enum nfs4_status notify_lock(struct nfs4_cb *cb, struct xdr_dec *x)
 {
-	/* Only a hint, and nobody waits for it. */
-	return nfs4_cb_get_notify_lock(x) ? NFS4_OK : NFS4ERR_BADXDR;
+	uint64_t number;
+	bool ours;
+
+	if (!nfs4_cb_get_notify_lock(x, &ours, &number))
+		return NFS4ERR_BADXDR;
+	if (ours && cb->lock_free_cnt < NFS4_CB_OPS)
+		cb->lock_free[cb->lock_free_cnt++] = number;
+	return NFS4_OK;
 }
 
 static enum nfs4_status offload(struct nfs4_cb *cb, struct xdr_dec *x)
@@ -292,6 +299,7 @@ size_t nfs4_cb_answer(struct nfs4_cb *cb, const void *msg, size_t len, uint8_t *
 	struct xdr_dec x;
 	struct xdr_enc enc;
 
+	cb->lock_free_cnt = 0;
 	xdr_dec_init(&x, msg, len);
 	xdr_enc_init(&enc, out, NFS4_CB_ANSWER_MAX);
 	switch (rpc_decode_call(&x, &h)) {

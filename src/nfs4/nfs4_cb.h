@@ -53,7 +53,8 @@ bool nfs4_cb_get_recall(struct xdr_dec *x);
 bool nfs4_cb_get_getattr(struct xdr_dec *x);
 bool nfs4_cb_get_recall_any(struct xdr_dec *x, uint32_t *ret_types);
 bool nfs4_cb_get_recall_slot(struct xdr_dec *x, uint32_t *ret_target);
-bool nfs4_cb_get_notify_lock(struct xdr_dec *x);
+/* ret_number: of the lock owner, if *ret_ours. */
+bool nfs4_cb_get_notify_lock(struct xdr_dec *x, bool *ret_ours, uint64_t *ret_number);
 bool nfs4_cb_get_offload(struct xdr_dec *x);
 /* CB_SEQUENCE4resok. */
 void nfs4_cb_put_sequence(struct xdr_enc *x, const struct nfs4_cb_sequence *seq, uint32_t target);
@@ -79,6 +80,9 @@ struct nfs4_cb {
 	struct nfs4_cb_slot slots[NFS4_CB_SLOTS];
 	/* set by nfs4_cb_answer(): highest slot we shall use from now on; UINT32_MAX: not said */
 	uint32_t recall_slot;
+	/* set by each nfs4_cb_answer(): lock owners that may try again, by their numbers */
+	uint32_t lock_free_cnt;
+	uint64_t lock_free[NFS4_CB_OPS];
 };
 
 /* A new session: all slots expect number 1. slots, ops: granted. */

@@ -4,6 +4,7 @@
  * as anything follows from them, and CB_SEQUENCE's results.
  */
 #include "nfs4_cb.h"
+#include "nfs4_lock.h"
 
 #include <string.h>
 
@@ -93,11 +94,10 @@ bool nfs4_cb_get_recall_slot(struct xdr_dec *x, uint32_t *ret_target)
 	return !x->failed;
 }
 
-bool nfs4_cb_get_notify_lock(struct xdr_dec *x)
+bool nfs4_cb_get_notify_lock(struct xdr_dec *x, bool *ret_ours, uint64_t *ret_number)
 {
 	skip_fh(x);
-	xdr_get_u64(x); /* lock owner: client ID and name */
-	xdr_skip_opaque(x, NFS4_OPAQUE_LIMIT);
+	*ret_ours = nfs4_get_lock_owner(x, ret_number);
 	return !x->failed;
 }
 

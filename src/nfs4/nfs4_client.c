@@ -81,6 +81,13 @@ const struct nfs4_fsinfo *nfs4_client_fsinfo(const struct nfs4_client *cl)
 	return &cl->fsinfo;
 }
 
+void nfs4_client_on_lock_free(
+	struct nfs4_client *cl, void (*fn)(void *ctx, uint64_t number), void *ctx)
+{
+	cl->lock_free = fn;
+	cl->lock_free_ctx = ctx;
+}
+
 uint32_t nfs4_client_generation(const struct nfs4_client *cl)
 {
 	return atomic_load(&cl->generation);

@@ -68,6 +68,12 @@ struct nfs4_opdesc {
 	uint16_t state_off; /* offset in nfs4_call of its nfs4_state pointer; 0: it has none */
 	bool closes;        /* CLOSE: a state that is gone already will do */
 	/*
+	 * LOCK, LOCKU: offset in nfs4_call of the nfs4_lock_work; 0: neither. They may be executed
+	 * twice although a replay is possible.
+	 */
+	uint16_t lock_off;
+	bool regains; /* by sess->ctl or ->reopener, for one client ID: nfs4_regain.id_gen */
+	/*
 	 * The data buffer to build this call in when it may be too long for inline (CREATE's
 	 * long_buf), or NULL: not this time. Optional member: most calls are always short.
 	 */
@@ -77,8 +83,8 @@ struct nfs4_opdesc {
 /* Starts a call whose `in` is filled in; each nfs4_<op>() is this with its descriptor. */
 void nfs4_call_start(struct nfs4_call *call, const struct nfs4_opdesc *desc);
 
-/* Opens are had again with it (nfs4_state.c). */
-extern const struct nfs4_opdesc nfs4_open_desc;
+/* Opens are had again with it (nfs4_regain.c), their locks with the other (nfs4_lock_regain.c). */
+extern const struct nfs4_opdesc nfs4_open_desc, nfs4_relock_desc;
 
 /* ---- parts that several operations encode and decode ---- */
 

@@ -11,6 +11,9 @@
  * else: BIND_CONN_TO_SESSION, which nfsd takes also when a SEQUENCE bound the
  * connection forwards already (RFC 8881 section 2.10.3.1).
  *
+ * It carries what is to be asked and told about revoked state too
+ * (nfs4_revoke.c): any SEQUENCE renews.
+ *
  * Context: the session's lane.
  */
 #include "nfs4_sess_int.h"
@@ -76,10 +79,7 @@ static void renew_done(struct nfs4_call *call)
 	if (!nfs4_sess_is_up(s))
 		return;
 	if (call->desc != &nfs4_bind_desc) {
-		if (s->bind_due)
-			renew(s);
-		else
-			lease_arm(s);
+		nfs4_lease_next(s);
 		return;
 	}
 	if (call->err && back_is_off(s)) {
@@ -96,6 +96,8 @@ static void renew(struct nfs4_sess *s)
 
 	if (s->renew.state != NFS4_CALL_IDLE)
 		return; /* its ->done goes on */
+	if (!bind && nfs4_revoke_send(s))
+		return;
 	s->bind_due = false;
 	s->renew.done = renew_done;
 	s->renew.cred = &s->cred;
@@ -111,11 +113,27 @@ void nfs4_lease_bind(struct nfs4_sess *s)
 	renew(s);
 }
 
+void nfs4_lease_next(struct nfs4_sess *s)
+{
+	if (!nfs4_sess_is_up(s))
+		return;
+	if (s->bind_due || nfs4_revoke_due(s))
+		renew(s);
+	else
+		lease_arm(s);
+}
+
+void nfs4_lease_kick(struct nfs4_sess *s)
+{
+	if (nfs4_sess_is_up(s) && s->renew.state == NFS4_CALL_IDLE && nfs4_revoke_due(s))
+		renew(s);
+}
+
 void nfs4_lease_start(struct nfs4_sess *s, bool now)
 {
 	if (back_is_off(s))
 		nfs4_lease_bind(s);
-	else if (now)
+	else if (now || nfs4_revoke_due(s))
 		renew(s);
 	else
 		lease_arm(s);

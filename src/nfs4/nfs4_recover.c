@@ -87,7 +87,6 @@ void nfs4_recover(struct nfs4_sess *s, uint32_t gen, unsigned int need, const ch
 	}
 }
 
-/* X(flag, what it means for us now) */
 static const struct {
 	uint32_t flag;
 	const char *text;
@@ -96,6 +95,7 @@ static const struct {
 	{SEQ4_STATUS_EXPIRED_SOME_STATE_REVOKED, "the lease expired: some opens or locks are gone"},
 	{SEQ4_STATUS_ADMIN_STATE_REVOKED, "the administrator revoked opens or locks"},
 	{SEQ4_STATUS_RECALLABLE_STATE_REVOKED, "delegations were revoked"},
+	/* Not followed: calls on it fail with EREMOTE, and the flag stays (section 18.46.3). */
 	{SEQ4_STATUS_LEASE_MOVED, "a file system moved to another server"},
 	{SEQ4_STATUS_RESTART_RECLAIM_NEEDED, "the server was restarted and kept the session"},
 };
@@ -126,22 +126,41 @@ static void back_flags(struct nfs4_sess *s, uint32_t appeared)
 	}
 }
 
-void nfs4_recover_flags(struct nfs4_sess *s, uint32_t flags)
-{
-	uint32_t appeared = flags & ~s->sr_flags;
+/* Single opens and locks are gone: which, TEST_STATEID tells. */
+#define FLAGS_REVOKED                                                                              \
+	(SEQ4_STATUS_EXPIRED_ALL_STATE_REVOKED | SEQ4_STATUS_EXPIRED_SOME_STATE_REVOKED |          \
+		SEQ4_STATUS_ADMIN_STATE_REVOKED | SEQ4_STATUS_RECALLABLE_STATE_REVOKED)
 
+/*
+ * RESTART_RECLAIM_NEEDED is set until RECLAIM_COMPLETE (section 18.46.3), so also in the replies to
+ * what we reclaim with, and in those that were overtaken by it: they say nothing new.
+ */
+static uint32_t without_old_news(
+	const struct nfs4_sess *s, const struct nfs4_call *call, uint32_t flags)
+{
+	const uint32_t bit = SEQ4_STATUS_RESTART_RECLAIM_NEEDED;
+
+	if (nfs4_is_ctl(call) || call->sent_ns < s->recovered_ns)
+		return (flags & ~bit) | (s->sr_flags & bit);
+	return flags;
+}
+
+void nfs4_recover_flags(struct nfs4_sess *s, const struct nfs4_call *call, uint32_t flags)
+{
+	uint32_t appeared;
+
+	flags = without_old_news(s, call, flags);
+	appeared = flags & ~s->sr_flags;
 	if (!nfs4_has_back(&s->params))
 		appeared &= ~FLAGS_BACK;
 	s->sr_flags = flags;
+	if (flags & FLAGS_REVOKED)
+		nfs4_revoke_flags(s, appeared & FLAGS_REVOKED, call->sent_ns);
 	if (!appeared)
 		return;
 	for (unsigned int i = 0; i < sizeof(flag_rows) / sizeof(flag_rows[0]); i++)
 		if (appeared & flag_rows[i].flag)
 			log_warn("%s: the server says: %s", s->peer, flag_rows[i].text);
-	if (appeared & SEQ4_STATUS_EXPIRED_ALL_STATE_REVOKED) {
-		nfs4_states_all_expired(s->cl);
-		nfs4_reopen_kick(s);
-	}
 	if (appeared & SEQ4_STATUS_RESTART_RECLAIM_NEEDED)
 		nfs4_recover(s, s->gen, NFS4_NEED_RECLAIM, "the server was restarted");
 	if (appeared & FLAGS_BACK)

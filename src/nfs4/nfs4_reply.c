@@ -6,6 +6,7 @@
  *
  * Context: the session's lane, from the transport.
  */
+#include "nfs4_lock.h"
 #include "nfs4_sess_int.h"
 
 #include <errno.h>
@@ -130,7 +131,7 @@ static void sequence_failed(struct nfs4_call *call)
 	case NFS4_SEQ_NEXT:
 	case NFS4_SEQ_NEXT_IDEM:
 		nfs4_call_leave_slot(call, nfs4_slot_done);
-		if (act == NFS4_SEQ_NEXT_IDEM && call->desc->cachethis) {
+		if (act == NFS4_SEQ_NEXT_IDEM && call->desc->cachethis && !call->desc->lock_off) {
 			nfs4_call_finish(call, -EIO);
 			return;
 		}
@@ -140,6 +141,7 @@ static void sequence_failed(struct nfs4_call *call)
 		if (current && !nfs4_slots_cut(&s->slots, slot))
 			nfs4_recover(s, gen, NFS4_NEED_SESSION | NFS4_NEED_DESTROY,
 				"the server has no slot 0");
+		stats_set(&s->stats->slots, s->slots.limit);
 		break;
 	case NFS4_SEQ_ORPHAN:
 		nfs4_call_leave_slot(call, nfs4_slot_orphan);
@@ -190,7 +192,7 @@ static bool reply_sequence(struct nfs4_call *call, struct nfs4_compound *c)
 			s->renewed_ns = call->sent_ns;
 		nfs4_slots_set_highest(&s->slots, seq.highest, seq.target);
 		stats_set(&s->stats->slots, s->slots.limit);
-		nfs4_recover_flags(s, seq.flags);
+		nfs4_recover_flags(s, call, seq.flags);
 	}
 	return true;
 }
@@ -198,6 +200,7 @@ static bool reply_sequence(struct nfs4_call *call, struct nfs4_compound *c)
 /* The server does not take the stateid. */
 static void reply_refused(struct nfs4_call *call)
 {
+	nfs4_revoke_note(call);
 	switch (nfs4_state_refused(call)) {
 	case NFS4_STATE_GO:
 		nfs4_call_again(call);
@@ -209,6 +212,7 @@ static void reply_refused(struct nfs4_call *call)
 		nfs4_state_forget(nfs4_call_state(call));
 		nfs4_call_finish(call, 0);
 		return;
+	case NFS4_STATE_END:
 	case NFS4_STATE_FAIL:
 		break;
 	}
@@ -243,8 +247,8 @@ static void reply_status(struct nfs4_call *call)
 		return;
 	case NFS4_ACT_SLOT:
 		/* nfsd says RETRY_UNCACHED_REP as the second operation's status. */
-		if (call->status != NFS4ERR_RETRY_UNCACHED_REP || call->desc->cachethis ||
-			nfs4_is_ctl(call))
+		if (call->status != NFS4ERR_RETRY_UNCACHED_REP ||
+			(call->desc->cachethis && !call->desc->lock_off) || nfs4_is_ctl(call))
 			break;
 		nfs4_call_again(call);
 		return;
@@ -255,6 +259,12 @@ static void reply_status(struct nfs4_call *call)
 		if (act == NFS4_ACT_CLIENT)
 			need |= NFS4_NEED_CLIENT;
 		nfs4_recover(s, call->sess_gen, need, nfs4_status_name(call->status));
+		nfs4_call_again(call);
+		return;
+	}
+	if ((call->desc->lock_off && call->status == NFS4_OK && !nfs4_lock_granted(call)) ||
+		(call->desc->closes && call->status == NFS4ERR_LOCKS_HELD &&
+			nfs4_close_unlock(call))) {
 		nfs4_call_again(call);
 		return;
 	}

@@ -221,6 +221,8 @@ static void xprt_reverse_call(void *ctx, const struct rpcrdma_rcall *call)
 		stats_set(&s->stats->slots, s->slots.limit);
 		s->cb.recall_slot = UINT32_MAX;
 	}
+	for (uint32_t i = 0; i < s->cb.lock_free_cnt && s->cl->lock_free; i++)
+		s->cl->lock_free(s->cl->lock_free_ctx, s->cb.lock_free[i]);
 }
 
 static const struct rpcrdma_ops xprt_ops = {

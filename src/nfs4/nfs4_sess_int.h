@@ -20,7 +20,10 @@
  *   nfs4_steps.c    the calls it makes for that
  *   nfs4_recover.c  which failure means what
  *   nfs4_lease.c    renewal; the back channel of a new connection
- *   nfs4_state.c    opens, had again after a restart
+ *   nfs4_state.c    opens, and what calls on them must wait for
+ *   nfs4_regain.c   opens and their locks, had again after a restart
+ *   nfs4_lockowner.c byte-range locks on them (nfs4_lock.h)
+ *   nfs4_revoke.c   single opens and locks that the server took away
  */
 #ifndef RPCRDMAFS_NFS4_SESS_INT_H
 #define RPCRDMAFS_NFS4_SESS_INT_H
@@ -231,8 +234,8 @@ enum nfs4_seq_action nfs4_seq_action(enum nfs4_status status);
 
 /* The calls of `s` wait from now until `need` is done. gen: of the session that showed it. */
 void nfs4_recover(struct nfs4_sess *s, uint32_t gen, unsigned int need, const char *why);
-/* Looks at sr_status_flags; acts once for each bit that appears. */
-void nfs4_recover_flags(struct nfs4_sess *s, uint32_t flags);
+/* Looks at sr_status_flags in the reply to `call`; acts once for each bit that appears. */
+void nfs4_recover_flags(struct nfs4_sess *s, const struct nfs4_call *call, uint32_t flags);
 
 /* ---- lease (nfs4_lease.c) ---- */
 
@@ -243,6 +246,9 @@ void nfs4_lease_start(struct nfs4_sess *s, bool now);
 void nfs4_lease_stop(struct nfs4_sess *s);
 /* The back channel has no connection: binds ours again, at once or after the renewal under way. */
 void nfs4_lease_bind(struct nfs4_sess *s);
+/* There may be something for sess->renew to do; what it did is done, the next thing. */
+void nfs4_lease_kick(struct nfs4_sess *s);
+void nfs4_lease_next(struct nfs4_sess *s);
 void nfs4_lease_timer(struct reactor_timer *t);
 /* The connection carries the back channel now: generation of the transport; 0: it may not. */
 void nfs4_back_is_on(struct nfs4_sess *s, uint64_t generation);
@@ -250,6 +256,34 @@ static inline bool nfs4_has_back(const struct nfs4_create_session *cs)
 {
 	return cs->flags & CREATE_SESSION4_FLAG_CONN_BACK_CHAN;
 }
+
+/* ---- revoked state (nfs4_revoke.c) ---- */
+
+extern const struct nfs4_opdesc nfs4_test_stateid_desc, nfs4_free_stateid_desc;
+
+/* What sess->renew asks about, or frees. The pointers to it are the states': states.lock. */
+struct grave;
+struct nfs4_testing {
+	struct nfs4_state *states[NFS4_TEST_MAX];
+	unsigned int state_cnt;
+	struct nfs4_stateid ids[NFS4_TEST_MAX];
+	uint8_t of[NFS4_TEST_MAX]; /* the state it is of */
+	unsigned int id_cnt;
+	struct grave *grave;
+	uint32_t id_gen; /* client ID they belong to */
+};
+
+/* The server refused the stateid of `call`: if it was revoked, it is to be freed. */
+void nfs4_revoke_note(struct nfs4_call *call);
+/* sr_status_flags of a call sent then say that something is revoked; appeared: and did not before.
+ */
+void nfs4_revoke_flags(struct nfs4_sess *s, bool appeared, uint64_t sent_ns);
+/* Is there something for this session to do? send: begins it, with sess->renew, which is idle. */
+bool nfs4_revoke_due(struct nfs4_sess *s);
+bool nfs4_revoke_send(struct nfs4_sess *s);
+/* Revoked state is not freed yet: nothing is to be opened anew before. */
+bool nfs4_revoke_blocks(struct nfs4_sess *s);
+void nfs4_revoke_fini(struct nfs4_revoke *rv);
 
 /* ---- the client (nfs4_client.c) ---- */
 
@@ -274,6 +308,10 @@ struct nfs4_client {
 	struct nfs4_exchange_res server; /* who answered: compared after a restart */
 
 	struct nfs4_states states;
+
+	/* nfs4_client_on_lock_free(): constant when lanes run */
+	void (*lock_free)(void *ctx, uint64_t number);
+	void *lock_free_ctx;
 
 	/* Owner: `lock`, held for a few instructions. */
 	pthread_mutex_t lock;
@@ -329,6 +367,7 @@ enum nfs4_step {
 	NFS4_STEP_EXCHANGE,  /* EXCHANGE_ID */
 	NFS4_STEP_CREATE,    /* CREATE_SESSION */
 	NFS4_STEP_REOPEN,    /* OPEN CLAIM_PREVIOUS */
+	NFS4_STEP_RELOCK,    /* LOCK reclaim */
 	NFS4_STEP_RECLAIM,   /* RECLAIM_COMPLETE */
 	NFS4_STEP_BYE_SESS,  /* stopping: DESTROY_SESSION */
 	NFS4_STEP_BYE_CLIENT /* stopping: DESTROY_CLIENTID */
@@ -366,9 +405,10 @@ struct nfs4_sess {
 	/* set-up, recovery and the end */
 	unsigned int need; /* NFS4_NEED_* */
 	enum nfs4_step step;
-	struct nfs4_call ctl;      /* carries the steps; `calls_ready`: its request was got */
-	struct nfs4_call renew;    /* lone SEQUENCE, or BIND_CONN_TO_SESSION */
-	struct nfs4_call reopener; /* OPENs what `reopen` holds */
+	struct nfs4_call ctl;   /* carries the steps; `calls_ready`: its request was got */
+	struct nfs4_call renew; /* lone SEQUENCE, BIND_CONN_TO_SESSION, nfs4_revoke.c's */
+	struct nfs4_testing testing;
+	struct nfs4_call reopener; /* OPENs what `reopen` holds, and LOCKs; FREE_STATEID of locks */
 	struct nfs4_regain reclaim, reopen; /* what ctl and reopener open again */
 	bool calls_ready;
 	struct rpc_cred cred; /* of the calls above */

@@ -8,7 +8,8 @@
  *   the connection is not bound      BIND_CONN_TO_SESSION
  *   no client ID                     EXCHANGE_ID       (the client's)
  *   no session                       CREATE_SESSION
- *   opens of an earlier client ID    OPEN CLAIM_PREVIOUS, each (nfs4_state.c)
+ *   opens of an earlier client ID    OPEN CLAIM_PREVIOUS, each (nfs4_regain.c)
+ *   locks of what was just opened    LOCK reclaim, each (nfs4_lock_regain.c)
  *   not told to be reclaimed         RECLAIM_COMPLETE
  *   nothing                          up
  *
@@ -39,6 +40,7 @@ void nfs4_setup_failed(struct nfs4_sess *s, int err, const char *text)
 	log_warn("%s: the session cannot be made again: %s; next attempt in %u.%u s", s->peer, text,
 		(unsigned int)(wait_ns / NSEC_PER_SEC),
 		(unsigned int)(wait_ns / (NSEC_PER_SEC / 10) % 10));
+	nfs4_reclaim_release(s);
 	nfs4_token_put(s);
 	reactor_timer_in(s->r, &s->step_timer, wait_ns);
 }
@@ -63,7 +65,8 @@ void nfs4_step_send(struct nfs4_sess *s, enum nfs4_step step)
 	assert(s->step == NFS4_STEP_NONE && s->calls_ready);
 	s->step = step;
 	s->ctl.done = step_done;
-	s->ctl.cred = step == NFS4_STEP_REOPEN ? &s->reclaim.cred : &s->cred;
+	s->ctl.cred =
+		step == NFS4_STEP_REOPEN || step == NFS4_STEP_RELOCK ? &s->reclaim.cred : &s->cred;
 	nfs4_call_start(&s->ctl, nfs4_step_desc(step));
 }
 
@@ -112,6 +115,8 @@ static void setup_next(struct nfs4_sess *s)
 		s->have_session = false;
 		create_prepare(s);
 		nfs4_step_send(s, NFS4_STEP_CREATE);
+	} else if (!cl->reclaim_done && nfs4_reclaim_lock(s)) {
+		nfs4_step_send(s, NFS4_STEP_RELOCK);
 	} else if (!cl->reclaim_done && nfs4_reclaim_next(s)) {
 		nfs4_step_send(s, NFS4_STEP_REOPEN);
 	} else if (!cl->reclaim_done) {

@@ -43,7 +43,7 @@
 	X(DELAY, EAGAIN, DELAY, "") \
 	X(SAME, EIO, FAIL, "NVERIFY; not sent") \
 	X(DENIED, EAGAIN, FAIL, "a lock conflicts") \
-	X(EXPIRED, EIO, STATE, "the lease ran out and the state with it") \
+	X(EXPIRED, EIO, STATE, "the lease ran out and the state with it: freed, opened anew") \
 	X(LOCKED, EAGAIN, FAIL, "mandatory lock of someone else") \
 	X(GRACE, EAGAIN, DELAY, "others reclaim after a restart") \
 	X(FHEXPIRED, ESTALE, REVALIDATE, "volatile filehandle") \
@@ -79,7 +79,7 @@
 	X(OP_ILLEGAL, EOPNOTSUPP, FAIL, "the server does not know the operation") \
 	X(DEADLOCK, EDEADLK, FAIL, "") \
 	X(FILE_OPEN, EBUSY, FAIL, "") \
-	X(ADMIN_REVOKED, EIO, STATE, "") \
+	X(ADMIN_REVOKED, EIO, STATE, "somebody took it away: freed, and lost") \
 	X(CB_PATH_DOWN, EIO, FAIL, "4.0's") \
 	X(BADIOMODE, EIO, FAIL, "pNFS") \
 	X(BADLAYOUT, EIO, FAIL, "pNFS") \
@@ -118,7 +118,7 @@
 	X(DIRDELEG_UNAVAIL, EIO, FAIL, "") \
 	X(REJECT_DELEG, EIO, FAIL, "only a client says this") \
 	X(RETURNCONFLICT, EAGAIN, DELAY, "pNFS") \
-	X(DELEG_REVOKED, EIO, STATE, "") \
+	X(DELEG_REVOKED, EIO, STATE, "as EXPIRED") \
 	X(PARTNER_NOTSUPP, EOPNOTSUPP, FAIL, "COPY between servers") \
 	X(PARTNER_NO_AUTH, EACCES, FAIL, "COPY between servers") \
 	X(UNION_NOTSUPP, EOPNOTSUPP, FAIL, "") \

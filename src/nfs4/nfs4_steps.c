@@ -68,10 +68,41 @@ static const struct nfs4_opdesc exchange_desc = {
 	.no_sequence = true,
 };
 
-static bool same_server(const struct nfs4_exchange_res *a, const struct nfs4_exchange_res *b)
+static bool same_owner(const struct nfs4_exchange_res *a, const struct nfs4_exchange_res *b)
 {
-	return a->major_len == b->major_len && memcmp(a->major, b->major, a->major_len) == 0 &&
-	       a->scope_len == b->scope_len && memcmp(a->scope, b->scope, a->scope_len) == 0;
+	return a->major_len == b->major_len && memcmp(a->major, b->major, a->major_len) == 0;
+}
+
+static bool same_scope(const struct nfs4_exchange_res *a, const struct nfs4_exchange_res *b)
+{
+	return a->scope_len == b->scope_len && memcmp(a->scope, b->scope, a->scope_len) == 0;
+}
+
+/* A new client ID, and with it all state. */
+static void exchange_new_id(struct nfs4_sess *s, const struct nfs4_exchange_res *res)
+{
+	struct nfs4_client *cl = s->cl;
+	bool first = cl->id_gen == 0;
+
+	cl->id_gen++;
+	atomic_fetch_add(&cl->generation, 1);
+	cl->reclaim_done = false;
+	nfs4_states_new_client(cl);
+	if (first)
+		return;
+	/*
+	 * RFC 8881 section 2.10.4: with another scope nothing that the old server gave out means
+	 * anything to this one, so there is nothing to reclaim. Filehandles may be good all the
+	 * same (a cluster whose nodes have names of their own), which the OPENs find out.
+	 */
+	if (!same_scope(res, &cl->server)) {
+		log_warn("%s: another server answers than before (its scope is another): files are "
+			 "opened anew",
+			s->peer);
+		nfs4_states_no_grace(cl);
+	} else if (!same_owner(res, &cl->server)) {
+		log_info("%s: another server of the same cluster answers", s->peer);
+	}
 }
 
 static void exchange_apply(struct nfs4_sess *s)
@@ -85,17 +116,11 @@ static void exchange_apply(struct nfs4_sess *s)
 	 */
 	if (!(res->flags & EXCHGID4_FLAG_CONFIRMED_R) || res->clientid != cl->clientid)
 		cl->sequence = res->sequence;
-	if (cl->id_gen > 0 && !same_server(res, &cl->server))
-		log_warn("%s: another server answers now than before its restart", s->peer);
-	cl->server = *res;
 	/* A server that was restarted may have given us the same number again. */
 	if (res->clientid != cl->clientid || !cl->id_gen ||
-		!(res->flags & EXCHGID4_FLAG_CONFIRMED_R)) {
-		cl->id_gen++;
-		atomic_fetch_add(&cl->generation, 1);
-		cl->reclaim_done = false;
-		nfs4_states_new_client(cl);
-	}
+		!(res->flags & EXCHGID4_FLAG_CONFIRMED_R))
+		exchange_new_id(s, res);
+	cl->server = *res;
 	cl->clientid = res->clientid;
 	cl->have_id = true;
 	s->need |= NFS4_NEED_SESSION;
@@ -153,6 +178,19 @@ static const struct nfs4_opdesc create_desc = {
 	.no_sequence = true,
 };
 
+/* rsize and wsize are those of the first session, and of the kernel's mount: they cannot change. */
+static void note_smaller(const struct nfs4_sess *s)
+{
+	const struct nfs4_fsinfo *fi = &s->cl->fsinfo;
+	const struct nfs4_chan *fore = &s->params.fore;
+
+	if (nfs4_io_size(fi->wsize, fi->wsize, 0, fore->maxreq) < fi->wsize ||
+		nfs4_io_size(fi->rsize, fi->rsize, 0, fore->maxresp) < fi->rsize)
+		log_warn("%s: the server takes and gives less at once than before (%u and %u "
+			 "bytes): longer reads and writes fail, mount it again",
+			s->peer, (unsigned int)fore->maxreq, (unsigned int)fore->maxresp);
+}
+
 static void create_apply(struct nfs4_sess *s)
 {
 	uint32_t slots = s->params.fore.maxreqs;
@@ -178,6 +216,7 @@ static void create_apply(struct nfs4_sess *s)
 	}
 	stats_count(&s->stats->sessions, 1);
 	stats_set(&s->stats->slots, s->slots.limit);
+	note_smaller(s);
 	log_debug("%s: session with %u slots, requests up to %u bytes, replies up to %u", s->peer,
 		(unsigned int)slots, (unsigned int)s->params.fore.maxreq,
 		(unsigned int)s->params.fore.maxresp);
@@ -348,7 +387,7 @@ static bool bind_done(struct nfs4_sess *s, struct nfs4_call *call)
 
 bool nfs4_step_may_wait(const struct nfs4_sess *s, uint32_t tries)
 {
-	if (s->step == NFS4_STEP_REOPEN)
+	if (s->step == NFS4_STEP_REOPEN || s->step == NFS4_STEP_RELOCK)
 		return tries <= MAX_REOPEN_DELAYS;
 	return s->step != NFS4_STEP_DESTROY || tries <= MAX_DESTROY_DELAYS;
 }
@@ -370,6 +409,7 @@ bool nfs4_step_result(struct nfs4_sess *s, enum nfs4_step step, struct nfs4_call
 	case NFS4_STEP_CREATE:
 		return create_done(s, call);
 	case NFS4_STEP_REOPEN:
+	case NFS4_STEP_RELOCK:
 		return reopen_done(s, call);
 	case NFS4_STEP_RECLAIM:
 		return reclaim_done(s, call);
@@ -395,6 +435,7 @@ const struct nfs4_opdesc *nfs4_step_desc(enum nfs4_step step)
 		[NFS4_STEP_EXCHANGE] = &exchange_desc,
 		[NFS4_STEP_CREATE] = &create_desc,
 		[NFS4_STEP_REOPEN] = &nfs4_open_desc,
+		[NFS4_STEP_RELOCK] = &nfs4_relock_desc,
 		[NFS4_STEP_RECLAIM] = &reclaim_desc,
 		[NFS4_STEP_BYE_SESS] = &destroy_desc,
 		[NFS4_STEP_BYE_CLIENT] = &bye_client_desc,

@@ -35,10 +35,14 @@ static void one(struct nfs4_cb *cb, const uint8_t *msg, size_t len)
 	}
 	for (uint32_t i = 0; i < NFS4_CB_SLOTS; i++)
 		FUZZ_CHECK(cb->slots[i].len <= NFS4_CB_RES_MAX);
+	FUZZ_CHECK(cb->lock_free_cnt <= NFS4_CB_OPS);
 	cb->recall_slot = UINT32_MAX;
 	before = *cb;
 	m = nfs4_cb_answer(cb, msg, len, again);
 	FUZZ_CHECK(!taken || (m == n && memcmp(out, again, n) == 0));
+	/* Told again it is not. */
+	FUZZ_CHECK(!taken || cb->lock_free_cnt == 0);
+	before.lock_free_cnt = 0;
 	FUZZ_CHECK(!taken || memcmp(&before, cb, sizeof(before)) == 0);
 }
 

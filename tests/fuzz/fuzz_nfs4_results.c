@@ -10,6 +10,7 @@
 
 #include "fake_start.h"
 #include "fuzz.h"
+#include "nfs4_sess_int.h"
 
 #define ROOM 4096u
 
@@ -208,6 +209,74 @@ static void allocate(struct nfs4_call *call)
 	call->u.allocate = (struct nfs4_op_allocate){.fh = &fh};
 }
 
+static void test_stateid(struct nfs4_call *call)
+{
+	static const struct nfs4_stateid ids[NFS4_TEST_MAX];
+
+	call->u.test_stateid = (struct nfs4_op_test_stateid){.ids = ids, .cnt = NFS4_TEST_MAX};
+}
+
+static void start_test_stateid(struct nfs4_call *call)
+{
+	nfs4_call_start(call, &nfs4_test_stateid_desc);
+}
+
+static struct nfs4_lockowner lockowner = {.number = 7};
+
+static void lock(struct nfs4_call *call)
+{
+	call->u.lock = (struct nfs4_op_lock){.fh = &fh, .lock = &lockowner, .length = 1};
+}
+
+static void denied_ok(const struct nfs4_denied *d)
+{
+	FUZZ_CHECK(
+		!d->length || d->length == NFS4_LOCK_TO_END || d->length <= UINT64_MAX - d->offset);
+}
+
+static void lock_ok(const struct nfs4_call *call)
+{
+	denied_ok(&call->u.lock.denied);
+}
+
+static void lockt(struct nfs4_call *call)
+{
+	call->u.lockt = (struct nfs4_op_lockt){.fh = &fh, .owner = 7, .length = 1};
+}
+
+static void lockt_ok(const struct nfs4_call *call)
+{
+	denied_ok(&call->u.lockt.denied);
+	FUZZ_CHECK(call->u.lockt.conflict == (call->u.lockt.denied.length > 0));
+}
+
+static void locku(struct nfs4_call *call)
+{
+	call->u.locku = (struct nfs4_op_locku){.fh = &fh, .lock = &lockowner, .length = 1};
+}
+
+static void start_locku_first(struct nfs4_call *call)
+{
+	nfs4_locku(call);
+	call->u.locku.work.first = true;
+}
+
+static void start_close_unlock(struct nfs4_call *call)
+{
+	nfs4_close(call);
+	call->u.close.unlocks = true;
+}
+
+static void start_free_stateid(struct nfs4_call *call)
+{
+	nfs4_call_start(call, &nfs4_free_stateid_desc);
+}
+
+static void free_stateid(struct nfs4_call *call)
+{
+	call->u.free_stateid.stateid.seqid = 1;
+}
+
 /* Append only: the corpus counts on the order. */
 static const struct {
 	void (*op)(struct nfs4_call *call);
@@ -238,6 +307,13 @@ static const struct {
 	{nfs4_setacl, setacl, NULL},
 	{nfs4_seek, seek, NULL},
 	{nfs4_allocate, allocate, NULL},
+	{start_test_stateid, test_stateid, NULL},
+	{nfs4_lock, lock, lock_ok},
+	{nfs4_lockt, lockt, lockt_ok},
+	{nfs4_locku, locku, NULL},
+	{start_locku_first, locku, NULL},
+	{start_close_unlock, close_, NULL},
+	{start_free_stateid, free_stateid, NULL},
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -43,6 +43,10 @@ struct nfsd_sim_conf {
 	uint32_t supported_mask[3]; /* attributes taken away from supported_attrs */
 	bool longest;               /* filehandles, owners and groups of 128 bytes */
 	bool no_backchannel;        /* CREATE_SESSION without CONN_BACK_CHAN */
+	bool close_wants_unlock;    /* CLOSE of an open with locks: LOCKS_HELD */
+	bool restart_flag;          /* RESTART_RECLAIM_NEEDED until RECLAIM_COMPLETE */
+	const char *scope;          /* server scope; NULL: "simscope" */
+	unsigned int target_slots;  /* sr_target_highest_slotid + 1; 0: all */
 };
 
 void nfsd_sim_conf_default(struct nfsd_sim_conf *conf);
@@ -147,6 +151,36 @@ void nfsd_sim_new_verifier(struct nfsd_sim *sim);
 void nfsd_sim_drop_sessions(struct nfsd_sim *sim);
 /* Clients, sessions and state are gone, no restart: the lease ran out. */
 void nfsd_sim_drop_clients(struct nfsd_sim *sim);
+/*
+ * The opens of this file (NULL: all) are taken away, their clients stay: NFS4ERR_EXPIRED,
+ * ADMIN_REVOKED or DELEG_REVOKED is what is said of them until they are freed; SEQUENCE has the
+ * flag. Returns how many.
+ */
+unsigned int nfsd_sim_revoke(struct nfsd_sim *sim, const char *path, uint32_t status);
+/* The filehandle of each is that of the other from now on; to be undone before the end. */
+void nfsd_sim_swap(struct nfsd_sim *sim, const char *a, const char *b);
+/* Revoked and not freed yet. */
+unsigned int nfsd_sim_revoked(struct nfsd_sim *sim);
+
+/* ---- locks ---- */
+
+/* Another client takes a lock, which a restart ends; false: it is not free. len UINT64_MAX: to the
+ * end. */
+bool nfsd_sim_lock(struct nfsd_sim *sim, const char *path, uint64_t off, uint64_t len, bool write);
+void nfsd_sim_unlock(struct nfsd_sim *sim, const char *path, uint64_t off, uint64_t len);
+/* What clients hold, of this file (NULL: of all), in no order. Returns how many ranges there are.
+ */
+struct nfsd_sim_range {
+	uint64_t owner; /* the last 8 bytes of its name */
+	uint64_t first, last;
+	bool write;
+};
+unsigned int nfsd_sim_locks(
+	struct nfsd_sim *sim, const char *path, struct nfsd_sim_range *ranges, unsigned int max);
+/* Stateids of locks, held or not. */
+unsigned int nfsd_sim_live_lock_states(struct nfsd_sim *sim);
+/* CB_NOTIFY_LOCK to all who were denied one that they wait for. Returns the calls sent. */
+unsigned int nfsd_sim_notify_locks(struct nfsd_sim *sim);
 
 /* ---- backchannel ---- */
 
@@ -161,7 +195,8 @@ enum nfsd_sim_cb {
 	NFSD_SIM_CB_UNKNOWN_PROG,
 	NFSD_SIM_CB_UNKNOWN_VERS,
 	NFSD_SIM_CB_UNKNOWN_PROC,
-	NFSD_SIM_CB_GARBAGE, /* a call with a body that cannot be decoded */
+	NFSD_SIM_CB_GARBAGE,     /* a call with a body that cannot be decoded */
+	NFSD_SIM_CB_NOTIFY_LOCK, /* of a file and an owner that are not known */
 };
 /* On every connection that has a backchannel (any: on every connection). Returns the calls sent. */
 unsigned int nfsd_sim_callback(struct nfsd_sim *sim, enum nfsd_sim_cb what, bool any);
@@ -180,9 +215,12 @@ struct nfsd_sim_stats {
 	uint64_t client_errors; /* RDMA_ERROR the client sent */
 	uint64_t cb_replies, cb_accept_stat, cb_status; /* of the last reply */
 	uint64_t max_outstanding;
+	uint64_t over_target;       /* calls on slots above conf.target_slots */
 	uint64_t sessions, clients; /* made */
 	uint64_t reclaims;          /* opens reclaimed */
 	uint64_t not_reclaimed;     /* opens that were not, at RECLAIM_COMPLETE */
+	uint64_t locks;             /* granted */
+	uint64_t lock_reclaims, locks_not_reclaimed;
 	uint64_t ops[80];
 };
 struct nfsd_sim_stats nfsd_sim_stats(struct nfsd_sim *sim);

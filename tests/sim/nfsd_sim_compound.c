@@ -15,6 +15,9 @@ static const struct {
 	{OP4_GETATTR, op_getattr},
 	{OP4_GETFH, op_getfh},
 	{OP4_LINK, op_link},
+	{OP4_LOCK, op_lock},
+	{OP4_LOCKT, op_lockt},
+	{OP4_LOCKU, op_locku},
 	{OP4_LOOKUP, op_lookup},
 	{OP4_LOOKUPP, op_lookupp},
 	{OP4_OPEN, op_open},
@@ -103,6 +106,17 @@ static void skip_create(struct rd *r)
 	skip_fattr(r);
 }
 
+static void skip_lock(struct rd *r)
+{
+	rd_bytes(r, 24);
+	if (rd_u32(r)) {
+		rd_bytes(r, 4 + 16 + 4 + 8);
+		skip_opaque(r);
+	} else {
+		rd_bytes(r, 16 + 4);
+	}
+}
+
 /* False: where the next operation starts is not known. */
 static bool skip_args(struct rd *r, uint32_t op)
 {
@@ -142,6 +156,16 @@ static bool skip_args(struct rd *r, uint32_t op)
 	case OP4_GETXATTR:
 	case OP4_REMOVEXATTR:
 		skip_opaque(r);
+		break;
+	case OP4_LOCK:
+		skip_lock(r);
+		break;
+	case OP4_LOCKT:
+		rd_bytes(r, 28);
+		skip_opaque(r);
+		break;
+	case OP4_LOCKU:
+		rd_bytes(r, 40);
 		break;
 	case OP4_OPEN:
 		skip_open(r);
@@ -328,6 +352,8 @@ static void run_ops(struct cmp *c, size_t cnt_off)
 			c->job->ddp_cnt = ddp;
 			if (op == OP4_SETATTR)
 				wr_u32(c->out, 0);
+			if (st == ST_DENIED)
+				wr_denied(c, NULL);
 		}
 		put_u32(c->out->base + op_off + 4, st);
 		done++;

@@ -138,6 +138,9 @@ enum {
 	OP4_GETATTR = 9,
 	OP4_GETFH = 10,
 	OP4_LINK = 11,
+	OP4_LOCK = 12,
+	OP4_LOCKT = 13,
+	OP4_LOCKU = 14,
 	OP4_LOOKUP = 15,
 	OP4_LOOKUPP = 16,
 	OP4_OPEN = 18,
@@ -195,6 +198,8 @@ enum {
 	ST_TOOSMALL = 10005,
 	ST_BADTYPE = 10007,
 	ST_DELAY = 10008,
+	ST_DENIED = 10010,
+	ST_EXPIRED = 10011,
 	ST_GRACE = 10013,
 	ST_NOFILEHANDLE = 10020,
 	ST_MINOR_VERS_MISMATCH = 10021,
@@ -207,11 +212,13 @@ enum {
 	ST_ATTRNOTSUPP = 10032,
 	ST_NO_GRACE = 10033,
 	ST_RECLAIM_BAD = 10034,
+	ST_RECLAIM_CONFLICT = 10035,
 	ST_BADXDR = 10036,
 	ST_LOCKS_HELD = 10037,
 	ST_OPENMODE = 10038,
 	ST_BADNAME = 10041,
 	ST_OP_ILLEGAL = 10044,
+	ST_ADMIN_REVOKED = 10047,
 	ST_BADSESSION = 10052,
 	ST_BADSLOT = 10053,
 	ST_COMPLETE_ALREADY = 10054,
@@ -340,8 +347,30 @@ struct open_state {
 	uint8_t other[12];
 	uint32_t seqid;
 	uint32_t access;
+	uint32_t revoked; /* what is said of it; 0: it is good */
 	uint8_t owner[1024];
 	uint32_t owner_len;
+};
+
+/* The locks of an owner through an open. */
+struct lock_state {
+	struct list link;
+	struct open_state *open;
+	uint8_t other[12];
+	uint32_t seqid;
+	uint8_t owner[1024];
+	uint32_t owner_len;
+};
+
+/* One range that an owner holds of a file, or waits for. */
+struct lock_range {
+	struct list link;
+	struct client *client; /* NULL: nfsd_sim_lock() */
+	struct node *node;
+	uint8_t owner[1024];
+	uint32_t owner_len;
+	uint64_t first, last;
+	bool write;
 };
 
 struct stateid {
@@ -438,6 +467,8 @@ struct nfsd_sim {
 	struct tree tree;
 	struct list clients, sessions, opens;
 	struct list held; /* nfsd_sim_state.c */
+	struct list lock_states, lock_ranges, lock_waiters;
+	struct list lock_held; /* nfsd_sim_lockrec.c */
 	uint32_t boot;
 	uint64_t next_id;
 	uint8_t verf[8];
@@ -487,6 +518,8 @@ void rpc_execute(struct job *job);
 void rpc_scan(struct job *job);
 /* A reply to one of our calls. */
 void cb_reply(struct sconn *conn, const uint8_t *msg, size_t len);
+/* CB_NOTIFY_LOCK; returns the calls sent. */
+unsigned int callback_lock(struct nfsd_sim *sim, const struct lock_range *w);
 /* nfsd_sim_sess.c */
 uint32_t op_exchange_id(struct cmp *c);
 uint32_t op_create_session(struct cmp *c);
@@ -500,6 +533,8 @@ void client_drop(struct nfsd_sim *sim, struct client *cl);
 void session_drop(struct nfsd_sim *sim, struct session *s);
 void open_drop(struct nfsd_sim *sim, struct open_state *o);
 bool in_grace(const struct cmp *c);
+/* nfsd_sim_revoke.c */
+uint32_t revoked_flags(const struct nfsd_sim *sim, const struct client *cl);
 /* nfsd_sim_compound.c */
 void compound_execute(struct cmp *c);
 void compound_scan(struct rd *in, bool seen[80]);
@@ -515,6 +550,30 @@ void held_note(struct nfsd_sim *sim); /* the server is restarted: what is open m
 void held_free(struct nfsd_sim *sim);
 uint32_t held_reclaim(struct cmp *c, const uint8_t *owner, uint32_t owner_len, uint32_t access);
 void held_complete(struct cmp *c); /* RECLAIM_COMPLETE */
+/* nfsd_sim_lock.c */
+struct lock_range *ranges_conflict(struct nfsd_sim *sim, const struct lock_range *want);
+void ranges_clear(struct nfsd_sim *sim, const struct lock_range *what);
+void ranges_set(struct nfsd_sim *sim, const struct lock_range *what);
+struct lock_state *lock_find(struct nfsd_sim *sim, const uint8_t *other);
+void locks_drop(struct nfsd_sim *sim, const struct open_state *o);
+bool locks_held(struct nfsd_sim *sim, const struct open_state *o);
+uint32_t lock_free_stateid(struct nfsd_sim *sim, struct lock_state *ls);
+/* LOCK4denied; r NULL: of somebody's. */
+void wr_denied(struct cmp *c, const struct lock_range *r);
+uint32_t op_lock(struct cmp *c);
+uint32_t op_lockt(struct cmp *c);
+uint32_t op_locku(struct cmp *c);
+/* nfsd_sim_lockrec.c: as held_*(); done: it was asked for again, or let go */
+void lock_held_note(struct nfsd_sim *sim);
+void lock_held_free(struct nfsd_sim *sim);
+uint32_t lock_held_reclaim(struct cmp *c, const struct lock_range *r);
+void lock_held_done(struct nfsd_sim *sim, const struct lock_range *r);
+void lock_held_close(struct nfsd_sim *sim, const struct open_state *o);
+void lock_held_complete(struct cmp *c);
+/* READ or WRITE by this open: it must have its locks again. */
+void lock_held_io(struct cmp *c, const struct open_state *o);
+void waiter_note(struct nfsd_sim *sim, const struct lock_range *r);
+void waiters_drop(struct nfsd_sim *sim, const struct client *cl); /* NULL: all */
 /* nfsd_sim_ops.c, nfsd_sim_io.c */
 uint32_t op_access(struct cmp *c);
 uint32_t op_getattr(struct cmp *c);
@@ -552,6 +611,8 @@ void rd_stateid(struct rd *r, struct stateid *sid);
 /* need: OPEN4_SHARE_ACCESS bits. Status; records what the client must not do. */
 uint32_t state_check(
 	struct cmp *c, const struct stateid *sid, uint32_t need, struct open_state **ret_open);
+/* The status for a stateid that nothing is known of. */
+uint32_t bad_stateid(struct cmp *c, const struct stateid *sid);
 /* A component name: 0 or a status. */
 uint32_t rd_name(struct rd *r, const char **ret_name, uint32_t *ret_len);
 void wr_cinfo(struct cmp *c, uint64_t before, const struct node *dir);

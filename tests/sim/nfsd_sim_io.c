@@ -33,7 +33,7 @@ static struct open_state *find_open(struct nfsd_sim *sim, const uint8_t *other)
 	return NULL;
 }
 
-static uint32_t bad_stateid(struct cmp *c, const struct stateid *sid)
+uint32_t bad_stateid(struct cmp *c, const struct stateid *sid)
 {
 	struct rd r = {sid->other, sid->other + 4, false};
 
@@ -69,6 +69,8 @@ uint32_t state_check(
 		return bad_stateid(c, &id);
 	if (o->node != c->cur)
 		return bad_stateid(c, &id);
+	if (o->revoked)
+		return o->revoked;
 	if (id.seqid && id.seqid < o->seqid)
 		return ST_OLD_STATEID;
 	if (id.seqid > o->seqid)
@@ -78,6 +80,8 @@ uint32_t state_check(
 			o->access, need);
 		return ST_OPENMODE;
 	}
+	if (need && !ret_open)
+		lock_held_io(c, o);
 	if (ret_open)
 		*ret_open = o;
 	return ST_OK;
@@ -212,6 +216,11 @@ static struct open_state *open_get(struct cmp *c, const struct open_args *a, str
 		o = container_of(node, struct open_state, link);
 		if (o->client == c->sess->client && o->node == n && o->owner_len == a->owner_len &&
 			!memcmp(o->owner, a->owner, a->owner_len)) {
+			if (o->revoked) {
+				fab_sim_fail("xid %#x: OPEN before what was revoked is freed",
+					c->job->xid);
+				continue;
+			}
 			o->seqid++;
 			o->access |= a->access & 3;
 			return o;
@@ -285,7 +294,7 @@ uint32_t op_open(struct cmp *c)
 	c->have_sid = true;
 	wr_stateid(c->out, o);
 	wr_cinfo(c, before, dir);
-	wr_u32(c->out, 0x4); /* OPEN4_RESULT_LOCKTYPE_POSIX */
+	wr_u32(c->out, 0x24); /* OPEN4_RESULT_LOCKTYPE_POSIX, MAY_NOTIFY_LOCK */
 	wr_bitmap(c->out, set);
 	if ((a.access & 0xff00) == 0x0400) {
 		wr_u32(c->out, 3); /* OPEN_DELEGATE_NONE_EXT, not wanted */
@@ -328,6 +337,9 @@ uint32_t op_close(struct cmp *c)
 	st = state_check(c, &sid, 0, &o);
 	if (st)
 		return st;
+	if (c->sim->conf.close_wants_unlock && locks_held(c->sim, o))
+		return ST_LOCKS_HELD;
+	lock_held_close(c->sim, o);
 	open_drop(c->sim, o);
 	c->cur = NULL; /* may be gone with its last open */
 	c->have_sid = false;
@@ -427,18 +439,33 @@ uint32_t op_test_stateid(struct cmp *c)
 
 	wr_u32(c->out, cnt);
 	for (uint32_t i = 0; i < cnt && !c->in.bad; i++) {
+		const struct lock_state *ls;
+		const struct open_state *o;
 		struct stateid sid;
 
 		rd_stateid(&c->in, &sid);
-		wr_u32(c->out, find_open(c->sim, sid.other) ? ST_OK : ST_BAD_STATEID);
+		ls = lock_find(c->sim, sid.other);
+		o = ls ? ls->open : find_open(c->sim, sid.other);
+		wr_u32(c->out, o ? o->revoked : ST_BAD_STATEID);
 	}
 	return ST_OK;
 }
 
 uint32_t op_free_stateid(struct cmp *c)
 {
+	struct lock_state *ls;
+	struct open_state *o;
 	struct stateid sid;
 
 	rd_stateid(&c->in, &sid);
-	return find_open(c->sim, sid.other) ? ST_LOCKS_HELD : ST_BAD_STATEID;
+	ls = lock_find(c->sim, sid.other);
+	if (ls)
+		return lock_free_stateid(c->sim, ls);
+	o = find_open(c->sim, sid.other);
+	if (!o)
+		return ST_BAD_STATEID;
+	if (!o->revoked)
+		return ST_LOCKS_HELD;
+	open_drop(c->sim, o);
+	return ST_OK;
 }

@@ -242,7 +242,22 @@ static struct session *back_session(struct nfsd_sim *sim, const struct sconn *co
 	return NULL;
 }
 
-static void build_cb(struct nfsd_sim *sim, struct wr *w, enum nfsd_sim_cb what, struct session *s)
+/* w NULL: nobody's. */
+static void wr_notify_lock(struct wr *out, const struct nfsd_sim *sim, const struct lock_range *w)
+{
+	struct cmp c = {.sim = (struct nfsd_sim *)sim, .out = out};
+
+	wr_u32(out, 13);
+	if (w)
+		wr_fh(&c, w->node);
+	else
+		wr_opaque(out, "filehandle", 10);
+	wr_u64(out, w ? w->client->id : 77);
+	wr_opaque(out, w ? (const char *)w->owner : "somebody", w ? w->owner_len : 8);
+}
+
+static void build_cb(struct nfsd_sim *sim, struct wr *w, enum nfsd_sim_cb what, struct session *s,
+	const struct lock_range *lock)
 {
 	uint32_t xid = sim->next_cb_xid++;
 	uint32_t prog = s ? s->cb_prog : 0x40000000;
@@ -279,7 +294,7 @@ static void build_cb(struct nfsd_sim *sim, struct wr *w, enum nfsd_sim_cb what, 
 	else if (s && what == NFSD_SIM_CB_AHEAD)
 		s->cb_seq += 5;
 	wr_u32(w, what == NFSD_SIM_CB_RECALL_ANY || what == NFSD_SIM_CB_RECALL ||
-				  what == NFSD_SIM_CB_BAD_OP
+				  what == NFSD_SIM_CB_BAD_OP || what == NFSD_SIM_CB_NOTIFY_LOCK
 			  ? 2
 			  : 1);
 	wr_u32(w, 11); /* CB_SEQUENCE */
@@ -301,7 +316,37 @@ static void build_cb(struct nfsd_sim *sim, struct wr *w, enum nfsd_sim_cb what, 
 		wr_opaque(w, "filehandle", 10);
 	} else if (what == NFSD_SIM_CB_BAD_OP) {
 		wr_u32(w, 9999);
+	} else if (what == NFSD_SIM_CB_NOTIFY_LOCK) {
+		wr_notify_lock(w, sim, lock);
 	}
+}
+
+static void post_cb(struct nfsd_sim *sim, struct sconn *conn, enum nfsd_sim_cb what,
+	struct session *s, const struct lock_range *lock)
+{
+	struct cb_msg *m = calloc(1, sizeof(*m));
+	struct wr w = {m->bytes, 0, sizeof(m->bytes), false};
+
+	m->msg.run = send_cb;
+	m->sim = sim;
+	m->conn_id = conn->id;
+	build_cb(sim, &w, what, s, lock);
+	m->len = (uint32_t)w.len;
+	reactor_post(conn->reactor, &m->msg);
+}
+
+unsigned int callback_lock(struct nfsd_sim *sim, const struct lock_range *w)
+{
+	list_for_each (node, &sim->conns) {
+		struct sconn *conn = container_of(node, struct sconn, link);
+		struct session *s = back_session(sim, conn);
+
+		if (!s || s->client != w->client)
+			continue;
+		post_cb(sim, conn, NFSD_SIM_CB_NOTIFY_LOCK, s, w);
+		return 1;
+	}
+	return 0;
 }
 
 unsigned int nfsd_sim_callback(struct nfsd_sim *sim, enum nfsd_sim_cb what, bool any)
@@ -312,19 +357,10 @@ unsigned int nfsd_sim_callback(struct nfsd_sim *sim, enum nfsd_sim_cb what, bool
 	list_for_each (node, &sim->conns) {
 		struct sconn *conn = container_of(node, struct sconn, link);
 		struct session *s = back_session(sim, conn);
-		struct cb_msg *m;
-		struct wr w;
 
 		if (!s && !any)
 			continue;
-		m = calloc(1, sizeof(*m));
-		m->msg.run = send_cb;
-		m->sim = sim;
-		m->conn_id = conn->id;
-		w = (struct wr){m->bytes, 0, sizeof(m->bytes), false};
-		build_cb(sim, &w, what, s);
-		m->len = (uint32_t)w.len;
-		reactor_post(conn->reactor, &m->msg);
+		post_cb(sim, conn, what, s, NULL);
 		cnt++;
 	}
 	pthread_mutex_unlock(&sim->lock);

@@ -5,11 +5,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define FLAG_CONFIRMED_R          0x80000000u
-#define FLAG_USE_NON_PNFS         0x00010000u
-#define SEQ4_CB_PATH_DOWN         0x1u
-#define SEQ4_CB_PATH_DOWN_SESSION 0x200u
-#define CREATE_BACK_CHAN          0x2u
+#define FLAG_CONFIRMED_R            0x80000000u
+#define FLAG_USE_NON_PNFS           0x00010000u
+#define SEQ4_CB_PATH_DOWN           0x1u
+#define SEQ4_CB_PATH_DOWN_SESSION   0x200u
+#define SEQ4_RESTART_RECLAIM_NEEDED 0x100u
+#define CREATE_BACK_CHAN            0x2u
 
 /* ---- lookup and removal ---- */
 
@@ -48,6 +49,7 @@ void session_drop(struct nfsd_sim *sim, struct session *s)
 
 void open_drop(struct nfsd_sim *sim, struct open_state *o)
 {
+	locks_drop(sim, o);
 	list_del(&o->link);
 	o->node->opens--;
 	tree_put(&sim->tree, o->node);
@@ -68,6 +70,7 @@ void client_drop(struct nfsd_sim *sim, struct client *cl)
 		if (o->client == cl)
 			open_drop(sim, o);
 	}
+	waiters_drop(sim, cl);
 	list_del(&cl->link);
 	free(cl);
 }
@@ -85,6 +88,7 @@ uint32_t op_exchange_id(struct cmp *c)
 	struct client *cl = NULL;
 	const uint8_t *verf = rd_bytes(&c->in, 8), *owner;
 	uint32_t owner_len, flags, impl, len;
+	const char *scope;
 
 	owner = rd_opaque(&c->in, &owner_len);
 	flags = rd_u32(&c->in);
@@ -128,7 +132,8 @@ uint32_t op_exchange_id(struct cmp *c)
 	wr_u32(c->out, 0);
 	wr_u64(c->out, 0);
 	wr_opaque(c->out, "simserver", 9);
-	wr_opaque(c->out, "simscope", 8);
+	scope = sim->conf.scope ? sim->conf.scope : "simscope";
+	wr_opaque(c->out, scope, strlen(scope));
 	wr_u32(c->out, 0);
 	return ST_OK;
 }
@@ -359,6 +364,7 @@ uint32_t op_reclaim_complete(struct cmp *c)
 		return ST_COMPLETE_ALREADY;
 	}
 	held_complete(c);
+	lock_held_complete(c);
 	c->sess->client->reclaimed = true;
 	return ST_OK;
 }
@@ -426,7 +432,7 @@ uint32_t op_sequence(struct cmp *c)
 {
 	const uint8_t *id = rd_bytes(&c->in, 16);
 	uint32_t seqid = rd_u32(&c->in), slotid = rd_u32(&c->in), highest = rd_u32(&c->in);
-	uint32_t cachethis = rd_u32(&c->in), flags = c->job->seq_flags, st;
+	uint32_t cachethis = rd_u32(&c->in), flags = c->job->seq_flags, st, target;
 	struct session *s;
 
 	if (c->in.bad)
@@ -454,11 +460,16 @@ uint32_t op_sequence(struct cmp *c)
 		return st;
 	if (s->back && !back_is_up(c, s))
 		flags |= SEQ4_CB_PATH_DOWN | SEQ4_CB_PATH_DOWN_SESSION;
+	flags |= revoked_flags(c->sim, s->client);
+	if (c->sim->conf.restart_flag && !s->client->reclaimed)
+		flags |= SEQ4_RESTART_RECLAIM_NEEDED;
 	wr_raw(c->out, s->id, 16);
 	wr_u32(c->out, seqid);
 	wr_u32(c->out, slotid);
+	target = c->sim->conf.target_slots ? c->sim->conf.target_slots : s->slot_cnt;
+	c->sim->stats.over_target += slotid >= target;
 	wr_u32(c->out, s->slot_cnt - 1);
-	wr_u32(c->out, s->slot_cnt - 1);
+	wr_u32(c->out, target - 1);
 	wr_u32(c->out, flags);
 	return ST_OK;
 }
@@ -525,9 +536,13 @@ void nfsd_sim_restart(struct nfsd_sim *sim, uint64_t grace_ns, bool lose_data)
 {
 	pthread_mutex_lock(&sim->lock);
 	held_note(sim);
+	lock_held_note(sim);
 	pthread_mutex_unlock(&sim->lock);
 	nfsd_sim_drop_clients(sim);
 	pthread_mutex_lock(&sim->lock);
+	/* Those of nfsd_sim_lock() too. */
+	while (!list_empty(&sim->lock_ranges))
+		ranges_clear(sim, list_first(&sim->lock_ranges, struct lock_range, link));
 	sim->boot++;
 	sim->verf[6]++;
 	if (lose_data)

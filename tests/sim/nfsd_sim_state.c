@@ -10,7 +10,8 @@ struct held {
 	uint32_t client_len, owner_len;
 	uint64_t node;
 	uint32_t access;
-	bool done; /* reclaimed */
+	bool done;    /* reclaimed */
+	bool revoked; /* was not its any more: may be asked for, by who had not heard of it */
 };
 
 static bool is_of(const struct held *h, const struct client *cl)
@@ -66,6 +67,7 @@ void held_note(struct nfsd_sim *sim)
 			list_push_back(&sim->held, &h->link);
 		}
 		h->access = o->access;
+		h->revoked = o->revoked;
 	}
 	list_for_each (hpos, &sim->held)
 		container_of(hpos, struct held, link)->done = false;
@@ -85,6 +87,8 @@ uint32_t held_reclaim(struct cmp *c, const uint8_t *owner, uint32_t owner_len, u
 		fab_sim_fail("xid %#x: reclaim after RECLAIM_COMPLETE", c->job->xid);
 		return ST_NO_GRACE;
 	}
+	if (h && h->revoked)
+		return ST_RECLAIM_BAD;
 	if (!h || h->access != (access & 3)) {
 		fab_sim_fail("xid %#x: reclaim of an open that was not there", c->job->xid);
 		return ST_RECLAIM_BAD;
@@ -99,7 +103,7 @@ void held_complete(struct cmp *c)
 	list_for_each (pos, &c->sim->held) {
 		const struct held *h = container_of(pos, struct held, link);
 
-		if (is_of(h, c->sess->client) && !h->done)
+		if (is_of(h, c->sess->client) && !h->done && !h->revoked)
 			c->sim->stats.not_reclaimed++;
 	}
 }

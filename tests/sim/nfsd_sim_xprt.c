@@ -509,6 +509,10 @@ struct nfsd_sim *nfsd_sim_new(const struct nfsd_sim_conf *conf, const struct soc
 	list_init(&sim->sessions);
 	list_init(&sim->opens);
 	list_init(&sim->held);
+	list_init(&sim->lock_states);
+	list_init(&sim->lock_ranges);
+	list_init(&sim->lock_waiters);
+	list_init(&sim->lock_held);
 	tree_init(&sim->tree);
 	sim->boot = 0x1001;
 	sim->next_cb_xid = 0x5000;
@@ -528,6 +532,13 @@ void nfsd_sim_free(struct nfsd_sim *sim)
 	nfsd_sim_rules_clear(sim);
 	nfsd_sim_drop_clients(sim);
 	held_free(sim);
+	lock_held_free(sim);
+	while (!list_empty(&sim->lock_ranges)) {
+		struct lock_range *r = list_first(&sim->lock_ranges, struct lock_range, link);
+
+		list_del(&r->link);
+		free(r);
+	}
 	while (!list_empty(&sim->old_rules)) {
 		struct rule *rule = list_first(&sim->old_rules, struct rule, link);
 

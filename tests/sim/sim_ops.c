@@ -221,6 +221,78 @@ int sim_read(struct sim_nfs *w, struct sim_op *op, struct sim_file *f, uint64_t 
 	return sim_op_run(op, nfs4_read);
 }
 
+void sim_lock_start(struct sim_op *op, struct sim_file *f, struct nfs4_lockowner *lo, uint64_t off,
+	uint64_t len, bool write, bool wait)
+{
+	struct nfs4_op_lock *o = &op->call.u.lock;
+
+	o->fh = &f->fh;
+	o->state = &f->state;
+	o->lock = lo;
+	o->write = write;
+	o->wait = wait;
+	o->offset = off;
+	o->length = len;
+	sim_op_start(op, nfs4_lock);
+}
+
+void sim_unlock_start(struct sim_op *op, struct sim_file *f, struct nfs4_lockowner *lo,
+	uint64_t off, uint64_t len)
+{
+	struct nfs4_op_locku *o = &op->call.u.locku;
+
+	o->fh = &f->fh;
+	o->lock = lo;
+	o->offset = off;
+	o->length = len;
+	sim_op_start(op, nfs4_locku);
+}
+
+static int finish(struct sim_op *op)
+{
+	if (sim_nfs_until(op->w, &op->done_cnt, 1, 5000 * SIM_SEC))
+		return op->err;
+	fab_sim_fail("a call does not end");
+	return -ETIME;
+}
+
+int sim_brlock(struct sim_nfs *w, unsigned int lane, struct sim_file *f, struct nfs4_lockowner *lo,
+	uint64_t off, uint64_t len, bool write)
+{
+	if (!sim_op_get(w, lane, &shared))
+		return -EIO;
+	sim_lock_start(&shared, f, lo, off, len, write, false);
+	return finish(&shared);
+}
+
+int sim_brunlock(struct sim_nfs *w, unsigned int lane, struct sim_file *f,
+	struct nfs4_lockowner *lo, uint64_t off, uint64_t len)
+{
+	if (!sim_op_get(w, lane, &shared))
+		return -EIO;
+	sim_unlock_start(&shared, f, lo, off, len);
+	return finish(&shared);
+}
+
+int sim_brtest(struct sim_nfs *w, struct sim_file *f, const struct nfs4_lockowner *lo, uint64_t off,
+	uint64_t len, bool write, struct nfs4_denied *denied)
+{
+	struct nfs4_op_lockt *o = &shared.call.u.lockt;
+
+	if (!sim_op_get(w, 0, &shared))
+		return -EIO;
+	o->fh = &f->fh;
+	o->owner = lo->number;
+	o->write = write;
+	o->offset = off;
+	o->length = len;
+	if (sim_op_run(&shared, nfs4_lockt))
+		return shared.err;
+	if (denied)
+		*denied = o->denied;
+	return o->conflict;
+}
+
 bool sim_is_pattern(const uint8_t *p, uint64_t off, uint32_t len)
 {
 	for (uint32_t i = 0; i < len; i++) {
@@ -592,6 +664,30 @@ static bool script_data(struct sim_nfs *w, const struct nfs4_fh *d, struct sim_f
 	return true;
 }
 
+/* What was locked stays locked whatever the fabric does, and what was given back does not. */
+static bool script_locks(struct sim_nfs *w, struct sim_file *f)
+{
+	static struct nfs4_lockowner a, b;
+	struct nfs4_denied denied = {0};
+
+	nfs4_lockowner_init(&a, w->cl);
+	nfs4_lockowner_init(&b, w->cl);
+	STEP(sim_brlock(w, 0, f, &a, 0, 100, true));
+	STEP(sim_brlock(w, 0, f, &a, 200, NFS4_LOCK_TO_END, false));
+	STEP(sim_brunlock(w, 0, f, &a, 20, 10));
+	STEP(sim_brlock(w, 0, f, &b, 20, 10, true));
+	CHECK(sim_brlock(w, 0, f, &b, 15, 10, false) == -EAGAIN);
+	CHECK(sim_brtest(w, f, &b, 1000, 1, true, &denied) == 1);
+	CHECK(denied.offset == 200 && denied.length == NFS4_LOCK_TO_END && !denied.write);
+	CHECK(sim_brtest(w, f, &b, 1000, 1, false, NULL) == 0);
+	CHECK(nfsd_sim_locks(w->srv, NULL, NULL, 0) == 4);
+	STEP(sim_brunlock(w, 0, f, &a, 0, NFS4_LOCK_TO_END));
+	CHECK(nfsd_sim_locks(w->srv, NULL, NULL, 0) == 1);
+	nfs4_lockowner_free(&a, w->lane[0].sess);
+	/* b's goes with the open. */
+	return true;
+}
+
 static bool script_v42(struct sim_nfs *w, struct sim_file *f)
 {
 	STEP(setxattr(w, &f->fh, "small", 10));
@@ -657,7 +753,10 @@ bool sim_script(struct sim_nfs *w, bool v42)
 		return false;
 	if (v42 && !script_v42(w, &f))
 		return false;
+	if (!script_locks(w, &f))
+		return false;
 	STEP(sim_close(w, &f));
+	CHECK(nfsd_sim_locks(w->srv, NULL, NULL, 0) == 0);
 	STEP(remove_name(w, &d, "f"));
 	STEP(remove_name(w, root, "d"));
 	CHECK(!nfsd_sim_exists(w->srv, "/d"));

@@ -46,6 +46,18 @@ int sim_write(struct sim_nfs *w, struct sim_file *f, uint64_t off, uint32_t len,
 int sim_commit(struct sim_nfs *w, struct sim_file *f, struct nfs4_verf *verf);
 /* op->data, op->len: what was read. */
 int sim_read(struct sim_nfs *w, struct sim_op *op, struct sim_file *f, uint64_t off, uint32_t len);
+/* Byte-range locks: the owner's own conflict never. lockt: 1: somebody else holds it. */
+int sim_brlock(struct sim_nfs *w, unsigned int lane, struct sim_file *f, struct nfs4_lockowner *lo,
+	uint64_t off, uint64_t len, bool write);
+int sim_brunlock(struct sim_nfs *w, unsigned int lane, struct sim_file *f,
+	struct nfs4_lockowner *lo, uint64_t off, uint64_t len);
+int sim_brtest(struct sim_nfs *w, struct sim_file *f, const struct nfs4_lockowner *lo, uint64_t off,
+	uint64_t len, bool write, struct nfs4_denied *denied);
+/* As sim_brlock() and sim_brunlock(), of a call that the caller got and waits for. */
+void sim_lock_start(struct sim_op *op, struct sim_file *f, struct nfs4_lockowner *lo, uint64_t off,
+	uint64_t len, bool write, bool wait);
+void sim_unlock_start(struct sim_op *op, struct sim_file *f, struct nfs4_lockowner *lo,
+	uint64_t off, uint64_t len);
 bool sim_is_pattern(const uint8_t *p, uint64_t off, uint32_t len);
 
 /*

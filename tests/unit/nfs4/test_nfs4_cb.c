@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "nfs4_cb.h"
+#include "nfs4_lock.h"
 #include "rpc.h"
 
 static struct nfs4_cb cb;
@@ -181,6 +182,7 @@ Test(nfs4_cb, operations_with_arguments)
 	xdr_put_u64(&e, 1);
 	xdr_put_opaque(&e, "lock owner", 10);
 	cr_assert_eq(run(&op, NULL), NFS4_OK);
+	cr_assert_eq(cb.lock_free_cnt, 0, "somebody else's");
 	compound("", 2, 2);
 	sequence(4, 0);
 	xdr_put_u32(&e, OP_CB_OFFLOAD);
@@ -296,5 +298,51 @@ Test(nfs4_cb, a_repetition_gets_the_same_answer_and_another_call_is_a_false_retr
 		cr_assert_eq(cb.recall_slot, UINT32_MAX, "not executed again");
 		msg[xdr_enc_len(&e) - 1] ^= 1;
 		cr_assert_eq(run(&op, NULL), NFS4ERR_SEQ_FALSE_RETRY);
+	}
+}
+
+/* CB_NOTIFY_LOCK for `cnt` owners, the first with number 7. */
+static void notify(uint32_t seqid, uint32_t cnt)
+{
+	compound("", 1, cnt + 1);
+	sequence(seqid, 0);
+	for (uint32_t i = 0; i < cnt; i++) {
+		xdr_put_u32(&e, OP_CB_NOTIFY_LOCK);
+		put_fh();
+		nfs4_put_lock_owner(&e, 7 + i);
+	}
+}
+
+Test(nfs4_cb, who_waits_for_a_lock_is_told_once)
+{
+	uint32_t op;
+
+	opened();
+	notify(1, 1);
+	cr_assert_eq(run(&op, NULL), NFS4_OK);
+	cr_assert(cb.lock_free_cnt == 1 && cb.lock_free[0] == 7);
+	/* A repetition says nothing new, nor does what comes after. */
+	cr_assert_eq(run(&op, NULL), NFS4_OK);
+	cr_assert_eq(cb.lock_free_cnt, 0);
+	notify(2, NFS4_CB_OPS - 1);
+	cr_assert_eq(run(&op, NULL), NFS4_OK);
+	cr_assert_eq(cb.lock_free_cnt, NFS4_CB_OPS - 1);
+	cr_assert_eq(cb.lock_free[NFS4_CB_OPS - 2], 7 + NFS4_CB_OPS - 2);
+	compound("", 1, 1);
+	sequence(3, 0);
+	cr_assert_eq(run(&op, NULL), NFS4_OK);
+	cr_assert_eq(cb.lock_free_cnt, 0);
+}
+
+Test(nfs4_cb, malformed_notice_of_a_lock)
+{
+	uint32_t op;
+
+	for (uint32_t cut = 4; cut <= 36; cut += 4) {
+		opened();
+		notify(1, 1);
+		e.p -= cut;
+		cr_assert_eq(run(&op, NULL), NFS4ERR_BADXDR, "%u bytes less", cut);
+		cr_assert_eq(cb.lock_free_cnt, 0);
 	}
 }

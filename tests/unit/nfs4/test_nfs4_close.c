@@ -30,3 +30,53 @@ Test(nfs4_close, gets_attributes_before)
 {
 	op_golden_check(&golden);
 }
+
+/* ---- behind a LOCKU, when the server wants that ---- */
+
+static void start_unlock(struct nfs4_call *call)
+{
+	nfs4_close(call);
+	call->u.close.unlocks = true;
+	call->u.close.unlock = (struct nfs4_stateid){3, {0xdd}};
+}
+
+#define RES_LOCKU "0000000e 00000000 00000004 dd0000000000000000000000"
+
+static const struct op_golden unlock = {
+	.op = start_unlock,
+	.setup = setup,
+	.args = HEX_PUTFH "0000000e 00000002 00000000 00000003 dd0000000000000000000000 "
+			  "0000000000000000 ffffffffffffffff " HEX_GETATTR_STAT
+			  "00000004 00000000 00000007 aabbcc000000000000000000",
+	.results = {RES_PUTFH, RES_LOCKU, op_test_res_stat,
+		"00000004 00000000 ffffffff 000000000000000000000000"},
+	.reply_max = 8 + 24 + MAX_STAT + 24,
+	.cachethis = true,
+	.check = check,
+};
+
+Test(nfs4_close, gives_locks_back_before)
+{
+	op_golden_check(&unlock);
+}
+
+Test(nfs4_close, locks_that_cannot_be_given_back_are_not_its_end)
+{
+	static const struct {
+		const char *locku;
+		enum nfs4_status status, want;
+	} rows[] = {
+		{"0000000e 00002729", NFS4ERR_BAD_STATEID, NFS4ERR_LOCKS_HELD},
+		{"0000000e 00000016", NFS4ERR_INVAL, NFS4ERR_LOCKS_HELD},
+		{"0000000e 00002718", NFS4ERR_DELAY, NFS4ERR_DELAY},
+	};
+
+	for (int i = 0; i < 3; i++) {
+		const char *results[] = {RES_PUTFH, rows[i].locku};
+		struct op_test t;
+
+		op_test_init(&t, &unlock);
+		cr_assert_eq(op_test_decode(&t, results, 2, rows[i].status), 0);
+		cr_assert_eq(t.status, rows[i].want);
+	}
+}

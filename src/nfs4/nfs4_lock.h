@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Byte-range locks (RFC 8881 section 9): what is held, and how LOCK and LOCKU
+ * are encoded, sent and booked.
+ *
+ *   nfs4_lock_xdr.c     what the operations' arguments and results have in common
+ *   nfs4_lockrange.c    what one owner holds
+ *   nfs4_lockowner.c    owners: on which open they hang; LOCK and LOCKU of the user
+ *   nfs4_lock_regain.c  locks had again after their open; stateids let go
+ *
+ * An owner hangs on one open, and comes and goes with it (nfs4_state.c): what
+ * is known of it is under the client's states.lock, as the open's lists are.
+ *
+ * Context: codecs and ranges are pure; calls: the session's lane.
+ */
+#ifndef RPCRDMAFS_NFS4_LOCK_H
+#define RPCRDMAFS_NFS4_LOCK_H
+
+#include "nfs4_state.h"
+
+/* ---- codecs (nfs4_lock_xdr.c), pure ---- */
+
+/* Of a lock_owner4 in the bound of a reply; nfsd leaves out what does not fit. */
+#define NFS4_DENIED_OWNER_MAX 128u
+/* LOCK4denied: offset, length, type, owner */
+#define NFS4_DENIED_MAX (8u + 8u + 4u + 8u + 4u + NFS4_DENIED_OWNER_MAX)
+
+/* lock_owner4: its clientid is not looked at in 4.1 (RFC 8881 section 18.10.3). */
+void nfs4_put_lock_owner(struct xdr_enc *x, uint64_t number);
+/* False: not one of ours, or malformed (x->failed). */
+bool nfs4_get_lock_owner(struct xdr_dec *x, uint64_t *ret_number);
+/* What LOCK, LOCKT and LOCKU may be asked for: else -EINVAL. */
+bool nfs4_lock_range_ok(uint64_t offset, uint64_t length);
+void nfs4_put_lock(struct nfs4_compound *c, const struct nfs4_lock_work *k,
+	const struct nfs4_stateid *sid, bool wait);
+/* sid: of locks, or nfs4_stateid_current. */
+void nfs4_put_locku(
+	struct nfs4_compound *c, const struct nfs4_stateid *sid, uint64_t offset, uint64_t length);
+/* What the operation before in the COMPOUND returned (RFC 8881 section 16.2.3.1.2). */
+extern const struct nfs4_stateid nfs4_stateid_current;
+/* `op` failed with NFS4ERR_DENIED: why. False: it did not, or the answer is malformed. */
+bool nfs4_get_denied(struct nfs4_compound *c, enum nfs4_opnum op, struct nfs4_denied *denied);
+
+/* ---- ranges (nfs4_lockrange.c), pure ---- */
+
+struct nfs4_lockrange {
+	struct list link;
+	uint64_t first, last; /* last: UINT64_MAX is the end of the file, wherever it is */
+	bool write;
+	bool had; /* the server has it again; means something while the open is BUSY only */
+};
+
+static inline uint64_t nfs4_lock_last(uint64_t offset, uint64_t length)
+{
+	return length == NFS4_LOCK_TO_END ? UINT64_MAX : offset + length - 1;
+}
+
+static inline uint64_t nfs4_lock_length(uint64_t first, uint64_t last)
+{
+	return last == UINT64_MAX ? NFS4_LOCK_TO_END : last - first + 1;
+}
+
+/*
+ * [first, last] is held as `write` says, whatever was held there before; neighbours of one kind
+ * become one. spare: two, taken from as needed.
+ */
+void nfs4_ranges_set(struct list *ranges, uint64_t first, uint64_t last, bool write,
+	struct nfs4_lockrange *spare[2]);
+/* Nothing of [first, last] is held any more. spare: one of the two is enough. */
+void nfs4_ranges_clear(
+	struct list *ranges, uint64_t first, uint64_t last, struct nfs4_lockrange *spare[2]);
+bool nfs4_ranges_overlap(const struct list *ranges, uint64_t first, uint64_t last);
+void nfs4_ranges_drop(struct list *ranges);
+
+/* ---- LOCK and LOCKU (nfs4_lockowner.c) ---- */
+
+static inline struct nfs4_lock_work *nfs4_lock_work(struct nfs4_call *call)
+{
+	return (struct nfs4_lock_work *)((char *)call + call->desc->lock_off);
+}
+
+/*
+ * It is about to get a slot: finds the open it goes through, sets call->stateid and reserves what
+ * the books need. NFS4_STATE_END: it ends with call->err, nothing is sent.
+ */
+enum nfs4_state_verdict nfs4_lock_take(struct nfs4_call *call);
+/* The server has a newer stateid of locks than `call` bears; false: it bears none of locks. */
+bool nfs4_lock_is_old(struct nfs4_call *call);
+/* The server did it. False: under a stateid that is not the open's any more, so again. */
+bool nfs4_lock_granted(struct nfs4_call *call);
+/* It ends, however. */
+void nfs4_lock_ended(struct nfs4_call *call);
+/*
+ * CLOSE was answered NFS4ERR_LOCKS_HELD: it goes again, with what u.close.unlocks says. False:
+ * there is nothing left to try.
+ */
+bool nfs4_close_unlock(struct nfs4_call *call);
+
+/* With states.lock held. The open is forgotten: its owners are off it, and hold nothing. */
+void nfs4_locks_detach(struct nfs4_state *st);
+/* It is lost: they stay on it, and hold nothing. */
+void nfs4_locks_drop(struct nfs4_state *st);
+
+/* ---- had again, let go (nfs4_lock_regain.c); states.lock held ---- */
+
+/* The open is open again, its locks are not yet. same_id: its client ID is the one before. */
+void nfs4_relock_begin(struct nfs4_state *st, bool same_id);
+/* Fills `call` with the next LOCK for the open in hand. False: all are had. */
+bool nfs4_relock_next(struct nfs4_regain *rg, struct nfs4_call *call, bool reclaim);
+/* Its answer is NFS4_OK. */
+void nfs4_relock_granted(struct nfs4_regain *rg, const struct nfs4_call *call);
+/* The server does not give the lock back because it is somebody else's. */
+bool nfs4_relock_is_conflict(enum nfs4_status status);
+
+/* The owner leaves its open: its stateid is to be freed. Without memory the server keeps it. */
+void nfs4_frees_push(struct nfs4_states *all, const struct nfs4_lockowner *lo);
+/* CLOSE frees them too. */
+void nfs4_frees_forget(struct nfs4_states *all, const struct nfs4_state *st);
+void nfs4_frees_fini(struct nfs4_states *all);
+/* The next FREE_STATEID, into the hands of s->reopener. False: none. */
+bool nfs4_frees_next(struct nfs4_sess *s);
+
+extern const struct nfs4_opdesc nfs4_lock_free_desc;
+
+#endif

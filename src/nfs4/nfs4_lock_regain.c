@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Locks of an open that was had again, one LOCK after the other, by the call
+ * that opened it: until they are there the open is BUSY. And FREE_STATEID for
+ * owners that are done, by the same call when there is nothing to open.
+ *
+ * The owner may be freed meanwhile, as the open may be closed: the call has
+ * copies of what it needs (struct nfs4_regain).
+ *
+ * Context: states.lock is held, the session's lane.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "nfs4_lock.h"
+#include "nfs4_sess_int.h"
+
+/* More than that are left to CLOSE. */
+#define MAX_FREES 1024u
+
+void nfs4_relock_begin(struct nfs4_state *st, bool same_id)
+{
+	list_for_each (node, &st->lockowners) {
+		struct nfs4_lockowner *lo = container_of(node, struct nfs4_lockowner, link);
+
+		lo->has_stateid = false;
+		/* What another incarnation of the server held beside the books is gone. */
+		lo->doubt = lo->doubt && same_id;
+		list_for_each (pos, &lo->ranges)
+			container_of(pos, struct nfs4_lockrange, link)->had = false;
+	}
+}
+
+static struct nfs4_lockrange *next_range(const struct nfs4_lockowner *lo)
+{
+	list_for_each (pos, &lo->ranges) {
+		struct nfs4_lockrange *rg = container_of(pos, struct nfs4_lockrange, link);
+
+		if (!rg->had)
+			return rg;
+	}
+	return NULL;
+}
+
+bool nfs4_relock_next(struct nfs4_regain *rg, struct nfs4_call *call, bool reclaim)
+{
+	struct nfs4_op_lock *o = &call->u.lock;
+	struct nfs4_state *st = rg->state;
+
+	list_for_each (node, &st->lockowners) {
+		struct nfs4_lockowner *lo = container_of(node, struct nfs4_lockowner, link);
+		struct nfs4_lockrange *r = next_range(lo);
+
+		if (!r)
+			continue;
+		rg->lo = lo;
+		rg->range = r;
+		memset(o, 0, sizeof(*o));
+		o->fh = &rg->fh;
+		o->work.owner = lo->number;
+		o->work.offset = r->first;
+		o->work.length = nfs4_lock_length(r->first, r->last);
+		o->work.write = r->write;
+		o->work.reclaim = reclaim;
+		o->work.first = !lo->has_stateid;
+		call->stateid = o->work.first ? st->stateid : lo->stateid;
+		return true;
+	}
+	return false;
+}
+
+void nfs4_relock_granted(struct nfs4_regain *rg, const struct nfs4_call *call)
+{
+	if (!rg->lo)
+		return; /* freed meanwhile: CLOSE ends what it left */
+	rg->lo->stateid = call->u.lock.work.stateid;
+	rg->lo->has_stateid = true;
+	rg->range->had = true;
+	rg->lo = NULL;
+}
+
+bool nfs4_relock_is_conflict(enum nfs4_status status)
+{
+	return status == NFS4ERR_DENIED || status == NFS4ERR_RECLAIM_CONFLICT ||
+	       status == NFS4ERR_DEADLOCK;
+}
+
+/* ---- FREE_STATEID ---- */
+
+struct lock_free {
+	struct list link;
+	struct nfs4_stateid stateid;
+	uint32_t id_gen;
+	uint64_t open_owner; /* of the open they hung on */
+	struct rpc_cred cred;
+};
+
+static void pop(struct nfs4_states *all, struct lock_free *f)
+{
+	list_del(&f->link);
+	all->free_cnt--;
+	free(f);
+}
+
+void nfs4_frees_push(struct nfs4_states *all, const struct nfs4_lockowner *lo)
+{
+	struct lock_free *f;
+
+	if (all->free_cnt >= MAX_FREES || lo->state->id_gen != all->id_gen)
+		return;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return;
+	f->stateid = lo->stateid;
+	f->id_gen = lo->state->id_gen;
+	f->open_owner = lo->state->owner;
+	f->cred = lo->state->cred;
+	list_push_back(&all->frees, &f->link);
+	all->free_cnt++;
+}
+
+void nfs4_frees_forget(struct nfs4_states *all, const struct nfs4_state *st)
+{
+	list_for_each_safe (node, next, &all->frees) {
+		struct lock_free *f = container_of(node, struct lock_free, link);
+
+		if (f->open_owner == st->owner)
+			pop(all, f);
+	}
+}
+
+void nfs4_frees_fini(struct nfs4_states *all)
+{
+	while (!list_empty(&all->frees))
+		pop(all, list_first(&all->frees, struct lock_free, link));
+}
+
+bool nfs4_frees_next(struct nfs4_sess *s)
+{
+	struct nfs4_states *all = &s->cl->states;
+	struct nfs4_regain *rg = &s->reopen;
+
+	/* Of an earlier client ID: gone with it. */
+	while (!list_empty(&all->frees)) {
+		struct lock_free *f = list_first(&all->frees, struct lock_free, link);
+		bool good = f->id_gen == all->id_gen && f->id_gen == s->id_gen;
+
+		if (good) {
+			rg->id_gen = f->id_gen;
+			rg->cred = f->cred;
+			s->reopener.u.free_stateid.stateid = f->stateid;
+		}
+		pop(all, f);
+		if (good)
+			return true;
+	}
+	return false;
+}
+
+static int free_encode(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	return nfs4_free_stateid_desc.encode(call, c);
+}
+
+static int free_decode(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	return nfs4_free_stateid_desc.decode(call, c);
+}
+
+const struct nfs4_opdesc nfs4_lock_free_desc = {
+	.name = "FREE_STATEID",
+	.encode = free_encode,
+	.decode = free_decode,
+	.cachethis = true,
+	.regains = true,
+};

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Lock owners, and the LOCKs and LOCKUs of the user.
+ *
+ *   new         hangs on no open
+ *   LOCK sent   hangs on the open that the user named
+ *     refused   off it, if that was all
+ *     granted   has a stateid, and ranges
+ *     no answer in doubt: the server may hold the range, a LOCKU of it is sent
+ *   freed, or the open is forgotten: off it
+ *
+ * An open that does not allow for the lock (READ, and it shall be WRITE) is no
+ * use: the owner moves to the one that the user named, by another first LOCK.
+ * nfsd keeps a stateid for each open of an owner, and one set of locks for all.
+ *
+ * What is booked is what the server holds under the open's current stateid: a
+ * grant that comes after the open was had again is asked for again. The books
+ * never fail: their memory is reserved before the call is sent.
+ *
+ * Context: the session's lane, or any thread where nfs4.h says so; the books are
+ * under states.lock.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nfs4_lock.h"
+#include "nfs4_sess_int.h"
+
+#define SPARES 2 /* a range splits another in two: two more than there were */
+
+/* ---- owners; states.lock held ---- */
+
+static void drop(struct nfs4_lockowner *lo)
+{
+	nfs4_ranges_drop(&lo->ranges);
+	lo->has_stateid = lo->doubt = false;
+}
+
+static void hang(struct nfs4_lockowner *lo, struct nfs4_state *st)
+{
+	list_del(&lo->link);
+	lo->state = st;
+	if (st)
+		list_push_back(&st->lockowners, &lo->link);
+}
+
+static void off(struct nfs4_lockowner *lo)
+{
+	struct nfs4_state *st = lo->state;
+
+	drop(lo);
+	if (st && st->regain && st->regain->lo == lo)
+		st->regain->lo = NULL;
+	hang(lo, NULL);
+}
+
+static struct nfs4_lockowner *first_owner(const struct nfs4_state *st)
+{
+	return list_first(&st->lockowners, struct nfs4_lockowner, link);
+}
+
+void nfs4_locks_detach(struct nfs4_state *st)
+{
+	while (!list_empty(&st->lockowners))
+		off(first_owner(st));
+}
+
+void nfs4_locks_drop(struct nfs4_state *st)
+{
+	list_for_each (node, &st->lockowners)
+		drop(container_of(node, struct nfs4_lockowner, link));
+}
+
+static bool in_doubt(const struct nfs4_lockowner *lo, uint64_t first, uint64_t last)
+{
+	return lo->doubt && lo->doubt_first <= last && lo->doubt_last >= first;
+}
+
+/* One range is enough for what hardly ever happens. */
+static void add_doubt(struct nfs4_lockowner *lo, const struct nfs4_lock_work *k)
+{
+	uint64_t first = k->offset, last = nfs4_lock_last(k->offset, k->length);
+
+	if (!lo->doubt || first < lo->doubt_first)
+		lo->doubt_first = first;
+	if (!lo->doubt || last > lo->doubt_last)
+		lo->doubt_last = last;
+	lo->doubt_write = k->write && (!lo->doubt || lo->doubt_write);
+	lo->doubt = true;
+}
+
+static void clear_doubt(struct nfs4_lockowner *lo, uint64_t first, uint64_t last)
+{
+	if (first <= lo->doubt_first && last >= lo->doubt_last)
+		lo->doubt = false;
+}
+
+/* ---- the user's side ---- */
+
+void nfs4_lockowner_init(struct nfs4_lockowner *lo, struct nfs4_client *cl)
+{
+	memset(lo, 0, sizeof(*lo));
+	lo->number = nfs4_new_owner(cl);
+	lo->cl = cl;
+	list_init(&lo->link);
+	list_init(&lo->ranges);
+}
+
+bool nfs4_lockowner_holds(struct nfs4_lockowner *lo, uint64_t offset, uint64_t length)
+{
+	struct nfs4_states *all = &lo->cl->states;
+	bool holds;
+
+	pthread_mutex_lock(&all->lock);
+	holds = nfs4_ranges_overlap(&lo->ranges, offset, nfs4_lock_last(offset, length));
+	pthread_mutex_unlock(&all->lock);
+	return holds;
+}
+
+void nfs4_lockowner_free(struct nfs4_lockowner *lo, struct nfs4_sess *s)
+{
+	struct nfs4_states *all = &s->cl->states;
+
+	pthread_mutex_lock(&all->lock);
+	/* What holds something is not freed; with its open it goes anyhow. */
+	if (lo->state && lo->state->status == NFS4_STATE_OPEN && lo->has_stateid && !lo->doubt &&
+		list_empty(&lo->ranges))
+		nfs4_frees_push(all, lo);
+	off(lo);
+	pthread_mutex_unlock(&all->lock);
+	nfs4_reopen_kick(s);
+}
+
+/* ---- a call is about to be sent; states.lock held ---- */
+
+static enum nfs4_state_verdict end(struct nfs4_call *call, int err)
+{
+	call->err = err;
+	return NFS4_STATE_END;
+}
+
+static bool allows(const struct nfs4_state *st, const struct nfs4_lock_work *k)
+{
+	uint32_t need = k->write ? OPEN4_SHARE_ACCESS_WRITE : OPEN4_SHARE_ACCESS_READ;
+
+	return st->share_access & need;
+}
+
+static enum nfs4_state_verdict take_lock(struct nfs4_call *call, struct nfs4_lock_work *k)
+{
+	struct nfs4_lockowner *lo = k->lo;
+
+	if (!k->wanted || !nfs4_lock_range_ok(k->offset, k->length))
+		return end(call, k->wanted ? -EINVAL : -EBADF);
+	if (!k->wanted->cl)
+		return NFS4_STATE_FAIL;
+	if (!allows(k->wanted, k))
+		return end(call, -EBADF);
+	if (!lo->state)
+		hang(lo, k->wanted);
+	k->via = allows(lo->state, k) ? lo->state : k->wanted;
+	return NFS4_STATE_GO;
+}
+
+static enum nfs4_state_verdict take_locku(struct nfs4_call *call, struct nfs4_lock_work *k)
+{
+	struct nfs4_lockowner *lo = k->lo;
+	uint64_t last;
+
+	if (!nfs4_lock_range_ok(k->offset, k->length))
+		return end(call, -EINVAL);
+	last = nfs4_lock_last(k->offset, k->length);
+	k->via = lo->state;
+	if (!k->via || k->via->status == NFS4_STATE_LOST ||
+		(!nfs4_ranges_overlap(&lo->ranges, k->offset, last) &&
+			!in_doubt(lo, k->offset, last)))
+		return end(call, 0);
+	if (!lo->has_stateid && lo->doubt && list_empty(&lo->ranges)) {
+		/* Nobody wants any of it. */
+		k->offset = lo->doubt_first;
+		k->length = nfs4_lock_length(lo->doubt_first, lo->doubt_last);
+		k->write = lo->doubt_write;
+	}
+	return NFS4_STATE_GO;
+}
+
+static bool reserve(struct nfs4_lock_work *k)
+{
+	for (int i = 0; i < SPARES; i++) {
+		if (!k->spare[i])
+			k->spare[i] = malloc(sizeof(*k->spare[i]));
+		if (!k->spare[i])
+			return false;
+	}
+	return true;
+}
+
+enum nfs4_state_verdict nfs4_lock_take(struct nfs4_call *call)
+{
+	struct nfs4_lock_work *k = nfs4_lock_work(call);
+	struct nfs4_states *all = &call->sess->cl->states;
+	enum nfs4_state_verdict verdict;
+
+	if (!reserve(k))
+		return end(call, -ENOMEM);
+	pthread_mutex_lock(&all->lock);
+	verdict = k->unlock ? take_locku(call, k) : take_lock(call, k);
+	if (verdict == NFS4_STATE_GO)
+		verdict = nfs4_state_take_from(call, k->via);
+	if (verdict == NFS4_STATE_GO) {
+		k->first = k->lo->state != k->via || !k->lo->has_stateid;
+		if (!k->first)
+			call->stateid = k->lo->stateid;
+		k->sent = true;
+	}
+	pthread_mutex_unlock(&all->lock);
+	return verdict;
+}
+
+/* ---- it was answered ---- */
+
+/* states.lock held. */
+bool nfs4_lock_is_old(struct nfs4_call *call)
+{
+	if (!call->desc->lock_off || nfs4_lock_work(call)->first)
+		return false;
+	/* Section 8.2.2: whichever is the newest. */
+	nfs4_lock_work(call)->lo->stateid.seqid = 0;
+	return true;
+}
+
+bool nfs4_lock_granted(struct nfs4_call *call)
+{
+	struct nfs4_lock_work *k = nfs4_lock_work(call);
+	struct nfs4_lockowner *lo = k->lo;
+	struct nfs4_states *all = &call->sess->cl->states;
+	uint64_t last = nfs4_lock_last(k->offset, k->length);
+	bool current;
+
+	pthread_mutex_lock(&all->lock);
+	current = k->via->gen == call->state_gen && k->via->status != NFS4_STATE_LOST;
+	if (current) {
+		if (lo->state != k->via)
+			hang(lo, k->via);
+		if (!k->none) {
+			lo->stateid = k->stateid;
+			lo->has_stateid = true;
+		}
+		if (k->unlock)
+			nfs4_ranges_clear(&lo->ranges, k->offset, last, k->spare);
+		else
+			nfs4_ranges_set(&lo->ranges, k->offset, last, k->write, k->spare);
+		clear_doubt(lo, k->offset, last);
+	}
+	pthread_mutex_unlock(&all->lock);
+	return current;
+}
+
+void nfs4_lock_ended(struct nfs4_call *call)
+{
+	struct nfs4_lock_work *k = nfs4_lock_work(call);
+	struct nfs4_lockowner *lo = k->lo;
+	struct nfs4_states *all = &call->sess->cl->states;
+
+	for (int i = 0; i < SPARES; i++) {
+		free(k->spare[i]);
+		k->spare[i] = NULL;
+	}
+	pthread_mutex_lock(&all->lock);
+	if (call->err && !k->unlock && k->sent && call->status == NFS4_OK && lo->state &&
+		lo->state->status != NFS4_STATE_LOST)
+		add_doubt(lo, k);
+	/* The server knows nothing of it. */
+	if (lo->state && !lo->has_stateid && !lo->doubt && list_empty(&lo->ranges))
+		off(lo);
+	pthread_mutex_unlock(&all->lock);
+}
+
+/* ---- CLOSE ---- */
+
+bool nfs4_close_unlock(struct nfs4_call *call)
+{
+	struct nfs4_op_close *o = &call->u.close;
+	struct nfs4_states *all = &call->sess->cl->states;
+	bool again = o->unlocks;
+
+	o->unlocks = false;
+	pthread_mutex_lock(&all->lock);
+	list_for_each (node, &o->state->lockowners) {
+		struct nfs4_lockowner *lo = container_of(node, struct nfs4_lockowner, link);
+
+		if (!lo->has_stateid)
+			continue;
+		o->unlock = lo->stateid;
+		o->unlocks = again = true;
+		drop(lo);
+		break;
+	}
+	pthread_mutex_unlock(&all->lock);
+	return again;
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Opens had again, and their locks: by the holder of the token from those of
+ * an earlier client ID (CLAIM_PREVIOUS), and in the background by any session
+ * that is up (CLAIM_FH). What that means for their users is nfs4_state.c's.
+ *
+ * Locks are had again right after their open, by the same session, while the
+ * open stays BUSY: nobody uses the new stateid before.
+ *
+ *   after CLAIM_PREVIOUS    LOCK reclaim, else LOCK as any other
+ *     somebody else's       -> lost, with all that is open or locked there
+ *     refused otherwise     as the OPEN; the next OPEN starts over
+ *
+ * Context: the session's lane.
+ */
+#include "nfs4_lock.h"
+#include "nfs4_sess_int.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* ---- in the hand of a session ---- */
+
+/* The first state of a list into the session's hand; false: it is empty. */
+static bool take_first(struct nfs4_sess *s, struct list *from, struct nfs4_regain *rg,
+	struct nfs4_op_open *o, bool reclaim)
+{
+	struct list *node;
+	struct nfs4_state *st;
+
+	pthread_mutex_lock(&s->cl->states.lock);
+	node = list_pop_front(from);
+	if (node) {
+		st = container_of(node, struct nfs4_state, link);
+		pthread_mutex_lock(&st->lock);
+		st->status = NFS4_STATE_BUSY;
+		pthread_mutex_unlock(&st->lock);
+		st->regain = rg;
+		rg->state = st;
+		rg->lo = NULL;
+		rg->fh = st->fh;
+		rg->cred = st->cred;
+		memset(o, 0, sizeof(*o));
+		o->file = &rg->fh;
+		o->share_access = st->share_access;
+		o->owner = st->owner;
+		o->reclaim = reclaim;
+	}
+	pthread_mutex_unlock(&s->cl->states.lock);
+	return node != NULL;
+}
+
+struct nfs4_state *nfs4_regain_let_go(struct nfs4_regain *rg)
+{
+	struct nfs4_state *st = rg->state;
+
+	rg->state = NULL;
+	rg->lo = NULL;
+	if (st)
+		st->regain = NULL;
+	return st;
+}
+
+/* Another server, or one that was set up anew, may have another file under the same handle. */
+static bool is_other_file(const struct nfs4_state *st, const struct nfs4_attr *attr)
+{
+	return st->fileid && (attr->valid & NFS4_ATTR_FILEID) && attr->fileid != st->fileid;
+}
+
+/* The server has it open again, under another stateid, or one of its locks. It stays in hand. */
+static void state_regained(struct nfs4_regain *rg, const struct nfs4_call *call)
+{
+	struct nfs4_state *st = rg->state;
+	bool same_id = st->id_gen == call->id_gen;
+
+	if (call->desc == &nfs4_relock_desc) {
+		nfs4_relock_granted(rg, call);
+		return;
+	}
+	pthread_mutex_lock(&st->lock);
+	st->stateid = call->u.open.stateid;
+	st->gen++;
+	st->id_gen = call->id_gen;
+	pthread_mutex_unlock(&st->lock);
+	rg->id_gen = call->id_gen;
+	rg->other_file = is_other_file(st, &call->u.open.attr);
+	nfs4_relock_begin(st, same_id);
+}
+
+/* The next lock of what is in hand, into `call`; false: nothing is in hand any more. */
+static bool next_lock(
+	struct nfs4_states *all, struct nfs4_regain *rg, struct nfs4_call *call, bool reclaim)
+{
+	struct nfs4_state *st = rg->state;
+
+	if (!st)
+		return false;
+	if (rg->id_gen == all->id_gen && rg->other_file) {
+		nfs4_regain_let_go(rg);
+		nfs4_state_lose(all, st, NFS4ERR_STALE);
+		nfs4_state_note_there(st);
+		return false;
+	}
+	if (rg->id_gen == all->id_gen && nfs4_relock_next(rg, call, reclaim))
+		return true;
+	nfs4_regain_let_go(rg);
+	st->tries = 0;
+	nfs4_state_place(all, st, rg->id_gen);
+	return false;
+}
+
+static void note_orphan(const struct nfs4_call *call)
+{
+	/* Only soft mounts give up a file whose CLOSE did not end. */
+	if (!call->err)
+		log_debug("an open file was given up while it was opened again: it stays open on "
+			  "the server until the lease ends");
+}
+
+/* ---- reclaimed ---- */
+
+bool nfs4_reclaim_next(struct nfs4_sess *s)
+{
+	return take_first(s, &s->cl->states.reclaim, &s->reclaim, &s->ctl.u.open, true);
+}
+
+bool nfs4_reclaim_lock(struct nfs4_sess *s)
+{
+	struct nfs4_states *all = &s->cl->states;
+	bool more;
+
+	pthread_mutex_lock(&all->lock);
+	more = next_lock(all, &s->reclaim, &s->ctl, true);
+	pthread_mutex_unlock(&all->lock);
+	return more;
+}
+
+void nfs4_reclaim_release(struct nfs4_sess *s)
+{
+	struct nfs4_states *all = &s->cl->states;
+	struct nfs4_state *st;
+
+	pthread_mutex_lock(&all->lock);
+	st = nfs4_regain_let_go(&s->reclaim);
+	if (st)
+		nfs4_state_move(
+			st, all->may_reclaim ? &all->reclaim : &all->reopen, NFS4_STATE_BAD);
+	pthread_mutex_unlock(&all->lock);
+}
+
+/* Nothing about the file: the session, the client ID or the slot is no good. */
+static bool is_about_session(const struct nfs4_call *call)
+{
+	switch (nfs4_status_action(call->status)) {
+	case NFS4_ACT_SLOT:
+	case NFS4_ACT_SESSION:
+	case NFS4_ACT_CLIENT:
+		return true;
+	case NFS4_ACT_NONE:
+	case NFS4_ACT_FAIL:
+	case NFS4_ACT_DELAY:
+	case NFS4_ACT_STATE:
+	case NFS4_ACT_REVALIDATE:
+		break;
+	}
+	return false;
+}
+
+/* states.lock held. */
+static void reclaim_failed(
+	struct nfs4_states *all, struct nfs4_state *st, struct nfs4_call *call, bool session_gone)
+{
+	bool is_lock = call->desc == &nfs4_relock_desc;
+
+	if (is_lock && nfs4_relock_is_conflict(call->status)) {
+		nfs4_state_lose_lock(all, st, call->status);
+		return;
+	}
+	/* An open without its locks is not to be used, whatever its stateid is good for. */
+	if (session_gone)
+		nfs4_state_move(st, &all->reclaim, is_lock ? NFS4_STATE_BAD : NFS4_STATE_OPEN);
+	else
+		nfs4_state_move(st, &all->reopen, NFS4_STATE_BAD);
+	if (is_lock)
+		nfs4_state_note_there(st);
+}
+
+bool nfs4_reclaim_done(struct nfs4_sess *s, struct nfs4_call *call)
+{
+	struct nfs4_states *all = &s->cl->states;
+	bool session_gone = call->err && is_about_session(call);
+
+	pthread_mutex_lock(&all->lock);
+	if (!s->reclaim.state)
+		note_orphan(call);
+	else if (!call->err)
+		state_regained(&s->reclaim, call);
+	else
+		reclaim_failed(all, nfs4_regain_let_go(&s->reclaim), call, session_gone);
+	pthread_mutex_unlock(&all->lock);
+	if (call->status == NFS4ERR_NO_GRACE) {
+		log_info("%s: the server takes no reclaims: files are opened anew", s->peer);
+		nfs4_states_no_grace(s->cl);
+	} else if (call->err && !session_gone) {
+		log_info("%s: reclaim of an open file, %s: %s", s->peer, call->desc->name,
+			nfs4_status_name(call->status));
+	}
+	return !session_gone;
+}
+
+/* ---- opened anew, one by one ---- */
+
+/* The LOCK after it failed: the same questions, but that the server has it open. */
+static bool relock_failed(
+	struct nfs4_states *all, struct nfs4_state *st, struct nfs4_call *call, uint32_t id_gen)
+{
+	enum nfs4_action act = nfs4_status_action(call->status);
+
+	if (id_gen != all->id_gen) { /* all of it is gone */
+		nfs4_state_place(all, st, id_gen);
+		return true;
+	}
+	if (act == NFS4_ACT_FAIL || act == NFS4_ACT_REVALIDATE ||
+		(act != NFS4_ACT_DELAY && call->rpc.result != RPC_TIMEDOUT &&
+			call->err != -ESHUTDOWN && ++st->tries >= NFS4_STATE_TRIES)) {
+		nfs4_state_lose_lock(all, st, call->status);
+		return true;
+	}
+	nfs4_state_move(st, &all->reopen, NFS4_STATE_BAD);
+	nfs4_state_note_there(st);
+	return act == NFS4_ACT_STATE; /* stateids of just now: OPEN makes new ones */
+}
+
+/* The OPEN failed: another time, or never? True: go on with the next one at once. */
+static bool reopen_failed(struct nfs4_states *all, struct nfs4_state *st, struct nfs4_call *call)
+{
+	switch (nfs4_status_action(call->status)) {
+	case NFS4_ACT_FAIL:
+	case NFS4_ACT_STATE:
+	case NFS4_ACT_REVALIDATE:
+		nfs4_state_lose(all, st, call->status);
+		return true;
+	case NFS4_ACT_DELAY: /* soft: it waited long enough */
+		break;
+	case NFS4_ACT_NONE:
+		if (call->rpc.result == RPC_TIMEDOUT || call->err == -ESHUTDOWN)
+			break;
+		__attribute__((fallthrough));
+	case NFS4_ACT_SLOT:
+	case NFS4_ACT_SESSION:
+	case NFS4_ACT_CLIENT:
+		if (++st->tries < NFS4_STATE_TRIES)
+			break;
+		nfs4_state_lose(all, st, call->status);
+		return true;
+	}
+	nfs4_state_move(st, &all->reopen, NFS4_STATE_BAD);
+	return false;
+}
+
+static void reopen_done(struct nfs4_call *call)
+{
+	struct nfs4_sess *s = call->sess;
+	struct nfs4_states *all = &s->cl->states;
+	bool go_on = true, more;
+
+	pthread_mutex_lock(&all->lock);
+	if (!s->reopen.state)
+		note_orphan(call);
+	else if (!call->err)
+		state_regained(&s->reopen, call);
+	else if (call->desc == &nfs4_relock_desc)
+		go_on = relock_failed(all, nfs4_regain_let_go(&s->reopen), call, s->reopen.id_gen);
+	else
+		go_on = reopen_failed(all, nfs4_regain_let_go(&s->reopen), call);
+	more = next_lock(all, &s->reopen, call, false);
+	pthread_mutex_unlock(&all->lock);
+	if (more) {
+		nfs4_call_start(call, &nfs4_relock_desc);
+		return;
+	}
+	if (go_on)
+		nfs4_reopen_kick(s);
+	nfs4_calls_wake_state(s);
+}
+
+static void free_done(struct nfs4_call *call)
+{
+	/* Whatever the answer: with the open, or with the lease, it goes too. */
+	nfs4_reopen_kick(call->sess);
+}
+
+/* Is there a stateid to be freed? Nothing waits for that. */
+static void free_next(struct nfs4_sess *s)
+{
+	struct nfs4_states *all = &s->cl->states;
+	bool more;
+
+	pthread_mutex_lock(&all->lock);
+	more = nfs4_frees_next(s);
+	pthread_mutex_unlock(&all->lock);
+	if (!more)
+		return;
+	s->reopener.done = free_done;
+	s->reopener.cred = &s->reopen.cred;
+	nfs4_call_start(&s->reopener, &nfs4_lock_free_desc);
+}
+
+void nfs4_reopen_kick(struct nfs4_sess *s)
+{
+	struct nfs4_call *call = &s->reopener;
+
+	if (!nfs4_sess_is_up(s) || call->state != NFS4_CALL_IDLE || nfs4_revoke_blocks(s))
+		return;
+	if (!take_first(s, &s->cl->states.reopen, &s->reopen, &call->u.open, false)) {
+		free_next(s);
+		return;
+	}
+	call->done = reopen_done;
+	call->cred = &s->reopen.cred;
+	nfs4_call_start(call, &nfs4_open_desc);
+}
+
+void nfs4_states_release(struct nfs4_sess *s)
+{
+	struct nfs4_states *all = &s->cl->states;
+	struct nfs4_state *st;
+
+	nfs4_reclaim_release(s);
+	pthread_mutex_lock(&all->lock);
+	st = nfs4_regain_let_go(&s->reopen);
+	if (st)
+		nfs4_state_move(st, &all->reopen, NFS4_STATE_BAD);
+	if (all->revoke.tester == s)
+		all->revoke.tester = NULL;
+	pthread_mutex_unlock(&all->lock);
+}

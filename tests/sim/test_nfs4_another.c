@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The server comes back as another one, with other files under the same
+ * handles, or says for longer than others that it was restarted.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "log.h"
+#include "sim_ops.h"
+
+#define FILES 8
+#define LEASE (100 * SIM_SEC) /* after it every lane has sent a SEQUENCE */
+
+static struct sim_nfs w;
+static struct sim_file files[FILES];
+static unsigned int lost_lines, smaller_lines;
+
+static void sink(void *ctx, enum log_level level, const char *line)
+{
+	if (strstr(line, "does not give back"))
+		lost_lines++;
+	if (strstr(line, "less at once than before"))
+		smaller_lines++;
+}
+
+static void setup(void)
+{
+	log_set_sink(sink, NULL);
+	lost_lines = smaller_lines = 0;
+}
+
+static uint64_t ops(unsigned int op)
+{
+	return nfsd_sim_stats(w.srv).ops[op];
+}
+
+static void open_files(unsigned int cnt)
+{
+	for (unsigned int i = 0; i < cnt; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "f%u", i);
+		cr_assert_eq(sim_create(&w, &nfs4_client_fsinfo(w.cl)->root, name, &files[i]), 0);
+	}
+}
+
+static void begin(unsigned int lanes, unsigned int cnt)
+{
+	sim_nfs_open(&w, NULL);
+	sim_nfs_mounted(&w, lanes);
+	open_files(cnt);
+}
+
+static void use_files(unsigned int cnt, int lost)
+{
+	static struct sim_op op;
+
+	for (unsigned int i = 0; i < cnt; i++) {
+		int want = (int)i == lost ? -EIO : 0;
+
+		cr_assert_eq(sim_write(&w, &files[i], 0, 100, FILE_SYNC4, NULL), want, "%u", i);
+		cr_assert_eq(sim_read(&w, &op, &files[i], 0, 100), want, "%u: %d", i, op.err);
+	}
+}
+
+static void end(unsigned int cnt)
+{
+	for (unsigned int i = 0; i < cnt; i++)
+		cr_assert_eq(sim_close(&w, &files[i]), 0);
+	cr_assert_eq(nfsd_sim_live_opens(w.srv), 0);
+	SIM_NFS_CLOSE(&w, 0);
+}
+
+Test(nfs4_another, another_server_is_not_asked_for_reclaims, .init = setup)
+{
+	for (unsigned int lanes = 1; lanes <= 4; lanes += 3)
+		for (int same = 0; same < 2; same++) {
+			begin(lanes, FILES);
+			nfsd_sim_conf(w.srv)->scope = same ? "simscope" : "another";
+			nfsd_sim_restart(w.srv, 10 * SIM_SEC, false);
+			sim_nfs_run(&w, LEASE);
+			cr_assert_eq(nfsd_sim_stats(w.srv).reclaims, same ? FILES : 0);
+			/* The files are there: it was one of a cluster. */
+			use_files(FILES, -1);
+			nfsd_sim_restart(w.srv, 10 * SIM_SEC, false);
+			sim_nfs_run(&w, LEASE);
+			cr_assert_eq(nfsd_sim_stats(w.srv).reclaims, same ? 2 * FILES : FILES,
+				"it is the same again");
+			use_files(FILES, -1);
+			end(FILES);
+		}
+	cr_assert_eq(lost_lines, 0);
+}
+
+Test(nfs4_another, another_file_under_the_same_handle_is_not_touched, .init = setup)
+{
+	/* 0: CLAIM_FH by another server; 1: CLAIM_PREVIOUS */
+	for (int reclaim = 0; reclaim < 2; reclaim++) {
+		uint8_t byte = 0;
+
+		lost_lines = 0;
+		begin(1, 4);
+		use_files(4, -1);
+		nfsd_sim_conf(w.srv)->scope = reclaim ? NULL : "another";
+		nfsd_sim_conf(w.srv)->tolerant_state = true; /* the judge knows it by its number */
+		nfsd_sim_restart(w.srv, 0, false);
+		nfsd_sim_swap(w.srv, "/f1", "/f2");
+		cr_assert(nfsd_sim_poke(w.srv, "/f2", 50, "x", 1));
+		use_files(2, 1);
+		cr_assert_eq(nfsd_sim_peek(w.srv, "/f2", 50, &byte, 1), 100);
+		cr_assert_eq(byte, 'x', "what was meant for f1");
+		sim_nfs_run(&w, LEASE);
+		cr_assert_eq(lost_lines, 2);
+		/* CLOSE is sent: the server has the other files open. */
+		for (int i = 0; i < 4; i++)
+			cr_assert_eq(sim_close(&w, &files[i]), 0);
+		cr_assert_eq(nfsd_sim_live_opens(w.srv), 0);
+		nfsd_sim_swap(w.srv, "/f1", "/f2"); /* the server is freed by numbers */
+		SIM_NFS_CLOSE(&w, 0);
+		cr_assert_eq(lost_lines, 2);
+	}
+}
+
+Test(nfs4_another, server_that_takes_less_at_once_than_before_is_complained_of, .init = setup)
+{
+	begin(1, 1);
+	nfsd_sim_restart(w.srv, 0, false);
+	sim_nfs_run(&w, LEASE);
+	cr_assert_eq(smaller_lines, 0);
+	nfsd_sim_conf(w.srv)->max_request = 32 * 1024;
+	nfsd_sim_restart(w.srv, 0, false);
+	sim_nfs_run(&w, LEASE);
+	cr_assert_eq(smaller_lines, 1);
+	use_files(1, -1);
+	end(1);
+}
+
+Test(nfs4_another, what_the_token_holder_reclaims_is_not_reclaimed_again, .init = setup)
+{
+	/* The flag is there until RECLAIM_COMPLETE, in the answers to the reclaims too. */
+	for (unsigned int lanes = 1; lanes <= 4; lanes += 3)
+		for (int i = 0; i < 4; i++) {
+			uint64_t completes, opens;
+			bool grace = i % 2;
+			unsigned int cnt = i < 2 ? FILES : 0;
+
+			begin(lanes, cnt);
+			nfsd_sim_conf(w.srv)->restart_flag = true;
+			completes = ops(OP_RECLAIM_COMPLETE);
+			opens = ops(OP_OPEN);
+			nfsd_sim_restart(w.srv, grace ? 10 * SIM_SEC : 0, false);
+			sim_nfs_run(&w, LEASE);
+			use_files(cnt, -1);
+			cr_assert_eq(ops(OP_RECLAIM_COMPLETE) - completes, 1);
+			/* The first one is told that it is too late. */
+			cr_assert_eq(ops(OP_OPEN) - opens, cnt && !grace ? cnt + 1 : cnt);
+			end(cnt);
+		}
+	cr_assert_eq(lost_lines, 0);
+}

@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Opens that the server took away while the client ID stayed good: found by
+ * TEST_STATEID, told by FREE_STATEID, opened anew or lost. The simulated
+ * server keeps what it revoked, and the flag of SEQUENCE, until it is freed.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "log.h"
+#include "sim_ops.h"
+
+#define FILES 8
+#define LEASE (100 * SIM_SEC) /* after it every lane has sent a SEQUENCE */
+
+static struct sim_nfs w;
+static struct sim_file files[100];
+static unsigned int lost_lines;
+
+static void sink(void *ctx, enum log_level level, const char *line)
+{
+	if (strstr(line, "does not give back"))
+		lost_lines++;
+}
+
+static void setup(void)
+{
+	log_set_sink(sink, NULL);
+	lost_lines = 0;
+}
+
+static void rule(enum nfsd_sim_act act, uint32_t op, uint32_t skip, uint32_t count, uint64_t arg)
+{
+	nfsd_sim_rule(
+		w.srv, &(struct nfsd_sim_rule){
+			       .act = act, .op = op, .skip = skip, .count = count, .arg = arg});
+}
+
+static uint64_t ops(unsigned int op)
+{
+	return nfsd_sim_stats(w.srv).ops[op];
+}
+
+static void open_files(unsigned int cnt)
+{
+	for (unsigned int i = 0; i < cnt; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "f%u", i);
+		cr_assert_eq(sim_create(&w, &nfs4_client_fsinfo(w.cl)->root, name, &files[i]), 0);
+	}
+}
+
+static void begin(unsigned int lanes, unsigned int cnt)
+{
+	sim_nfs_open(&w, NULL);
+	sim_nfs_mounted(&w, lanes);
+	open_files(cnt);
+}
+
+static void use_files(unsigned int cnt, int lost)
+{
+	static struct sim_op op;
+
+	for (unsigned int i = 0; i < cnt; i++) {
+		int want = (int)i == lost ? -EIO : 0;
+
+		cr_assert_eq(sim_write(&w, &files[i], 0, 100, FILE_SYNC4, NULL), want, "%u", i);
+		cr_assert_eq(sim_read(&w, &op, &files[i], 0, 100), want, "%u: %d", i, op.err);
+	}
+}
+
+static void end(unsigned int cnt)
+{
+	for (unsigned int i = 0; i < cnt; i++)
+		cr_assert_eq(sim_close(&w, &files[i]), 0);
+	cr_assert_eq(nfsd_sim_live_opens(w.srv), 0);
+	SIM_NFS_CLOSE(&w, 0);
+}
+
+/* ---- what is revoked ---- */
+
+static const uint32_t expired[] = {NFS4ERR_EXPIRED, NFS4ERR_DELEG_REVOKED};
+
+Test(nfs4_revoke, what_nobody_uses_is_found_freed_and_opened_anew, .init = setup)
+{
+	for (int i = 0; i < 2; i++)
+		for (unsigned int lanes = 1; lanes <= 4; lanes += 3) {
+			uint64_t tests, opens;
+
+			begin(lanes, FILES);
+			opens = ops(OP_OPEN);
+			cr_assert_eq(nfsd_sim_revoke(w.srv, "/f1", expired[i]), 1);
+			cr_assert_eq(nfsd_sim_revoke(w.srv, "/f5", expired[i]), 1);
+			sim_nfs_run(&w, LEASE);
+			cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
+			cr_assert_eq(nfsd_sim_live_opens(w.srv), FILES);
+			cr_assert_eq(ops(OP_FREE_STATEID), 2);
+			cr_assert_eq(ops(OP_OPEN) - opens, 2);
+			tests = ops(OP_TEST_STATEID);
+			cr_assert(tests == 1, "8 opens are asked about in one call: %u calls",
+				(unsigned int)tests);
+			sim_nfs_run(&w, 10 * LEASE);
+			cr_assert_eq(ops(OP_TEST_STATEID), tests, "the flag is gone");
+			use_files(FILES, -1);
+			cr_assert_eq(nfsd_sim_stats(w.srv).sessions, lanes);
+			end(FILES);
+		}
+	cr_assert_eq(lost_lines, 0);
+}
+
+Test(nfs4_revoke, everything_revoked_is_opened_anew, .init = setup)
+{
+	for (unsigned int lanes = 1; lanes <= 4; lanes += 3) {
+		begin(lanes, FILES);
+		cr_assert_eq(nfsd_sim_revoke(w.srv, NULL, NFS4ERR_EXPIRED), FILES);
+		sim_nfs_run(&w, LEASE);
+		cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
+		cr_assert_eq(nfsd_sim_live_opens(w.srv), FILES);
+		cr_assert_eq(nfsd_sim_stats(w.srv).clients, 1, "the client ID is still good");
+		use_files(FILES, -1);
+		end(FILES);
+	}
+	cr_assert_eq(lost_lines, 0);
+}
+
+Test(nfs4_revoke, what_is_used_is_freed_before_it_is_opened_anew, .init = setup)
+{
+	for (int i = 0; i < 2; i++) {
+		begin(2, FILES);
+		use_files(FILES, -1);
+		nfsd_sim_revoke(w.srv, "/f3", expired[i]);
+		/* The judge minds an OPEN while the old one is there. */
+		use_files(FILES, -1);
+		cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
+		cr_assert_eq(ops(OP_FREE_STATEID), 1);
+		end(FILES);
+	}
+	cr_assert_eq(lost_lines, 0);
+}
+
+Test(nfs4_revoke, what_the_administrator_took_is_lost_and_told_once, .init = setup)
+{
+	/* found by the flag; by a call */
+	for (int idle = 0; idle < 2; idle++) {
+		uint64_t calls;
+		struct sim_op op = {0};
+
+		lost_lines = 0;
+		begin(2, FILES);
+		use_files(FILES, -1);
+		nfsd_sim_revoke(w.srv, "/f3", NFS4ERR_ADMIN_REVOKED);
+		if (idle)
+			sim_nfs_run(&w, LEASE);
+		use_files(FILES, 3);
+		sim_nfs_run(&w, SIM_SEC);
+		cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
+		cr_assert_eq(nfsd_sim_live_opens(w.srv), FILES - 1);
+		calls = nfsd_sim_stats(w.srv).calls;
+		cr_assert_eq(sim_read(&w, &op, &files[3], 0, 100), -EIO);
+		cr_assert_eq(nfsd_sim_stats(w.srv).calls, calls, "nothing is sent any more");
+		cr_assert_eq(lost_lines, 1);
+		end(FILES);
+		cr_assert_eq(lost_lines, 1);
+	}
+}
+
+Test(nfs4_revoke, file_of_what_was_revoked_can_be_opened_by_name_again, .init = setup)
+{
+	struct sim_file again = {0};
+	struct sim_op op = {0};
+
+	begin(1, 1);
+	use_files(1, -1);
+	nfsd_sim_revoke(w.srv, "/f0", NFS4ERR_ADMIN_REVOKED);
+	use_files(1, 0);
+	cr_assert_eq(sim_create(&w, &nfs4_client_fsinfo(w.cl)->root, "f0", &again), 0);
+	cr_assert_eq(sim_read(&w, &op, &again, 0, 100), 0);
+	cr_assert_eq(sim_close(&w, &again), 0);
+	end(1);
+}
+
+Test(nfs4_revoke, what_is_closed_is_freed, .init = setup)
+{
+	static const uint32_t all[] = {
+		NFS4ERR_EXPIRED, NFS4ERR_DELEG_REVOKED, NFS4ERR_ADMIN_REVOKED};
+
+	for (int i = 0; i < 3; i++) {
+		begin(1, 2);
+		nfsd_sim_revoke(w.srv, "/f0", all[i]);
+		cr_assert_eq(sim_close(&w, &files[0]), 0);
+		sim_nfs_run(&w, SIM_SEC);
+		cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
+		cr_assert_eq(sim_close(&w, &files[1]), 0);
+		SIM_NFS_CLOSE(&w, 0);
+	}
+}
+
+Test(nfs4_revoke, removed_file_that_was_revoked_is_lost, .init = setup)
+{
+	begin(2, FILES);
+	use_files(FILES, -1);
+	nfsd_sim_revoke(w.srv, "/f6", NFS4ERR_EXPIRED);
+	cr_assert(nfsd_sim_unlink(w.srv, "/f6"));
+	use_files(FILES, 6);
+	cr_assert_eq(lost_lines, 1);
+	end(FILES);
+}
+
+Test(nfs4_revoke, many_opens_are_asked_about_a_few_at_a_time, .init = setup)
+{
+	begin(1, 100);
+	nfsd_sim_revoke(w.srv, "/f99", NFS4ERR_EXPIRED);
+	nfsd_sim_revoke(w.srv, "/f31", NFS4ERR_EXPIRED);
+	nfsd_sim_revoke(w.srv, "/f32", NFS4ERR_EXPIRED);
+	sim_nfs_run(&w, LEASE);
+	cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
+	cr_assert_eq(nfsd_sim_live_opens(w.srv), 100);
+	cr_assert_eq(ops(OP_TEST_STATEID), 4, "of 32 each");
+	end(100);
+}
+
+/* ---- with locks ---- */
+
+static struct nfs4_lockowner owners[3];
+
+static void lock_all(unsigned int cnt)
+{
+	for (unsigned int i = 0; i < cnt; i++) {
+		nfs4_lockowner_init(&owners[i], w.cl);
+		cr_assert_eq(sim_brlock(&w, 0, &files[0], &owners[i], 10ull * i, 10, true), 0);
+	}
+}
+
+static void free_all(unsigned int cnt)
+{
+	for (unsigned int i = 0; i < cnt; i++)
+		nfs4_lockowner_free(&owners[i], w.lane[0].sess);
+}
+
+Test(nfs4_revoke, locks_come_back_with_their_open, .init = setup)
+{
+	for (int idle = 0; idle < 2; idle++) {
+		begin(2, 2);
+		lock_all(3);
+		nfsd_sim_revoke(w.srv, "/f0", NFS4ERR_EXPIRED);
+		if (idle)
+			sim_nfs_run(&w, LEASE);
+		use_files(2, -1);
+		sim_nfs_run(&w, LEASE);
+		cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
+		cr_assert_eq(nfsd_sim_locks(w.srv, "/f0", NULL, 0), 3);
+		cr_assert_eq(nfsd_sim_live_lock_states(w.srv), 3);
+		cr_assert_eq(ops(OP_FREE_STATEID), 4, "each stateid, not the open's alone");
+		free_all(3);
+		end(2);
+	}
+	cr_assert_eq(lost_lines, 0);
+}
+
+Test(nfs4_revoke, lock_that_another_client_took_in_between_is_an_error_once, .init = setup)
+{
+	for (int idle = 0; idle < 2; idle++) {
+		lost_lines = 0;
+		begin(2, 2);
+		use_files(2, -1);
+		lock_all(3);
+		nfsd_sim_revoke(w.srv, "/f0", NFS4ERR_EXPIRED);
+		cr_assert(nfsd_sim_lock(w.srv, "/f0", 15, 1, true));
+		if (idle)
+			sim_nfs_run(&w, LEASE);
+		use_files(2, 0);
+		use_files(2, 0);
+		cr_assert_eq(lost_lines, 1);
+		cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
+		free_all(3);
+		nfsd_sim_unlock(w.srv, "/f0", 0, UINT64_MAX);
+		end(2);
+	}
+}
+
+Test(nfs4_revoke, locks_that_the_administrator_took_are_freed_too, .init = setup)
+{
+	for (int idle = 0; idle < 2; idle++) {
+		lost_lines = 0;
+		begin(2, 2);
+		use_files(2, -1);
+		lock_all(3);
+		nfsd_sim_revoke(w.srv, "/f0", NFS4ERR_ADMIN_REVOKED);
+		if (idle)
+			sim_nfs_run(&w, LEASE);
+		use_files(2, 0);
+		sim_nfs_run(&w, LEASE);
+		cr_assert_eq(lost_lines, 1);
+		cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
+		cr_assert_eq(nfsd_sim_live_lock_states(w.srv), 0);
+		cr_assert_eq(nfsd_sim_locks(w.srv, "/f0", NULL, 0), 0);
+		free_all(3);
+		end(2);
+	}
+}
+
+/* ---- flags that nothing of ours explains ---- */
+
+Test(nfs4_revoke, flag_that_stays_makes_rounds_at_growing_distances, .init = setup)
+{
+	static const uint32_t flags[] = {SEQ4_STATUS_EXPIRED_ALL_STATE_REVOKED,
+		SEQ4_STATUS_EXPIRED_SOME_STATE_REVOKED, SEQ4_STATUS_ADMIN_STATE_REVOKED,
+		SEQ4_STATUS_RECALLABLE_STATE_REVOKED};
+
+	for (int i = 0; i < 4; i++) {
+		uint64_t opens;
+
+		begin(2, FILES);
+		opens = ops(OP_OPEN);
+		rule(NFSD_SIM_SEQ_FLAGS, 0, 0, 0, flags[i]);
+		for (int j = 0; j < 200; j++) {
+			sim_nfs_run(&w, 30 * SIM_SEC);
+			use_files(2, -1);
+		}
+		cr_assert_geq(ops(OP_TEST_STATEID), 3);
+		cr_assert_leq(ops(OP_TEST_STATEID), 12, "in 100 minutes: %u",
+			(unsigned int)ops(OP_TEST_STATEID));
+		cr_assert_eq(ops(OP_OPEN), opens);
+		cr_assert_eq(ops(OP_FREE_STATEID), 0);
+		end(FILES);
+	}
+	cr_assert_eq(lost_lines, 0);
+}
+
+Test(nfs4_revoke, flag_that_comes_back_is_looked_at_at_once, .init = setup)
+{
+	begin(1, FILES);
+	for (int i = 0; i < 3; i++) {
+		rule(NFSD_SIM_SEQ_FLAGS, 0, 0, 1, SEQ4_STATUS_RECALLABLE_STATE_REVOKED);
+		use_files(1, -1);
+		sim_nfs_run(&w, SIM_SEC);
+		cr_assert_eq(ops(OP_TEST_STATEID), i + 1);
+		nfsd_sim_rules_clear(w.srv);
+		use_files(1, -1);
+	}
+	end(FILES);
+}
+
+Test(nfs4_revoke, server_without_test_stateid_is_lived_with, .init = setup)
+{
+	begin(1, FILES);
+	rule(NFSD_SIM_STATUS, OP_TEST_STATEID, 0, 0, NFS4ERR_NOTSUPP);
+	nfsd_sim_revoke(w.srv, "/f3", NFS4ERR_EXPIRED);
+	sim_nfs_run(&w, 3 * LEASE);
+	cr_assert_eq(nfsd_sim_revoked(w.srv), 1);
+	use_files(FILES, -1);
+	cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
+	end(FILES);
+	cr_assert_eq(lost_lines, 0);
+}
+
+Test(nfs4_revoke, state_that_cannot_be_freed_does_not_hold_up_the_rest, .init = setup)
+{
+	static const uint32_t refusals[] = {
+		NFS4ERR_LOCKS_HELD, NFS4ERR_BAD_STATEID, NFS4ERR_SERVERFAULT, NFS4ERR_WRONG_CRED};
+
+	for (int i = 0; i < 4; i++) {
+		begin(1, FILES);
+		rule(NFSD_SIM_STATUS_DONE, OP_FREE_STATEID, 0, 1, refusals[i]);
+		nfsd_sim_revoke(w.srv, "/f3", NFS4ERR_EXPIRED);
+		use_files(FILES, -1);
+		end(FILES);
+	}
+	cr_assert_eq(lost_lines, 0);
+}
+
+/* ---- a second failure on the way ---- */
+
+Test(nfs4_revoke, each_call_of_it_may_fail, .init = setup)
+{
+	static const uint32_t calls[] = {OP_TEST_STATEID, OP_FREE_STATEID, OP_OPEN};
+	static const struct {
+		enum nfsd_sim_act act;
+		uint32_t status;
+	} rows[] = {
+		{NFSD_SIM_CUT_BEFORE, 0},
+		{NFSD_SIM_CUT_AFTER, 0},
+		{NFSD_SIM_CUT_REPLIED, 0},
+		{NFSD_SIM_STATUS, NFS4ERR_DELAY},
+		{NFSD_SIM_STATUS, NFS4ERR_BADSESSION},
+		{NFSD_SIM_STATUS, NFS4ERR_DEADSESSION},
+	};
+
+	for (int c = 0; c < 3; c++)
+		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+			begin(2, FILES);
+			rule(rows[i].act, calls[c], 0, 2, rows[i].status);
+			nfsd_sim_revoke(w.srv, "/f2", NFS4ERR_EXPIRED);
+			nfsd_sim_revoke(w.srv, "/f7", NFS4ERR_EXPIRED);
+			sim_nfs_run(&w, 2 * LEASE);
+			cr_assert_eq(nfsd_sim_revoked(w.srv), 0, "%d %zu", c, i);
+			use_files(FILES, -1);
+			for (int f = 0; f < FILES; f++)
+				cr_assert_eq(sim_close(&w, &files[f]), 0);
+			cr_assert_eq(nfsd_sim_live_opens(w.srv), 0);
+			/* Sessions that it said it lost while it has them. */
+			SIM_NFS_CLOSE(&w, 1);
+		}
+	cr_assert_eq(lost_lines, 0);
+}
+
+static void restart(struct nfsd_sim *srv)
+{
+	nfsd_sim_restart(srv, 10 * SIM_SEC, false);
+}
+
+static void revoke_all(struct nfsd_sim *srv)
+{
+	nfsd_sim_revoke(srv, NULL, NFS4ERR_EXPIRED);
+}
+
+/* Something is revoked, and found by a call; `us` later something else happens. */
+Test(nfs4_revoke, more_is_lost_at_any_moment, .init = setup)
+{
+	static void (*const what[])(struct nfsd_sim *) = {
+		restart, revoke_all, nfsd_sim_drop_clients, nfsd_sim_drop_sessions};
+
+	for (unsigned int us = 0; us < 4 * 400; us += 3) {
+		struct sim_nfs_call c = {0};
+
+		begin(us % 2 + 1, FILES);
+		nfsd_sim_revoke(w.srv, "/f1", NFS4ERR_EXPIRED);
+		nfsd_sim_revoke(w.srv, "/f4", NFS4ERR_DELEG_REVOKED);
+		cr_assert_eq(sim_nfs_getattr(&w, 0, &c), 0); /* shows the flag */
+		sim_nfs_run(&w, us % 400 * NSEC_PER_USEC);
+		what[us / 400](w.srv);
+		cr_assert_eq(sim_nfs_wait(&w, &c), 0);
+		sim_nfs_run(&w, 2 * LEASE);
+		cr_assert_eq(nfsd_sim_revoked(w.srv), 0, "%u us", us);
+		use_files(FILES, -1);
+		end(FILES);
+	}
+	cr_assert_eq(lost_lines, 0);
+}
+
+Test(nfs4_revoke, closed_at_any_moment, .init = setup)
+{
+	for (unsigned int us = 0; us < 400; us += 3) {
+		struct sim_nfs_call o = {0}, c = {0}, g = {0};
+
+		begin(2, 3);
+		cr_assert_eq(sim_nfs_creat(&w, 0, &o, "a"), 0);
+		cr_assert_eq(sim_nfs_wait(&w, &o), 0);
+		nfsd_sim_revoke(w.srv, NULL, NFS4ERR_EXPIRED);
+		cr_assert_eq(sim_nfs_getattr(&w, 0, &g), 0);
+		sim_nfs_run(&w, us * NSEC_PER_USEC);
+		cr_assert_eq(sim_nfs_close_file(&w, 1, &c, &o), 0);
+		cr_assert_eq(sim_nfs_wait(&w, &c), 0, "%u us: %d", us, c.err);
+		sim_nfs_run(&w, LEASE);
+		cr_assert_eq(nfsd_sim_live_opens(w.srv), 3, "%u us", us);
+		end(3);
+	}
+}
+
+Test(nfs4_revoke, stopped_at_any_moment, .init = setup)
+{
+	for (unsigned int us = 0; us < 400; us += 3) {
+		struct sim_nfs_call g = {0};
+
+		begin(2, FILES);
+		nfsd_sim_revoke(w.srv, NULL, NFS4ERR_EXPIRED);
+		cr_assert_eq(sim_nfs_getattr(&w, 0, &g), 0);
+		sim_nfs_run(&w, us * NSEC_PER_USEC);
+		sim_nfs_stop(&w);
+		for (int i = 0; i < FILES; i++)
+			nfs4_state_forget(&files[i].state);
+		SIM_NFS_CLOSE(&w, 1);
+	}
+}
+
+Test(nfs4_revoke, soft_mount_gives_up_and_goes_on_later, .init = setup)
+{
+	static const uint32_t calls[] = {OP_TEST_STATEID, OP_FREE_STATEID};
+
+	for (int i = 0; i < 2; i++) {
+		sim_nfs_open(&w, NULL);
+		w.conf.hard = false;
+		w.conf.timeout_errno = ETIMEDOUT;
+		w.conf.rdma.timeo_ns = 2 * SIM_SEC;
+		w.conf.rdma.retrans = 2;
+		sim_nfs_mounted(&w, 1);
+		open_files(FILES);
+		rule(NFSD_SIM_STATUS, calls[i], 0, 12, NFS4ERR_DELAY);
+		nfsd_sim_revoke(w.srv, "/f3", NFS4ERR_EXPIRED);
+		sim_nfs_run(&w, 10 * LEASE);
+		cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
+		use_files(FILES, -1);
+		end(FILES);
+	}
+	cr_assert_eq(lost_lines, 0);
+}
