@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The file system object: made before the lanes, freed after them. */
-#include "fs_int.h"
+#include "fs_lock.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+
+#define LOCK_POLL_NS (200 * NSEC_PER_MSEC)
 
 static void conf_free(struct fs_conf *c)
 {
@@ -35,6 +37,9 @@ struct fs *fs_new(const struct fs_conf *conf, struct nfs4_client *client)
 	list_init(&fs->files);
 	list_init(&fs->dirs);
 	list_init(&fs->lanes);
+	list_init(&fs->lock_waits);
+	fs->lock_poll_ns = LOCK_POLL_NS;
+	pthread_mutex_init(&fs->locks_lock, NULL);
 	pthread_mutex_init(&fs->lanes_lock, NULL);
 	pthread_mutex_init(&fs->unmount_lock, NULL);
 	if (getrandom(&start, sizeof(start), GRND_NONBLOCK) == (ssize_t)sizeof(start))
@@ -45,6 +50,7 @@ struct fs *fs_new(const struct fs_conf *conf, struct nfs4_client *client)
 		errno = ENOMEM;
 		return NULL;
 	}
+	nfs4_client_on_lock_free(client, fs_lock_freed, fs);
 	return fs;
 }
 
@@ -77,6 +83,7 @@ void fs_free(struct fs *fs)
 	fs_dir_put_all(fs);
 	fs_table_free(fs);
 	pthread_mutex_destroy(&fs->lanes_lock);
+	pthread_mutex_destroy(&fs->locks_lock);
 	pthread_mutex_destroy(&fs->unmount_lock);
 	conf_free(&fs->conf);
 	free(fs);

@@ -14,6 +14,7 @@
  * next one; data that cannot be written again is given up, and every handle
  * that may write hears of it, once.
  */
+#include "fs_lock.h"
 #include "fs_ops.h"
 #include "fs_retain.h"
 
@@ -165,15 +166,27 @@ static void reply_committed(struct fs_op *op, int err)
 	fs_reply_err(op, err ? err : lost);
 }
 
+static void flush_committed(struct fs_op *op, int err)
+{
+	fs_lock_flush_end(op, err, reply_committed);
+}
+
+/* What was written under a lock may have been written through another handle. */
+static void flush(struct fs_op *op)
+{
+	if (fs_file_is_dirty(op->file) || op->u.lock.owner)
+		fs_commit(op, flush_committed);
+	else
+		flush_committed(op, 0);
+}
+
 /* close(2): what this handle wrote is durable, or the program hears that it is not. */
 void fs_do_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct fs_op *op = fs_op_begin_file(req, fi);
 
-	if (fs_file_is_dirty(op->file))
-		fs_commit(op, reply_committed);
-	else
-		reply_committed(op, 0);
+	op->began = true; /* done also when its program died: closing is how it ends */
+	fs_lock_flush_begin(op, flush);
 }
 
 void fs_do_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)

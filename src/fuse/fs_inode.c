@@ -8,6 +8,7 @@
  * A stale inode (its filehandle now names another file, or the server said
  * ESTALE) leaves the buckets but lives on until the kernel forgets it.
  */
+#include "fs_lock.h"
 #include "fs_retain.h"
 
 #include <assert.h>
@@ -48,11 +49,19 @@ int fs_table_new(struct fs *fs)
 
 static void inode_free(struct fs_inode *in)
 {
+	struct fs_lockowner *owner = atomic_load(&in->lockowners);
+
 	pthread_mutex_destroy(&in->lock);
 	if (in->retain)
 		free(in->retain->v);
 	free(in->retain);
 	free(in->silly_name);
+	while (owner) {
+		struct fs_lockowner *next = owner->next;
+
+		free(owner); /* its files are closed: the server has nothing of it */
+		owner = next;
+	}
 	free(in);
 }
 

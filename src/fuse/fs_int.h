@@ -49,7 +49,9 @@ struct fs_inode {
 	struct fs_retain *retain; /* data the server may lose (fs_retain.h); NULL: never written */
 	struct list open_files;   /* of fs_file */
 	struct fs_silly *silly_name; /* parent and name of the .nfs file */
-	uint8_t fh[];                /* fh_len bytes */
+	/* Owners of locks on the server (fs_lock.h), by `next`; fs->locks_lock */
+	struct fs_lockowner *_Atomic lockowners;
+	uint8_t fh[]; /* fh_len bytes */
 };
 
 /* An open file: fuse_file_info.fh points here. */
@@ -70,6 +72,12 @@ struct fs_file {
 };
 
 #define FS_NAME_MAX 255
+
+/* What a lock is asked for; len: or NFS4_LOCK_TO_END. */
+struct fs_lockrange {
+	uint64_t off, len;
+	bool write;
+};
 
 /* One entry of the notify thread's queue; embedded in an op that waits for it. */
 struct fs_notice {
@@ -156,13 +164,29 @@ struct fs_op {
 			uint64_t cookie; /* LISTXATTR: to ask with */
 			bool over;       /* more names than Linux can list */
 		} xattr;
+		struct {                            /* fs_lock.h; FLUSH and RELEASE too */
+			struct fs_lockowner *owner; /* referenced */
+			struct fs_lockwait *wait;   /* whose request it is; NULL: op->req */
+			struct fs_lockrange range;
+			bool turn;         /* it is this operation's, or it waits for it */
+			bool held;         /* a part of the range, before it asked */
+			uint64_t number;   /* LOCKT: of the owner */
+			uint64_t off, len; /* LOCKU in work, and what follows it */
+			void (*unlocked)(struct fs_op *op, int err);
+			struct nfs4_denied denied;
+			int err;
+			void (*then)(struct fs_op *op, int err);
+			void (*released)(struct fs_op *op);
+		} lock;
 		uint64_t num;
 		void *ptr;
 	} u;
 	/* Gives back what u.dir has; fs_op_end() calls it. NULL: nothing. */
 	void (*ended)(struct fs_op *op);
-	bool gated; /* counted in inode->retain->io */
-	struct {    /* fs_commit() in work */
+	bool began;         /* its first call was started: it may have been done in part */
+	bool gated;         /* counted in inode->retain->io ... */
+	bool gated_unheard; /* ... and in unheard */
+	struct {            /* fs_commit() in work */
 		void (*done)(struct fs_op *op, int err);
 		void (*rewritten)(struct fs_op *op);
 		uint64_t seq, losses; /* inode->write_seq and retain->losses when it was sent */
@@ -233,6 +257,12 @@ struct fs_lane {
 	struct list returned; /* buffers that other lanes released */
 	struct reactor_msg return_msg;
 	bool return_posted;
+	/* requests that sleep until they have a lock (fs_lock.h) */
+	struct list lock_waits; /* of fs_lockwait */
+	struct reactor_timer lock_timer;
+	unsigned int lock_tries;  /* operations that ask for them again */
+	_Atomic bool lock_due;    /* some are to be looked at ... */
+	_Atomic bool lock_signal; /* ... because a signal came */
 	/* COMMIT in the background (fs_commit.c) */
 	bool committing;
 	uint64_t commit_not_before;
@@ -267,6 +297,10 @@ struct fs {
 	pthread_mutex_t lanes_lock;
 	struct list lanes;
 	unsigned int lanes_cnt, lanes_drained; /* lanes_lock */
+	pthread_mutex_t locks_lock;
+	struct list lock_waits; /* of fs_lockwait, oldest first; locks_lock */
+	uint64_t lock_frees;    /* counts locks that went; locks_lock */
+	uint64_t lock_poll_ns;  /* after so long one that sleeps is tried again, then less often */
 	dev_t dev;
 	pthread_mutex_t unmount_lock; /* mounted */
 };
@@ -401,6 +435,11 @@ static inline uint64_t fs_op_now(const struct fs_op *op)
 {
 	return reactor_now(op->lane->reactor);
 }
+/* Nobody waits for it any more, and nothing of it was done: then nothing need be. */
+static inline bool fs_op_is_void(const struct fs_op *op)
+{
+	return op->unheard && !op->began;
+}
 /* Copies a name into op->name or name2; false: longer than 255 bytes (ENAMETOOLONG). */
 bool fs_op_name(char dst[FS_NAME_MAX + 1], const char *name);
 
@@ -408,6 +447,8 @@ bool fs_op_name(char dst[FS_NAME_MAX + 1], const char *name);
 
 /* Something was given back: resumes parked ops, then reading, then a stop in progress. */
 void fs_lane_turn(struct fs_lane *l);
+/* It takes a turn, and looks for requests. Any thread, while the lane has something in work. */
+void fs_lane_kick(struct fs_lane *l);
 
 /* ---- fs_interrupt.c: programs that die while they wait ---- */
 
@@ -424,8 +465,12 @@ bool fs_interrupt_release_waits(struct fs_op *op, void (*then)(struct fs_op *op)
 bool fs_interrupt_spare(struct fs_lane *l);
 /* The op's request begins to wait. */
 void fs_interrupt_watch(struct fs_op *op);
+/* It is about to be answered before the op has ended. */
+void fs_interrupt_unheard(struct fs_op *op);
 /* A FUSE_INTERRUPT of this request came: if it is this lane's and its program is dying, EINTR. */
 void fs_interrupt_now(struct fs_lane *l, uint64_t unique);
+/* Has this thread a signal that ends it? */
+bool fs_proc_is_dying(pid_t tid);
 /* Pure: of /proc/PID/status, is a signal pending that will end it? */
 bool fs_proc_is_killed(const char *status);
 /* Pure: of /proc/PID/stat, is it on its way out because of a signal? */
@@ -457,6 +502,13 @@ int fs_file_take_error(struct fs_file *f);
 uint32_t fs_share_access(int flags);
 /* What ACCESS said of a file that is opened with `flags`. */
 bool fs_open_allowed(int flags, uint32_t access);
+/*
+ * Are the kernel's pages of op->inode those of a->change? From now on they are: the caller sees to
+ * it that others are dropped. compare: or whichever there are will do (nocto).
+ */
+bool fs_pages_good(struct fs_op *op, const struct nfs4_attr *a, bool compare);
+/* Does the kernel hold attributes of another version than a's? */
+bool fs_attr_told_other(struct fs_inode *in, const struct nfs4_attr *a);
 /* Replies the error (0: the request is answered already) and closes op->file again. */
 void fs_open_undo(struct fs_op *op, int err);
 void fs_create_undo(struct fs_op *op, int err);
@@ -517,8 +569,12 @@ void fs_reply_write(struct fs_op *op, size_t count);
 void fs_reply_readlink(struct fs_op *op, const char *target);
 void fs_reply_statfs(struct fs_op *op, const struct statvfs *st);
 void fs_reply_lock(struct fs_op *op, const struct flock *lock);
-/* Answers without ending the op (RELEASE): it goes on without a request. Nothing if it has none. */
-void fs_reply_early(struct fs_op *op, int err);
+void fs_reply_lseek(struct fs_op *op, off_t off);
+/*
+ * Answers without ending the op (RELEASE): it goes on without a request. Nothing if it has none.
+ * False: nobody took the answer.
+ */
+bool fs_reply_early(struct fs_op *op, int err);
 
 /* ---- fs_cred.c ---- */
 

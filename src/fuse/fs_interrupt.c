@@ -11,8 +11,11 @@
  * which signal it was, is sent at the first one only, and never for what the
  * kernel asks for in the background (O_DIRECT among it). So /proc says who is
  * dying: when a FUSE_INTERRUPT arrives, and once a second of all requests that
- * are a second old. Dying is who has a signal pending that it does
- * not block, ignore or handle: it will not run any more once it is answered.
+ * are a second old (soon, where somebody died just before: on its way out a
+ * program closes its files one by one, and each may have to commit). Dying is
+ * who has a signal pending that it does not block, ignore or handle: it will
+ * not run any more once it is answered. A traced program's signals are the
+ * tracer's to pass on, but for SIGKILL.
  *
  * A program that is past its last signal, closing its files, is dying if a
  * signal killed it; one that exits by itself waits for its data. What nobody
@@ -23,17 +26,20 @@
  * FLUSH without listening to anything. So a lane that has answered somebody
  * goes on reading, whatever is parked, with spare operations.
  */
-#include "fs_int.h"
+#include "fs_retain.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define POLL_NS   NSEC_PER_SEC
+#define BRISK_NS  (50 * NSEC_PER_MSEC) /* for BRISK_FOR after somebody died, in any lane */
+#define BRISK_FOR (5 * NSEC_PER_SEC)
 #define PROC_MAX  8192u
 #define SPARE_MAX 1024u
 #define EXITING   0x4u /* PF_EXITING, proc(5) */
@@ -46,6 +52,17 @@ struct spare {
 	struct fs_op op;
 };
 
+/* When a program was last found dying, by any lane. */
+static _Atomic uint64_t died_ns;
+
+static uint64_t poll_ns(const struct fs_lane *l)
+{
+	uint64_t died = atomic_load_explicit(&died_ns, memory_order_relaxed);
+
+	/* Another lane's clock may be ahead of this one's turn. */
+	return reactor_now(l->reactor) < died + BRISK_FOR ? BRISK_NS : POLL_NS;
+}
+
 /* What a program survives by default. */
 static bool is_mild(unsigned int sig)
 {
@@ -55,6 +72,7 @@ static bool is_mild(unsigned int sig)
 	return memchr(mild, (int)sig, sizeof(mild)) != NULL;
 }
 
+/* A number of the status, which are masks but for TracerPid: 0 if it is not there. */
 static uint64_t mask_of(const char *status, const char *key)
 {
 	const char *p = strstr(status, key);
@@ -68,6 +86,8 @@ bool fs_proc_is_killed(const char *status)
 
 	pending &= ~(mask_of(status, "\nSigBlk:") | mask_of(status, "\nSigIgn:") |
 		     mask_of(status, "\nSigCgt:"));
+	if (mask_of(status, "\nTracerPid:") != 0)
+		pending &= 1ull << (SIGKILL - 1);
 	for (unsigned int sig = 1; pending; sig++, pending >>= 1)
 		if ((pending & 1) && !is_mild(sig))
 			return true;
@@ -112,7 +132,7 @@ static bool read_proc(pid_t tid, const char *what, char text[PROC_MAX])
 	return len > 0;
 }
 
-static bool is_dying(pid_t tid)
+bool fs_proc_is_dying(pid_t tid)
 {
 	char text[PROC_MAX];
 
@@ -122,21 +142,28 @@ static bool is_dying(pid_t tid)
 	       (read_proc(tid, "stat", text) && fs_proc_dies_of_signal(text));
 }
 
+void fs_interrupt_unheard(struct fs_op *op)
+{
+	op->unheard = true;
+	op->lane->unheard++;
+	fs_retain_unheard(op);
+	if (!op->on_file)
+		return;
+	pthread_mutex_lock(&op->inode->lock);
+	op->file->unheard++;
+	pthread_mutex_unlock(&op->inode->lock);
+}
+
 /* True: it still waits. */
 static bool answer_if_dying(struct fs_op *op)
 {
 	struct fs_lane *l = op->lane;
 
-	if (!is_dying(fuse_req_ctx(op->req)->pid))
+	if (!fs_proc_is_dying(fuse_req_ctx(op->req)->pid))
 		return true;
 	stats_count(&l->stats->interrupts, 1);
-	op->unheard = true;
-	l->unheard++;
-	if (op->on_file) {
-		pthread_mutex_lock(&op->inode->lock);
-		op->file->unheard++;
-		pthread_mutex_unlock(&op->inode->lock);
-	}
+	fs_interrupt_unheard(op);
+	atomic_store_explicit(&died_ns, reactor_now(l->reactor), memory_order_relaxed);
 	fs_reply_early(op, EINTR); /* another lane may read its RELEASE at once */
 	return false;
 }
@@ -175,7 +202,7 @@ bool fs_interrupt_release_waits(struct fs_op *op, void (*then)(struct fs_op *op)
 /* True: it still waits. */
 static bool check_old(struct fs_op *op, uint64_t now)
 {
-	return now - op->begin_ns < POLL_NS || answer_if_dying(op);
+	return now - op->begin_ns < poll_ns(op->lane) || answer_if_dying(op);
 }
 
 static bool check_one(struct fs_op *op, uint64_t unique)
@@ -199,8 +226,10 @@ static bool check_all(
 		if (op->req)
 			wait |= check(op, arg);
 	}
-	if (l->unheard != before)
-		fs_lane_turn(l); /* it may have stalled with a request of the same program */
+	if (l->unheard == before)
+		return wait;
+	reactor_timer_in(l->reactor, &l->interrupt_timer, BRISK_NS);
+	fs_lane_turn(l); /* it may have stalled with a request of the same program */
 	return wait;
 }
 
@@ -226,7 +255,7 @@ static void poll_fire(struct reactor_timer *t)
 	struct fs_lane *l = container_of(t, struct fs_lane, interrupt_timer);
 
 	if (check_all(l, check_old, reactor_now(l->reactor)))
-		reactor_timer_in(l->reactor, t, POLL_NS);
+		reactor_timer_in(l->reactor, t, poll_ns(l));
 }
 
 void fs_interrupt_init(struct fs_lane *l)
@@ -251,7 +280,7 @@ void fs_interrupt_watch(struct fs_op *op)
 	op->unique = l->unique;
 	op->begin_ns = reactor_now(l->reactor);
 	if (!reactor_timer_armed(&l->interrupt_timer))
-		reactor_timer_in(l->reactor, &l->interrupt_timer, POLL_NS);
+		reactor_timer_in(l->reactor, &l->interrupt_timer, poll_ns(l));
 }
 
 void fs_interrupt_now(struct fs_lane *l, uint64_t unique)

@@ -1,29 +1,369 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Locks that are not local (local_lock=, nolock: the kernel then keeps them and
- * never asks) belong on the server. Until LOCK is spoken there they are refused
- * loudly: a lock that only this machine knows of would corrupt data. ENOLCK is
- * what the kernel's client says of a server without locks.
+ * never asks) are the server's. One that it cannot hold is an error, never a
+ * lock that only this machine knows of.
+ *
+ * A lock that was granted is a point from which the program sees what others
+ * did under theirs: before it is answered the attributes are asked for, and the
+ * kernel's pages dropped if they are not known to be of that version. Before an
+ * UNLOCK the file is committed: what had to be written again after it, because
+ * the server was restarted, could undo what another one wrote under its lock.
+ *
+ * A lock for which nobody waits any more is given back.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/file.h>
-
+#include "fs_lock.h"
 #include "fs_ops.h"
 
-void fs_do_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock)
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+
+/* ---- the answer ---- */
+
+static bool is_heard(const struct fs_op *op)
 {
-	fs_reply_err(fs_op_begin(req, ino), ENOLCK);
+	return op->u.lock.wait ? op->u.lock.wait->req != NULL : op->req != NULL;
 }
 
-/* Giving back what nobody can hold is fine: programs unlock without asking whether they may. */
+/* False: nobody took it. */
+static bool answer(struct fs_op *op, int err)
+{
+	if (err == ESHUTDOWN)
+		err = EIO;
+	if (op->u.lock.wait)
+		return fs_lockwait_answer(op->u.lock.wait, err);
+	return fs_reply_early(op, err);
+}
+
+static void end(struct fs_op *op)
+{
+	fs_lockwait_done(op);
+	fs_lock_over(op);
+	fs_op_end(op);
+}
+
+static void finish(struct fs_op *op, int err)
+{
+	fs_lock_turn_over(op);
+	answer(op, err);
+	end(op);
+}
+
+/* ---- a lock that nobody wants any more ---- */
+
+static void taken_back(struct fs_op *op, int err)
+{
+	end(op);
+}
+
+static void take_back(struct fs_op *op)
+{
+	fs_lock_unlock(op, op->u.lock.range.off, op->u.lock.range.len, taken_back);
+}
+
+/* ---- granted ---- */
+
+static void granted_reply(struct fs_op *op)
+{
+	if (answer(op, 0) || op->u.lock.held)
+		end(op);
+	else
+		fs_lock_turn(op, take_back);
+}
+
+static void drop_pages(struct fs_op *op)
+{
+	fs_notify_then(op, op->inode, true, granted_reply);
+}
+
+/* The lock is there, but not what it is to make visible. */
+static void look_failed(struct fs_op *op, int err)
+{
+	fs_attr_changed(op->inode);
+	drop_pages(op);
+}
+
+static void look_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	const struct nfs4_attr *a = &call->u.getattr.attr;
+
+	if (call->err) {
+		look_failed(op, -call->err);
+		return;
+	}
+	fs_attr_update(op->lane->fs, op->inode, a, op->attr_seq, fs_op_now(op));
+	if (!fs_pages_good(op, a, true))
+		drop_pages(op);
+	else if (fs_attr_told_other(op->inode, a))
+		fs_notify_then(op, op->inode, false, granted_reply);
+	else
+		granted_reply(op);
+}
+
+static void look_start(struct fs_op *op)
+{
+	memset(&op->call.u.getattr, 0, sizeof(op->call.u.getattr));
+	op->call.u.getattr.fh = &op->fh;
+	op->call.done = look_done;
+	nfs4_getattr(&op->call);
+}
+
+static void granted(struct fs_op *op)
+{
+	const struct fs_lockrange *r = &op->u.lock.range;
+
+	op->u.lock.owner->holding = true;
+	fs_lockwait_granted(op);
+	if (!r->write && op->u.lock.held)
+		fs_lockwait_wake(op, r->off, r->len); /* it may have been a lock to write */
+	if (!is_heard(op) && !op->u.lock.held) {
+		take_back(op);
+		return;
+	}
+	fs_lock_turn_over(op);
+	op->failed = look_failed;
+	fs_op_call(op, look_start);
+}
+
+/* ---- LOCK ---- */
+
+static void sleep_on(struct fs_op *op, int err)
+{
+	fs_lock_turn_over(op);
+	if (err)
+		finish(op, err);
+	else if (op->lane->state != FS_LANE_RUNS)
+		finish(op, EIO);
+	else if (op->u.lock.wait->signalled)
+		finish(op, EINTR);
+	else
+		fs_lockwait_sleep(op, &op->u.lock.denied);
+}
+
+static void denied(struct fs_op *op)
+{
+	const struct fs_lockowner *o = op->u.lock.owner;
+
+	if (!is_heard(op))
+		end(op);
+	else if (!op->u.lock.wait)
+		finish(op, EAGAIN);
+	else if (o->flock && o->holding)
+		/* flock(2): the old lock goes first, so that two that upgrade do not wait for ever
+		 */
+		fs_lock_unlock(op, 0, NFS4_LOCK_TO_END, sleep_on);
+	else
+		sleep_on(op, 0);
+}
+
+/* It may be locked: before the owner's next turn it is not. */
+static void no_answer(struct fs_op *op, int err)
+{
+	const struct fs_lockrange *r = &op->u.lock.range;
+
+	fs_lock_note_doubt(op, r->off, r->len);
+	if (is_heard(op)) {
+		fs_interrupt_unheard(op);
+		answer(op, err);
+	}
+	take_back(op);
+}
+
+/* The server may have moved it to another open, or have none of it. */
+static void note_file(struct fs_op *op)
+{
+	struct fs_lockowner *o = op->u.lock.owner;
+
+	pthread_mutex_lock(&op->lane->fs->locks_lock);
+	if (o->lo.state)
+		o->file = container_of(o->lo.state, struct fs_file, state);
+	pthread_mutex_unlock(&op->lane->fs->locks_lock);
+}
+
+static void lock_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+
+	note_file(op);
+	if (!call->err) {
+		granted(op);
+	} else if (call->status == NFS4ERR_DENIED) {
+		op->u.lock.denied = call->u.lock.denied;
+		denied(op);
+	} else if (!fs_lock_answered(call)) {
+		no_answer(op, -call->err);
+	} else {
+		finish(op, -call->err);
+	}
+}
+
+static void lock_start(struct fs_op *op)
+{
+	struct fs_lockowner *o = op->u.lock.owner;
+	const struct fs_lockrange *r = &op->u.lock.range;
+
+	if (!is_heard(op)) {
+		end(op);
+		return;
+	}
+	if (!o->lo.state) {
+		pthread_mutex_lock(&op->lane->fs->locks_lock);
+		o->file = op->file;
+		pthread_mutex_unlock(&op->lane->fs->locks_lock);
+	}
+	op->u.lock.held = o->lo.state && nfs4_lockowner_holds(&o->lo, r->off, r->len);
+	fs_lockwait_asks(op);
+	op->call.u.lock = (struct nfs4_op_lock){
+		.fh = &op->fh,
+		.state = &op->file->state,
+		.lock = &o->lo,
+		.write = r->write,
+		.wait = op->u.lock.wait != NULL,
+		.offset = r->off,
+		.length = r->len,
+	};
+	op->call.done = lock_done;
+	nfs4_lock(&op->call);
+}
+
+static void lock_certain(struct fs_op *op, int err)
+{
+	if (op->u.lock.owner->doubt) {
+		finish(op, err ? err : EIO);
+		return;
+	}
+	op->failed = finish;
+	fs_op_call(op, lock_start);
+}
+
+static void lock_turn(struct fs_op *op)
+{
+	const struct fs_lockowner *o = op->u.lock.owner;
+
+	if (o->doubt)
+		fs_lock_unlock(op, o->doubt_off, o->doubt_len, lock_certain);
+	else
+		lock_certain(op, 0);
+}
+
+void fs_lock_ask(struct fs_op *op)
+{
+	fs_lock_turn(op, lock_turn);
+}
+
+/* ---- UNLOCK ---- */
+
+static void unlock_turn(struct fs_op *op)
+{
+	fs_lock_unlock(op, op->u.lock.range.off, op->u.lock.range.len, finish);
+}
+
+/* An error is the next fsync's or close's: the data stays where it is. */
+static void unlock_committed(struct fs_op *op, int err)
+{
+	fs_lock_turn(op, unlock_turn);
+}
+
+/* ---- requests ---- */
+
+/* Of op->u.lock.range, or F_UNLCK of it. */
+static void set_lock(struct fs_op *op, uint64_t key, bool flock, int type, bool sleep)
+{
+	uint32_t need = type == F_WRLCK ? OPEN4_SHARE_ACCESS_WRITE : OPEN4_SHARE_ACCESS_READ;
+
+	if (type != F_UNLCK && !(op->file->share_access & need)) {
+		fs_reply_err(op, EBADF);
+		return;
+	}
+	op->u.lock.range.write = type == F_WRLCK;
+	op->u.lock.owner = fs_lockowner_get(op->lane->fs, op->inode, key, flock, type != F_UNLCK);
+	if (!op->u.lock.owner)
+		fs_reply_err(op, type == F_UNLCK ? 0 : ENOLCK);
+	else if (type == F_UNLCK)
+		fs_commit(op, unlock_committed);
+	else if (sleep && !fs_lockwait_new(op))
+		finish(op, ENOLCK);
+	else
+		fs_lock_ask(op);
+}
+
+static bool set_range(struct fs_op *op, const struct flock *lock)
+{
+	op->u.lock.range.off = (uint64_t)lock->l_start;
+	op->u.lock.range.len = lock->l_len ? (uint64_t)lock->l_len : NFS4_LOCK_TO_END;
+	return lock->l_start >= 0 && lock->l_len >= 0;
+}
+
 void fs_do_setlk(
 	fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock, int sleep)
 {
-	fs_reply_err(fs_op_begin(req, ino), lock->l_type == F_UNLCK ? 0 : ENOLCK);
+	struct fs_op *op = fs_op_begin_file(req, fi);
+
+	if (set_range(op, lock))
+		set_lock(op, fi->lock_owner, false, lock->l_type, sleep);
+	else
+		fs_reply_err(op, EINVAL);
 }
 
-void fs_do_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int op)
+void fs_do_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int how)
 {
-	fs_reply_err(fs_op_begin(req, ino), op & LOCK_UN ? 0 : ENOLCK);
+	struct fs_op *op = fs_op_begin_file(req, fi);
+	int type = how & LOCK_UN ? F_UNLCK : how & LOCK_EX ? F_WRLCK : F_RDLCK;
+
+	op->u.lock.range.len = NFS4_LOCK_TO_END;
+	set_lock(op, fi->lock_owner, true, type, !(how & LOCK_NB));
+}
+
+/* ---- GETLK ---- */
+
+static void test_done(struct nfs4_call *call)
+{
+	const struct nfs4_op_lockt *t = &call->u.lockt;
+	struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+	struct fs_op *op = fs_op_of(call);
+
+	if (call->err) {
+		fs_reply_err(op, -call->err);
+		return;
+	}
+	if (t->conflict) {
+		/* WIRE: what begins or ends beyond off_t ends with it. */
+		uint64_t off = t->denied.offset < INT64_MAX ? t->denied.offset : INT64_MAX;
+
+		lock.l_type = t->denied.write ? F_WRLCK : F_RDLCK;
+		lock.l_start = (off_t)off;
+		if (t->denied.length <= INT64_MAX - off)
+			lock.l_len = (off_t)t->denied.length;
+	}
+	fs_reply_lock(op, &lock);
+}
+
+static void test_start(struct fs_op *op)
+{
+	op->call.u.lockt = (struct nfs4_op_lockt){
+		.fh = &op->fh,
+		.owner = op->u.lock.number,
+		.write = op->u.lock.range.write,
+		.offset = op->u.lock.range.off,
+		.length = op->u.lock.range.len,
+	};
+	op->call.done = test_done;
+	nfs4_lockt(&op->call);
+}
+
+void fs_do_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock)
+{
+	struct fs_op *op = fs_op_begin_file(req, fi);
+	struct fs *fs = op->lane->fs;
+
+	if (!set_range(op, lock) || (lock->l_type != F_RDLCK && lock->l_type != F_WRLCK)) {
+		fs_reply_err(op, EINVAL);
+		return;
+	}
+	op->u.lock.range.write = lock->l_type == F_WRLCK;
+	op->u.lock.number = fs_lockowner_number(fs, op->inode, fi->lock_owner);
+	fs_op_call(op, test_start);
 }

@@ -17,6 +17,7 @@
  *                   did not (unmounted by force, or lazily and still in use)
  *        -> IDLE    ->idle
  */
+#include "fs_lock.h"
 #include "fs_ops.h"
 #include "fs_retain.h"
 
@@ -71,6 +72,14 @@ static void kick_run(struct reactor_msg *msg)
 		fs_interrupt_now(k->lane, atomic_exchange(&k->lane->interrupted, 0));
 	if (k->lane->src.reactor)
 		lane_ready(&k->lane->src, EPOLLIN);
+	else
+		fs_lane_turn(k->lane);
+}
+
+void fs_lane_kick(struct fs_lane *l)
+{
+	if (!atomic_exchange(&l->kick->posted, true))
+		reactor_post(l->reactor, &l->kick->msg);
 }
 
 static void kick_others(struct fs_lane *l, uint64_t interrupted)
@@ -85,8 +94,7 @@ static void kick_others(struct fs_lane *l, uint64_t interrupted)
 			continue;
 		if (interrupted)
 			other->interrupted = interrupted;
-		if (!atomic_exchange(&other->kick->posted, true))
-			reactor_post(other->reactor, &other->kick->msg);
+		fs_lane_kick(other);
 	}
 	pthread_mutex_unlock(&fs->lanes_lock);
 }
@@ -275,6 +283,7 @@ void fs_lane_turn(struct fs_lane *l)
 	do {
 		l->again = false;
 		run_parked(l);
+		fs_lock_lane_turn(l);
 		go_on_stopping(l);
 	} while (l->again);
 	l->turning = false;
@@ -312,6 +321,7 @@ void fs_lane_stop(struct fs_lane *l)
 		return;
 	fs_notify_quiesce(l->fs);
 	l->state = FS_LANE_QUIET;
+	fs_lock_lane_stop(l);
 	reactor_timer_in(l->reactor, &l->idle_timer, 0); /* ->idle never comes from in here */
 }
 
@@ -359,6 +369,7 @@ struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_sess *
 	list_init(&l->link);
 	reactor_timer_init(&l->idle_timer, quiet_poll);
 	fs_interrupt_init(l);
+	fs_lock_lane_init(l);
 	l->kick = calloc(1, sizeof(*l->kick));
 	if (!l->kick || !make_pool(l, ops > 0 ? ops : 1)) {
 		free(l->kick);
@@ -383,6 +394,7 @@ void fs_lane_free(struct fs_lane *l)
 	stop_reading(l);
 	reactor_timer_cancel(l->reactor, &l->idle_timer);
 	fs_interrupt_fini(l);
+	fs_lock_lane_fini(l);
 	if (l->rxbuf)
 		rpcrdma_buf_put(l->xprt, l->rxbuf);
 	fs_retain_lane_fini(l);

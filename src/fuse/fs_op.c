@@ -6,7 +6,9 @@
  *
  * Why this cannot deadlock: an operation that waits for a buffer holds no
  * call, one that waits for a call may hold a buffer, and one that waits for
- * the notify thread or at an inode's gate (fs_retain.h) holds no call. So
+ * the notify thread, at an inode's gate (fs_retain.h) or for its turn with a
+ * lock owner (fs_lock.h) holds no call. A request that waits for a lock that
+ * somebody holds has no operation even. So
  * calls are held only by what is on its way to the server, which ends by
  * itself; then buffers come back too, but for the half that may be retained. A
  * chain of calls (OPEN, SETATTR; COMMIT, CLOSE, REMOVE) keeps the one call it
@@ -60,7 +62,7 @@ struct fs_op *fs_op_new(struct fs_lane *l)
 	op->ended = NULL;
 	op->silly = NULL;
 	op->reply_dir = op->reply_inode = NULL;
-	op->gated = false;
+	op->began = op->gated = op->gated_unheard = false;
 	memset(&op->fi, 0, sizeof(op->fi));
 	memset(&op->commit, 0, sizeof(op->commit));
 	memset(&op->u, 0, sizeof(op->u));
@@ -144,6 +146,7 @@ static struct rpcrdma_buf *fs_buf_take(struct fs_lane *l)
 
 static void op_go(struct fs_op *op, void (*start)(struct fs_op *op))
 {
+	op->began = true;
 	op->attr_seq = fs_attr_seq(op->inode);
 	if (op->inode)
 		fs_inode_fh(op->inode, &op->fh);
@@ -153,29 +156,45 @@ static void op_go(struct fs_op *op, void (*start)(struct fs_op *op))
 	start(op);
 }
 
-enum fs_op_tried fs_op_try(struct fs_op *op)
+/* Gets the buffer and the call. 0: they are there; -EAGAIN: *ret_missing is not, yet. */
+static int get_ready(struct fs_op *op, enum fs_op_tried *ret_missing)
 {
-	void (*start)(struct fs_op * op) = op->resume;
-	void (*failed)(struct fs_op * op, int err) = op->failed;
 	int err = 0;
 
 	if (op->want_buf && !op->buf) {
 		op->buf = fs_buf_take(op->lane);
 		if (!op->buf) {
 			fs_op_put_call(op);
-			return FS_OP_NO_BUF;
+			*ret_missing = FS_OP_NO_BUF;
+			return -EAGAIN;
 		}
 	}
 	if (!op->has_call) {
 		err = nfs4_call_get(op->lane->sess, &op->call);
-		if (err == -EAGAIN)
-			return FS_OP_NO_CALL;
+		*ret_missing = FS_OP_NO_CALL;
 		op->has_call = err == 0;
 	}
+	return err;
+}
+
+enum fs_op_tried fs_op_try(struct fs_op *op)
+{
+	void (*start)(struct fs_op * op) = op->resume;
+	void (*failed)(struct fs_op * op, int err) = op->failed;
+	enum fs_op_tried missing;
+	int err = 0;
+
+	/* Its program died: done now it would come after what others did since. */
+	if (fs_op_is_void(op))
+		err = -EINTR;
+	else
+		err = get_ready(op, &missing);
+	if (err == -EAGAIN)
+		return missing;
 	list_del(&op->link);
 	op->resume = NULL;
 	op->failed = NULL;
-	if (op->has_call)
+	if (!err)
 		op_go(op, start);
 	else if (failed)
 		failed(op, -err);

@@ -52,8 +52,7 @@ void fs_open_undo(struct fs_op *op, int err)
 	fs_release(op);
 }
 
-/* Are the kernel's pages those of `change`? From now on they are: others are dropped now. */
-static bool pages_are_good(struct fs_op *op, const struct nfs4_attr *a)
+bool fs_pages_good(struct fs_op *op, const struct nfs4_attr *a, bool compare)
 {
 	struct fs_inode *in = op->inode;
 	bool known = (a->valid & NFS4_ATTR_CHANGE) != 0;
@@ -61,7 +60,7 @@ static bool pages_are_good(struct fs_op *op, const struct nfs4_attr *a)
 
 	pthread_mutex_lock(&in->lock);
 	good = known && in->data_change != 0 && in->inval_want == in->inval_done &&
-	       (in->data_change == a->change || !op->lane->fs->conf.cto);
+	       (in->data_change == a->change || !compare);
 	/* A write of ours since then: what the answer describes is over. */
 	if (!good)
 		in->data_change = known && in->attr_seq <= op->attr_seq ? a->change : 0;
@@ -69,8 +68,7 @@ static bool pages_are_good(struct fs_op *op, const struct nfs4_attr *a)
 	return good;
 }
 
-/* Does the kernel hold attributes of another version? */
-static bool told_other(struct fs_inode *in, const struct nfs4_attr *a)
+bool fs_attr_told_other(struct fs_inode *in, const struct nfs4_attr *a)
 {
 	bool other;
 
@@ -95,8 +93,8 @@ static void open_ready(struct fs_op *op)
 	 */
 	bool stale = fs_pages_stale(in) && !(op->fi.flags & O_TRUNC);
 
-	op->fi.keep_cache = pages_are_good(op, &op->attr);
-	if (stale || (op->lane->fs->conf.cto && told_other(in, &op->attr)))
+	op->fi.keep_cache = fs_pages_good(op, &op->attr, op->lane->fs->conf.cto);
+	if (stale || (op->lane->fs->conf.cto && fs_attr_told_other(in, &op->attr)))
 		fs_notify_then(op, in, stale, reply_opened);
 	else
 		reply_opened(op);
@@ -132,6 +130,10 @@ static void trunc_start(struct fs_op *op)
 {
 	struct nfs4_op_setattr *s = &op->call.u.setattr;
 
+	if (op->unheard) { /* it waited: others may have written since */
+		fs_open_undo(op, EINTR);
+		return;
+	}
 	if (!fs_retain_enter(op, gate_is_open))
 		return;
 	memset(s, 0, sizeof(*s));

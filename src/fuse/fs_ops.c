@@ -4,8 +4,7 @@
 /*
  * write, never write_buf: with write_buf libfuse turns splice on, and the payload would land in a
  * pipe instead of a registered buffer. What is not here is answered ENOSYS by libfuse, which the
- * kernel remembers: it then does without (lseek: whole file is data; copy_file_range: read and
- * write).
+ * kernel remembers: it then does without (copy_file_range: read and write).
  */
 const struct fuse_lowlevel_ops fs_ops = {
 	.init = fs_do_init,
@@ -44,4 +43,6 @@ const struct fuse_lowlevel_ops fs_ops = {
 	.getlk = fs_do_getlk,
 	.setlk = fs_do_setlk,
 	.flock = fs_do_flock,
+	.fallocate = fs_do_fallocate,
+	.lseek = fs_do_lseek,
 };

@@ -37,6 +37,10 @@ void fs_do_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct f
 /* fs_write.c */
 void fs_do_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,
 	struct fuse_file_info *fi);
+/* fs_space.c */
+void fs_do_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t length,
+	struct fuse_file_info *fi);
+void fs_do_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, struct fuse_file_info *fi);
 /* fs_commit.c */
 void fs_do_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void fs_do_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi);

@@ -2,9 +2,11 @@
 /*
  * RELEASE: the last use of an open file is over. The kernel is answered at
  * once; the operation lives on through COMMIT (pages of a mapping may have
- * been written after the last flush), CLOSE, and the removal of a .nfs file.
+ * been written after the last flush), LOCKU, CLOSE, and the removal of a .nfs
+ * file.
  * Nobody is left to hear of an error: it is logged.
  */
+#include "fs_lock.h"
 #include "fs_ops.h"
 #include "fs_retain.h"
 
@@ -42,6 +44,12 @@ static void close_start(struct fs_op *op)
 	nfs4_close(&op->call);
 }
 
+static void release_unlocked(struct fs_op *op)
+{
+	op->failed = release_closed;
+	fs_op_call(op, close_start);
+}
+
 static void release_committed(struct fs_op *op, int err)
 {
 	int lost = fs_file_take_error(op->file);
@@ -52,15 +60,14 @@ static void release_committed(struct fs_op *op, int err)
 		log_warn("file %llu closed, but its last data may be lost: %s",
 			(unsigned long long)op->inode->attr.fileid, strerror(err));
 	fs_retain_drop(op->lane, op->file);
-	op->failed = release_closed;
-	fs_op_call(op, close_start);
+	fs_lock_release(op, release_unlocked);
 }
 
 void fs_release(struct fs_op *op)
 {
 	if (fs_interrupt_release_waits(op, fs_release))
 		return;
-	if (fs_file_is_dirty(op->file))
+	if (fs_file_is_dirty(op->file) || atomic_load(&op->inode->lockowners))
 		fs_commit(op, release_committed);
 	else
 		release_committed(op, 0);

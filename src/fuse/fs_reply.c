@@ -22,10 +22,9 @@ static fuse_req_t take_req(struct fs_op *op)
 	return req;
 }
 
-void fs_reply_early(struct fs_op *op, int err)
+bool fs_reply_early(struct fs_op *op, int err)
 {
-	if (op->req)
-		fuse_reply_err(take_req(op), err);
+	return op->req && fuse_reply_err(take_req(op), err) != -ENOENT;
 }
 
 /* Nobody waits for the answer any more: the op ends without. */
@@ -81,6 +80,9 @@ static void attr_now(struct fs_op *op)
 	double timeout;
 
 	newest_attr(op, in);
+	/* What the kernel asked for since it was told EINTR may be older than the change. */
+	if (op->own && !op->req)
+		fs_notify_inval_inode(fs, in, -1, 0);
 	if (end_unheard(op) || waits_for_pages(op, attr_now))
 		return;
 	timeout = fs_attr_timeout(fs, in, fs_op_now(op));
@@ -205,6 +207,9 @@ void fs_reply_length(struct fs_op *op, size_t len)
 
 void fs_reply_write(struct fs_op *op, size_t count)
 {
+	/* Pages read since the kernel was told EINTR may be older than the data. */
+	if (!op->req)
+		fs_notify_inval_inode(op->lane->fs, op->inode, op->off, (off_t)count);
 	if (end_unheard(op))
 		return;
 	fuse_reply_write(take_req(op), count);
@@ -224,6 +229,14 @@ void fs_reply_statfs(struct fs_op *op, const struct statvfs *st)
 	if (end_unheard(op))
 		return;
 	fuse_reply_statfs(take_req(op), st);
+	fs_op_end(op);
+}
+
+void fs_reply_lseek(struct fs_op *op, off_t off)
+{
+	if (end_unheard(op))
+		return;
+	fuse_reply_lseek(take_req(op), off);
 	fs_op_end(op);
 }
 

@@ -13,7 +13,9 @@
  * nothing, so retention cannot deadlock.
  *
  * The gate: while data of an inode is written again nothing else may change
- * its data (fs_retain_enter). The lane that writes it has its buffer and its
+ * its data (fs_retain_enter), nor while the server may still do what a program
+ * asked for that died meanwhile (fs_interrupt.c): the next one's change would
+ * be undone. The lane that writes it has its buffer and its
  * call before it closes the gate, and what is on its way then has its own.
  *
  * Context: the inode's lock guards its extents, the lane's keep_lock the lane's
@@ -62,7 +64,8 @@ struct fs_retain {
 	size_t lost;            /* extents that are */
 	uint64_t losses;        /* counts extents that became so */
 	struct nfs4_verf verf;  /* the newest one seen */
-	unsigned int io;        /* changes of data on their way (fs_retain_enter) */
+	unsigned int io;        /* changes of data on their way (fs_retain_enter) ... */
+	unsigned int unheard;   /* ... of programs that died: nothing may overtake them */
 	bool rewriting;         /* the gate is closed */
 	struct fs_op *rewriter; /* closed it, and waits for io to become 0 */
 	struct list waiters;    /* of fs_op.link: until the gate opens */
@@ -92,6 +95,8 @@ void fs_retain_lane_fini(struct fs_lane *l);
  */
 bool fs_retain_enter(struct fs_op *op, void (*again)(struct fs_op *op));
 void fs_retain_leave(struct fs_op *op);
+/* Nobody waits any more for the op, whose change may be on its way: others wait for that. */
+void fs_retain_unheard(struct fs_op *op);
 
 /* ---- WRITE ---- */
 

@@ -32,6 +32,21 @@ static void wait_here(struct fs_op *op, struct fs_retain *r, void (*again)(struc
 	list_push_back(&r->waiters, &op->link);
 }
 
+static void wake_all(struct list *woken)
+{
+	struct list *node;
+
+	while ((node = list_pop_front(woken)))
+		fs_op_wake(container_of(node, struct fs_op, link));
+}
+
+/* Inode lock held. */
+static void count_unheard(struct fs_op *op, struct fs_retain *r)
+{
+	r->unheard++;
+	op->gated_unheard = true;
+}
+
 bool fs_retain_enter(struct fs_op *op, void (*again)(struct fs_op *op))
 {
 	struct fs_inode *in = op->inode;
@@ -40,12 +55,14 @@ bool fs_retain_enter(struct fs_op *op, void (*again)(struct fs_op *op))
 
 	pthread_mutex_lock(&in->lock);
 	r = fs_retain_of(in);
-	closed = r && r->rewriting;
+	closed = r && (r->rewriting || (r->unheard && !op->unheard));
 	if (closed) {
 		wait_here(op, r, again);
 	} else if (r) {
 		r->io++;
 		op->gated = true;
+		if (op->unheard)
+			count_unheard(op, r);
 	}
 	pthread_mutex_unlock(&in->lock);
 	/* It may have been woken already, but runs on this thread, later. */
@@ -54,22 +71,37 @@ bool fs_retain_enter(struct fs_op *op, void (*again)(struct fs_op *op))
 	return !closed;
 }
 
+void fs_retain_unheard(struct fs_op *op)
+{
+	if (!op->gated)
+		return;
+	pthread_mutex_lock(&op->inode->lock);
+	count_unheard(op, op->inode->retain);
+	pthread_mutex_unlock(&op->inode->lock);
+}
+
 void fs_retain_leave(struct fs_op *op)
 {
 	struct fs_inode *in = op->inode;
+	struct fs_retain *r = in->retain;
 	struct fs_op *next = NULL;
+	struct list woken;
 
 	if (!op->gated)
 		return;
-	op->gated = false;
+	list_init(&woken);
 	pthread_mutex_lock(&in->lock);
-	if (--in->retain->io == 0) {
-		next = in->retain->rewriter;
-		in->retain->rewriter = NULL;
+	if (op->gated_unheard && --r->unheard == 0 && !r->rewriting)
+		list_splice_back(&woken, &r->waiters);
+	if (--r->io == 0) {
+		next = r->rewriter;
+		r->rewriter = NULL;
 	}
 	pthread_mutex_unlock(&in->lock);
+	op->gated = op->gated_unheard = false;
 	if (next)
 		fs_op_wake(next);
+	wake_all(&woken);
 }
 
 bool fs_retain_wait(struct fs_op *op, void (*again)(struct fs_op *op))
@@ -91,16 +123,14 @@ bool fs_retain_wait(struct fs_op *op, void (*again)(struct fs_op *op))
 static void gate_open(struct fs_op *op)
 {
 	struct fs_inode *in = op->inode;
-	struct list batch;
-	struct list *node;
+	struct list woken;
 
-	list_init(&batch);
+	list_init(&woken);
 	pthread_mutex_lock(&in->lock);
 	in->retain->rewriting = false;
-	list_splice_back(&batch, &in->retain->waiters);
+	list_splice_back(&woken, &in->retain->waiters);
 	pthread_mutex_unlock(&in->lock);
-	while ((node = list_pop_front(&batch)))
-		fs_op_wake(container_of(node, struct fs_op, link));
+	wake_all(&woken);
 }
 
 bool fs_retain_is_lost(struct fs_inode *in)

@@ -4,6 +4,7 @@
  * cleared by chown, times by truncate) is the server's business; its new
  * attributes are replied.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "fs_meta.h"
@@ -92,6 +93,10 @@ static void gate_is_open(struct fs_op *op)
 
 static void setattr_start(struct fs_op *op)
 {
+	if (op->unheard) { /* it waited: others may have written since */
+		fs_reply_err(op, EINTR);
+		return;
+	}
 	if (op->u.setattr.to_set & FUSE_SET_ATTR_SIZE && !fs_retain_enter(op, gate_is_open))
 		return;
 	op->call.u.setattr = (struct nfs4_op_setattr){

@@ -125,6 +125,10 @@ static void gate_is_open(struct fs_op *op)
 /* UNSTABLE only what can be retained; what the server loses of the rest would be lost. */
 static void write_begin(struct fs_op *op)
 {
+	if (op->unheard) { /* it waited: what comes now would overwrite what others wrote since */
+		fs_reply_err(op, EINTR);
+		return;
+	}
 	if (!fs_retain_enter(op, gate_is_open))
 		return;
 	if (!op->u.rw.sync && !fs_retain_reserve(op))

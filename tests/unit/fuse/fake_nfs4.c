@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fs_rig.h"
+#include "fake_lock.h"
 
 #define PAGE 4096u
 
@@ -51,6 +51,7 @@ static void start(struct nfs4_call *call, enum fake_op op)
 	call->state = op;
 	k->count[op]++;
 	k->last_cred = *call->cred;
+	fake_lock_check(call, &k->pending);
 	list_push_back(&k->pending, &call->link);
 	reactor_timer_in(k->r, &k->timer, 0);
 }
@@ -298,6 +299,23 @@ static int do_setattr(struct nfs4_op_setattr *s)
 	return 0;
 }
 
+/* Durable at once, as with Linux' nfsd. */
+static int do_allocate(struct nfs4_op_allocate *o, bool punch)
+{
+	struct fake_file *f = file_of(o->fh);
+	uint64_t end = o->offset + o->len;
+
+	if (punch) {
+		memset(f->data + o->offset, 0, o->len);
+		memset(f->stable + o->offset, 0, o->len);
+	} else if (f->attr.size < end) {
+		f->attr.size = f->stable_size = end;
+	}
+	fake_touch(f);
+	o->attr = f->attr;
+	return 0;
+}
+
 static int do_rename(struct nfs4_op_rename *r)
 {
 	struct fake_file *f = find_str(&r->from);
@@ -375,7 +393,16 @@ static int execute(struct nfs4_call *call)
 	case FAKE_REMOVEXATTR:
 	case FAKE_GETACL:
 	case FAKE_SETACL:
+	case FAKE_SEEK:
 		return k->other ? k->other(call) : -EOPNOTSUPP;
+	case FAKE_ALLOCATE:
+		return do_allocate(&call->u.allocate, false);
+	case FAKE_DEALLOCATE:
+		return do_allocate(&call->u.allocate, true);
+	case FAKE_LOCK:
+	case FAKE_LOCKT:
+	case FAKE_LOCKU:
+		return fake_lock_execute(call, (enum fake_op)call->state);
 	case FAKE_OPS:
 		break;
 	}
@@ -396,6 +423,11 @@ static void run_pending(struct reactor_timer *t)
 		struct nfs4_call *call = container_of(node, struct nfs4_call, link);
 		int *fail = &k->fail[call->state];
 
+		if (k->hold_ops & (1u << call->state)) {
+			list_push_back(&k->pending, &call->link);
+			continue;
+		}
+		call->status = NFS4_OK;
 		call->err = *fail ? -*fail : execute(call);
 		*fail = 0;
 		call->done(call);
@@ -405,6 +437,7 @@ static void run_pending(struct reactor_timer *t)
 void fake_release(void)
 {
 	rig.fake.hold = false;
+	rig.fake.hold_ops = 0;
 	reactor_timer_in(rig.fake.r, &rig.fake.timer, 0);
 }
 
@@ -425,6 +458,7 @@ bool fake_all_free(void)
 void fake_init(struct fake *k, struct reactor *r)
 {
 	memset(k, 0, sizeof(*k));
+	fake_locks_init();
 	k->r = r;
 	list_init(&k->pending);
 	reactor_timer_init(&k->timer, run_pending);
@@ -499,6 +533,21 @@ void nfs4_access(struct nfs4_call *call)
 	start(call, FAKE_ACCESS);
 }
 
+void nfs4_lock(struct nfs4_call *call)
+{
+	start(call, FAKE_LOCK);
+}
+
+void nfs4_lockt(struct nfs4_call *call)
+{
+	start(call, FAKE_LOCKT);
+}
+
+void nfs4_locku(struct nfs4_call *call)
+{
+	start(call, FAKE_LOCKU);
+}
+
 void nfs4_create(struct nfs4_call *call)
 {
 	start(call, FAKE_OTHER);
@@ -552,4 +601,19 @@ void nfs4_getacl(struct nfs4_call *call)
 void nfs4_setacl(struct nfs4_call *call)
 {
 	start(call, FAKE_SETACL);
+}
+
+void nfs4_seek(struct nfs4_call *call)
+{
+	start(call, FAKE_SEEK);
+}
+
+void nfs4_allocate(struct nfs4_call *call)
+{
+	start(call, FAKE_ALLOCATE);
+}
+
+void nfs4_deallocate(struct nfs4_call *call)
+{
+	start(call, FAKE_DEALLOCATE);
 }

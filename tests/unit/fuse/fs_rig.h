@@ -34,6 +34,12 @@ enum fake_op {
 	FAKE_REMOVEXATTR,
 	FAKE_GETACL,
 	FAKE_SETACL,
+	FAKE_SEEK,
+	FAKE_ALLOCATE,
+	FAKE_DEALLOCATE,
+	FAKE_LOCK,
+	FAKE_LOCKT,
+	FAKE_LOCKU,
 	FAKE_OPS,
 };
 
@@ -61,6 +67,7 @@ struct fake {
 	struct reactor_timer timer, unblock;
 	struct list pending;                /* calls started */
 	bool hold;                          /* they wait until fake_release() */
+	uint32_t hold_ops;                  /* those of these kinds do, as 1 << FAKE_* */
 	struct fake_file files[FAKE_FILES]; /* 0 is the root directory */
 	struct nfs4_fsinfo info;
 	struct nfs4_verf verf;
@@ -76,7 +83,8 @@ struct fake {
 	uint32_t short_count; /* READ and WRITE move at most so many; 0: all */
 	uint32_t access;      /* what OPEN's ACCESS says */
 	bool inline_read;
-	/* FAKE_OTHER (CREATE, LINK, READDIR, READLINK, STATFS), xattrs, ACLs: NULL: EOPNOTSUPP */
+	/* FAKE_OTHER (CREATE, LINK, READDIR, READLINK, STATFS), xattrs, ACLs, SEEK: NULL:
+	 * EOPNOTSUPP */
 	int (*other)(struct nfs4_call *call);
 	enum nfs4_stable last_stable;
 	const uint8_t *last_write;

@@ -48,6 +48,19 @@ Test(fs_interrupt, signals_that_stop_or_mean_nothing_do_not_kill)
 		"a real-time signal does");
 }
 
+/* gdb's ^C and the like: the tracer decides what its program gets. */
+Test(fs_interrupt, of_a_traced_program_only_sigkill_is_certain)
+{
+	cr_assert_not(fs_proc_is_killed("State:\tD\nTracerPid:\t4711\n" STATUS(
+		"0000000000000002", NONE, NONE, NONE, NONE)));
+	cr_assert_not(fs_proc_is_killed("State:\tD\nTracerPid:\t4711\n" STATUS(
+		NONE, "0000000000004000", NONE, NONE, NONE)));
+	cr_assert(fs_proc_is_killed("State:\tD\nTracerPid:\t4711\n" STATUS(
+		"0000000000000100", NONE, NONE, NONE, NONE)));
+	cr_assert(fs_proc_is_killed(
+		"State:\tD\nTracerPid:\t0\n" STATUS(NONE, "0000000000004000", NONE, NONE, NONE)));
+}
+
 Test(fs_interrupt, a_status_that_says_nothing_kills_nobody)
 {
 	cr_assert_not(fs_proc_is_killed(""));
@@ -194,6 +207,41 @@ Test(fs_interrupted, a_living_program_waits_on)
 	cr_assert_eq(re.len, 65536);
 }
 
+/* Write-back, and callers in another pid namespace: nobody to look at. */
+Test(fs_interrupted, a_request_of_nobody_waits_on)
+{
+	uint64_t unique;
+
+	rig.fake.hold = true;
+	unique = send_read(0);
+	rig_settle();
+	send_interrupt(unique);
+	cr_assert_not(rig_reply(&re, 1500));
+	fake_release();
+	cr_assert(rig_reply(&re, 3000));
+	cr_assert_eq(re.h.unique, unique);
+	cr_assert_eq(re.len, 65536);
+}
+
+Test(fs_interrupted, an_interrupt_that_comes_too_late_changes_nothing)
+{
+	uint64_t unique = send_read(victim);
+
+	cr_assert(rig_reply(&re, 3000));
+	cr_assert_eq(re.h.error, 0);
+	send_interrupt(unique);
+	cr_assert_not(rig_reply(&re, 50));
+	unique = send_read(victim);
+	cr_assert(rig_reply(&re, 3000));
+	cr_assert_eq(re.h.error, -EAGAIN, "libfuse gives the interrupt back");
+	cr_assert(rig_reply(&re, 3000));
+	cr_assert_eq(re.h.unique, unique);
+	cr_assert_eq(re.h.error, 0);
+	cr_assert_eq(rig.stats.interrupts, 0);
+	rig_settle();
+	cr_assert(fake_all_free());
+}
+
 Test(fs_interrupted, the_file_is_not_closed_before_its_read_has_ended)
 {
 	uint64_t unique;
@@ -227,6 +275,230 @@ Test(fs_interrupted, a_file_opened_for_nobody_is_closed)
 	rig_settle();
 	cr_assert_eq(rig.fake.count[FAKE_CLOSE], 1);
 	cr_assert_eq(rig.fake.opens, 1, "the one of the set-up");
+}
+
+static uint64_t send_named(pid_t pid, uint32_t opcode, const char *name)
+{
+	return send_of(pid, opcode, FUSE_ROOT_ID, name, strlen(name) + 1);
+}
+
+Test(fs_interrupted, a_name_that_was_looked_up_for_nobody_is_forgotten)
+{
+	size_t before = fs_inode_count(rig.fs);
+	uint64_t unique;
+
+	fake_add("other", 5);
+	rig.fake.hold = true;
+	unique = send_named(victim, FUSE_LOOKUP, "other");
+	rig_settle();
+	send_interrupt(unique);
+	expect_eintr(unique, 3000);
+	fake_release();
+	rig_settle();
+	cr_assert(fake_all_free());
+	cr_assert_eq(fs_inode_count(rig.fs), before);
+}
+
+Test(fs_interrupted, a_file_that_was_made_for_nobody_is_closed_and_forgotten)
+{
+	struct {
+		struct fuse_create_in in;
+		char name[4];
+	} create = {{.flags = O_RDWR, .mode = S_IFREG | 0644}, "new"};
+	size_t before = fs_inode_count(rig.fs);
+	uint64_t unique;
+
+	rig.fake.hold = true;
+	unique = send_of(victim, FUSE_CREATE, FUSE_ROOT_ID, &create, sizeof(create));
+	rig_settle();
+	send_interrupt(unique);
+	expect_eintr(unique, 3000);
+	rig.fake.hold = false;
+	fake_release();
+	rig_settle();
+	cr_assert_eq(rig.fake.count[FAKE_CLOSE], 1);
+	cr_assert_eq(fs_inode_count(rig.fs), before);
+	cr_assert(fake_all_free());
+}
+
+static int serve_one_entry(struct nfs4_call *call)
+{
+	struct nfs4_op_readdir *o = &call->u.readdir;
+	const struct nfs4_dirent de = {.cookie = 10, .name = {(char *)(uintptr_t) "f", 1}};
+
+	call->status = NFS4_OK;
+	o->eof = o->entry(call, &de);
+	return 0;
+}
+
+/* The kernel closes the directory of the program before its READDIR is over. */
+Test(fs_interrupted, a_directory_lives_until_its_readdir_has_ended)
+{
+	struct fuse_open_in open_in = {0};
+	struct fuse_read_in in = {.size = 4096};
+	struct fuse_release_in release_in = {0};
+	uint64_t unique;
+
+	rig.fake.other = serve_one_entry;
+	cr_assert_eq(
+		rig_call(&re, FUSE_OPENDIR, FUSE_ROOT_ID, &open_in, sizeof(open_in), NULL, 0), 0);
+	in.fh = release_in.fh = ((struct fuse_open_out *)re.body)->fh;
+	rig.fake.hold = true;
+	unique = send_of(victim, FUSE_READDIRPLUS, FUSE_ROOT_ID, &in, sizeof(in));
+	rig_settle();
+	send_interrupt(unique);
+	expect_eintr(unique, 3000);
+	cr_assert_eq(rig_call(&re, FUSE_RELEASEDIR, FUSE_ROOT_ID, &release_in, sizeof(release_in),
+			     NULL, 0),
+		0);
+	fake_release();
+	rig_settle();
+	cr_assert(fake_all_free());
+}
+
+static void expect_inval(int64_t off, int64_t len)
+{
+	const struct fuse_notify_inval_inode_out *out = (const void *)re.body;
+
+	cr_assert(rig_reply(&re, 3000));
+	cr_assert_eq(re.h.unique, 0);
+	cr_assert_eq(re.h.error, FUSE_NOTIFY_INVAL_INODE);
+	cr_assert_eq(out->ino, ino);
+	cr_assert_eq(out->off, off);
+	cr_assert_eq(out->len, len);
+}
+
+/* Others may have read the old ones meanwhile. */
+Test(fs_interrupted, pages_are_dropped_when_data_of_a_dead_program_is_written)
+{
+	struct {
+		struct fuse_write_in in;
+		char data[5];
+	} write_of = {{.fh = fh.fh, .offset = 8192, .size = 5}, "late"};
+	uint64_t unique;
+
+	rig.fake.hold = true;
+	unique = send_of(victim, FUSE_WRITE, ino, &write_of, sizeof(write_of.in) + 5);
+	rig_settle();
+	send_interrupt(unique);
+	expect_eintr(unique, 3000);
+	rig.fake.hold = false;
+	fake_release();
+	expect_inval(8192, 5);
+	cr_assert_eq(memcmp(file->data + 8192, "late", 5), 0);
+	cr_assert_eq(rig_release(ino, fh.fh), 0);
+	rig_settle();
+	cr_assert(fake_all_free());
+}
+
+Test(fs_interrupted, attributes_are_dropped_when_a_dead_program_changes_the_size)
+{
+	struct fuse_setattr_in in = {.valid = FATTR_SIZE, .size = 10};
+	uint64_t unique;
+
+	rig.fake.hold = true;
+	unique = send_of(victim, FUSE_SETATTR, ino, &in, sizeof(in));
+	rig_settle();
+	send_interrupt(unique);
+	expect_eintr(unique, 3000);
+	rig.fake.hold = false;
+	fake_release();
+	expect_inval(-1, 0);
+	cr_assert_eq(file->attr.size, 10);
+}
+
+static uint64_t send_write(pid_t pid, const char data[5])
+{
+	struct {
+		struct fuse_write_in in;
+		char data[5];
+	} write_of = {{.fh = fh.fh, .offset = 8192, .size = 5}, ""};
+
+	memcpy(write_of.data, data, 5);
+	return send_of(pid, FUSE_WRITE, ino, &write_of, sizeof(write_of.in) + 5);
+}
+
+/* The next reply to `unique`; notifications pass by. */
+static void expect_ok(uint64_t unique)
+{
+	do
+		cr_assert(rig_reply(&re, 3000));
+	while (re.h.unique != unique);
+	cr_assert_eq(re.h.error, 0);
+}
+
+/* The server may do them in any order: so the second is not sent before the first has ended. */
+Test(fs_interrupted, what_a_dead_program_wrote_does_not_overtake_what_others_write)
+{
+	uint64_t unique;
+
+	rig.fake.hold = true;
+	unique = send_write(victim, "dead");
+	rig_settle();
+	send_interrupt(unique);
+	expect_eintr(unique, 3000);
+	unique = send_write(getpid(), "live");
+	rig_settle();
+	cr_assert_eq(rig.fake.count[FAKE_WRITE], 1);
+	rig.fake.hold = false;
+	fake_release();
+	expect_ok(unique);
+	cr_assert_eq(rig.fake.count[FAKE_WRITE], 2);
+	cr_assert_eq(memcmp(file->data + 8192, "live", 5), 0);
+	cr_assert_eq(rig_release(ino, fh.fh), 0);
+	rig_settle();
+	cr_assert(fake_all_free());
+}
+
+Test(fs_interrupted, what_was_not_sent_yet_when_its_program_died_is_not_done)
+{
+	unsigned int calls_max = rig.fake.calls_max;
+	uint64_t living, unique;
+
+	rig.fake.hold = true;
+	rig.fake.calls_max = rig.fake.calls + 1;
+	living = send_read(getpid());
+	rig_settle();
+	unique = send_write(victim, "dead");
+	expect_eintr(unique, 3000);
+	rig.fake.calls_max = calls_max;
+	rig.fake.hold = false;
+	fake_release();
+	expect_ok(living);
+	rig_settle();
+	cr_assert_eq(rig.fake.count[FAKE_WRITE], 0);
+	cr_assert_eq(rig_release(ino, fh.fh), 0);
+	rig_settle();
+	cr_assert(fake_all_free());
+}
+
+/*
+ * On its way out a program closes one file after the other, and no FUSE_INTERRUPT comes for that:
+ * they must not take a second each.
+ */
+Test(fs_interrupted, a_dying_program_closes_many_files_soon)
+{
+	struct fuse_flush_in in = {.fh = fh.fh};
+	uint64_t unique, begin;
+
+	cr_assert_eq(rig_write(ino, fh.fh, 0, "dirty", 5, O_RDWR), 5);
+	rig.fake.hold = true;
+	unique = send_read(victim);
+	rig_settle();
+	send_interrupt(unique);
+	expect_eintr(unique, 3000);
+	begin = reactor_now(rig.fake.r);
+	for (int i = 0; i < 20; i++) {
+		unique = send_of(victim, FUSE_FLUSH, ino, &in, sizeof(in));
+		expect_eintr(unique, 20000);
+	}
+	cr_assert_lt(reactor_now(rig.fake.r) - begin, 20 * NSEC_PER_SEC);
+	rig.fake.hold = false;
+	fake_release();
+	rig_settle();
+	cr_assert_eq(rig_release(ino, fh.fh), 0);
+	rig_settle();
+	cr_assert(fake_all_free());
 }
 
 /* The program's last act: the kernel waits for it whatever happens. */

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Lock owners: found by the kernel's number, asked one thing at a time, gone
+ * when the kernel closes what they belong to.
+ */
+#include "fs_lock.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- on the inode ---- */
+
+/* locks_lock held. */
+static struct fs_lockowner *find(struct fs_inode *in, uint64_t key, bool flock)
+{
+	struct fs_lockowner *o = atomic_load(&in->lockowners);
+
+	while (o && !(o->key == key && o->flock == flock))
+		o = o->next;
+	return o;
+}
+
+static struct fs_lockowner *owner_new(struct fs *fs, struct fs_inode *in, uint64_t key, bool flock)
+{
+	struct fs_lockowner *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return NULL;
+	o->inode = in;
+	o->key = key;
+	o->flock = flock;
+	list_init(&o->queue);
+	nfs4_lockowner_init(&o->lo, fs->client);
+	o->next = atomic_load(&in->lockowners);
+	atomic_store(&in->lockowners, o);
+	return o;
+}
+
+struct fs_lockowner *fs_lockowner_get(
+	struct fs *fs, struct fs_inode *in, uint64_t key, bool flock, bool make)
+{
+	struct fs_lockowner *o;
+
+	pthread_mutex_lock(&fs->locks_lock);
+	o = find(in, key, flock);
+	if (!o && make)
+		o = owner_new(fs, in, key, flock);
+	if (o)
+		o->refs++;
+	pthread_mutex_unlock(&fs->locks_lock);
+	return o;
+}
+
+uint64_t fs_lockowner_number(struct fs *fs, struct fs_inode *in, uint64_t key)
+{
+	const struct fs_lockowner *o;
+	uint64_t number;
+
+	pthread_mutex_lock(&fs->locks_lock);
+	o = find(in, key, false);
+	number = o ? o->lo.number : 0;
+	pthread_mutex_unlock(&fs->locks_lock);
+	return o ? number : nfs4_new_owner(fs->client);
+}
+
+struct fs_lockowner *fs_lockowner_ref(struct fs *fs, struct fs_lockowner *o)
+{
+	pthread_mutex_lock(&fs->locks_lock);
+	o->refs++;
+	pthread_mutex_unlock(&fs->locks_lock);
+	return o;
+}
+
+static void unlink_owner(struct fs_lockowner *o)
+{
+	struct fs_lockowner *prev = atomic_load(&o->inode->lockowners);
+
+	if (prev == o) {
+		atomic_store(&o->inode->lockowners, o->next);
+		return;
+	}
+	while (prev->next != o)
+		prev = prev->next;
+	prev->next = o->next;
+}
+
+/* One that the server knows nothing of goes with its last user; others with their file. */
+void fs_lockowner_put(struct fs *fs, struct fs_lockowner *o)
+{
+	bool dead;
+
+	if (!o)
+		return;
+	pthread_mutex_lock(&fs->locks_lock);
+	dead = --o->refs == 0 && !o->lo.state && !o->doubt;
+	if (dead)
+		unlink_owner(o);
+	pthread_mutex_unlock(&fs->locks_lock);
+	if (dead)
+		free(o);
+}
+
+/* ---- turns ---- */
+
+void fs_lock_turn(struct fs_op *op, void (*then)(struct fs_op *op))
+{
+	struct fs *fs = op->lane->fs;
+	struct fs_lockowner *o = op->u.lock.owner;
+	bool now;
+
+	assert(!op->u.lock.turn);
+	op->u.lock.turn = true;
+	pthread_mutex_lock(&fs->locks_lock);
+	now = !o->busy;
+	o->busy = true;
+	if (!now) {
+		op->then = then;
+		list_push_back(&o->queue, &op->link);
+	}
+	pthread_mutex_unlock(&fs->locks_lock);
+	if (now)
+		then(op);
+	else
+		fs_op_put_call(op); /* `then` comes from this lane's mailbox: not before */
+}
+
+void fs_lock_turn_over(struct fs_op *op)
+{
+	struct fs *fs = op->lane->fs;
+	struct fs_lockowner *o = op->u.lock.owner;
+	struct list *node;
+
+	if (!op->u.lock.turn)
+		return;
+	op->u.lock.turn = false;
+	pthread_mutex_lock(&fs->locks_lock);
+	node = list_pop_front(&o->queue);
+	o->busy = node != NULL;
+	pthread_mutex_unlock(&fs->locks_lock);
+	if (node)
+		fs_op_wake(container_of(node, struct fs_op, link));
+}
+
+void fs_lock_over(struct fs_op *op)
+{
+	struct fs_lockowner *o = op->u.lock.owner;
+
+	fs_lock_turn_over(op);
+	op->u.lock.owner = NULL;
+	fs_lockowner_put(op->lane->fs, o);
+}
+
+/* ---- LOCKU ---- */
+
+void fs_lock_note_doubt(struct fs_op *op, uint64_t off, uint64_t len)
+{
+	struct fs_lockowner *o = op->u.lock.owner;
+
+	/* With two of them: all. It comes to nothing worse than locks lost that may be lost. */
+	if (o->doubt && (o->doubt_off != off || o->doubt_len != len)) {
+		off = 0;
+		len = NFS4_LOCK_TO_END;
+	}
+	o->doubt_off = off;
+	o->doubt_len = len;
+	o->doubt = true;
+}
+
+static bool covers(uint64_t off1, uint64_t len1, uint64_t off2, uint64_t len2)
+{
+	if (off1 > off2)
+		return false;
+	if (len1 == NFS4_LOCK_TO_END || len2 == NFS4_LOCK_TO_END)
+		return len1 == NFS4_LOCK_TO_END;
+	return off2 - off1 <= len1 && len2 <= len1 - (off2 - off1);
+}
+
+static void locku_failed(struct fs_op *op, int err)
+{
+	fs_lock_note_doubt(op, op->u.lock.off, op->u.lock.len);
+	op->u.lock.unlocked(op, err);
+}
+
+static void locku_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	struct fs_lockowner *o = op->u.lock.owner;
+	uint64_t off = op->u.lock.off, len = op->u.lock.len;
+
+	if (!fs_lock_answered(call)) {
+		locku_failed(op, -call->err);
+		return;
+	}
+	if (o->doubt && covers(off, len, o->doubt_off, o->doubt_len))
+		o->doubt = false;
+	o->holding = o->lo.state && nfs4_lockowner_holds(&o->lo, 0, NFS4_LOCK_TO_END);
+	if (!call->err)
+		fs_lockwait_wake(op, off, len);
+	op->u.lock.unlocked(op, -call->err);
+}
+
+static void locku_start(struct fs_op *op)
+{
+	op->call.u.locku = (struct nfs4_op_locku){
+		.fh = &op->fh,
+		.lock = &op->u.lock.owner->lo,
+		.offset = op->u.lock.off,
+		.length = op->u.lock.len,
+	};
+	op->call.done = locku_done;
+	nfs4_locku(&op->call);
+}
+
+void fs_lock_unlock(
+	struct fs_op *op, uint64_t off, uint64_t len, void (*then)(struct fs_op *op, int err))
+{
+	assert(op->u.lock.turn);
+	op->u.lock.off = off;
+	op->u.lock.len = len;
+	op->u.lock.unlocked = then;
+	op->failed = locku_failed;
+	fs_op_call(op, locku_start);
+}
+
+/* ---- the end of an owner ---- */
+
+/* Nothing of it is left on the server: it is as new, for who waits for its turn. */
+static void renew(struct fs_op *op)
+{
+	struct fs *fs = op->lane->fs;
+	struct fs_lockowner *o = op->u.lock.owner;
+
+	if (o->lo.state)
+		nfs4_lockowner_free(&o->lo, op->lane->sess);
+	pthread_mutex_lock(&fs->locks_lock);
+	nfs4_lockowner_init(&o->lo, fs->client);
+	o->file = NULL;
+	o->holding = false;
+	o->doubt = false;
+	pthread_mutex_unlock(&fs->locks_lock);
+}
+
+/* ---- FLUSH ---- */
+
+void fs_lock_flush_begin(struct fs_op *op, void (*then)(struct fs_op *op))
+{
+	struct fs_inode *in = op->inode;
+
+	if (atomic_load(&in->lockowners))
+		op->u.lock.owner =
+			fs_lockowner_get(op->lane->fs, in, op->fi.lock_owner, false, false);
+	if (op->u.lock.owner)
+		fs_lock_turn(op, then);
+	else
+		then(op);
+}
+
+static void flush_unlocked(struct fs_op *op, int err)
+{
+	struct fs_lockowner *o = op->u.lock.owner;
+
+	if (o->doubt)
+		log_warn_limited("locks of file %llu may not be released before it is closed: %s",
+			(unsigned long long)op->inode->attr.fileid, strerror(err));
+	else
+		renew(op);
+	fs_lock_over(op);
+	op->u.lock.then(op, op->u.lock.err);
+}
+
+void fs_lock_flush_end(struct fs_op *op, int err, void (*then)(struct fs_op *op, int err))
+{
+	if (!op->u.lock.owner) {
+		then(op, err);
+		return;
+	}
+	op->u.lock.err = err;
+	op->u.lock.then = then;
+	fs_lock_unlock(op, 0, NFS4_LOCK_TO_END, flush_unlocked);
+}
+
+/* ---- RELEASE ---- */
+
+static void release_next(struct fs_op *op);
+
+/* Without an answer too: what the server holds of it goes with the open. */
+static void release_unlocked(struct fs_op *op, int err)
+{
+	if (err)
+		log_warn_limited("locks of file %llu, which is closed: %s",
+			(unsigned long long)op->inode->attr.fileid, strerror(err));
+	renew(op);
+	fs_lock_over(op);
+	release_next(op);
+}
+
+static void release_turn(struct fs_op *op)
+{
+	if (op->u.lock.owner->file == op->file) {
+		fs_lock_unlock(op, 0, NFS4_LOCK_TO_END, release_unlocked);
+		return;
+	}
+	/* A FLUSH came first. */
+	fs_lock_over(op);
+	release_next(op);
+}
+
+static void release_next(struct fs_op *op)
+{
+	struct fs *fs = op->lane->fs;
+	struct fs_lockowner *o;
+
+	pthread_mutex_lock(&fs->locks_lock);
+	o = atomic_load(&op->inode->lockowners);
+	while (o && o->file != op->file)
+		o = o->next;
+	if (o)
+		o->refs++;
+	pthread_mutex_unlock(&fs->locks_lock);
+	op->u.lock.owner = o;
+	if (o)
+		fs_lock_turn(op, release_turn);
+	else
+		op->u.lock.released(op);
+}
+
+void fs_lock_release(struct fs_op *op, void (*then)(struct fs_op *op))
+{
+	if (!atomic_load(&op->inode->lockowners)) {
+		then(op);
+		return;
+	}
+	memset(&op->u, 0, sizeof(op->u));
+	op->u.lock.released = then;
+	release_next(op);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Where a file has data and where it has none: fallocate (ALLOCATE, DEALLOCATE)
+ * and lseek with SEEK_DATA and SEEK_HOLE (SEEK), RFC 7862 sections 4 and 6.
+ *
+ * With NFSv4.1 fallocate is EOPNOTSUPP, and lseek ENOSYS: the kernel then takes
+ * the whole file for data, which is always true enough.
+ */
+#include "fs_ops.h"
+#include "fs_retain.h"
+
+#include <errno.h>
+#include <linux/falloc.h>
+#include <string.h>
+
+#define PUNCH (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE)
+
+/* ---- fallocate ---- */
+
+static void space_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+
+	fs_retain_leave(op);
+	if (call->err) {
+		fs_attr_changed(op->inode); /* a part of it may be done */
+		fs_reply_err(op, -call->err);
+		return;
+	}
+	fs_attr_update_own(
+		op->lane->fs, op->inode, &call->u.allocate.attr, op->attr_seq, fs_op_now(op));
+	fs_reply_err(op, 0);
+}
+
+static void space_start(struct fs_op *op);
+
+static void gate_is_open(struct fs_op *op)
+{
+	fs_op_call(op, space_start);
+}
+
+static void space_start(struct fs_op *op)
+{
+	if (op->unheard) { /* it waited: others may have written since */
+		fs_reply_err(op, EINTR);
+		return;
+	}
+	if (!fs_retain_enter(op, gate_is_open))
+		return;
+	op->call.u.allocate = (struct nfs4_op_allocate){
+		.fh = &op->fh,
+		.state = &op->file->state,
+		.offset = (uint64_t)op->off,
+		.len = op->size,
+	};
+	op->call.done = space_done;
+	if (op->u.num)
+		nfs4_deallocate(&op->call);
+	else
+		nfs4_allocate(&op->call);
+}
+
+static void punch_committed(struct fs_op *op, int err)
+{
+	if (err)
+		fs_reply_err(op, err);
+	else
+		fs_op_call(op, space_start);
+}
+
+void fs_do_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t length,
+	struct fuse_file_info *fi)
+{
+	struct fs_op *op = fs_op_begin_file(req, fi);
+
+	op->off = offset;
+	op->size = (size_t)length;
+	op->u.num = mode == PUNCH;
+	if (mode != 0 && mode != PUNCH)
+		fs_reply_err(op, EOPNOTSUPP); /* NFS has no other, and no size kept with ALLOCATE */
+	else if (mode == PUNCH)
+		/* Data that is retained and then written again would fill the hole. */
+		fs_commit(op, punch_committed);
+	else
+		fs_op_call(op, space_start);
+}
+
+/* ---- lseek ---- */
+
+static void seek_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	const struct nfs4_op_seek *s = &call->u.seek;
+
+	if (call->err == -EOPNOTSUPP)
+		fs_reply_err(op, ENOSYS); /* the kernel remembers */
+	else if (call->err)
+		fs_reply_err(op, -call->err);
+	else if (s->eof && s->what == NFS4_CONTENT_DATA)
+		fs_reply_err(op, ENXIO);
+	else if (s->found < s->offset || s->found > INT64_MAX) /* WIRE */
+		fs_reply_err(op, EIO);
+	else
+		fs_reply_lseek(op, (off_t)s->found);
+}
+
+static void seek_start(struct fs_op *op);
+
+static void seek_committed(struct fs_op *op, int err)
+{
+	if (err)
+		fs_reply_err(op, err);
+	else
+		fs_op_call(op, seek_start);
+}
+
+static void seek_start(struct fs_op *op)
+{
+	/* What the server lost would look like a hole. */
+	if (fs_retain_suspect(op)) {
+		fs_commit(op, seek_committed);
+		return;
+	}
+	op->call.u.seek = (struct nfs4_op_seek){
+		.fh = &op->fh,
+		.state = &op->file->state,
+		.offset = (uint64_t)op->off,
+		.what = op->u.num ? NFS4_CONTENT_HOLE : NFS4_CONTENT_DATA,
+	};
+	op->call.done = seek_done;
+	nfs4_seek(&op->call);
+}
+
+void fs_do_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, struct fuse_file_info *fi)
+{
+	struct fs_op *op = fs_op_begin_file(req, fi);
+
+	op->off = off;
+	op->size = (size_t)(INT64_MAX - off); /* all that follows */
+	op->u.num = whence == SEEK_HOLE;
+	if (off < 0)
+		fs_reply_err(op, ENXIO);
+	else if (whence != SEEK_DATA && whence != SEEK_HOLE)
+		fs_reply_err(op, EINVAL);
+	else
+		fs_op_call(op, seek_start);
+}
