@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -70,6 +71,12 @@ static void __attribute__((format(printf, 1, 2), noreturn)) wrong(const char *fm
 	va_end(ap);
 	putchar('\n');
 	exit(1);
+}
+
+/* A page of a mapping that cannot be read: only memory of ours is looked at then. */
+static void on_bus(int sig)
+{
+	wrong("SIGBUS");
 }
 
 static void compare(const uint8_t *got, size_t off, size_t len, const char *how)
@@ -227,8 +234,8 @@ static void check_all(void)
 	while (off < x.size) {
 		ssize_t n = pread(x.fd, x.io, IO_MAX, (off_t)off);
 
-		if (n <= 0)
-			wrong("read %zd at %zu: %s", n, off, strerror(errno));
+		if (n <= 0 || (size_t)n > x.size - off)
+			wrong("read %zd at %zu: %s", n, off, n < 0 ? strerror(errno) : "");
 		compare(x.io, off, (size_t)n, "check");
 		off += (size_t)n;
 	}
@@ -304,6 +311,7 @@ int main(int argc, char **argv)
 	if (!quiet)
 		printf("%s: seed %llu\n", x.path, (unsigned long long)x.seed);
 	fflush(stdout);
+	signal(SIGBUS, on_bus);
 	do_open();
 	for (x.op = 0; x.op < ops && now() - start < seconds; x.op++) {
 		one_operation();

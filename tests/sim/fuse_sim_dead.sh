@@ -4,7 +4,7 @@
 # A server that is dead for good, `hard`, and programs that wait for it: every
 # way to unmount works, the programs end, and so does the daemon. It gives up
 # when the server was silent for `probe` + 5 s (here 6), its sessions end within
-# 5 s more, and SIGTERM gives programs 10 s before. A busy machine gets 30 s.
+# 5 s more, and SIGTERM gives programs 10 s before. A busy machine gets 60 s.
 
 . "$(dirname "$0")/fuse_sim_lib.sh"
 
@@ -27,21 +27,23 @@ programs_end() {
 	local name rc=0
 	for name in "${!job[@]}"; do
 		[[ $name == "$1".* ]] || continue
-		wait_for 40 ended "${job[$name]}" && continue
+		wait_for 60 ended "${job[$name]}" && continue
 		echo "$name waits on: $(cat "/proc/${job[$name]}/stack")"
 		rc=1
 	done
 	return $rc
 }
 
+urged() { kill -TERM "${pid[$1]}"; sleep 1; ended "${pid[$1]}"; }
+
 # The end of each, on its own: they all wait at the same time.
 end_of() {
-	local m=$1 rc=0 most=41
+	local m=$1 most=71
 	case ${m%.*} in
 	idle) # umount(8) would look at the mountpoint first: -f and -l do not
 		fusermount3 -u "$work/$m" ;;
 	force) # busy until the programs it aborts have gone
-		wait_for 20 umount -f "$work/$m" ;;
+		wait_for 60 umount -f "$work/$m" ;;
 	lazy)
 		umount -l "$work/$m" && kill_programs "$m" ;;
 	fuselazy)
@@ -51,13 +53,12 @@ end_of() {
 		programs_end "$m" && fusermount3 -u "$work/$m" ;;
 	term)
 		kill -TERM "${pid[$m]}"
-		most=51 ;;
-	urgent)
-		for _ in 1 2 3; do kill -TERM "${pid[$m]}"; sleep 1; done
-		most=30 ;;
+		most=81 ;;
+	urgent) # at least three, since signals that come too close together are one
+		wait_for 60 urged "$m" ;;
 	esac || return
 	wait_for $most ended "${pid[$m]}" || { echo "the daemon of $m lives on"; return 1; }
-	wait_for 10 not is_mounted "$work/$m" || return
+	wait_for 60 not is_mounted "$work/$m" || return
 	programs_end "$m"
 }
 

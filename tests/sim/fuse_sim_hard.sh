@@ -44,7 +44,7 @@ kill_them() {
 	done
 	for name in "${!job[@]}"; do
 		[[ $name == *.k ]] || continue
-		if ! wait_for 20 ended "${job[$name]}"; then
+		if ! wait_for 60 ended "${job[$name]}"; then
 			echo "$name lives: $(grep State "/proc/${job[$name]}/status")"
 			cat "/proc/${job[$name]}/stack" 2>/dev/null
 			rc=1

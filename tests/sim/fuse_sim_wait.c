@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,7 +25,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#define LEN 300000u
+#define LEN  300000u
+#define MANY 20
 
 static uint8_t mem[LEN] __attribute__((aligned(4096)));
 static uint8_t *map;
@@ -88,6 +90,22 @@ static bool make_dirty(void)
 		return false;
 	memset(mem, 'x', 5000);
 	return pwrite(fd, mem, 5000, 0) == 5000;
+}
+
+/* So is each of many files, one after the other. */
+static bool make_many(void)
+{
+	char name[16] = "";
+
+	for (int i = 0; i < MANY; i++) {
+		int other;
+
+		snprintf(name, sizeof(name), "m%d", i);
+		other = open(name, O_CREAT | O_RDWR, 0644);
+		if (other < 0 || write(other, name, sizeof(name)) != sizeof(name))
+			return false;
+	}
+	return make_file();
 }
 
 static bool make_dir(void)
@@ -187,6 +205,21 @@ static bool do_read(void)
 	return pread(fd, mem, LEN, 0) == LEN && is_right(mem, LEN);
 }
 
+static void *thread_main(void *arg)
+{
+	return do_read() ? arg : NULL;
+}
+
+/* Not the thread that gives the program its number. */
+static bool do_thread(void)
+{
+	void *arg = NULL;
+	pthread_t thread;
+
+	return pthread_create(&thread, NULL, thread_main, mem) == 0 &&
+	       pthread_join(thread, &arg) == 0 && arg != NULL;
+}
+
 static bool do_map(void)
 {
 	return is_right(map, LEN);
@@ -235,6 +268,8 @@ static const struct {
 	{"opendir", make_file, do_opendir},
 	{"readdir", make_dir, do_readdir},
 	{"read", make_file, do_read},
+	{"thread", make_file, do_thread},
+	{"many", make_many, do_read},
 	{"direct_read", make_direct, do_read},
 	{"map", make_map, do_map},
 	{"write", make_file, do_write},
@@ -246,10 +281,19 @@ static const struct {
 	{"msync", make_dirty_map, do_fsync},
 };
 
+/* A page of a mapping that cannot be read: an error, and no business of the sanitizers. */
+static void on_bus(int sig)
+{
+	static const char text[] = "SIGBUS\n";
+
+	_exit(write(STDOUT_FILENO, text, sizeof(text) - 1) < 0 ? 2 : 1);
+}
+
 static int run(unsigned int i)
 {
 	char byte;
 
+	signal(SIGBUS, on_bus);
 	errno = 0;
 	if (!kinds[i].make()) {
 		printf("%s: cannot begin: %s\n", kinds[i].name, strerror(errno));

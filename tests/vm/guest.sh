@@ -49,6 +49,59 @@ rxe_up() {
 
 rxe_down() { rdma link delete rxe0; }
 
+# A wire beside dummy0, between two rxe devices of this machine, for tests that
+# cut it: what goes over dummy0 rxe hands to itself, past the network device.
+#
+#   wire_server, wire0, rxe1 <---> wire1, rxe2, wire_client
+#
+# Both ends are this machine's addresses, so that the kernel would send nothing
+# over the wire: what starts here (iif lo) is routed before the local table.
+wire_server=10.78.0.1
+wire_client=10.78.0.2
+
+wire_up() {
+	local i
+	rxe_up
+	[ ! -e /sys/class/net/wire0 ] || wire_down
+	modprobe sch_netem
+	ip link add wire0 type veth peer name wire1
+	for i in 0 1; do
+		sysctl -q -w net.ipv4.conf.wire$i.{rp_filter=0,accept_local=1}
+		ip link set wire$i mtu 4200 up
+		# All that arrives goes to one CPU: two would change the order, a wire does not.
+		echo $((1 << i)) >/sys/class/net/wire$i/queues/rx-0/rps_cpus
+	done
+	sysctl -q -w net.ipv4.conf.all.rp_filter=0
+	# /24: a server accepts only from where it has a route to by that device.
+	ip addr add $wire_server/24 dev wire0
+	ip addr add $wire_client/32 dev wire1
+	# An answer that comes before rdma_cm waits for it would cost its 5 s.
+	ip neigh add $wire_server dev wire1 lladdr "$(cat /sys/class/net/wire0/address)"
+	ip neigh add $wire_client dev wire0 lladdr "$(cat /sys/class/net/wire1/address)"
+	ip route add $wire_server dev wire1 src $wire_client table 101
+	ip route add $wire_client dev wire0 src $wire_server table 102
+	ip rule add pref 5 iif lo to $wire_server lookup 101
+	ip rule add pref 6 iif lo to $wire_client lookup 102
+	ip rule add pref 10 lookup local
+	ip rule del pref 0
+	rdma link add rxe1 type rxe netdev wire0
+	rdma link add rxe2 type rxe netdev wire1
+}
+
+# Every packet is lost, in both directions; the devices see a link that is up.
+wire_cut() { for i in 0 1; do tc qdisc add dev wire$i root netem loss 100%; done; }
+wire_mend() { for i in 0 1; do tc qdisc del dev wire$i root; done; }
+
+wire_down() {
+	rdma link delete rxe1
+	rdma link delete rxe2
+	ip rule add pref 0 lookup local
+	ip rule del pref 5
+	ip rule del pref 6
+	ip rule del pref 10
+	ip link del wire0
+}
+
 # ---- the server ----
 
 # nfsd_up [opts]: opts are export options of the root (default below). Exports:
