@@ -497,6 +497,7 @@ struct nfs4_lock_work {
 	struct nfs4_lockrange *spare[2]; /* what the books may need when it is granted */
 	struct nfs4_stateid stateid;     /* out */
 	bool none;                       /* out: LOCKU found that nothing is held */
+	uint32_t old_gen; /* of the open that the owner hangs on, if that is another one */
 };
 
 /* offset + length at most UINT64_MAX, length not 0 (or NFS4_LOCK_TO_END): else -EINVAL. */

@@ -296,7 +296,8 @@ static bool call_send(struct nfs4_call *call)
 	if (call->slot != NFS4_SLOT_NONE && call->sess_gen != s->gen)
 		call->slot = NFS4_SLOT_NONE; /* of a session that is gone */
 	if (!call->desc->no_sequence && call->slot == NFS4_SLOT_NONE) {
-		if ((call->desc->state_off || call->desc->regains) && !call_take_state(call))
+		if ((call->desc->state_off || call->desc->regains || call->desc->tests_lock) &&
+			!call_take_state(call))
 			return true;
 		call->slot = nfs4_slot_get(&s->slots, &call->seqid);
 		if (call->slot == NFS4_SLOT_NONE)

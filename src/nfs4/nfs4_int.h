@@ -72,7 +72,8 @@ struct nfs4_opdesc {
 	 * twice although a replay is possible.
 	 */
 	uint16_t lock_off;
-	bool regains; /* by sess->ctl or ->reopener, for one client ID: nfs4_regain.id_gen */
+	bool tests_lock; /* LOCKT */
+	bool regains;    /* by sess->ctl or ->reopener, for one client ID: nfs4_regain.id_gen */
 	/*
 	 * The data buffer to build this call in when it may be too long for inline (CREATE's
 	 * long_buf), or NULL: not this time. Optional member: most calls are always short.

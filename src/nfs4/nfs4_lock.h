@@ -84,6 +84,8 @@ static inline struct nfs4_lock_work *nfs4_lock_work(struct nfs4_call *call)
  * the books need. NFS4_STATE_END: it ends with call->err, nothing is sent.
  */
 enum nfs4_state_verdict nfs4_lock_take(struct nfs4_call *call);
+/* The part of it that is LOCKT's, which has no state. */
+enum nfs4_state_verdict nfs4_lockt_take(struct nfs4_call *call);
 /* The server has a newer stateid of locks than `call` bears; false: it bears none of locks. */
 bool nfs4_lock_is_old(struct nfs4_call *call);
 /* The server did it. False: under a stateid that is not the open's any more, so again. */

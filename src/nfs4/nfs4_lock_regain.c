@@ -17,6 +17,8 @@
 
 /* More than that are left to CLOSE. */
 #define MAX_FREES 1024u
+/* 100, 200 and 400 ms: then it is left to CLOSE, or to the lease. */
+#define MAX_FREE_DELAYS 3u
 
 void nfs4_relock_begin(struct nfs4_state *st, bool same_id)
 {
@@ -76,7 +78,6 @@ void nfs4_relock_granted(struct nfs4_regain *rg, const struct nfs4_call *call)
 	rg->lo->stateid = call->u.lock.work.stateid;
 	rg->lo->has_stateid = true;
 	rg->range->had = true;
-	rg->lo = NULL;
 }
 
 bool nfs4_relock_is_conflict(enum nfs4_status status)
@@ -164,7 +165,13 @@ static int free_encode(struct nfs4_call *call, struct nfs4_compound *c)
 
 static int free_decode(struct nfs4_call *call, struct nfs4_compound *c)
 {
-	return nfs4_free_stateid_desc.decode(call, c);
+	int err = nfs4_free_stateid_desc.decode(call, c);
+
+	/* Nothing needs it, and opens that are to be had again wait behind it. */
+	if (!err && nfs4_status_action(c->status) == NFS4_ACT_DELAY &&
+		call->tries >= MAX_FREE_DELAYS)
+		c->status = NFS4ERR_LOCKS_HELD;
+	return err;
 }
 
 const struct nfs4_opdesc nfs4_lock_free_desc = {

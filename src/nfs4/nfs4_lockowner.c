@@ -33,8 +33,13 @@
 
 static void drop(struct nfs4_lockowner *lo)
 {
+	struct nfs4_state *st = lo->state;
+
 	nfs4_ranges_drop(&lo->ranges);
 	lo->has_stateid = lo->doubt = false;
+	/* The range that is asked for is no more. */
+	if (st && st->regain && st->regain->lo == lo)
+		st->regain->lo = NULL;
 }
 
 static void hang(struct nfs4_lockowner *lo, struct nfs4_state *st)
@@ -47,11 +52,7 @@ static void hang(struct nfs4_lockowner *lo, struct nfs4_state *st)
 
 static void off(struct nfs4_lockowner *lo)
 {
-	struct nfs4_state *st = lo->state;
-
 	drop(lo);
-	if (st && st->regain && st->regain->lo == lo)
-		st->regain->lo = NULL;
 	hang(lo, NULL);
 }
 
@@ -185,6 +186,46 @@ static enum nfs4_state_verdict take_locku(struct nfs4_call *call, struct nfs4_lo
 	return NFS4_STATE_GO;
 }
 
+static bool has_ranges(const struct nfs4_state *st)
+{
+	list_for_each (node, &st->lockowners)
+		if (!list_empty(&container_of(node, struct nfs4_lockowner, link)->ranges))
+			return true;
+	return false;
+}
+
+static bool any_of_file(const struct list *states, const struct nfs4_fh *fh)
+{
+	list_for_each (node, states) {
+		const struct nfs4_state *st = container_of(node, struct nfs4_state, link);
+
+		if (st->fh.len == fh->len && memcmp(st->fh.data, fh->data, fh->len) == 0 &&
+			has_ranges(st))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * What programs of ours hold and the server does not have yet: none of ours gets it before, or is
+ * told that it is free.
+ */
+static bool some_missing(const struct nfs4_states *all, const struct nfs4_fh *fh)
+{
+	return any_of_file(&all->reopen, fh) || any_of_file(&all->in_hand, fh);
+}
+
+enum nfs4_state_verdict nfs4_lockt_take(struct nfs4_call *call)
+{
+	struct nfs4_states *all = &call->sess->cl->states;
+	bool missing;
+
+	pthread_mutex_lock(&all->lock);
+	missing = some_missing(all, call->u.lockt.fh);
+	pthread_mutex_unlock(&all->lock);
+	return missing ? NFS4_STATE_WAIT : NFS4_STATE_GO;
+}
+
 static bool reserve(struct nfs4_lock_work *k)
 {
 	for (int i = 0; i < SPARES; i++) {
@@ -194,6 +235,32 @@ static bool reserve(struct nfs4_lock_work *k)
 			return false;
 	}
 	return true;
+}
+
+/*
+ * It moves to another open: what it holds through the one it hangs on must not be asked for after
+ * this, as that would undo it. So before: it waits while that open is had again, and what is
+ * granted meanwhile is asked for once more.
+ */
+static enum nfs4_state_verdict take_from_old(struct nfs4_call *call, struct nfs4_lock_work *k)
+{
+	struct nfs4_state *old = k->lo->state;
+	enum nfs4_state_verdict verdict;
+
+	if (old == k->via || old->status == NFS4_STATE_LOST)
+		return NFS4_STATE_GO;
+	verdict = nfs4_state_take_from(call, old);
+	k->old_gen = call->state_gen;
+	return verdict;
+}
+
+/* Since it was sent the open it hung on was had again, or it is now. */
+static bool has_old_again(const struct nfs4_lock_work *k)
+{
+	const struct nfs4_state *old = k->lo->state;
+
+	return old && old != k->via && old->status != NFS4_STATE_LOST &&
+	       (old->status != NFS4_STATE_OPEN || old->gen != k->old_gen);
 }
 
 enum nfs4_state_verdict nfs4_lock_take(struct nfs4_call *call)
@@ -207,7 +274,11 @@ enum nfs4_state_verdict nfs4_lock_take(struct nfs4_call *call)
 	pthread_mutex_lock(&all->lock);
 	verdict = k->unlock ? take_locku(call, k) : take_lock(call, k);
 	if (verdict == NFS4_STATE_GO)
+		verdict = take_from_old(call, k);
+	if (verdict == NFS4_STATE_GO)
 		verdict = nfs4_state_take_from(call, k->via);
+	if (verdict == NFS4_STATE_GO && !k->unlock && some_missing(all, &k->via->fh))
+		verdict = NFS4_STATE_WAIT;
 	if (verdict == NFS4_STATE_GO) {
 		k->first = k->lo->state != k->via || !k->lo->has_stateid;
 		if (!k->first)
@@ -239,7 +310,8 @@ bool nfs4_lock_granted(struct nfs4_call *call)
 	bool current;
 
 	pthread_mutex_lock(&all->lock);
-	current = k->via->gen == call->state_gen && k->via->status != NFS4_STATE_LOST;
+	current = k->via->gen == call->state_gen && k->via->status != NFS4_STATE_LOST &&
+		  !has_old_again(k);
 	if (current) {
 		if (lo->state != k->via)
 			hang(lo, k->via);

@@ -39,6 +39,7 @@ static const struct nfs4_opdesc lockt_desc = {
 	.encode = lockt_encode,
 	.decode = lockt_decode,
 	.cachethis = true, /* as the kernel's client has it */
+	.tests_lock = true,
 };
 
 void nfs4_lockt(struct nfs4_call *call)

@@ -35,6 +35,7 @@ static bool take_first(struct nfs4_sess *s, struct list *from, struct nfs4_regai
 		pthread_mutex_lock(&st->lock);
 		st->status = NFS4_STATE_BUSY;
 		pthread_mutex_unlock(&st->lock);
+		list_push_back(&s->cl->states.in_hand, &st->link);
 		st->regain = rg;
 		rg->state = st;
 		rg->lo = NULL;
@@ -55,7 +56,6 @@ struct nfs4_state *nfs4_regain_let_go(struct nfs4_regain *rg)
 	struct nfs4_state *st = rg->state;
 
 	rg->state = NULL;
-	rg->lo = NULL;
 	if (st)
 		st->regain = NULL;
 	return st;
@@ -170,18 +170,19 @@ static bool is_about_session(const struct nfs4_call *call)
 static void reclaim_failed(
 	struct nfs4_states *all, struct nfs4_state *st, struct nfs4_call *call, bool session_gone)
 {
-	bool is_lock = call->desc == &nfs4_relock_desc;
+	/* By this OPEN or one before, whose LOCKs failed. */
+	bool is_there = st->id_gen == all->id_gen;
 
-	if (is_lock && nfs4_relock_is_conflict(call->status)) {
+	if (call->desc == &nfs4_relock_desc && nfs4_relock_is_conflict(call->status)) {
 		nfs4_state_lose_lock(all, st, call->status);
 		return;
 	}
 	/* An open without its locks is not to be used, whatever its stateid is good for. */
 	if (session_gone)
-		nfs4_state_move(st, &all->reclaim, is_lock ? NFS4_STATE_BAD : NFS4_STATE_OPEN);
+		nfs4_state_move(st, &all->reclaim, is_there ? NFS4_STATE_BAD : NFS4_STATE_OPEN);
 	else
 		nfs4_state_move(st, &all->reopen, NFS4_STATE_BAD);
-	if (is_lock)
+	if (is_there)
 		nfs4_state_note_there(st);
 }
 
@@ -231,31 +232,41 @@ static bool relock_failed(
 	return act == NFS4_ACT_STATE; /* stateids of just now: OPEN makes new ones */
 }
 
-/* The OPEN failed: another time, or never? True: go on with the next one at once. */
-static bool reopen_failed(struct nfs4_states *all, struct nfs4_state *st, struct nfs4_call *call)
+/* The OPEN failed: another time, or never? */
+static bool is_never(struct nfs4_state *st, const struct nfs4_call *call)
 {
 	switch (nfs4_status_action(call->status)) {
 	case NFS4_ACT_FAIL:
 	case NFS4_ACT_STATE:
 	case NFS4_ACT_REVALIDATE:
-		nfs4_state_lose(all, st, call->status);
 		return true;
 	case NFS4_ACT_DELAY: /* soft: it waited long enough */
-		break;
+		return false;
 	case NFS4_ACT_NONE:
 		if (call->rpc.result == RPC_TIMEDOUT || call->err == -ESHUTDOWN)
-			break;
-		__attribute__((fallthrough));
+			return false;
+		break;
 	case NFS4_ACT_SLOT:
 	case NFS4_ACT_SESSION:
 	case NFS4_ACT_CLIENT:
-		if (++st->tries < NFS4_STATE_TRIES)
-			break;
-		nfs4_state_lose(all, st, call->status);
-		return true;
+		break;
 	}
-	nfs4_state_move(st, &all->reopen, NFS4_STATE_BAD);
-	return false;
+	return ++st->tries >= NFS4_STATE_TRIES;
+}
+
+/* True: go on with the next one at once. */
+static bool reopen_failed(struct nfs4_states *all, struct nfs4_state *st, struct nfs4_call *call)
+{
+	bool is_there = st->is_there; /* by an OPEN before this one, whose LOCKs failed */
+	bool never = is_never(st, call);
+
+	if (never)
+		nfs4_state_lose(all, st, call->status);
+	else
+		nfs4_state_move(st, &all->reopen, NFS4_STATE_BAD);
+	if (is_there)
+		nfs4_state_note_there(st);
+	return never;
 }
 
 static void reopen_done(struct nfs4_call *call)

@@ -10,7 +10,8 @@
  *       refused        -> reopen; NFS4ERR_NO_GRACE: all of them
  *   stateid refused    held -> reopen
  *     reopen           OPEN CLAIM_FH, in the background, by any session that is up; only calls that
- *                      need the state wait; GRACE and DELAY are waited for as in any call
+ *                      need the state wait, and those that would see its locks missing; GRACE and
+ *                      DELAY are waited for as in any call
  *       taken          -> held
  *       refused        -> lost: I/O on the file fails from then on
  *   revoked            held -> reopen, or lost if somebody took it away (nfs4_revoke.c)
@@ -37,6 +38,7 @@ void nfs4_states_init(struct nfs4_states *all)
 	list_init(&all->held);
 	list_init(&all->reclaim);
 	list_init(&all->reopen);
+	list_init(&all->in_hand);
 	list_init(&all->lost);
 	list_init(&all->revoke.graves);
 	list_init(&all->frees);
@@ -49,6 +51,7 @@ void nfs4_states_fini(struct nfs4_states *all)
 	list_splice_back(&all->lost, &all->held);
 	list_splice_back(&all->lost, &all->reclaim);
 	list_splice_back(&all->lost, &all->reopen);
+	list_splice_back(&all->lost, &all->in_hand);
 	while ((node = list_pop_front(&all->lost))) {
 		struct nfs4_state *st = container_of(node, struct nfs4_state, link);
 
@@ -231,6 +234,8 @@ enum nfs4_state_verdict nfs4_state_take(struct nfs4_call *call)
 		return take_own(call);
 	if (call->desc->lock_off)
 		return nfs4_lock_take(call);
+	if (call->desc->tests_lock)
+		return nfs4_lockt_take(call);
 	if (!st) {
 		call->stateid = nfs4_stateid_anon;
 		return NFS4_STATE_GO;

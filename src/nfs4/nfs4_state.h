@@ -41,6 +41,7 @@ struct nfs4_states {
 	struct list held;    /* of nfs4_state.link */
 	struct list reclaim; /* of an earlier client ID: CLAIM_PREVIOUS */
 	struct list reopen;  /* too late for that, or one by one: CLAIM_FH */
+	struct list in_hand; /* of a session: nfs4_regain */
 	struct list lost;
 	struct nfs4_revoke revoke;
 	struct list frees; /* stateids of locks that nobody needs (nfs4_lock_regain.c) */

@@ -2,7 +2,8 @@
 /*
  * Locks over the server's restart, the lease's end and the loss of a stateid:
  * they are had again before the open is used, or it is not used any more. The
- * simulated server judges both, and what is reclaimed when.
+ * simulated server judges both, and what is reclaimed when. What happens beside
+ * that is test_nfs4_relock2.c's.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -359,19 +360,6 @@ Test(nfs4_relock, session_lost_at_each_step, .init = setup)
 	cr_assert_eq(lost_lines, 0);
 }
 
-Test(nfs4_relock, second_restart_at_any_moment, .init = setup)
-{
-	for (unsigned int us = 0; us < 2000; us += 13) {
-		begin(2, 2, 2, 2);
-		restart(us % 2 ? GRACE : 0);
-		sim_nfs_run(&w, us * NSEC_PER_USEC);
-		nfsd_sim_restart(w.srv, us % 3 ? GRACE : 0, false);
-		had_again("us", us);
-		end(0);
-	}
-	cr_assert_eq(lost_lines, 0);
-}
-
 /* Each fabric call from the restart on fails once, and the connection is cut once after each. */
 static uint64_t recovery(uint64_t cut_at, uint64_t fail_at, uint64_t grace_ns)
 {
@@ -417,67 +405,39 @@ Test(nfs4_relock, each_fabric_call_of_the_recovery_fails_once, .init = setup)
 
 /* ---- the user meanwhile ---- */
 
-Test(nfs4_relock, lock_and_unlock_in_flight_over_a_restart, .init = setup)
+/* Without a grace period nothing but we ourselves keeps our other programs out. */
+static void ask_meanwhile(unsigned int us, bool other_lane)
 {
-	for (unsigned int us = 0; us < 80; us++) {
-		struct sim_op l = {0}, u = {0};
+	struct nfs4_lockowner *mine = &owners[0][0], *other = &owners[0][1];
+	struct sim_op l = {0}, t = {0};
+	static struct sim_file holder;
 
-		begin(2, 1, 2, 2);
-		/* It cannot know that what it asked for, and got no answer to, is done. */
-		nfsd_sim_conf(w.srv)->tolerant_state = true;
-		cr_assert(sim_op_get(&w, 0, &l) && sim_op_get(&w, 1, &u));
-		sim_lock_start(&l, &files[0], &owners[0][0], 500, 10, true, false);
-		sim_unlock_start(&u, &files[0], &owners[0][1], offset_of(1, 0), 10);
-		sim_nfs_run(&w, us * NSEC_PER_USEC);
-		nfsd_sim_restart(w.srv, us % 2 ? GRACE : 0, false);
-		cr_assert(sim_nfs_until(&w, &l.done_cnt, 1, 900 * SIM_SEC), "%u us", us);
-		cr_assert(sim_nfs_until(&w, &u.done_cnt, 1, 900 * SIM_SEC), "%u us", us);
-		cr_assert(!l.err && !u.err, "%u us: %d, %d", us, l.err, u.err);
-		sim_nfs_run(&w, 30 * SIM_SEC);
-		cr_assert_eq(nfsd_sim_locks(w.srv, NULL, NULL, 0), 4, "%u us", us);
-		cr_assert(nfsd_sim_lock(w.srv, "/f0", offset_of(1, 0), 10, true), "%u us", us);
-		cr_assert_not(nfsd_sim_lock(w.srv, "/f0", 500, 10, false), "%u us", us);
-		end(0);
-	}
-	cr_assert_eq(lost_lines, 0);
+	begin(2, 1, 0, 0); /* had again first is the open of who asks */
+	cr_assert_eq(sim_create(&w, &nfs4_client_fsinfo(w.cl)->root, "f0", &holder), 0);
+	nfs4_lockowner_init(mine, w.cl);
+	nfs4_lockowner_init(other, w.cl);
+	cr_assert_eq(sim_brlock(&w, 0, &holder, mine, 0, 100, true), 0);
+	cr_assert(sim_op_get(&w, other_lane, &l) && sim_op_get(&w, other_lane, &t));
+	nfsd_sim_restart(w.srv, 0, false);
+	sim_nfs_run(&w, us * NSEC_PER_USEC);
+	t.call.u.lockt = (struct nfs4_op_lockt){
+		.fh = &holder.fh, .owner = other->number, .offset = 50, .length = 10};
+	sim_op_start(&t, nfs4_lockt);
+	sim_lock_start(&l, &files[0], other, 50, 10, true, false);
+	cr_assert(sim_nfs_until(&w, &l.done_cnt, 1, 900 * SIM_SEC), "%u us", us);
+	cr_assert(sim_nfs_until(&w, &t.done_cnt, 1, 900 * SIM_SEC), "%u us", us);
+	cr_assert_eq(l.err, -EAGAIN, "%u us: %d", us, l.err);
+	cr_assert(!t.err && t.call.u.lockt.conflict, "%u us: %d", us, t.err);
+	sim_nfs_run(&w, 30 * SIM_SEC);
+	cr_assert_eq(nfsd_sim_locks(w.srv, NULL, NULL, 0), 1, "%u us", us);
+	cr_assert_eq(sim_brlock(&w, 0, &files[0], other, 100, 10, true), 0, "%u us", us);
+	cr_assert_eq(sim_close(&w, &holder), 0);
+	end(0);
 }
 
-Test(nfs4_relock, locked_unlocked_freed_and_closed_at_any_moment, .init = setup)
+Test(nfs4_relock, our_other_programs_wait_until_it_is_had_again, .init = setup)
 {
-	for (unsigned int us = 0; us < 1600; us += 17) {
-		struct sim_nfs_call o = {0}, c = {0};
-
-		begin(2, 2, 3, 2);
-		cr_assert_eq(sim_nfs_creat(&w, 0, &o, "a"), 0);
-		cr_assert_eq(sim_nfs_wait(&w, &o), 0);
-		nfsd_sim_restart(w.srv, us % 2 ? GRACE : 0, false);
-		sim_nfs_run(&w, us * NSEC_PER_USEC);
-		/* What it holds goes with its open. */
-		nfs4_lockowner_free(&owners[0][2], w.lane[1].sess);
-		cr_assert_eq(sim_nfs_close_file(&w, 1, &c, &o), 0);
-		cr_assert_eq(sim_brunlock(&w, 0, &files[1], &owners[1][0], 0, END), 0);
-		cr_assert_eq(sim_brlock(&w, 1, &files[1], &owners[1][1], 0, 10, true), 0);
-		cr_assert_eq(sim_nfs_wait(&w, &c), 0);
-		sim_nfs_run(&w, 30 * SIM_SEC);
-		cr_assert_eq(nfsd_sim_live_opens(w.srv), 2, "%u us", us);
-		end(0);
-	}
+	for (unsigned int i = 0; i < 100; i++)
+		ask_meanwhile(i < 50 ? i : (i - 50) * 2000, i % 2);
 	cr_assert_eq(lost_lines, 0);
-}
-
-Test(nfs4_relock, stop_and_forget_at_any_moment, .init = setup)
-{
-	for (unsigned int us = 0; us < 1600; us += 19) {
-		begin(2, 2, 2, 2);
-		nfsd_sim_restart(w.srv, us % 2 ? GRACE : 0, false);
-		sim_nfs_run(&w, us * NSEC_PER_USEC);
-		nfs4_state_forget(&files[0].state);
-		cr_assert_null(owners[0][0].state);
-		sim_nfs_run(&w, us % 5 * 20 * NSEC_PER_USEC);
-		sim_nfs_stop(&w);
-		if (us % 2)
-			nfs4_state_forget(&files[1].state);
-		SIM_NFS_CLOSE(&w, 1);
-		cr_assert_null(owners[1][1].state);
-	}
 }
