@@ -126,7 +126,7 @@ static void background_done(struct fs_op *op, int err)
 
 	if (err) {
 		log_warn_limited("COMMIT of file %llu in the background: %s",
-			(unsigned long long)op->inode->attr.fileid, strerror(err));
+			(unsigned long long)fs_inode_fileid(op->inode), strerror(err));
 		l->commit_not_before = fs_op_now(op) + BACKGROUND_RETRY_NS;
 	}
 	l->committing = false;

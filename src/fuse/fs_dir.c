@@ -259,9 +259,7 @@ static bool out_dots(struct fs_op *op, struct out *out)
 
 	if (op->off >= OFF_DOTDOT || op->off < 0)
 		return true;
-	pthread_mutex_lock(&op->inode->lock);
-	fileid = op->inode->attr.fileid;
-	pthread_mutex_unlock(&op->inode->lock);
+	fileid = fs_inode_fileid(op->inode);
 	plain_stat(op, fileid, NF4DIR, &st);
 	if (op->off < OFF_DOT && !out_plain(op, out, ".", &st, OFF_DOT))
 		return false;

@@ -325,6 +325,16 @@ void fs_inode_fh(const struct fs_inode *in, struct nfs4_fh *ret_fh)
 	memcpy(ret_fh->data, in->fh, in->fh_len);
 }
 
+uint64_t fs_inode_fileid(struct fs_inode *in)
+{
+	uint64_t fileid;
+
+	pthread_mutex_lock(&in->lock);
+	fileid = in->attr.fileid;
+	pthread_mutex_unlock(&in->lock);
+	return fileid;
+}
+
 size_t fs_inode_count(const struct fs *fs)
 {
 	size_t count;

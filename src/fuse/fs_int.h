@@ -169,7 +169,7 @@ struct fs_op {
 			struct fs_lockwait *wait;   /* whose request it is; NULL: op->req */
 			struct fs_lockrange range;
 			bool turn;         /* it is this operation's, or it waits for it */
-			bool held;         /* a part of the range, before it asked */
+			bool held;         /* a part of the range before it asked, or all */
 			uint64_t number;   /* LOCKT: of the owner */
 			uint64_t off, len; /* LOCKU in work, and what follows it */
 			void (*unlocked)(struct fs_op *op, int err);
@@ -336,6 +336,7 @@ void fs_inode_put(struct fs *fs, struct fs_inode *in);
 void fs_inode_forget(struct fs *fs, fuse_ino_t ino, uint64_t nlookup);
 fuse_ino_t fs_inode_ino(const struct fs *fs, const struct fs_inode *in);
 void fs_inode_fh(const struct fs_inode *in, struct nfs4_fh *ret_fh);
+uint64_t fs_inode_fileid(struct fs_inode *in);
 size_t fs_inode_count(const struct fs *fs);
 /* No lookup by filehandle finds it any more; the kernel's references stay. */
 void fs_inode_unhash(struct fs *fs, struct fs_inode *in);

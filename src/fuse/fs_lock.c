@@ -65,12 +65,11 @@ static void take_back(struct fs_op *op)
 
 /* ---- granted ---- */
 
+/* Not taken back any more: its owner may have it from another request, too. */
 static void granted_reply(struct fs_op *op)
 {
-	if (answer(op, 0) || op->u.lock.held)
-		end(op);
-	else
-		fs_lock_turn(op, take_back);
+	answer(op, 0);
+	end(op);
 }
 
 static void drop_pages(struct fs_op *op)
@@ -123,6 +122,7 @@ static void granted(struct fs_op *op)
 		take_back(op);
 		return;
 	}
+	op->u.lock.held = true; /* a signal comes too late */
 	fs_lock_turn_over(op);
 	op->failed = look_failed;
 	fs_op_call(op, look_start);

@@ -179,7 +179,8 @@ static bool covers(uint64_t off1, uint64_t len1, uint64_t off2, uint64_t len2)
 
 static void locku_failed(struct fs_op *op, int err)
 {
-	fs_lock_note_doubt(op, op->u.lock.off, op->u.lock.len);
+	if (!fs_op_is_void(op)) /* else it was not sent */
+		fs_lock_note_doubt(op, op->u.lock.off, op->u.lock.len);
 	op->u.lock.unlocked(op, err);
 }
 
@@ -263,7 +264,7 @@ static void flush_unlocked(struct fs_op *op, int err)
 
 	if (o->doubt)
 		log_warn_limited("locks of file %llu may not be released before it is closed: %s",
-			(unsigned long long)op->inode->attr.fileid, strerror(err));
+			(unsigned long long)fs_inode_fileid(op->inode), strerror(err));
 	else
 		renew(op);
 	fs_lock_over(op);
@@ -290,7 +291,7 @@ static void release_unlocked(struct fs_op *op, int err)
 {
 	if (err)
 		log_warn_limited("locks of file %llu, which is closed: %s",
-			(unsigned long long)op->inode->attr.fileid, strerror(err));
+			(unsigned long long)fs_inode_fileid(op->inode), strerror(err));
 	renew(op);
 	fs_lock_over(op);
 	release_next(op);

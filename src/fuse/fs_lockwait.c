@@ -5,8 +5,9 @@
  * A signal ends the wait: libfuse says so from whichever lane read the
  * FUSE_INTERRUPT, and the request's lane answers EINTR, also while the server
  * is being asked; the operation then goes on unheard and takes back what it is
- * granted (fs_lock.c). Only where the owner holds a part of the range already
- * the answer is waited for: it could not be put back as it was.
+ * granted (fs_lock.c). Only where the owner holds a part of the range already,
+ * or was just granted it, the answer is waited for: it could not be put back as
+ * it was.
  */
 #include "fs_lock.h"
 
@@ -152,6 +153,8 @@ static void poll_fire(struct reactor_timer *t)
 		w->due_ns = now_ns + interval(w);
 		w->woken = true;
 		try_next(l->fs, w->inode);
+		if (w->signalled)
+			l->lock_signal = l->lock_due = true;
 	}
 	pthread_mutex_unlock(&l->fs->locks_lock);
 	set_timer(l);
@@ -296,7 +299,10 @@ static void signalled(struct fs_lockwait *w)
 		fs_lockwait_answer(w, EINTR);
 		wait_over(w);
 	} else if (op->u.lock.held && !fs_proc_is_dying(fuse_req_ctx(w->req)->pid)) {
+		/* The kernel will not say that another signal came: this may be the last. */
 		w->signalled = true;
+		w->due_ns = reactor_now(w->lane->reactor) + interval(w);
+		set_timer(w->lane);
 	} else {
 		fs_interrupt_unheard(op);
 		fs_lockwait_answer(w, EINTR);
@@ -310,8 +316,9 @@ static void look_for_signals(struct fs_lane *l)
 	list_for_each_safe (node, next, &l->lock_waits) {
 		struct fs_lockwait *w = container_of(node, struct fs_lockwait, lane_link);
 
-		if (w->req && !w->signalled && fuse_req_interrupted(w->req)) {
-			stats_count(&l->stats->interrupts, 1);
+		if (w->req && fuse_req_interrupted(w->req)) {
+			if (!w->signalled)
+				stats_count(&l->stats->interrupts, 1);
 			signalled(w);
 		}
 	}

@@ -193,7 +193,8 @@ static void run_parked(struct fs_lane *l)
 	list_for_each_safe (node, next, &l->parked) {
 		struct fs_op *op = container_of(node, struct fs_op, link);
 
-		if (no_buf && op->want_buf && !op->buf)
+		/* What is void needs none, and must not keep the lane's own from the others. */
+		if (no_buf && op->want_buf && !op->buf && !fs_op_is_void(op))
 			continue;
 		switch (fs_op_try(op)) {
 		case FS_OP_WENT:

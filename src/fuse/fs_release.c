@@ -19,7 +19,7 @@ static void release_closed(struct fs_op *op, int err)
 
 	if (err)
 		log_warn_limited("CLOSE of file %llu: %s",
-			(unsigned long long)op->inode->attr.fileid, strerror(err));
+			(unsigned long long)fs_inode_fileid(op->inode), strerror(err));
 	fs_file_closed(fs, f);
 	fs_file_put(fs, f); /* the handle's reference; op->file's remains */
 	fs_silly_finish(op);
@@ -58,7 +58,7 @@ static void release_committed(struct fs_op *op, int err)
 		err = lost;
 	if (err)
 		log_warn("file %llu closed, but its last data may be lost: %s",
-			(unsigned long long)op->inode->attr.fileid, strerror(err));
+			(unsigned long long)fs_inode_fileid(op->inode), strerror(err));
 	fs_retain_drop(op->lane, op->file);
 	fs_lock_release(op, release_unlocked);
 }

@@ -73,6 +73,11 @@ static void source_done(struct nfs4_call *call)
 		fs_meta_error(op);
 		return;
 	}
+	if (op->unheard) {
+		put_target(op);
+		fs_reply_err(op, EINTR);
+		return;
+	}
 	if (fh->len == target->fh_len && memcmp(fh->data, target->fh, fh->len) == 0) {
 		put_target(op);
 		fs_op_call(op, rename_start);
@@ -96,6 +101,10 @@ static void target_done(struct nfs4_call *call)
 	struct fs_op *op = fs_op_of(call);
 	struct fs_inode *target = NULL;
 
+	if (op->unheard) { /* others may have given the names to other files since */
+		fs_reply_err(op, EINTR);
+		return;
+	}
 	/* Whatever else is wrong with the target, RENAME will say it better. */
 	if (call->err == 0)
 		target = fs_inode_find(op->lane->fs, &call->u.lookup.fh);

@@ -179,11 +179,11 @@ bool fs_retain_new_verf(struct fs_retain *r, const struct nfs4_verf *verf)
 	return r->lost > before;
 }
 
-static void say_lost(struct fs_lane *l, const struct fs_inode *in)
+static void say_lost(struct fs_lane *l, struct fs_inode *in)
 {
 	stats_count(&l->stats->verifier_changes, 1);
 	log_warn_limited("write verifier changed: uncommitted data of file %llu is written again",
-		(unsigned long long)in->attr.fileid);
+		(unsigned long long)fs_inode_fileid(in));
 }
 
 /* ---- WRITE ---- */

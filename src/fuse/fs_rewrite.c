@@ -83,7 +83,7 @@ void fs_retain_unheard(struct fs_op *op)
 void fs_retain_leave(struct fs_op *op)
 {
 	struct fs_inode *in = op->inode;
-	struct fs_retain *r = in->retain;
+	struct fs_retain *r;
 	struct fs_op *next = NULL;
 	struct list woken;
 
@@ -91,6 +91,7 @@ void fs_retain_leave(struct fs_op *op)
 		return;
 	list_init(&woken);
 	pthread_mutex_lock(&in->lock);
+	r = in->retain;
 	if (op->gated_unheard && --r->unheard == 0 && !r->rewriting)
 		list_splice_back(&woken, &r->waiters);
 	if (--r->io == 0) {
@@ -231,7 +232,7 @@ static void batch_failed(struct fs_op *op, int err, bool all)
 	struct fs_keep *dead = NULL;
 
 	log_err("file %llu: data that the server lost cannot be written again: %s",
-		(unsigned long long)in->attr.fileid, strerror(err));
+		(unsigned long long)fs_inode_fileid(in), strerror(err));
 	pthread_mutex_lock(&in->lock);
 	fs_extents_remove(in->retain, all ? is_moving_or_lost : is_moving, NULL, &dead);
 	fs_retain_error(in, err);

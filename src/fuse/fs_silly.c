@@ -185,7 +185,8 @@ void fs_silly_rename(struct fs_op *op, struct fs_inode *dir, const char *name, s
 	s->in = in;
 	s->cred = op->cred;
 	/* The counter starts at random: two clients that unlink one file choose two names. */
-	snprintf(s->name, sizeof(s->name), ".nfs%016llx%08x", (unsigned long long)in->attr.fileid,
+	snprintf(s->name, sizeof(s->name), ".nfs%016llx%08x",
+		(unsigned long long)fs_inode_fileid(in),
 		(unsigned int)atomic_fetch_add(&fs->silly_cnt, 1));
 	op->silly = s;
 	op->silly_done = done;

@@ -22,6 +22,9 @@ static void space_done(struct nfs4_call *call)
 	struct fs_op *op = fs_op_of(call);
 
 	fs_retain_leave(op);
+	/* The kernel drops pages of the hole, and takes the size, when it hears of success. */
+	if (!op->req)
+		fs_notify_inval_inode(op->lane->fs, op->inode, op->off, (off_t)op->size);
 	if (call->err) {
 		fs_attr_changed(op->inode); /* a part of it may be done */
 		fs_reply_err(op, -call->err);

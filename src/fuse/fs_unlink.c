@@ -49,6 +49,10 @@ static void victim_done(struct nfs4_call *call)
 		fs_meta_error(op);
 		return;
 	}
+	if (op->unheard) { /* others may have given the name to another file since */
+		fs_reply_err(op, EINTR);
+		return;
+	}
 	op->inode2 = fs_inode_find(op->lane->fs, &call->u.lookup.fh);
 	if (op->inode2 != NULL && fs_silly_needed(op->inode2))
 		fs_silly_rename(op, op->inode, op->name, op->inode2, silly_done);

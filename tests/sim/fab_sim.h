@@ -27,12 +27,13 @@ struct fab_sim_conf {
 	enum fab_step resolve_step;
 	int refuse_err;          /* -errno: connects are refused ... */
 	unsigned int refuse_cnt; /* ... so many times; 0: always */
-	bool connect_silent; /* connects are never answered: only the client's timer ends them */
-	bool blackhole;      /* Sends vanish and complete only by flush */
-	bool rnr_waits;      /* a Send to a client without receives waits (RNR retry 7) and is
-				no failure; false: it breaks the connection and is one */
-	bool flush_first;    /* flushed completions come before DOWN, not after it */
-	uint8_t pad_priv;    /* bytes of padding after the private data, as the CM does */
+	/* Connects are never answered: only the client's timer ends them. Any thread, any time. */
+	_Atomic bool connect_silent;
+	bool blackhole;   /* Sends vanish and complete only by flush */
+	bool rnr_waits;   /* a Send to a client without receives waits (RNR retry 7) and is
+			     no failure; false: it breaks the connection and is one */
+	bool flush_first; /* flushed completions come before DOWN, not after it */
+	uint8_t pad_priv; /* bytes of padding after the private data, as the CM does */
 };
 
 struct fab_sim_conf *fab_sim_conf(void);

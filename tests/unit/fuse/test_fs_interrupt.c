@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/falloc.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -407,6 +408,83 @@ Test(fs_interrupted, attributes_are_dropped_when_a_dead_program_changes_the_size
 	cr_assert_eq(file->attr.size, 10);
 }
 
+/* The kernel does so only when it is answered that there is a hole. */
+Test(fs_interrupted, pages_are_dropped_when_a_dead_program_makes_a_hole)
+{
+	struct fuse_fallocate_in in = {.fh = fh.fh,
+		.offset = 4096,
+		.length = 8192,
+		.mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE};
+	uint64_t unique;
+
+	rig.fake.hold = true;
+	unique = send_of(victim, FUSE_FALLOCATE, ino, &in, sizeof(in));
+	rig_settle();
+	send_interrupt(unique);
+	expect_eintr(unique, 3000);
+	rig.fake.hold = false;
+	fake_release();
+	expect_inval(4096, 8192);
+	cr_assert_eq(rig.fake.count[FAKE_DEALLOCATE], 1);
+	cr_assert_eq(file->data[4097], 0);
+	rig_settle();
+	cr_assert(fake_all_free());
+}
+
+/* The name is looked up first, since a file is open: what it names may be another one then. */
+Test(fs_interrupted, a_dead_programs_unlink_is_not_done_late)
+{
+	uint64_t unique;
+
+	fake_add("other", 5);
+	rig.fake.hold = true;
+	unique = send_named(victim, FUSE_UNLINK, "other");
+	rig_settle();
+	send_interrupt(unique);
+	expect_eintr(unique, 3000);
+	rig.fake.hold = false;
+	fake_release();
+	rig_settle();
+	cr_assert_eq(rig.fake.count[FAKE_LOOKUP], 1);
+	cr_assert_eq(rig.fake.count[FAKE_REMOVE], 0);
+	cr_assert(fake_all_free());
+}
+
+static void late_rename(const char *to)
+{
+	struct {
+		struct fuse_rename_in in;
+		char names[16];
+	} rename_of = {{.newdir = FUSE_ROOT_ID}, ""};
+	size_t len = strlen(to) + 1;
+	uint64_t unique;
+
+	memcpy(rename_of.names, "other", 6);
+	memcpy(rename_of.names + 6, to, len);
+	fake_add("other", 5);
+	rig.fake.hold = true;
+	unique = send_of(
+		victim, FUSE_RENAME, FUSE_ROOT_ID, &rename_of, sizeof(rename_of.in) + 6 + len);
+	rig_settle();
+	send_interrupt(unique);
+	expect_eintr(unique, 3000);
+	rig.fake.hold = false;
+	fake_release();
+	rig_settle();
+	cr_assert_eq(rig.fake.count[FAKE_RENAME], 0);
+	cr_assert(fake_all_free());
+}
+
+Test(fs_interrupted, nor_is_its_rename)
+{
+	late_rename("free");
+}
+
+Test(fs_interrupted, nor_does_it_move_an_open_file_out_of_the_way)
+{
+	late_rename("f");
+}
+
 static uint64_t send_write(pid_t pid, const char data[5])
 {
 	struct {
@@ -524,5 +602,29 @@ Test(fs_interrupted, a_lane_that_is_full_still_reads_what_dying_programs_ask)
 		cr_assert_eq(re.h.error, 0);
 	}
 	rig_settle();
+	cr_assert(fake_all_free());
+}
+
+/* What is void needs no buffer, and the others wait until nothing is unheard. */
+Test(fs_interrupted, a_dead_program_that_waits_for_the_last_buffer_keeps_it_from_nobody)
+{
+	uint64_t lookup, living, dead;
+	unsigned int bufs_max = rig.fake.bufs_max;
+
+	fake_add("other", 5);
+	rig.fake.hold = true;
+	lookup = send_named(victim, FUSE_LOOKUP, "other");
+	rig_settle();
+	send_interrupt(lookup);
+	expect_eintr(lookup, 3000);
+	rig.fake.bufs_max = rig.fake.bufs;
+	living = send_read(getpid());
+	rig_settle();
+	dead = send_read(victim);
+	expect_eintr(dead, 5000);
+	fake_release();
+	expect_ok(living);
+	rig_settle();
+	rig.fake.bufs_max = bufs_max;
 	cr_assert(fake_all_free());
 }

@@ -311,12 +311,36 @@ Test(fs_lockwait, who_does_not_sleep_is_not_interrupted)
 	cr_assert_eq(answer_to(unique, 3000), 0);
 }
 
-static uint64_t setlk_of(pid_t pid)
+/* The program would take EINTR for no lock, ask again, and lose what it then has. */
+Test(fs_lockwait, a_signal_that_comes_after_the_grant_is_too_late)
 {
-	struct fuse_lk_in in = {.fh = a.fh, .owner = 1, .lk = {.end = 9, .type = F_WRLCK}};
+	uint64_t unique, again;
+
+	rig.fake.hold_ops = 1u << FAKE_GETATTR;
+	unique = setlkw(ino, a.fh, 1, F_WRLCK, 0, 9);
+	rig_settle();
+	cr_assert_eq(fake_locks.cnt, 1);
+	interrupt(unique);
+	rig_settle();
+	again = lk_send(FUSE_SETLK, ino, a.fh, 1, F_WRLCK, 0, 9);
+	rig_settle();
+	fake_release();
+	cr_assert_eq(answer_to(unique, 3000), 0);
+	cr_assert_eq(answer_to(again, 3000), 0);
+	rig_settle();
+	cr_assert_eq(fake_locks.cnt, 1, "taken back although it is held");
+	cr_assert(fake_all_free());
+}
+
+static uint64_t lk_of(pid_t pid, uint32_t opcode, uint32_t type, uint32_t flags)
+{
+	struct fuse_lk_in in = {.fh = a.fh,
+		.owner = 1,
+		.lk = {.end = flags ? TO_END : 9, .type = type},
+		.lk_flags = flags};
 	struct fuse_in_header h = {
 		.len = (uint32_t)(sizeof(h) + sizeof(in)),
-		.opcode = FUSE_SETLK,
+		.opcode = opcode,
 		.unique = (rig.unique += 2),
 		.nodeid = ino,
 		.pid = (uint32_t)pid,
@@ -327,19 +351,103 @@ static uint64_t setlk_of(pid_t pid)
 	return h.unique;
 }
 
-Test(fs_lockwait, unless_it_dies)
+static pid_t start_victim(void)
 {
-	uint64_t unique;
-	siginfo_t info;
 	pid_t victim = fork();
 
 	if (victim == 0)
 		for (;;)
 			pause();
+	return victim;
+}
+
+/* It stays to be looked at. */
+static void kill_victim(pid_t victim)
+{
+	siginfo_t info;
+
 	kill(victim, SIGKILL);
 	cr_assert_eq(waitid(P_PID, (id_t)victim, &info, WEXITED | WNOWAIT), 0);
+}
+
+/* The kernel says nothing of the second signal. */
+Test(fs_lockwait, a_signal_that_kills_ends_also_what_another_one_did_not)
+{
+	uint64_t unique;
+	pid_t victim = start_victim();
+
+	rig.fs->lock_poll_ns = OFTEN;
+	cr_assert_eq(setlk(ino, a.fh, 1, F_RDLCK, 0, 9), 0);
 	rig.fake.hold_ops = 1u << FAKE_LOCK;
-	unique = setlk_of(victim);
+	unique = lk_of(victim, FUSE_SETLKW, F_WRLCK, 0);
+	rig_settle();
+	interrupt(unique);
+	no_answer(300);
+	kill_victim(victim);
+	cr_assert_eq(answer_to(unique, 10000), EINTR);
+	cr_assert_eq(rig.stats.interrupts, 1);
+	fake_release();
+	rig_settle();
+	cr_assert(list_empty(&rig.fs->lock_waits));
+	cr_assert(fake_all_free());
+	waitpid(victim, NULL, 0);
+}
+
+Test(fs_lockwait, nobody_sleeps_on_for_a_program_that_died_while_its_old_lock_went)
+{
+	uint64_t unique;
+	pid_t victim = start_victim();
+
+	cr_assert_eq(answer_to(flock_send(FUSE_SETLK, ino, a.fh, 1, F_RDLCK), 3000), 0);
+	cr_assert_eq(answer_to(flock_send(FUSE_SETLK, ino, b.fh, 2, F_RDLCK), 3000), 0);
+	rig.fake.hold_ops = 1u << FAKE_LOCKU;
+	unique = lk_of(victim, FUSE_SETLKW, F_WRLCK, FUSE_LK_FLOCK);
+	rig_settle();
+	cr_assert_eq(count(FAKE_LOCKU), 1);
+	kill_victim(victim);
+	interrupt(unique);
+	cr_assert_eq(answer_to(unique, 3000), EINTR);
+	fake_release();
+	rig_settle();
+	cr_assert(list_empty(&rig.fs->lock_waits));
+	cr_assert(list_empty(&rig.lane->lock_waits));
+	waitpid(victim, NULL, 0);
+}
+
+/* Others share it: it must not go for a moment when they ask for it again. */
+Test(fs_lockwait, an_unlock_that_was_never_sent_leaves_no_doubt)
+{
+	struct fuse_access_in in = {.mask = R_OK};
+	unsigned int calls_max = rig.fake.calls_max;
+	uint64_t living, unique;
+	pid_t victim = start_victim();
+
+	cr_assert_eq(answer_to(flock_send(FUSE_SETLK, ino, a.fh, 1, F_WRLCK), 3000), 0);
+	rig.fake.hold = true;
+	rig.fake.calls_max = rig.fake.calls + 1;
+	living = rig_send(FUSE_ACCESS, ino, &in, sizeof(in), NULL, 0);
+	rig_settle();
+	unique = lk_of(victim, FUSE_SETLK, F_UNLCK, FUSE_LK_FLOCK);
+	rig_settle();
+	kill_victim(victim);
+	cr_assert_eq(answer_to(unique, 5000), EINTR);
+	rig.fake.calls_max = calls_max;
+	fake_release();
+	cr_assert_eq(answer_to(living, 3000), 0);
+	cr_assert_eq(answer_to(flock_send(FUSE_SETLK, ino, a.fh, 1, F_WRLCK), 3000), 0);
+	cr_assert_eq(count(FAKE_LOCKU), 0);
+	cr_assert_eq(fake_locks.cnt, 1);
+	waitpid(victim, NULL, 0);
+}
+
+Test(fs_lockwait, unless_it_dies)
+{
+	uint64_t unique;
+	pid_t victim = start_victim();
+
+	kill_victim(victim);
+	rig.fake.hold_ops = 1u << FAKE_LOCK;
+	unique = lk_of(victim, FUSE_SETLK, F_WRLCK, 0);
 	rig_settle();
 	interrupt(unique);
 	cr_assert_eq(answer_to(unique, 3000), EINTR);
