@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 
 #include "fs.h"
+#include "nfs4_held.h"
 #include "log.h"
 
 /*

@@ -39,59 +39,10 @@ struct nfs4_stateid {
 /* The anonymous stateid (RFC 8881 section 8.2.3): all zero. */
 extern const struct nfs4_stateid nfs4_stateid_anon;
 
-/*
- * One open on the server, embedded in the user's open file: zeroed when not open. What is done on
- * the file takes it instead of a stateid, since the stateid changes when the server is restarted
- * (nfs4_state.c). It stays where it is, and what it is used in ends, before nfs4_state_forget().
- */
-struct nfs4_regain;
-struct nfs4_state {
-	struct nfs4_client *cl; /* NULL: not open */
-	/* constant while it is open: what it takes to open it again */
-	struct nfs4_fh fh;
-	uint64_t owner; /* its own: no two opens have the same */
-	uint32_t share_access;
-	uint64_t fileid; /* for messages; 0: not known */
-	struct rpc_cred cred;
-	/* Owner: the client's states.lock */
-	struct list link;
-	struct nfs4_regain *regain; /* a session is opening it again */
-	struct nfs4_state **tested; /* a session asks whether it is still good (nfs4_revoke.c) */
-	uint32_t test_round;
-	unsigned int tries;
-	struct list lockowners; /* of nfs4_lockowner.link: locks that hang on this open */
-	/* Owner: `lock`; to change status states.lock is held too */
-	pthread_mutex_t lock;
-	unsigned int status; /* nfs4_state.h */
-	bool is_there;       /* BAD or LOST for its locks: the server has it open, CLOSE ends it */
-	struct nfs4_stateid stateid;
-	uint32_t gen;    /* counts stateids */
-	uint32_t id_gen; /* client ID that the stateid belongs to */
-};
-
-/*
- * The locks of one owner on one file (RFC 8881 section 9), embedded in the user's object; zeroed
- * by nfs4_lockowner_init(). The first LOCK hangs it on the open it names, and there it stays until
- * nfs4_lockowner_free() or the open is forgotten. What it holds is remembered, and had again with
- * the open (nfs4_regain.c), before any other use of that open.
- *
- * At most one LOCK, LOCKU or nfs4_lockowner_free() of an owner is in work at a time: the user
- * sees to it. Lanes may change from one to the next.
- */
-struct nfs4_lockowner {
-	uint64_t number; /* lock_owner4: its own, of nfs4_new_owner() */
-	struct nfs4_client *cl;
-	/* Owner: the client's states.lock */
-	struct nfs4_state *state; /* the open it hangs on; NULL: none, the server knows nothing */
-	struct list link;
-	struct nfs4_stateid stateid;
-	bool has_stateid;
-	struct list ranges; /* of nfs4_lockrange (nfs4_lock.h): held, ascending, disjoint */
-	/* A LOCK ended without an answer: the server may hold this, or a part of it, beside them.
-	 */
-	bool doubt, doubt_write;
-	uint64_t doubt_first, doubt_last;
-};
+/* What the server holds for us, and keeps over its restarts (nfs4_held.h). */
+struct nfs4_state;
+struct nfs4_lockowner;
+struct nfs4_deleg;
 
 #define NFS4_LOCK_TO_END UINT64_MAX /* length: to the end of the file, however long it gets */
 
@@ -303,7 +254,12 @@ struct nfs4_op_open {
 	uint64_t owner;             /* open owner: unique in this client */
 	bool create, exclusive;     /* O_CREAT, O_EXCL (EXCLUSIVE4_1 with `verf`) */
 	bool truncate;              /* size 0 with UNCHECKED4 */
-	bool reclaim;               /* CLAIM_PREVIOUS by filehandle (nfs4_state.c) */
+	bool want_deleg;            /* a delegation is welcome; false: WANT_NO_DELEG */
+	/* the session's: CLAIM_PREVIOUS by filehandle, with the delegation we had (nfs4_regain.c)
+	 */
+	bool reclaim;
+	enum nfs4_deleg_type reclaim_deleg;
+	struct nfs4_state *claim; /* nfs4_claim(): CLAIM_DELEG_CUR_FH */
 	struct nfs4_verf verf;
 	struct nfs4_sattr sattr;
 	struct nfs4_stateid stateid; /* out */
@@ -313,8 +269,29 @@ struct nfs4_op_open {
 	uint32_t access; /* ACCESS4_* of the file for this user */
 	uint32_t rflags; /* OPEN4_RESULT_* */
 	struct nfs4_cinfo cinfo;
-	enum nfs4_deleg_type deleg_type; /* READ or WRITE: granted, must be returned */
+	/* READ or WRITE: granted, nfs4_deleg_take() or nfs4_deleg_refuse() must follow */
+	enum nfs4_deleg_type deleg_type;
 	struct nfs4_stateid deleg;
+	bool deleg_recalled; /* it comes with its recall */
+};
+
+/*
+ * Some of the opens that a state stands for have ended. share_access: what is left, the union of
+ * some of the OPENs. Done without a call if there is nothing to tell the server, or it would
+ * refuse (it is open for more than is needed then, until its CLOSE).
+ */
+struct nfs4_op_downgrade {
+	const struct nfs4_fh *fh; /* in */
+	struct nfs4_state *state;
+	uint32_t share_access;
+	struct nfs4_stateid stateid; /* the session's */
+};
+
+/* All that it served is closed or claimed. Done without a call if it is lost meanwhile. */
+struct nfs4_op_delegreturn {
+	const struct nfs4_fh *fh; /* in */
+	struct nfs4_deleg *deleg; /* none any more when the call ends without an error */
+	struct nfs4_attr attr;    /* out: before the return */
 };
 
 struct nfs4_op_close {
@@ -579,6 +556,8 @@ struct nfs4_call {
 		struct nfs4_op_access access;
 		struct nfs4_op_open open;
 		struct nfs4_op_close close;
+		struct nfs4_op_downgrade downgrade;
+		struct nfs4_op_delegreturn delegreturn;
 		struct nfs4_op_read read;
 		struct nfs4_op_write write;
 		struct nfs4_op_commit commit;
@@ -646,6 +625,8 @@ void nfs4_setattr(struct nfs4_call *call);
 void nfs4_access(struct nfs4_call *call);
 void nfs4_open(struct nfs4_call *call);
 void nfs4_close(struct nfs4_call *call);
+void nfs4_open_downgrade(struct nfs4_call *call);
+void nfs4_delegreturn(struct nfs4_call *call);
 void nfs4_read(struct nfs4_call *call);
 void nfs4_write(struct nfs4_call *call);
 void nfs4_commit(struct nfs4_call *call);
@@ -668,33 +649,6 @@ void nfs4_locku(struct nfs4_call *call);
 void nfs4_seek(struct nfs4_call *call);
 void nfs4_allocate(struct nfs4_call *call);
 void nfs4_deallocate(struct nfs4_call *call);
-
-/*
- * The open that a successful nfs4_open() made (call->u.open, call->cred) is st's from now on: from
- * its ->done. It is kept over the server's restarts until a CLOSE of it ends without an error, or
- * nfs4_state_forget() (which does nothing if it is not open).
- */
-void nfs4_state_open(struct nfs4_state *st, const struct nfs4_call *call);
-/* Any thread, also after the last session was freed. */
-void nfs4_state_forget(struct nfs4_state *st);
-
-void nfs4_lockowner_init(struct nfs4_lockowner *lo, struct nfs4_client *cl);
-/* Any thread. Does it hold (a part of) this range? (0, NFS4_LOCK_TO_END): anything. */
-bool nfs4_lockowner_holds(struct nfs4_lockowner *lo, uint64_t offset, uint64_t length);
-/*
- * nfs4_lockowner_free - the owner holds nothing any more (or what it holds goes with its open)
- *
- * The server is told in the background (FREE_STATEID); lo is off its open, and the user's to free
- * or to use anew, at once. Any lane: s is that lane's.
- */
-void nfs4_lockowner_free(struct nfs4_lockowner *lo, struct nfs4_sess *s);
-
-/*
- * CB_NOTIFY_LOCK: a lock that a LOCK with `wait` was denied may be free now. Set before lanes
- * start; called on any lane's thread: only set a flag and wake somebody. number: of the lock owner.
- */
-void nfs4_client_on_lock_free(
-	struct nfs4_client *cl, void (*fn)(void *ctx, uint64_t number), void *ctx);
 
 /* A number for nfs4_op_open.owner and a verifier for EXCLUSIVE4_1; any thread. */
 uint64_t nfs4_new_owner(struct nfs4_client *cl);

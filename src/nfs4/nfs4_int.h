@@ -11,7 +11,7 @@
 #ifndef RPCRDMAFS_NFS4_INT_H
 #define RPCRDMAFS_NFS4_INT_H
 
-#include "nfs4.h"
+#include "nfs4_held.h"
 #include "log.h"
 
 struct nfs4_sessionid {

@@ -27,7 +27,7 @@
 
 #include "fab.h"
 #include "log.h"
-#include "nfs4.h"
+#include "nfs4_held.h"
 #include "rpcrdma_prot.h"
 
 #define BATCH     32u

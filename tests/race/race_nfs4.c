@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "fab_sim.h"
-#include "nfs4.h"
+#include "nfs4_held.h"
 #include "nfsd_sim.h"
 
 #define LANES      3

@@ -7,7 +7,7 @@
 #define RPCRDMAFS_SIM_NFS_H
 
 #include "fab_sim.h"
-#include "nfs4.h"
+#include "nfs4_held.h"
 #include "nfsd_sim.h"
 
 #define SIM_SEC       NSEC_PER_SEC
