@@ -119,7 +119,7 @@ nfsd_up() {
 	fi
 	export_root
 	exports_file "$opts"
-	mount -t tmpfs -o mode=755 nfsstate /var/lib/nfs
+	state_root
 	mkdir -p /var/lib/nfs/v4recovery /var/lib/nfs/nfsdcld /var/lib/nfs/sm /run/rpc_pipefs
 	: >/var/lib/nfs/etab
 	: >/var/lib/nfs/rmtab
@@ -186,6 +186,9 @@ export_root() {
 	mount -t tmpfs -o size=64m,mode=1777 sub $export_dir/sub
 	for d in ro squash; do mount --bind $export_dir/$d $export_dir/$d; done
 }
+
+# Where nfsd's helpers keep what they know.
+state_root() { mount -t tmpfs -o mode=755 nfsstate /var/lib/nfs; }
 
 # Start nfsd and its RDMA listener. Grace ends at once unless GRACE=keep, since
 # nothing that opens works during grace.

@@ -1,0 +1,194 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Inside one of the two machines of run-pair: joins the wire, then does what
+# comes over /dev/port-orders, a line at a time, until "end".
+#
+#   agent.sh server|client
+#
+# An order is `NUMBER COMMAND`; its output goes back with a space before each
+# line, then `@ NUMBER STATUS`. Commands run in this shell: what one of them
+# starts or sets is there for the next ones.
+
+# shellcheck source=../guest.sh
+. "$(dirname "$0")/../guest.sh"
+set +eu
+
+role=$1
+server=10.79.0.1
+client=10.79.0.2
+work=/run/pair
+mkdir -p $work "$bin_dir"
+
+# ---- the wire ----
+
+# Addresses on it do not have to be asked for: an answer that comes before
+# rdma_cm waits for it would cost its 5 s.
+wire_join() {
+	local own=$server peer=$client peer_mac=$CLIENT_MAC
+	if [ "$role" = client ]; then own=$client peer=$server peer_mac=$SERVER_MAC; fi
+	modprobe -a virtio_net rdma_rxe ib_uverbs rdma_ucm sch_netem fuse
+	wait_for 10 test -e /sys/class/net/eth0 &&
+		ip link set eth0 name wire &&
+		ip link set wire mtu 4200 up &&
+		ip addr add $own/24 dev wire &&
+		ip neigh add $peer lladdr "$peer_mac" dev wire &&
+		rdma link add rxe0 type rxe netdev wire &&
+		wait_for 10 test -c /dev/infiniband/rdma_cm
+}
+
+# What leaves this machine is lost, all of it or a part. The device sees a link
+# that is up. Both machines do it.
+# shellcheck disable=SC2317  # called by orders, as are many below
+wire_loses() { tc qdisc add dev wire root netem loss "$1"; }
+wire_mend() { tc qdisc del dev wire root; }
+
+# ---- the server ----
+
+# Its disk outlives it: the export, and what nfsd's helpers know of clients.
+SYNC_EXPORT=sync
+disk_up() {
+	! mountpoint -q $export_dir || return 0
+	mkdir -p $work/disk $export_dir
+	modprobe -a virtio_blk ext4
+	wait_for 10 test -b /dev/vda && mount /dev/vda $work/disk &&
+		mkdir -p $work/disk/export $work/disk/nfs &&
+		chmod 1777 $work/disk/export &&
+		mount --bind $work/disk/export $export_dir
+}
+
+# In place of those of guest.sh.
+export_root() { disk_up; }
+state_root() { mount --bind $work/disk/nfs /var/lib/nfs; }
+exports_file() {
+	echo "$export_dir *($1,fsid=0,insecure,no_subtree_check,$SYNC_EXPORT)" >/etc/exports
+}
+
+server_up() { GRACE=keep nfsd_up; }
+# Asked after server_up.
+tracks_clients() { dmesg | grep -q "Using nfsdcld client tracking"; }
+grace_is_over() { [ "$(cat /proc/fs/nfsd/v4_end_grace)" = Y ]; }
+
+# states TYPE FILE: what nfsd says of a file
+states() {
+	local c
+	for c in /proc/fs/nfsd/clients/*; do
+		grep "type: $1" "$c/states" | grep "/$2\"" && grep ^name: "$c/info"
+	done | grep .
+}
+no_states() { ! states "$1" "$2"; }
+
+# ---- the client ----
+
+bring() { cp "$BUILD_DIR/tests/vm/$1" "$bin_dir/"; }
+
+# LOAD: NAME of a pairload, in folder NAME of a mount
+declare -A job=()
+load_start() { # NAME MNT
+	mkdir "$2/$1" || return
+	"$bin_dir/pairload" run "$2/$1" $work/"$1".log >$work/"$1".out 2>&1 3>&- &
+	job[$1]=$!
+}
+said() { grep -c "^$2" $work/"$1".out; }
+has_said() { [ "$(said "$1" "$2")" -gt "$3" ]; }
+# What a load said last that begins so; TEXT comes from SECONDS on.
+says() { # NAME TEXT COUNT SECONDS
+	wait_for "$4" has_said "$1" "$2" "$3"
+	grep "^$2" $work/"$1".out | tail -n "+$(($3 + 1))" | grep . && return
+	cat $work/"$1".out
+	return 1
+}
+load_ask() { kill -USR1 "${job[$1]}" && says "$1" stuck "$2" 10; }
+load_back() { local n; for n; do kill -USR2 "${job[$n]}"; done; }
+load_end() { # NAME SECONDS
+	local rc=0
+	kill -TERM "${job[$1]}"
+	wait_for "${2:-60}" has_said "$1" calls 0 || { rc=124; kill -KILL "${job[$1]}"; }
+	[ $rc != 0 ] || wait "${job[$1]}" || rc=$?
+	cat $work/"$1".out
+	return $rc
+}
+
+# ---- two clients ----
+
+# A file that TO has read before FROM changes it; $work/want is what it is then.
+changes=0
+change() {
+	changes=$((changes + 1))
+	yes "change $changes" | head -c "$1" >$work/want
+}
+sees() { # FROM TO SIZE
+	cat "/mnt/$2/second/file" >/dev/null 2>&1
+	change "$3"
+	cat $work/want >"/mnt/$1/second/file" && is_seen "$2"
+}
+sees_appended() { # FROM TO
+	cat "/mnt/$2/second/file" >/dev/null
+	echo more >>$work/want
+	echo more >>"/mnt/$1/second/file" && is_seen "$2"
+}
+is_seen() {
+	local size
+	exec 5<"/mnt/$1/second/file" || return
+	size=$(stat -L -c %s /proc/self/fd/5)
+	cat <&5 >$work/is
+	exec 5<&-
+	same "$size" "$(stat -c %s $work/want)" && cmp $work/want $work/is
+}
+# Nobody wrote what is wanted.
+is_seen_wrong() { change 500 && is_seen "$1"; }
+
+# locks WHAT KIND MOUNT1 MOUNT2: see locker.c
+locks() {
+	local file=second/$1-$2-$3
+	timeout 60 "$bin_dir/locker" "$1" "$2" "/mnt/$3/$file" "/mnt/$4/$file"
+}
+
+# A program that has a file open, and opens and reads it over and over.
+read_on() {
+	local line
+	exec 5<"$1"
+	while [ ! -e $work/stop ]; do
+		! IFS= read -r line <"$1" || echo "$line" >>$work/seen
+		sleep 0.05
+	done
+}
+reader_start() { # MOUNT
+	local file=/mnt/$1/second/recall-$1
+	rm -f $work/stop $work/seen
+	echo old >"$file" || return
+	read_on "$file" 3>&- &
+	reader=$!
+	wait_for 10 grep -q old $work/seen
+}
+reader_end() { touch $work/stop && wait $reader; }
+writer() { # MOUNT FILE SECONDS: it must take less
+	timeout 60 "$bin_dir/pairload" write "/mnt/$1/second/$2" new | tee $work/took
+	awk -v most="$3" 'END { exit !($1 != "" && $1 < most) }' $work/took
+}
+# Reads that began before the writer had closed do not count.
+reader_sees() {
+	local before
+	before=$(wc -l <$work/seen)
+	wait_for 20 has_lines $work/seen $((before + 4)) &&
+		tail -n "+$((before + 2))" $work/seen | sort | uniq -c &&
+		! tail -n "+$((before + 2))" $work/seen | grep -v -x new
+}
+has_lines() { [ "$(wc -l <"$1")" -ge "$2" ]; }
+
+# ---- orders ----
+
+obey() {
+	local number command rc
+	while IFS= read -r -u 3 number; do
+		command=${number#* } number=${number%% *}
+		[ "$command" != end ] || break
+		rc=0
+		eval "$command" >$work/answer 2>&1 </dev/null 3>&- || rc=$?
+		{ sed 's/^/ /' $work/answer; echo "@ $number $rc"; } >&3
+	done
+}
+
+exec 3<>/dev/port-orders
+wire_join || exit 1
+obey
