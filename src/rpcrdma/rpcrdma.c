@@ -24,12 +24,14 @@ void rpcrdma_conf_default(struct rpcrdma_conf *conf)
 		.retrans = 2,
 		.resolve_timeout_ns = 5 * NSEC_PER_SEC,
 		.connect_timeout_ns = 10 * NSEC_PER_SEC,
-		.retry_count = 7,
+		.retry_count = 6, /* 7 is "endless" to rxe, at the server's end too */
 		.backoff_min_ns = 250 * NSEC_PER_MSEC,
 		.backoff_max_ns = 30 * NSEC_PER_SEC,
 		.idle_probe_ns = 15 * NSEC_PER_SEC,
 		/* a NULL call waits for an nfsd thread, and all may be busy with slow disks */
 		.probe_timeout_ns = 30 * NSEC_PER_SEC,
+		/* twice the ACK timeout that adapters have by default, of up to 4.3 s */
+		.send_stall_ns = 9 * NSEC_PER_SEC,
 	};
 }
 

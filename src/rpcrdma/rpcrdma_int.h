@@ -202,6 +202,8 @@ struct rpcrdma {
 	struct reactor_timer probe_timer;
 	uint64_t last_rx_ns;
 	uint64_t probe_sent_ns; /* 0: none is waited for */
+	struct reactor_timer stall_timer;
+	uint64_t send_moved_ns; /* the first of sends_out was posted then, or another completed */
 
 	/* rpcrdma_reverse.c */
 	uint32_t rcalls[RPCRDMA_REVERSE_RECVS]; /* xids of calls not answered yet */
@@ -323,6 +325,9 @@ void rpcrdma_timeo_fini(struct rpcrdma *x);
 void rpcrdma_probe_init(struct rpcrdma *x);
 void rpcrdma_probe_start(struct rpcrdma *x); /* connection is up */
 void rpcrdma_probe_stop(struct rpcrdma *x);  /* connection is going or gone */
+/* They count sends_out. */
+void rpcrdma_probe_send_posted(struct rpcrdma *x);
+void rpcrdma_probe_send_done(struct rpcrdma *x);
 
 /* ---- rpcrdma_reverse.c ---- */
 /* Takes the message if it is a call. */

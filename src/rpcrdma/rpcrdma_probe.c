@@ -6,9 +6,16 @@
  * probe_timeout_ns, it is dead. So a dead server is noticed at most
  * idle_probe_ns + probe_timeout_ns after its last message. With a grant of one
  * and a call in flight there is no credit: that call's timeo is the limit.
+ *
+ * Sooner than a server an adapter says that it lives: it acknowledges each Send
+ * by itself, whatever its host has to do. One that does not complete for
+ * send_stall_ns while nothing arrives either went to nobody. The queue pair may
+ * find that out much later, or, on adapters that take a retry count of 7 for
+ * "endless", never.
  */
 #include "rpcrdma_int.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include "log.h"
@@ -87,8 +94,46 @@ static void probe_fire(struct reactor_timer *t)
 		reactor_timer_set(x->reactor, t, now + due);
 }
 
+static uint64_t stall_due(const struct rpcrdma *x)
+{
+	uint64_t moved_ns = x->send_moved_ns > x->last_rx_ns ? x->send_moved_ns : x->last_rx_ns;
+
+	return moved_ns + x->conf.send_stall_ns;
+}
+
+static void stall_fire(struct reactor_timer *t)
+{
+	struct rpcrdma *x = container_of(t, struct rpcrdma, stall_timer);
+
+	if (x->state != RPCRDMA_C_UP || x->sends_out == 0)
+		return;
+	if (reactor_now(x->reactor) < stall_due(x)) {
+		reactor_timer_set(x->reactor, t, stall_due(x));
+		return;
+	}
+	log_warn("%s: nobody takes what is sent: connection replaced", x->peer);
+	rpcrdma_conn_drop(x, -ETIMEDOUT, "a Send is not acknowledged");
+}
+
+void rpcrdma_probe_send_posted(struct rpcrdma *x)
+{
+	if (x->sends_out++ == 0)
+		x->send_moved_ns = reactor_now(x->reactor);
+	/* One timer for many Sends: when it fires it looks whether there is still one. */
+	if (x->conf.send_stall_ns > 0 && !reactor_timer_armed(&x->stall_timer))
+		reactor_timer_in(x->reactor, &x->stall_timer, x->conf.send_stall_ns);
+}
+
+void rpcrdma_probe_send_done(struct rpcrdma *x)
+{
+	assert(x->sends_out > 0);
+	x->sends_out--;
+	x->send_moved_ns = reactor_now(x->reactor);
+}
+
 void rpcrdma_probe_init(struct rpcrdma *x)
 {
+	reactor_timer_init(&x->stall_timer, stall_fire);
 	reactor_timer_init(&x->probe_timer, probe_fire);
 	x->probe.done = probe_done;
 	rpcrdma_req_lend_probe(x);
@@ -105,5 +150,6 @@ void rpcrdma_probe_start(struct rpcrdma *x)
 void rpcrdma_probe_stop(struct rpcrdma *x)
 {
 	reactor_timer_cancel(x->reactor, &x->probe_timer);
+	reactor_timer_cancel(x->reactor, &x->stall_timer);
 	x->probe_sent_ns = 0;
 }

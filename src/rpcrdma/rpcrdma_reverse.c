@@ -47,7 +47,7 @@ static int post(struct rpcrdma *x, const struct rpcrdma_hdr *h, const void *msg,
 		return -ENOTCONN;
 	}
 	x->rsend_busy |= 1u << i;
-	x->sends_out++;
+	rpcrdma_probe_send_posted(x);
 	return 0;
 }
 

@@ -177,7 +177,7 @@ static void posted(struct rpcrdma_reqpriv *priv, const struct rpcrdma_expo *expo
 	list_del(&req->link);
 	list_push_back(&x->flight, &req->link);
 	x->flight_cnt++;
-	x->sends_out++;
+	rpcrdma_probe_send_posted(x);
 	priv->state = RPCRDMA_R_FLIGHT;
 	req->pending = RPCRDMA_PENDING_SEND | RPCRDMA_PENDING_REPLY;
 	if (priv->win_cnt > 0)
@@ -264,8 +264,7 @@ void rpcrdma_pump(struct rpcrdma *x)
 
 void rpcrdma_send_done(struct rpcrdma *x, uint64_t cookie, enum fab_status status)
 {
-	assert(x->sends_out > 0);
-	x->sends_out--;
+	rpcrdma_probe_send_done(x);
 	if (cookie > x->conf.credits) {
 		rpcrdma_reverse_sent(x, (uint32_t)cookie - rpcrdma_rsend_cookie(x, 0));
 		return;

@@ -79,6 +79,56 @@ Test(rpcrdma_probe, any_message_is_a_sign_of_life)
 	rig_run(NSEC_PER_SEC);
 }
 
+Test(rpcrdma_probe, a_send_that_nobody_takes_ends_the_connection)
+{
+	rig.x->conf.send_stall_ns = 3 * NSEC_PER_SEC;
+	call_start(&c[0], false);
+	rig_run(NSEC_PER_SEC);
+	rig.silent = fake.hold_sent = true;
+	call_start(&c[1], false);
+	rig_run(2900 * NSEC_PER_MSEC);
+	cr_assert_eq(rig.down, 0);
+	rig.silent = fake.hold_sent = false;
+	rig_run(200 * NSEC_PER_MSEC);
+	cr_assert_eq(rig.down, 1);
+	rig_run(NSEC_PER_SEC);
+	cr_assert_eq(c[1].end, RPCRDMA_REPLY);
+	cr_assert_eq(rig.stats.probes, 0);
+}
+
+Test(rpcrdma_probe, sends_that_complete_need_no_answer)
+{
+	rig.x->conf.send_stall_ns = 2 * NSEC_PER_SEC;
+	rig.x->conf.idle_probe_ns = 60 * NSEC_PER_SEC;
+	rig.silent = true;
+	call_start(&c[0], false);
+	rig_run(20 * NSEC_PER_SEC);
+	cr_assert_eq(rig.down, 0);
+	rig.silent = false;
+	rig_reply(c[0].req.xid);
+	rig_run(1000);
+	cr_assert_eq(c[0].end, RPCRDMA_REPLY);
+}
+
+Test(rpcrdma_probe, what_arrives_or_completes_puts_the_end_off)
+{
+	rig.x->conf.send_stall_ns = 3 * NSEC_PER_SEC;
+	fake.hold_sent = true;
+	call_start(&c[0], false);
+	rig_run(2 * NSEC_PER_SEC);
+	fake_flush_sent();
+	call_start(&c[1], false);
+	rig_run(2 * NSEC_PER_SEC);
+	rig_reverse_call(77);
+	rig_run(2 * NSEC_PER_SEC);
+	cr_assert_eq(rig.down, 0);
+	rig_run(1500 * NSEC_PER_MSEC);
+	cr_assert_eq(rig.down, 1);
+	fake.hold_sent = false;
+	rig_run(NSEC_PER_SEC);
+	cr_assert_eq(c[1].end, RPCRDMA_REPLY);
+}
+
 Test(rpcrdma_probe, without_a_credit_there_is_no_probe)
 {
 	rig.silent = true;
