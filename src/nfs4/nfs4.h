@@ -307,12 +307,13 @@ struct nfs4_op_read {
 	const struct nfs4_fh *fh; /* in */
 	struct nfs4_state *state; /* NULL: anonymous */
 	uint64_t offset;
-	uint32_t count;           /* at most rsize */
+	uint32_t count;           /* at most rsize; less may come without `eof` */
 	struct rpcrdma_span sink; /* at least count bytes of room in a data buffer */
 	const uint8_t
 		*data; /* out: where the bytes lie, in sink or in the reply (valid in ->done) */
 	uint32_t len;
 	bool eof;
+	uint32_t asked; /* the session's: of count, as much as the server gives at once */
 };
 
 struct nfs4_op_write {
@@ -321,10 +322,11 @@ struct nfs4_op_write {
 	uint64_t offset;
 	struct rpcrdma_span data; /* at most wsize bytes in a data buffer */
 	enum nfs4_stable stable;
-	uint32_t count; /* out */
+	uint32_t count; /* out: maybe less than data has */
 	enum nfs4_stable committed;
 	struct nfs4_verf verf;
 	struct nfs4_attr attr; /* change, size, times after the WRITE; valid may be 0 */
+	uint32_t sent;         /* the session's: of data, as much as the server takes at once */
 };
 
 struct nfs4_op_commit {

@@ -248,7 +248,7 @@ static int call_encode_and_send(struct nfs4_call *call)
 	struct nfs4_sess *s = call->sess;
 	const struct nfs4_opdesc *desc = call->desc;
 	struct rpcrdma_req *req = &call->rpc.req;
-	const uint32_t *supported = s->cl->fsinfo.supported;
+	const struct nfs4_fsinfo *fi = &s->cl->fsinfo;
 	struct nfs4_compound c = {0};
 	int err;
 
@@ -261,7 +261,10 @@ static int call_encode_and_send(struct nfs4_call *call)
 	req->soft = call_is_soft(call);
 	rpc_begin(s->x, &call->rpc, NFS4_PROG, NFS4_VERS, NFS4_PROC_COMPOUND, call->cred,
 		desc->long_buf ? desc->long_buf(call) : NULL, &c.enc);
-	nfs4_compound_begin(&c, call, s->cl->minor, supported[0] ? supported : NULL);
+	nfs4_compound_begin(&c, call, s->cl->minor, fi->supported[0] ? fi->supported : NULL);
+	/* A server that was restarted may take and give less at once than at the mount. */
+	c.read_max = nfs4_io_size(fi->rsize, fi->rsize, 0, s->params.fore.maxresp);
+	c.write_max = nfs4_io_size(fi->wsize, fi->wsize, 0, s->params.fore.maxreq);
 	if (!desc->no_sequence)
 		nfs4_put_sequence(&c, &(struct nfs4_sequence){
 					      .id = s->id,

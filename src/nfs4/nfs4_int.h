@@ -27,9 +27,10 @@ struct nfs4_compound {
 	size_t op_cnt_off;  /* where the count is patched */
 	uint32_t reply_max; /* sum of what the operations can return */
 	unsigned int minor;
-	const uint32_t *supported; /* server's supported_attrs words; NULL: not known yet */
-	enum nfs4_status status;   /* decode: status of the whole */
-	uint32_t failed_op;        /* decode: number of the operation that failed, 0 if none */
+	const uint32_t *supported;    /* server's supported_attrs words; NULL: not known yet */
+	uint32_t read_max, write_max; /* of data, in this session; 0: not known */
+	enum nfs4_status status;      /* decode: status of the whole */
+	uint32_t failed_op;           /* decode: number of the operation that failed, 0 if none */
 };
 
 /*

@@ -15,20 +15,21 @@
 
 static int read_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
-	const struct nfs4_op_read *o = &call->u.read;
+	struct nfs4_op_read *o = &call->u.read;
 	struct rpcrdma_req *req = &call->rpc.req;
 
 	if (o->sink.len < o->count)
 		return -EINVAL;
+	o->asked = c->read_max && c->read_max < o->count ? c->read_max : o->count;
 	nfs4_put_putfh(c, o->fh);
 	nfs4_op_begin(c, OP_READ, 8); /* the transport adds what it lets come inline */
 	nfs4_put_stateid(&c->enc, &call->stateid);
 	xdr_put_u64(&c->enc, o->offset);
-	xdr_put_u32(&c->enc, o->count);
+	xdr_put_u32(&c->enc, o->asked);
 	req->result_cnt = 0;
-	if (o->count) {
+	if (o->asked) {
 		req->results[0] = (struct rpcrdma_result){.sink = o->sink};
-		req->results[0].sink.len = o->count;
+		req->results[0].sink.len = o->asked;
 		req->result_cnt = 1;
 	}
 	return nfs4_encode_end(c);
@@ -43,11 +44,11 @@ static void get_read(struct xdr_dec *x, struct nfs4_op_read *o, const struct rpc
 	if (res && res->got) {
 		len = xdr_get_u32(x);
 		/* WIRE: two accounts of the same bytes; the chunk's may include the round-up. */
-		if (len > o->count || res->got < len || res->got > XDR_ROUND(len))
+		if (len > o->asked || res->got < len || res->got > XDR_ROUND(len))
 			xdr_fail(x);
 		o->data = o->sink.p;
 	} else {
-		o->data = xdr_get_opaque(x, o->count, &len);
+		o->data = xdr_get_opaque(x, o->asked, &len);
 	}
 	o->len = len;
 }

@@ -178,7 +178,7 @@ static const struct nfs4_opdesc create_desc = {
 	.no_sequence = true,
 };
 
-/* rsize and wsize are those of the first session, and of the kernel's mount: they cannot change. */
+/* rsize and wsize are those of the first session, and of the kernel's mount. */
 static void note_smaller(const struct nfs4_sess *s)
 {
 	const struct nfs4_fsinfo *fi = &s->cl->fsinfo;
@@ -187,7 +187,7 @@ static void note_smaller(const struct nfs4_sess *s)
 	if (nfs4_io_size(fi->wsize, fi->wsize, 0, fore->maxreq) < fi->wsize ||
 		nfs4_io_size(fi->rsize, fi->rsize, 0, fore->maxresp) < fi->rsize)
 		log_warn("%s: the server takes and gives less at once than before (%u and %u "
-			 "bytes): longer reads and writes fail, mount it again",
+			 "bytes): longer reads and writes go in parts",
 			s->peer, (unsigned int)fore->maxreq, (unsigned int)fore->maxresp);
 }
 

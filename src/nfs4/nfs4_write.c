@@ -9,20 +9,22 @@
 
 static int write_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
-	const struct nfs4_op_write *o = &call->u.write;
+	struct nfs4_op_write *o = &call->u.write;
 	struct rpcrdma_req *req = &call->rpc.req;
 	size_t data_off;
 
+	o->sent = c->write_max && c->write_max < o->data.len ? c->write_max : o->data.len;
 	nfs4_put_putfh(c, o->fh);
 	nfs4_op_begin(c, OP_WRITE, 8 + NFS4_VERIFIER_SIZE);
 	nfs4_put_stateid(&c->enc, &call->stateid);
 	xdr_put_u64(&c->enc, o->offset);
 	xdr_put_u32(&c->enc, o->stable);
-	xdr_put_u32(&c->enc, o->data.len);
+	xdr_put_u32(&c->enc, o->sent);
 	data_off = xdr_enc_len(&c->enc);
 	nfs4_put_getattr(c, NFS4_ATTR_WRITTEN);
 	req->args = o->data;
-	req->tail_len = o->data.len ? xdr_enc_len(&c->enc) - data_off : 0;
+	req->args.len = o->sent;
+	req->tail_len = o->sent ? xdr_enc_len(&c->enc) - data_off : 0;
 	return nfs4_encode_end(c);
 }
 
@@ -33,7 +35,7 @@ static void get_write(struct xdr_dec *x, struct nfs4_op_write *o)
 
 	nfs4_get_verf(x, &o->verf);
 	/* WIRE: no more than was sent, no less stable than was asked (RFC 8881 section 18.32.3). */
-	if (count > o->data.len || committed > FILE_SYNC4 || committed < o->stable)
+	if (count > o->sent || committed > FILE_SYNC4 || committed < o->stable)
 		xdr_fail(x);
 	if (x->failed)
 		return;

@@ -126,6 +126,11 @@ Test(nfs4_another, another_file_under_the_same_handle_is_not_touched, .init = se
 
 Test(nfs4_another, server_that_takes_less_at_once_than_before_is_complained_of, .init = setup)
 {
+	enum {
+		LARGE = 60 * 1024
+	};
+	static struct sim_op op;
+
 	begin(1, 1);
 	nfsd_sim_restart(w.srv, 0, false);
 	sim_nfs_run(&w, LEASE);
@@ -135,6 +140,21 @@ Test(nfs4_another, server_that_takes_less_at_once_than_before_is_complained_of, 
 	sim_nfs_run(&w, LEASE);
 	cr_assert_eq(smaller_lines, 1);
 	use_files(1, -1);
+	/* What the kernel was promised at the mount goes in parts. */
+	cr_assert_eq(sim_write(&w, &files[0], 0, 24 * 1024, FILE_SYNC4, NULL), 0);
+	cr_assert(sim_op_get(&w, 0, &op));
+	op.call.u.write = (struct nfs4_op_write){.fh = &files[0].fh,
+		.state = &files[0].state,
+		.data = {op.buf, op.buf->data, LARGE},
+		.stable = FILE_SYNC4};
+	cr_assert_eq(sim_op_run(&op, nfs4_write), 0);
+	cr_assert_eq(op.call.u.write.count, 28 * 1024);
+	nfsd_sim_conf(w.srv)->max_response = 16 * 1024;
+	nfsd_sim_restart(w.srv, 0, false);
+	sim_nfs_run(&w, LEASE);
+	cr_assert_eq(sim_read(&w, &op, &files[0], 0, LARGE), 0);
+	cr_assert_eq(op.len, 12 * 1024);
+	cr_assert_not(op.call.u.read.eof);
 	end(1);
 }
 

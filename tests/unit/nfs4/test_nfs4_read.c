@@ -15,6 +15,7 @@ static void setup(struct nfs4_call *call)
 		.fh = &op_test_fh,
 		.offset = 0x200000001,
 		.count = 10,
+		.asked = 10, /* for who decodes only */
 		.sink = {&buf, room, sizeof(room)},
 	};
 }

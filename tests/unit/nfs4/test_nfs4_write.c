@@ -16,6 +16,7 @@ static void setup(struct nfs4_call *call)
 		.offset = 0x4000,
 		.data = {&buf, payload, 4093},
 		.stable = DATA_SYNC4,
+		.sent = 4093, /* for who decodes only */
 	};
 }
 
