@@ -10,7 +10,7 @@
 # line, then `@ NUMBER STATUS`. Commands run in this shell: what one of them
 # starts or sets is there for the next ones.
 
-# shellcheck source=../guest.sh
+# shellcheck source-path=SCRIPTDIR source=../guest.sh
 . "$(dirname "$0")/../guest.sh"
 set +eu
 
@@ -43,10 +43,15 @@ wire_join() {
 wire_loses() { tc qdisc add dev wire root netem loss "$1"; }
 wire_mend() { tc qdisc del dev wire root; }
 
+# What would take long when it is needed: all of it is on 9p.
+get_ready() {
+	tc qdisc show dev wire
+	cp "$BUILD_DIR"/tests/vm/{pair/pairload,locker} "$bin_dir/"
+}
+
 # ---- the server ----
 
 # Its disk outlives it: the export, and what nfsd's helpers know of clients.
-SYNC_EXPORT=sync
 disk_up() {
 	! mountpoint -q $export_dir || return 0
 	mkdir -p $work/disk $export_dir
@@ -59,30 +64,65 @@ disk_up() {
 
 # In place of those of guest.sh.
 export_root() { disk_up; }
+# nfsd gives nfsdcld a second to open its pipe, or keeps its records elsewhere.
+nfsd_start() {
+	echo "$LEASE" >/proc/fs/nfsd/nfsv4leasetime
+	# It ends as soon as all clients have reclaimed.
+	echo $((5 * LEASE)) >/proc/fs/nfsd/nfsv4gracetime
+	echo $((1024 * 1024)) >/proc/fs/nfsd/max_block_size
+	for _ in 1 2 3 4 5; do
+		rpc.nfsd -N 3 "$THREADS"
+		! tracks_clients || break
+		rpc.nfsd 0
+	done
+	echo "rdma 20049" >/proc/fs/nfsd/portlist
+}
+tracks_clients() { dmesg | grep "Using nfsdcld client tracking"; }
 state_root() { mount --bind $work/disk/nfs /var/lib/nfs; }
 exports_file() {
 	echo "$export_dir *($1,fsid=0,insecure,no_subtree_check,$SYNC_EXPORT)" >/etc/exports
 }
 
-server_up() { GRACE=keep nfsd_up; }
+server_up() { nfsd_up rw,no_root_squash; }
 # Asked after server_up.
-tracks_clients() { dmesg | grep -q "Using nfsdcld client tracking"; }
-grace_is_over() { [ "$(cat /proc/fs/nfsd/v4_end_grace)" = Y ]; }
+knew_clients() { ! dmesg | grep "no clients to reclaim"; }
 
-# states TYPE FILE: what nfsd says of a file
+# states TYPE FILE ours|kernel: what nfsd says of a file for one client. By the
+# inode: nfsd may not know the name of what is reclaimed.
 states() {
-	local c
+	local c is inode
+	inode=$(stat -c %i "$export_dir/$2") || return 2
 	for c in /proc/fs/nfsd/clients/*; do
-		grep "type: $1" "$c/states" | grep "/$2\"" && grep ^name: "$c/info"
+		is=ours
+		! grep -q '^name: "Linux NFSv4' "$c/info" || is=kernel
+		[ $is != "$3" ] || grep "type: $1" "$c/states" | grep ":$inode\""
 	done | grep .
 }
-no_states() { ! states "$1" "$2"; }
+no_states() {
+	states "$@"
+	[ $? = 1 ]
+}
+
+# What the log of a load, which lies in our results, says is acknowledged must be
+# in the folder of that name.
+on_disk() { "$bin_dir/pairload" check "/results/${2:-$1}.log" "$export_dir/$1"; }
+
+# In a copy of what a load left. Its last acknowledged block, name, removal.
+take_away() { # HOW NAME
+	local to=$export_dir/$2-$1 log=/results/$2.log at
+	cp -a "$export_dir/$2" "$to" || return
+	at=$(awk '$1 == "durable" && $2 == "fsync" { at = $3 } END { print at }' "$log")
+	case $1 in
+	spoilt) printf x | dd of="$to/fsync" bs=1 seek=$((at * 32768 + 77)) conv=notrunc status=none ;;
+	cut) truncate -s $((at * 32768 + 100)) "$to/fsync" ;;
+	lost) rm "$to/$(awk '$1 == "new" { f = $2 } END { print f }' "$log")" ;;
+	revived) echo >"$to/$(awk '$1 == "gone" { f = $2 } END { print f }' "$log")" ;;
+	esac
+}
 
 # ---- the client ----
 
-bring() { cp "$BUILD_DIR/tests/vm/$1" "$bin_dir/"; }
-
-# LOAD: NAME of a pairload, in folder NAME of a mount
+# pairloads, each with the name of the folder it works in
 declare -A job=()
 load_start() { # NAME MNT
 	mkdir "$2/$1" || return
@@ -91,15 +131,24 @@ load_start() { # NAME MNT
 }
 said() { grep -c "^$2" $work/"$1".out; }
 has_said() { [ "$(said "$1" "$2")" -gt "$3" ]; }
-# What a load said last that begins so; TEXT comes from SECONDS on.
+# What a load says that begins so, for the COUNTth time (from 0), within SECONDS;
+# else all that it said.
 says() { # NAME TEXT COUNT SECONDS
 	wait_for "$4" has_said "$1" "$2" "$3"
 	grep "^$2" $work/"$1".out | tail -n "+$(($3 + 1))" | grep . && return
 	cat $work/"$1".out
 	return 1
 }
+# NAME COUNT: of the times that it was asked before
 load_ask() { kill -USR1 "${job[$1]}" && says "$1" stuck "$2" 10; }
-load_back() { local n; for n; do kill -USR2 "${job[$n]}"; done; }
+load_back() {
+	local name
+	for name; do kill -USR2 "${job[$name]}"; done
+}
+# It was told of all that take_away takes.
+has_all_kinds() {
+	wait_for 60 grep -q ^gone "$work/$1.log" && wait_for 60 grep -q '^durable fsync' "$work/$1.log"
+}
 load_end() { # NAME SECONDS
 	local rc=0
 	kill -TERM "${job[$1]}"
@@ -108,6 +157,16 @@ load_end() { # NAME SECONDS
 	cat $work/"$1".out
 	return $rc
 }
+
+# What NAME locked all the time is refused to a program on MOUNT.
+refused() { # MOUNT NAME
+	echo "try w 0 1" >$work/try
+	timeout 30 "$bin_dir/locker" hold posix "/mnt/$1/$2/lock" $work/try | tee $work/tried
+	grep -q 'temporarily unavailable' $work/tried
+}
+gave_all_back() { ! grep -E 'does not give back|takes no reclaims|is lost' "$(fmount_log "/mnt/$1")"; }
+
+rewritten() { echo "$(grep -c 'is written again' "$(fmount_log "$1")") files were written again"; }
 
 # ---- two clients ----
 
@@ -154,14 +213,12 @@ read_on() {
 	done
 }
 reader_start() { # MOUNT
-	local file=/mnt/$1/second/recall-$1
 	rm -f $work/stop $work/seen
-	echo old >"$file" || return
-	read_on "$file" 3>&- &
+	read_on "/mnt/$1/second/recall-$1" 3>&- &
 	reader=$!
 	wait_for 10 grep -q old $work/seen
 }
-reader_end() { touch $work/stop && wait $reader; }
+reader_end() { touch $work/stop && wait "$reader"; }
 writer() { # MOUNT FILE SECONDS: it must take less
 	timeout 60 "$bin_dir/pairload" write "/mnt/$1/second/$2" new | tee $work/took
 	awk -v most="$3" 'END { exit !($1 != "" && $1 < most) }' $work/took
@@ -180,7 +237,8 @@ has_lines() { [ "$(wc -l <"$1")" -ge "$2" ]; }
 
 obey() {
 	local number command rc
-	while IFS= read -r -u 3 number; do
+	# Nobody gives orders any more: run-pair was killed.
+	while IFS= read -r -t 300 -u 3 number; do
 		command=${number#* } number=${number%% *}
 		[ "$command" != end ] || break
 		rc=0
@@ -188,6 +246,9 @@ obey() {
 		{ sed 's/^/ /' $work/answer; echo "@ $number $rc"; } >&3
 	done
 }
+
+# Programs may wait for their server for longer than the kernel thinks is right.
+[ "$role" = server ] || sysctl -q -w kernel.hung_task_timeout_secs=0
 
 exec 3<>/dev/port-orders
 wire_join || exit 1

@@ -43,12 +43,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BLOCK  32768
-#define BLOCKS 64
-#define BATCH  8  /* blocks of one fsync */
-#define KEPT   16 /* files that `names` leaves */
-#define STUCK  1.0
-#define HELD   100 /* bytes locked all the time */
+#define BLOCK    32768
+#define BLOCKS   64
+#define BATCH    8 /* blocks of one fsync */
+#define KEPT     4 /* files that `names` leaves */
+#define PAUSE_US 40000
+#define STUCK    1.0
+#define HELD     100 /* bytes locked all the time */
 
 struct worker {
 	const char *kind;
@@ -68,6 +69,7 @@ static volatile sig_atomic_t asked, is_back, ended;
 
 static struct shared {
 	atomic_bool stop, failed;
+	atomic_uint failures;
 	struct worker workers[6];
 } * all;
 
@@ -81,7 +83,8 @@ __attribute__((format(printf, 2, 3))) static bool fail(const char *kind, const c
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	printf("%s: %s\n", kind, line);
+	if (all->failures++ < 20)
+		printf("%s: %s\n", kind, line);
 	all->failed = true;
 	return false;
 }
@@ -286,7 +289,7 @@ static void work(struct worker *w)
 	for (uint64_t seq = 1; !all->stop && !all->failed; seq++) {
 		if (!w->round(w, seq))
 			break;
-		usleep(10000);
+		usleep(PAUSE_US);
 	}
 	if (w->fd >= 0 && close(w->fd) != 0)
 		fail(w->kind, "close: %s", strerror(errno));

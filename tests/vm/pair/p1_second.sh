@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # A second client: what one wrote and closed the other sees when it opens; what
@@ -6,6 +6,7 @@
 # may change.
 
 mount_both
+need_kernel
 # Both know that it is there: names are not what is at stake.
 on client "mkdir /mnt/ours/second && echo first >/mnt/ours/second/file"
 
@@ -29,8 +30,10 @@ done
 declare -A took=()
 for pair in "ours kernel" "kernel ours"; do
 	read -r reader writer <<<"$pair"
+	# By neither client: nfsd delegates no file that it has open for writing still.
+	on server "echo old >$export_dir/second/recall-$reader"
 	check "$reader reads a file again and again" on client "reader_start $reader"
-	if on server "states deleg recall-$reader" >"$tmp/states"; then
+	if on server "states deleg second/recall-$reader $reader" >"$tmp/states"; then
 		diag "the server had delegated the file to $reader"
 	else
 		diag "no delegation to $reader"
@@ -38,7 +41,7 @@ for pair in "ours kernel" "kernel ours"; do
 	check "$writer writes to it in time" on client "writer $writer recall-$reader $LEASE"
 	took[$reader]=$(on client "cat /run/pair/took")
 	check "$reader sees it" on client reader_sees
-	check "no delegation is left of it" on server "no_states deleg recall-$reader"
+	check "its delegation is gone" on server "no_states deleg second/recall-$reader $reader"
 	check "$reader ends well" on client reader_end
 done
 row "another client writes to a file that is open for reading: it waits" "${took[ours]} s" "${took[kernel]} s"
