@@ -284,7 +284,7 @@ struct nfs4_op_downgrade {
 	const struct nfs4_fh *fh; /* in */
 	struct nfs4_state *state;
 	uint32_t share_access;
-	struct nfs4_stateid stateid; /* the session's */
+	struct nfs4_stateid stateid; /* the session's; zero: it was not sent */
 };
 
 /* All that it served is closed or claimed. Done without a call if it is lost meanwhile. */
@@ -591,6 +591,7 @@ struct nfs4_call {
 	/* the session's: see nfs4_int.h */
 	const struct nfs4_opdesc *desc;
 	uint32_t slot, seqid, highest; /* of SEQUENCE: a resend has the same */
+	bool awaits_deleg;             /* it may bring a delegation (nfs4_deleg.c) */
 	uint32_t sess_gen;             /* session the call was last encoded for */
 	uint32_t id_gen;               /* client ID of that session */
 	struct nfs4_stateid stateid;   /* sent with it; a resend has the same */

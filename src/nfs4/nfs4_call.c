@@ -14,6 +14,7 @@
  *
  * Context: the session's lane.
  */
+#include "nfs4_deleg.h"
 #include "nfs4_lock.h"
 #include "nfs4_sess_int.h"
 
@@ -67,13 +68,27 @@ void nfs4_call_leave_slot(struct nfs4_call *call, void (*how)(struct nfs4_slots 
 
 void nfs4_call_finish(struct nfs4_call *call, int err)
 {
+	struct nfs4_client *cl = call->sess->cl;
+	bool awaited = call->awaits_deleg;
+
 	assert(call->slot == NFS4_SLOT_NONE);
 	reactor_timer_cancel(call->sess->r, &call->timer);
 	call_set_state(call, NFS4_CALL_IDLE);
 	call->err = err;
 	if (call->desc->lock_off)
 		nfs4_lock_ended(call);
+	else if (call->desc->downgrades)
+		nfs4_downgrade_ended(call);
+	else if (call->desc->claims)
+		nfs4_claim_ended(call);
+	else if (call->desc->returns)
+		nfs4_return_ended(call);
+	else if (call->desc->closes)
+		nfs4_close_ended(call);
 	call->done(call);
+	/* The call may be gone; only now what it brought is known. */
+	if (awaited)
+		nfs4_deleg_awaited(cl);
 }
 
 static void call_end_later(struct nfs4_call *call, int err)
@@ -241,6 +256,13 @@ static bool call_take_state(struct nfs4_call *call)
 	return false;
 }
 
+static bool call_needs_state(const struct nfs4_call *call)
+{
+	const struct nfs4_opdesc *desc = call->desc;
+
+	return desc->state_off || desc->regains || desc->tests_lock || desc->returns;
+}
+
 /* ---- sending ---- */
 
 static int call_encode_and_send(struct nfs4_call *call)
@@ -299,8 +321,7 @@ static bool call_send(struct nfs4_call *call)
 	if (call->slot != NFS4_SLOT_NONE && call->sess_gen != s->gen)
 		call->slot = NFS4_SLOT_NONE; /* of a session that is gone */
 	if (!call->desc->no_sequence && call->slot == NFS4_SLOT_NONE) {
-		if ((call->desc->state_off || call->desc->regains || call->desc->tests_lock) &&
-			!call_take_state(call))
+		if (call_needs_state(call) && !call_take_state(call))
 			return true;
 		call->slot = nfs4_slot_get(&s->slots, &call->seqid);
 		if (call->slot == NFS4_SLOT_NONE)
@@ -446,5 +467,10 @@ void nfs4_call_start(struct nfs4_call *call, const struct nfs4_opdesc *desc)
 	call->state_wait_ns = 0;
 	call->room_tries = call->bad_cnt = 0;
 	call->slot = NFS4_SLOT_NONE;
+	call->awaits_deleg = false;
+	if (desc->opens)
+		nfs4_deleg_await(call);
+	else if (desc->returns)
+		nfs4_return_begin(call);
 	call_dispatch(call);
 }

@@ -7,9 +7,10 @@
  *
  * Exactly once (RFC 8881 section 2.10.6): a slot keeps the results of its last
  * call, asked for or not, since they are small, and what tells a repetition
- * of it from another call under the same number. We hold no delegations, no
- * layouts and copy nothing by ourselves: that is what the operations' statuses
- * say. Of locks we are told only that one may be free.
+ * of it from another call under the same number. What we hold delegations of,
+ * the environment knows (nfs4_deleg.c). We have no layouts and copy nothing by
+ * ourselves: that is what the operations' statuses say. Of locks we are told
+ * only that one may be free.
  */
 #include "nfs4_cb.h"
 
@@ -18,53 +19,88 @@
 
 #include "rpc.h"
 
-static enum nfs4_status recall(struct nfs4_cb *cb, struct xdr_dec *x)
-{
-	/* Section 20.2.3: we hold no open delegation for the handle, whatever its stateid. */
-	return nfs4_cb_get_recall(x) ? NFS4ERR_BADHANDLE : NFS4ERR_BADXDR;
-}
+/* A CB_COMPOUND being answered. */
+struct run {
+	struct nfs4_cb *cb;
+	const struct nfs4_cb_env *env;
+	struct xdr_dec in;
+	struct xdr_enc out;
+	const uint8_t *args; /* from the tag on */
+	uint32_t args_len;
+	struct nfs4_cb_args head;
+	size_t cnt_off;
+	uint32_t done_cnt;
+	struct nfs4_cb_slot *slot; /* where the results are kept */
+};
 
-static enum nfs4_status getattr(struct nfs4_cb *cb, struct xdr_dec *x)
+static enum nfs4_status recall(struct run *r)
 {
-	return nfs4_cb_get_getattr(x) ? NFS4ERR_BADHANDLE : NFS4ERR_BADXDR;
-}
+	struct nfs4_cb_recall a;
 
-static enum nfs4_status recall_any(struct nfs4_cb *cb, struct xdr_dec *x)
-{
-	uint32_t types;
-
-	if (!nfs4_cb_get_recall_any(x, &types))
+	if (!nfs4_cb_get_recall(&r->in, &a))
 		return NFS4ERR_BADXDR;
-	/* Nothing to give back; section 20.6.3 wants unknown types refused. */
-	return types >> (RCA4_TYPE_MASK_OTHER_LAYOUT_MAX + 1) ? NFS4ERR_INVAL : NFS4_OK;
+	return r->env->recall(r->env->ctx, &a.stateid, &a.fh);
 }
 
-static enum nfs4_status recall_slot(struct nfs4_cb *cb, struct xdr_dec *x)
+/* Its results follow the status: run_op() writes them. */
+static enum nfs4_status getattr(struct run *r)
+{
+	struct nfs4_cb_getattr a;
+	uint64_t change, size;
+
+	if (!nfs4_cb_get_getattr(&r->in, &a))
+		return NFS4ERR_BADXDR;
+	if (!r->env->getattr(r->env->ctx, &a.fh, &change, &size))
+		return NFS4ERR_BADHANDLE;
+	xdr_put_u32(&r->out, NFS4_OK);
+	nfs4_cb_put_getattr(&r->out, &a, change, size);
+	return NFS4_OK;
+}
+
+static enum nfs4_status recall_any(struct run *r)
+{
+	struct nfs4_cb_recall_any a;
+	bool read, write;
+
+	if (!nfs4_cb_get_recall_any(&r->in, &a))
+		return NFS4ERR_BADXDR;
+	/* Section 20.6.3 wants unknown types refused; of most we have nothing to give back. */
+	if (a.types >> (RCA4_TYPE_MASK_OTHER_LAYOUT_MAX + 1))
+		return NFS4ERR_INVAL;
+	read = a.types & 1u << RCA4_TYPE_MASK_RDATA_DLG;
+	write = a.types & 1u << RCA4_TYPE_MASK_WDATA_DLG;
+	if (read || write)
+		r->env->recall_any(r->env->ctx, a.keep, read, write);
+	return NFS4_OK;
+}
+
+static enum nfs4_status recall_slot(struct run *r)
 {
 	uint32_t target;
 
-	if (!nfs4_cb_get_recall_slot(x, &target))
+	if (!nfs4_cb_get_recall_slot(&r->in, &target))
 		return NFS4ERR_BADXDR;
-	cb->recall_slot = target;
+	r->cb->recall_slot = target;
 	return NFS4_OK;
 }
 
 /* Only a hint: whoever waits asks again by himself, too. */
-static enum nfs4_status notify_lock(struct nfs4_cb *cb, struct xdr_dec *x)
+static enum nfs4_status notify_lock(struct run *r)
 {
+	struct nfs4_cb *cb = r->cb;
 	uint64_t number;
 	bool ours;
 
-	if (!nfs4_cb_get_notify_lock(x, &ours, &number))
+	if (!nfs4_cb_get_notify_lock(&r->in, &ours, &number))
 		return NFS4ERR_BADXDR;
 	if (ours && cb->lock_free_cnt < NFS4_CB_OPS)
 		cb->lock_free[cb->lock_free_cnt++] = number;
 	return NFS4_OK;
 }
 
-static enum nfs4_status offload(struct nfs4_cb *cb, struct xdr_dec *x)
+static enum nfs4_status offload(struct run *r)
 {
-	return nfs4_cb_get_offload(x) ? NFS4ERR_BAD_STATEID : NFS4ERR_BADXDR;
+	return nfs4_cb_get_offload(&r->in) ? NFS4ERR_BAD_STATEID : NFS4ERR_BADXDR;
 }
 
 /* run NULL: always `status`; a status other than NFS4_OK ends the COMPOUND, so no arguments are
@@ -72,10 +108,11 @@ static enum nfs4_status offload(struct nfs4_cb *cb, struct xdr_dec *x)
 static const struct {
 	uint32_t op;
 	unsigned int minor; /* from which on there is such an operation */
-	enum nfs4_status (*run)(struct nfs4_cb *cb, struct xdr_dec *x);
+	enum nfs4_status (*run)(struct run *r);
 	enum nfs4_status status;
+	bool has_results; /* run writes NFS4_OK and them */
 } ops[] = {
-	{OP_CB_GETATTR, 1, getattr, NFS4_OK},
+	{OP_CB_GETATTR, 1, getattr, NFS4_OK, true},
 	{OP_CB_RECALL, 1, recall, NFS4_OK},
 	{OP_CB_LAYOUTRECALL, 1, NULL, NFS4ERR_NOMATCHING_LAYOUT},
 	{OP_CB_NOTIFY, 1, NULL, NFS4ERR_NOTSUPP},
@@ -88,19 +125,6 @@ static const struct {
 	{OP_CB_NOTIFY_LOCK, 1, notify_lock, NFS4_OK},
 	{OP_CB_NOTIFY_DEVICEID, 1, NULL, NFS4ERR_NOTSUPP},
 	{OP_CB_OFFLOAD, 2, offload, NFS4_OK},
-};
-
-/* A CB_COMPOUND being answered. */
-struct run {
-	struct nfs4_cb *cb;
-	struct xdr_dec in;
-	struct xdr_enc out;
-	const uint8_t *args; /* from the tag on */
-	uint32_t args_len;
-	struct nfs4_cb_args head;
-	size_t cnt_off;
-	uint32_t done_cnt;
-	struct nfs4_cb_slot *slot; /* where the results are kept */
 };
 
 void nfs4_cb_open(struct nfs4_cb *cb, const struct nfs4_sessionid *id, unsigned int minor,
@@ -119,14 +143,20 @@ void nfs4_cb_open(struct nfs4_cb *cb, const struct nfs4_sessionid *id, unsigned 
 
 static enum nfs4_status run_op(struct run *r, uint32_t op)
 {
+	enum nfs4_status status = NFS4ERR_OP_ILLEGAL;
+
 	for (unsigned int i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
 		if (ops[i].op != op || ops[i].minor > r->head.minor)
 			continue;
 		xdr_put_u32(&r->out, op);
-		return ops[i].run ? ops[i].run(r->cb, &r->in) : ops[i].status;
+		status = ops[i].run ? ops[i].run(r) : ops[i].status;
+		if (status != NFS4_OK || !ops[i].has_results)
+			xdr_put_u32(&r->out, status);
+		return status;
 	}
 	xdr_put_u32(&r->out, OP_CB_ILLEGAL);
-	return NFS4ERR_OP_ILLEGAL;
+	xdr_put_u32(&r->out, status);
+	return status;
 }
 
 /* Those behind CB_SEQUENCE, up to the first that fails. */
@@ -138,12 +168,12 @@ static enum nfs4_status run_ops(struct run *r)
 		uint32_t op = xdr_get_u32(&r->in);
 
 		if (r->in.failed) { /* fewer than it said */
-			xdr_put_u32(&r->out, OP_CB_ILLEGAL);
 			status = NFS4ERR_BADXDR;
+			xdr_put_u32(&r->out, OP_CB_ILLEGAL);
+			xdr_put_u32(&r->out, status);
 		} else {
 			status = run_op(r, op);
 		}
-		xdr_put_u32(&r->out, status);
 		r->done_cnt++;
 	}
 	return status;
@@ -159,6 +189,22 @@ static uint64_t args_sum(const uint8_t *p, size_t len)
 	for (size_t i = 0; i < len; i++)
 		sum = (sum ^ p[i]) * 0x100000001b3ull;
 	return sum;
+}
+
+/*
+ * Section 2.10.6.3: it is about what such a call returns, which is not here yet. Calls on other
+ * sessions are another lane's: what overtakes them, nfs4_deleg.c notices.
+ */
+static bool comes_early(const struct run *r, const struct nfs4_cb_sequence *seq)
+{
+	struct nfs4_cb_referring ref = seq->referring;
+	uint32_t seqid, slot;
+
+	while (nfs4_cb_next_referring(&ref, &seqid, &slot))
+		if (memcmp(&ref.id, &r->cb->id, sizeof(ref.id)) == 0 &&
+			r->env->is_in_flight(r->env->ctx, slot, seqid))
+			return true;
+	return false;
 }
 
 /*
@@ -189,6 +235,8 @@ static enum nfs4_status check_sequence(struct run *r, const struct nfs4_cb_seque
 		return NFS4ERR_SEQ_MISORDERED;
 	if (r->head.op_cnt > cb->max_ops)
 		return NFS4ERR_TOO_MANY_OPS;
+	if (comes_early(r, seq))
+		return NFS4ERR_DELAY;
 	slot->seqid = seq->seqid;
 	slot->len = 0;
 	slot->args_len = r->args_len;
@@ -264,10 +312,10 @@ static void run_compound(struct run *r)
 
 /* ---- RPC ---- */
 
-static size_t answer_call(
-	struct nfs4_cb *cb, const struct rpc_callhdr *h, struct xdr_dec *x, struct xdr_enc *enc)
+static size_t answer_call(struct nfs4_cb *cb, const struct nfs4_cb_env *env,
+	const struct rpc_callhdr *h, struct xdr_dec *x, struct xdr_enc *enc)
 {
-	struct run r = {.cb = cb, .in = *x, .args = x->p};
+	struct run r = {.cb = cb, .env = env, .in = *x, .args = x->p};
 
 	if (h->prog != NFS4_CB_PROGRAM) {
 		rpc_encode_accepted(enc, h->xid, RPC_ACCEPT_PROG_UNAVAIL, 0, 0);
@@ -293,7 +341,8 @@ static size_t answer_call(
 	return xdr_enc_len(enc);
 }
 
-size_t nfs4_cb_answer(struct nfs4_cb *cb, const void *msg, size_t len, uint8_t *out)
+size_t nfs4_cb_answer(struct nfs4_cb *cb, const struct nfs4_cb_env *env, const void *msg,
+	size_t len, uint8_t *out)
 {
 	struct rpc_callhdr h = {0};
 	struct xdr_dec x;
@@ -304,7 +353,7 @@ size_t nfs4_cb_answer(struct nfs4_cb *cb, const void *msg, size_t len, uint8_t *
 	xdr_enc_init(&enc, out, NFS4_CB_ANSWER_MAX);
 	switch (rpc_decode_call(&x, &h)) {
 	case 0:
-		return answer_call(cb, &h, &x, &enc);
+		return answer_call(cb, env, &h, &x, &enc);
 	case -EPROTONOSUPPORT:
 		rpc_encode_rejected_mismatch(&enc, h.xid);
 		return xdr_enc_len(&enc);

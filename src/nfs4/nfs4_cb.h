@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Calls of the server (RFC 8881 section 20, RFC 7862 section 16): what one
- * session's callback service answers. It holds nothing that can be recalled,
- * so every answer is known at once; it is small (nfsd 6.1 drops an answer to
- * CB_RECALL of more than 104 bytes) and kept for a repetition of the call.
+ * session's callback service answers. Every answer is known at once; it is small
+ * (nfsd 6.1 drops an answer to CB_RECALL of more than 104 bytes) and kept for a
+ * repetition of the call.
  *
- * Context: pure; no allocation, no log. nfs4_sess.c brings calls and answers.
+ * Context: pure but for what it asks its environment; no allocation, no log.
+ * nfs4_sess.c brings calls and answers.
  */
 #ifndef RPCRDMAFS_NFS4_CB_H
 #define RPCRDMAFS_NFS4_CB_H
@@ -25,8 +26,10 @@
 #define NFS4_CB_OPS   8u  /* asked for; nfsd uses two */
 /* A longer tag is not sent back: the answers must be small. */
 #define NFS4_CB_TAG_MAX 32u
-/* status, tag, count; CB_SEQUENCE with its header; a status for each other operation */
-#define NFS4_CB_RES_MAX    (12u + NFS4_CB_TAG_MAX + 8u + 32u + 8u * (NFS4_CB_OPS - 1))
+/* number and status; CB_GETATTR's bitmap and values, the longest results */
+#define NFS4_CB_OP_MAX (8u + 8u + 4u + 16u)
+/* status, tag, count; CB_SEQUENCE with its header; each other operation */
+#define NFS4_CB_RES_MAX    (12u + NFS4_CB_TAG_MAX + 8u + 32u + NFS4_CB_OP_MAX * (NFS4_CB_OPS - 1))
 #define NFS4_CB_ANSWER_MAX (24u + NFS4_CB_RES_MAX)
 
 /* ---- codecs (nfs4_cb_xdr.c) ---- */
@@ -39,27 +42,69 @@ struct nfs4_cb_args {
 	uint32_t op_cnt;
 };
 
+/* Lists of calls of ours that come first (RFC 8881 section 2.10.6.3), checked. */
+struct nfs4_cb_referring {
+	struct xdr_dec x;
+	uint32_t lists, calls; /* left; of this list */
+	struct nfs4_sessionid id;
+};
+
 struct nfs4_cb_sequence {
 	struct nfs4_sessionid id;
 	uint32_t seqid, slot, highest;
 	bool cachethis;
+	struct nfs4_cb_referring referring;
+};
+
+struct nfs4_cb_recall {
+	struct nfs4_stateid stateid;
+	struct nfs4_fh fh;
+	bool truncate;
+};
+
+struct nfs4_cb_getattr {
+	struct nfs4_fh fh;
+	bool change, size; /* are asked for */
+};
+
+struct nfs4_cb_recall_any {
+	uint32_t keep;
+	uint32_t types; /* bits RCA4_TYPE_MASK_*; bit 31: those that no RFC has */
 };
 
 /* False: not CB_COMPOUND arguments. */
 bool nfs4_cb_get_args(struct xdr_dec *x, struct nfs4_cb_args *a);
 /* The same for the arguments of one operation behind its number. */
 bool nfs4_cb_get_sequence(struct xdr_dec *x, struct nfs4_cb_sequence *seq);
-bool nfs4_cb_get_recall(struct xdr_dec *x);
-bool nfs4_cb_get_getattr(struct xdr_dec *x);
-bool nfs4_cb_get_recall_any(struct xdr_dec *x, uint32_t *ret_types);
+/* The next of the calls that were referred to; its session is r->id. False: no more. */
+bool nfs4_cb_next_referring(struct nfs4_cb_referring *r, uint32_t *ret_seqid, uint32_t *ret_slot);
+bool nfs4_cb_get_recall(struct xdr_dec *x, struct nfs4_cb_recall *a);
+bool nfs4_cb_get_getattr(struct xdr_dec *x, struct nfs4_cb_getattr *a);
+bool nfs4_cb_get_recall_any(struct xdr_dec *x, struct nfs4_cb_recall_any *a);
 bool nfs4_cb_get_recall_slot(struct xdr_dec *x, uint32_t *ret_target);
 /* ret_number: of the lock owner, if *ret_ours. */
 bool nfs4_cb_get_notify_lock(struct xdr_dec *x, bool *ret_ours, uint64_t *ret_number);
 bool nfs4_cb_get_offload(struct xdr_dec *x);
 /* CB_SEQUENCE4resok. */
 void nfs4_cb_put_sequence(struct xdr_enc *x, const struct nfs4_cb_sequence *seq, uint32_t target);
+/* CB_GETATTR4resok: what `a` asks for. */
+void nfs4_cb_put_getattr(
+	struct xdr_enc *x, const struct nfs4_cb_getattr *a, uint64_t change, uint64_t size);
 
 /* ---- the service (nfs4_cb.c) ---- */
+
+/* What it asks about; each is called at most once for an operation, and not for a repetition. */
+struct nfs4_cb_env {
+	void *ctx;
+	/* Is this call of our session still in flight? */
+	bool (*is_in_flight)(void *ctx, uint32_t slot, uint32_t seqid);
+	enum nfs4_status (*recall)(
+		void *ctx, const struct nfs4_stateid *sid, const struct nfs4_fh *fh);
+	void (*recall_any)(void *ctx, uint32_t keep, bool read, bool write);
+	/* False: no delegation that lets us change it. */
+	bool (*getattr)(
+		void *ctx, const struct nfs4_fh *fh, uint64_t *ret_change, uint64_t *ret_size);
+};
 
 struct nfs4_cb_slot {
 	uint32_t seqid;    /* of the last call */
@@ -93,6 +138,7 @@ void nfs4_cb_open(struct nfs4_cb *cb, const struct nfs4_sessionid *id, unsigned 
  *
  * out: NFS4_CB_ANSWER_MAX bytes of room. Returns its length; 0: not a call, drop it.
  */
-size_t nfs4_cb_answer(struct nfs4_cb *cb, const void *msg, size_t len, uint8_t *out);
+size_t nfs4_cb_answer(struct nfs4_cb *cb, const struct nfs4_cb_env *env, const void *msg,
+	size_t len, uint8_t *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Arguments of callbacks (RFC 8881 section 20, RFC 7862 section 16.1) as far
- * as anything follows from them, and CB_SEQUENCE's results.
+ * as anything follows from them, and the results that are more than a status.
  */
 #include "nfs4_cb.h"
 #include "nfs4_lock.h"
@@ -21,12 +21,21 @@ bool nfs4_cb_get_args(struct xdr_dec *x, struct nfs4_cb_args *a)
 	return !x->failed;
 }
 
-/* referring_call_lists<>: which of our calls must come first; we answer without them. */
-static void skip_referring(struct xdr_dec *x)
+static void get_sessionid(struct xdr_dec *x, struct nfs4_sessionid *id)
 {
-	uint32_t lists = xdr_get_count(x, REFERRING_LISTS, NFS4_SESSIONID_SIZE + 4);
+	const uint8_t *p = xdr_get_fixed(x, NFS4_SESSIONID_SIZE);
 
-	for (uint32_t i = 0; i < lists && !x->failed; i++) {
+	if (p)
+		memcpy(id->data, p, NFS4_SESSIONID_SIZE);
+}
+
+/* WIRE: referring_call_lists<> as a whole; nfs4_cb_next_referring() walks it again. */
+static void get_referring(struct xdr_dec *x, struct nfs4_cb_referring *r)
+{
+	r->calls = 0;
+	r->lists = xdr_get_count(x, REFERRING_LISTS, NFS4_SESSIONID_SIZE + 4);
+	r->x = *x;
+	for (uint32_t i = 0; i < r->lists && !x->failed; i++) {
 		uint32_t calls;
 
 		xdr_get_fixed(x, NFS4_SESSIONID_SIZE);
@@ -35,17 +44,29 @@ static void skip_referring(struct xdr_dec *x)
 	}
 }
 
+bool nfs4_cb_next_referring(struct nfs4_cb_referring *r, uint32_t *ret_seqid, uint32_t *ret_slot)
+{
+	while (!r->calls && r->lists) {
+		r->lists--;
+		get_sessionid(&r->x, &r->id);
+		r->calls = xdr_get_count(&r->x, UINT32_MAX, 8);
+	}
+	if (!r->calls)
+		return false;
+	r->calls--;
+	*ret_seqid = xdr_get_u32(&r->x);
+	*ret_slot = xdr_get_u32(&r->x);
+	return true;
+}
+
 bool nfs4_cb_get_sequence(struct xdr_dec *x, struct nfs4_cb_sequence *seq)
 {
-	const uint8_t *id = xdr_get_fixed(x, NFS4_SESSIONID_SIZE);
-
-	if (id)
-		memcpy(seq->id.data, id, NFS4_SESSIONID_SIZE);
+	get_sessionid(x, &seq->id);
 	seq->seqid = xdr_get_u32(x);
 	seq->slot = xdr_get_u32(x);
 	seq->highest = xdr_get_u32(x);
 	seq->cachethis = xdr_get_bool(x);
-	skip_referring(x);
+	get_referring(x, &seq->referring);
 	return !x->failed;
 }
 
@@ -59,32 +80,34 @@ static void skip_fh(struct xdr_dec *x)
 	xdr_skip_opaque(x, NFS4_FHSIZE);
 }
 
-bool nfs4_cb_get_recall(struct xdr_dec *x)
+bool nfs4_cb_get_recall(struct xdr_dec *x, struct nfs4_cb_recall *a)
 {
-	skip_stateid(x);
-	xdr_get_bool(x); /* truncate */
-	skip_fh(x);
+	nfs4_get_stateid(x, &a->stateid);
+	a->truncate = xdr_get_bool(x); /* the data would be gone at once: nothing to write back */
+	nfs4_get_fh(x, &a->fh);
 	return !x->failed;
 }
 
-bool nfs4_cb_get_getattr(struct xdr_dec *x)
+bool nfs4_cb_get_getattr(struct xdr_dec *x, struct nfs4_cb_getattr *a)
 {
 	uint32_t words[NFS4_BITMAP_WORDS];
 
-	skip_fh(x);
+	nfs4_get_fh(x, &a->fh);
 	nfs4_get_bitmap(x, words);
+	a->change = words[0] & 1u << FATTR4_CHANGE;
+	a->size = words[0] & 1u << FATTR4_SIZE;
 	return !x->failed;
 }
 
-bool nfs4_cb_get_recall_any(struct xdr_dec *x, uint32_t *ret_types)
+bool nfs4_cb_get_recall_any(struct xdr_dec *x, struct nfs4_cb_recall_any *a)
 {
 	uint32_t words[NFS4_BITMAP_WORDS];
 	uint32_t beyond;
 
-	xdr_get_u32(x); /* objects to keep */
+	a->keep = xdr_get_u32(x);
 	beyond = nfs4_get_bitmap(x, words);
 	/* types that no RFC has count as one we do not know */
-	*ret_types = words[0] | (words[1] || words[2] || beyond ? 1u << 31 : 0);
+	a->types = words[0] | (words[1] || words[2] || beyond ? 1u << 31 : 0);
 	return !x->failed;
 }
 
@@ -117,4 +140,19 @@ void nfs4_cb_put_sequence(struct xdr_enc *x, const struct nfs4_cb_sequence *seq,
 	xdr_put_u32(x, seq->slot);
 	xdr_put_u32(x, target); /* highest_slotid: what we take */
 	xdr_put_u32(x, target); /* and what we would like */
+}
+
+void nfs4_cb_put_getattr(
+	struct xdr_enc *x, const struct nfs4_cb_getattr *a, uint64_t change, uint64_t size)
+{
+	const uint32_t word =
+		(a->change ? 1u << FATTR4_CHANGE : 0) | (a->size ? 1u << FATTR4_SIZE : 0);
+
+	xdr_put_u32(x, 1);
+	xdr_put_u32(x, word);
+	xdr_put_u32(x, (a->change ? 8 : 0) + (a->size ? 8 : 0));
+	if (a->change)
+		xdr_put_u64(x, change);
+	if (a->size)
+		xdr_put_u64(x, size);
 }

@@ -52,7 +52,8 @@ struct nfs4_state {
 	uint32_t share_access;    /* of all OPENs, or what it is served for */
 	struct nfs4_deleg *deleg; /* serves it; NULL: it has an open of its own */
 	unsigned int status;      /* nfs4_state.h */
-	bool is_there; /* BAD or LOST for its locks: the server has it open, CLOSE ends it */
+	bool is_there;  /* BAD or LOST for its locks: the server has it open, CLOSE ends it */
+	bool is_closed; /* a CLOSE was sent: that the stateid is not known means nothing */
 	struct nfs4_stateid stateid;
 	uint32_t gen;    /* counts stateids */
 	uint32_t id_gen; /* client ID that the stateid belongs to */
@@ -67,6 +68,11 @@ struct nfs4_state {
 void nfs4_state_open(struct nfs4_state *st, const struct nfs4_call *call);
 /* Any thread, also after the last session was freed. */
 void nfs4_state_forget(struct nfs4_state *st);
+/*
+ * Any thread. The server does not give it back: all use fails, also of what is opened with the same
+ * owner from now on. Who opens the file anew does it with another owner in another nfs4_state.
+ */
+bool nfs4_state_is_lost(struct nfs4_state *st);
 
 /* ---- locks ---- */
 
@@ -118,7 +124,7 @@ void nfs4_client_on_lock_free(
 /*
  * A delegation of one file (RFC 8881 section 10.4), embedded in the user's object; zeroed when
  * there is none. It stays where it is from nfs4_deleg_take() until it is none again: DELEGRETURN
- * ended without an error, ops->lost returned, or nfs4_deleg_forget().
+ * ended without an error, ops->lost returned, nfs4_deleg_forget(), or after nfs4_sess_stop().
  */
 struct nfs4_deleg {
 	struct nfs4_client *cl; /* NULL: none */
@@ -195,7 +201,10 @@ bool nfs4_deleg_close(struct nfs4_state *st);
  * of the server's (call->status) st is lost, after none it is served as before.
  */
 void nfs4_claim(struct nfs4_call *call);
-/* Any thread; nothing is served by it. The server is not told. */
+/*
+ * Any thread; nothing is served by it. The server is told when there is an occasion, at the latest
+ * by nfs4_sess_stop(), which so ends all that serve nothing (without ops->lost).
+ */
 void nfs4_deleg_forget(struct nfs4_deleg *d);
 /* How many there are. Any thread. */
 uint32_t nfs4_deleg_count(struct nfs4_client *cl);

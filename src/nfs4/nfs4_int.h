@@ -68,12 +68,14 @@ struct nfs4_opdesc {
 	bool unbounded;
 	uint16_t state_off; /* offset in nfs4_call of its nfs4_state pointer; 0: it has none */
 	bool closes;        /* CLOSE: a state that is gone already will do */
-	/*
-	 * LOCK, LOCKU: offset in nfs4_call of the nfs4_lock_work; 0: neither. They may be executed
-	 * twice although a replay is possible.
-	 */
+	bool downgrades;    /* OPEN_DOWNGRADE (nfs4_share.c) */
+	bool claims;        /* nfs4_claim() */
+	bool opens;         /* OPEN, also claims: may bring a delegation */
+	bool returns;       /* nfs4_delegreturn() */
+	/* LOCK, LOCKU: offset in nfs4_call of the nfs4_lock_work; 0: neither. */
 	uint16_t lock_off;
 	bool tests_lock; /* LOCKT */
+	bool repeatable; /* may be executed twice although a replay is possible */
 	bool regains;    /* by sess->ctl or ->reopener, for one client ID: nfs4_regain.id_gen */
 	/*
 	 * The data buffer to build this call in when it may be too long for inline (CREATE's
@@ -87,6 +89,8 @@ void nfs4_call_start(struct nfs4_call *call, const struct nfs4_opdesc *desc);
 
 /* Opens are had again with it (nfs4_regain.c), their locks with the other (nfs4_lock_regain.c). */
 extern const struct nfs4_opdesc nfs4_open_desc, nfs4_relock_desc;
+/* What nfs4_delegreturn.c encodes; call->stateid is the delegation's. */
+extern const struct nfs4_opdesc nfs4_delegreturn_desc;
 
 /* ---- parts that several operations encode and decode ---- */
 

@@ -12,10 +12,12 @@
  * connection forwards already (RFC 8881 section 2.10.3.1).
  *
  * It carries what is to be asked and told about revoked state too
- * (nfs4_revoke.c): any SEQUENCE renews.
+ * (nfs4_revoke.c), and returns delegations that are not wanted (nfs4_return.c):
+ * any SEQUENCE renews.
  *
  * Context: the session's lane.
  */
+#include "nfs4_deleg.h"
 #include "nfs4_sess_int.h"
 
 #include <string.h>
@@ -90,13 +92,18 @@ static void renew_done(struct nfs4_call *call)
 	renew(s); /* it renewed nothing */
 }
 
+static bool is_due(struct nfs4_sess *s)
+{
+	return nfs4_revoke_due(s) || nfs4_return_due(s);
+}
+
 static void renew(struct nfs4_sess *s)
 {
 	bool bind = s->bind_due;
 
 	if (s->renew.state != NFS4_CALL_IDLE)
 		return; /* its ->done goes on */
-	if (!bind && nfs4_revoke_send(s))
+	if (!bind && (nfs4_revoke_send(s) || nfs4_return_send(s)))
 		return;
 	s->bind_due = false;
 	s->renew.done = renew_done;
@@ -117,7 +124,7 @@ void nfs4_lease_next(struct nfs4_sess *s)
 {
 	if (!nfs4_sess_is_up(s))
 		return;
-	if (s->bind_due || nfs4_revoke_due(s))
+	if (s->bind_due || is_due(s))
 		renew(s);
 	else
 		lease_arm(s);
@@ -125,7 +132,7 @@ void nfs4_lease_next(struct nfs4_sess *s)
 
 void nfs4_lease_kick(struct nfs4_sess *s)
 {
-	if (nfs4_sess_is_up(s) && s->renew.state == NFS4_CALL_IDLE && nfs4_revoke_due(s))
+	if (nfs4_sess_is_up(s) && s->renew.state == NFS4_CALL_IDLE && is_due(s))
 		renew(s);
 }
 
@@ -133,7 +140,7 @@ void nfs4_lease_start(struct nfs4_sess *s, bool now)
 {
 	if (back_is_off(s))
 		nfs4_lease_bind(s);
-	else if (now || nfs4_revoke_due(s))
+	else if (now || is_due(s))
 		renew(s);
 	else
 		lease_arm(s);

@@ -37,6 +37,7 @@ static const struct nfs4_opdesc lock_desc = {
 	.cachethis = true,
 	.state_off = offsetof(struct nfs4_call, u.lock.work.via),
 	.lock_off = offsetof(struct nfs4_call, u.lock.work),
+	.repeatable = true,
 };
 
 const struct nfs4_opdesc nfs4_relock_desc = {

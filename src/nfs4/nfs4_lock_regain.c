@@ -66,6 +66,8 @@ bool nfs4_relock_next(struct nfs4_regain *rg, struct nfs4_call *call, bool recla
 		o->work.reclaim = reclaim;
 		o->work.first = !lo->has_stateid;
 		call->stateid = o->work.first ? st->stateid : lo->stateid;
+		if (o->work.first)
+			call->stateid.seqid = 0; /* the user's OPENs count on */
 		return true;
 	}
 	return false;

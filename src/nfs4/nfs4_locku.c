@@ -49,6 +49,7 @@ static const struct nfs4_opdesc locku_desc = {
 	.cachethis = true,
 	.state_off = offsetof(struct nfs4_call, u.locku.work.via),
 	.lock_off = offsetof(struct nfs4_call, u.locku.work),
+	.repeatable = true,
 };
 
 void nfs4_locku(struct nfs4_call *call)

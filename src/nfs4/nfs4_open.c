@@ -3,6 +3,11 @@
  * By name:       PUTFH SAVEFH OPEN GETFH ACCESS GETATTR RESTOREFH GETATTR
  * By filehandle: PUTFH OPEN ACCESS GETATTR
  *
+ * By filehandle also what was open before a restart (CLAIM_PREVIOUS), and what
+ * a delegation served (CLAIM_DELEG_CUR_FH; call->stateid is the delegation's).
+ * Which delegation is to be preferred is never said: what the server thinks best
+ * (WANT_NO_PREFERENCE), or none.
+ *
  * The reply is cached by the server for a replay, for which it has as many
  * bytes as we asked for in ca_maxresponsesize_cached, 1032. By name, with the
  * largest filehandle:
@@ -17,12 +22,13 @@
  *   GETATTR of the directory 8 + 20 + 44                    72
  *                                                    total 804
  *
- * With numeric owners of 10 digits (12 bytes) it is 572; a write delegation,
- * if a server gives one unasked, adds at most 168 to that.
+ * With numeric owners of 10 digits (12 bytes) it is 572. A write delegation adds
+ * at most 168 to that, or to the 804.
  */
 #include "nfs4_int.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #define OWNER_PREFIX "open id:"
@@ -72,25 +78,41 @@ static void put_openhow(struct nfs4_compound *c, const struct nfs4_op_open *o)
 	nfs4_put_sattr(x, &sattr, c->supported);
 }
 
+static void put_claim(struct nfs4_compound *c, const struct nfs4_op_open *o)
+{
+	struct xdr_enc *x = &c->enc;
+
+	if (o->dir) {
+		xdr_put_u32(x, CLAIM_NULL);
+		nfs4_put_str(x, &o->name);
+	} else if (o->reclaim) {
+		xdr_put_u32(x, CLAIM_PREVIOUS);
+		xdr_put_u32(x, o->reclaim_deleg);
+	} else if (o->claim) {
+		xdr_put_u32(x, CLAIM_DELEG_CUR_FH);
+		nfs4_put_stateid(x, &c->call->stateid);
+	} else {
+		xdr_put_u32(x, CLAIM_FH);
+	}
+}
+
+static uint32_t want(const struct nfs4_op_open *o)
+{
+	return o->want_deleg || o->reclaim_deleg ? OPEN4_SHARE_ACCESS_WANT_NO_PREFERENCE
+						 : OPEN4_SHARE_ACCESS_WANT_NO_DELEG;
+}
+
 static void put_open(struct nfs4_compound *c, const struct nfs4_op_open *o)
 {
 	struct xdr_enc *x = &c->enc;
 
 	nfs4_op_begin(c, OP_OPEN, OPEN_MAX);
 	xdr_put_u32(x, 0); /* seqid: 4.0's */
-	xdr_put_u32(x, o->share_access | OPEN4_SHARE_ACCESS_WANT_NO_DELEG);
+	xdr_put_u32(x, o->share_access | want(o));
 	xdr_put_u32(x, OPEN4_SHARE_DENY_NONE);
 	put_owner(x, o->owner);
 	put_openhow(c, o);
-	if (o->dir) {
-		xdr_put_u32(x, CLAIM_NULL);
-		nfs4_put_str(x, &o->name);
-	} else if (o->reclaim) {
-		xdr_put_u32(x, CLAIM_PREVIOUS);
-		xdr_put_u32(x, OPEN_DELEGATE_NONE); /* what we had with it */
-	} else {
-		xdr_put_u32(x, CLAIM_FH);
-	}
+	put_claim(c, o);
 }
 
 static int open_encode(struct nfs4_call *call, struct nfs4_compound *c)
@@ -116,7 +138,7 @@ static int open_encode(struct nfs4_call *call, struct nfs4_compound *c)
 	return nfs4_encode_end(c);
 }
 
-/* nfsace4: who may use the delegation without asking; we always ask. */
+/* nfsace4: who may use the delegation without asking; we always ask (ACCESS). */
 static void skip_ace(struct xdr_dec *x)
 {
 	xdr_get_u32(x);
@@ -155,7 +177,7 @@ static void get_delegation(struct xdr_dec *x, struct nfs4_op_open *o)
 	case OPEN_DELEGATE_READ:
 	case OPEN_DELEGATE_WRITE:
 		nfs4_get_stateid(x, &o->deleg);
-		xdr_get_bool(x); /* recall: being returned at once, it makes no difference */
+		o->deleg_recalled = xdr_get_bool(x);
 		if (type == OPEN_DELEGATE_WRITE)
 			skip_space_limit(x);
 		skip_ace(x);
@@ -198,6 +220,8 @@ static int open_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	o->attr.valid = o->dir_attr.valid = 0;
 	o->access = o->rflags = 0;
 	o->deleg_type = OPEN_DELEGATE_NONE;
+	o->deleg_recalled = false;
+	memset(&o->deleg, 0, sizeof(o->deleg));
 	memset(&o->stateid, 0, sizeof(o->stateid));
 	memset(&o->cinfo, 0, sizeof(o->cinfo));
 	if (!nfs4_op_void(c, OP_PUTFH) || (o->dir && !nfs4_op_void(c, OP_SAVEFH)) ||
@@ -222,9 +246,35 @@ const struct nfs4_opdesc nfs4_open_desc = {
 	.encode = open_encode,
 	.decode = open_decode,
 	.cachethis = true,
+	.opens = true,
+};
+
+/* Its owner has it once, however often it is executed. */
+static const struct nfs4_opdesc claim_desc = {
+	.name = "OPEN",
+	.encode = open_encode,
+	.decode = open_decode,
+	.cachethis = true,
+	.opens = true,
+	.claims = true,
+	.repeatable = true,
+	.state_off = offsetof(struct nfs4_call, u.open.claim),
 };
 
 void nfs4_open(struct nfs4_call *call)
 {
 	nfs4_call_start(call, &nfs4_open_desc);
+}
+
+void nfs4_claim(struct nfs4_call *call)
+{
+	struct nfs4_state *st = call->u.open.claim;
+
+	/* share_access: when it is sent (nfs4_share.c). */
+	call->u.open = (struct nfs4_op_open){
+		.file = &st->fh,
+		.owner = st->owner,
+		.claim = st,
+	};
+	nfs4_call_start(call, &claim_desc);
 }

@@ -7,12 +7,18 @@
  * Locks are had again right after their open, by the same session, while the
  * open stays BUSY: nobody uses the new stateid before.
  *
+ * What a delegation served becomes an open of its own; the delegation is
+ * reclaimed with the first of them (nfs4_deleg.c). OPENs of the user may join
+ * the open meanwhile (nfs4_share.c): if they need more than was asked for it
+ * goes to the list once more.
+ *
  *   after CLAIM_PREVIOUS    LOCK reclaim, else LOCK as any other
  *     somebody else's       -> lost, with all that is open or locked there
  *     refused otherwise     as the OPEN; the next OPEN starts over
  *
  * Context: the session's lane.
  */
+#include "nfs4_deleg.h"
 #include "nfs4_lock.h"
 #include "nfs4_sess_int.h"
 
@@ -46,6 +52,7 @@ static bool take_first(struct nfs4_sess *s, struct list *from, struct nfs4_regai
 		o->share_access = st->share_access;
 		o->owner = st->owner;
 		o->reclaim = reclaim;
+		nfs4_deleg_reclaim(&s->cl->states, rg, st, o);
 	}
 	pthread_mutex_unlock(&s->cl->states.lock);
 	return node != NULL;
@@ -71,16 +78,24 @@ static bool is_other_file(const struct nfs4_state *st, const struct nfs4_attr *a
 static void state_regained(struct nfs4_regain *rg, const struct nfs4_call *call)
 {
 	struct nfs4_state *st = rg->state;
+	const struct nfs4_stateid *sid = &call->u.open.stateid;
 	bool same_id = st->id_gen == call->id_gen;
 
 	if (call->desc == &nfs4_relock_desc) {
 		nfs4_relock_granted(rg, call);
 		return;
 	}
+	/* Two OPENs gave two: the server may have taken this one away (nfs4_share.c). */
+	if (same_id && st->is_there && !nfs4_same_other(&st->stateid, sid))
+		nfs4_revoke_bury(&call->sess->cl->states, &st->stateid, &st->cred, st->id_gen);
 	pthread_mutex_lock(&st->lock);
-	st->stateid = call->u.open.stateid;
+	/* An OPEN of the user's, done after this one, may have been told of before. */
+	if (!same_id || !nfs4_same_other(&st->stateid, sid) ||
+		nfs4_seqid_is_newer(sid->seqid, st->stateid.seqid))
+		st->stateid = *sid;
 	st->gen++;
 	st->id_gen = call->id_gen;
+	st->modes = 1u << call->u.open.share_access;
 	pthread_mutex_unlock(&st->lock);
 	rg->id_gen = call->id_gen;
 	rg->other_file = is_other_file(st, &call->u.open.attr);
@@ -105,7 +120,10 @@ static bool next_lock(
 		return true;
 	nfs4_regain_let_go(rg);
 	st->tries = 0;
-	nfs4_state_place(all, st, rg->id_gen);
+	if (rg->id_gen == all->id_gen && !nfs4_state_has_all(st))
+		nfs4_state_reopen(all, st);
+	else
+		nfs4_state_place(all, st, rg->id_gen);
 	return false;
 }
 
@@ -141,6 +159,7 @@ void nfs4_reclaim_release(struct nfs4_sess *s)
 	struct nfs4_state *st;
 
 	pthread_mutex_lock(&all->lock);
+	nfs4_deleg_release(all, &s->reclaim);
 	st = nfs4_regain_let_go(&s->reclaim);
 	if (st)
 		nfs4_state_move(
@@ -192,6 +211,7 @@ bool nfs4_reclaim_done(struct nfs4_sess *s, struct nfs4_call *call)
 	bool session_gone = call->err && is_about_session(call);
 
 	pthread_mutex_lock(&all->lock);
+	nfs4_deleg_reclaimed(all, &s->reclaim, call, session_gone);
 	if (!s->reclaim.state)
 		note_orphan(call);
 	else if (!call->err)

@@ -6,6 +6,7 @@
  *
  * Context: the session's lane, from the transport.
  */
+#include "nfs4_deleg.h"
 #include "nfs4_lock.h"
 #include "nfs4_sess_int.h"
 
@@ -131,7 +132,7 @@ static void sequence_failed(struct nfs4_call *call)
 	case NFS4_SEQ_NEXT:
 	case NFS4_SEQ_NEXT_IDEM:
 		nfs4_call_leave_slot(call, nfs4_slot_done);
-		if (act == NFS4_SEQ_NEXT_IDEM && call->desc->cachethis && !call->desc->lock_off) {
+		if (act == NFS4_SEQ_NEXT_IDEM && call->desc->cachethis && !call->desc->repeatable) {
 			nfs4_call_finish(call, -EIO);
 			return;
 		}
@@ -201,6 +202,13 @@ static bool reply_sequence(struct nfs4_call *call, struct nfs4_compound *c)
 static void reply_refused(struct nfs4_call *call)
 {
 	nfs4_revoke_note(call);
+	if (call->desc->returns) {
+		if (nfs4_return_refused(call))
+			nfs4_call_finish(call, 0);
+		else
+			nfs4_call_again(call);
+		return;
+	}
 	switch (nfs4_state_refused(call)) {
 	case NFS4_STATE_GO:
 		nfs4_call_again(call);
@@ -248,7 +256,7 @@ static void reply_status(struct nfs4_call *call)
 	case NFS4_ACT_SLOT:
 		/* nfsd says RETRY_UNCACHED_REP as the second operation's status. */
 		if (call->status != NFS4ERR_RETRY_UNCACHED_REP ||
-			(call->desc->cachethis && !call->desc->lock_off) || nfs4_is_ctl(call))
+			(call->desc->cachethis && !call->desc->repeatable) || nfs4_is_ctl(call))
 			break;
 		nfs4_call_again(call);
 		return;
@@ -270,6 +278,10 @@ static void reply_status(struct nfs4_call *call)
 	}
 	if (call->desc->closes && call->status == NFS4_OK && nfs4_call_state(call))
 		nfs4_state_forget(nfs4_call_state(call));
+	if (call->desc->claims && call->status == NFS4_OK && call->u.open.claim->cl)
+		nfs4_state_open(call->u.open.claim, call);
+	if (call->desc->opens && call->status == NFS4_OK)
+		nfs4_deleg_unasked(call);
 	nfs4_call_finish(call, -nfs4_status_errno(call->status));
 }
 

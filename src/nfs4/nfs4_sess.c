@@ -16,6 +16,7 @@
  *
  * Context: the session's lane.
  */
+#include "nfs4_deleg.h"
 #include "nfs4_sess_int.h"
 
 #include <assert.h>
@@ -202,15 +203,54 @@ static void xprt_unblocked(void *ctx)
 		s->ops->unblocked(s->ctx);
 }
 
+/* ---- calls of the server ---- */
+
+static bool cb_is_in_flight(void *ctx, uint32_t slot, uint32_t seqid)
+{
+	const struct nfs4_sess *s = ctx;
+
+	return nfs4_slot_is_busy(&s->slots, slot, seqid);
+}
+
+static enum nfs4_status cb_recall(
+	void *ctx, const struct nfs4_stateid *sid, const struct nfs4_fh *fh)
+{
+	struct nfs4_sess *s = ctx;
+
+	return nfs4_deleg_recall(s->cl, sid, fh);
+}
+
+static void cb_recall_any(void *ctx, uint32_t keep, bool read, bool write)
+{
+	struct nfs4_sess *s = ctx;
+
+	nfs4_deleg_recall_any(s->cl, keep, read, write);
+}
+
+static bool cb_getattr(
+	void *ctx, const struct nfs4_fh *fh, uint64_t *ret_change, uint64_t *ret_size)
+{
+	struct nfs4_sess *s = ctx;
+
+	return nfs4_deleg_getattr(s->cl, fh, ret_change, ret_size);
+}
+
 static void xprt_reverse_call(void *ctx, const struct rpcrdma_rcall *call)
 {
 	struct nfs4_sess *s = ctx;
+	const struct nfs4_cb_env env = {
+		.ctx = s,
+		.is_in_flight = cb_is_in_flight,
+		.recall = cb_recall,
+		.recall_any = cb_recall_any,
+		.getattr = cb_getattr,
+	};
 	uint8_t out[NFS4_CB_ANSWER_MAX];
 	size_t len;
 	int err;
 
 	s->cb.coming = s->step == NFS4_STEP_CREATE;
-	len = nfs4_cb_answer(&s->cb, call->msg, call->len, out);
+	len = nfs4_cb_answer(&s->cb, &env, call->msg, call->len, out);
 	if (len == 0)
 		return;
 	err = rpcrdma_reverse_reply(s->x, out, len);

@@ -22,8 +22,13 @@
  *   nfs4_lease.c    renewal; the back channel of a new connection
  *   nfs4_state.c    opens, and what calls on them must wait for
  *   nfs4_regain.c   opens and their locks, had again after a restart
+ *   nfs4_share.c    OPENs that become one, OPEN_DOWNGRADE, what a delegation served
  *   nfs4_lockowner.c byte-range locks on them (nfs4_lock.h)
- *   nfs4_revoke.c   single opens and locks that the server took away
+ *   nfs4_deleg.c    delegations (nfs4_deleg.h)
+ *   nfs4_recall.c   what the server says of them
+ *   nfs4_return.c   how they are returned
+ *   nfs4_revoke.c   single opens, locks and delegations that the server took away
+ *   nfs4_grave.c    what was revoked is freed
  */
 #ifndef RPCRDMAFS_NFS4_SESS_INT_H
 #define RPCRDMAFS_NFS4_SESS_INT_H
@@ -73,6 +78,8 @@ void nfs4_slot_unsure(struct nfs4_slots *t, uint32_t slot);
 bool nfs4_slot_step_back(struct nfs4_slots *t, uint32_t slot, uint32_t *seqid);
 /* Nobody knows whether the server will yet execute the call: ORPHAN. */
 void nfs4_slot_orphan(struct nfs4_slots *t, uint32_t slot);
+/* Does a call own it with this number? Any slot number will do. */
+bool nfs4_slot_is_busy(const struct nfs4_slots *t, uint32_t slot, uint32_t seqid);
 /* For sa_highest_slotid: the highest slot in use; 0 if none is. */
 uint32_t nfs4_slot_highest(const struct nfs4_slots *t);
 /* sr_highest_slotid and sr_target_highest_slotid: what the server takes and what it would like. */
@@ -262,15 +269,20 @@ static inline bool nfs4_has_back(const struct nfs4_create_session *cs)
 extern const struct nfs4_opdesc nfs4_test_stateid_desc, nfs4_free_stateid_desc;
 
 /* What sess->renew asks about, or frees. The pointers to it are the states': states.lock. */
-struct grave;
+struct nfs4_grave;
+struct nfs4_deleg_return;
 struct nfs4_testing {
 	struct nfs4_state *states[NFS4_TEST_MAX];
 	unsigned int state_cnt;
-	struct nfs4_stateid ids[NFS4_TEST_MAX];
-	uint8_t of[NFS4_TEST_MAX]; /* the state it is of */
+	struct nfs4_deleg *delegs[NFS4_TEST_MAX];
+	unsigned int deleg_cnt;
+	struct nfs4_stateid ids[NFS4_TEST_MAX]; /* of the states and their locks, of delegs */
+	uint8_t of[NFS4_TEST_MAX];              /* the state or delegation it is of */
 	unsigned int id_cnt;
-	struct grave *grave;
-	uint32_t id_gen; /* client ID they belong to */
+	unsigned int deleg_from; /* ids from here on are delegations' */
+	struct nfs4_grave *grave;
+	struct nfs4_deleg_return *ret; /* what sess->renew returns (nfs4_return.c) */
+	uint32_t id_gen;               /* client ID they belong to */
 };
 
 /* The server refused the stateid of `call`: if it was revoked, it is to be freed. */
@@ -284,6 +296,25 @@ bool nfs4_revoke_send(struct nfs4_sess *s);
 /* Revoked state is not freed yet: nothing is to be opened anew before. */
 bool nfs4_revoke_blocks(struct nfs4_sess *s);
 void nfs4_revoke_fini(struct nfs4_revoke *rv);
+
+/* ---- and freed (nfs4_grave.c) ---- */
+
+bool nfs4_status_is_revoked(enum nfs4_status status);
+/* Revoked, or not known. */
+bool nfs4_status_is_gone(enum nfs4_status status);
+/* A call that ended without an answer to what it asks. */
+bool nfs4_revoke_no_answer(const struct nfs4_call *call);
+/* sid is to be freed as `cred`. states.lock is held, as for the next three. */
+void nfs4_revoke_bury(struct nfs4_states *all, const struct nfs4_stateid *sid,
+	const struct rpc_cred *cred, uint32_t id_gen);
+/* The same for the locks that hang on an open. */
+void nfs4_revoke_bury_locks(struct nfs4_states *all, struct nfs4_state *st);
+/* Those of earlier client IDs are gone with them. */
+void nfs4_graves_purge(struct nfs4_states *all);
+/* The server has nothing to say any more than what is known. */
+void nfs4_revoke_settle(struct nfs4_sess *s);
+/* The next FREE_STATEID, by sess->renew. False: none. */
+bool nfs4_grave_send(struct nfs4_sess *s);
 
 /* ---- the client (nfs4_client.c) ---- */
 
@@ -369,6 +400,7 @@ enum nfs4_step {
 	NFS4_STEP_REOPEN,    /* OPEN CLAIM_PREVIOUS */
 	NFS4_STEP_RELOCK,    /* LOCK reclaim */
 	NFS4_STEP_RECLAIM,   /* RECLAIM_COMPLETE */
+	NFS4_STEP_BYE_DELEG, /* stopping: DELEGRETURN of what is left */
 	NFS4_STEP_BYE_SESS,  /* stopping: DESTROY_SESSION */
 	NFS4_STEP_BYE_CLIENT /* stopping: DESTROY_CLIENTID */
 };
@@ -421,6 +453,8 @@ struct nfs4_sess {
 	struct nfs4_failure failure;
 	struct reactor_timer stop_timer; /* STOPPING: draining, then the end */
 	bool drained;                    /* calls had their time to end */
+	struct nfs4_deleg_return *bye;   /* what NFS4_STEP_BYE_DELEG returns */
+	bool no_byes;                    /* the server does not take it */
 	bool bye_client;                 /* the last session is gone: DESTROY_CLIENTID */
 	bool cut;                        /* rpcrdma_stop() was called */
 	bool xprt_gone;                  /* the transport has nothing more to say */
@@ -438,6 +472,12 @@ struct nfs4_sess {
 	struct list token_link;
 	struct reactor_msg token_msg; /* the mailbox's while a grant is on its way */
 };
+
+/* What sess->renew bears is of the session's client ID. */
+static inline bool nfs4_testing_is_current(const struct nfs4_call *call)
+{
+	return call->sess->testing.id_gen == call->sess->id_gen;
+}
 
 const char *nfs4_sess_state_name(enum nfs4_sess_state state);
 /* The only place that changes sess->state. */

@@ -65,8 +65,10 @@ void nfs4_step_send(struct nfs4_sess *s, enum nfs4_step step)
 	assert(s->step == NFS4_STEP_NONE && s->calls_ready);
 	s->step = step;
 	s->ctl.done = step_done;
-	s->ctl.cred =
-		step == NFS4_STEP_REOPEN || step == NFS4_STEP_RELOCK ? &s->reclaim.cred : &s->cred;
+	if (step == NFS4_STEP_REOPEN || step == NFS4_STEP_RELOCK)
+		s->ctl.cred = &s->reclaim.cred;
+	else if (step != NFS4_STEP_BYE_DELEG) /* nfs4_return_last() */
+		s->ctl.cred = &s->cred;
 	nfs4_call_start(&s->ctl, nfs4_step_desc(step));
 }
 

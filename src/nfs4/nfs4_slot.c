@@ -95,6 +95,11 @@ void nfs4_slot_orphan(struct nfs4_slots *t, uint32_t slot)
 	slot_set(t, slot, NFS4_SLOT_ORPHAN);
 }
 
+bool nfs4_slot_is_busy(const struct nfs4_slots *t, uint32_t slot, uint32_t seqid)
+{
+	return slot < t->cnt && t->state[slot] == NFS4_SLOT_BUSY && t->seqid[slot] == seqid;
+}
+
 uint32_t nfs4_slot_highest(const struct nfs4_slots *t)
 {
 	for (uint32_t w = (t->cnt + 63) / 64; w-- > 0;)

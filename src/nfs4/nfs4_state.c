@@ -15,17 +15,24 @@
  *       taken          -> held
  *       refused        -> lost: I/O on the file fails from then on
  *   revoked            held -> reopen, or lost if somebody took it away (nfs4_revoke.c)
+ *   less than wanted   held -> reopen: an OPEN that joined it says so (nfs4_share.c)
  *
  * Whether the server was restarted or only dropped us nobody says reliably; it
  * tells by its answer to the first CLAIM_PREVIOUS. A second failure on the way
  * makes another client ID: what was had again already is reclaimed once more.
  *
- * Every open has an owner of its own, so that the same OPEN may be executed
- * twice and still means one open, and CLOSE ends it.
+ * The OPENs of one owner on one file are one open (nfs4_share.c): the same OPEN
+ * may be executed twice, and one CLOSE ends them all. Its seqid counts them, and
+ * they run beside what is done on it, which is therefore sent with seqid 0,
+ * "the newest" (RFC 8881 section 8.2.2); CLOSE names the one it means.
+ *
+ * An open that a delegation serves (nfs4_deleg.c) has a copy of its stateid,
+ * and is `held` as others are.
  *
  * Byte-range locks hang on their open and are had again with it. How both are is
  * nfs4_regain.c's.
  */
+#include "nfs4_deleg.h"
 #include "nfs4_lock.h"
 #include "nfs4_sess_int.h"
 
@@ -42,6 +49,7 @@ void nfs4_states_init(struct nfs4_states *all)
 	list_init(&all->lost);
 	list_init(&all->revoke.graves);
 	list_init(&all->frees);
+	nfs4_delegs_init(&all->delegs);
 }
 
 void nfs4_states_fini(struct nfs4_states *all)
@@ -56,9 +64,11 @@ void nfs4_states_fini(struct nfs4_states *all)
 		struct nfs4_state *st = container_of(node, struct nfs4_state, link);
 
 		nfs4_locks_detach(st);
+		list_del(&st->served);
 		pthread_mutex_destroy(&st->lock);
 		st->cl = NULL;
 	}
+	nfs4_delegs_fini(&all->delegs);
 	nfs4_frees_fini(all);
 	nfs4_revoke_fini(&all->revoke);
 	pthread_mutex_destroy(&all->lock);
@@ -116,28 +126,54 @@ void nfs4_state_lose_lock(struct nfs4_states *all, struct nfs4_state *st, enum n
 
 /* ---- the user's side ---- */
 
+void nfs4_state_begin(struct nfs4_state *st, struct nfs4_client *cl, const struct nfs4_fh *fh,
+	const struct rpc_cred *cred, uint64_t owner)
+{
+	memset(st, 0, sizeof(*st));
+	st->cl = cl;
+	st->fh = *fh;
+	st->owner = owner;
+	st->cred = *cred;
+	pthread_mutex_init(&st->lock, NULL);
+	list_init(&st->link);
+	list_init(&st->lockowners);
+	list_init(&st->served);
+	st->test_round = cl->states.revoke.round; /* newer than what that is about */
+}
+
 void nfs4_state_open(struct nfs4_state *st, const struct nfs4_call *call)
 {
 	const struct nfs4_op_open *o = &call->u.open;
 	struct nfs4_client *cl = call->sess->cl;
 
-	memset(st, 0, sizeof(*st));
-	st->cl = cl;
-	st->fh = o->fh;
-	st->owner = o->owner;
-	st->share_access = o->share_access;
-	st->cred = *call->cred;
-	st->fileid = o->attr.valid & NFS4_ATTR_FILEID ? o->attr.fileid : 0;
-	pthread_mutex_init(&st->lock, NULL);
-	list_init(&st->link);
-	list_init(&st->lockowners);
-	st->stateid = o->stateid;
-	st->id_gen = call->id_gen;
+	/* Two of its OPENs may come back on two lanes at a time. */
 	pthread_mutex_lock(&cl->states.lock);
-	st->test_round = cl->states.revoke.round; /* newer than what that is about */
-	nfs4_state_place(&cl->states, st, call->id_gen);
+	if (st->cl) {
+		nfs4_state_join(&cl->states, st, call);
+	} else {
+		nfs4_state_begin(st, cl, &o->fh, call->cred, o->owner);
+		st->share_access = o->share_access;
+		st->fileid = o->attr.valid & NFS4_ATTR_FILEID ? o->attr.fileid : 0;
+		st->modes = 1u << o->share_access;
+		st->stateid = o->stateid;
+		st->id_gen = call->id_gen;
+		nfs4_state_place(&cl->states, st, call->id_gen);
+	}
 	pthread_mutex_unlock(&cl->states.lock);
 	nfs4_reopen_kick(call->sess);
+}
+
+void nfs4_state_end_of(struct nfs4_states *all, struct nfs4_state *st)
+{
+	list_del(&st->link);
+	list_del(&st->served);
+	if (st->regain)
+		nfs4_regain_let_go(st->regain);
+	if (st->tested)
+		*st->tested = NULL;
+	nfs4_locks_detach(st);
+	nfs4_frees_forget(all, st);
+	st->cl = NULL;
 }
 
 void nfs4_state_forget(struct nfs4_state *st)
@@ -147,16 +183,21 @@ void nfs4_state_forget(struct nfs4_state *st)
 	if (!cl)
 		return;
 	pthread_mutex_lock(&cl->states.lock);
-	list_del(&st->link);
-	if (st->regain)
-		nfs4_regain_let_go(st->regain);
-	if (st->tested)
-		*st->tested = NULL;
-	nfs4_locks_detach(st);
-	nfs4_frees_forget(&cl->states, st);
+	nfs4_state_end_of(&cl->states, st);
 	pthread_mutex_unlock(&cl->states.lock);
-	st->cl = NULL;
 	pthread_mutex_destroy(&st->lock);
+}
+
+bool nfs4_state_is_lost(struct nfs4_state *st)
+{
+	bool lost;
+
+	if (!st->cl)
+		return false;
+	pthread_mutex_lock(&st->lock);
+	lost = st->status == NFS4_STATE_LOST;
+	pthread_mutex_unlock(&st->lock);
+	return lost;
 }
 
 /* ---- another client ID ---- */
@@ -169,6 +210,7 @@ void nfs4_states_new_client(struct nfs4_client *cl)
 	all->id_gen = cl->id_gen;
 	all->may_reclaim = true;
 	list_splice_back(&all->reclaim, &all->held);
+	nfs4_delegs_new_client(all);
 	pthread_mutex_unlock(&all->lock);
 }
 
@@ -179,6 +221,7 @@ void nfs4_states_no_grace(struct nfs4_client *cl)
 	pthread_mutex_lock(&all->lock);
 	all->may_reclaim = false;
 	list_splice_back(&all->reopen, &all->reclaim);
+	nfs4_delegs_no_grace(all);
 	pthread_mutex_unlock(&all->lock);
 }
 
@@ -197,8 +240,13 @@ static void taken_away(
 void nfs4_state_bad(struct nfs4_states *all, struct nfs4_state *st, const struct nfs4_stateid *sid,
 	enum nfs4_status status)
 {
-	/* In work, lost, or on its list already. */
-	if (st->status != NFS4_STATE_OPEN || st->id_gen != all->id_gen)
+	bool is_closed;
+
+	pthread_mutex_lock(&st->lock);
+	is_closed = st->is_closed;
+	pthread_mutex_unlock(&st->lock);
+	/* In work, lost, or on its list already; or nobody wants it any more. */
+	if (st->status != NFS4_STATE_OPEN || st->id_gen != all->id_gen || is_closed)
 		return;
 	if (status == NFS4ERR_ADMIN_REVOKED)
 		taken_away(all, st, sid);
@@ -226,16 +274,30 @@ static enum nfs4_state_verdict take_own(const struct nfs4_call *call)
 	return rg->id_gen == s->id_gen ? NFS4_STATE_GO : NFS4_STATE_FAIL;
 }
 
+enum nfs4_state_verdict nfs4_state_end(struct nfs4_call *call, int err)
+{
+	call->err = err;
+	call->status = NFS4_OK;
+	return NFS4_STATE_END;
+}
+
 enum nfs4_state_verdict nfs4_state_take(struct nfs4_call *call)
 {
+	const struct nfs4_opdesc *desc = call->desc;
 	struct nfs4_state *st = nfs4_call_state(call);
 
-	if (call->desc->regains)
+	if (desc->regains)
 		return take_own(call);
-	if (call->desc->lock_off)
+	if (desc->lock_off)
 		return nfs4_lock_take(call);
-	if (call->desc->tests_lock)
+	if (desc->tests_lock)
 		return nfs4_lockt_take(call);
+	if (desc->downgrades)
+		return nfs4_downgrade_take(call);
+	if (desc->claims)
+		return nfs4_claim_take(call);
+	if (desc->returns)
+		return nfs4_return_take(call);
 	if (!st) {
 		call->stateid = nfs4_stateid_anon;
 		return NFS4_STATE_GO;
@@ -254,6 +316,8 @@ enum nfs4_state_verdict nfs4_state_take_from(struct nfs4_call *call, struct nfs4
 	stale = (int32_t)(call->sess->id_gen - st->id_gen) > 0;
 	if (st->status == NFS4_STATE_BUSY)
 		verdict = NFS4_STATE_WAIT;
+	else if (closes && st->deleg)
+		verdict = NFS4_STATE_GONE; /* the server never heard of it */
 	else if (closes && st->is_there && call->sess->id_gen == st->id_gen)
 		verdict = NFS4_STATE_GO;
 	else if (st->status == NFS4_STATE_LOST)
@@ -261,9 +325,33 @@ enum nfs4_state_verdict nfs4_state_take_from(struct nfs4_call *call, struct nfs4
 	else if (st->status == NFS4_STATE_BAD || stale)
 		verdict = closes ? NFS4_STATE_GONE : NFS4_STATE_WAIT;
 	call->stateid = st->stateid;
+	if (!closes)
+		call->stateid.seqid = 0;
 	call->state_gen = st->gen;
+	if (closes && verdict == NFS4_STATE_GO)
+		st->is_closed = true;
 	pthread_mutex_unlock(&st->lock);
 	return verdict;
+}
+
+void nfs4_close_ended(struct nfs4_call *call)
+{
+	struct nfs4_state *st = nfs4_call_state(call);
+
+	if (!call->err || !st || !st->cl)
+		return;
+	pthread_mutex_lock(&st->lock);
+	st->is_closed = false;
+	pthread_mutex_unlock(&st->lock);
+}
+
+/* Section 8.2.2: whichever is the newest. */
+static void use_newest(struct nfs4_state *st)
+{
+	pthread_mutex_lock(&st->lock);
+	st->stateid.seqid = 0;
+	st->gen++;
+	pthread_mutex_unlock(&st->lock);
 }
 
 /* The stateid is the current one, and the server does not know it. states.lock held. */
@@ -272,8 +360,16 @@ static enum nfs4_state_verdict state_refused(
 {
 	if (call->desc->closes && call->status != NFS4ERR_OLD_STATEID)
 		return NFS4_STATE_GONE;
+	if (call->desc->closes && st->is_there && call->state_tries++ < NFS4_STATE_TRIES) {
+		use_newest(st);
+		return NFS4_STATE_GO;
+	}
+	if (call->desc->closes && st->status == NFS4_STATE_LOST)
+		return NFS4_STATE_GONE;
 	if (st->status != NFS4_STATE_OPEN) /* is in work, or lost: nfs4_state_take() tells */
 		return NFS4_STATE_GO;
+	if (st->deleg)
+		return nfs4_deleg_refused(all, st, call);
 	if (call->status == NFS4ERR_ADMIN_REVOKED) {
 		taken_away(all, st, &call->stateid);
 		return NFS4_STATE_FAIL;
@@ -285,11 +381,7 @@ static enum nfs4_state_verdict state_refused(
 	if (call->status == NFS4ERR_OLD_STATEID && nfs4_lock_is_old(call))
 		return NFS4_STATE_GO;
 	if (call->status == NFS4ERR_OLD_STATEID) {
-		/* Section 8.2.2: whichever is the newest. */
-		pthread_mutex_lock(&st->lock);
-		st->stateid.seqid = 0;
-		st->gen++;
-		pthread_mutex_unlock(&st->lock);
+		use_newest(st);
 		return NFS4_STATE_GO;
 	}
 	/* With another client ID than the call's it is on its list already. */

@@ -3,11 +3,14 @@
  * Opens as the session engine sees them: which stateid a call is sent with,
  * what becomes of a call whose stateid the server refuses, and how opens are
  * had again after the client ID or one of them was lost. See nfs4_state.c.
+ * Delegations are nfs4_deleg.h's.
  *
  * Context: the lane of the session or call, unless a function says otherwise.
  */
 #ifndef RPCRDMAFS_NFS4_STATE_H
 #define RPCRDMAFS_NFS4_STATE_H
+
+#include <string.h>
 
 #include "nfs4_int.h"
 
@@ -19,12 +22,38 @@ enum nfs4_state_status {
 	NFS4_STATE_LOST, /* for good: I/O fails */
 };
 
+/* nfs4_deleg.status, bits; none: it is good */
+#define NFS4_DELEG_IS_RECALLED (1u << 0) /* by the server; serves no more opens */
+#define NFS4_DELEG_IS_RETURNED (1u << 1) /* DELEGRETURN was started: likewise */
+
+/* There may be one for each file that was opened lately. */
+#define NFS4_DELEG_BUCKETS 1024u
+
+/* Recalls that came before their delegations, as long as one may be on its way. */
+#define NFS4_EARLY_RECALLS 16u
+
+/* Delegations (nfs4_deleg.c). Of the client; owner: states.lock. */
+struct nfs4_delegs {
+	/* nfs4_client_on_deleg(): constant when lanes run */
+	const struct nfs4_deleg_ops *ops; /* NULL: none are asked for */
+	void *ctx;
+	struct list held[NFS4_DELEG_BUCKETS]; /* of nfs4_deleg.link, by filehandle */
+	uint32_t cnt;
+	struct nfs4_deleg *reclaimed; /* the holder of the token asks for it: nfs4_regain.deleg */
+	unsigned int awaited;         /* calls in flight that may bring one */
+	struct nfs4_stateid early[NFS4_EARLY_RECALLS];
+	unsigned int early_cnt; /* ever; the last of them are there */
+	struct list returns;    /* nobody's, to be returned (nfs4_return.c) */
+	struct list returning;  /* of these, in the hand of a session */
+	unsigned int return_cnt;
+};
+
 /* What the server revoked. Of the client; owner: states.lock. */
 struct nfs4_revoke {
 	struct list graves;            /* revoked stateids that are to be freed */
 	unsigned int burying;          /* of these, in the hand of a session */
 	struct nfs4_sess *tester;      /* goes through all stateids; NULL: nobody does */
-	uint32_t round;                /* nfs4_state.test_round of those it has asked about */
+	uint32_t round;                /* test_round of those it has asked about */
 	unsigned int found, fruitless; /* in this round; rounds in a row that found nothing */
 	uint64_t settled_ns;           /* flags of calls sent before are about what is known */
 	uint64_t next_ns;              /* no round before */
@@ -46,6 +75,7 @@ struct nfs4_states {
 	struct nfs4_revoke revoke;
 	struct list frees; /* stateids of locks that nobody needs (nfs4_lock_regain.c) */
 	unsigned int free_cnt;
+	struct nfs4_delegs delegs;
 };
 
 /*
@@ -62,6 +92,7 @@ struct nfs4_regain {
 	struct nfs4_lockowner *lo;
 	struct nfs4_lockrange *range;
 	bool other_file; /* what the OPEN opened is not what it was */
+	bool deleg;      /* it asks for states.delegs.reclaimed too */
 };
 
 void nfs4_states_init(struct nfs4_states *all);
@@ -93,7 +124,13 @@ void nfs4_reopen_kick(struct nfs4_sess *s);
 /* The session ends: what is in its hands goes back. */
 void nfs4_states_release(struct nfs4_sess *s);
 
-/* ---- for nfs4_regain.c; states.lock held ---- */
+/* ---- for nfs4_regain.c, nfs4_share.c and nfs4_deleg.c; states.lock held ---- */
+
+/* Of the user's memory a state that is on no list yet. */
+void nfs4_state_begin(struct nfs4_state *st, struct nfs4_client *cl, const struct nfs4_fh *fh,
+	const struct rpc_cred *cred, uint64_t owner);
+/* It is not open any more. The caller destroys its lock, without states.lock. */
+void nfs4_state_end_of(struct nfs4_states *all, struct nfs4_state *st);
 
 /* Refusals of fresh stateids that one call bears, or OPENs without an answer one state. */
 #define NFS4_STATE_TRIES 3u
@@ -109,6 +146,15 @@ void nfs4_state_note_there(struct nfs4_state *st);
 /* Out of the session's hand; NULL: it was closed meanwhile. */
 struct nfs4_state *nfs4_regain_let_go(struct nfs4_regain *rg);
 
+/* ---- opens that are shared (nfs4_share.c); states.lock held ---- */
+
+/* Does the server have it open for all that its users believe? */
+bool nfs4_state_has_all(const struct nfs4_state *st);
+/* An OPEN of its owner was answered with NFS4_OK: what it gave and what there is become one. */
+void nfs4_state_join(struct nfs4_states *all, struct nfs4_state *st, const struct nfs4_call *call);
+/* To the list `reopen`; the server has it open, for less than is needed or we do not know what. */
+void nfs4_state_reopen(struct nfs4_states *all, struct nfs4_state *st);
+
 /* ---- calls ---- */
 
 enum nfs4_state_verdict {
@@ -123,9 +169,32 @@ enum nfs4_state_verdict {
 struct nfs4_state *nfs4_call_state(const struct nfs4_call *call);
 /* A call of a kind that needs one is about to get a slot: sets call->stateid. */
 enum nfs4_state_verdict nfs4_state_take(struct nfs4_call *call);
+/* CLOSE: without success it is as before. */
+void nfs4_close_ended(struct nfs4_call *call);
 /* The part of it that looks at one open. */
 enum nfs4_state_verdict nfs4_state_take_from(struct nfs4_call *call, struct nfs4_state *st);
 /* The server answered with a status of NFS4_ACT_STATE. */
 enum nfs4_state_verdict nfs4_state_refused(struct nfs4_call *call);
+/* Of a call that is not to be sent: it ends with err. */
+enum nfs4_state_verdict nfs4_state_end(struct nfs4_call *call, int err);
+
+/* ---- OPEN_DOWNGRADE and nfs4_claim() (nfs4_share.c) ---- */
+
+enum nfs4_state_verdict nfs4_downgrade_take(struct nfs4_call *call);
+enum nfs4_state_verdict nfs4_claim_take(struct nfs4_call *call);
+/* It ends, however. */
+void nfs4_downgrade_ended(struct nfs4_call *call);
+void nfs4_claim_ended(struct nfs4_call *call);
+
+/* Newer by a server's count, which wraps (RFC 8881 section 8.2.2); 0: whichever is the newest. */
+static inline bool nfs4_seqid_is_newer(uint32_t seqid, uint32_t than)
+{
+	return than == 0 || (int32_t)(seqid - than) > 0;
+}
+
+static inline bool nfs4_same_other(const struct nfs4_stateid *a, const struct nfs4_stateid *b)
+{
+	return memcmp(a->other, b->other, sizeof(a->other)) == 0;
+}
 
 #endif

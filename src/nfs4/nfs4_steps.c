@@ -6,6 +6,7 @@
  * Context: the session's lane, as holder of the client's token where the
  * client is touched.
  */
+#include "nfs4_deleg.h"
 #include "nfs4_sess_int.h"
 
 #include <errno.h>
@@ -19,6 +20,8 @@
 #define MAX_DESTROY_DELAYS 5u
 /* DELAYs of a reclaim, together a minute and a half: the file is opened anew after the others. */
 #define MAX_REOPEN_DELAYS 12u
+/* DELAYs of a DELEGRETURN at the end: there is little time left. */
+#define MAX_BYE_DELAYS 2u
 
 static const char *rpc_hint(enum rpc_result result)
 {
@@ -389,6 +392,8 @@ bool nfs4_step_may_wait(const struct nfs4_sess *s, uint32_t tries)
 {
 	if (s->step == NFS4_STEP_REOPEN || s->step == NFS4_STEP_RELOCK)
 		return tries <= MAX_REOPEN_DELAYS;
+	if (s->step == NFS4_STEP_BYE_DELEG)
+		return tries <= MAX_BYE_DELAYS;
 	return s->step != NFS4_STEP_DESTROY || tries <= MAX_DESTROY_DELAYS;
 }
 
@@ -413,6 +418,9 @@ bool nfs4_step_result(struct nfs4_sess *s, enum nfs4_step step, struct nfs4_call
 		return reopen_done(s, call);
 	case NFS4_STEP_RECLAIM:
 		return reclaim_done(s, call);
+	case NFS4_STEP_BYE_DELEG:
+		nfs4_return_last_done(s, call);
+		return true;
 	case NFS4_STEP_BYE_SESS:
 		s->have_session = false;
 		return true;
@@ -437,6 +445,7 @@ const struct nfs4_opdesc *nfs4_step_desc(enum nfs4_step step)
 		[NFS4_STEP_REOPEN] = &nfs4_open_desc,
 		[NFS4_STEP_RELOCK] = &nfs4_relock_desc,
 		[NFS4_STEP_RECLAIM] = &reclaim_desc,
+		[NFS4_STEP_BYE_DELEG] = &nfs4_return_last_desc,
 		[NFS4_STEP_BYE_SESS] = &destroy_desc,
 		[NFS4_STEP_BYE_CLIENT] = &bye_client_desc,
 	};

@@ -5,6 +5,8 @@
  *
  *   calls are with the transport      they get DRAIN_NS
  *   a step is under way               its answer is awaited
+ *   delegations are left              DELEGRETURN, each: with one of them the server keeps the
+ *                                     client ID (nfs4_return.c)
  *   the server has our session        DESTROY_SESSION
  *   it was the client's last          DESTROY_CLIENTID, with the token
  *   nothing                           rpcrdma_stop()
@@ -16,6 +18,7 @@
  *
  * Context: the session's lane.
  */
+#include "nfs4_deleg.h"
 #include "nfs4_sess_int.h"
 
 #include <errno.h>
@@ -108,7 +111,7 @@ void nfs4_sess_stop_next(struct nfs4_sess *s)
 	if (s->step != NFS4_STEP_NONE)
 		return;
 	if (s->have_session && s->calls_ready) {
-		nfs4_step_send(s, NFS4_STEP_BYE_SESS);
+		nfs4_step_send(s, nfs4_return_last(s) ? NFS4_STEP_BYE_DELEG : NFS4_STEP_BYE_SESS);
 		return;
 	}
 	count_out(s);

@@ -10,11 +10,38 @@
 #include "nfs4_cb.h"
 #include "rpc.h"
 
+static bool is_in_flight(void *ctx, uint32_t slot, uint32_t seqid)
+{
+	return (slot ^ seqid) & 1;
+}
+
+static enum nfs4_status recall(void *ctx, const struct nfs4_stateid *sid, const struct nfs4_fh *fh)
+{
+	FUZZ_CHECK(fh->len >= 1 && fh->len <= NFS4_FHSIZE);
+	fuzz_touch(sid, sizeof(*sid));
+	fuzz_touch(fh->data, fh->len);
+	return sid->seqid & 1 ? NFS4_OK : NFS4ERR_BAD_STATEID;
+}
+
+static void recall_any(void *ctx, uint32_t keep, bool read, bool write)
+{
+	FUZZ_CHECK(read || write);
+}
+
+static bool getattr(void *ctx, const struct nfs4_fh *fh, uint64_t *ret_change, uint64_t *ret_size)
+{
+	FUZZ_CHECK(fh->len >= 1 && fh->len <= NFS4_FHSIZE);
+	*ret_change = *ret_size = 1;
+	return fh->data[0] & 1;
+}
+
+static const struct nfs4_cb_env env = {NULL, is_in_flight, recall, recall_any, getattr};
+
 static void one(struct nfs4_cb *cb, const uint8_t *msg, size_t len)
 {
 	uint8_t out[NFS4_CB_ANSWER_MAX], again[NFS4_CB_ANSWER_MAX];
 	struct nfs4_cb before = *cb;
-	size_t n = nfs4_cb_answer(cb, msg, len, out), m;
+	size_t n = nfs4_cb_answer(cb, &env, msg, len, out), m;
 	uint32_t xid, low, high, auth;
 	bool taken = memcmp(before.slots, cb->slots, sizeof(cb->slots)) != 0;
 	struct xdr_dec x;
@@ -38,7 +65,7 @@ static void one(struct nfs4_cb *cb, const uint8_t *msg, size_t len)
 	FUZZ_CHECK(cb->lock_free_cnt <= NFS4_CB_OPS);
 	cb->recall_slot = UINT32_MAX;
 	before = *cb;
-	m = nfs4_cb_answer(cb, msg, len, again);
+	m = nfs4_cb_answer(cb, &env, msg, len, again);
 	FUZZ_CHECK(!taken || (m == n && memcmp(out, again, n) == 0));
 	/* Told again it is not. */
 	FUZZ_CHECK(!taken || cb->lock_free_cnt == 0);

@@ -279,6 +279,25 @@ static void free_stateid(struct nfs4_call *call)
 	call->u.free_stateid.stateid.seqid = 1;
 }
 
+static void downgrade(struct nfs4_call *call)
+{
+	call->u.downgrade = (struct nfs4_op_downgrade){.fh = &fh, .share_access = 1};
+}
+
+static void delegreturn(struct nfs4_call *call)
+{
+	static struct nfs4_deleg deleg;
+
+	call->u.delegreturn = (struct nfs4_op_delegreturn){.fh = &fh, .deleg = &deleg};
+}
+
+static void claim(struct nfs4_call *call)
+{
+	static struct nfs4_state served = {.fh = {4, {1, 2, 3, 4}}};
+
+	call->u.open = (struct nfs4_op_open){.claim = &served};
+}
+
 /* Append only: the corpus counts on the order. */
 static const struct {
 	void (*op)(struct nfs4_call *call);
@@ -316,6 +335,9 @@ static const struct {
 	{start_locku_first, locku, NULL},
 	{start_close_unlock, close_, NULL},
 	{start_free_stateid, free_stateid, NULL},
+	{nfs4_open_downgrade, downgrade, NULL},
+	{nfs4_delegreturn, delegreturn, NULL},
+	{nfs4_claim, claim, open_ok},
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -19,6 +19,16 @@
 
 struct nfsd_sim;
 
+#define NFSD_SIM_DELEG_READ  1u
+#define NFSD_SIM_DELEG_WRITE 2u
+
+/* CB_RECALL goes out before the reply of the OPEN that gives the delegation. */
+enum nfsd_sim_early {
+	NFSD_SIM_EARLY_NONE,
+	NFSD_SIM_EARLY_PLAIN,  /* as nfsd does: nothing says so */
+	NFSD_SIM_EARLY_REFERS, /* its referring call list names the OPEN */
+};
+
 struct nfsd_sim_conf {
 	unsigned int credits;  /* granted in each message; may be changed at any time */
 	uint32_t inline_size;  /* what it receives and sends at most */
@@ -32,6 +42,7 @@ struct nfsd_sim_conf {
 	bool send_msgp;        /* answers with RDMA_MSGP instead of RDMA_MSG */
 	bool tolerant_seq;     /* SEQ_MISORDERED is not the client's failure */
 	bool tolerant_state;   /* nor are wrong stateids */
+	bool tolerant_revoked; /* nor an OPEN of an owner whose revoked one is not freed */
 	bool tolerant_credits; /* nor is a credit overrun */
 	uint64_t latency_ns;   /* from the request to the reply */
 
@@ -47,6 +58,14 @@ struct nfsd_sim_conf {
 	bool restart_flag;          /* RESTART_RECLAIM_NEEDED until RECLAIM_COMPLETE */
 	const char *scope;          /* server scope; NULL: "simscope" */
 	unsigned int target_slots;  /* sr_target_highest_slotid + 1; 0: all */
+
+	/* delegations */
+	uint32_t delegs;       /* NFSD_SIM_DELEG_*: what OPENs are given; see below */
+	bool deleg_recalled;   /* they come with their recall */
+	bool deleg_no_reclaim; /* CLAIM_PREVIOUS: the open without it */
+	bool deleg_expires;    /* revoked a lease after the recall; else that is a failure */
+	enum nfsd_sim_early deleg_early;
+	uint64_t deleg_early_ns; /* how much later the reply comes then */
 };
 
 void nfsd_sim_conf_default(struct nfsd_sim_conf *conf);
@@ -197,9 +216,47 @@ enum nfsd_sim_cb {
 	NFSD_SIM_CB_UNKNOWN_PROC,
 	NFSD_SIM_CB_GARBAGE,     /* a call with a body that cannot be decoded */
 	NFSD_SIM_CB_NOTIFY_LOCK, /* of a file and an owner that are not known */
+	NFSD_SIM_CB_GETATTR,     /* the same */
 };
 /* On every connection that has a backchannel (any: on every connection). Returns the calls sent. */
 unsigned int nfsd_sim_callback(struct nfsd_sim *sim, enum nfsd_sim_cb what, bool any);
+
+/* What the client said to the last call. */
+struct nfsd_sim_cb_answer {
+	uint32_t accept_stat;      /* of the RPC reply; 100: denied */
+	uint32_t status, ops;      /* of the CB_COMPOUND; results in it */
+	bool has_change, has_size; /* CB_GETATTR */
+	uint64_t change, size;
+};
+struct nfsd_sim_cb_answer nfsd_sim_cb_last(struct nfsd_sim *sim);
+
+/* ---- delegations ---- */
+
+/*
+ * With conf.delegs an OPEN that does not say WANT_NO_DELEG is given WRITE if it is for writing and
+ * no other client has the file open, or else READ if it is for reading and no other client has it
+ * open for writing; never a second one, never without a backchannel, never after somebody else
+ * wanted the file. Another client's OPEN ends with NFS4ERR_DELAY until what is in its way is
+ * recalled and returned.
+ *
+ * CB_RECALL, of what there is of this file (NULL: of all files), on any session, or on the
+ * so-manieth of the client, from 0. Returns the calls sent.
+ */
+unsigned int nfsd_sim_recall(struct nfsd_sim *sim, const char *path);
+unsigned int nfsd_sim_recall_on(struct nfsd_sim *sim, const char *path, unsigned int session);
+/* mask: of RCA4_TYPE_MASK_*. To each client. */
+unsigned int nfsd_sim_recall_any(struct nfsd_sim *sim, uint32_t keep, uint32_t mask);
+/* CB_GETATTR of the change and the size of a file that somebody has a delegation of. */
+unsigned int nfsd_sim_cb_getattr(struct nfsd_sim *sim, const char *path);
+/* As nfsd_sim_revoke(); NFS4ERR_BAD_STATEID: they are forgotten, and no flag tells. */
+unsigned int nfsd_sim_revoke_deleg(struct nfsd_sim *sim, const char *path, uint32_t status);
+/* Given and neither returned nor revoked. */
+unsigned int nfsd_sim_live_delegs(struct nfsd_sim *sim);
+/*
+ * Another client, that is none here, has the file open with this access from now on (0: closed).
+ * False: a delegation is in its way and is recalled now. nfsd_sim_poke() is the same.
+ */
+bool nfsd_sim_other_open(struct nfsd_sim *sim, const char *path, uint32_t access);
 
 /* ---- what it saw ---- */
 
@@ -221,6 +278,10 @@ struct nfsd_sim_stats {
 	uint64_t not_reclaimed;     /* opens that were not, at RECLAIM_COMPLETE */
 	uint64_t locks;             /* granted */
 	uint64_t lock_reclaims, locks_not_reclaimed;
+	uint64_t old_stateids; /* OLD_STATEID, of opens */
+	uint64_t delegs, deleg_reclaims, deleg_claims, deleg_returns;
+	uint64_t deleg_io; /* with the stateid of a delegation */
+	uint64_t recalls, recalls_delayed, recalls_refused;
 	uint64_t ops[80];
 };
 struct nfsd_sim_stats nfsd_sim_stats(struct nfsd_sim *sim);
@@ -229,6 +290,15 @@ unsigned int nfsd_sim_live_sessions(struct nfsd_sim *sim);
 unsigned int nfsd_sim_live_clients(struct nfsd_sim *sim);
 unsigned int nfsd_sim_live_opens(struct nfsd_sim *sim);
 unsigned int nfsd_sim_live_conns(struct nfsd_sim *sim);
+/* The opens of this file, in the order of their making. Returns how many there are. */
+struct nfsd_sim_open {
+	uint64_t owner;         /* the last 8 bytes of its name */
+	uint32_t access, modes; /* modes: bit 1 << access of each OPEN */
+	uint32_t seqid;
+	uint32_t revoked; /* what is said of it, or 0 */
+};
+unsigned int nfsd_sim_opens(
+	struct nfsd_sim *sim, const char *path, struct nfsd_sim_open *opens, unsigned int max);
 
 /* ---- the file tree, from outside; paths like "/a/b", directories must exist ---- */
 
@@ -243,7 +313,7 @@ uint64_t nfsd_sim_mknod(struct nfsd_sim *sim, const char *path, enum nfsd_sim_ty
 bool nfsd_sim_exists(struct nfsd_sim *sim, const char *path);
 /* Copies at most `len` bytes from `off`; returns the file's size, -1 if there is no such file. */
 int64_t nfsd_sim_peek(struct nfsd_sim *sim, const char *path, uint64_t off, void *buf, size_t len);
-/* Another client writes. */
+/* Another client writes; false: there is no such file, or see nfsd_sim_other_open(). */
 bool nfsd_sim_poke(
 	struct nfsd_sim *sim, const char *path, uint64_t off, const void *buf, size_t len);
 bool nfsd_sim_unlink(struct nfsd_sim *sim, const char *path);

@@ -12,6 +12,7 @@ static const struct {
 	{OP4_CLOSE, op_close},
 	{OP4_COMMIT, op_commit},
 	{OP4_CREATE, op_create},
+	{OP4_DELEGRETURN, op_delegreturn},
 	{OP4_GETATTR, op_getattr},
 	{OP4_GETFH, op_getfh},
 	{OP4_LINK, op_link},
@@ -191,6 +192,7 @@ static bool skip_args(struct rd *r, uint32_t op)
 		rd_bytes(r, 28);
 		skip_opaque(r);
 		break;
+	case OP4_DELEGRETURN:
 	case OP4_DESTROY_SESSION:
 	case OP4_FREE_STATEID:
 		rd_bytes(r, 16);

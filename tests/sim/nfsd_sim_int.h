@@ -135,6 +135,7 @@ enum {
 	OP4_CLOSE = 4,
 	OP4_COMMIT = 5,
 	OP4_CREATE = 6,
+	OP4_DELEGRETURN = 8,
 	OP4_GETATTR = 9,
 	OP4_GETFH = 10,
 	OP4_LINK = 11,
@@ -237,6 +238,15 @@ enum {
 	ST_WRONG_TYPE = 10083,
 	ST_NOXATTR = 10095,
 	ST_XATTR2BIG = 10096,
+	ST_DELEG_REVOKED = 10087,
+};
+
+/* open_claim_type4 */
+enum {
+	SIM_CLAIM_NULL = 0,
+	SIM_CLAIM_PREVIOUS = 1,
+	SIM_CLAIM_FH = 4,
+	SIM_CLAIM_DELEG_CUR_FH = 5,
 };
 
 /* ---- the file tree (nfsd_sim_tree.c) ---- */
@@ -259,7 +269,9 @@ struct node {
 	uint8_t *stable; /* what a crash leaves; NULL: same as data */
 	uint64_t stable_size;
 	uint64_t unstable;  /* bytes written since */
-	unsigned int opens; /* keep it although it has no name */
+	unsigned int opens; /* keep it although it has no name; delegations too */
+	uint32_t other;     /* access that nfsd_sim_other_open() has */
+	bool contended;     /* a delegation was in somebody's way: none is given any more */
 	struct timespec atime, mtime, ctime;
 	uint8_t excl[8];
 	bool is_excl;
@@ -346,8 +358,11 @@ struct open_state {
 	struct node *node;
 	uint8_t other[12];
 	uint32_t seqid;
-	uint32_t access;
+	uint32_t access;  /* of all OPENs since the last downgrade */
+	uint32_t modes;   /* bit 1 << access of each of them */
+	uint32_t uid;     /* who opened it */
 	uint32_t revoked; /* what is said of it; 0: it is good */
+	uint64_t told_ns; /* when it was first said; 0: not yet */
 	uint8_t owner[1024];
 	uint32_t owner_len;
 };
@@ -414,6 +429,8 @@ struct job {
 	bool is_null;
 	bool unbounded; /* asks for ACLs or xattrs: short-Reply-chunk retry is allowed */
 	bool op_seen[80];
+	uint8_t opened[12]; /* the open that an OPEN in it was for */
+	bool resent;        /* posted on an earlier connection too: it cannot be changed any more */
 
 	uint8_t *call; /* whole RPC message */
 	size_t call_len;
@@ -446,7 +463,8 @@ struct sconn {
 	uint32_t calls[4096]; /* XIDs on their way */
 	unsigned int call_cnt;
 	uint32_t granted; /* as the client knows */
-	unsigned int cb_out;
+	struct list cbs;  /* our calls (nfsd_sim_cb.c) */
+	uint64_t since_ns;
 	uint8_t back_session[16];
 	bool has_back;
 };
@@ -457,6 +475,13 @@ struct rule {
 	uint32_t seen, acted;
 };
 
+/* A stateid that ended. */
+struct gone {
+	uint8_t other[12];
+	uint64_t when_ns;
+};
+#define GONE_MAX 64u
+
 struct nfsd_sim {
 	pthread_mutex_t lock;
 	struct nfsd_sim_conf conf;
@@ -466,7 +491,9 @@ struct nfsd_sim {
 	uint32_t next_cb_xid;
 	struct tree tree;
 	struct list clients, sessions, opens;
-	struct list held; /* nfsd_sim_state.c */
+	struct list delegs;                      /* nfsd_sim_deleg.c */
+	struct list held, held_less, held_deleg; /* nfsd_sim_state.c */
+	struct nfsd_sim_cb_answer cb_last;
 	struct list lock_states, lock_ranges, lock_waiters;
 	struct list lock_held; /* nfsd_sim_lockrec.c */
 	uint32_t boot;
@@ -476,6 +503,12 @@ struct nfsd_sim {
 	/* Calls refused unexecuted in a way that does not say so: their slots may skip a number. */
 	unsigned int unsure;
 	uint8_t *out;               /* NFSD_SIM_OUT_ROOM: the message being made */
+	uint32_t posted_xids[4096]; /* whether they arrived or not */
+	uint64_t posted_conn[4096];
+	unsigned int posted_pos;
+	struct gone gone[GONE_MAX]; /* the last ones */
+	unsigned int gone_pos;
+	uint64_t amnesia_ns;        /* sessions were lost, with what was executed on them */
 	uint32_t recent_xids[4096]; /* to see resends */
 	uint64_t recent_conn[4096];
 	unsigned int recent_pos;
@@ -516,10 +549,6 @@ void send_error(struct sconn *conn, uint32_t xid, uint32_t code);
 /* nfsd_sim_rpc.c */
 void rpc_execute(struct job *job);
 void rpc_scan(struct job *job);
-/* A reply to one of our calls. */
-void cb_reply(struct sconn *conn, const uint8_t *msg, size_t len);
-/* CB_NOTIFY_LOCK; returns the calls sent. */
-unsigned int callback_lock(struct nfsd_sim *sim, const struct lock_range *w);
 /* nfsd_sim_sess.c */
 uint32_t op_exchange_id(struct cmp *c);
 uint32_t op_create_session(struct cmp *c);
@@ -533,6 +562,7 @@ void client_drop(struct nfsd_sim *sim, struct client *cl);
 void session_drop(struct nfsd_sim *sim, struct session *s);
 void open_drop(struct nfsd_sim *sim, struct open_state *o);
 bool in_grace(const struct cmp *c);
+uint64_t now_of(const struct reactor *r); /* of a reactor that may be another thread's */
 /* nfsd_sim_revoke.c */
 uint32_t revoked_flags(const struct nfsd_sim *sim, const struct client *cl);
 /* nfsd_sim_compound.c */
@@ -548,7 +578,10 @@ void wr_fh(struct cmp *c, struct node *n);
 /* nfsd_sim_state.c */
 void held_note(struct nfsd_sim *sim); /* the server is restarted: what is open may be reclaimed */
 void held_free(struct nfsd_sim *sim);
-uint32_t held_reclaim(struct cmp *c, const uint8_t *owner, uint32_t owner_len, uint32_t access);
+/* CLOSE or OPEN_DOWNGRADE: whoever did not hear the answer may ask for what there was. */
+void held_less(struct cmp *c, const struct open_state *o);
+uint32_t held_reclaim(struct cmp *c, const uint8_t *owner, uint32_t owner_len, uint32_t access,
+	uint32_t deleg_type);
 void held_complete(struct cmp *c); /* RECLAIM_COMPLETE */
 /* nfsd_sim_lock.c */
 struct lock_range *ranges_conflict(struct nfsd_sim *sim, const struct lock_range *want);
@@ -592,9 +625,11 @@ uint32_t op_link(struct cmp *c);
 uint32_t op_readdir(struct cmp *c);
 uint32_t op_readlink(struct cmp *c);
 uint32_t op_secinfo_no_name(struct cmp *c);
+/* nfsd_sim_open.c */
 uint32_t op_open(struct cmp *c);
 uint32_t op_open_downgrade(struct cmp *c);
 uint32_t op_close(struct cmp *c);
+uint32_t op_delegreturn(struct cmp *c);
 uint32_t op_read(struct cmp *c);
 uint32_t op_write(struct cmp *c);
 uint32_t op_commit(struct cmp *c);
@@ -608,11 +643,17 @@ uint32_t op_setxattr(struct cmp *c);
 uint32_t op_listxattrs(struct cmp *c);
 uint32_t op_removexattr(struct cmp *c);
 void rd_stateid(struct rd *r, struct stateid *sid);
+struct open_state *find_open(struct nfsd_sim *sim, const uint8_t *other);
+/* What is said of an open, which its client knows from then on. */
+uint32_t tell_revoked(struct cmp *c, struct open_state *o);
 /* need: OPEN4_SHARE_ACCESS bits. Status; records what the client must not do. */
 uint32_t state_check(
 	struct cmp *c, const struct stateid *sid, uint32_t need, struct open_state **ret_open);
 /* The status for a stateid that nothing is known of. */
 uint32_t bad_stateid(struct cmp *c, const struct stateid *sid);
+void stateid_gone(struct nfsd_sim *sim, const uint8_t *other);
+/* The time of its connections; 0: it has none. */
+uint64_t sim_now(const struct nfsd_sim *sim);
 /* A component name: 0 or a status. */
 uint32_t rd_name(struct rd *r, const char **ret_name, uint32_t *ret_len);
 void wr_cinfo(struct cmp *c, uint64_t before, const struct node *dir);

@@ -203,7 +203,7 @@ static uint32_t lock_check(struct cmp *c, const struct stateid *sid, struct lock
 	if (!ls || ls->open->client != c->sess->client || ls->open->node != c->cur)
 		return bad_stateid(c, &id);
 	if (ls->open->revoked)
-		return ls->open->revoked;
+		return tell_revoked(c, ls->open);
 	if (id.seqid && id.seqid < ls->seqid)
 		return ST_OLD_STATEID;
 	if (id.seqid > ls->seqid)

@@ -3,7 +3,7 @@
  * Locks seen from outside: what was held when the server was restarted, and
  * whether its holder works on as if it still had it; another client; who waits.
  */
-#include "nfsd_sim_int.h"
+#include "nfsd_sim_held.h"
 
 /* ---- held at the restart ---- */
 

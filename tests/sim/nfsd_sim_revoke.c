@@ -1,11 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* State that the server takes away while the client ID stays good: it is remembered until freed. */
-#include "nfsd_sim_int.h"
+#include "nfsd_sim_held.h"
 
 #define SEQ4_EXPIRED_ALL        0x08u
 #define SEQ4_EXPIRED_SOME       0x10u
 #define SEQ4_ADMIN_REVOKED      0x20u
 #define SEQ4_RECALLABLE_REVOKED 0x40u
+
+static uint32_t flag_of(uint32_t revoked)
+{
+	switch (revoked) {
+	case 0:
+	case ST_BAD_STATEID:
+		return 0;
+	case ST_EXPIRED:
+		return SEQ4_EXPIRED_SOME;
+	case ST_ADMIN_REVOKED:
+		return SEQ4_ADMIN_REVOKED;
+	default:
+		return SEQ4_RECALLABLE_REVOKED;
+	}
+}
 
 uint32_t revoked_flags(const struct nfsd_sim *sim, const struct client *cl)
 {
@@ -18,12 +33,15 @@ uint32_t revoked_flags(const struct nfsd_sim *sim, const struct client *cl)
 		if (o->client != cl)
 			continue;
 		all = all && o->revoked == ST_EXPIRED;
-		if (o->revoked == ST_EXPIRED)
-			flags |= SEQ4_EXPIRED_SOME;
-		else if (o->revoked == ST_ADMIN_REVOKED)
-			flags |= SEQ4_ADMIN_REVOKED;
-		else if (o->revoked)
-			flags |= SEQ4_RECALLABLE_REVOKED;
+		flags |= flag_of(o->revoked);
+	}
+	for (const struct list *node = sim->delegs.next; node != &sim->delegs; node = node->next) {
+		const struct deleg *d = container_of(node, struct deleg, link);
+
+		if (d->client != cl)
+			continue;
+		all = all && d->revoked == ST_EXPIRED;
+		flags |= flag_of(d->revoked);
 	}
 	if (flags == SEQ4_EXPIRED_SOME && all)
 		return SEQ4_EXPIRED_ALL;
@@ -69,7 +87,9 @@ unsigned int nfsd_sim_revoked(struct nfsd_sim *sim)
 
 	pthread_mutex_lock(&sim->lock);
 	list_for_each (node, &sim->opens)
-		cnt += container_of(node, struct open_state, link)->revoked != 0;
+		cnt += flag_of(container_of(node, struct open_state, link)->revoked) != 0;
+	list_for_each (dnode, &sim->delegs)
+		cnt += flag_of(container_of(dnode, struct deleg, link)->revoked) != 0;
 	pthread_mutex_unlock(&sim->lock);
 	return cnt;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Client IDs, sessions, slots and the reply cache. */
-#include "nfsd_sim_int.h"
+#include "nfsd_sim_held.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -49,6 +49,7 @@ void session_drop(struct nfsd_sim *sim, struct session *s)
 
 void open_drop(struct nfsd_sim *sim, struct open_state *o)
 {
+	stateid_gone(sim, o->other);
 	locks_drop(sim, o);
 	list_del(&o->link);
 	o->node->opens--;
@@ -70,9 +71,20 @@ void client_drop(struct nfsd_sim *sim, struct client *cl)
 		if (o->client == cl)
 			open_drop(sim, o);
 	}
+	delegs_drop(sim, cl);
 	waiters_drop(sim, cl);
 	list_del(&cl->link);
 	free(cl);
+}
+
+uint64_t now_of(const struct reactor *r)
+{
+	struct timespec ts;
+
+	if (reactor_is_virtual(r))
+		return reactor_now(r);
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
 bool in_grace(const struct cmp *c)
@@ -153,6 +165,8 @@ uint32_t op_destroy_clientid(struct cmp *c)
 		if (container_of(onode, struct open_state, link)->client == cl)
 			return ST_CLIENTID_BUSY;
 	}
+	if (delegs_held(sim, cl))
+		return ST_CLIENTID_BUSY;
 	client_drop(sim, cl);
 	return ST_OK;
 }
@@ -299,6 +313,7 @@ uint32_t op_create_session(struct cmp *c)
 	if (s->back) {
 		c->conn->has_back = true;
 		memcpy(c->conn->back_session, s->id, 16);
+		recalls_again(c->sim, s);
 	}
 	cl->cs_seq++;
 	start = c->out->len;
@@ -345,6 +360,7 @@ uint32_t op_bind_conn(struct cmp *c)
 	if (dir & 0x2) {
 		c->conn->has_back = true;
 		memcpy(c->conn->back_session, s->id, 16);
+		recalls_again(c->sim, s);
 	}
 	wr_raw(c->out, s->id, 16);
 	wr_u32(c->out, dir);
@@ -370,17 +386,6 @@ uint32_t op_reclaim_complete(struct cmp *c)
 }
 
 /* ---- SEQUENCE ---- */
-
-static bool back_is_up(const struct cmp *c, const struct session *s)
-{
-	list_for_each (node, &c->sim->conns) {
-		const struct sconn *conn = container_of(node, struct sconn, link);
-
-		if (conn->has_back && !memcmp(conn->back_session, s->id, 16))
-			return true;
-	}
-	return false;
-}
 
 static uint32_t retry(struct cmp *c, struct slot *slot)
 {
@@ -458,8 +463,9 @@ uint32_t op_sequence(struct cmp *c)
 	st = check_slot(c, slotid, seqid);
 	if (st || c->replayed)
 		return st;
-	if (s->back && !back_is_up(c, s))
+	if (s->back && !back_is_up(c->sim, s))
 		flags |= SEQ4_CB_PATH_DOWN | SEQ4_CB_PATH_DOWN_SESSION;
+	delegs_judge(c);
 	flags |= revoked_flags(c->sim, s->client);
 	if (c->sim->conf.restart_flag && !s->client->reclaimed)
 		flags |= SEQ4_RESTART_RECLAIM_NEEDED;
@@ -500,6 +506,7 @@ void slot_store(struct cmp *c, size_t reply_off)
 void nfsd_sim_drop_sessions(struct nfsd_sim *sim)
 {
 	pthread_mutex_lock(&sim->lock);
+	sim->amnesia_ns = sim_now(sim);
 	while (!list_empty(&sim->sessions))
 		session_drop(sim, list_first(&sim->sessions, struct session, link));
 	pthread_mutex_unlock(&sim->lock);
@@ -519,17 +526,6 @@ void nfsd_sim_new_verifier(struct nfsd_sim *sim)
 	sim->verf[7]++;
 	tree_crash(&sim->tree);
 	pthread_mutex_unlock(&sim->lock);
-}
-
-/* The time of a reactor that may be another thread's. */
-static uint64_t now_of(const struct reactor *r)
-{
-	struct timespec ts;
-
-	if (reactor_is_virtual(r))
-		return reactor_now(r);
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
 void nfsd_sim_restart(struct nfsd_sim *sim, uint64_t grace_ns, bool lose_data)

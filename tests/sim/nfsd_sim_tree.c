@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The file system in memory, and its view from outside. */
-#include "nfsd_sim_int.h"
+#include "nfsd_sim_held.h"
 
 #include <stdlib.h>
 
@@ -298,13 +298,15 @@ bool nfsd_sim_poke(
 	struct nfsd_sim *sim, const char *path, uint64_t off, const void *buf, size_t len)
 {
 	struct node *n;
+	bool ok;
 
 	pthread_mutex_lock(&sim->lock);
 	n = tree_path(&sim->tree, path);
-	if (n && n->type == NFSD_SIM_REG)
+	ok = n && !deleg_conflict(sim, n, NULL, 2);
+	if (ok && n->type == NFSD_SIM_REG)
 		tree_write(&sim->tree, n, off, buf, len, true);
 	pthread_mutex_unlock(&sim->lock);
-	return n != NULL;
+	return ok;
 }
 
 bool nfsd_sim_unlink(struct nfsd_sim *sim, const char *path)

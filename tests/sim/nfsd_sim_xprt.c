@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connections and calls as they arrive: the judge of what the client puts on the wire. */
-#include "nfsd_sim_int.h"
+#include "nfsd_sim_held.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -64,6 +64,9 @@ static void conn_posted(void *ctx, const uint8_t *msg, uint32_t len)
 			conn->granted);
 	if (conn->call_cnt < 4096)
 		conn->calls[conn->call_cnt++] = xid;
+	sim->posted_xids[sim->posted_pos] = xid;
+	sim->posted_conn[sim->posted_pos] = conn->id;
+	sim->posted_pos = (sim->posted_pos + 1) % 4096;
 	if (conn->call_cnt > sim->stats.max_outstanding)
 		sim->stats.max_outstanding = conn->call_cnt;
 	pthread_mutex_unlock(&sim->lock);
@@ -277,6 +280,18 @@ void job_free(struct job *job)
 	free(job);
 }
 
+static bool is_resent(const struct sconn *conn, uint32_t xid)
+{
+	const struct nfsd_sim *sim = conn->sim;
+
+	for (unsigned int i = 0; i < 4096; i++) {
+		if (sim->posted_xids[i] == xid && sim->posted_conn[i] &&
+			sim->posted_conn[i] != conn->id)
+			return true;
+	}
+	return false;
+}
+
 static void note_xid(struct sconn *conn, uint32_t xid)
 {
 	struct nfsd_sim *sim = conn->sim;
@@ -331,6 +346,7 @@ static void take_call(struct sconn *conn, uint32_t xid, uint32_t proc, struct rd
 		BLAME(xid, "Position-Zero Read chunk in RDMA_MSG");
 	count_forms(job);
 	note_xid(conn, xid);
+	job->resent = is_resent(conn, xid);
 	/* The Reads first, as nfsd does; a rule may cut the connection before them. */
 	for (struct list *node = conn->sim->rules.next; node != &conn->sim->rules;
 		node = node->next) {
@@ -418,6 +434,7 @@ static void conn_closed(void *ctx)
 	pthread_mutex_lock(&sim->lock);
 	while (!list_empty(&conn->jobs))
 		job_free(list_first(&conn->jobs, struct job, link));
+	cbs_drop(conn);
 	list_del(&conn->link);
 	pthread_mutex_unlock(&sim->lock);
 	free(conn);
@@ -440,6 +457,8 @@ static int conn_accept(void *ctx, struct fab_sim_conn *fab, const uint8_t *priv,
 	conn->fab = fab;
 	conn->reactor = fab_sim_conn_reactor(fab);
 	list_init(&conn->jobs);
+	list_init(&conn->cbs);
+	conn->since_ns = now_of(conn->reactor);
 	conn->granted = 1;
 	conn->client_recv = conn->client_send = 1024;
 	if (priv_len >= 8) {
@@ -508,7 +527,10 @@ struct nfsd_sim *nfsd_sim_new(const struct nfsd_sim_conf *conf, const struct soc
 	list_init(&sim->clients);
 	list_init(&sim->sessions);
 	list_init(&sim->opens);
+	list_init(&sim->delegs);
 	list_init(&sim->held);
+	list_init(&sim->held_less);
+	list_init(&sim->held_deleg);
 	list_init(&sim->lock_states);
 	list_init(&sim->lock_ranges);
 	list_init(&sim->lock_waiters);

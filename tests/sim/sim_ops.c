@@ -708,7 +708,7 @@ static bool script_names(struct sim_nfs *w, const struct nfs4_fh *d, struct sim_
 {
 	const struct nfs4_fh *root = &nfs4_client_fsinfo(w->cl)->root;
 	struct nfs4_fh fh, sub;
-	struct sim_file f2;
+	struct sim_file f2 = {0};
 
 	STEP(access_of(w, &f->fh));
 	STEP(statfs_of(w, root));
@@ -746,7 +746,7 @@ bool sim_script(struct sim_nfs *w, bool v42)
 {
 	const struct nfs4_fh *root = &nfs4_client_fsinfo(w->cl)->root;
 	struct nfs4_fh d;
-	struct sim_file f;
+	struct sim_file f = {0};
 
 	STEP(sim_mkdir(w, root, "d", &d));
 	if (!script_data(w, &d, &f) || !script_names(w, &d, &f))

@@ -159,7 +159,7 @@ static void open_for(struct sim_file *file, uint32_t access)
 
 Test(nfs4_locks, the_open_must_allow_for_the_lock, .init = setup)
 {
-	struct sim_file r, wr;
+	struct sim_file r = {0}, wr = {0};
 
 	begin(1);
 	open_for(&r, OPEN4_SHARE_ACCESS_READ);

@@ -92,7 +92,7 @@ static struct sim_op ops[12];
 Test(nfs4_ops, data_of_every_awkward_size)
 {
 	static struct sim_op op;
-	struct sim_file f;
+	struct sim_file f = {0};
 	uint64_t off = 0;
 
 	sim_nfs_open(&w, NULL);
@@ -119,7 +119,7 @@ Test(nfs4_ops, calls_in_parallel_with_replies_in_any_order)
 {
 	struct nfsd_sim_rule hold = {.act = NFSD_SIM_HOLD, .op = OP_READ};
 	static struct sim_op op;
-	struct sim_file f;
+	struct sim_file f = {0};
 
 	sim_nfs_open(&w, NULL);
 	w.conf.rdma.data_cnt = 16;
@@ -157,7 +157,7 @@ Test(nfs4_ops, calls_in_parallel_with_replies_in_any_order)
 Test(nfs4_ops, the_verifier_tells_what_was_lost)
 {
 	struct nfs4_verf v1, v2, v3;
-	struct sim_file f;
+	struct sim_file f = {0};
 
 	sim_nfs_open(&w, NULL);
 	sim_nfs_mounted(&w, 1);
@@ -225,7 +225,7 @@ Test(nfs4_ops, a_large_directory_in_many_replies)
 
 Test(nfs4_ops, the_callers_identity_decides)
 {
-	struct sim_file f;
+	struct sim_file f = {0};
 
 	sim_nfs_open(&w, NULL);
 	nfsd_sim_mknod(w.srv, "/closed", NFSD_SIM_DIR, 0700, NULL, 0);

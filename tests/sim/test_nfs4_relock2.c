@@ -398,7 +398,7 @@ Test(nfs4_relock2, moved_while_its_open_is_had_again, .init = setup)
 {
 	for (unsigned int m = 0; m < LAST_MOMENT; m++) {
 		struct nfs4_lockowner *lo;
-		struct sim_file rd;
+		struct sim_file rd = {0};
 
 		begin(2, 0);
 		open_for(&rd, OPEN4_SHARE_ACCESS_READ);
@@ -421,7 +421,7 @@ Test(nfs4_relock2, open_had_again_while_it_moves, .init = setup)
 	for (unsigned int i = 0; i < 2; i++) {
 		struct sim_op op = {0}, read = {0};
 		struct nfs4_lockowner *lo;
-		struct sim_file rd;
+		struct sim_file rd = {0};
 
 		begin(2, 0);
 		open_for(&rd, OPEN4_SHARE_ACCESS_READ);

@@ -460,6 +460,28 @@ Test(nfs4_revoke, closed_at_any_moment, .init = setup)
 	}
 }
 
+/* The round hears that the server does not know what it has just closed. */
+Test(nfs4_revoke, closed_one_whose_reply_is_lost_is_not_opened_anew, .init = setup)
+{
+	for (unsigned int us = 0; us < 300; us += 10) {
+		struct sim_nfs_call o = {0}, c = {0}, g = {0};
+
+		begin(2, 3);
+		cr_assert_eq(sim_nfs_creat(&w, 0, &o, "a"), 0);
+		cr_assert_eq(sim_nfs_wait(&w, &o), 0);
+		rule(NFSD_SIM_CUT_AFTER, OP_CLOSE, 0, 1, 0);
+		cr_assert_eq(sim_nfs_close_file(&w, 1, &c, &o), 0);
+		sim_nfs_run(&w, us * NSEC_PER_USEC);
+		nfsd_sim_revoke(w.srv, "/f1", NFS4ERR_EXPIRED);
+		cr_assert_eq(sim_nfs_getattr(&w, 0, &g), 0);
+		cr_assert_eq(sim_nfs_wait(&w, &c), 0, "%u us: %d", us, c.err);
+		sim_nfs_run(&w, LEASE);
+		cr_assert_eq(nfsd_sim_live_opens(w.srv), 3, "%u us", us);
+		end(3);
+	}
+	cr_assert_eq(lost_lines, 0);
+}
+
 Test(nfs4_revoke, stopped_at_any_moment, .init = setup)
 {
 	for (unsigned int us = 0; us < 400; us += 3) {

@@ -13,6 +13,51 @@ static uint8_t msg[4096], out[NFS4_CB_ANSWER_MAX];
 static struct xdr_enc e;
 static size_t out_len;
 
+/* ---- what the service asks about ---- */
+
+static struct {
+	unsigned int recalls, anys, getattrs, flights;
+	struct nfs4_stateid sid;
+	struct nfs4_fh fh;
+	enum nfs4_status status;
+	uint32_t keep, slot, seqid;
+	bool read, write, known, in_flight;
+} asked;
+
+static bool is_in_flight(void *ctx, uint32_t slot, uint32_t seqid)
+{
+	asked.flights++;
+	return asked.in_flight && slot == asked.slot && seqid == asked.seqid;
+}
+
+static enum nfs4_status recall(void *ctx, const struct nfs4_stateid *sid, const struct nfs4_fh *fh)
+{
+	cr_assert_eq(ctx, &asked);
+	asked.recalls++;
+	asked.sid = *sid;
+	asked.fh = *fh;
+	return asked.status;
+}
+
+static void recall_any(void *ctx, uint32_t keep, bool read, bool write)
+{
+	asked.anys++;
+	asked.keep = keep;
+	asked.read = read;
+	asked.write = write;
+}
+
+static bool getattr(void *ctx, const struct nfs4_fh *fh, uint64_t *ret_change, uint64_t *ret_size)
+{
+	asked.getattrs++;
+	asked.fh = *fh;
+	*ret_change = 0x1122334455667788;
+	*ret_size = 0x99aabbccddeeff00;
+	return asked.known;
+}
+
+static const struct nfs4_cb_env env = {&asked, is_in_flight, recall, recall_any, getattr};
+
 static void begin(uint32_t prog, uint32_t vers, uint32_t proc)
 {
 	struct rpc_callhdr h = {.xid = 0x77, .prog = prog, .vers = vers, .proc = proc};
@@ -30,6 +75,8 @@ static void compound(const char *tag, uint32_t minor, uint32_t cnt)
 	xdr_put_u32(&e, cnt);
 }
 
+static bool referring; /* the lists follow, as the test writes them */
+
 static void sequence(uint32_t seqid, uint32_t slot)
 {
 	xdr_put_u32(&e, OP_CB_SEQUENCE);
@@ -38,7 +85,8 @@ static void sequence(uint32_t seqid, uint32_t slot)
 	xdr_put_u32(&e, slot);
 	xdr_put_u32(&e, slot);
 	xdr_put_bool(&e, false);
-	xdr_put_u32(&e, 0);
+	if (!referring)
+		xdr_put_u32(&e, 0);
 }
 
 /* The RPC result. */
@@ -46,7 +94,7 @@ static enum rpc_result answer(struct xdr_dec *x)
 {
 	uint32_t low, high, auth;
 
-	out_len = nfs4_cb_answer(&cb, msg, xdr_enc_len(&e), out);
+	out_len = nfs4_cb_answer(&cb, &env, msg, xdr_enc_len(&e), out);
 	cr_assert_gt(out_len, 0);
 	xdr_dec_init(x, out, out_len);
 	return rpc_decode_reply(x, 0x77, &low, &high, &auth);
@@ -109,8 +157,8 @@ Test(nfs4_cb, rpc_errors)
 	cr_assert_eq(answer(&x), RPC_BADREPLY);
 	cr_assert_eq(out_len, 24);
 	msg[7] = 1;
-	cr_assert_eq(nfs4_cb_answer(&cb, msg, xdr_enc_len(&e), out), 0);
-	cr_assert_eq(nfs4_cb_answer(&cb, msg, 7, out), 0);
+	cr_assert_eq(nfs4_cb_answer(&cb, &env, msg, xdr_enc_len(&e), out), 0);
+	cr_assert_eq(nfs4_cb_answer(&cb, &env, msg, 7, out), 0);
 }
 
 Test(nfs4_cb, each_operation_has_its_status)
@@ -160,6 +208,7 @@ Test(nfs4_cb, operations_with_arguments)
 {
 	uint32_t op;
 
+	asked.status = NFS4ERR_BADHANDLE;
 	opened();
 	compound("", 1, 2);
 	sequence(1, 0);
@@ -345,4 +394,222 @@ Test(nfs4_cb, malformed_notice_of_a_lock)
 		cr_assert_eq(run(&op, NULL), NFS4ERR_BADXDR, "%u bytes less", cut);
 		cr_assert_eq(cb.lock_free_cnt, 0);
 	}
+}
+
+/* ---- delegations ---- */
+
+static void put_recall(uint32_t seqid)
+{
+	compound("", 1, 2);
+	sequence(seqid, 0);
+	xdr_put_u32(&e, OP_CB_RECALL);
+	xdr_put_u32(&e, 1);
+	xdr_put_fixed(&e, "0123456789ab", 12);
+	xdr_put_bool(&e, false);
+	put_fh();
+}
+
+Test(nfs4_cb, a_recall_is_answered_with_what_is_known_of_the_delegation)
+{
+	static const enum nfs4_status rows[] = {
+		NFS4_OK, NFS4ERR_BADHANDLE, NFS4ERR_BAD_STATEID, NFS4ERR_DELAY};
+	uint32_t op, cnt;
+
+	opened();
+	for (uint32_t i = 0; i < 4; i++) {
+		asked.status = rows[i];
+		put_recall(i + 1);
+		cr_assert_eq(run(&op, &cnt), rows[i]);
+		cr_assert(op == OP_CB_RECALL && cnt == 2);
+		cr_assert_eq(out_len, 84, "nfsd drops more than 104");
+		cr_assert_eq(asked.recalls, i + 1);
+		cr_assert(asked.sid.seqid == 1 && memcmp(asked.sid.other, "0123456789ab", 12) == 0);
+		cr_assert(asked.fh.len == 6 && memcmp(asked.fh.data, "handle", 6) == 0);
+		/* A repetition is answered from the slot. */
+		asked.status = NFS4ERR_SERVERFAULT;
+		cr_assert_eq(run(&op, NULL), rows[i]);
+		cr_assert_eq(asked.recalls, i + 1);
+	}
+}
+
+Test(nfs4_cb, a_recall_that_is_cut_is_nobody_s)
+{
+	for (uint32_t cut = 4; cut <= 32; cut += 4) {
+		uint32_t op;
+
+		opened();
+		put_recall(1);
+		e.p -= cut;
+		cr_assert_eq(run(&op, NULL), NFS4ERR_BADXDR, "%u bytes less", cut);
+		cr_assert_eq(asked.recalls, 0);
+	}
+}
+
+Test(nfs4_cb, returning_any_says_how_many_may_stay_and_of_which_kinds)
+{
+	static const struct {
+		uint32_t types;
+		bool read, write;
+	} rows[] = {{1, true, false}, {2, false, true}, {3, true, true}, {0x1b, true, true}};
+	uint32_t op;
+
+	opened();
+	for (uint32_t i = 0; i < 5; i++) {
+		compound("", 1, 2);
+		sequence(i + 1, 0);
+		xdr_put_u32(&e, OP_CB_RECALL_ANY);
+		xdr_put_u32(&e, 17 + i);
+		xdr_put_u32(&e, 1);
+		xdr_put_u32(&e, i < 4 ? rows[i].types : 0x8); /* layouts */
+		cr_assert_eq(run(&op, NULL), NFS4_OK);
+		if (i == 4) {
+			cr_assert_eq(asked.anys, 4, "nothing of ours");
+			continue;
+		}
+		cr_assert_eq(asked.anys, i + 1);
+		cr_assert(asked.keep == 17 + i && asked.read == rows[i].read &&
+			  asked.write == rows[i].write);
+	}
+}
+
+/* The results of CB_GETATTR for this bitmap, behind its status. */
+static struct xdr_dec getattr_results(uint32_t seqid, uint32_t bits, enum nfs4_status want)
+{
+	struct xdr_dec x;
+	uint32_t cnt;
+
+	compound("", 1, 2);
+	sequence(seqid, 0);
+	xdr_put_u32(&e, OP_CB_GETATTR);
+	put_fh();
+	xdr_put_u32(&e, 1);
+	xdr_put_u32(&e, bits);
+	cr_assert_eq(answer(&x), RPC_OK);
+	cr_assert_eq(xdr_get_u32(&x), want);
+	xdr_get_u32(&x);
+	cnt = xdr_get_u32(&x);
+	cr_assert_eq(cnt, 2);
+	xdr_get_fixed(&x, 40);
+	cr_assert_eq(xdr_get_u32(&x), OP_CB_GETATTR);
+	cr_assert_eq(xdr_get_u32(&x), want);
+	return x;
+}
+
+Test(nfs4_cb, attributes_of_a_file_that_we_may_change)
+{
+	struct xdr_dec x;
+
+	opened();
+	asked.known = true;
+	for (uint32_t i = 0; i < 4; i++) {
+		uint32_t bits = (i & 1 ? 1u << FATTR4_CHANGE : 0) | (i & 2 ? 1u << FATTR4_SIZE : 0);
+
+		/* Others are not ours to tell. */
+		x = getattr_results(i + 1, bits | 1u << FATTR4_TYPE, NFS4_OK);
+		cr_assert_eq(xdr_get_u32(&x), 1);
+		cr_assert_eq(xdr_get_u32(&x), bits);
+		cr_assert_eq(xdr_get_u32(&x), i == 3 ? 16 : i ? 8 : 0);
+		cr_assert(!(i & 1) || xdr_get_u64(&x) == 0x1122334455667788);
+		cr_assert(!(i & 2) || xdr_get_u64(&x) == 0x99aabbccddeeff00);
+		cr_assert(!x.failed && xdr_dec_left(&x) == 0);
+	}
+	asked.known = false;
+	x = getattr_results(5, 1u << FATTR4_CHANGE, NFS4ERR_BADHANDLE);
+	cr_assert_eq(xdr_dec_left(&x), 0);
+	cr_assert_eq(asked.getattrs, 5);
+}
+
+Test(nfs4_cb, as_many_attributes_as_there_are_operations_fit)
+{
+	struct xdr_dec x;
+
+	opened();
+	asked.known = true;
+	compound("a tag of thirty-two bytes, really", 1, NFS4_CB_OPS);
+	sequence(1, 0);
+	for (uint32_t i = 0; i < NFS4_CB_OPS - 1; i++) {
+		xdr_put_u32(&e, OP_CB_GETATTR);
+		put_fh();
+		xdr_put_u32(&e, 1);
+		xdr_put_u32(&e, 1u << FATTR4_CHANGE | 1u << FATTR4_SIZE);
+	}
+	cr_assert_eq(answer(&x), RPC_OK);
+	cr_assert_eq(xdr_get_u32(&x), NFS4_OK);
+	cr_assert_leq(out_len, NFS4_CB_ANSWER_MAX);
+	cr_assert_gt(cb.slots[0].len, 0, "it is kept");
+}
+
+/* ---- calls of ours that come first ---- */
+
+static void refer(const struct nfs4_sessionid *sess, uint32_t cnt)
+{
+	xdr_put_fixed(&e, sess->data, sizeof(sess->data));
+	xdr_put_u32(&e, cnt);
+	for (uint32_t i = 0; i < cnt; i++) {
+		xdr_put_u32(&e, 100 + i); /* sequence number */
+		xdr_put_u32(&e, 7 + i);   /* slot */
+	}
+}
+
+/* Two lists, the second of another session's calls; `mine`: the other way round. */
+static void put_referring(uint32_t seqid, bool mine)
+{
+	static const struct nfs4_sessionid other = {"another-session"};
+
+	referring = true;
+	compound("", 1, 1);
+	sequence(seqid, 0);
+	xdr_put_u32(&e, 3);
+	refer(&id, 0);
+	refer(mine ? &other : &id, 1);
+	refer(mine ? &id : &other, 3);
+}
+
+Test(nfs4_cb, what_refers_to_a_call_in_flight_comes_too_early)
+{
+	uint32_t op;
+
+	opened();
+	asked.in_flight = true;
+	asked.seqid = 102;
+	asked.slot = 9;
+	put_referring(1, true);
+	for (int i = 0; i < 3; i++) {
+		cr_assert_eq(run(&op, NULL), NFS4ERR_DELAY);
+		cr_assert_eq(op, OP_CB_SEQUENCE);
+	}
+	asked.in_flight = false;
+	cr_assert_eq(run(&op, NULL), NFS4_OK, "the number was not used up");
+	cr_assert_eq(asked.flights, 12);
+	/* Calls of other sessions are not looked up here. */
+	asked.in_flight = true;
+	put_referring(2, false);
+	cr_assert_eq(run(&op, NULL), NFS4_OK);
+	cr_assert_eq(asked.flights, 13);
+}
+
+Test(nfs4_cb, referring_lists_that_are_none)
+{
+	uint32_t op;
+	size_t len;
+
+	opened();
+	put_referring(1, true);
+	len = xdr_enc_len(&e);
+	for (uint32_t cut = 4; cut < len - 90; cut += 4) {
+		e.p = e.base + len - cut;
+		cr_assert_eq(run(&op, NULL), NFS4ERR_BADXDR, "%u bytes less", cut);
+	}
+	compound("", 1, 1);
+	sequence(1, 0);
+	xdr_put_u32(&e, UINT32_MAX);
+	cr_assert_eq(run(&op, NULL), NFS4ERR_BADXDR);
+	compound("", 1, 1);
+	sequence(1, 0);
+	xdr_put_u32(&e, 1);
+	xdr_put_fixed(&e, id.data, sizeof(id.data));
+	xdr_put_u32(&e, 0x20000001); /* times 8 is more than 32 bits have */
+	xdr_put_u64(&e, 0);
+	cr_assert_eq(run(&op, NULL), NFS4ERR_BADXDR);
+	cr_assert_eq(asked.flights, 0);
 }

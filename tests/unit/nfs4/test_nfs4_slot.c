@@ -193,3 +193,22 @@ Test(nfs4_slot, unsure_number_is_stepped_back_once_and_only_if_refused)
 	cr_assert_eq(seqid, 4);
 	cr_assert_not(nfs4_slot_step_back(&t, 0, &seqid));
 }
+
+Test(nfs4_slot, a_call_of_ours_is_known_by_slot_and_number_while_it_is_out)
+{
+	uint32_t seqid = 0;
+
+	nfs4_slots_init(&t, 2);
+	cr_assert_not(nfs4_slot_is_busy(&t, 0, 1), "not sent yet");
+	get(&seqid);
+	cr_assert(nfs4_slot_is_busy(&t, 0, 1));
+	cr_assert_not(nfs4_slot_is_busy(&t, 0, 2));
+	cr_assert_not(nfs4_slot_is_busy(&t, 1, 1));
+	cr_assert_not(nfs4_slot_is_busy(&t, 2, 1), "a slot that there is not");
+	cr_assert_not(nfs4_slot_is_busy(&t, UINT32_MAX, 1));
+	nfs4_slot_done(&t, 0);
+	cr_assert_not(nfs4_slot_is_busy(&t, 0, 1));
+	get(&seqid);
+	nfs4_slot_orphan(&t, 0);
+	cr_assert_not(nfs4_slot_is_busy(&t, 0, 2), "its reply will not come");
+}

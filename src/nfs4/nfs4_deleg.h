@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Delegations as the session engine sees them (nfs4_deleg.c), what the server
+ * says of them (nfs4_recall.c), and how they are returned (nfs4_return.c).
+ *
+ * Context: states.lock is held, unless a function says otherwise; the lane of
+ * the session or call.
+ */
+#ifndef RPCRDMAFS_NFS4_DELEG_H
+#define RPCRDMAFS_NFS4_DELEG_H
+
+#include "nfs4_state.h"
+
+/* By its stateid, of the client ID of now; by its file and type. */
+struct nfs4_deleg *nfs4_deleg_find(
+	const struct nfs4_states *all, const struct nfs4_fh *fh, const struct nfs4_stateid *sid);
+struct nfs4_deleg *nfs4_deleg_find_file(
+	const struct nfs4_states *all, const struct nfs4_fh *fh, bool write);
+/* Calls fn for each, which may drop it; true: enough. */
+void nfs4_delegs_each(struct nfs4_states *all,
+	bool (*fn)(struct nfs4_states *all, struct nfs4_deleg *d, void *ctx), void *ctx);
+/* It is none. */
+void nfs4_deleg_drop(struct nfs4_delegs *ds, struct nfs4_deleg *d);
+void nfs4_delegs_init(struct nfs4_delegs *ds);
+/* The users' delegations may outlive the client; they are none any more. */
+void nfs4_delegs_fini(struct nfs4_delegs *ds);
+
+/* ---- what they serve ---- */
+
+/* Does it allow for opens of this kind? */
+bool nfs4_deleg_allows(const struct nfs4_deleg *d, uint32_t share_access);
+/* It serves st no more: whoever says so puts st on the list where it belongs. */
+void nfs4_deleg_unserve(struct nfs4_state *st);
+/*
+ * The server does not take its stateid any more: what it served is to be opened anew, and it is
+ * none.
+ */
+void nfs4_deleg_bad(struct nfs4_states *all, struct nfs4_deleg *d);
+/* An I/O call on a state that it serves was refused so. */
+enum nfs4_state_verdict nfs4_deleg_refused(
+	struct nfs4_states *all, struct nfs4_state *st, struct nfs4_call *call);
+
+/* ---- another client ID ---- */
+
+/* Those that serve something, and are not recalled, may be reclaimed; the others are lost. */
+void nfs4_delegs_new_client(struct nfs4_states *all);
+/* Those of earlier client IDs are lost. */
+void nfs4_delegs_no_grace(struct nfs4_states *all);
+/* st is to be had again by `o`, and is not served any more: with its delegation? */
+void nfs4_deleg_reclaim(struct nfs4_states *all, struct nfs4_regain *rg, struct nfs4_state *st,
+	struct nfs4_op_open *o);
+/* The answer to that. session_gone: it was none, the next session asks again. */
+void nfs4_deleg_reclaimed(struct nfs4_states *all, struct nfs4_regain *rg,
+	const struct nfs4_call *call, bool session_gone);
+/* There is no answer. */
+void nfs4_deleg_release(struct nfs4_states *all, struct nfs4_regain *rg);
+
+/* ---- calls (nfs4_recall.c, nfs4_return.c); the lock is not held ---- */
+
+/* A call is started, or has ended (after its ->done): it may bring a delegation. */
+void nfs4_deleg_await(struct nfs4_call *call);
+void nfs4_deleg_awaited(struct nfs4_client *cl);
+/* OPEN was answered with NFS4_OK: a delegation that nobody asked for is returned. */
+void nfs4_deleg_unasked(struct nfs4_call *call);
+/* nfs4_delegreturn(): from now on it serves nothing; then as nfs4_state_take(). */
+void nfs4_return_begin(struct nfs4_call *call);
+enum nfs4_state_verdict nfs4_return_take(struct nfs4_call *call);
+/* Its stateid was refused; false: it goes again. */
+bool nfs4_return_refused(struct nfs4_call *call);
+void nfs4_return_ended(struct nfs4_call *call);
+
+/* ---- calls of the server (nfs4_recall.c); the lock is not held ---- */
+
+/* Was it recalled before it came? The lock is held. */
+bool nfs4_recall_is_early(const struct nfs4_delegs *ds, const struct nfs4_stateid *sid);
+
+enum nfs4_status nfs4_deleg_recall(
+	struct nfs4_client *cl, const struct nfs4_stateid *sid, const struct nfs4_fh *fh);
+void nfs4_deleg_recall_any(struct nfs4_client *cl, uint32_t keep, bool read, bool write);
+bool nfs4_deleg_getattr(
+	struct nfs4_client *cl, const struct nfs4_fh *fh, uint64_t *ret_change, uint64_t *ret_size);
+
+/* ---- returned in the background (nfs4_return.c) ---- */
+
+/* It is nobody's. Without memory the server keeps it until it revokes it. */
+void nfs4_return_push(struct nfs4_states *all, const struct nfs4_fh *fh,
+	const struct nfs4_stateid *sid, const struct rpc_cred *cred, uint32_t id_gen);
+/* Is it being returned? */
+bool nfs4_return_knows(const struct nfs4_states *all, const struct nfs4_stateid *sid);
+void nfs4_returns_fini(struct nfs4_delegs *ds);
+/* As nfs4_revoke_due() and _send(); the lock is not held. */
+bool nfs4_return_due(struct nfs4_sess *s);
+bool nfs4_return_send(struct nfs4_sess *s);
+/*
+ * The session ends: fills s->ctl with the next that is to be returned, also of those that are
+ * somebody's and serve nothing. False: none is left. The lock is not held.
+ */
+bool nfs4_return_last(struct nfs4_sess *s);
+void nfs4_return_last_done(struct nfs4_sess *s, const struct nfs4_call *call);
+extern const struct nfs4_opdesc nfs4_return_last_desc;
+/* For that: all that serve nothing are to be returned, and none. The lock is held. */
+void nfs4_delegs_give_up(struct nfs4_states *all);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * PUTFH GETATTR DELEGRETURN (RFC 8881 section 18.6). The attributes are the
+ * last that nobody else can have changed.
+ */
+#include <stddef.h>
+
+#include "nfs4_int.h"
+
+static int return_encode(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	nfs4_put_putfh(c, call->u.delegreturn.fh);
+	nfs4_put_getattr(c, NFS4_ATTR_STAT);
+	nfs4_op_begin(c, OP_DELEGRETURN, 0);
+	nfs4_put_stateid(&c->enc, &call->stateid);
+	return nfs4_encode_end(c);
+}
+
+static int return_decode(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	struct nfs4_op_delegreturn *o = &call->u.delegreturn;
+
+	o->attr.valid = 0;
+	if (nfs4_op_void(c, OP_PUTFH) && nfs4_get_getattr(c, &o->attr))
+		nfs4_op_void(c, OP_DELEGRETURN);
+	return nfs4_decode_end(c);
+}
+
+/* A second one finds nothing to return, which is as good. */
+const struct nfs4_opdesc nfs4_delegreturn_desc = {
+	.name = "DELEGRETURN",
+	.encode = return_encode,
+	.decode = return_decode,
+	.cachethis = true,
+	.returns = true,
+	.repeatable = true,
+};
+
+void nfs4_delegreturn(struct nfs4_call *call)
+{
+	/* RFC 8881 section 18.6.4: as who has it, whoever that is now. */
+	call->cred = &call->u.delegreturn.deleg->cred;
+	nfs4_call_start(call, &nfs4_delegreturn_desc);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Delegations over the server's restart: reclaimed or lost, and what they
+ * served is open in either case. The simulated server judges what is reclaimed
+ * when. What is lost otherwise is test_nfs4_deleg_lost.c's.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "log.h"
+#include "sim_held.h"
+
+#define READ  OPEN4_SHARE_ACCESS_READ
+#define BOTH  OPEN4_SHARE_ACCESS_BOTH
+#define GRACE (10 * SIM_SEC)
+#define LEASE (100 * SIM_SEC) /* after it every lane has sent a SEQUENCE */
+#define FILES 4
+
+static struct sim_nfs w;
+static struct sim_held files[FILES];
+static unsigned int lost_lines;
+
+static void sink(void *ctx, enum log_level level, const char *line)
+{
+	if (strstr(line, "does not give back"))
+		lost_lines++;
+}
+
+static void setup(void)
+{
+	log_set_sink(sink, NULL);
+	lost_lines = 0;
+}
+
+static void rule(enum nfsd_sim_act act, uint32_t op, uint32_t skip, uint32_t count, uint64_t arg)
+{
+	nfsd_sim_rule(
+		w.srv, &(struct nfsd_sim_rule){
+			       .act = act, .op = op, .skip = skip, .count = count, .arg = arg});
+}
+
+static uint32_t access_of(uint32_t type)
+{
+	return type == NFSD_SIM_DELEG_WRITE ? BOTH : READ;
+}
+
+/* Each file has a delegation; those with a bit in `served` are open by it. */
+static void begin(unsigned int lanes, unsigned int cnt, uint32_t type, unsigned int served)
+{
+	sim_nfs_open(&w, NULL);
+	sim_held_mounted(&w, lanes, type);
+	for (unsigned int i = 0; i < cnt; i++) {
+		char path[16];
+
+		snprintf(path, sizeof(path), "/f%u", i);
+		sim_held_file(&w, &files[i], path);
+		cr_assert_eq(sim_hopen(&files[i], i % lanes, access_of(type), true), 0);
+		cr_assert_eq(files[i].taken, 1);
+		cr_assert_eq(sim_hclose(&files[i], 0), 0);
+		if (served & 1u << i)
+			cr_assert(sim_hserve(&files[i], access_of(type)));
+	}
+}
+
+static void use(struct sim_held *f, const char *what, uint64_t where)
+{
+	int err = sim_hread(f, 0);
+
+	cr_assert_eq(err, 0, "%s %lu: %d", what, (unsigned long)where, err);
+	err = sim_hread(f, w.lanes - 1);
+	cr_assert_eq(err, 0, "%s %lu: %d", what, (unsigned long)where, err);
+}
+
+/* All is claimed, returned and closed, as who lives on would do it. */
+static void end(unsigned int cnt, unsigned int left)
+{
+	for (unsigned int i = 0; i < cnt; i++) {
+		struct sim_held *f = &files[i];
+
+		if (f->f.state.cl)
+			cr_assert_eq(sim_hclaim(f, i % w.lanes), 0);
+		if (f->deleg.cl)
+			cr_assert_eq(sim_hreturn(f, i % w.lanes), 0);
+		if (f->f.state.cl) {
+			use(f, "at the end", i);
+			cr_assert_eq(sim_hclose(f, 0), 0);
+		}
+	}
+	cr_assert_eq(nfs4_deleg_count(w.cl), 0);
+	cr_assert_eq(nfsd_sim_live_delegs(w.srv), 0);
+	cr_assert_eq(nfsd_sim_live_opens(w.srv), 0);
+	cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
+	SIM_NFS_CLOSE(&w, left);
+}
+
+/* ---- the server is restarted ---- */
+
+Test(nfs4_deleg_recovery, what_is_in_use_is_reclaimed_and_what_is_idle_lost, .init = setup)
+{
+	static const uint32_t types[] = {NFSD_SIM_DELEG_READ, NFSD_SIM_DELEG_WRITE};
+
+	for (int t = 0; t < 2; t++)
+		for (unsigned int lanes = 1; lanes <= 4; lanes += 3) {
+			begin(lanes, FILES, types[t], 0x5);
+			/* One has an open of its own beside its delegation, which serves nothing.
+			 */
+			cr_assert_eq(sim_hopen(&files[1], 0, READ, false), 0);
+			nfsd_sim_restart(w.srv, GRACE, false);
+			use(&files[0], "served", lanes);
+			use(&files[1], "opened", lanes);
+			sim_nfs_run(&w, 30 * SIM_SEC);
+			use(&files[2], "served", lanes);
+			for (unsigned int i = 0; i < FILES; i++) {
+				cr_assert_eq(files[i].losses, i % 2, "file %u", i);
+				cr_assert_eq(nfs4_deleg_holds(&files[i].deleg), i % 2 == 0);
+				cr_assert_eq(files[i].recalls, 0);
+			}
+			cr_assert_eq(nfsd_sim_stats(w.srv).deleg_reclaims, 2);
+			cr_assert_eq(nfsd_sim_stats(w.srv).reclaims, 3);
+			cr_assert_eq(nfsd_sim_live_delegs(w.srv), 2);
+			/* What was reclaimed is good for more. */
+			cr_assert_eq(sim_hclose(&files[2], 0), 0);
+			cr_assert(sim_hserve(&files[2], READ));
+			use(&files[2], "served anew", lanes);
+			end(FILES, 0);
+		}
+	cr_assert_eq(lost_lines, 0);
+}
+
+Test(nfs4_deleg_recovery, refused_one_is_lost_and_the_open_kept, .init = setup)
+{
+	begin(2, FILES, NFSD_SIM_DELEG_READ, 0xf);
+	nfsd_sim_conf(w.srv)->deleg_no_reclaim = true;
+	nfsd_sim_restart(w.srv, GRACE, false);
+	sim_nfs_run(&w, 30 * SIM_SEC);
+	cr_assert_eq(nfsd_sim_stats(w.srv).reclaims, FILES);
+	cr_assert_eq(nfsd_sim_live_delegs(w.srv), 0);
+	for (unsigned int i = 0; i < FILES; i++) {
+		cr_assert_eq(files[i].losses, 1);
+		cr_assert_not(nfs4_state_is_served(&files[i].f.state));
+		use(&files[i], "file", i);
+	}
+	end(FILES, 0);
+	cr_assert_eq(lost_lines, 0);
+}
+
+Test(nfs4_deleg_recovery, one_that_comes_back_with_its_recall_is_told, .init = setup)
+{
+	begin(2, 2, NFSD_SIM_DELEG_READ, 0x3);
+	nfsd_sim_conf(w.srv)->deleg_recalled = true;
+	nfsd_sim_restart(w.srv, GRACE, false);
+	sim_nfs_run(&w, 30 * SIM_SEC);
+	for (unsigned int i = 0; i < 2; i++) {
+		cr_assert_eq(files[i].recalls, 1);
+		cr_assert_eq(files[i].losses, 0);
+		cr_assert_not(nfs4_deleg_holds(&files[i].deleg));
+		use(&files[i], "file", i);
+	}
+	end(2, 0);
+	cr_assert_eq(lost_lines, 0);
+}
+
+Test(nfs4_deleg_recovery, early_recall_of_what_is_reclaimed_is_heard, .init = setup)
+{
+	static const enum nfsd_sim_early early[] = {NFSD_SIM_EARLY_PLAIN, NFSD_SIM_EARLY_REFERS};
+
+	for (int e = 0; e < 2; e++)
+		for (unsigned int lanes = 1; lanes <= 2; lanes++) {
+			begin(lanes, 2, NFSD_SIM_DELEG_READ, 0x3);
+			nfsd_sim_conf(w.srv)->deleg_early = early[e];
+			nfsd_sim_conf(w.srv)->deleg_early_ns = SIM_MSEC;
+			nfsd_sim_restart(w.srv, GRACE, false);
+			sim_nfs_run(&w, 30 * SIM_SEC);
+			for (unsigned int i = 0; i < 2; i++) {
+				cr_assert_eq(files[i].recalls, 1, "%d, %u: file %u: %u", e, lanes,
+					i, files[i].recalls);
+				cr_assert_eq(files[i].losses, 0);
+				use(&files[i], "file", i);
+			}
+			end(2, 0);
+		}
+	cr_assert_eq(lost_lines, 0);
+}
+
+/* Two users of a file: the delegation comes back with the first of their opens. */
+Test(nfs4_deleg_recovery, delegation_of_two_opens_is_reclaimed_once, .init = setup)
+{
+	static struct sim_held second;
+
+	begin(2, 1, NFSD_SIM_DELEG_READ, 0x1);
+	second = (struct sim_held){.w = &w, .owner = nfs4_new_owner(w.cl), .f.fh = files[0].f.fh};
+	cr_assert(
+		nfs4_deleg_open(&files[0].deleg, &second.f.state, &w.cred, READ, second.owner, 0));
+	nfsd_sim_restart(w.srv, GRACE, false);
+	use(&files[0], "first", 0);
+	use(&second, "second", 0);
+	cr_assert_eq(nfsd_sim_stats(w.srv).deleg_reclaims, 1);
+	cr_assert_eq(nfsd_sim_stats(w.srv).reclaims, 2);
+	cr_assert_eq(files[0].losses, 0);
+	cr_assert_eq(sim_hclaim(&second, 0), 0);
+	cr_assert_eq(sim_hclose(&second, 0), 0);
+	end(1, 0);
+}
+
+Test(nfs4_deleg_recovery, recalled_one_is_not_reclaimed, .init = setup)
+{
+	begin(2, 2, NFSD_SIM_DELEG_READ, 0x3);
+	nfsd_sim_recall(w.srv, "/f1");
+	sim_nfs_run(&w, SIM_MSEC);
+	nfsd_sim_restart(w.srv, GRACE, false);
+	use(&files[0], "not recalled", 0);
+	use(&files[1], "recalled", 1);
+	sim_nfs_run(&w, 30 * SIM_SEC);
+	cr_assert_eq(nfsd_sim_stats(w.srv).deleg_reclaims, 1);
+	cr_assert_eq(files[1].recalls, 1);
+	cr_assert_eq(files[1].losses, 1);
+	end(2, 0);
+}
+
+Test(nfs4_deleg_recovery, without_a_grace_period_all_are_lost_and_files_opened_anew, .init = setup)
+{
+	for (unsigned int lanes = 1; lanes <= 4; lanes += 3) {
+		begin(lanes, FILES, NFSD_SIM_DELEG_WRITE, 0x5);
+		nfsd_sim_restart(w.srv, 0, false);
+		use(&files[0], "lanes", lanes);
+		sim_nfs_run(&w, 30 * SIM_SEC);
+		for (unsigned int i = 0; i < FILES; i++)
+			cr_assert_eq(files[i].losses, 1, "file %u", i);
+		cr_assert_eq(nfsd_sim_stats(w.srv).reclaims, 0);
+		cr_assert_eq(nfsd_sim_live_opens(w.srv), 2);
+		cr_assert_eq(nfsd_sim_live_delegs(w.srv), 0);
+		use(&files[2], "lanes", lanes);
+		end(FILES, 0);
+	}
+	cr_assert_eq(lost_lines, 0);
+}
+
+Test(nfs4_deleg_recovery, second_restart_at_any_moment, .init = setup)
+{
+	for (unsigned int us = 0; us < 1200; us += 5) {
+		struct sim_held_op io[2] = {0};
+
+		begin(2, 3, NFSD_SIM_DELEG_READ, 0x3);
+		nfsd_sim_restart(w.srv, us % 3 ? GRACE : 0, false);
+		cr_assert(sim_read_start(&io[0], &files[0], 0));
+		cr_assert(sim_read_start(&io[1], &files[1], 1));
+		sim_nfs_run(&w, us * NSEC_PER_USEC);
+		nfsd_sim_restart(w.srv, us % 2 ? GRACE : 0, false);
+		for (int i = 0; i < 2; i++)
+			cr_assert_eq(sim_held_wait(&io[i]), 0, "%u us", us);
+		sim_nfs_run(&w, 30 * SIM_SEC);
+		for (unsigned int i = 0; i < 3; i++)
+			cr_assert_eq(files[i].losses, !files[i].deleg.cl, "%u us", us);
+		cr_assert_eq(files[2].losses, 1);
+		if (us % 2 && us % 3)
+			cr_assert_eq(files[0].losses, 0, "%u us", us);
+		end(3, 0);
+	}
+	cr_assert_eq(lost_lines, 0);
+}
+
+Test(nfs4_deleg_recovery, second_failure_in_the_middle_of_the_reclaim, .init = setup)
+{
+	static const struct {
+		enum nfsd_sim_act act;
+		uint32_t status;
+	} rows[] = {
+		{NFSD_SIM_CUT_BEFORE, 0},
+		{NFSD_SIM_CUT_AFTER, 0},
+		{NFSD_SIM_CUT_REPLIED, 0},
+		{NFSD_SIM_STATUS, NFS4ERR_DELAY},
+		{NFSD_SIM_STATUS, NFS4ERR_GRACE},
+		{NFSD_SIM_STATUS, NFS4ERR_NO_GRACE},
+		{NFSD_SIM_STATUS, NFS4ERR_RECLAIM_BAD},
+		{NFSD_SIM_STATUS, NFS4ERR_RECLAIM_CONFLICT},
+		{NFSD_SIM_STATUS, NFS4ERR_SERVERFAULT},
+		{NFSD_SIM_STATUS, NFS4ERR_BADSESSION},
+		{NFSD_SIM_STATUS, NFS4ERR_STALE_CLIENTID},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (uint32_t skip = 0; skip < 3; skip++) {
+			begin(2, 3, NFSD_SIM_DELEG_READ, 0x7);
+			rule(rows[i].act, OP_OPEN, skip, 1, rows[i].status);
+			nfsd_sim_restart(w.srv, GRACE, false);
+			for (unsigned int f = 0; f < 3; f++)
+				use(&files[f], "row", i);
+			sim_nfs_run(&w, 30 * SIM_SEC);
+			for (unsigned int f = 0; f < 3; f++)
+				cr_assert_eq(files[f].losses, !files[f].deleg.cl, "row %zu", i);
+			end(3, 1);
+		}
+	cr_assert_eq(lost_lines, 0);
+}

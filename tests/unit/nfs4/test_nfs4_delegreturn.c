@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <criterion/criterion.h>
+
+#include "op_test.h"
+
+static struct nfs4_deleg deleg = {.cred = {.uid = 1000}};
+
+static void setup(struct nfs4_call *call)
+{
+	call->stateid = (struct nfs4_stateid){1, {0xdd, 0xee}};
+	call->u.delegreturn = (struct nfs4_op_delegreturn){.fh = &op_test_fh, .deleg = &deleg};
+}
+
+static void check(const struct nfs4_call *call)
+{
+	op_test_is_stat(&call->u.delegreturn.attr);
+	cr_assert_eq(call->cred, &deleg.cred, "as whoever has it");
+}
+
+static const struct op_golden golden = {
+	.op = nfs4_delegreturn,
+	.setup = setup,
+	.args = HEX_PUTFH HEX_GETATTR_STAT "00000008 00000001 ddee00000000000000000000",
+	.results = {RES_PUTFH, op_test_res_stat, "00000008 00000000"},
+	.reply_max = 8 + MAX_STAT + 8,
+	.cachethis = true,
+	.check = check,
+};
+
+Test(nfs4_delegreturn, gets_attributes_before)
+{
+	op_golden_check(&golden);
+}
+
+Test(nfs4_delegreturn, attributes_are_there_though_it_is_gone_already)
+{
+	const char *results[] = {RES_PUTFH, op_test_res_stat, "00000008 00002729"};
+	struct op_test t;
+
+	op_test_init(&t, &golden);
+	cr_assert_eq(op_test_decode(&t, results, 3, NFS4ERR_BAD_STATEID), 0);
+	cr_assert_eq(t.status, NFS4ERR_BAD_STATEID);
+	op_test_is_stat(&t.call.u.delegreturn.attr);
+}
