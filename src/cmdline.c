@@ -17,7 +17,7 @@ void cmdline_help(void)
 	     "hard|soft|softerr,\n"
 	     "              timeo=, retrans=, ro, sync, noac, actimeo=, acregmin=..., nocto, "
 	     "lookupcache=,\n"
-	     "              nconnect=, sec=sys|none; and memreg=auto|mw|static, credits=, inline=, "
+	     "              nodelegation, nconnect=, sec=sys|none; and memreg=auto|mw|static, credits=, inline=, "
 	     "buffers=,\n"
 	     "              ack_timeout=, probe=, read_ahead_kb=, stats, allow_other: "
 	     "docs/options.md\n"

@@ -57,7 +57,8 @@
 	X(credits, "credits granted now")                                                          \
 	X(in_flight, "calls in flight now")                                                        \
 	X(in_flight_max, "most calls in flight at once")                                           \
-	X(slots, "session slots now")
+	X(slots, "session slots now")                                                              \
+	X(delegations, "delegations held now")
 
 #define STATS_OPS 80 /* NFS operation numbers 0..79 counted one by one (RFC 8276 ends at 75) */
 

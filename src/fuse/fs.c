@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The file system object: made before the lanes, freed after them. */
+#include "fs_deleg.h"
 #include "fs_lock.h"
 
 #include <errno.h>
@@ -51,6 +52,7 @@ struct fs *fs_new(const struct fs_conf *conf, struct nfs4_client *client)
 		return NULL;
 	}
 	nfs4_client_on_lock_free(client, fs_lock_freed, fs);
+	fs_deleg_init(fs);
 	return fs;
 }
 
@@ -81,6 +83,7 @@ void fs_free(struct fs *fs)
 	fs_session_end(fs);
 	fs_session_free(fs);
 	fs_dir_put_all(fs);
+	fs_deleg_fini(fs);
 	fs_table_free(fs);
 	pthread_mutex_destroy(&fs->lanes_lock);
 	pthread_mutex_destroy(&fs->locks_lock);

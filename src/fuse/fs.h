@@ -33,9 +33,10 @@ struct fs_conf {
 	const char *source;     /* "server:/export", shown in /proc/mounts */
 	const char *mountpoint; /* absolute */
 	uint32_t acregmin_s, acregmax_s, acdirmin_s, acdirmax_s; /* attribute cache, seconds */
-	bool noac; /* no attribute cache, writes synchronous */
-	bool cto;  /* close-to-open */
-	bool sync; /* every WRITE FILE_SYNC */
+	bool noac;       /* no attribute cache, writes synchronous */
+	bool cto;        /* close-to-open */
+	bool delegation; /* ask for delegations, and rely on them */
+	bool sync;       /* every WRITE FILE_SYNC */
 	bool rdirplus;
 	enum fs_lookupcache lookupcache;
 	unsigned int local_lock; /* FS_LOCAL_* */

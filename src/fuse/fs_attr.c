@@ -9,7 +9,11 @@
  * back (fs_attr_update_own) are taken as our own change; any other difference
  * to the last change attribute known was made by somebody else, or cannot be
  * told from that, and then the kernel's pages of the file are stale.
+ *
+ * While a delegation is held nobody else changes it: what is cached stays good,
+ * until a change of our own.
  */
+#include "fs_deleg.h"
 #include "fs_retain.h"
 
 /*
@@ -187,6 +191,11 @@ void fs_attr_update_own(struct fs *fs, struct fs_inode *in, const struct nfs4_at
 	pthread_mutex_unlock(&in->lock);
 }
 
+void fs_attr_fence(struct fs_inode *in)
+{
+	in->attr_seq = atomic_fetch_add(&changes, 1) + 1;
+}
+
 void fs_attr_changed(struct fs_inode *in)
 {
 	pthread_mutex_lock(&in->lock);
@@ -202,7 +211,11 @@ static uint64_t good_for(const struct fs *fs, const struct fs_inode *in, uint64_
 {
 	uint64_t until_ns = in->attr_ns + in->attr_to_s * NSEC_PER_SEC;
 
-	if (fs->conf.noac || !in->attr_known || in->attr_ns == 0 || now_ns >= until_ns)
+	if (fs->conf.noac || !in->attr_known || in->attr_ns == 0)
+		return 0;
+	if (fs_deleg_vouches(in->deleg))
+		return fs->conf.acregmax_s * NSEC_PER_SEC;
+	if (now_ns >= until_ns)
 		return 0;
 	return until_ns - now_ns;
 }

@@ -4,8 +4,10 @@
  * repeated call safe; the server keeps that verifier in the file's times, so a
  * SETATTR gives it proper ones before anybody sees them.
  */
+#include "fs_deleg.h"
 #include "fs_ops.h"
 #include "fs_retain.h"
+#include "fs_share.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -60,18 +62,25 @@ static bool create_take(struct fs_op *op, const struct nfs4_op_open *o, bool mad
 {
 	struct fs *fs = op->lane->fs;
 	struct fs_inode *in = fs_inode_lookup(fs, &o->fh, &o->attr, 1);
+	struct fs_share *sh;
 	struct fs_file *f;
 
 	if (!in)
 		return false;
 	op->inode2 = in;
 	f = fs_file_new(fs, in, &op->cred, fs_share_access(op->fi.flags), op->fi.flags);
-	if (!f) {
+	sh = f ? fs_share_new(fs, in, &op->cred, o->owner) : NULL;
+	if (!sh) {
+		if (f)
+			fs_file_put(fs, f);
 		fs_inode_forget(fs, fs_inode_ino(fs, in), 1);
 		return false;
 	}
+	f->share = sh;
 	op->file = fs_file_get(f);
-	nfs4_state_open(&f->state, &op->call);
+	nfs4_state_open(&sh->state, &op->call);
+	fs_deleg_opened_by_name(op, in);
+	fs_share_list(sh);
 	if (o->truncate)
 		fs_retain_cut(op->lane, in, 0);
 	if (made || o->truncate)

@@ -5,9 +5,18 @@
  * CLOSE. References: the kernel's handle holds one, each operation another,
  * and so does data that it wrote until that is durable.
  */
-#include "fs_int.h"
+#include "fs_share.h"
 
 #include <stdlib.h>
+
+static void count_writer(const struct fs_file *f, int by)
+{
+	if (!(f->share_access & OPEN4_SHARE_ACCESS_WRITE))
+		return;
+	pthread_mutex_lock(&f->inode->lock);
+	f->inode->writers += (uint32_t)by;
+	pthread_mutex_unlock(&f->inode->lock);
+}
 
 struct fs_file *fs_file_new(struct fs *fs, struct fs_inode *in, const struct rpc_cred *cred,
 	uint32_t share_access, int flags)
@@ -21,6 +30,7 @@ struct fs_file *fs_file_new(struct fs *fs, struct fs_inode *in, const struct rpc
 	f->share_access = share_access;
 	f->flags = flags;
 	f->refs = 1;
+	count_writer(f, 1);
 	list_init(&f->link);
 	list_init(&f->all_link);
 	return f;
@@ -34,6 +44,7 @@ void fs_file_opened(struct fs *fs, struct fs_file *f)
 	list_push_back(&fs->files, &f->all_link);
 	pthread_mutex_lock(&in->lock);
 	list_push_back(&in->open_files, &f->link);
+	fs_share_opened(f->share, f->share_access);
 	in->opens++;
 	in->opened = true;
 	pthread_mutex_unlock(&in->lock);
@@ -78,7 +89,8 @@ void fs_file_put(struct fs *fs, struct fs_file *f)
 {
 	if (atomic_fetch_sub(&f->refs, 1) != 1)
 		return;
-	nfs4_state_forget(&f->state); /* if its CLOSE failed */
+	count_writer(f, -1);
+	fs_share_put(f->share);
 	fs_inode_put(fs, f->inode);
 	free(f);
 }

@@ -1,10 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* FORGET: the kernel gives lookup counts back. No op: nothing is sent, nothing is answered. */
+/*
+ * FORGET: the kernel gives lookup counts back. No op: nothing is answered, and nothing sent but the
+ * return of a delegation, which nobody will make use of.
+ */
+#include "fs_deleg.h"
 #include "fs_ops.h"
+
+static void forget(struct fs *fs, fuse_ino_t ino, uint64_t nlookup)
+{
+	struct fs_inode *in;
+
+	if (fs->delegs_cnt == 0) {
+		fs_inode_forget(fs, ino, nlookup);
+		return;
+	}
+	in = fs_inode_get(fs, ino);
+	fs_inode_forget(fs, ino, nlookup);
+	if (fs_inode_is_forgotten(fs, in))
+		fs_deleg_evict(fs, in);
+	fs_inode_put(fs, in);
+}
 
 void fs_do_forget(fuse_req_t req, fuse_ino_t ino, uint64_t nlookup)
 {
-	fs_inode_forget(fs_lane_current()->fs, ino, nlookup);
+	forget(fs_lane_current()->fs, ino, nlookup);
 	fuse_reply_none(req);
 }
 
@@ -13,6 +32,6 @@ void fs_do_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *f
 	struct fs *fs = fs_lane_current()->fs;
 
 	for (size_t i = 0; i < count; i++)
-		fs_inode_forget(fs, forgets[i].ino, forgets[i].nlookup);
+		forget(fs, forgets[i].ino, forgets[i].nlookup);
 	fuse_reply_none(req);
 }

@@ -314,6 +314,16 @@ void fs_inode_forget(struct fs *fs, fuse_ino_t ino, uint64_t nlookup)
 	unlock_and_reap(fs, in);
 }
 
+bool fs_inode_is_forgotten(struct fs *fs, struct fs_inode *in)
+{
+	bool forgotten;
+
+	fs_table_lock(fs);
+	forgotten = in->nlookup == 0;
+	fs_table_unlock(fs);
+	return forgotten;
+}
+
 fuse_ino_t fs_inode_ino(const struct fs *fs, const struct fs_inode *in)
 {
 	return in == fs->root ? FUSE_ROOT_ID : (fuse_ino_t)(uintptr_t)in;

@@ -49,6 +49,10 @@ struct fs_inode {
 	uint64_t write_seq;       /* counts UNSTABLE writes: what a COMMIT covers */
 	struct fs_retain *retain; /* data the server may lose (fs_retain.h); NULL: never written */
 	struct list open_files;   /* of fs_file */
+	struct fs_share *shares;  /* by `next` (fs_share.h) */
+	struct fs_deleg *deleg;   /* the server's promise (fs_deleg.h); NULL: none */
+	uint32_t writers;         /* files open for writing, or on their way to be */
+	uint32_t deleg_bars;      /* operations on their way beside which none is taken */
 	struct fs_silly *silly_name; /* parent and name of the .nfs file */
 	/* Owners of locks on the server (fs_lock.h), by `next`; fs->locks_lock */
 	struct fs_lockowner *_Atomic lockowners;
@@ -58,10 +62,10 @@ struct fs_inode {
 /* An open file: fuse_file_info.fh points here. */
 struct fs_file {
 	struct fs_inode *inode;
-	struct list link;        /* inode->open_files, inode->lock */
-	struct list all_link;    /* fs->files, table lock */
-	struct nfs4_state state; /* open from fs_file_opened() on */
-	struct rpc_cred cred;    /* of the opener: READ, WRITE and CLOSE go out under it */
+	struct list link;       /* inode->open_files, inode->lock */
+	struct list all_link;   /* fs->files, table lock */
+	struct fs_share *share; /* whose state it is open by, from its OPEN on; referenced */
+	struct rpc_cred cred;   /* of the opener: READ, WRITE and CLOSE go out under it */
 	uint32_t share_access;
 	int flags;             /* O_* of the open */
 	_Atomic uint32_t refs; /* the handle itself and operations in flight */
@@ -73,6 +77,7 @@ struct fs_file {
 };
 
 #define FS_NAME_MAX 255
+#define FS_OP_BARS  2u /* RENAME: two files */
 
 /* What a lock is asked for; len: or NFS4_LOCK_TO_END. */
 struct fs_lockrange {
@@ -86,7 +91,6 @@ struct fs_notice {
 	struct fs_inode *inode; /* referenced while queued */
 	off_t off, len;
 	uint32_t inval;   /* inode->inval_want this fulfils; with off >= 0 */
-	char *name;       /* entry in the directory `inode`; NULL: the inode itself */
 	struct fs_op *op; /* continues on its lane afterwards; NULL: malloced, nobody waits */
 };
 
@@ -149,7 +153,10 @@ struct fs_op {
 			dev_t rdev;
 			struct nfs4_state state; /* MKNOD of a regular file */
 		} make;
-		struct fs_inode *target; /* RENAME: referenced until it is out of the way */
+		struct {                         /* RENAME */
+			struct fs_inode *target; /* referenced until it is out of the way */
+			struct fs_inode *source; /* referenced until nothing is in its way */
+		} rename;
 		struct {
 			bool plus;
 			bool asked;         /* the server has answered this request */
@@ -177,6 +184,7 @@ struct fs_op {
 			struct nfs4_denied denied;
 			int err;
 			void (*then)(struct fs_op *op, int err);
+			bool whole; /* RELEASE: of the share's owners */
 			void (*released)(struct fs_op *op);
 		} lock;
 		uint64_t num;
@@ -213,6 +221,14 @@ struct fs_op {
 	struct fs_notice notice;
 	struct reactor_msg notified;
 	void (*then)(struct fs_op *op);
+	bool alone; /* how it enters the share it waits for (fs_share.h) */
+	/* fs_deleg.h: inodes that it keeps free of delegations until it ends; referenced */
+	struct fs_inode *barred[FS_OP_BARS];
+	unsigned int bars;
+	/* fs_deleg_return.c: an operation that returns this one */
+	struct fs_deleg *deleg;
+	struct fs_share *claims;
+	uint32_t round;
 };
 
 /* How a stopping lane ends: each step follows when the one before is complete. */
@@ -264,6 +280,15 @@ struct fs_lane {
 	unsigned int lock_tries;  /* operations that ask for them again */
 	_Atomic bool lock_due;    /* some are to be looked at ... */
 	_Atomic bool lock_signal; /* ... because a signal came */
+	/* delegations that this lane returns (fs_deleg.h) */
+	struct fs_op *deleg_pool;
+	struct list deleg_ops; /* of fs_op.link: those of deleg_pool that are free */
+	unsigned int deleg_ops_busy;
+	unsigned int delegs;     /* there are */
+	bool delegs_drain;       /* all are due */
+	struct list delegs_due;  /* of fs_deleg.due: to be returned, or lost; fs->deleg_lock */
+	struct list delegs_late; /* the same: to be tried again */
+	struct reactor_timer deleg_timer;
 	/* COMMIT in the background (fs_commit.c) */
 	bool committing;
 	uint64_t commit_not_before;
@@ -303,6 +328,12 @@ struct fs {
 	uint64_t lock_frees;    /* counts locks that went; locks_lock */
 	uint64_t lock_poll_ns;  /* after so long one that sleeps is tried again, then less often */
 	dev_t dev;
+	pthread_mutex_t deleg_lock;
+	struct list delegs;           /* of fs_deleg.lru, least recently used first; deleg_lock */
+	_Atomic uint32_t delegs_cnt;  /* of those */
+	_Atomic bool no_write_delegs; /* who asked for one got one to read */
+	uint32_t delegs_max;          /* more than so many: the idle ones go */
+	uint64_t deleg_idle_ns; /* one that nothing is open by goes after so long; 0: a lease */
 	pthread_mutex_t unmount_lock; /* mounted */
 };
 
@@ -335,6 +366,8 @@ struct fs_inode *fs_inode_ref(struct fs *fs, struct fs_inode *in);
 /* NULL is accepted. */
 void fs_inode_put(struct fs *fs, struct fs_inode *in);
 void fs_inode_forget(struct fs *fs, fuse_ino_t ino, uint64_t nlookup);
+/* Does the kernel hold it no more? */
+bool fs_inode_is_forgotten(struct fs *fs, struct fs_inode *in);
 fuse_ino_t fs_inode_ino(const struct fs *fs, const struct fs_inode *in);
 void fs_inode_fh(const struct fs_inode *in, struct nfs4_fh *ret_fh);
 uint64_t fs_inode_fileid(struct fs_inode *in);
@@ -369,6 +402,11 @@ void fs_attr_update(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *
  */
 void fs_attr_update_own(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a, uint64_t seq,
 	uint64_t now_ns);
+/*
+ * Nobody changes it from here on without our knowing: attributes on their way may be older. Inode
+ * lock held.
+ */
+void fs_attr_fence(struct fs_inode *in);
 /* Something we did changed the inode: attributes on their way are older, cached ones expire. */
 void fs_attr_changed(struct fs_inode *in);
 /* Cached attributes still good? Then copied. */
@@ -421,6 +459,8 @@ void fs_op_call(struct fs_op *op, void (*start)(struct fs_op *op));
 void fs_op_call_buf(struct fs_op *op, void (*start)(struct fs_op *op));
 /* After the reply: everything the op holds is given back. */
 void fs_op_end(struct fs_op *op);
+/* Makes an op of no pool ready; what ends it is its owner's (fs_deleg_return.c). */
+void fs_op_init(struct fs_op *op, struct fs_lane *l);
 /* Gives the call back early: the op is about to wait for something else. */
 void fs_op_put_call(struct fs_op *op);
 /* Any lane: op->then runs on the op's lane. */
@@ -483,7 +523,7 @@ bool fs_proc_dies_of_signal(const char *stat);
 /* Takes a reference on the inode; not yet among its open files. NULL: out of memory. */
 struct fs_file *fs_file_new(struct fs *fs, struct fs_inode *in, const struct rpc_cred *cred,
 	uint32_t share_access, int flags);
-/* The server has it open now (nfs4_state_open()): counts in inode->opens until fs_file_closed(). */
+/* Its share is open for it now: counts there, and in inode->opens until fs_file_closed(). */
 void fs_file_opened(struct fs *fs, struct fs_file *f);
 void fs_file_closed(struct fs *fs, struct fs_file *f);
 /* At the end: any file that is still open, with its handle's reference. NULL: none. */
@@ -599,7 +639,6 @@ bool fs_notify_busy(struct fs *fs);
 void fs_notify_stop(struct fs *fs);
 /* Attributes only (off < 0) or pages too; dropped silently when the kernel forgot the inode. */
 void fs_notify_inval_inode(struct fs *fs, struct fs_inode *in, off_t off, off_t len);
-void fs_notify_inval_entry(struct fs *fs, struct fs_inode *dir, const char *name);
 /*
  * fs_notify_then - invalidate, and go on with the op when the kernel has done it
  *

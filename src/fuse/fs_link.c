@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
+#include "fs_deleg.h"
 #include "fs_meta.h"
 
 static void link_done(struct nfs4_call *call)
@@ -29,6 +30,11 @@ static void link_start(struct fs_op *op)
 	nfs4_link(&op->call);
 }
 
+static void link_clear(struct fs_op *op)
+{
+	fs_op_call(op, link_start);
+}
+
 void fs_do_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent, const char *newname)
 {
 	struct fs_op *op = fs_op_begin(req, newparent);
@@ -36,5 +42,5 @@ void fs_do_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent, const char
 	op->inode2 = fs_inode_get(op->lane->fs, ino);
 	op->own = true;
 	if (fs_meta_name(op, op->name, newname))
-		fs_op_call(op, link_start);
+		fs_deleg_clear(op, op->inode2, true, link_clear);
 }

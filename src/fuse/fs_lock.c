@@ -14,6 +14,7 @@
  */
 #include "fs_lock.h"
 #include "fs_ops.h"
+#include "fs_share.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -173,13 +174,13 @@ static void no_answer(struct fs_op *op, int err)
 }
 
 /* The server may have moved it to another open, or have none of it. */
-static void note_file(struct fs_op *op)
+static void note_share(struct fs_op *op)
 {
 	struct fs_lockowner *o = op->u.lock.owner;
 
 	pthread_mutex_lock(&op->lane->fs->locks_lock);
 	if (o->lo.state)
-		o->file = container_of(o->lo.state, struct fs_file, state);
+		o->share = container_of(o->lo.state, struct fs_share, state);
 	pthread_mutex_unlock(&op->lane->fs->locks_lock);
 }
 
@@ -187,7 +188,8 @@ static void lock_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
 
-	note_file(op);
+	note_share(op);
+	fs_share_leave(op->file->share);
 	if (!call->err) {
 		granted(op);
 	} else if (call->status == NFS4ERR_DENIED) {
@@ -206,19 +208,20 @@ static void lock_start(struct fs_op *op)
 	const struct fs_lockrange *r = &op->u.lock.range;
 
 	if (!is_heard(op)) {
+		fs_share_leave(op->file->share);
 		end(op);
 		return;
 	}
-	if (!o->lo.state) {
-		pthread_mutex_lock(&op->lane->fs->locks_lock);
-		o->file = op->file;
-		pthread_mutex_unlock(&op->lane->fs->locks_lock);
-	}
+	pthread_mutex_lock(&op->lane->fs->locks_lock);
+	o->file = op->file;
+	if (!o->lo.state)
+		o->share = op->file->share;
+	pthread_mutex_unlock(&op->lane->fs->locks_lock);
 	op->u.lock.held = o->lo.state && nfs4_lockowner_holds(&o->lo, r->off, r->len);
 	fs_lockwait_asks(op);
 	op->call.u.lock = (struct nfs4_op_lock){
 		.fh = &op->fh,
-		.state = &op->file->state,
+		.state = &op->file->share->state,
 		.lock = &o->lo,
 		.write = r->write,
 		.wait = op->u.lock.wait != NULL,
@@ -229,14 +232,54 @@ static void lock_start(struct fs_op *op)
 	nfs4_lock(&op->call);
 }
 
-static void lock_certain(struct fs_op *op, int err)
+static void lock_failed(struct fs_op *op, int err)
 {
-	if (op->u.lock.owner->doubt) {
-		finish(op, err ? err : EIO);
+	fs_share_leave(op->file->share);
+	finish(op, err);
+}
+
+static void lock_inside(struct fs_op *op)
+{
+	op->failed = lock_failed;
+	fs_op_call(op, lock_start);
+}
+
+/* Locks are the server's: it must know of the open. */
+static void claim_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+
+	if (call->err) {
+		lock_failed(op, -call->err);
 		return;
 	}
-	op->failed = finish;
-	fs_op_call(op, lock_start);
+	fs_share_leave(op->file->share);
+	fs_share_enter(op, op->file->share, false, lock_inside);
+}
+
+static void claim_start(struct fs_op *op)
+{
+	op->call.u.open = (struct nfs4_op_open){.claim = &op->file->share->state};
+	op->call.done = claim_done;
+	nfs4_claim(&op->call);
+}
+
+static void claim_alone(struct fs_op *op)
+{
+	op->failed = lock_failed;
+	fs_op_call(op, claim_start);
+}
+
+static void lock_certain(struct fs_op *op, int err)
+{
+	struct fs_share *sh = op->file->share;
+
+	if (op->u.lock.owner->doubt)
+		finish(op, err ? err : EIO);
+	else if (nfs4_state_is_served(&sh->state))
+		fs_share_enter(op, sh, true, claim_alone);
+	else
+		fs_share_enter(op, sh, false, lock_inside);
 }
 
 static void lock_turn(struct fs_op *op)

@@ -33,10 +33,11 @@ struct fs_lockowner {
 	struct fs_inode *inode;    /* whose owners it is among */
 	uint64_t key;              /* the kernel's number */
 	bool flock;
-	unsigned int refs;    /* operations and sleepers */
-	bool busy;            /* it is somebody's turn */
-	struct list queue;    /* of fs_op.link: who waits for it */
-	struct fs_file *file; /* on whose open it hangs, or may; NULL: on none */
+	unsigned int refs;      /* operations and sleepers */
+	bool busy;              /* it is somebody's turn */
+	struct list queue;      /* of fs_op.link: who waits for it */
+	struct fs_file *file;   /* through which it locked last: goes with it; NULL: with none */
+	struct fs_share *share; /* on whose open it hangs, or may; NULL: on none */
 	/* Owner: whose turn it is (others may look at `holding`: it is a guess then) */
 	_Atomic bool holding; /* some lock */
 	/* A call in this range had no answer: what is held there must go first. */
@@ -75,8 +76,14 @@ struct fs_lockwait {
  */
 void fs_lock_flush_begin(struct fs_op *op, void (*then)(struct fs_op *op));
 void fs_lock_flush_end(struct fs_op *op, int err, void (*then)(struct fs_op *op, int err));
-/* RELEASE: all locks that hang on op->file. */
+/*
+ * RELEASE: the locks of owners that locked through op->file last: flock and OFD owners are the open
+ * file itself, and what a FLUSH left of others. Its share may stay open: what the server did not
+ * answer for stays in doubt.
+ */
 void fs_lock_release(struct fs_op *op, void (*then)(struct fs_op *op));
+/* The end of op->file's share: all that hang on its open, whichever file they locked through. */
+void fs_lock_release_share(struct fs_op *op, void (*then)(struct fs_op *op));
 /* For nfs4_client_on_lock_free(); ctx: the fs. */
 void fs_lock_freed(void *ctx, uint64_t number);
 void fs_lock_lane_init(struct fs_lane *l);

@@ -238,6 +238,7 @@ static void renew(struct fs_op *op)
 	pthread_mutex_lock(&fs->locks_lock);
 	nfs4_lockowner_init(&o->lo, fs->client);
 	o->file = NULL;
+	o->share = NULL;
 	o->holding = false;
 	o->doubt = false;
 	pthread_mutex_unlock(&fs->locks_lock);
@@ -286,20 +287,41 @@ void fs_lock_flush_end(struct fs_op *op, int err, void (*then)(struct fs_op *op,
 
 static void release_next(struct fs_op *op);
 
-/* Without an answer too: what the server holds of it goes with the open. */
+/* locks_lock held. */
+static bool goes(const struct fs_op *op, const struct fs_lockowner *o)
+{
+	return op->u.lock.whole ? o->share == op->file->share : o->file == op->file;
+}
+
+/* At the end of the share without an answer too: what the server holds goes with the open. */
 static void release_unlocked(struct fs_op *op, int err)
 {
+	struct fs_lockowner *o = op->u.lock.owner;
+	struct fs *fs = op->lane->fs;
+
 	if (err)
 		log_warn_limited("locks of file %llu, which is closed: %s",
 			(unsigned long long)fs_inode_fileid(op->inode), strerror(err));
-	renew(op);
+	if (op->u.lock.whole || !o->doubt) {
+		renew(op);
+	} else {
+		pthread_mutex_lock(&fs->locks_lock);
+		o->file = NULL;
+		pthread_mutex_unlock(&fs->locks_lock);
+	}
 	fs_lock_over(op);
 	release_next(op);
 }
 
 static void release_turn(struct fs_op *op)
 {
-	if (op->u.lock.owner->file == op->file) {
+	struct fs *fs = op->lane->fs;
+	bool mine;
+
+	pthread_mutex_lock(&fs->locks_lock);
+	mine = goes(op, op->u.lock.owner);
+	pthread_mutex_unlock(&fs->locks_lock);
+	if (mine) {
 		fs_lock_unlock(op, 0, NFS4_LOCK_TO_END, release_unlocked);
 		return;
 	}
@@ -315,7 +337,7 @@ static void release_next(struct fs_op *op)
 
 	pthread_mutex_lock(&fs->locks_lock);
 	o = atomic_load(&op->inode->lockowners);
-	while (o && o->file != op->file)
+	while (o && !goes(op, o))
 		o = o->next;
 	if (o)
 		o->refs++;
@@ -327,13 +349,24 @@ static void release_next(struct fs_op *op)
 		op->u.lock.released(op);
 }
 
-void fs_lock_release(struct fs_op *op, void (*then)(struct fs_op *op))
+static void release_begin(struct fs_op *op, bool whole, void (*then)(struct fs_op *op))
 {
 	if (!atomic_load(&op->inode->lockowners)) {
 		then(op);
 		return;
 	}
 	memset(&op->u, 0, sizeof(op->u));
+	op->u.lock.whole = whole;
 	op->u.lock.released = then;
 	release_next(op);
+}
+
+void fs_lock_release(struct fs_op *op, void (*then)(struct fs_op *op))
+{
+	release_begin(op, false, then);
+}
+
+void fs_lock_release_share(struct fs_op *op, void (*then)(struct fs_op *op))
+{
+	release_begin(op, true, then);
 }

@@ -13,10 +13,12 @@
  * The end (fs_lane_stop):
  *   RUNS -> QUIET   the notify thread takes no more; what it has in the kernel may wait for a page
  *                   whose READ is not read yet, so the lane reads on until it is idle
- *        -> DRAINS  reads no more; operations end; the last lane closes the files that the kernel
- *                   did not (unmounted by force, or lazily and still in use)
+ *        -> DRAINS  reads no more; operations end; delegations are returned; the last lane closes
+ *                   the files that the kernel did not (unmounted by force, or lazily and still in
+ *                   use)
  *        -> IDLE    ->idle
  */
+#include "fs_deleg.h"
 #include "fs_lock.h"
 #include "fs_ops.h"
 #include "fs_retain.h"
@@ -269,7 +271,7 @@ static void go_on_stopping(struct fs_lane *l)
 		stop_reading(l);
 		l->stalled = false;
 	}
-	if (l->state == FS_LANE_DRAINS && l->ops_free == l->ops_cnt)
+	if (l->state == FS_LANE_DRAINS && l->ops_free == l->ops_cnt && fs_deleg_lane_drain(l))
 		drained(l);
 }
 
@@ -285,6 +287,7 @@ void fs_lane_turn(struct fs_lane *l)
 		l->again = false;
 		run_parked(l);
 		fs_lock_lane_turn(l);
+		fs_deleg_lane_turn(l);
 		go_on_stopping(l);
 	} while (l->again);
 	l->turning = false;
@@ -372,7 +375,8 @@ struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_sess *
 	fs_interrupt_init(l);
 	fs_lock_lane_init(l);
 	l->kick = calloc(1, sizeof(*l->kick));
-	if (!l->kick || !make_pool(l, ops > 0 ? ops : 1)) {
+	if (!fs_deleg_lane_init(l) || !l->kick || !make_pool(l, ops > 0 ? ops : 1)) {
+		fs_deleg_lane_fini(l);
 		free(l->kick);
 		free(l);
 		errno = ENOMEM;
@@ -396,6 +400,7 @@ void fs_lane_free(struct fs_lane *l)
 	reactor_timer_cancel(l->reactor, &l->idle_timer);
 	fs_interrupt_fini(l);
 	fs_lock_lane_fini(l);
+	fs_deleg_lane_fini(l);
 	if (l->rxbuf)
 		rpcrdma_buf_put(l->xprt, l->rxbuf);
 	fs_retain_lane_fini(l);

@@ -148,6 +148,8 @@ static void regular_done(struct nfs4_call *call)
 		return;
 	}
 	nfs4_state_open(&op->u.make.state, call);
+	if (o->deleg_type == OPEN_DELEGATE_READ || o->deleg_type == OPEN_DELEGATE_WRITE)
+		nfs4_deleg_refuse(call);
 	op->failed = regular_failed;
 	fs_op_call(op, regular_stamp);
 }

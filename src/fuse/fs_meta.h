@@ -19,6 +19,12 @@ static inline struct nfs4_str fs_meta_str(const char *name)
 	return (struct nfs4_str){name, (uint32_t)strlen(name)};
 }
 
+/* May some file have to be dealt with before its name goes: open here, or delegated? */
+static inline bool fs_names_matter(struct fs *fs)
+{
+	return atomic_load(&fs->files_open) > 0 || atomic_load(&fs->delegs_cnt) > 0;
+}
+
 /* The attributes of op->inode that a call read (dir_attr of a LOOKUP); valid may be 0. */
 void fs_meta_read(struct fs_op *op, const struct nfs4_attr *a);
 /* The attributes of op->inode that a call changed (dir_attr of a CREATE). */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The notify thread: the only one that calls fuse_lowlevel_notify_*. Such a
- * call waits for page locks and directory locks that requests hold which lanes
- * must answer; a lane that made it could wait for itself.
+ * call waits for page locks that requests hold which lanes must answer; a lane
+ * that made it could wait for itself. (An entry is never invalidated: that
+ * waits for the directory's lock, which a CREATE holds whose answer waits for
+ * this thread.)
  *
  * It holds no lock during the call. Its queue is bounded by what waits for it:
  * operations (embedded), and UNASKED_MAX entries that nobody waits for.
@@ -49,10 +51,7 @@ static void tell_kernel(struct fs *fs, const struct fs_notice *n)
 
 	if (fs->exited)
 		return;
-	if (n->name)
-		err = fuse_lowlevel_notify_inval_entry(fs->se, ino, n->name, strlen(n->name));
-	else
-		err = fuse_lowlevel_notify_inval_inode(fs->se, ino, n->off, n->len);
+	err = fuse_lowlevel_notify_inval_inode(fs->se, ino, n->off, n->len);
 	/* ENOENT: the kernel has forgotten it; the others: the session is over. */
 	if (err && err != -ENOENT && err != -ENODEV && err != -ENOTCONN)
 		log_debug("kernel invalidation: %s", strerror(-err));
@@ -63,8 +62,6 @@ static void note_told(const struct fs_notice *n)
 {
 	struct fs_inode *in = n->inode;
 
-	if (n->name)
-		return;
 	pthread_mutex_lock(&in->lock);
 	in->told_change = 0;
 	/* A count, not a flag: changes seen since the notice was made still want their own. */
@@ -76,7 +73,6 @@ static void note_told(const struct fs_notice *n)
 static void notice_free(struct fs *fs, struct fs_notice *n)
 {
 	fs_inode_put(fs, n->inode);
-	free(n->name);
 	free(n);
 }
 
@@ -197,7 +193,7 @@ static bool enqueue(struct fs *fs, struct fs_notice *n)
 }
 
 /* What nobody waits for; without memory or room the kernel's own timeouts must do. */
-static void unasked(struct fs *fs, struct fs_inode *in, off_t off, off_t len, const char *name)
+void fs_notify_inval_inode(struct fs *fs, struct fs_inode *in, off_t off, off_t len)
 {
 	struct fs_lane *l = fs_lane_current();
 	struct fs_notice *n;
@@ -205,10 +201,8 @@ static void unasked(struct fs *fs, struct fs_inode *in, off_t off, off_t len, co
 	if (!fs->notify)
 		return;
 	n = calloc(1, sizeof(*n));
-	if (!n || (name && !(n->name = strdup(name)))) {
-		free(n);
+	if (!n)
 		return;
-	}
 	n->inode = fs_inode_ref(fs, in);
 	n->off = off;
 	n->len = len;
@@ -219,16 +213,6 @@ static void unasked(struct fs *fs, struct fs_inode *in, off_t off, off_t len, co
 		stats_count(&l->stats->invals, 1);
 	if (!enqueue(fs, n))
 		notice_free(fs, n);
-}
-
-void fs_notify_inval_inode(struct fs *fs, struct fs_inode *in, off_t off, off_t len)
-{
-	unasked(fs, in, off, len, NULL);
-}
-
-void fs_notify_inval_entry(struct fs *fs, struct fs_inode *dir, const char *name)
-{
-	unasked(fs, dir, 0, 0, name);
 }
 
 void fs_notify_then(

@@ -6,16 +6,16 @@
  *
  * Why this cannot deadlock: an operation that waits for a buffer holds no
  * call, one that waits for a call may hold a buffer, and one that waits for
- * the notify thread, at an inode's gate (fs_retain.h) or for its turn with a
- * lock owner (fs_lock.h) holds no call. A request that waits for a lock that
- * somebody holds has no operation even. So
- * calls are held only by what is on its way to the server, which ends by
- * itself; then buffers come back too, but for the half that may be retained. A
- * chain of calls (OPEN, SETATTR; COMMIT, CLOSE, REMOVE) keeps the one call it
- * has. The receive buffer is the reserve: a lane that does not read gives it to
- * a parked operation (fs_buf_take), so even a single buffer is enough.
+ * the notify thread, at an inode's gate (fs_retain.h), for its turn with a lock
+ * owner (fs_lock.h), to enter a share (fs_share.h) or for the end of a
+ * delegation (fs_deleg.h: by an operation beside the pool) holds no call. A request that waits for
+ * a lock that somebody holds has no operation even. So calls are held only by what is on its way to
+ * the server, which ends by itself; then buffers come back too, but for the half that may be
+ * retained. A chain of calls (OPEN, SETATTR; COMMIT, CLOSE, REMOVE) keeps the one call it has. The
+ * receive buffer is the reserve: a lane that does not read gives it to a parked operation
+ * (fs_buf_take), so even a single buffer is enough.
  */
-#include "fs_int.h"
+#include "fs_deleg.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -34,15 +34,8 @@ void fs_lane_set_current(struct fs_lane *l)
 	current = l;
 }
 
-struct fs_op *fs_op_new(struct fs_lane *l)
+void fs_op_init(struct fs_op *op, struct fs_lane *l)
 {
-	struct list *node = list_pop_front(&l->free_ops);
-	struct fs_op *op;
-
-	if (!node)
-		return NULL;
-	l->ops_free--;
-	op = container_of(node, struct fs_op, link);
 	/* The call is the session's to initialise; names and filehandles are set before use. */
 	op->lane = l;
 	op->req = NULL;
@@ -65,7 +58,22 @@ struct fs_op *fs_op_new(struct fs_lane *l)
 	op->began = op->gated = op->gated_unheard = false;
 	memset(&op->fi, 0, sizeof(op->fi));
 	memset(&op->commit, 0, sizeof(op->commit));
+	op->bars = 0;
+	op->deleg = NULL;
+	op->claims = NULL;
 	memset(&op->u, 0, sizeof(op->u));
+}
+
+struct fs_op *fs_op_new(struct fs_lane *l)
+{
+	struct list *node = list_pop_front(&l->free_ops);
+	struct fs_op *op;
+
+	if (!node)
+		return NULL;
+	l->ops_free--;
+	op = container_of(node, struct fs_op, link);
+	fs_op_init(op, l);
 	return op;
 }
 
@@ -240,10 +248,13 @@ void fs_op_end(struct fs_op *op)
 	if (op->file)
 		fs_file_put(l->fs, op->file);
 	op->file = NULL;
+	fs_deleg_unbar(op);
 	fs_inode_put(l->fs, op->inode);
 	fs_inode_put(l->fs, op->inode2);
 	op->inode = op->inode2 = NULL;
-	list_push_front(&l->free_ops, &op->link); /* the warmest is taken next */
-	l->ops_free++;
+	if (!fs_deleg_op_ended(op)) {
+		list_push_front(&l->free_ops, &op->link); /* the warmest is taken next */
+		l->ops_free++;
+	}
 	fs_lane_turn(l);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * OPEN of a file that the kernel knows, and the part of close-to-open that is
- * done there: each open asks the server, and what the kernel holds of the file
+ * done there: each open asks the server, unless a delegation says that nothing
+ * has changed (fs_deleg.h), and what the kernel holds of the file
  * is kept only if the change attribute that comes back is the one its pages
  * belong to.
  *
@@ -13,8 +14,10 @@
  * in the same COMPOUND says whether it is a file to read or only one to
  * execute (servers let READ through for those).
  */
+#include "fs_deleg.h"
 #include "fs_ops.h"
 #include "fs_retain.h"
+#include "fs_share.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -139,10 +142,18 @@ static void trunc_start(struct fs_op *op)
 	memset(s, 0, sizeof(*s));
 	s->fh = &op->fh;
 	/* Without write access in the stateid the server must decide by the user alone. */
-	s->state = op->file->share_access & OPEN4_SHARE_ACCESS_WRITE ? &op->file->state : NULL;
+	s->state =
+		op->file->share_access & OPEN4_SHARE_ACCESS_WRITE ? &op->file->share->state : NULL;
 	s->sattr.set = NFS4_ATTR_SIZE;
 	op->call.done = trunc_done;
 	nfs4_setattr(&op->call);
+}
+
+static void open_failed(struct fs_op *op, int err)
+{
+	fs_share_leave(op->file->share);
+	fs_file_put(op->lane->fs, op->file);
+	fs_reply_err(op, err);
 }
 
 static void open_done(struct nfs4_call *call)
@@ -152,26 +163,21 @@ static void open_done(struct nfs4_call *call)
 	const struct nfs4_op_open *o = &call->u.open;
 
 	if (call->err) {
-		fs_file_put(fs, op->file);
-		fs_reply_err(op, -call->err);
+		open_failed(op, -call->err);
 		return;
 	}
-	nfs4_state_open(&op->file->state, call);
+	nfs4_state_open(&op->file->share->state, call);
 	op->attr = o->attr;
 	fs_attr_update(fs, op->inode, &o->attr, op->attr_seq, fs_op_now(op));
+	fs_deleg_opened(op);
 	fs_file_opened(fs, op->file);
+	fs_share_leave(op->file->share);
 	if (!fs_open_allowed(op->fi.flags, o->access))
 		fs_open_undo(op, EACCES);
 	else if (op->fi.flags & O_TRUNC)
 		fs_op_call(op, trunc_start);
 	else
 		open_ready(op);
-}
-
-static void open_failed(struct fs_op *op, int err)
-{
-	fs_file_put(op->lane->fs, op->file);
-	fs_reply_err(op, err);
 }
 
 static void open_start(struct fs_op *op)
@@ -181,9 +187,51 @@ static void open_start(struct fs_op *op)
 	memset(o, 0, sizeof(*o));
 	o->file = &op->fh;
 	o->share_access = op->file->share_access;
-	o->owner = nfs4_new_owner(op->lane->fs->client);
+	o->owner = op->file->share->owner;
+	o->want_deleg = fs_deleg_wanted(op);
 	op->call.done = open_done;
 	nfs4_open(&op->call);
+}
+
+static void open_ask(struct fs_op *op);
+
+static void open_inside(struct fs_op *op)
+{
+	struct fs_share *sh = op->file->share;
+
+	if (fs_share_is_over(sh)) { /* a CLOSE came first, or it is lost */
+		fs_share_leave(sh);
+		fs_share_put(sh);
+		op->file->share = NULL;
+		open_ask(op);
+		return;
+	}
+	op->failed = open_failed;
+	fs_op_call(op, open_start);
+}
+
+static void open_ask(struct fs_op *op)
+{
+	struct fs *fs = op->lane->fs;
+	struct fs_file *f = op->file;
+
+	f->share = fs_share_join(fs, op->inode, &op->cred);
+	if (f->share) {
+		fs_share_enter(op, f->share, false, open_inside);
+		return;
+	}
+	fs_file_put(fs, f);
+	fs_reply_err(op, ENOMEM);
+}
+
+static void open_begin(struct fs_op *op)
+{
+	if (fs_deleg_open(op))
+		open_ready(op);
+	else if (op->fi.flags & O_TRUNC)
+		fs_deleg_clear(op, op->inode, false, open_ask);
+	else
+		fs_deleg_await(op, op->file->share_access & OPEN4_SHARE_ACCESS_WRITE, open_ask);
 }
 
 void fs_do_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -198,6 +246,5 @@ void fs_do_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		return;
 	}
 	op->file = fs_file_get(f); /* one reference for the handle, one for the op */
-	op->failed = open_failed;
-	fs_op_call(op, open_start);
+	open_begin(op);
 }

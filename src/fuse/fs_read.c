@@ -8,6 +8,7 @@
  */
 #include "fs_ops.h"
 #include "fs_retain.h"
+#include "fs_share.h"
 
 #include <string.h>
 
@@ -75,7 +76,7 @@ static void read_start(struct fs_op *op)
 
 	memset(r, 0, sizeof(*r));
 	r->fh = &op->fh;
-	r->state = &op->file->state;
+	r->state = &op->file->share->state;
 	r->offset = (uint64_t)op->off + op->u.rw.done;
 	r->count = left < rsize ? (uint32_t)left : rsize;
 	r->sink.buf = op->buf;

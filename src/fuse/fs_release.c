@@ -2,52 +2,142 @@
 /*
  * RELEASE: the last use of an open file is over. The kernel is answered at
  * once; the operation lives on through COMMIT (pages of a mapping may have
- * been written after the last flush), LOCKU, CLOSE, and the removal of a .nfs
- * file.
+ * been written after the last flush), LOCKU, CLOSE (or OPEN_DOWNGRADE, if what
+ * else its user has open there needs less), and the removal of a .nfs file.
  * Nobody is left to hear of an error: it is logged.
  */
+#include "fs_deleg.h"
 #include "fs_lock.h"
 #include "fs_ops.h"
 #include "fs_retain.h"
+#include "fs_share.h"
 
 #include <string.h>
 
-static void release_closed(struct fs_op *op, int err)
+static void release_closed(struct fs_op *op)
 {
 	struct fs *fs = op->lane->fs;
 	struct fs_file *f = op->file;
 
-	if (err)
-		log_warn_limited("CLOSE of file %llu: %s",
-			(unsigned long long)fs_inode_fileid(op->inode), strerror(err));
 	fs_file_closed(fs, f);
+	fs_deleg_touch(op, op->inode);
 	fs_file_put(fs, f); /* the handle's reference; op->file's remains */
 	fs_silly_finish(op);
+}
+
+/* ---- the share's open; the op is alone in it ---- */
+
+static void share_closed(struct fs_op *op)
+{
+	struct fs_share *sh = op->file->share;
+
+	fs_share_downgraded(sh, 0);
+	fs_share_leave(sh);
+	release_closed(op);
+}
+
+static void close_failed(struct fs_op *op, int err)
+{
+	log_warn_limited("CLOSE of file %llu: %s", (unsigned long long)fs_inode_fileid(op->inode),
+		strerror(err));
+	share_closed(op);
 }
 
 static void close_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
 
-	if (!call->err)
-		fs_attr_update(
-			op->lane->fs, op->inode, &call->u.close.attr, op->attr_seq, fs_op_now(op));
-	release_closed(op, -call->err);
+	if (call->err) {
+		close_failed(op, -call->err);
+		return;
+	}
+	fs_attr_update(op->lane->fs, op->inode, &call->u.close.attr, op->attr_seq, fs_op_now(op));
+	share_closed(op);
 }
 
 static void close_start(struct fs_op *op)
 {
 	memset(&op->call.u.close, 0, sizeof(op->call.u.close));
 	op->call.u.close.fh = &op->fh;
-	op->call.u.close.state = &op->file->state;
+	op->call.u.close.state = &op->file->share->state;
 	op->call.done = close_done;
 	nfs4_close(&op->call);
 }
 
+static void share_unlocked(struct fs_op *op)
+{
+	if (nfs4_deleg_close(&op->file->share->state)) {
+		share_closed(op);
+		return;
+	}
+	op->failed = close_failed;
+	fs_op_call(op, close_start);
+}
+
+/* It stays open for more than is needed: the next to close it tries again. */
+static void downgrade_failed(struct fs_op *op, int err)
+{
+	log_warn_limited("OPEN_DOWNGRADE of file %llu: %s",
+		(unsigned long long)fs_inode_fileid(op->inode), strerror(err));
+	fs_share_leave(op->file->share);
+	release_closed(op);
+}
+
+static void downgrade_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	struct fs_share *sh = op->file->share;
+
+	if (call->err) {
+		downgrade_failed(op, -call->err);
+		return;
+	}
+	fs_share_downgraded(sh, call->u.downgrade.share_access);
+	fs_share_leave(sh);
+	release_closed(op);
+}
+
+static void downgrade_start(struct fs_op *op)
+{
+	op->call.u.downgrade = (struct nfs4_op_downgrade){
+		.fh = &op->fh,
+		.state = &op->file->share->state,
+		.share_access = (uint32_t)op->off,
+	};
+	op->call.done = downgrade_done;
+	nfs4_open_downgrade(&op->call);
+}
+
+static void share_alone(struct fs_op *op)
+{
+	struct fs_share *sh = op->file->share;
+	uint32_t left = fs_share_left(sh);
+
+	if (!fs_share_is_open_for_more(sh)) { /* others opened it meanwhile, or closed it */
+		fs_share_leave(sh);
+		release_closed(op);
+	} else if (!left) {
+		fs_lock_release_share(op, share_unlocked);
+	} else if (nfs4_state_is_served(&sh->state)) { /* for more than it need be, until then */
+		fs_share_leave(sh);
+		release_closed(op);
+	} else {
+		op->off = left;
+		op->failed = downgrade_failed;
+		fs_op_call(op, downgrade_start);
+	}
+}
+
+/* ---- the file ---- */
+
 static void release_unlocked(struct fs_op *op)
 {
-	op->failed = release_closed;
-	fs_op_call(op, close_start);
+	struct fs_share *sh = op->file->share;
+
+	if (fs_share_drop(sh, op->file->share_access))
+		fs_share_enter(op, sh, true, share_alone);
+	else
+		release_closed(op);
 }
 
 static void release_committed(struct fs_op *op, int err)

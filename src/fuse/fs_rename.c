@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * RENAME. A target that is open here is renamed out of the way first, as in
- * fs_unlink.c:
+ * fs_unlink.c, and delegations of both files are returned:
  *
- *   nothing open ----------------------------------------> RENAME
- *   LOOKUP target -- absent, or not open here -----------> RENAME
- *     open: LOOKUP source -- same file (a hard link) ----> RENAME (does nothing)
- *       another file: target to .nfsXXXX ----------------> RENAME
+ *   nothing open or delegated ---------------------------> RENAME
+ *   LOOKUP target -- not open here, nothing delegated ---> RENAME
+ *     LOOKUP source -- same file (a hard link) ----------> RENAME (does nothing)
+ *       another file: target to .nfsXXXX if it is open --> RENAME
  *
  * The flags of renameat2(2) are refused, as by the kernel's client: NFS has no
  * operation for them, and LINK and REMOVE would not be one step.
@@ -15,12 +15,14 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "fs_deleg.h"
 #include "fs_meta.h"
 
-static void put_target(struct fs_op *op)
+static void put_files(struct fs_op *op)
 {
-	fs_inode_put(op->lane->fs, op->u.target);
-	op->u.target = NULL;
+	fs_inode_put(op->lane->fs, op->u.rename.target);
+	fs_inode_put(op->lane->fs, op->u.rename.source);
+	op->u.rename.target = op->u.rename.source = NULL;
 }
 
 static void rename_done(struct nfs4_call *call)
@@ -52,38 +54,54 @@ static void rename_start(struct fs_op *op)
 	nfs4_rename(&op->call);
 }
 
-static void target_moved(struct fs_op *op, int err)
+static void source_clear(struct fs_op *op)
 {
-	put_target(op);
-	if (err != 0)
-		fs_reply_err(op, err);
+	if (op->unheard) /* it waited: others may have given the names to other files since */
+		fs_reply_err(op, EINTR);
 	else
 		fs_op_call(op, rename_start);
+}
+
+static void target_gone(struct fs_op *op)
+{
+	if (op->u.rename.source != NULL)
+		fs_deleg_clear(op, op->u.rename.source, true, source_clear);
+	else
+		source_clear(op);
+}
+
+static void target_moved(struct fs_op *op, int err)
+{
+	if (err == 0) {
+		target_gone(op);
+		return;
+	}
+	fs_reply_err(op, err);
 }
 
 static void source_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
-	struct fs_inode *target = op->u.target;
+	struct fs_inode *target = op->u.rename.target;
 	const struct nfs4_fh *fh = &call->u.lookup.fh;
 
 	fs_meta_read(op, &call->u.lookup.dir_attr);
-	if (call->err != 0) {
-		put_target(op);
-		fs_meta_error(op);
+	if (call->err != 0 || op->unheard) {
+		if (call->err != 0)
+			fs_meta_error(op);
+		else
+			fs_reply_err(op, EINTR);
 		return;
 	}
-	if (op->unheard) {
-		put_target(op);
-		fs_reply_err(op, EINTR);
-		return;
-	}
-	if (fh->len == target->fh_len && memcmp(fh->data, target->fh, fh->len) == 0) {
-		put_target(op);
-		fs_op_call(op, rename_start);
-		return;
-	}
-	fs_silly_rename(op, op->inode2, op->name2, target, target_moved);
+	op->u.rename.source = fs_inode_find(op->lane->fs, fh);
+	if (target == NULL)
+		target_gone(op);
+	else if (op->u.rename.source == target)
+		source_clear(op);
+	else if (fs_silly_needed(target))
+		fs_silly_rename(op, op->inode2, op->name2, target, target_moved);
+	else
+		fs_deleg_clear(op, target, true, target_gone);
 }
 
 static void source_start(struct fs_op *op)
@@ -108,12 +126,12 @@ static void target_done(struct nfs4_call *call)
 	/* Whatever else is wrong with the target, RENAME will say it better. */
 	if (call->err == 0)
 		target = fs_inode_find(op->lane->fs, &call->u.lookup.fh);
-	op->u.target = target;
-	if (target != NULL && fs_silly_needed(target)) {
+	op->u.rename.target = target;
+	if (atomic_load(&op->lane->fs->delegs_cnt) > 0 ||
+		(target != NULL && fs_silly_needed(target))) {
 		fs_op_call(op, source_start);
 		return;
 	}
-	put_target(op);
 	fs_op_call(op, rename_start);
 }
 
@@ -137,7 +155,8 @@ void fs_do_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_
 		return;
 	}
 	op->inode2 = fs_inode_get(op->lane->fs, newparent);
+	op->ended = put_files;
 	if (!fs_meta_name(op, op->name, name) || !fs_meta_name(op, op->name2, newname))
 		return;
-	fs_op_call(op, atomic_load(&op->lane->fs->files_open) ? target_start : rename_start);
+	fs_op_call(op, fs_names_matter(op->lane->fs) ? target_start : rename_start);
 }

@@ -10,6 +10,7 @@
  * the gate may hold all other buffers.
  */
 #include "fs_retain.h"
+#include "fs_share.h"
 
 #include <errno.h>
 #include <string.h>
@@ -282,7 +283,7 @@ static void write_start(struct fs_op *op)
 	memset(w, 0, sizeof(*w));
 	op->call.cred = &op->commit.file->cred;
 	w->fh = &op->fh;
-	w->state = &op->commit.file->state;
+	w->state = &op->commit.file->share->state;
 	w->offset = op->commit.off + op->commit.part;
 	w->data.buf = op->buf;
 	w->data.p = op->buf->data + op->commit.part;

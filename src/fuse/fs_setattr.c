@@ -7,8 +7,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "fs_deleg.h"
 #include "fs_meta.h"
 #include "fs_retain.h"
+#include "fs_share.h"
 
 /* Nothing here that NFS could set (ctime, hints of the kernel): only the attributes are wanted. */
 #define SETTABLE                                                                                   \
@@ -102,7 +104,7 @@ static void setattr_start(struct fs_op *op)
 	op->call.u.setattr = (struct nfs4_op_setattr){
 		.fh = &op->fh,
 		.state = op->file != NULL && (op->u.setattr.to_set & FUSE_SET_ATTR_SIZE)
-				 ? &op->file->state
+				 ? &op->file->share->state
 				 : NULL,
 		.sattr = sattr_of(&op->u.setattr.st, op->u.setattr.to_set),
 	};
@@ -118,5 +120,8 @@ void fs_do_setattr(
 	op->own = true;
 	op->u.setattr.st = *attr;
 	op->u.setattr.to_set = to_set;
-	fs_op_call(op, to_set & SETTABLE ? setattr_start : getattr_start);
+	if (to_set & SETTABLE)
+		fs_deleg_clear(op, op->inode, false, gate_is_open);
+	else
+		fs_op_call(op, getattr_start);
 }

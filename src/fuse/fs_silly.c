@@ -5,7 +5,7 @@
  * close, as the kernel's client does it (the names are of the same form: what
  * a crash leaves behind is swept by the same scripts).
  */
-#include "fs_int.h"
+#include "fs_deleg.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -78,10 +78,15 @@ static void remove_start(struct fs_op *op)
 	nfs4_remove(&op->call);
 }
 
-static void silly_remove(struct fs_op *op)
+static void silly_clear(struct fs_op *op)
 {
 	op->failed = silly_removed;
 	fs_op_call(op, remove_start);
+}
+
+static void silly_remove(struct fs_op *op, struct fs_inode *in)
+{
+	fs_deleg_clear(op, in, true, silly_clear);
 }
 
 static void finish(struct fs_op *op, int err)
@@ -108,7 +113,7 @@ void fs_silly_finish(struct fs_op *op)
 	}
 	op->silly = s;
 	op->silly_done = finish;
-	silly_remove(op);
+	silly_remove(op, in);
 }
 
 /* ---- the rename ---- */
@@ -148,7 +153,7 @@ static void rename_done(struct nfs4_call *call)
 		op->silly = NULL;
 		op->silly_done(op, 0);
 	} else {
-		silly_remove(op); /* closed meanwhile */
+		silly_remove(op, in); /* closed meanwhile */
 	}
 }
 
@@ -167,6 +172,16 @@ static void rename_start(struct fs_op *op)
 	op->call.cred = &s->cred;
 	op->call.done = rename_done;
 	nfs4_rename(&op->call);
+}
+
+static void rename_clear(struct fs_op *op)
+{
+	if (op->unheard) { /* it waited: others may have given the name to another file since */
+		rename_failed(op, EINTR);
+		return;
+	}
+	op->failed = rename_failed;
+	fs_op_call(op, rename_start);
 }
 
 void fs_silly_rename(struct fs_op *op, struct fs_inode *dir, const char *name, struct fs_inode *in,
@@ -190,6 +205,5 @@ void fs_silly_rename(struct fs_op *op, struct fs_inode *dir, const char *name, s
 		(unsigned int)atomic_fetch_add(&fs->silly_cnt, 1));
 	op->silly = s;
 	op->silly_done = done;
-	op->failed = rename_failed;
-	fs_op_call(op, rename_start);
+	fs_deleg_clear(op, in, true, rename_clear);
 }

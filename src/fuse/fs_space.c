@@ -8,6 +8,7 @@
  */
 #include "fs_ops.h"
 #include "fs_retain.h"
+#include "fs_share.h"
 
 #include <errno.h>
 #include <linux/falloc.h>
@@ -52,7 +53,7 @@ static void space_start(struct fs_op *op)
 		return;
 	op->call.u.allocate = (struct nfs4_op_allocate){
 		.fh = &op->fh,
-		.state = &op->file->state,
+		.state = &op->file->share->state,
 		.offset = (uint64_t)op->off,
 		.len = op->size,
 	};
@@ -126,7 +127,7 @@ static void seek_start(struct fs_op *op)
 	}
 	op->call.u.seek = (struct nfs4_op_seek){
 		.fh = &op->fh,
-		.state = &op->file->state,
+		.state = &op->file->share->state,
 		.offset = (uint64_t)op->off,
 		.what = op->u.num ? NFS4_CONTENT_HOLE : NFS4_CONTENT_DATA,
 	};

@@ -3,12 +3,13 @@
  * UNLINK and RMDIR: REMOVE. A file that is open here is renamed instead and
  * goes with its last close (fs_silly.c), because NFS has no file without a
  * name. Which file a name stands for only the server knows: it is asked, if
- * anything is open at all.
+ * anything is open at all, or delegated.
  */
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 
+#include "fs_deleg.h"
 #include "fs_meta.h"
 
 static void remove_done(struct nfs4_call *call)
@@ -40,6 +41,16 @@ static void silly_done(struct fs_op *op, int err)
 	fs_reply_err(op, err);
 }
 
+static void victim_clear(struct fs_op *op)
+{
+	if (op->unheard) /* it waited: the same */
+		fs_reply_err(op, EINTR);
+	else if (fs_silly_needed(op->inode2))
+		fs_silly_rename(op, op->inode, op->name, op->inode2, silly_done);
+	else
+		fs_op_call(op, remove_start);
+}
+
 static void victim_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
@@ -54,10 +65,12 @@ static void victim_done(struct nfs4_call *call)
 		return;
 	}
 	op->inode2 = fs_inode_find(op->lane->fs, &call->u.lookup.fh);
-	if (op->inode2 != NULL && fs_silly_needed(op->inode2))
+	if (op->inode2 == NULL)
+		fs_op_call(op, remove_start);
+	else if (fs_silly_needed(op->inode2))
 		fs_silly_rename(op, op->inode, op->name, op->inode2, silly_done);
 	else
-		fs_op_call(op, remove_start);
+		fs_deleg_clear(op, op->inode2, true, victim_clear);
 }
 
 static void victim_start(struct fs_op *op)
@@ -76,7 +89,7 @@ void fs_do_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 
 	if (!fs_meta_name(op, op->name, name))
 		return;
-	fs_op_call(op, atomic_load(&op->lane->fs->files_open) ? victim_start : remove_start);
+	fs_op_call(op, fs_names_matter(op->lane->fs) ? victim_start : remove_start);
 }
 
 void fs_do_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)

@@ -14,6 +14,7 @@
  */
 #include "fs_ops.h"
 #include "fs_retain.h"
+#include "fs_share.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -105,7 +106,7 @@ static void write_start(struct fs_op *op)
 
 	memset(w, 0, sizeof(*w));
 	w->fh = &op->fh;
-	w->state = &op->file->state;
+	w->state = &op->file->share->state;
 	w->offset = (uint64_t)op->off + op->u.rw.done;
 	w->data.buf = op->buf;
 	w->data.p = (uint8_t *)(uintptr_t)op->u.rw.data + op->u.rw.done;

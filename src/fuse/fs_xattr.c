@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/xattr.h>
 
+#include "fs_deleg.h"
 #include "fs_meta.h"
 
 #define USER     "user."
@@ -324,16 +325,24 @@ static int check_value(const struct fs_op *op, size_t size)
 	return is_acl(op) && (size < 4 || size % 4 != 0) ? EINVAL : 0;
 }
 
+static void set_clear(struct fs_op *op)
+{
+	void (*start)(struct fs_op * op) = is_acl(op) ? setacl_start : setxattr_start;
+
+	if (op->u.xattr.len > SHORT_VALUE)
+		fs_op_call_buf(op, start);
+	else
+		fs_op_call(op, start);
+}
+
 void fs_do_setxattr(
 	fuse_req_t req, fuse_ino_t ino, const char *name, const char *value, size_t size, int flags)
 {
 	struct fs_op *op = xattr_begin(req, ino, name);
-	void (*start)(struct fs_op * op);
 	int err;
 
 	if (op == NULL)
 		return;
-	start = is_acl(op) ? setacl_start : setxattr_start;
 	err = check_value(op, size);
 	if (err != 0) {
 		fs_reply_err(op, err);
@@ -348,10 +357,7 @@ void fs_do_setxattr(
 		memcpy(op->mem, value, size);
 	op->u.xattr.len = (uint32_t)size;
 	op->u.xattr.option = option_of(flags);
-	if (size > SHORT_VALUE)
-		fs_op_call_buf(op, start);
-	else
-		fs_op_call(op, start);
+	fs_deleg_clear(op, op->inode, true, set_clear);
 }
 
 static void removexattr_done(struct nfs4_call *call)
@@ -376,6 +382,11 @@ static void removexattr_start(struct fs_op *op)
 	nfs4_removexattr(&op->call);
 }
 
+static void remove_clear(struct fs_op *op)
+{
+	fs_op_call(op, removexattr_start);
+}
+
 void fs_do_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 {
 	struct fs_op *op = xattr_begin(req, ino, name);
@@ -385,5 +396,5 @@ void fs_do_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 	if (is_acl(op))
 		fs_reply_err(op, EINVAL); /* each file has one, as for the kernel's client */
 	else
-		fs_op_call(op, removexattr_start);
+		fs_deleg_clear(op, op->inode, true, remove_clear);
 }

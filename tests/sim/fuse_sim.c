@@ -13,6 +13,8 @@
  *   credits N       grants N credits
  *   static          the device has no memory windows
  *   latency US      from the request to the reply
+ *   delegs MASK     what OPENs are given: 1 READ, 2 WRITE delegations (3)
+ *   recall          all that are held
  *   cuts N          the connection breaks about every N replies; 0: not any more
  *   cut             it breaks now
  *   silent 0|1      requests are executed and never answered, health checks neither
@@ -20,7 +22,7 @@
  *   hold OP, release   calls with NFS operation OP (0: all) wait for the release
  *   hostile wire|body N, hostile off N   every Nth reply is garbage: message, or RPC reply
  *   restart LOSE    the server restarts; LOSE 1: what was not committed is lost
- *   state           clients= sessions= opens= conns= held= calls= conns_made= failures=
+ *   state           clients= sessions= opens= delegs= conns= held= calls= conns_made= failures=
  *   ops NUMBER...   how often these NFS operations were asked for
  *   leave           state may be left on the server at the end
  *   unjudged        a client that was lied to may do what it must not
@@ -199,11 +201,12 @@ static void say_state(char *said, size_t len)
 	struct nfsd_sim_stats st = nfsd_sim_stats(sim);
 
 	snprintf(said, len,
-		"clients=%u sessions=%u opens=%u conns=%u held=%u calls=%llu conns_made=%llu "
-		"failures=%u",
+		"clients=%u sessions=%u opens=%u delegs=%u conns=%u held=%u calls=%llu "
+		"conns_made=%llu failures=%u",
 		nfsd_sim_live_clients(sim), nfsd_sim_live_sessions(sim), nfsd_sim_live_opens(sim),
-		nfsd_sim_live_conns(sim), nfsd_sim_held(sim), (unsigned long long)st.calls,
-		(unsigned long long)st.connections, fab_sim_failures());
+		nfsd_sim_live_delegs(sim), nfsd_sim_live_conns(sim), nfsd_sim_held(sim),
+		(unsigned long long)st.calls, (unsigned long long)st.connections,
+		fab_sim_failures());
 }
 
 static void say_ops(char *said, size_t len, char *numbers)
@@ -230,6 +233,8 @@ static bool run_setting(const char *name, unsigned int num)
 		fab_sim_conf()->caps.mw2b = false;
 	else if (strcmp(name, "latency") == 0)
 		nfsd_sim_conf(sim)->latency_ns = num * NSEC_PER_USEC;
+	else if (strcmp(name, "delegs") == 0)
+		nfsd_sim_conf(sim)->delegs = num;
 	else if (strcmp(name, "leave") == 0)
 		may_leave = true;
 	else if (strcmp(name, "unjudged") == 0)
@@ -251,6 +256,8 @@ static bool run_event(const char *name, unsigned int num)
 		set_gone(num != 0);
 	else if (strcmp(name, "hold") == 0)
 		rule(NFSD_SIM_HOLD, num, NULL, NULL, false);
+	else if (strcmp(name, "recall") == 0)
+		nfsd_sim_recall(sim, NULL);
 	else if (strcmp(name, "restart") == 0)
 		nfsd_sim_restart(sim, 0, num != 0);
 	else
@@ -351,7 +358,8 @@ static int judge(int status)
 {
 	char said[512];
 	bool left = nfsd_sim_live_clients(sim) || nfsd_sim_live_sessions(sim) ||
-		    nfsd_sim_live_opens(sim) || nfsd_sim_live_conns(sim);
+		    nfsd_sim_live_opens(sim) || nfsd_sim_live_delegs(sim) ||
+		    nfsd_sim_live_conns(sim);
 	unsigned int keys = fab_sim_live_keys(), objects = fab_sim_live_objects();
 
 	say_state(said, sizeof(said));
@@ -371,6 +379,7 @@ int main(int argc, char **argv)
 	int status;
 
 	nfsd_sim_conf_default(&conf);
+	conf.delegs = NFSD_SIM_DELEG_READ | NFSD_SIM_DELEG_WRITE;
 	sim = nfsd_sim_new(&conf, NULL);
 	rules_reset();
 	if (settings != NULL)

@@ -98,6 +98,7 @@ sim_ends() {
 	fd=${said_fd[$name]}
 	exec {fd}>&-
 	[ $rc = 0 ] || tail -n 200 "$work/$name.log"
+	[ $rc = 0 ] || grep FAILURE "$work/$name.log"
 	if is_mounted "$work/$name"; then
 		echo "$work/$name is still mounted"
 		return 1

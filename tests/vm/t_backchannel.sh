@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # What nfsd knows of us: a client with a back channel that is up, also after a
-# restart, with opens and no delegations; nothing in its log about us.
+# restart, with opens and delegations, which it calls back; nothing in its log
+# about us.
 # vm-timeout: 240
 
 . "$(dirname "$0")/guest.sh"
@@ -36,21 +37,26 @@ check "nfsd knows us" our_client
 diag "$(show_info | tr '\n' ' ')"
 check "the back channel is up" cb_up
 
-# Opens of every kind: nfsd 6.1 would give read delegations to who wants them.
+# Opens of every kind: nfsd 6.1 gives read delegations to who wants them.
 touch $mnt/cb-{1,2,3}
 check "files are read" cat $mnt/cb-file $mnt/cb-1
 exec 7<$mnt/cb-file 8>>$mnt/cb-2 9<>$mnt/cb-3
 states_say() { states | tee /dev/stderr | grep -q "type: $1"; }
 check "opens are there" states_say open
-check_fails "and no delegation" states_say deleg
+check "and a delegation" states_say deleg
 echo more >&8
 check "writes go on" same "$(cat $export_dir/cb-2)" more
-exec 7<&- 8>&- 9<&-
-check_fails "and still none" states_say deleg
+exec 8>&- 9<&-
 
-# The conflict that would have recalled one.
+# The conflict that recalls one, while it is open by it.
+before=$(client_stats $mnt | stat_of reverse_calls)
 echo changed >$export_dir/cb-file
 check "a change on the server is seen" wait_for 10 grep -q changed $mnt/cb-file
+called() { [ "$(client_stats $mnt | stat_of reverse_calls)" -gt "$before" ]; }
+check "it was called back" called
+exec 7<&-
+check "all of them" bash -c "for i in 1 2 3; do echo x >$export_dir/cb-\$i; done"
+check "and none is left" wait_for 10 not states_say deleg
 
 # Idle over a lease: renewals go on, the server's probes of the path too.
 sleep $((LEASE + 2))

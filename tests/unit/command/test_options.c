@@ -122,6 +122,14 @@ Test(options, noac_makes_writes_synchronous)
 	cr_assert(o.fs.sync);
 }
 
+Test(options, delegations_are_asked_for_unless_told_otherwise)
+{
+	cr_assert(o.fs.delegation);
+	cr_assert_eq(apply("nodelegation"), 0);
+	cr_assert_not(o.fs.delegation);
+	cr_assert_neq(apply("delegation"), 0, "they contradict each other");
+}
+
 Test(options, words_set_what_they_say)
 {
 	cr_assert_eq(apply("ro,nocto,lookupcache=pos,nordirplus,local_lock=flock,memreg=static,"

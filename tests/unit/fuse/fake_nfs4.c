@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fake_lock.h"
+#include "fake_state.h"
 
 #define PAGE 4096u
 
@@ -52,6 +53,7 @@ static void start(struct nfs4_call *call, enum fake_op op)
 	k->count[op]++;
 	k->last_cred = *call->cred;
 	fake_lock_check(call, &k->pending);
+	fake_state_check(call);
 	list_push_back(&k->pending, &call->link);
 	reactor_timer_in(k->r, &k->timer, 0);
 }
@@ -117,16 +119,6 @@ uint64_t nfs4_new_owner(struct nfs4_client *cl)
 	return ++owner;
 }
 
-void nfs4_state_open(struct nfs4_state *st, const struct nfs4_call *call)
-{
-	st->stateid = call->u.open.stateid;
-}
-
-void nfs4_state_forget(struct nfs4_state *st)
-{
-	st->stateid = nfs4_stateid_anon;
-}
-
 struct nfs4_verf nfs4_new_verf(struct nfs4_client *cl)
 {
 	struct nfs4_verf v = {.data = "verf"};
@@ -136,7 +128,7 @@ struct nfs4_verf nfs4_new_verf(struct nfs4_client *cl)
 
 /* ---- files ---- */
 
-static struct fake_file *file_of(const struct nfs4_fh *fh)
+struct fake_file *fake_file_of(const struct nfs4_fh *fh)
 {
 	return fh && fh->len == 1 && fh->data[0] < FAKE_FILES ? &rig.fake.files[fh->data[0]] : NULL;
 }
@@ -220,7 +212,7 @@ void fake_restart(void)
 static int do_open(struct nfs4_op_open *o)
 {
 	struct fake *k = &rig.fake;
-	struct fake_file *f = o->dir ? find_str(&o->name) : file_of(o->file);
+	struct fake_file *f = o->dir ? find_str(&o->name) : fake_file_of(o->file);
 
 	k->last_open = *o;
 	o->cinfo.before = o->cinfo.after = 1;
@@ -238,14 +230,16 @@ static int do_open(struct nfs4_op_open *o)
 	o->attr = f->attr;
 	o->dir_attr.valid = 0;
 	o->access = k->access;
-	o->stateid.seqid = ++k->opens;
+	o->stateid.seqid = 1;
+	fake_state_opened(o);
+	fake_grant(o, f);
 	return 0;
 }
 
 static int do_read(struct nfs4_op_read *r)
 {
 	struct fake *k = &rig.fake;
-	struct fake_file *f = file_of(r->fh);
+	struct fake_file *f = fake_file_of(r->fh);
 	uint64_t left = r->offset < f->attr.size ? f->attr.size - r->offset : 0;
 	uint32_t n = r->count < left ? r->count : (uint32_t)left;
 
@@ -261,7 +255,7 @@ static int do_read(struct nfs4_op_read *r)
 static int do_write(struct nfs4_op_write *w)
 {
 	struct fake *k = &rig.fake;
-	struct fake_file *f = file_of(w->fh);
+	struct fake_file *f = fake_file_of(w->fh);
 	uint32_t n = w->data.len;
 
 	if (k->short_count && n > k->short_count)
@@ -286,8 +280,9 @@ static int do_write(struct nfs4_op_write *w)
 
 static int do_setattr(struct nfs4_op_setattr *s)
 {
-	struct fake_file *f = file_of(s->fh);
+	struct fake_file *f = fake_file_of(s->fh);
 
+	fake_check_clear(f);
 	if (s->sattr.set & NFS4_ATTR_SIZE) {
 		if (s->sattr.size < f->attr.size)
 			memset(f->data + s->sattr.size, 0, sizeof(f->data) - s->sattr.size);
@@ -302,7 +297,7 @@ static int do_setattr(struct nfs4_op_setattr *s)
 /* Durable at once, as with Linux' nfsd. */
 static int do_allocate(struct nfs4_op_allocate *o, bool punch)
 {
-	struct fake_file *f = file_of(o->fh);
+	struct fake_file *f = fake_file_of(o->fh);
 	uint64_t end = o->offset + o->len;
 
 	if (punch) {
@@ -322,6 +317,8 @@ static int do_rename(struct nfs4_op_rename *r)
 
 	if (!f)
 		return -ENOENT;
+	fake_check_clear(f);
+	fake_check_clear(find_str(&r->to));
 	memset(f->name, 0, sizeof(f->name));
 	memcpy(f->name, r->to.p, r->to.len);
 	fake_touch(f);
@@ -334,6 +331,7 @@ static int do_remove(struct nfs4_op_remove *r)
 
 	if (!f)
 		return -ENOENT;
+	fake_check_clear(f);
 	f->used = false;
 	return 0;
 }
@@ -357,8 +355,13 @@ static int execute(struct nfs4_call *call)
 	case FAKE_OPEN:
 		return do_open(&call->u.open);
 	case FAKE_CLOSE:
-		k->opens--;
-		return 0;
+		return fake_close(&call->u.close);
+	case FAKE_DOWNGRADE:
+		return fake_downgrade(&call->u.downgrade);
+	case FAKE_CLAIM:
+		return fake_claim(&call->u.open);
+	case FAKE_DELEGRETURN:
+		return fake_delegreturn(&call->u.delegreturn);
 	case FAKE_READ:
 		return do_read(&call->u.read);
 	case FAKE_WRITE:
@@ -368,12 +371,12 @@ static int execute(struct nfs4_call *call)
 			k->restarts_in_commit--;
 			fake_restart();
 		}
-		if (file_of(call->u.commit.fh) != NULL)
-			stabilize(file_of(call->u.commit.fh), 0, FAKE_SIZE);
+		if (fake_file_of(call->u.commit.fh) != NULL)
+			stabilize(fake_file_of(call->u.commit.fh), 0, FAKE_SIZE);
 		call->u.commit.verf = k->verf;
 		return 0;
 	case FAKE_GETATTR:
-		call->u.getattr.attr = file_of(call->u.getattr.fh)->attr;
+		call->u.getattr.attr = fake_file_of(call->u.getattr.fh)->attr;
 		return 0;
 	case FAKE_SETATTR:
 		return do_setattr(&call->u.setattr);
@@ -394,6 +397,8 @@ static int execute(struct nfs4_call *call)
 	case FAKE_GETACL:
 	case FAKE_SETACL:
 	case FAKE_SEEK:
+		if (call->state == FAKE_SETXATTR)
+			fake_check_clear(fake_file_of(call->u.setxattr.fh));
 		return k->other ? k->other(call) : -EOPNOTSUPP;
 	case FAKE_ALLOCATE:
 		return do_allocate(&call->u.allocate, false);
@@ -486,6 +491,21 @@ void nfs4_open(struct nfs4_call *call)
 void nfs4_close(struct nfs4_call *call)
 {
 	start(call, FAKE_CLOSE);
+}
+
+void nfs4_claim(struct nfs4_call *call)
+{
+	start(call, FAKE_CLAIM);
+}
+
+void nfs4_delegreturn(struct nfs4_call *call)
+{
+	start(call, FAKE_DELEGRETURN);
+}
+
+void nfs4_open_downgrade(struct nfs4_call *call)
+{
+	start(call, FAKE_DOWNGRADE);
 }
 
 void nfs4_read(struct nfs4_call *call)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 struct rig rig;
+bool rig_delegation;
 
 static void on_exited(void *ctx)
 {
@@ -75,9 +76,11 @@ void rig_up(const struct fs_conf *conf)
 		.acdirmax_s = 60,
 		.cto = true,
 		.rdirplus = true,
+		.delegation = rig_delegation,
 	};
 
 	memset(&rig, 0, sizeof(rig));
+	rig.uid = 1000;
 	fake_init(&rig.fake, reactor_new());
 	rig.fs = fs_new(conf ? conf : &c, NULL);
 	cr_assert_not_null(rig.fs);
@@ -101,6 +104,9 @@ void rig_down(void)
 	cr_expect_eq(rig.fake.calls, 0);
 	cr_expect_eq(rig.fake.bufs, 0);
 	cr_expect_eq(rig.fake.opens, 0, "%u files left open on the server", rig.fake.opens);
+	for (unsigned int i = 0; i < FAKE_FILES; i++)
+		cr_expect(!rig.fake.files[i].granted, "a delegation is left");
+	cr_expect_eq(rig.fs->delegs_cnt, 0);
 	fs_lane_free(rig.lane);
 	rig.lane = NULL;
 	close(rig.peer);
@@ -127,7 +133,7 @@ uint64_t rig_send(uint32_t opcode, uint64_t nodeid, const void *arg, size_t arg_
 		.opcode = opcode,
 		.unique = (rig.unique += 2),
 		.nodeid = nodeid,
-		.uid = 1000,
+		.uid = rig.uid,
 		.gid = 1001,
 		.pid = (uint32_t)getpid(),
 	};

@@ -18,6 +18,9 @@
 enum fake_op {
 	FAKE_OPEN,
 	FAKE_CLOSE,
+	FAKE_DOWNGRADE,
+	FAKE_CLAIM,
+	FAKE_DELEGRETURN,
 	FAKE_READ,
 	FAKE_WRITE,
 	FAKE_COMMIT,
@@ -50,6 +53,8 @@ struct fake_file {
 	uint8_t data[FAKE_SIZE];
 	uint8_t stable[FAKE_SIZE]; /* what a server that lost its memory has */
 	uint64_t stable_size;
+	bool granted;             /* a delegation, which the server has not got back */
+	struct nfs4_deleg *deleg; /* who has it */
 };
 
 /* One WRITE that was executed. */
@@ -60,7 +65,15 @@ struct fake_write {
 	uint32_t uid;
 };
 
-#define FAKE_LOG 64
+/* What an owner has open; owner 0: free. */
+struct fake_open {
+	uint64_t owner;
+	uint8_t file;
+	uint32_t access;
+};
+
+#define FAKE_LOG   64
+#define FAKE_OPENS 64
 
 struct fake {
 	struct reactor *r;
@@ -72,7 +85,12 @@ struct fake {
 	struct nfs4_fsinfo info;
 	struct nfs4_verf verf;
 	uint64_t change;
-	unsigned int opens; /* OPENs without CLOSE */
+	struct fake_open held[FAKE_OPENS];
+	unsigned int opens;         /* of those */
+	enum nfs4_deleg_type grant; /* what an OPEN that wants one gets */
+	bool grant_any;             /* ... and one that does not */
+	enum nfs4_deleg_taken taken;
+	unsigned int refused_delegs;
 	unsigned int calls, calls_max;
 	unsigned int bufs, bufs_max;
 	bool refused;
@@ -106,15 +124,18 @@ struct rig {
 	int peer; /* the kernel's end */
 	bool idle, exited;
 	uint64_t unique;
+	uint32_t uid;              /* who asks */
 	struct fuse_init_out init; /* the reply to INIT */
 };
 
 extern struct rig rig;
+extern bool rig_delegation; /* of rig_up()'s own configuration */
 
 /* A file of `size` bytes; its filehandle is its number. */
 void fake_init(struct fake *k, struct reactor *r);
 struct fake_file *fake_add(const char *name, size_t size);
 struct fake_file *fake_find(const char *name);
+struct fake_file *fake_file_of(const struct nfs4_fh *fh);
 /* As if another client had changed it. */
 void fake_touch(struct fake_file *f);
 void fake_restart(void);  /* the verifier is another one, and what was not committed is lost */

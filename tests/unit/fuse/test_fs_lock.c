@@ -228,6 +228,9 @@ Test(fs_lock, stays_in_doubt_until_the_close_if_need_be)
 	cr_assert_eq(flush_as(ino, a.fh, 1), 0);
 	cr_assert_eq(rig_release(ino, a.fh), 0);
 	rig_settle();
+	cr_assert_eq(fake_locks.freed, 0, "the open that it may hang on stays");
+	cr_assert_eq(rig_release(ino, b.fh), 0);
+	rig_settle();
 	cr_assert_eq(count(FAKE_CLOSE), 1);
 	cr_assert_eq(fake_locks.freed, 1);
 	fake_locks.silent = 0;
@@ -344,14 +347,18 @@ Test(fs_lock, of_an_open_file_goes_before_it_is_closed)
 	rig.fake.hold_ops = 1u << FAKE_LOCKU;
 	cr_assert_eq(rig_release(ino, a.fh), 0);
 	rig_settle();
+	cr_assert_eq(fake_locks.freed, 0);
+	fake_release();
+	rig_settle();
+	cr_assert_eq(fake_locks.freed, 2);
+	cr_assert_eq(fake_locks.cnt, 1, "that of the other open file stays");
+	rig.fake.hold_ops = 1u << FAKE_LOCKU;
+	cr_assert_eq(rig_release(ino, b.fh), 0);
+	rig_settle();
 	cr_assert_eq(count(FAKE_CLOSE), 0);
 	fake_release();
 	rig_settle();
 	cr_assert_eq(count(FAKE_CLOSE), 1);
-	cr_assert_eq(fake_locks.freed, 2);
-	cr_assert_eq(fake_locks.cnt, 1, "that of the other open file stays");
-	cr_assert_eq(rig_release(ino, b.fh), 0);
-	rig_settle();
 	cr_assert_eq(fake_locks.cnt, 0);
 	cr_assert(fake_all_free());
 }
@@ -359,9 +366,11 @@ Test(fs_lock, of_an_open_file_goes_before_it_is_closed)
 Test(fs_lock, that_cannot_be_given_back_does_not_keep_the_file_open)
 {
 	cr_assert_eq(setlk(ino, a.fh, 1, F_WRLCK, 0, 9), 0);
-	fake_locks.silent = 1;
+	cr_assert_eq(rig_release(ino, b.fh), 0);
+	fake_locks.silent = 2;
 	cr_assert_eq(rig_release(ino, a.fh), 0);
 	rig_settle();
+	cr_assert_eq(count(FAKE_LOCKU), 2, "once more at the end of the open");
 	cr_assert_eq(count(FAKE_CLOSE), 1);
 }
 

@@ -243,6 +243,7 @@ Test(fs_lockwait, what_is_granted_after_the_signal_is_given_back)
 	interrupt(unique);
 	cr_assert_eq(answer_to(unique, 3000), EINTR);
 	/* Closed meanwhile: LOCK, LOCKU, CLOSE. */
+	cr_assert_eq(rig_release(ino, a.fh), 0);
 	cr_assert_eq(rig_release(ino, b.fh), 0);
 	rig_settle();
 	cr_assert_eq(count(FAKE_CLOSE), 0);

@@ -65,7 +65,7 @@ Test(fs_loop, stop_commits_and_closes_what_is_left_open)
 		reactor_turn(rig.fake.r, NSEC_PER_MSEC);
 	cr_assert(rig.idle);
 	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 1);
-	cr_assert_eq(rig.fake.count[FAKE_CLOSE], 3);
+	cr_assert_eq(rig.fake.count[FAKE_CLOSE], 1);
 	rig_down();
 }
 

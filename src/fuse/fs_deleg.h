@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Delegations (RFC 8881 section 10.4): the server promises to ask before it
+ * lets anybody else change a file (READ), or open it at all (WRITE). While one
+ * is held
+ *
+ *   an open that it allows, by a user of whom an OPEN said what he may do while it was held, costs
+ *   no call, nor does its close; one user's rights never serve another
+ *   cached attributes stay good
+ *
+ * Locks are the server's all the same. What would break the promise from our
+ * side (fs_deleg_clear) waits until it is returned, so that the server does not
+ * have to call back and keep the request waiting meanwhile; that holds a call.
+ *
+ *   held -> due      recalled; in the way of something here; idle for a lease, or too many;
+ *                    forgotten by the kernel; the end of the mount
+ *        -> returned what it serves is claimed, then DELEGRETURN (fs_deleg_return.c)
+ *   held -> lost     with the client ID, or revoked: there is nothing to return
+ *
+ * From `due` on it is ending: nothing is opened by it, attributes age again,
+ * and OPENs wait for the end. Without an answer (soft) it stays due and is tried
+ * again; who waits goes on, and meets the server's recall.
+ *
+ * Context: any lane; a delegation is returned by the lane that brought it.
+ * Lock order: (nfs4) states.lock, deleg_lock, table, inode. nfs4 calls the
+ * nfs4_deleg_ops with states.lock, so nothing of nfs4_held.h is called with any
+ * of the others.
+ */
+#ifndef RPCRDMAFS_FS_DELEG_H
+#define RPCRDMAFS_FS_DELEG_H
+
+#include "fs_int.h"
+
+#define FS_DELEG_USERS 4u
+
+/* What ACCESS said of a user. */
+struct fs_deleg_user {
+	struct rpc_cred cred;
+	uint32_t access;
+};
+
+struct fs_deleg {
+	struct nfs4_deleg nd;
+	/* constant */
+	struct fs *fs;
+	struct fs_lane *lane;   /* returns it */
+	struct fs_inode *inode; /* referenced */
+	enum nfs4_deleg_type type;
+	/* deleg_lock (inode->deleg: written with it and the inode's lock, read with either) */
+	struct list lru; /* fs->delegs */
+	struct list due; /* lane->delegs_due or _late */
+	uint64_t used_ns;
+	bool returning; /* an op is at it */
+	/* written with deleg_lock and the inode's, read with either */
+	bool ending;
+	bool lost;
+	/* inode lock */
+	bool ready;             /* nd may be used */
+	unsigned int opening;   /* who uses nd: it stays where it is */
+	struct fs_op *returner; /* waits for that */
+	struct list waiters;    /* of fs_op.link: for its end */
+	struct fs_deleg_user users[FS_DELEG_USERS];
+	unsigned int users_cnt, users_next;
+};
+
+/* Nothing changes the file without our knowing. Inode lock held. */
+static inline bool fs_deleg_vouches(const struct fs_deleg *d)
+{
+	return d && d->ready && !d->ending;
+}
+
+/* ---- fs_deleg.c ---- */
+
+void fs_deleg_init(struct fs *fs);
+void fs_deleg_fini(struct fs *fs);
+/* Shall the op's OPEN ask for one? */
+bool fs_deleg_wanted(struct fs_op *op);
+/*
+ * The op's OPEN succeeded, and its attributes are noted: takes the delegation that it brought, or
+ * refuses it; notes what the user may do while one is held.
+ */
+void fs_deleg_opened(struct fs_op *op);
+/* By name none was wanted; if it is open for writing now, one that is held has to go. */
+void fs_deleg_opened_by_name(struct fs_op *op, struct fs_inode *in);
+/*
+ * fs_deleg_clear - `then` runs when no delegation is in the way of changing `in`
+ *
+ * At once, or on the op's lane; the op's call is given back if it has to wait. any: a WRITE one is
+ * too. None is taken until the op ends.
+ */
+void fs_deleg_clear(
+	struct fs_op *op, struct fs_inode *in, bool any, void (*then)(struct fs_op *op));
+/* The same for an OPEN: waits for one that is ending too, and one may be taken afterwards. */
+void fs_deleg_await(struct fs_op *op, bool writes, void (*then)(struct fs_op *op));
+/* The op ends: gives back what fs_deleg_clear() barred. */
+void fs_deleg_unbar(struct fs_op *op);
+/* A file of it was closed. */
+void fs_deleg_touch(struct fs_op *op, struct fs_inode *in);
+/* The kernel has forgotten the inode. Referenced by the caller. */
+void fs_deleg_evict(struct fs *fs, struct fs_inode *in);
+
+/* ---- fs_deleg_open.c ---- */
+
+/* Opens op->file by a delegation; op->attr and op->attr_seq are as after an OPEN. False: OPEN it.
+ */
+bool fs_deleg_open(struct fs_op *op);
+
+/* ---- fs_deleg_return.c ---- */
+
+/* It is to be returned. deleg_lock held. */
+void fs_deleg_due(struct fs_deleg *d);
+/* It is gone. deleg_lock held. */
+void fs_deleg_lost(struct fs_deleg *d);
+/* nd is not used any more. */
+void fs_deleg_unuse(struct fs_deleg *d);
+/* To its lane. deleg_lock held. */
+void fs_deleg_queue(struct fs_deleg *d);
+/* On its lane: the return begins (l->deleg_ops is not empty); it is lost. */
+void fs_deleg_return(struct fs_lane *l, struct fs_deleg *d);
+void fs_deleg_bury(struct fs_deleg *d);
+
+/* ---- fs_deleg_lane.c ---- */
+
+bool fs_deleg_lane_init(struct fs_lane *l);
+void fs_deleg_lane_fini(struct fs_lane *l);
+/* A part of fs_lane_turn(). */
+void fs_deleg_lane_turn(struct fs_lane *l);
+/* There is one more: looks from time to time for those that nothing is open by. */
+void fs_deleg_lane_watch(struct fs_lane *l);
+/* The lane reads no more: all are returned. True: there are none. */
+bool fs_deleg_lane_drain(struct fs_lane *l);
+/* The op was one of fs_deleg_lane_init()'s: it is free again. False: it was not. */
+bool fs_deleg_op_ended(struct fs_op *op);
+
+#endif

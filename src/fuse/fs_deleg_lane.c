@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A lane's part in how delegations end: operations kept for their return, what
+ * is due, what nobody uses, and the end of the mount.
+ */
+#include <stdlib.h>
+
+#include "fs_deleg.h"
+
+#define OPS 4u /* so many are returned at a time */
+
+static struct fs_deleg *next_due(struct fs_lane *l)
+{
+	struct fs_deleg *d = NULL;
+
+	pthread_mutex_lock(&l->fs->deleg_lock);
+	if (!list_empty(&l->delegs_due)) {
+		d = list_first(&l->delegs_due, struct fs_deleg, due);
+		if (d->lost || !list_empty(&l->deleg_ops)) {
+			list_del(&d->due);
+			d->returning = !d->lost;
+		} else {
+			d = NULL;
+		}
+	}
+	pthread_mutex_unlock(&l->fs->deleg_lock);
+	return d;
+}
+
+void fs_deleg_lane_turn(struct fs_lane *l)
+{
+	struct fs_deleg *d;
+
+	if (l->delegs == 0)
+		return;
+	while ((d = next_due(l)) != NULL) {
+		if (d->returning)
+			fs_deleg_return(l, d);
+		else
+			fs_deleg_bury(d);
+	}
+}
+
+bool fs_deleg_op_ended(struct fs_op *op)
+{
+	struct fs_lane *l = op->lane;
+
+	if (!op->deleg)
+		return false;
+	op->deleg = NULL;
+	l->deleg_ops_busy--;
+	list_push_back(&l->deleg_ops, &op->link);
+	return true;
+}
+
+bool fs_deleg_lane_drain(struct fs_lane *l)
+{
+	struct fs *fs = l->fs;
+
+	if (l->delegs == 0)
+		return l->deleg_ops_busy == 0;
+	if (!l->delegs_drain) {
+		l->delegs_drain = true;
+		pthread_mutex_lock(&fs->deleg_lock);
+		list_for_each (node, &fs->delegs) {
+			struct fs_deleg *d = container_of(node, struct fs_deleg, lru);
+
+			if (d->lane == l)
+				fs_deleg_due(d);
+		}
+		pthread_mutex_unlock(&fs->deleg_lock);
+		fs_deleg_lane_turn(l);
+	}
+	return false;
+}
+
+/* ---- from time to time ---- */
+
+static uint64_t idle_ns(const struct fs *fs)
+{
+	uint64_t lease_s = nfs4_client_fsinfo(fs->client)->lease_s;
+
+	return fs->deleg_idle_ns ? fs->deleg_idle_ns : (lease_s ? lease_s : 1) * NSEC_PER_SEC;
+}
+
+static bool is_idle(struct fs_deleg *d, uint64_t now_ns)
+{
+	bool open;
+
+	if (d->ending || now_ns < d->used_ns + idle_ns(d->fs))
+		return false;
+	pthread_mutex_lock(&d->inode->lock);
+	open = d->inode->opens > 0;
+	pthread_mutex_unlock(&d->inode->lock);
+	return !open;
+}
+
+static void timer_fire(struct reactor_timer *t)
+{
+	struct fs_lane *l = container_of(t, struct fs_lane, deleg_timer);
+	uint64_t now_ns = reactor_now(l->reactor);
+	struct fs *fs = l->fs;
+	struct list *node;
+
+	pthread_mutex_lock(&fs->deleg_lock);
+	while ((node = list_pop_front(&l->delegs_late)) != NULL)
+		fs_deleg_queue(container_of(node, struct fs_deleg, due));
+	list_for_each (pos, &fs->delegs) {
+		struct fs_deleg *d = container_of(pos, struct fs_deleg, lru);
+
+		if (d->lane == l && is_idle(d, now_ns))
+			fs_deleg_due(d);
+	}
+	pthread_mutex_unlock(&fs->deleg_lock);
+	fs_deleg_lane_watch(l);
+	fs_lane_turn(l);
+}
+
+void fs_deleg_lane_watch(struct fs_lane *l)
+{
+	if (l->delegs > 0 && !reactor_timer_armed(&l->deleg_timer))
+		reactor_timer_in(l->reactor, &l->deleg_timer, idle_ns(l->fs) / 2);
+}
+
+bool fs_deleg_lane_init(struct fs_lane *l)
+{
+	list_init(&l->deleg_ops);
+	list_init(&l->delegs_due);
+	list_init(&l->delegs_late);
+	reactor_timer_init(&l->deleg_timer, timer_fire);
+	l->deleg_pool = calloc(OPS, sizeof(*l->deleg_pool));
+	for (unsigned int i = 0; l->deleg_pool && i < OPS; i++)
+		list_push_back(&l->deleg_ops, &l->deleg_pool[i].link);
+	return l->deleg_pool != NULL;
+}
+
+void fs_deleg_lane_fini(struct fs_lane *l)
+{
+	reactor_timer_cancel(l->reactor, &l->deleg_timer);
+	free(l->deleg_pool);
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fs_share.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool fs_cred_equal(const struct rpc_cred *a, const struct rpc_cred *b)
+{
+	return a->flavor == b->flavor && a->uid == b->uid && a->gid == b->gid &&
+	       a->gids_cnt == b->gids_cnt &&
+	       memcmp(a->gids, b->gids, a->gids_cnt * sizeof(a->gids[0])) == 0;
+}
+
+/* ---- on the inode ---- */
+
+struct fs_share *fs_share_new(
+	struct fs *fs, struct fs_inode *in, const struct rpc_cred *cred, uint64_t owner)
+{
+	struct fs_share *sh = calloc(1, sizeof(*sh));
+
+	if (!sh)
+		return NULL;
+	sh->inode = in;
+	sh->cred = *cred;
+	sh->owner = owner ? owner : nfs4_new_owner(fs->client);
+	sh->refs = 1;
+	list_init(&sh->queue);
+	return sh;
+}
+
+/* Inode lock held. */
+static void unlist(struct fs_share *sh)
+{
+	struct fs_share **p = &sh->inode->shares;
+
+	while (*p && *p != sh)
+		p = &(*p)->next;
+	if (*p)
+		*p = sh->next;
+}
+
+void fs_share_list(struct fs_share *sh)
+{
+	struct fs_share **p = &sh->inode->shares;
+
+	pthread_mutex_lock(&sh->inode->lock);
+	while (*p)
+		p = &(*p)->next;
+	*p = sh;
+	pthread_mutex_unlock(&sh->inode->lock);
+}
+
+struct fs_share *fs_share_find(struct fs_inode *in, const struct rpc_cred *cred)
+{
+	struct fs_share *sh = in->shares;
+
+	while (sh && (sh->over || !fs_cred_equal(&sh->cred, cred)))
+		sh = sh->next;
+	return sh;
+}
+
+struct fs_share *fs_share_join(struct fs *fs, struct fs_inode *in, const struct rpc_cred *cred)
+{
+	struct fs_share *sh;
+
+	pthread_mutex_lock(&in->lock);
+	sh = fs_share_find(in, cred);
+	if (sh)
+		sh->refs++;
+	pthread_mutex_unlock(&in->lock);
+	if (sh)
+		return sh;
+	sh = fs_share_new(fs, in, cred, 0);
+	if (sh)
+		fs_share_list(sh);
+	return sh;
+}
+
+bool fs_share_is_over(struct fs_share *sh)
+{
+	bool over, open;
+
+	pthread_mutex_lock(&sh->inode->lock);
+	over = sh->over;
+	open = fs_share_needs(sh) != 0;
+	pthread_mutex_unlock(&sh->inode->lock);
+	if (over || !open || !nfs4_state_is_lost(&sh->state))
+		return over;
+	pthread_mutex_lock(&sh->inode->lock);
+	sh->over = true;
+	pthread_mutex_unlock(&sh->inode->lock);
+	return true;
+}
+
+void fs_share_put(struct fs_share *sh)
+{
+	struct fs_inode *in;
+	bool last;
+
+	if (!sh)
+		return;
+	in = sh->inode;
+	pthread_mutex_lock(&in->lock);
+	last = --sh->refs == 0;
+	if (last)
+		unlist(sh);
+	pthread_mutex_unlock(&in->lock);
+	if (!last)
+		return;
+	nfs4_state_forget(&sh->state); /* if its CLOSE failed */
+	free(sh);
+}
+
+/* ---- open files ---- */
+
+void fs_share_opened(struct fs_share *sh, uint32_t share_access)
+{
+	sh->opens[share_access]++;
+	sh->access |= share_access;
+}
+
+uint32_t fs_share_needs(const struct fs_share *sh)
+{
+	uint32_t access = 0;
+
+	for (uint32_t i = 1; i < 4; i++)
+		access |= sh->opens[i] ? i : 0;
+	return access;
+}
+
+bool fs_share_drop(struct fs_share *sh, uint32_t share_access)
+{
+	bool less;
+
+	pthread_mutex_lock(&sh->inode->lock);
+	sh->opens[share_access]--;
+	less = fs_share_needs(sh) != sh->access;
+	pthread_mutex_unlock(&sh->inode->lock);
+	return less;
+}
+
+uint32_t fs_share_left(struct fs_share *sh)
+{
+	uint32_t left;
+
+	pthread_mutex_lock(&sh->inode->lock);
+	left = fs_share_needs(sh);
+	if (!left)
+		sh->over = true;
+	pthread_mutex_unlock(&sh->inode->lock);
+	return left;
+}
+
+bool fs_share_is_open_for_more(struct fs_share *sh)
+{
+	bool more;
+
+	pthread_mutex_lock(&sh->inode->lock);
+	more = fs_share_needs(sh) != sh->access;
+	pthread_mutex_unlock(&sh->inode->lock);
+	return more;
+}
+
+void fs_share_downgraded(struct fs_share *sh, uint32_t share_access)
+{
+	pthread_mutex_lock(&sh->inode->lock);
+	sh->access = share_access;
+	pthread_mutex_unlock(&sh->inode->lock);
+}
+
+/* ---- who may do what at a time ---- */
+
+/* Inode lock held. */
+static bool may_enter(const struct fs_share *sh, bool alone)
+{
+	return !sh->alone && (!alone || sh->inside == 0);
+}
+
+/* Inode lock held. */
+static void go_in(struct fs_share *sh, bool alone)
+{
+	sh->alone = alone;
+	sh->inside += !alone;
+}
+
+void fs_share_enter(
+	struct fs_op *op, struct fs_share *sh, bool alone, void (*then)(struct fs_op *op))
+{
+	bool now;
+
+	pthread_mutex_lock(&sh->inode->lock);
+	now = list_empty(&sh->queue) && may_enter(sh, alone);
+	if (now) {
+		go_in(sh, alone);
+	} else {
+		op->then = then;
+		op->alone = alone;
+		list_push_back(&sh->queue, &op->link);
+	}
+	pthread_mutex_unlock(&sh->inode->lock);
+	if (now)
+		then(op);
+	else
+		fs_op_put_call(op); /* `then` comes from this lane's mailbox: not before */
+}
+
+void fs_share_leave(struct fs_share *sh)
+{
+	struct list woken;
+	struct list *node;
+
+	list_init(&woken);
+	pthread_mutex_lock(&sh->inode->lock);
+	if (sh->alone)
+		sh->alone = false;
+	else
+		sh->inside--;
+	while (!list_empty(&sh->queue)) {
+		struct fs_op *op = list_first(&sh->queue, struct fs_op, link);
+
+		if (!may_enter(sh, op->alone))
+			break;
+		go_in(sh, op->alone);
+		list_del(&op->link);
+		list_push_back(&woken, &op->link);
+	}
+	pthread_mutex_unlock(&sh->inode->lock);
+	while ((node = list_pop_front(&woken)))
+		fs_op_wake(container_of(node, struct fs_op, link));
+}

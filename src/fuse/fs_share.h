@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the server calls an open: all open files of one user on one inode, which
+ * have one open owner, one stateid and one CLOSE (RFC 8881 section 9.1). Each
+ * open file is OPENed all the same (close-to-open), and joins.
+ *
+ * The owner is of this user and this file, so that a CLOSE has to wait for the
+ * OPENs of this share only. An OPEN by name has an owner, and so a share, of
+ * its own: which file it opens only its reply says, and by then a CLOSE of the
+ * share it would have joined may be on its way.
+ *
+ * OPENs and LOCKs enter a share side by side; CLOSE, OPEN_DOWNGRADE and the
+ * claim of what a delegation serves are alone in it. First come, first served:
+ * who waits holds no call. When it is about to be closed it is over: OPENs that
+ * come then have another one, and another owner.
+ *
+ * Context: the inode's lock guards what is not constant, but for `state`.
+ */
+#ifndef RPCRDMAFS_FS_SHARE_H
+#define RPCRDMAFS_FS_SHARE_H
+
+#include "fs_int.h"
+
+struct fs_share {
+	struct fs_share *next; /* inode->shares */
+	/* constant; the inode is referenced by who references the share */
+	struct fs_inode *inode;
+	struct rpc_cred cred;
+	uint64_t owner;
+	struct nfs4_state state;
+	/* inode lock */
+	uint32_t refs;
+	bool over;         /* closed, about to be, or lost: nobody joins any more */
+	uint32_t opens[4]; /* open files, by share_access */
+	uint32_t access;   /* what the server has it open for, or a delegation serves it for */
+	uint32_t inside;   /* who entered side by side ... */
+	bool alone;        /* ... or alone */
+	uint32_t round;    /* of the return that has looked at it last (fs_deleg_return.c) */
+	struct list queue; /* of fs_op.link: who waits to enter */
+};
+
+/* Not among the inode's yet. owner: of the OPEN; 0: a new one. NULL: out of memory. */
+struct fs_share *fs_share_new(
+	struct fs *fs, struct fs_inode *in, const struct rpc_cred *cred, uint64_t owner);
+/* Others may join from now on. */
+void fs_share_list(struct fs_share *sh);
+/* The first of this user's, or a new one; referenced. NULL: out of memory. */
+struct fs_share *fs_share_join(struct fs *fs, struct fs_inode *in, const struct rpc_cred *cred);
+/* Inode lock held. */
+struct fs_share *fs_share_find(struct fs_inode *in, const struct rpc_cred *cred);
+/* Inside. Is it closed, or about to be, or lost? Then join another one. */
+bool fs_share_is_over(struct fs_share *sh);
+/* NULL is accepted. The last one: whatever the server holds of it is forgotten. */
+void fs_share_put(struct fs_share *sh);
+
+/* `then` runs inside: at once, or on the op's lane; the op's call is given back if it waits. */
+void fs_share_enter(
+	struct fs_op *op, struct fs_share *sh, bool alone, void (*then)(struct fs_op *op));
+void fs_share_leave(struct fs_share *sh);
+
+/* A file of it is open; inode lock held. */
+void fs_share_opened(struct fs_share *sh, uint32_t share_access);
+/* What all open files need. Inode lock held. */
+uint32_t fs_share_needs(const struct fs_share *sh);
+/* One of them is closed. True: the server may have to hear of it. */
+bool fs_share_drop(struct fs_share *sh, uint32_t share_access);
+/* Alone: what is needed now; 0: nothing, and nobody joins any more. */
+uint32_t fs_share_left(struct fs_share *sh);
+bool fs_share_is_open_for_more(struct fs_share *sh);
+/* 0: it is closed. */
+void fs_share_downgraded(struct fs_share *sh, uint32_t share_access);
+/* Any difference between two users matters. */
+bool fs_cred_equal(const struct rpc_cred *a, const struct rpc_cred *b);
+
+#endif
