@@ -119,7 +119,7 @@ struct fs_op {
 	 */
 	bool own;
 	struct fs_inode *inode, *inode2; /* referenced until the op ends */
-	struct fs_file *file;            /* referenced until the op ends */
+	struct fs_file *file, *file2;    /* referenced until the op ends; COPY: from file2 */
 	struct nfs4_fh fh, fh2;          /* copies: calls point at these */
 	char name[FS_NAME_MAX + 1], name2[FS_NAME_MAX + 1];
 	struct fuse_file_info fi;
@@ -292,6 +292,10 @@ struct fs_lane {
 	/* COMMIT in the background (fs_commit.c) */
 	bool committing;
 	uint64_t commit_not_before;
+	/* fs_copy.c: operations that wait for the server to copy; none does as long as its
+	 * callbacks do not come */
+	unsigned int copies;
+	uint64_t copy_no_wait_until;
 	bool receiving; /* a handler runs: rxbuf is in use */
 	bool stalled;   /* stopped reading for want of an op, buffer or call */
 	bool again;     /* fs_lane_turn() was called while it ran */

@@ -142,6 +142,15 @@ bool fs_proc_is_dying(pid_t tid)
 	       (read_proc(tid, "stat", text) && fs_proc_dies_of_signal(text));
 }
 
+static void count_unheard(struct fs_file *f)
+{
+	if (!f)
+		return;
+	pthread_mutex_lock(&f->inode->lock);
+	f->unheard++;
+	pthread_mutex_unlock(&f->inode->lock);
+}
+
 void fs_interrupt_unheard(struct fs_op *op)
 {
 	op->unheard = true;
@@ -149,9 +158,8 @@ void fs_interrupt_unheard(struct fs_op *op)
 	fs_retain_unheard(op);
 	if (!op->on_file)
 		return;
-	pthread_mutex_lock(&op->inode->lock);
-	op->file->unheard++;
-	pthread_mutex_unlock(&op->inode->lock);
+	count_unheard(op->file);
+	count_unheard(op->file2);
 }
 
 /* True: it still waits. */
@@ -168,21 +176,29 @@ static bool answer_if_dying(struct fs_op *op)
 	return false;
 }
 
-void fs_interrupt_ended(struct fs_op *op)
+static void uncount_unheard(struct fs_file *f)
 {
 	struct fs_op *next = NULL;
 
+	if (!f)
+		return;
+	pthread_mutex_lock(&f->inode->lock);
+	if (--f->unheard == 0) {
+		next = f->releasing;
+		f->releasing = NULL;
+	}
+	pthread_mutex_unlock(&f->inode->lock);
+	if (next)
+		fs_op_wake(next);
+}
+
+void fs_interrupt_ended(struct fs_op *op)
+{
 	op->lane->unheard--;
 	if (!op->on_file)
 		return;
-	pthread_mutex_lock(&op->inode->lock);
-	if (--op->file->unheard == 0) {
-		next = op->file->releasing;
-		op->file->releasing = NULL;
-	}
-	pthread_mutex_unlock(&op->inode->lock);
-	if (next)
-		fs_op_wake(next);
+	uncount_unheard(op->file);
+	uncount_unheard(op->file2);
 }
 
 bool fs_interrupt_release_waits(struct fs_op *op, void (*then)(struct fs_op *op))

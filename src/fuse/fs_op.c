@@ -9,7 +9,8 @@
  * the notify thread, at an inode's gate (fs_retain.h), for its turn with a lock
  * owner (fs_lock.h), to enter a share (fs_share.h) or for the end of a
  * delegation (fs_deleg.h: by an operation beside the pool) holds no call. A request that waits for
- * a lock that somebody holds has no operation even. So calls are held only by what is on its way to
+ * a lock that somebody holds has no operation even; of those that the server copies for
+ * only some wait (fs_copy.c), without a call. So calls are held only by what is on its way to
  * the server, which ends by itself; then buffers come back too, but for the half that may be
  * retained. A chain of calls (OPEN, SETATTR; COMMIT, CLOSE, REMOVE) keeps the one call it has. The
  * receive buffer is the reserve: a lane that does not read gives it to a parked operation
@@ -43,7 +44,7 @@ void fs_op_init(struct fs_op *op, struct fs_lane *l)
 	op->buf = NULL;
 	op->mem = NULL;
 	op->inode = op->inode2 = NULL;
-	op->file = NULL;
+	op->file = op->file2 = NULL;
 	op->has_call = op->want_buf = op->own = false;
 	op->fh.len = op->fh2.len = 0;
 	op->name[0] = op->name2[0] = '\0';
@@ -247,7 +248,9 @@ void fs_op_end(struct fs_op *op)
 	op->mem = NULL;
 	if (op->file)
 		fs_file_put(l->fs, op->file);
-	op->file = NULL;
+	if (op->file2)
+		fs_file_put(l->fs, op->file2);
+	op->file = op->file2 = NULL;
 	fs_deleg_unbar(op);
 	fs_inode_put(l->fs, op->inode);
 	fs_inode_put(l->fs, op->inode2);

@@ -4,7 +4,7 @@
 /*
  * write, never write_buf: with write_buf libfuse turns splice on, and the payload would land in a
  * pipe instead of a registered buffer. What is not here is answered ENOSYS by libfuse, which the
- * kernel remembers: it then does without (copy_file_range: read and write).
+ * kernel remembers: it then does without.
  */
 const struct fuse_lowlevel_ops fs_ops = {
 	.init = fs_do_init,
@@ -45,4 +45,5 @@ const struct fuse_lowlevel_ops fs_ops = {
 	.flock = fs_do_flock,
 	.fallocate = fs_do_fallocate,
 	.lseek = fs_do_lseek,
+	.copy_file_range = fs_do_copy_file_range,
 };

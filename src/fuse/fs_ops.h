@@ -41,6 +41,10 @@ void fs_do_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, o
 void fs_do_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t length,
 	struct fuse_file_info *fi);
 void fs_do_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, struct fuse_file_info *fi);
+/* fs_copy.c */
+void fs_do_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in,
+	struct fuse_file_info *fi_in, fuse_ino_t ino_out, off_t off_out,
+	struct fuse_file_info *fi_out, size_t len, int flags);
 /* fs_commit.c */
 void fs_do_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void fs_do_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi);

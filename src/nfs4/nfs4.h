@@ -543,6 +543,34 @@ struct nfs4_op_allocate {
 };
 
 /*
+ * v4.2: COPY from one file to another of the same server, data of the source as the server has it.
+ * -EOPNOTSUPP also when a stateid is not good: which one it was the server does not say, and who
+ * reads and writes instead will find out.
+ */
+struct nfs4_op_copy {
+	const struct nfs4_fh *src, *fh;       /* in */
+	struct nfs4_state *src_state, *state; /* NULL: anonymous */
+	uint64_t src_offset, offset;
+	uint64_t count;   /* not 0 */
+	bool synchronous; /* the answer comes when it is done, else maybe before: */
+	bool async;       /* out: the server goes on, see nfs4_offload_begin(); attr is of now */
+	struct nfs4_stateid id;
+	uint64_t copied; /* at most count; 0: nothing, and nobody says why */
+	enum nfs4_stable committed;
+	struct nfs4_verf verf;
+	struct nfs4_attr attr;           /* change, size, times, space used */
+	struct nfs4_stateid src_stateid; /* the session's */
+};
+
+/* v4.2: OFFLOAD_STATUS and OFFLOAD_CANCEL */
+struct nfs4_op_offload {
+	const struct nfs4_fh *fh; /* in: of the COPY's destination */
+	struct nfs4_stateid id;
+	uint64_t copied; /* out, of OFFLOAD_STATUS: so far */
+	bool complete;
+};
+
+/*
  * One operation in flight. Embeds the RPC call, which embeds the transport's request.
  */
 struct nfs4_call {
@@ -583,6 +611,8 @@ struct nfs4_call {
 		struct nfs4_op_free_stateid free_stateid;
 		struct nfs4_op_seek seek;
 		struct nfs4_op_allocate allocate;
+		struct nfs4_op_copy copy;
+		struct nfs4_op_offload offload;
 	} u;
 	/* set when done */
 	int err;                 /* 0 or -errno */
@@ -652,6 +682,9 @@ void nfs4_locku(struct nfs4_call *call);
 void nfs4_seek(struct nfs4_call *call);
 void nfs4_allocate(struct nfs4_call *call);
 void nfs4_deallocate(struct nfs4_call *call);
+void nfs4_copy(struct nfs4_call *call);
+void nfs4_offload_status(struct nfs4_call *call);
+void nfs4_offload_cancel(struct nfs4_call *call);
 
 /* A number for nfs4_op_open.owner and a verifier for EXCLUSIVE4_1; any thread. */
 uint64_t nfs4_new_owner(struct nfs4_client *cl);

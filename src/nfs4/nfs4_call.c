@@ -69,7 +69,7 @@ void nfs4_call_leave_slot(struct nfs4_call *call, void (*how)(struct nfs4_slots 
 void nfs4_call_finish(struct nfs4_call *call, int err)
 {
 	struct nfs4_client *cl = call->sess->cl;
-	bool awaited = call->awaits_deleg;
+	bool awaited = call->awaits_deleg, copies = call->desc->copies;
 
 	assert(call->slot == NFS4_SLOT_NONE);
 	reactor_timer_cancel(call->sess->r, &call->timer);
@@ -89,6 +89,8 @@ void nfs4_call_finish(struct nfs4_call *call, int err)
 	/* The call may be gone; only now what it brought is known. */
 	if (awaited)
 		nfs4_deleg_awaited(cl);
+	if (copies)
+		nfs4_offload_awaited(cl);
 }
 
 static void call_end_later(struct nfs4_call *call, int err)
@@ -470,6 +472,8 @@ void nfs4_call_start(struct nfs4_call *call, const struct nfs4_opdesc *desc)
 	call->awaits_deleg = false;
 	if (desc->opens)
 		nfs4_deleg_await(call);
+	else if (desc->copies)
+		nfs4_offload_await(call->sess->cl);
 	else if (desc->returns)
 		nfs4_return_begin(call);
 	call_dispatch(call);

@@ -8,9 +8,9 @@
  * Exactly once (RFC 8881 section 2.10.6): a slot keeps the results of its last
  * call, asked for or not, since they are small, and what tells a repetition
  * of it from another call under the same number. What we hold delegations of,
- * the environment knows (nfs4_deleg.c). We have no layouts and copy nothing by
- * ourselves: that is what the operations' statuses say. Of locks we are told
- * only that one may be free.
+ * the environment knows (nfs4_deleg.c), and what it copies for us
+ * (nfs4_offload.c). We have no layouts: that is what the operations' statuses
+ * say. Of locks we are told only that one may be free.
  */
 #include "nfs4_cb.h"
 
@@ -100,7 +100,11 @@ static enum nfs4_status notify_lock(struct run *r)
 
 static enum nfs4_status offload(struct run *r)
 {
-	return nfs4_cb_get_offload(&r->in) ? NFS4ERR_BAD_STATEID : NFS4ERR_BADXDR;
+	struct nfs4_cb_offload a;
+
+	if (!nfs4_cb_get_offload(&r->in, &a))
+		return NFS4ERR_BADXDR;
+	return r->env->offload(r->env->ctx, &a.id, &a.res);
 }
 
 /* run NULL: always `status`; a status other than NFS4_OK ends the COMPOUND, so no arguments are

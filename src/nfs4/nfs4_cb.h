@@ -12,6 +12,7 @@
 #define RPCRDMAFS_NFS4_CB_H
 
 #include "nfs4_int.h"
+#include "nfs4_offload.h"
 
 /* Program number of the service (RFC 8881 section 18.36: the client's choice). */
 #define NFS4_CB_PROGRAM 0x40000000u
@@ -72,6 +73,11 @@ struct nfs4_cb_recall_any {
 	uint32_t types; /* bits RCA4_TYPE_MASK_*; bit 31: those that no RFC has */
 };
 
+struct nfs4_cb_offload {
+	struct nfs4_stateid id;
+	struct nfs4_offload_result res;
+};
+
 /* False: not CB_COMPOUND arguments. */
 bool nfs4_cb_get_args(struct xdr_dec *x, struct nfs4_cb_args *a);
 /* The same for the arguments of one operation behind its number. */
@@ -84,7 +90,7 @@ bool nfs4_cb_get_recall_any(struct xdr_dec *x, struct nfs4_cb_recall_any *a);
 bool nfs4_cb_get_recall_slot(struct xdr_dec *x, uint32_t *ret_target);
 /* ret_number: of the lock owner, if *ret_ours. */
 bool nfs4_cb_get_notify_lock(struct xdr_dec *x, bool *ret_ours, uint64_t *ret_number);
-bool nfs4_cb_get_offload(struct xdr_dec *x);
+bool nfs4_cb_get_offload(struct xdr_dec *x, struct nfs4_cb_offload *a);
 /* CB_SEQUENCE4resok. */
 void nfs4_cb_put_sequence(struct xdr_enc *x, const struct nfs4_cb_sequence *seq, uint32_t target);
 /* CB_GETATTR4resok: what `a` asks for. */
@@ -104,6 +110,8 @@ struct nfs4_cb_env {
 	/* False: no delegation that lets us change it. */
 	bool (*getattr)(
 		void *ctx, const struct nfs4_fh *fh, uint64_t *ret_change, uint64_t *ret_size);
+	enum nfs4_status (*offload)(
+		void *ctx, const struct nfs4_stateid *id, const struct nfs4_offload_result *res);
 };
 
 struct nfs4_cb_slot {

@@ -70,11 +70,6 @@ bool nfs4_cb_get_sequence(struct xdr_dec *x, struct nfs4_cb_sequence *seq)
 	return !x->failed;
 }
 
-static void skip_stateid(struct xdr_dec *x)
-{
-	xdr_get_fixed(x, NFS4_STATEID_SIZE);
-}
-
 static void skip_fh(struct xdr_dec *x)
 {
 	xdr_skip_opaque(x, NFS4_FHSIZE);
@@ -124,12 +119,12 @@ bool nfs4_cb_get_notify_lock(struct xdr_dec *x, bool *ret_ours, uint64_t *ret_nu
 	return !x->failed;
 }
 
-/* Of coa_offload_info only that it begins: the answer does not depend on it. */
-bool nfs4_cb_get_offload(struct xdr_dec *x)
+/* The file is known by the stateid, which is of one COPY. */
+bool nfs4_cb_get_offload(struct xdr_dec *x, struct nfs4_cb_offload *a)
 {
 	skip_fh(x);
-	skip_stateid(x);
-	xdr_get_u32(x); /* coa_status */
+	nfs4_get_stateid(x, &a->id);
+	nfs4_get_offload_result(x, &a->res);
 	return !x->failed;
 }
 

@@ -57,6 +57,7 @@ struct nfs4_client *nfs4_client_new(const struct nfs4_conf *conf)
 	pthread_mutex_init(&cl->lock, NULL);
 	list_init(&cl->waiters);
 	nfs4_states_init(&cl->states);
+	nfs4_offloads_init(&cl->offloads);
 	cl->minor = conf->minor_max;
 	fill_random(cl->verf.data, sizeof(cl->verf.data));
 	fill_random(&seed, sizeof(seed));
@@ -71,6 +72,7 @@ void nfs4_client_free(struct nfs4_client *cl)
 	if (!cl)
 		return;
 	nfs4_states_fini(&cl->states);
+	nfs4_offloads_fini(&cl->offloads);
 	pthread_mutex_destroy(&cl->lock);
 	free((char *)cl->conf.owner);
 	free(cl);

@@ -72,6 +72,7 @@ struct nfs4_opdesc {
 	bool claims;        /* nfs4_claim() */
 	bool opens;         /* OPEN, also claims: may bring a delegation */
 	bool returns;       /* nfs4_delegreturn() */
+	bool copies;        /* nfs4_copy(): bears two stateids (nfs4_offload.c) */
 	/* LOCK, LOCKU: offset in nfs4_call of the nfs4_lock_work; 0: neither. */
 	uint16_t lock_off;
 	bool tests_lock; /* LOCKT */

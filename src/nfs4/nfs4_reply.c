@@ -201,6 +201,10 @@ static bool reply_sequence(struct nfs4_call *call, struct nfs4_compound *c)
 /* The server does not take the stateid. */
 static void reply_refused(struct nfs4_call *call)
 {
+	if (call->desc->copies) {
+		nfs4_call_finish(call, -EOPNOTSUPP);
+		return;
+	}
 	nfs4_revoke_note(call);
 	if (call->desc->returns) {
 		if (nfs4_return_refused(call))

@@ -235,6 +235,14 @@ static bool cb_getattr(
 	return nfs4_deleg_getattr(s->cl, fh, ret_change, ret_size);
 }
 
+static enum nfs4_status cb_offload(
+	void *ctx, const struct nfs4_stateid *id, const struct nfs4_offload_result *res)
+{
+	struct nfs4_sess *s = ctx;
+
+	return nfs4_offload_told(s->cl, s->id_gen, id, res);
+}
+
 static void xprt_reverse_call(void *ctx, const struct rpcrdma_rcall *call)
 {
 	struct nfs4_sess *s = ctx;
@@ -244,6 +252,7 @@ static void xprt_reverse_call(void *ctx, const struct rpcrdma_rcall *call)
 		.recall = cb_recall,
 		.recall_any = cb_recall_any,
 		.getattr = cb_getattr,
+		.offload = cb_offload,
 	};
 	uint8_t out[NFS4_CB_ANSWER_MAX];
 	size_t len;

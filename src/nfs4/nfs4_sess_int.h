@@ -27,6 +27,7 @@
  *   nfs4_deleg.c    delegations (nfs4_deleg.h)
  *   nfs4_recall.c   what the server says of them
  *   nfs4_return.c   how they are returned
+ *   nfs4_offload.c  copies that the server goes on with
  *   nfs4_revoke.c   single opens, locks and delegations that the server took away
  *   nfs4_grave.c    what was revoked is freed
  */
@@ -37,6 +38,7 @@
 
 #include "nfs4_cb.h"
 #include "nfs4_int.h"
+#include "nfs4_offload.h"
 #include "nfs4_state.h"
 
 /* ---- slots (nfs4_slot.c), pure ---- */
@@ -339,6 +341,7 @@ struct nfs4_client {
 	struct nfs4_exchange_res server; /* who answered: compared after a restart */
 
 	struct nfs4_states states;
+	struct nfs4_offloads offloads;
 
 	/* nfs4_client_on_lock_free(): constant when lanes run */
 	void (*lock_free)(void *ctx, uint64_t number);

@@ -298,6 +298,8 @@ enum nfs4_state_verdict nfs4_state_take(struct nfs4_call *call)
 		return nfs4_claim_take(call);
 	if (desc->returns)
 		return nfs4_return_take(call);
+	if (desc->copies)
+		return nfs4_copy_take(call);
 	if (!st) {
 		call->stateid = nfs4_stateid_anon;
 		return NFS4_STATE_GO;

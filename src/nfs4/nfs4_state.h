@@ -186,6 +186,9 @@ enum nfs4_state_verdict nfs4_claim_take(struct nfs4_call *call);
 void nfs4_downgrade_ended(struct nfs4_call *call);
 void nfs4_claim_ended(struct nfs4_call *call);
 
+/* nfs4_copy(): both stateids (nfs4_offload.c) */
+enum nfs4_state_verdict nfs4_copy_take(struct nfs4_call *call);
+
 /* Newer by a server's count, which wraps (RFC 8881 section 8.2.2); 0: whichever is the newest. */
 static inline bool nfs4_seqid_is_newer(uint32_t seqid, uint32_t than)
 {

@@ -35,7 +35,16 @@ static bool getattr(void *ctx, const struct nfs4_fh *fh, uint64_t *ret_change, u
 	return fh->data[0] & 1;
 }
 
-static const struct nfs4_cb_env env = {NULL, is_in_flight, recall, recall_any, getattr};
+static enum nfs4_status offload(
+	void *ctx, const struct nfs4_stateid *id, const struct nfs4_offload_result *res)
+{
+	fuzz_touch(id, sizeof(*id));
+	FUZZ_CHECK((unsigned int)res->committed <= FILE_SYNC4);
+	fuzz_touch(&res->verf, sizeof(res->verf));
+	return res->copied & 1 ? NFS4_OK : NFS4ERR_BAD_STATEID;
+}
+
+static const struct nfs4_cb_env env = {NULL, is_in_flight, recall, recall_any, getattr, offload};
 
 static void one(struct nfs4_cb *cb, const uint8_t *msg, size_t len)
 {

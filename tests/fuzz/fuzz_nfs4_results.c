@@ -298,6 +298,24 @@ static void claim(struct nfs4_call *call)
 	call->u.open = (struct nfs4_op_open){.claim = &served};
 }
 
+static void copy(struct nfs4_call *call)
+{
+	call->u.copy = (struct nfs4_op_copy){.src = &fh, .fh = &fh, .count = 1000};
+}
+
+static void copy_ok(const struct nfs4_call *call)
+{
+	const struct nfs4_op_copy *o = &call->u.copy;
+
+	FUZZ_CHECK(o->copied <= o->count && (!o->async || o->copied == 0));
+	FUZZ_CHECK((unsigned int)o->committed <= FILE_SYNC4);
+}
+
+static void offload(struct nfs4_call *call)
+{
+	call->u.offload = (struct nfs4_op_offload){.fh = &fh};
+}
+
 /* Append only: the corpus counts on the order. */
 static const struct {
 	void (*op)(struct nfs4_call *call);
@@ -338,6 +356,9 @@ static const struct {
 	{nfs4_open_downgrade, downgrade, NULL},
 	{nfs4_delegreturn, delegreturn, NULL},
 	{nfs4_claim, claim, open_ok},
+	{nfs4_copy, copy, copy_ok},
+	{nfs4_offload_status, offload, NULL},
+	{nfs4_offload_cancel, offload, NULL},
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

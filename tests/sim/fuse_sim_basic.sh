@@ -15,6 +15,20 @@ tree_in_and_out() {
 		rm -r "$work/m/tree" && [ -z "$(ls -A "$work/m")" ]
 }
 
+# copy_file_range: the server copies.
+copies() {
+	head -c 3000001 /dev/urandom >"$work/m/from"
+	python3 - "$work/m/from" "$work/m/to" <<-'END' || return
+		import os, sys
+		src, dst = os.open(sys.argv[1], os.O_RDONLY), os.open(sys.argv[2], os.O_RDWR | os.O_CREAT)
+		assert os.copy_file_range(src, dst, 1 << 30, 1, 100) == 3000000
+		assert os.pread(dst, 1000, 100) == os.pread(src, 1000, 1)
+		assert os.fstat(dst).st_size == 3000100
+	END
+	cmp -i 1:100 "$work/m/from" "$work/m/to" && [ "$(ctl m ops 60)" != "60=0" ] &&
+		rm "$work/m/from" "$work/m/to"
+}
+
 all_seen() {
 	# shellcheck disable=SC2086  # words
 	! ctl m ops $ops | tr ' ' '\n' | grep '=0$'
@@ -73,6 +87,7 @@ check "the work-load on a local file system" reference
 must "mounted" sim_start m "" stats
 check "every operation does what it does locally" work_load m
 check "a tree goes in and out" tree_in_and_out
+check "the server copies" copies
 check "the server saw all of them" all_seen
 check "unmounted by fusermount3 -u, nothing is left" sim_stop m
 for way in umount lazy force TERM INT HUP; do

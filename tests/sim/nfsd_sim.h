@@ -66,6 +66,13 @@ struct nfsd_sim_conf {
 	bool deleg_expires;    /* revoked a lease after the recall; else that is a failure */
 	enum nfsd_sim_early deleg_early;
 	uint64_t deleg_early_ns; /* how much later the reply comes then */
+
+	/* copies */
+	uint64_t copy_max;   /* that a synchronous one does */
+	bool copy_by_itself; /* those that may be are answered first: nfsd_sim_copies_end() */
+	/* CB_OFFLOAD goes out before the reply, which comes so much later */
+	enum nfsd_sim_early copy_early;
+	uint64_t copy_early_ns;
 };
 
 void nfsd_sim_conf_default(struct nfsd_sim_conf *conf);
@@ -217,6 +224,7 @@ enum nfsd_sim_cb {
 	NFSD_SIM_CB_GARBAGE,     /* a call with a body that cannot be decoded */
 	NFSD_SIM_CB_NOTIFY_LOCK, /* of a file and an owner that are not known */
 	NFSD_SIM_CB_GETATTR,     /* the same */
+	NFSD_SIM_CB_OFFLOAD,     /* of a copy that never was, each time another one */
 };
 /* On every connection that has a backchannel (any: on every connection). Returns the calls sent. */
 unsigned int nfsd_sim_callback(struct nfsd_sim *sim, enum nfsd_sim_cb what, bool any);
@@ -257,6 +265,17 @@ unsigned int nfsd_sim_live_delegs(struct nfsd_sim *sim);
  * False: a delegation is in its way and is recalled now. nfsd_sim_poke() is the same.
  */
 bool nfsd_sim_other_open(struct nfsd_sim *sim, const char *path, uint32_t access);
+
+/* ---- copies ---- */
+
+/*
+ * Those that go on end with this status after so many bytes (at most what was asked for), FILE_SYNC
+ * or UNSTABLE. session: CB_OFFLOAD tells on the so-manieth of the client, from 0; -1: nobody is
+ * told. Returns how many there were.
+ */
+unsigned int nfsd_sim_copies_end(
+	struct nfsd_sim *sim, uint32_t status, uint64_t bytes, bool stable, int session);
+unsigned int nfsd_sim_live_copies(struct nfsd_sim *sim);
 
 /* ---- what it saw ---- */
 

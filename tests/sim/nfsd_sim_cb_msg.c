@@ -14,6 +14,30 @@ static void wr_handle(struct wr *out, struct nfsd_sim *sim, struct node *n)
 		wr_opaque(out, "filehandle", 10);
 }
 
+static void wr_offload(struct wr *w, struct nfsd_sim *sim, const struct copying *copy)
+{
+	static uint32_t other;
+
+	wr_u32(w, 15);
+	wr_handle(w, sim, copy ? copy->dst : NULL);
+	wr_u32(w, 1);
+	if (copy) {
+		wr_raw(w, copy->other, 12);
+	} else {
+		wr_u64(w, 0);
+		wr_u32(w, ++other);
+	}
+	wr_u32(w, copy ? copy->status : 0);
+	if (copy && copy->status) {
+		wr_u64(w, copy->bytes);
+		return;
+	}
+	wr_u32(w, 0);
+	wr_u64(w, copy ? copy->bytes : 0);
+	wr_u32(w, copy && copy->stable ? 2 : 0);
+	wr_raw(w, sim->verf, 8);
+}
+
 static void wr_op(struct wr *w, struct nfsd_sim *sim, const struct cb_args *a)
 {
 	const struct lock_range *l = a->lock;
@@ -49,6 +73,9 @@ static void wr_op(struct wr *w, struct nfsd_sim *sim, const struct cb_args *a)
 		wr_u64(w, l ? l->client->id : 77);
 		wr_opaque(w, l ? (const char *)l->owner : "somebody", l ? l->owner_len : 8);
 		break;
+	case NFSD_SIM_CB_OFFLOAD:
+		wr_offload(w, sim, a->copy);
+		break;
 	case NFSD_SIM_CB_BAD_OP:
 		wr_u32(w, 9999);
 		break;
@@ -68,7 +95,7 @@ static bool has_op(enum nfsd_sim_cb what)
 {
 	return what == NFSD_SIM_CB_RECALL_ANY || what == NFSD_SIM_CB_RECALL ||
 	       what == NFSD_SIM_CB_GETATTR || what == NFSD_SIM_CB_BAD_OP ||
-	       what == NFSD_SIM_CB_NOTIFY_LOCK;
+	       what == NFSD_SIM_CB_NOTIFY_LOCK || what == NFSD_SIM_CB_OFFLOAD;
 }
 
 /* referring_call_lists<> */
@@ -132,9 +159,9 @@ void cb_build(struct nfsd_sim *sim, struct wr *w, struct session *s, uint32_t xi
 	if (what == NFSD_SIM_CB_NULL || what == NFSD_SIM_CB_UNKNOWN_PROG ||
 		what == NFSD_SIM_CB_UNKNOWN_VERS || what == NFSD_SIM_CB_UNKNOWN_PROC)
 		return;
-	wr_u32(w, 0); /* tag */
-	wr_u32(w, 1); /* minor version */
-	wr_u32(w, 0); /* callback_ident */
+	wr_u32(w, 0);                                   /* tag */
+	wr_u32(w, what == NFSD_SIM_CB_OFFLOAD ? 2 : 1); /* minor version */
+	wr_u32(w, 0);                                   /* callback_ident */
 	if (what == NFSD_SIM_CB_GARBAGE) {
 		wr_u32(w, 0x7fffffff);
 		return;

@@ -47,6 +47,9 @@ static const struct {
 	{OP4_RECLAIM_COMPLETE, op_reclaim_complete},
 	{OP4_ALLOCATE, op_allocate},
 	{OP4_DEALLOCATE, op_deallocate},
+	{OP4_COPY, op_copy},
+	{OP4_OFFLOAD_CANCEL, op_offload_cancel},
+	{OP4_OFFLOAD_STATUS, op_offload_status},
 	{OP4_SEEK, op_seek},
 	{OP4_GETXATTR, op_getxattr},
 	{OP4_SETXATTR, op_setxattr},
@@ -195,8 +198,13 @@ static bool skip_args(struct rd *r, uint32_t op)
 	case OP4_DELEGRETURN:
 	case OP4_DESTROY_SESSION:
 	case OP4_FREE_STATEID:
+	case OP4_OFFLOAD_CANCEL:
+	case OP4_OFFLOAD_STATUS:
 		rd_bytes(r, 16);
 		break;
+	case OP4_COPY:
+		rd_bytes(r, 64);
+		return !rd_u32(r) && !r->bad;
 	case OP4_ALLOCATE:
 	case OP4_DEALLOCATE:
 	case OP4_SEQUENCE:

@@ -312,8 +312,7 @@ void delegs_judge(struct cmp *c)
 
 /* ---- what tests do to them ---- */
 
-static struct session *nth_session(
-	struct nfsd_sim *sim, const struct client *cl, unsigned int session)
+struct session *nth_session(struct nfsd_sim *sim, const struct client *cl, unsigned int session)
 {
 	list_for_each (node, &sim->sessions) {
 		struct session *s = container_of(node, struct session, link);

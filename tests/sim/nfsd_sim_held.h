@@ -31,12 +31,26 @@ struct deleg {
 	uint32_t cb_seq;
 };
 
+/* A copy that goes on. */
+struct copying {
+	struct list link;
+	struct client *client;
+	struct node *src, *dst;
+	uint64_t src_off, off, count;
+	uint8_t other[12];
+	/* how it ended */
+	uint32_t status;
+	uint64_t bytes;
+	bool stable;
+};
+
 /* A call to the client. */
 struct cb_args {
 	enum nfsd_sim_cb what;
 	const struct lock_range *lock; /* CB_NOTIFY_LOCK; NULL: nobody's */
 	struct deleg *deleg;           /* CB_RECALL, CB_GETATTR; NULL: one that never was */
 	const struct cmp *refers;      /* the call whose reply must come first; NULL: not said */
+	const struct copying *copy;    /* CB_OFFLOAD; NULL: one that never was */
 	uint32_t keep, mask;           /* CB_RECALL_ANY */
 };
 
@@ -60,6 +74,9 @@ void wr_delegation(
 bool deleg_conflict(struct nfsd_sim *sim, struct node *n, const struct client *cl, uint32_t access);
 /* The client is heard of: has it returned in time what was recalled? */
 void delegs_judge(struct cmp *c);
+
+/* The so-manieth of the client, from 0; NULL: there is none. */
+struct session *nth_session(struct nfsd_sim *sim, const struct client *cl, unsigned int nth);
 
 /* nfsd_sim_state.c: whose it was before the restart. */
 uint32_t held_deleg_uid(struct nfsd_sim *sim, const struct client *cl, const struct node *n);

@@ -169,7 +169,10 @@ enum {
 	OP4_DESTROY_CLIENTID = 57,
 	OP4_RECLAIM_COMPLETE = 58,
 	OP4_ALLOCATE = 59,
+	OP4_COPY = 60,
 	OP4_DEALLOCATE = 62,
+	OP4_OFFLOAD_CANCEL = 66,
+	OP4_OFFLOAD_STATUS = 67,
 	OP4_SEEK = 69,
 	OP4_GETXATTR = 72,
 	OP4_SETXATTR = 73,
@@ -492,6 +495,7 @@ struct nfsd_sim {
 	struct tree tree;
 	struct list clients, sessions, opens;
 	struct list delegs;                      /* nfsd_sim_deleg.c */
+	struct list copies;                      /* nfsd_sim_copy.c */
 	struct list held, held_less, held_deleg; /* nfsd_sim_state.c */
 	struct nfsd_sim_cb_answer cb_last;
 	struct list lock_states, lock_ranges, lock_waiters;
@@ -638,6 +642,11 @@ uint32_t op_free_stateid(struct cmp *c);
 uint32_t op_seek(struct cmp *c);
 uint32_t op_allocate(struct cmp *c);
 uint32_t op_deallocate(struct cmp *c);
+/* nfsd_sim_copy.c */
+uint32_t op_copy(struct cmp *c);
+uint32_t op_offload_status(struct cmp *c);
+uint32_t op_offload_cancel(struct cmp *c);
+void copies_drop(struct nfsd_sim *sim, const struct client *cl);
 uint32_t op_getxattr(struct cmp *c);
 uint32_t op_setxattr(struct cmp *c);
 uint32_t op_listxattrs(struct cmp *c);

@@ -72,6 +72,7 @@ void client_drop(struct nfsd_sim *sim, struct client *cl)
 			open_drop(sim, o);
 	}
 	delegs_drop(sim, cl);
+	copies_drop(sim, cl);
 	waiters_drop(sim, cl);
 	list_del(&cl->link);
 	free(cl);

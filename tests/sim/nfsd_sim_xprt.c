@@ -508,6 +508,7 @@ void nfsd_sim_conf_default(struct nfsd_sim_conf *conf)
 		.max_cached = 2128,
 		.maxread = 1u << 20,
 		.maxwrite = 1u << 20,
+		.copy_max = 4u << 20,
 	};
 }
 
@@ -528,6 +529,7 @@ struct nfsd_sim *nfsd_sim_new(const struct nfsd_sim_conf *conf, const struct soc
 	list_init(&sim->sessions);
 	list_init(&sim->opens);
 	list_init(&sim->delegs);
+	list_init(&sim->copies);
 	list_init(&sim->held);
 	list_init(&sim->held_less);
 	list_init(&sim->held_deleg);

@@ -688,8 +688,36 @@ static bool script_locks(struct sim_nfs *w, struct sim_file *f)
 	return true;
 }
 
-static bool script_v42(struct sim_nfs *w, struct sim_file *f)
+/* In parts, as many as the server likes. */
+static int copy(struct sim_nfs *w, struct sim_file *from, struct sim_file *to, uint64_t len)
 {
+	struct nfs4_op_copy *o = &shared.call.u.copy;
+
+	for (uint64_t done = 0; done < len; done += o->copied) {
+		if (!sim_op_get(w, 0, &shared))
+			return -EIO;
+		*o = (struct nfs4_op_copy){
+			.src = &from->fh,
+			.fh = &to->fh,
+			.src_state = &from->state,
+			.state = &to->state,
+			.src_offset = done,
+			.offset = done + 100,
+			.count = len - done,
+			.synchronous = true,
+		};
+		if (sim_op_run(&shared, nfs4_copy))
+			return shared.err;
+		if (o->async || o->copied == 0)
+			return -EBADMSG;
+	}
+	return 0;
+}
+
+static bool script_v42(struct sim_nfs *w, const struct nfs4_fh *d, struct sim_file *f)
+{
+	struct sim_file to;
+
 	STEP(setxattr(w, &f->fh, "small", 10));
 	STEP(setxattr(w, &f->fh, "large", 20001));
 	STEP(getxattr(w, &f->fh, "small", 10));
@@ -701,6 +729,13 @@ static bool script_v42(struct sim_nfs *w, struct sim_file *f)
 	STEP(allocate(w, f, 4096, 4096, nfs4_deallocate));
 	STEP(seek(w, f, 0, NFS4_CONTENT_HOLE, 4096));
 	STEP(seek(w, f, 4096, NFS4_CONTENT_DATA, 8192));
+	STEP(sim_create(w, d, "to", &to));
+	nfsd_sim_conf(w->srv)->copy_max = 5000;
+	STEP(copy(w, f, &to, 12000));
+	STEP(sim_commit(w, &to, NULL));
+	CHECK(nfsd_sim_peek(w->srv, "/d/to", 0, NULL, 0) == 12100);
+	STEP(sim_close(w, &to));
+	STEP(remove_name(w, d, "to"));
 	return true;
 }
 
@@ -751,7 +786,7 @@ bool sim_script(struct sim_nfs *w, bool v42)
 	STEP(sim_mkdir(w, root, "d", &d));
 	if (!script_data(w, &d, &f) || !script_names(w, &d, &f))
 		return false;
-	if (v42 && !script_v42(w, &f))
+	if (v42 && !script_v42(w, &d, &f))
 		return false;
 	if (!script_locks(w, &f))
 		return false;

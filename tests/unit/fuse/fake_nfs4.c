@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fake_copy.h"
 #include "fake_lock.h"
 #include "fake_state.h"
 
@@ -408,6 +409,10 @@ static int execute(struct nfs4_call *call)
 	case FAKE_LOCKT:
 	case FAKE_LOCKU:
 		return fake_lock_execute(call, (enum fake_op)call->state);
+	case FAKE_COPY:
+	case FAKE_OFFLOAD_STATUS:
+	case FAKE_OFFLOAD_CANCEL:
+		return fake_copy_execute(call, (enum fake_op)call->state);
 	case FAKE_OPS:
 		break;
 	}
@@ -464,6 +469,7 @@ void fake_init(struct fake *k, struct reactor *r)
 {
 	memset(k, 0, sizeof(*k));
 	fake_locks_init();
+	fake_copy_init();
 	k->r = r;
 	list_init(&k->pending);
 	reactor_timer_init(&k->timer, run_pending);
@@ -636,4 +642,19 @@ void nfs4_allocate(struct nfs4_call *call)
 void nfs4_deallocate(struct nfs4_call *call)
 {
 	start(call, FAKE_DEALLOCATE);
+}
+
+void nfs4_copy(struct nfs4_call *call)
+{
+	start(call, FAKE_COPY);
+}
+
+void nfs4_offload_status(struct nfs4_call *call)
+{
+	start(call, FAKE_OFFLOAD_STATUS);
+}
+
+void nfs4_offload_cancel(struct nfs4_call *call)
+{
+	start(call, FAKE_OFFLOAD_CANCEL);
 }

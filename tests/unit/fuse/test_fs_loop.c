@@ -88,11 +88,11 @@ Test(fs_loop, a_stop_with_a_dead_session_still_ends)
 
 Test(fs_loop, an_operation_nobody_implements_is_enosys)
 {
-	struct fuse_copy_file_range_in in = {0};
+	struct fuse_bmap_in in = {0};
 	struct rig_reply re;
 
 	rig_up(NULL);
-	cr_assert_eq(rig_call(&re, FUSE_COPY_FILE_RANGE, FUSE_ROOT_ID, &in, sizeof(in), NULL, 0),
+	cr_assert_eq(rig_call(&re, FUSE_BMAP, FUSE_ROOT_ID, &in, sizeof(in), NULL, 0),
 		ENOSYS);
 	cr_assert(fake_all_free());
 	rig_down();

@@ -22,6 +22,8 @@ static struct {
 	enum nfs4_status status;
 	uint32_t keep, slot, seqid;
 	bool read, write, known, in_flight;
+	unsigned int offloads;
+	struct nfs4_offload_result res;
 } asked;
 
 static bool is_in_flight(void *ctx, uint32_t slot, uint32_t seqid)
@@ -56,7 +58,16 @@ static bool getattr(void *ctx, const struct nfs4_fh *fh, uint64_t *ret_change, u
 	return asked.known;
 }
 
-static const struct nfs4_cb_env env = {&asked, is_in_flight, recall, recall_any, getattr};
+static enum nfs4_status offload(
+	void *ctx, const struct nfs4_stateid *sid, const struct nfs4_offload_result *res)
+{
+	asked.offloads++;
+	asked.sid = *sid;
+	asked.res = *res;
+	return asked.status;
+}
+
+static const struct nfs4_cb_env env = {&asked, is_in_flight, recall, recall_any, getattr, offload};
 
 static void begin(uint32_t prog, uint32_t vers, uint32_t proc)
 {
@@ -232,15 +243,8 @@ Test(nfs4_cb, operations_with_arguments)
 	xdr_put_opaque(&e, "lock owner", 10);
 	cr_assert_eq(run(&op, NULL), NFS4_OK);
 	cr_assert_eq(cb.lock_free_cnt, 0, "somebody else's");
-	compound("", 2, 2);
-	sequence(4, 0);
-	xdr_put_u32(&e, OP_CB_OFFLOAD);
-	put_fh();
-	put_stateid();
-	xdr_put_u32(&e, 0);
-	cr_assert_eq(run(&op, NULL), NFS4ERR_BAD_STATEID);
 	compound("", 1, 3);
-	sequence(5, 0);
+	sequence(4, 0);
 	xdr_put_u32(&e, OP_CB_RECALL_ANY);
 	xdr_put_u32(&e, 0);
 	xdr_put_u32(&e, 1);
@@ -251,12 +255,83 @@ Test(nfs4_cb, operations_with_arguments)
 	cr_assert_eq(run(&op, NULL), NFS4_OK);
 	cr_assert_eq(cb.recall_slot, 7);
 	compound("", 1, 2);
-	sequence(6, 0);
+	sequence(5, 0);
 	xdr_put_u32(&e, OP_CB_RECALL_ANY);
 	xdr_put_u32(&e, 0);
 	xdr_put_u32(&e, 1);
 	xdr_put_u32(&e, 0x10000);
 	cr_assert_eq(run(&op, NULL), NFS4ERR_INVAL);
+}
+
+static void put_offload(uint32_t seqid, uint32_t status)
+{
+	compound("", 2, 2);
+	sequence(seqid, 0);
+	xdr_put_u32(&e, OP_CB_OFFLOAD);
+	put_fh();
+	put_stateid();
+	xdr_put_u32(&e, status);
+}
+
+static void put_write_response(uint32_t ids, uint32_t committed)
+{
+	xdr_put_u32(&e, ids);
+	if (ids)
+		put_stateid();
+	xdr_put_u64(&e, 0x500000000);
+	xdr_put_u32(&e, committed);
+	xdr_put_fixed(&e, "verifier", 8);
+}
+
+Test(nfs4_cb, offload_says_how_a_copy_ended)
+{
+	uint32_t op;
+
+	opened();
+	put_offload(1, NFS4_OK);
+	put_write_response(0, FILE_SYNC4);
+	cr_assert_eq(run(&op, NULL), NFS4_OK);
+	cr_assert_leq(out_len, 104);
+	cr_assert_eq(asked.offloads, 1);
+	cr_assert_eq(asked.sid.seqid, 0x30313233);
+	cr_assert_arr_eq(asked.sid.other, "456789abcdef", 12);
+	cr_assert_eq(asked.res.status, NFS4_OK);
+	cr_assert_eq(asked.res.copied, 0x500000000);
+	cr_assert_eq(asked.res.committed, FILE_SYNC4);
+	cr_assert_arr_eq(asked.res.verf.data, "verifier", 8);
+	put_offload(2, NFS4_OK);
+	put_write_response(1, UNSTABLE4);
+	cr_assert_eq(run(&op, NULL), NFS4_OK);
+	cr_assert_eq(asked.res.committed, UNSTABLE4);
+	put_offload(3, NFS4ERR_NOSPC);
+	xdr_put_u64(&e, 4096);
+	cr_assert_eq(run(&op, NULL), NFS4_OK);
+	cr_assert_eq(asked.res.status, NFS4ERR_NOSPC);
+	cr_assert_eq(asked.res.copied, 4096);
+	asked.status = NFS4ERR_BAD_STATEID;
+	put_offload(4, NFS4ERR_IO);
+	xdr_put_u64(&e, 0);
+	cr_assert_eq(run(&op, NULL), NFS4ERR_BAD_STATEID, "not ours");
+	cr_assert_eq(asked.offloads, 4);
+}
+
+Test(nfs4_cb, offload_that_cannot_be_is_not_passed_on)
+{
+	uint32_t op;
+
+	opened();
+	put_offload(1, NFS4_OK);
+	put_write_response(0, 3);
+	cr_assert_eq(run(&op, NULL), NFS4ERR_BADXDR, "more stable than can be");
+	put_offload(2, NFS4_OK);
+	xdr_put_u32(&e, 2);
+	put_stateid();
+	put_stateid();
+	cr_assert_eq(run(&op, NULL), NFS4ERR_BADXDR, "two stateids");
+	put_offload(3, NFS4ERR_NOSPC);
+	xdr_put_u32(&e, 0);
+	cr_assert_eq(run(&op, NULL), NFS4ERR_BADXDR, "cut");
+	cr_assert_eq(asked.offloads, 0);
 }
 
 Test(nfs4_cb, compounds_that_are_not_in_order)
