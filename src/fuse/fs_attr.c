@@ -164,10 +164,10 @@ void fs_attr_update(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *
 	if (a->valid == 0)
 		return;
 	pthread_mutex_lock(&in->lock);
-	if (may_be_older(in, a, seq))
-		expire(in);
-	else
+	if (!may_be_older(in, a, seq))
 		note(fs, in, a, false, now_ns);
+	else if (!fs_deleg_vouches(in->deleg)) /* else what is known needs no other answer */
+		expire(in);
 	pthread_mutex_unlock(&in->lock);
 }
 

@@ -39,14 +39,20 @@ check "a file that is read is delegated" delegated f
 check_equal "the counters tell" "$(client_stats $mnt | stat_of delegations)" 1
 # A LOOKUP has two of its own: names are another matter.
 attrs() { echo $(($(counted getattr) - 2 * $(counted lookup))); }
-opens=$(counted open) closes=$(counted close) attrs=$(attrs)
+calls() { echo "$(returns) DELEGRETURN, $(counted open) OPEN, $(counted close) CLOSE, $(attrs) GETATTR"; }
 again() { for _ in 1 2 3 4 5 6 7 8 9 10; do says $mnt/f one && stat $mnt/f || return; done; }
-before=$(returns)
-check "it is read again" again
-check_equal "while it is held" "$(returns)" "$before"
-check_equal "without an OPEN" "$(counted open)" "$opens"
-check_equal "and without a CLOSE" "$(counted close)" "$closes"
-check_equal "and without a GETATTR" "$(attrs)" "$attrs"
+# On a slow machine ten may take longer than one that nobody uses is kept.
+free_of_calls() {
+	local before
+	for _ in 1 2 3; do
+		before=$(calls)
+		again || return
+		[ "$(calls)" != "$before" ] || return 0
+		echo "$before before, $(calls) after"
+	done
+	return 1
+}
+check "it is read again ten times without a call" free_of_calls
 
 # Who breaks it, with nobody and with somebody of ours who has it open.
 check "the kernel's client writes" bash -c "echo two >/kmnt/f"

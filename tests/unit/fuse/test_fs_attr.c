@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "fs_int.h"
+#include "fs_deleg.h"
 
 #define S NSEC_PER_SEC
 
@@ -120,6 +120,23 @@ Test(fs_attr, a_reply_from_before_our_own_change_is_dropped)
 	fs_attr_update(&fs, in, &old, before, 1002 * S);
 	cr_assert_eq(in->attr.size, 2000);
 	cr_assert_not(fs_attr_cached(&fs, in, &got, 1002 * S), "the server is asked again");
+}
+
+Test(fs_attr, a_reply_from_before_is_nothing_to_a_delegation)
+{
+	static struct fs_deleg deleg = {.ready = true};
+	uint64_t before = fs_attr_seq(in);
+	struct nfs4_attr got, old = a;
+
+	a.size = 2000;
+	a.change = 101;
+	update(1000 * S);
+	in->deleg = &deleg;
+	fs_attr_fence(in); /* it is taken */
+	fs_attr_update(&fs, in, &old, before, 1001 * S);
+	cr_assert(fs_attr_cached(&fs, in, &got, 1500 * S), "nobody need be asked");
+	cr_assert_eq(got.size, 2000);
+	in->deleg = NULL;
 }
 
 Test(fs_attr, a_reply_from_before_with_a_later_ctime_is_newer_all_the_same)

@@ -92,8 +92,7 @@ Test(fs_loop, an_operation_nobody_implements_is_enosys)
 	struct rig_reply re;
 
 	rig_up(NULL);
-	cr_assert_eq(rig_call(&re, FUSE_BMAP, FUSE_ROOT_ID, &in, sizeof(in), NULL, 0),
-		ENOSYS);
+	cr_assert_eq(rig_call(&re, FUSE_BMAP, FUSE_ROOT_ID, &in, sizeof(in), NULL, 0), ENOSYS);
 	cr_assert(fake_all_free());
 	rig_down();
 }
