@@ -27,7 +27,8 @@ Test(stats, prints_gauges_always_and_counters_that_are_not_zero)
 	struct stats s = {.rpcs = 3, .credits = 32};
 	char *text = print(&s, op_name);
 
-	cr_assert_str_eq(text, "rpcs=3\ncredits=32\nin_flight=0\nin_flight_max=0\nslots=0\n");
+	cr_assert_str_eq(text, "rpcs=3\ncredits=32\nin_flight=0\nin_flight_max=0\nslots=0\n"
+			       "delegations=0\n");
 	free(text);
 }
 
