@@ -39,7 +39,7 @@ kill_them() {
 		case $((n++ % 4)) in
 		0 | 1) kill -KILL "${job[$name]}" ;;
 		2) kill -TERM "${job[$name]}" ;;
-		3) kill -HUP "${job[$name]}" ;;
+		3) kill -USR1 "${job[$name]}" ;;
 		esac
 	done
 	for name in "${!job[@]}"; do
