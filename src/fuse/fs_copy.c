@@ -10,22 +10,17 @@
  * is entered for as long as the server may change the destination.
  *
  *   little, or no back channel   COPY, waits for the answer; parts, as the server likes
- *   else                         COPY, answered at once; the operation waits without a call
- *     CB_OFFLOAD                 what it says is done
- *     OFFLOAD_STATUS             asked from time to time; the server knows nothing of it any more,
- *                                or it is another one: nobody knows what it did
- *     program killed, unmounted  OFFLOAD_CANCEL
- *   and whatever an asynchronous one did not do for certain is copied again, synchronously.
+ *   else                         COPY, answered at once: fs_copywait.c
  *
  * What is not FILE_SYNC is committed at the end, or now and then; another
  * verifier than the COPY's: once more from where it was durable.
  *
  * Context: the lane of the operation.
  */
+#include "fs_copy.h"
 #include "fs_ops.h"
 #include "fs_retain.h"
 #include "fs_share.h"
-#include "nfs4_offload.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -37,47 +32,14 @@
 #define PENDING_MAX (64u << 20)
 /* Verifiers that changed. */
 #define TRIES 3u
-/* How often a waiting operation looks around, and after how many of these it asks. */
-#define TICK_NS  NSEC_PER_SEC
-#define POLL_MAX 15u
-/* After a CB_OFFLOAD that did not come others are not waited for. */
-#define NO_WAIT_NS (60 * NSEC_PER_SEC)
-
-/* op->mem; op->inode, file and off are the destination's, inode2 and file2 the source's. */
-struct copy {
-	struct nfs4_offload off;
-	struct reactor_timer tick;
-	struct fs_op *op;
-	off_t src_off;
-	size_t done, durable;  /* of op->size */
-	struct nfs4_verf verf; /* of what is between them */
-	unsigned int tries;
-	int err;         /* after so much the server refused */
-	bool sent;       /* some of it may be done ... */
-	bool torn;       /* ... which is not told */
-	bool by_hand;    /* synchronously from now on */
-	bool attr_stale; /* the destination's attributes must be asked for */
-	/* an asynchronous COPY of `asked` bytes */
-	uint64_t asked;
-	bool busy; /* a call about it is in flight or waited for */
-	bool told; /* off.res is there */
-	bool gone; /* the server did not know it; CB_OFFLOAD may be on its way */
-	unsigned int ticks, due;
-};
-
-static struct copy *copy_of(const struct fs_op *op)
-{
-	return op->mem;
-}
 
 static void copy_start(struct fs_op *op);
-static void go_on(struct fs_op *op);
 
 /* ---- the end ---- */
 
-static void finish(struct fs_op *op, int err)
+void fs_copy_finish(struct fs_op *op, int err)
 {
-	struct copy *c = copy_of(op);
+	struct fs_copy *c = fs_copy_of(op);
 	struct fs *fs = op->lane->fs;
 
 	fs_retain_leave(op);
@@ -95,25 +57,20 @@ static void finish(struct fs_op *op, int err)
 /* Also when the session is dead it ends here. */
 static void call_for(struct fs_op *op, void (*start)(struct fs_op *op))
 {
-	op->failed = finish;
+	op->failed = fs_copy_finish;
 	fs_op_call(op, start);
-}
-
-static void copy_ended(struct fs_op *op)
-{
-	reactor_timer_cancel(op->lane->reactor, &copy_of(op)->tick);
 }
 
 /* ---- COMMIT ---- */
 
 static void again(struct fs_op *op)
 {
-	struct copy *c = copy_of(op);
+	struct fs_copy *c = fs_copy_of(op);
 
 	c->done = c->durable;
 	c->torn = true;
 	if (++c->tries > TRIES)
-		finish(op, EOPNOTSUPP);
+		fs_copy_finish(op, EOPNOTSUPP);
 	else
 		call_for(op, copy_start);
 }
@@ -122,10 +79,10 @@ static void commit_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
 	const struct nfs4_op_commit *o = &call->u.commit;
-	struct copy *c = copy_of(op);
+	struct fs_copy *c = fs_copy_of(op);
 
 	if (call->err) {
-		finish(op, -call->err);
+		fs_copy_finish(op, -call->err);
 		return;
 	}
 	fs_attr_update_own(op->lane->fs, op->inode, &o->attr, op->attr_seq, fs_op_now(op));
@@ -135,7 +92,7 @@ static void commit_done(struct nfs4_call *call)
 		return;
 	}
 	c->durable = c->done;
-	go_on(op);
+	fs_copy_next(op);
 }
 
 static void commit_start(struct fs_op *op)
@@ -149,9 +106,9 @@ static void commit_start(struct fs_op *op)
 /* ---- what is copied ---- */
 
 /* The next thing to do after a part. */
-static void go_on(struct fs_op *op)
+void fs_copy_next(struct fs_op *op)
 {
-	struct copy *c = copy_of(op);
+	struct fs_copy *c = fs_copy_of(op);
 	size_t pending = c->done - c->durable;
 	bool end;
 
@@ -159,11 +116,11 @@ static void go_on(struct fs_op *op)
 		c->err = EINTR;
 	end = c->err || c->done == op->size;
 	if (op->unheard)
-		finish(op, EINTR);
+		fs_copy_finish(op, EINTR);
 	else if (pending >= PENDING_MAX || (end && (pending > 0 || c->attr_stale)))
 		call_for(op, commit_start);
 	else if (end)
-		finish(op, c->err);
+		fs_copy_finish(op, c->err);
 	else
 		call_for(op, copy_start);
 }
@@ -173,7 +130,7 @@ static void go_on(struct fs_op *op)
  * call. The next part waits for him; what goes on need not: what is written again is newer than
  * the copy. Not if that must be stopped: what comes after it must not be overtaken by it.
  */
-static void yield(struct fs_op *op)
+void fs_copy_yield(struct fs_op *op)
 {
 	struct fs_inode *in = op->inode;
 	bool wanted;
@@ -185,15 +142,15 @@ static void yield(struct fs_op *op)
 		fs_retain_leave(op);
 }
 
-static void copied(
+void fs_copy_did(
 	struct fs_op *op, uint64_t len, enum nfs4_stable committed, const struct nfs4_verf *verf)
 {
-	struct copy *c = copy_of(op);
+	struct fs_copy *c = fs_copy_of(op);
 	bool pending = c->done > c->durable;
 
 	if (len == 0) { /* the source is shorter than the kernel believes: it will see */
 		c->err = EOPNOTSUPP;
-		go_on(op);
+		fs_copy_next(op);
 		return;
 	}
 	if (committed != FILE_SYNC4) {
@@ -208,207 +165,17 @@ static void copied(
 	c->done += len;
 	if (!pending)
 		c->durable = c->done;
-	yield(op);
-	go_on(op);
-}
-
-/* ---- the server goes on by itself ---- */
-
-static void look_again(struct copy *c)
-{
-	reactor_timer_in(c->op->lane->reactor, &c->tick, TICK_NS);
-}
-
-/* It does not any more. */
-static void wait_over(struct fs_op *op)
-{
-	reactor_timer_cancel(op->lane->reactor, &copy_of(op)->tick);
-	op->lane->copies--;
-	/* Before a call is waited for: who has the last one may wait at the gate. */
-	fs_retain_leave(op);
-}
-
-/* What it did is not known for certain. */
-static void by_hand(struct fs_op *op)
-{
-	wait_over(op);
-	copy_of(op)->by_hand = true;
-	go_on(op);
-}
-
-static void result_known(struct fs_op *op)
-{
-	struct copy *c = copy_of(op);
-	const struct nfs4_offload_result *res = &c->off.res;
-
-	/* WIRE: more than asked. An error is had again, with what came before it. */
-	if (res->status != NFS4_OK || res->copied == 0 || res->copied > c->asked) {
-		by_hand(op);
-		return;
-	}
-	wait_over(op);
-	copied(op, res->copied, res->committed, &res->verf);
-}
-
-static void offload_done(struct nfs4_offload *off)
-{
-	struct copy *c = container_of(off, struct copy, off);
-
-	c->told = true;
-	if (!c->busy)
-		result_known(c->op);
-}
-
-static void result_lost(struct fs_op *op)
-{
-	struct copy *c = copy_of(op);
-	bool over = nfs4_offload_is_over(&c->off);
-
-	if (!nfs4_offload_end(&c->off)) /* it came just now: offload_done() */
-		return;
-	if (!over && !op->unheard)
-		op->lane->copy_no_wait_until = fs_op_now(op) + NO_WAIT_NS;
-	by_hand(op);
-}
-
-/* The call about it is over; true: it was told meanwhile. */
-static bool call_over(struct fs_op *op)
-{
-	struct copy *c = copy_of(op);
-
-	fs_op_put_call(op);
-	c->busy = false;
-	if (c->told)
-		result_known(op);
-	return c->told;
-}
-
-/* The session is dead. */
-static void ask_failed(struct fs_op *op, int err)
-{
-	struct copy *c = copy_of(op);
-
-	c->err = err;
-	if (!call_over(op) && nfs4_offload_end(&c->off)) {
-		wait_over(op);
-		finish(op, err);
-	}
-}
-
-static void ask(struct fs_op *op, void (*start)(struct fs_op *op))
-{
-	copy_of(op)->busy = true;
-	op->failed = ask_failed;
-	fs_op_call(op, start);
-}
-
-static void cancel_done(struct nfs4_call *call)
-{
-	struct fs_op *op = fs_op_of(call);
-
-	/* However it was answered: it is stopped, or was not there any more. */
-	if (!call_over(op))
-		result_lost(op);
-}
-
-static void cancel_start(struct fs_op *op)
-{
-	op->call.u.offload = (struct nfs4_op_offload){.fh = &op->fh, .id = copy_of(op)->off.id};
-	op->call.done = cancel_done;
-	nfs4_offload_cancel(&op->call);
-}
-
-static bool is_unknown(enum nfs4_status status)
-{
-	return status == NFS4ERR_BAD_STATEID || status == NFS4ERR_STALE_STATEID ||
-	       status == NFS4ERR_OLD_STATEID || status == NFS4ERR_EXPIRED;
-}
-
-static void poll_done(struct nfs4_call *call)
-{
-	struct fs_op *op = fs_op_of(call);
-	bool gone = call->err ? is_unknown(call->status) : call->u.offload.complete;
-	bool failed = call->err && !gone;
-	struct copy *c = copy_of(op);
-
-	if (call_over(op))
-		return;
-	if (failed) {
-		/* It cannot be asked, and may go on. */
-		ask(op, cancel_start);
-	} else if (gone && c->gone) {
-		result_lost(op);
-	} else {
-		c->due = gone ? 1 : c->due * 2 < POLL_MAX ? c->due * 2 : POLL_MAX;
-		c->gone = gone;
-		c->ticks = 0;
-		look_again(c);
-	}
-}
-
-static void poll_start(struct fs_op *op)
-{
-	if (copy_of(op)->told) {
-		call_over(op);
-		return;
-	}
-	op->call.u.offload = (struct nfs4_op_offload){.fh = &op->fh, .id = copy_of(op)->off.id};
-	op->call.done = poll_done;
-	nfs4_offload_status(&op->call);
-}
-
-static void tick(struct reactor_timer *t)
-{
-	struct copy *c = container_of(t, struct copy, tick);
-	struct fs_op *op = c->op;
-
-	if (c->told || c->busy)
-		return;
-	if (nfs4_offload_is_over(&c->off)) {
-		result_lost(op);
-		return;
-	}
-	yield(op);
-	if (op->unheard || op->lane->state != FS_LANE_RUNS)
-		ask(op, cancel_start);
-	else if (++c->ticks >= c->due)
-		ask(op, poll_start);
-	else
-		look_again(c);
-}
-
-static void wait_begin(struct fs_op *op)
-{
-	struct copy *c = copy_of(op);
-
-	c->asked = op->call.u.copy.count;
-	c->torn = c->attr_stale = true;
-	c->busy = c->told = c->gone = false;
-	c->ticks = 0;
-	c->due = 1;
-	op->lane->copies++;
-	nfs4_offload_begin(&c->off, &op->call, offload_done);
-	fs_op_put_call(op);
-	look_again(c);
+	fs_copy_yield(op);
+	fs_copy_next(op);
 }
 
 /* ---- COPY ---- */
-
-/* May this one be answered before it is done? */
-static bool may_wait(const struct fs_op *op, uint64_t count)
-{
-	const struct fs_lane *l = op->lane;
-
-	return !copy_of(op)->by_hand && fs_op_now(op) >= l->copy_no_wait_until &&
-	       count > 2ull * nfs4_client_fsinfo(l->fs->client)->rsize &&
-	       l->copies < l->ops_cnt / 4 && nfs4_sess_has_back(l->sess);
-}
 
 static void copy_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
 	const struct nfs4_op_copy *o = &call->u.copy;
-	struct copy *c = copy_of(op);
+	struct fs_copy *c = fs_copy_of(op);
 
 	if (call->err) {
 		switch (-call->err) {
@@ -427,14 +194,14 @@ static void copy_done(struct nfs4_call *call)
 			c->torn = true;
 			break;
 		}
-		go_on(op);
+		fs_copy_next(op);
 		return;
 	}
 	fs_attr_update_own(op->lane->fs, op->inode, &o->attr, op->attr_seq, fs_op_now(op));
 	if (o->async)
-		wait_begin(op);
+		fs_copywait_begin(op);
 	else
-		copied(op, o->copied, o->committed, &o->verf);
+		fs_copy_did(op, o->copied, o->committed, &o->verf);
 }
 
 static void gate_is_open(struct fs_op *op)
@@ -444,11 +211,11 @@ static void gate_is_open(struct fs_op *op)
 
 static void copy_start(struct fs_op *op)
 {
-	struct copy *c = copy_of(op);
+	struct fs_copy *c = fs_copy_of(op);
 	uint64_t count = op->size - c->done;
 
 	if (op->unheard) { /* it waited: others may have written since */
-		finish(op, EINTR);
+		fs_copy_finish(op, EINTR);
 		return;
 	}
 	if (!op->gated && !fs_retain_enter(op, gate_is_open))
@@ -462,7 +229,7 @@ static void copy_start(struct fs_op *op)
 		.src_offset = (uint64_t)c->src_off + c->done,
 		.offset = (uint64_t)op->off + c->done,
 		.count = count,
-		.synchronous = !may_wait(op, count),
+		.synchronous = !fs_copywait_may(op, count),
 	};
 	op->call.done = copy_done;
 	nfs4_copy(&op->call);
@@ -497,15 +264,15 @@ static void source_committed(struct fs_op *op, int err)
 
 static bool begin(struct fs_op *op, off_t src_off, const struct fuse_file_info *fi_in)
 {
-	struct copy *c = calloc(1, sizeof(*c));
+	struct fs_copy *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return false;
 	c->op = op;
 	c->src_off = src_off;
-	reactor_timer_init(&c->tick, tick);
 	op->mem = c;
-	op->ended = copy_ended;
+	fs_copywait_init(op);
+	op->ended = fs_copywait_fini;
 	op->file2 = fs_file_get(fs_file_of(fi_in));
 	op->inode2 = fs_inode_ref(op->lane->fs, op->file2->inode);
 	return true;

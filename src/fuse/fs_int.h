@@ -292,7 +292,7 @@ struct fs_lane {
 	/* COMMIT in the background (fs_commit.c) */
 	bool committing;
 	uint64_t commit_not_before;
-	/* fs_copy.c: operations that wait for the server to copy; none does as long as its
+	/* fs_copywait.c: operations that wait for the server to copy; none does as long as its
 	 * callbacks do not come */
 	unsigned int copies;
 	uint64_t copy_no_wait_until;

@@ -10,7 +10,7 @@
  * owner (fs_lock.h), to enter a share (fs_share.h) or for the end of a
  * delegation (fs_deleg.h: by an operation beside the pool) holds no call. A request that waits for
  * a lock that somebody holds has no operation even; of those that the server copies for
- * only some wait (fs_copy.c), without a call. So calls are held only by what is on its way to
+ * only some wait (fs_copywait.c), without a call. So calls are held only by what is on its way to
  * the server, which ends by itself; then buffers come back too, but for the half that may be
  * retained. A chain of calls (OPEN, SETATTR; COMMIT, CLOSE, REMOVE) keeps the one call it has. The
  * receive buffer is the reserve: a lane that does not read gives it to a parked operation
