@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copy_file_range between two files of the mount: the server copies (COPY, RFC
- * 7862 section 4), no data comes here. Whatever the server or we cannot do is
- * EOPNOTSUPP: the kernel then reads and writes, and whoever is to hear of an
- * error hears it from those. With NFSv4.1 it is ENOSYS, which it remembers.
+ * copy_file_range on the mount: the server lets files share blocks (CLONE, RFC
+ * 7862 section 15.13) or copies (COPY, section 4), no data comes here. Whatever
+ * the server or we cannot do is EOPNOTSUPP: the kernel then reads and writes,
+ * and whoever is to hear of an error hears it from those. With NFSv4.1 it is
+ * ENOSYS, which it remembers.
  *
  * Before, what is retained of both files is committed: the server may have
  * lost it, or would be given it again on top of the copy. The gate (fs_retain.h)
  * is entered for as long as the server may change the destination.
  *
+ *   whole blocks, to the end     CLONE; refused: COPY, and for good where there is no CLONE
  *   little, or no back channel   COPY, waits for the answer; parts, as the server likes
  *   else                         COPY, answered at once: fs_copywait.c
+ *
+ * Within one file only CLONE copies.
  *
  * What is not FILE_SYNC is committed at the end, or now and then; another
  * verifier than the COPY's: once more from where it was durable.
@@ -32,6 +36,8 @@
 #define PENDING_MAX (64u << 20)
 /* Verifiers that changed. */
 #define TRIES 3u
+/* Of servers that do not tell their clone_blksize: smaller blocks are rare, larger ones refuse. */
+#define CLONE_BLKSIZE 4096u
 
 static void copy_start(struct fs_op *op);
 
@@ -169,6 +175,79 @@ void fs_copy_did(
 	fs_copy_next(op);
 }
 
+/* ---- CLONE ---- */
+
+/* Never 0. Two that have the same one lose no more than a CLONE. */
+static uint64_t fsid_of(const struct nfs4_attr *a)
+{
+	return (a->fsid_major ^ a->fsid_minor << 1) | 1;
+}
+
+static void attr_of(struct fs_inode *in, struct nfs4_attr *ret)
+{
+	pthread_mutex_lock(&in->lock);
+	*ret = in->attr;
+	pthread_mutex_unlock(&in->lock);
+}
+
+/* How much of the rest can be had by CLONE: whole blocks, or all to the source's end. */
+static uint64_t clone_len(const struct fs_op *op)
+{
+	const struct fs_copy *c = fs_copy_of(op);
+	struct fs *fs = op->lane->fs;
+	uint64_t blksize = nfs4_client_fsinfo(fs->client)->clone_blksize;
+	uint64_t src_off = (uint64_t)c->src_off + c->done, off = (uint64_t)op->off + c->done;
+	uint64_t count = op->size - c->done;
+	struct nfs4_attr src, dst;
+
+	if (!blksize)
+		blksize = CLONE_BLKSIZE;
+	if (c->no_clone || src_off % blksize || off % blksize)
+		return 0;
+	attr_of(op->inode2, &src);
+	attr_of(op->inode, &dst);
+	if (fsid_of(&src) != fsid_of(&dst) || fsid_of(&dst) == atomic_load(&fs->no_clone))
+		return 0;
+	/* The last block of a longer destination is not replaced in part. */
+	if (src_off + count == src.size && off + count >= dst.size)
+		return count;
+	return count - count % blksize;
+}
+
+static void clone_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	const struct nfs4_op_copy *o = &call->u.copy;
+	struct fs_copy *c = fs_copy_of(op);
+	struct nfs4_attr dst;
+
+	switch (-call->err) {
+	case 0:
+		fs_attr_update_own(op->lane->fs, op->inode, &o->attr, op->attr_seq, fs_op_now(op));
+		fs_copy_did(op, o->copied, o->committed, &o->verf);
+		return;
+	case EOPNOTSUPP:
+		if (call->status == NFS4ERR_NOTSUPP || call->status == NFS4ERR_OP_ILLEGAL) {
+			attr_of(op->inode, &dst);
+			atomic_store(&op->lane->fs->no_clone, fsid_of(&dst));
+		}
+		c->no_clone = true;
+		break;
+	case EINVAL: /* not its blocks; another end of the source */
+	case EXDEV:
+	case EBADF:
+	case EACCES:
+	case EPERM:
+		c->no_clone = true; /* COPY tells it better, or does it */
+		break;
+	default:
+		c->err = -call->err;
+		c->torn = true;
+		break;
+	}
+	fs_copy_next(op);
+}
+
 /* ---- COPY ---- */
 
 static void copy_done(struct nfs4_call *call)
@@ -212,10 +291,14 @@ static void gate_is_open(struct fs_op *op)
 static void copy_start(struct fs_op *op)
 {
 	struct fs_copy *c = fs_copy_of(op);
-	uint64_t count = op->size - c->done;
+	uint64_t clone = clone_len(op), count = clone ? clone : op->size - c->done;
 
 	if (op->unheard) { /* it waited: others may have written since */
 		fs_copy_finish(op, EINTR);
+		return;
+	}
+	if (!clone && op->inode == op->inode2) {
+		fs_copy_finish(op, EOPNOTSUPP);
 		return;
 	}
 	if (!op->gated && !fs_retain_enter(op, gate_is_open))
@@ -231,8 +314,11 @@ static void copy_start(struct fs_op *op)
 		.count = count,
 		.synchronous = !fs_copywait_may(op, count),
 	};
-	op->call.done = copy_done;
-	nfs4_copy(&op->call);
+	op->call.done = clone ? clone_done : copy_done;
+	if (clone)
+		nfs4_clone(&op->call);
+	else
+		nfs4_copy(&op->call);
 }
 
 /* ---- before ---- */
@@ -290,12 +376,10 @@ void fs_do_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in,
 		fs_reply_err(op, EINVAL);
 	else if (nfs4_client_fsinfo(op->lane->fs->client)->minor < 2)
 		fs_reply_err(op, ENOSYS);
-	else if (ino_in == ino_out)
-		fs_reply_err(op, EOPNOTSUPP); /* NFS4ERR_INVAL, where the kernel can */
 	else if (len == 0)
 		fs_reply_write(op, 0);
-	else if (!begin(op, off_in, fi_in)) {
-		fs_reply_err(op, EOPNOTSUPP);
+	else if (!begin(op, off_in, fi_in) || (ino_in == ino_out && !clone_len(op))) {
+		fs_reply_err(op, EOPNOTSUPP); /* COPY: NFS4ERR_INVAL, where the kernel can */
 	} else {
 		swap_inodes(op);
 		fs_commit(op, source_committed);

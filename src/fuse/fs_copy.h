@@ -21,7 +21,8 @@ struct fs_copy {
 	int err;         /* after so much the server refused */
 	bool sent;       /* some of it may be done ... */
 	bool torn;       /* ... which is not told */
-	bool by_hand;    /* synchronously from now on */
+	bool no_clone;   /* by COPY from now on ... */
+	bool by_hand;    /* ... and synchronously */
 	bool attr_stale; /* the destination's attributes must be asked for */
 	/* fs_copywait.c: an asynchronous COPY of `asked` bytes */
 	struct nfs4_offload off;

@@ -338,6 +338,8 @@ struct fs {
 	_Atomic bool no_write_delegs; /* who asked for one got one to read */
 	uint32_t delegs_max;          /* more than so many: the idle ones go */
 	uint64_t deleg_idle_ns; /* one that nothing is open by goes after so long; 0: a lease */
+	_Atomic uint64_t
+		no_clone; /* file system that has no CLONE (fs_copy.c); 0: not known of any */
 	pthread_mutex_t unmount_lock; /* mounted */
 };
 

@@ -141,6 +141,7 @@ struct nfs4_fsinfo {
 	uint32_t minor;
 	uint32_t lease_s;
 	uint32_t maxname;
+	uint32_t clone_blksize; /* 0: the server does not say */
 	uint64_t maxfilesize;
 	uint32_t supported[3]; /* supported_attrs bitmap words */
 	bool case_insensitive;
@@ -543,16 +544,19 @@ struct nfs4_op_allocate {
 };
 
 /*
- * v4.2: COPY from one file to another of the same server, data of the source as the server has it.
- * -EOPNOTSUPP also when a stateid is not good: which one it was the server does not say, and who
- * reads and writes instead will find out.
+ * v4.2: COPY and CLONE from one file to another of the same server, data of the source as the
+ * server has it. -EOPNOTSUPP also when a stateid is not good: which one it was the server does not
+ * say, and who reads and writes instead will find out.
+ *
+ * CLONE: all of it and FILE_SYNC4, or none; also within one file. Offsets and count fit
+ * nfs4_fsinfo.clone_blksize, or the count ends with the source; at most UINT32_MAX.
  */
 struct nfs4_op_copy {
 	const struct nfs4_fh *src, *fh;       /* in */
 	struct nfs4_state *src_state, *state; /* NULL: anonymous */
 	uint64_t src_offset, offset;
 	uint64_t count;   /* not 0 */
-	bool synchronous; /* the answer comes when it is done, else maybe before: */
+	bool synchronous; /* COPY: the answer comes when it is done, else maybe before: */
 	bool async;       /* out: the server goes on, see nfs4_offload_begin(); attr is of now */
 	struct nfs4_stateid id;
 	uint64_t copied; /* at most count; 0: nothing, and nobody says why */
@@ -683,6 +687,7 @@ void nfs4_seek(struct nfs4_call *call);
 void nfs4_allocate(struct nfs4_call *call);
 void nfs4_deallocate(struct nfs4_call *call);
 void nfs4_copy(struct nfs4_call *call);
+void nfs4_clone(struct nfs4_call *call);
 void nfs4_offload_status(struct nfs4_call *call);
 void nfs4_offload_cancel(struct nfs4_call *call);
 

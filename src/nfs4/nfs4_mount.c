@@ -205,15 +205,16 @@ static void root_done(struct nfs4_call *call)
 	(BIT(FATTR4_SUPPORTED_ATTRS) | BIT(FATTR4_LEASE_TIME) | BIT(FATTR4_CASE_INSENSITIVE) |     \
 		BIT(FATTR4_MAXFILESIZE) | BIT(FATTR4_MAXNAME) | BIT(FATTR4_MAXREAD) |              \
 		BIT(FATTR4_MAXWRITE))
-#define FSINFO_RES 96u
+#define FSINFO_MASK2 BIT(FATTR4_CLONE_BLKSIZE - 64) /* v4.2 */
+#define FSINFO_RES   108u
 
 static int fsinfo_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
-	static const uint32_t words[] = {FSINFO_MASK};
+	static const uint32_t words[] = {FSINFO_MASK, 0, FSINFO_MASK2};
 
 	nfs4_put_putfh(c, &to_mount(call)->fh);
 	nfs4_op_begin(c, OP_GETATTR, FSINFO_RES);
-	nfs4_put_bitmap(&c->enc, words, 1);
+	nfs4_put_bitmap(&c->enc, words, c->minor < 2 ? 1 : NFS4_BITMAP_WORDS);
 	return 0;
 }
 
@@ -233,20 +234,13 @@ static void get_supported(struct xdr_dec *x, uint32_t words[3])
 /* The values come in the order of the attributes' numbers. */
 static void get_fsinfo(struct xdr_dec *x, struct mount *m, struct nfs4_fsinfo *fi)
 {
-	uint32_t mask = 0, cnt, len;
+	uint32_t words[NFS4_BITMAP_WORDS] = {0};
+	bool more = nfs4_get_bitmap(x, words) != 0;
+	uint32_t mask = words[0], len = xdr_get_u32(x);
 
-	cnt = xdr_get_count(x, 8, 4);
-	for (uint32_t i = 0; i < cnt; i++) {
-		uint32_t w = xdr_get_u32(x);
-
-		if (i == 0)
-			mask = w;
-		else if (w)
-			xdr_fail(x);
-	}
-	len = xdr_get_u32(x);
 	/* WIRE: what we did not ask for has no known length here. */
-	if ((mask & ~FSINFO_MASK) || len > xdr_dec_left(x))
+	if (more || (mask & ~FSINFO_MASK) || words[1] || (words[2] & ~FSINFO_MASK2) ||
+		len > xdr_dec_left(x))
 		xdr_fail(x);
 	if (mask & BIT(FATTR4_SUPPORTED_ATTRS))
 		get_supported(x, fi->supported);
@@ -262,6 +256,8 @@ static void get_fsinfo(struct xdr_dec *x, struct mount *m, struct nfs4_fsinfo *f
 		m->maxread = xdr_get_u64(x);
 	if (mask & BIT(FATTR4_MAXWRITE))
 		m->maxwrite = xdr_get_u64(x);
+	if (words[2] & FSINFO_MASK2)
+		fi->clone_blksize = xdr_get_u32(x);
 }
 
 static int fsinfo_decode(struct nfs4_call *call, struct nfs4_compound *c)

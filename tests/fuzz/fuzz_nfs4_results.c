@@ -359,6 +359,7 @@ static const struct {
 	{nfs4_copy, copy, copy_ok},
 	{nfs4_offload_status, offload, NULL},
 	{nfs4_offload_cancel, offload, NULL},
+	{nfs4_clone, copy, copy_ok},
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

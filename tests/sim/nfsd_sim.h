@@ -68,8 +68,9 @@ struct nfsd_sim_conf {
 	uint64_t deleg_early_ns; /* how much later the reply comes then */
 
 	/* copies */
-	uint64_t copy_max;   /* that a synchronous one does */
-	bool copy_by_itself; /* those that may be are answered first: nfsd_sim_copies_end() */
+	uint64_t copy_max;    /* that a synchronous one does */
+	uint32_t clone_block; /* CLONE shares these, and clone_blksize says so; 0: it is NOTSUPP */
+	bool copy_by_itself;  /* those that may be are answered first: nfsd_sim_copies_end() */
 	/* CB_OFFLOAD goes out before the reply, which comes so much later */
 	enum nfsd_sim_early copy_early;
 	uint64_t copy_early_ns;

@@ -14,7 +14,7 @@ static const uint32_t supported[3] = {
 		BIT(29) | BIT(30) | BIT(31),
 	BIT(33) | BIT(34) | BIT(35) | BIT(36) | BIT(37) | BIT(41) | BIT(42) | BIT(43) | BIT(44) |
 		BIT(45) | BIT(47) | BIT(48) | BIT(51) | BIT(52) | BIT(53) | BIT(54) | BIT(55),
-	BIT(75) | BIT(81) | BIT(82),
+	BIT(75) | BIT(77) | BIT(81) | BIT(82),
 };
 
 void rd_bitmap(struct rd *r, uint32_t mask[3])
@@ -144,6 +144,9 @@ static bool wr_fs_attr(struct cmp *c, struct wr *w, int bit)
 	case 51:
 		wr_u64(w, 0);
 		wr_u32(w, 1);
+		return true;
+	case 77:
+		wr_u32(w, c->sim->conf.clone_block);
 		return true;
 	default:
 		return false;

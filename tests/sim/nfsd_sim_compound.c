@@ -51,6 +51,7 @@ static const struct {
 	{OP4_OFFLOAD_CANCEL, op_offload_cancel},
 	{OP4_OFFLOAD_STATUS, op_offload_status},
 	{OP4_SEEK, op_seek},
+	{OP4_CLONE, op_clone},
 	{OP4_GETXATTR, op_getxattr},
 	{OP4_SETXATTR, op_setxattr},
 	{OP4_LISTXATTRS, op_listxattrs},
@@ -201,6 +202,9 @@ static bool skip_args(struct rd *r, uint32_t op)
 	case OP4_OFFLOAD_CANCEL:
 	case OP4_OFFLOAD_STATUS:
 		rd_bytes(r, 16);
+		break;
+	case OP4_CLONE:
+		rd_bytes(r, 56);
 		break;
 	case OP4_COPY:
 		rd_bytes(r, 64);

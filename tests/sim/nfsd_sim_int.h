@@ -174,6 +174,7 @@ enum {
 	OP4_OFFLOAD_CANCEL = 66,
 	OP4_OFFLOAD_STATUS = 67,
 	OP4_SEEK = 69,
+	OP4_CLONE = 71,
 	OP4_GETXATTR = 72,
 	OP4_SETXATTR = 73,
 	OP4_LISTXATTRS = 74,
@@ -643,6 +644,7 @@ uint32_t op_seek(struct cmp *c);
 uint32_t op_allocate(struct cmp *c);
 uint32_t op_deallocate(struct cmp *c);
 /* nfsd_sim_copy.c */
+uint32_t op_clone(struct cmp *c); /* nfsd_sim_clone.c */
 uint32_t op_copy(struct cmp *c);
 uint32_t op_offload_status(struct cmp *c);
 uint32_t op_offload_cancel(struct cmp *c);

@@ -509,6 +509,7 @@ void nfsd_sim_conf_default(struct nfsd_sim_conf *conf)
 		.maxread = 1u << 20,
 		.maxwrite = 1u << 20,
 		.copy_max = 4u << 20,
+		.clone_block = 4096,
 	};
 }
 

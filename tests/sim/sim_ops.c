@@ -714,6 +714,24 @@ static int copy(struct sim_nfs *w, struct sim_file *from, struct sim_file *to, u
 	return 0;
 }
 
+static int clone_blocks(struct sim_nfs *w, struct sim_file *from, struct sim_file *to, uint32_t len)
+{
+	struct nfs4_op_copy *o = &shared.call.u.copy;
+
+	if (!sim_op_get(w, 0, &shared))
+		return -EIO;
+	*o = (struct nfs4_op_copy){
+		.src = &from->fh,
+		.fh = &to->fh,
+		.src_state = &from->state,
+		.state = &to->state,
+		.src_offset = 4096,
+		.offset = 16384,
+		.count = len,
+	};
+	return sim_op_run(&shared, nfs4_clone);
+}
+
 static bool script_v42(struct sim_nfs *w, const struct nfs4_fh *d, struct sim_file *f)
 {
 	struct sim_file to;
@@ -734,6 +752,9 @@ static bool script_v42(struct sim_nfs *w, const struct nfs4_fh *d, struct sim_fi
 	STEP(copy(w, f, &to, 12000));
 	STEP(sim_commit(w, &to, NULL));
 	CHECK(nfsd_sim_peek(w->srv, "/d/to", 0, NULL, 0) == 12100);
+	STEP(clone_blocks(w, f, &to, 8192));
+	CHECK(nfsd_sim_unstable_bytes(w->srv) == 0);
+	CHECK(nfsd_sim_peek(w->srv, "/d/to", 0, NULL, 0) == 24576);
 	STEP(sim_close(w, &to));
 	STEP(remove_name(w, d, "to"));
 	return true;

@@ -63,10 +63,34 @@ static int do_copy(struct nfs4_op_copy *o)
 	return 0;
 }
 
+static int do_clone(struct nfs4_call *call)
+{
+	struct nfs4_op_copy *o = &call->u.copy;
+	const struct fake_file *src = file_of(o->src), *dst = file_of(o->fh);
+	uint64_t block = fake_copy.block;
+	bool to_end = o->src_offset + o->count == src->attr.size &&
+		      o->offset + o->count >= dst->attr.size;
+
+	fake_copy.last_clone = *o;
+	call->status = block ? NFS4ERR_INVAL : NFS4ERR_NOTSUPP;
+	if (!block)
+		return -EOPNOTSUPP;
+	if (o->src_offset % block || o->offset % block || (o->count % block && !to_end) ||
+		o->src_offset + o->count > src->attr.size || o->count == 0)
+		return -EINVAL;
+	call->status = NFS4_OK;
+	o->copied = copy(o, 0, true);
+	o->committed = FILE_SYNC4;
+	o->attr = dst->attr;
+	return 0;
+}
+
 int fake_copy_execute(struct nfs4_call *call, enum fake_op op)
 {
 	if (op == FAKE_COPY)
 		return do_copy(&call->u.copy);
+	if (op == FAKE_CLONE)
+		return do_clone(call);
 	if (op == FAKE_OFFLOAD_CANCEL) {
 		fake_copy.running = false;
 		return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The server of fake_nfs4.c copies: at once, in parts, or by itself. */
+/* The server of fake_nfs4.c copies: at once, in parts, or by itself; and clones. */
 #ifndef RPCRDMAFS_FAKE_COPY_H
 #define RPCRDMAFS_FAKE_COPY_H
 
@@ -9,6 +9,7 @@
 struct fake_copy {
 	/* what tests set */
 	uint64_t part;   /* copied at once, at most; 0: all */
+	uint64_t block;  /* CLONE is there, for whole ones of these */
 	bool unstable;   /* a COMMIT is needed */
 	bool async;      /* COPYs that may be are answered before they are done ... */
 	bool early;      /* ... and their CB_OFFLOADs come before */
@@ -19,7 +20,7 @@ struct fake_copy {
 	enum nfs4_status poll_status;
 	unsigned int restarts; /* the verifier changes after so many COPYs */
 	/* what they see */
-	struct nfs4_op_copy last;
+	struct nfs4_op_copy last, last_clone;
 	struct nfs4_offload *off; /* is waited for */
 	bool running;             /* the server is at it */
 };

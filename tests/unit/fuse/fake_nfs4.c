@@ -410,6 +410,7 @@ static int execute(struct nfs4_call *call)
 	case FAKE_LOCKU:
 		return fake_lock_execute(call, (enum fake_op)call->state);
 	case FAKE_COPY:
+	case FAKE_CLONE:
 	case FAKE_OFFLOAD_STATUS:
 	case FAKE_OFFLOAD_CANCEL:
 		return fake_copy_execute(call, (enum fake_op)call->state);
@@ -647,6 +648,11 @@ void nfs4_deallocate(struct nfs4_call *call)
 void nfs4_copy(struct nfs4_call *call)
 {
 	start(call, FAKE_COPY);
+}
+
+void nfs4_clone(struct nfs4_call *call)
+{
+	start(call, FAKE_CLONE);
 }
 
 void nfs4_offload_status(struct nfs4_call *call)

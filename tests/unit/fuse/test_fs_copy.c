@@ -196,7 +196,7 @@ Test(fs_copy, what_cannot_be_is_refused)
 	in = request(0, 1000, 10);
 	in.nodeid_out = from_ino;
 	in.fh_out = from_fh.fh;
-	cr_expect_eq(send_copy(&in), -EOPNOTSUPP, "one file");
+	cr_expect_eq(send_copy(&in), -EOPNOTSUPP, "one file, not by blocks");
 	rig.fake.info.minor = 1;
 	cr_expect_eq(copy(0, 0, 10), -ENOSYS, "the kernel remembers");
 	cr_expect_eq(rig.fake.count[FAKE_COPY], 0);
@@ -240,6 +240,103 @@ Test(fs_copy, what_both_files_retain_is_committed_before)
 	memset(data, 9, sizeof(data));
 	cr_expect_arr_eq(to->stable + 64, data, 32);
 	cr_assert_eq(rig_release(from_ino, out.fh), 0);
+}
+
+/* ---- CLONE ---- */
+
+Test(fs_copy, where_blocks_can_be_shared_they_are)
+{
+	struct fuse_attr_out out;
+
+	fake_copy.block = 4096;
+	fake_copy.async = true;
+	cr_assert_eq(copy(0, 0, LARGE), LARGE);
+	is_copied(0, 0, LARGE);
+	cr_expect_eq(rig.fake.count[FAKE_CLONE], 1);
+	cr_expect_eq(rig.fake.count[FAKE_COPY] + rig.fake.count[FAKE_COMMIT], 0);
+	cr_assert_eq(rig_getattr(to_ino, &out), 0);
+	cr_expect_eq(out.attr.size, LARGE);
+	cr_expect_eq(rig.fake.count[FAKE_GETATTR], 0, "the attributes came with it");
+}
+
+Test(fs_copy, what_is_no_whole_block_is_copied)
+{
+	fake_copy.block = 4096;
+	cr_assert_eq(copy(4096, 8192, 10000), 10000);
+	is_copied(4096, 8192, 10000);
+	cr_expect_eq(fake_copy.last_clone.count, 8192);
+	cr_expect_eq(fake_copy.last.offset, 16384);
+	cr_expect_eq(fake_copy.last.count, 10000 - 8192);
+	/* The source's end in the middle of the destination. */
+	cr_assert_eq(rig_write(to_ino, to_fh.fh, LARGE, "beyond", 6, 0), 6);
+	cr_assert_eq(copy(196608, 196608, LARGE - 196608), LARGE - 196608);
+	cr_expect_arr_eq(to->data + LARGE, "beyond", 6);
+	cr_expect_eq(fake_copy.last.count, LARGE - 196608, "%lu", fake_copy.last.count);
+	cr_expect_eq(rig.fake.count[FAKE_CLONE], 1);
+}
+
+Test(fs_copy, what_cannot_be_shared_is_not_asked_for)
+{
+	fake_copy.block = 4096;
+	cr_assert_eq(copy(1, 0, 10000), 10000);
+	cr_assert_eq(copy(0, 1, 10000), 10000);
+	cr_assert_eq(copy(0, 0, 100), 100);
+	rig.fake.info.clone_blksize = 16384;
+	cr_assert_eq(copy(4096, 0, 30000), 30000);
+	cr_expect_eq(rig.fake.count[FAKE_CLONE], 0);
+	cr_assert_eq(copy(16384, 0, 30000), 30000);
+	cr_expect_eq(rig.fake.count[FAKE_CLONE], 1);
+	cr_expect_eq(fake_copy.last_clone.count, 16384);
+}
+
+Test(fs_copy, a_server_that_cannot_clone_is_asked_once)
+{
+	cr_assert_eq(copy(0, 0, LARGE), LARGE);
+	cr_assert_eq(copy(0, 0, LARGE), LARGE);
+	is_copied(0, 0, LARGE);
+	cr_expect_eq(rig.fake.count[FAKE_CLONE], 1);
+}
+
+Test(fs_copy, what_it_does_not_clone_it_copies)
+{
+	static const int errs[] = {EINVAL, EXDEV, EACCES, EOPNOTSUPP};
+
+	fake_copy.block = 4096;
+	for (unsigned int i = 0; i < sizeof(errs) / sizeof(errs[0]); i++) {
+		rig.fake.fail[FAKE_CLONE] = errs[i]; /* EOPNOTSUPP: a stateid, not CLONE itself */
+		cr_assert_eq(copy(0, 0, LARGE), LARGE);
+		is_copied(0, 0, LARGE);
+		cr_expect_eq(rig.fake.count[FAKE_CLONE], i + 1);
+		cr_expect_eq(rig.fake.count[FAKE_COPY], i + 1);
+	}
+	rig.fake.fail[FAKE_CLONE] = ENOSPC;
+	cr_expect_eq(copy(0, 0, LARGE), -ENOSPC);
+	rig.fake.fail[FAKE_CLONE] = ENOSPC;
+	cr_assert_eq(copy(0, 0, 8192), -ENOSPC);
+}
+
+Test(fs_copy, within_a_file_blocks_are_shared_or_the_kernel_copies)
+{
+	struct fuse_copy_file_range_in in = request(0, 8192, 4096 + 10);
+
+	cr_assert_eq(copy(0, 0, 10000), 10000);
+	fake_copy.block = 4096;
+	rig.fs->no_clone = 0;
+	in.fh_in = to_fh.fh;
+	rig_send(FUSE_COPY_FILE_RANGE, to_ino, &in, sizeof(in), NULL, 0);
+	cr_assert_eq(end(3000), 4096, "whole blocks");
+	cr_expect_arr_eq(to->data + 8192, from->data, 4096);
+	cr_expect_eq(rig.fake.count[FAKE_COPY], 1, "that of the start");
+	in.off_in = 4096;
+	in.off_out = 12288;
+	in.len = 10;
+	rig_send(FUSE_COPY_FILE_RANGE, to_ino, &in, sizeof(in), NULL, 0);
+	cr_assert_eq(end(3000), -EOPNOTSUPP, "the rest");
+	in.len = 4096;
+	rig.fake.fail[FAKE_CLONE] = EINVAL;
+	rig_send(FUSE_COPY_FILE_RANGE, to_ino, &in, sizeof(in), NULL, 0);
+	cr_assert_eq(end(3000), -EOPNOTSUPP, "refused");
+	cr_expect_eq(rig.fake.count[FAKE_COPY], 1);
 }
 
 /* ---- asynchronous ---- */

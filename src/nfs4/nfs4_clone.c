@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * PUTFH SAVEFH PUTFH CLONE COMMIT GETATTR (RFC 7862 section 15.13): the
+ * destination shares the source's blocks. CLONE says nothing of stable storage
+ * and has no verifier. With COMMIT in the same COMPOUND none is needed: the
+ * server that commits is the one that cloned, and when its reply is lost both
+ * are executed again, or replayed.
+ */
+#include "nfs4_int.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+static int clone_encode(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	const struct nfs4_op_copy *o = &call->u.copy;
+
+	if (c->minor < 2)
+		return -EOPNOTSUPP;
+	/* 0 is "to the end of the file"; COMMIT's count has 32 bits. */
+	if (o->count == 0 || o->count > UINT32_MAX)
+		return -EINVAL;
+	nfs4_put_putfh(c, o->src);
+	nfs4_op_begin(c, OP_SAVEFH, 0);
+	nfs4_put_putfh(c, o->fh);
+	nfs4_op_begin(c, OP_CLONE, 0);
+	nfs4_put_stateid(&c->enc, &o->src_stateid);
+	nfs4_put_stateid(&c->enc, &call->stateid);
+	xdr_put_u64(&c->enc, o->src_offset);
+	xdr_put_u64(&c->enc, o->offset);
+	xdr_put_u64(&c->enc, o->count);
+	nfs4_op_begin(c, OP_COMMIT, NFS4_VERIFIER_SIZE);
+	xdr_put_u64(&c->enc, o->offset);
+	xdr_put_u32(&c->enc, (uint32_t)o->count);
+	nfs4_put_getattr(c, NFS4_ATTR_WRITTEN | NFS4_ATTR_SPACE_USED);
+	return nfs4_encode_end(c);
+}
+
+static int clone_decode(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	struct nfs4_op_copy *o = &call->u.copy;
+
+	o->async = false;
+	o->copied = 0;
+	o->attr.valid = 0;
+	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_void(c, OP_SAVEFH) && nfs4_op_void(c, OP_PUTFH) &&
+		nfs4_op_void(c, OP_CLONE) && nfs4_op_result(c, OP_COMMIT)) {
+		nfs4_get_verf(&c->dec, &o->verf);
+		o->copied = o->count;
+		o->committed = FILE_SYNC4;
+		nfs4_get_getattr(c, &o->attr);
+		nfs4_decode_done(c);
+	}
+	return nfs4_decode_end(c);
+}
+
+static const struct nfs4_opdesc clone_desc = {
+	.name = "CLONE",
+	.encode = clone_encode,
+	.decode = clone_decode,
+	.cachethis = true,
+	.state_off = offsetof(struct nfs4_call, u.copy.state),
+	.copies = true,
+};
+
+void nfs4_clone(struct nfs4_call *call)
+{
+	nfs4_call_start(call, &clone_desc);
+}
