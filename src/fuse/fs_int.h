@@ -578,6 +578,9 @@ void fs_release(struct fs_op *op);
 
 /* ---- fs_silly.c: unlink of an open file, as the kernel's client does it ---- */
 
+#define FS_SILLY_NAME (4 + 16 + 8 + 1)
+/* A name that nobody else uses or knows, of the form of the kernel's client's. */
+void fs_silly_name(struct fs *fs, uint64_t fileid, char ret[FS_SILLY_NAME]);
 /* Is it open here, and its name still its own? Then rename instead of remove. */
 bool fs_silly_needed(struct fs_inode *in);
 /*

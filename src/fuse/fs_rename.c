@@ -8,15 +8,18 @@
  *     LOOKUP source -- same file (a hard link) ----------> RENAME (does nothing)
  *       another file: target to .nfsXXXX if it is open --> RENAME
  *
- * The flags of renameat2(2) are refused, as by the kernel's client: NFS has no
- * operation for them, and LINK and REMOVE would not be one step.
+ * Of the flags of renameat2(2) RENAME_NOREPLACE is made of other operations
+ * (fs_noreplace.c). The others are refused, as by the kernel's client: NFS has
+ * nothing for them.
  */
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "fs_deleg.h"
 #include "fs_meta.h"
+#include "fs_noreplace.h"
 
 static void put_files(struct fs_op *op)
 {
@@ -150,13 +153,17 @@ void fs_do_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_
 {
 	struct fs_op *op = fs_op_begin(req, parent);
 
-	if (flags != 0) {
+	if ((flags & ~(unsigned int)RENAME_NOREPLACE) != 0) {
 		fs_reply_err(op, EINVAL);
 		return;
 	}
 	op->inode2 = fs_inode_get(op->lane->fs, newparent);
-	op->ended = put_files;
 	if (!fs_meta_name(op, op->name, name) || !fs_meta_name(op, op->name2, newname))
 		return;
+	if (flags != 0) {
+		fs_noreplace(op);
+		return;
+	}
+	op->ended = put_files;
 	fs_op_call(op, fs_names_matter(op->lane->fs) ? target_start : rename_start);
 }

@@ -19,8 +19,15 @@ struct fs_silly {
 	uint64_t dir_seq;
 	struct rpc_cred cred; /* who unlinked it, removes it */
 	char from[FS_NAME_MAX + 1];
-	char name[4 + 16 + 8 + 1];
+	char name[FS_SILLY_NAME];
 };
+
+void fs_silly_name(struct fs *fs, uint64_t fileid, char ret[FS_SILLY_NAME])
+{
+	/* The counter starts at random: two clients that unlink one file choose two names. */
+	snprintf(ret, FS_SILLY_NAME, ".nfs%016llx%08x", (unsigned long long)fileid,
+		(unsigned int)atomic_fetch_add(&fs->silly_cnt, 1));
+}
 
 bool fs_silly_needed(struct fs_inode *in)
 {
@@ -199,10 +206,7 @@ void fs_silly_rename(struct fs_op *op, struct fs_inode *dir, const char *name, s
 	fs_inode_fh(dir, &s->dir_fh);
 	s->in = in;
 	s->cred = op->cred;
-	/* The counter starts at random: two clients that unlink one file choose two names. */
-	snprintf(s->name, sizeof(s->name), ".nfs%016llx%08x",
-		(unsigned long long)fs_inode_fileid(in),
-		(unsigned int)atomic_fetch_add(&fs->silly_cnt, 1));
+	fs_silly_name(fs, fs_inode_fileid(in), s->name);
 	op->silly = s;
 	op->silly_done = done;
 	fs_deleg_clear(op, in, true, rename_clear);

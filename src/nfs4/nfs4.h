@@ -621,6 +621,7 @@ struct nfs4_call {
 	/* set when done */
 	int err;                 /* 0 or -errno */
 	enum nfs4_status status; /* NFS4_OK, or what the server said */
+	bool resent; /* as a new request: an earlier one may have been executed unheard */
 
 	/* the session's: see nfs4_int.h */
 	const struct nfs4_opdesc *desc;

@@ -329,6 +329,7 @@ static bool call_send(struct nfs4_call *call)
 		if (call->slot == NFS4_SLOT_NONE)
 			return false;
 		call->highest = nfs4_slot_highest(&s->slots);
+		call->resent = call->sent_ns != 0;
 	}
 	call->sess_gen = s->gen;
 	call->id_gen = s->id_gen;
@@ -469,6 +470,8 @@ void nfs4_call_start(struct nfs4_call *call, const struct nfs4_opdesc *desc)
 	call->state_wait_ns = 0;
 	call->room_tries = call->bad_cnt = 0;
 	call->slot = NFS4_SLOT_NONE;
+	call->sent_ns = 0;
+	call->resent = false;
 	call->awaits_deleg = false;
 	if (desc->opens)
 		nfs4_deleg_await(call);

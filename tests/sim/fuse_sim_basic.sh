@@ -15,7 +15,14 @@ tree_in_and_out() {
 		rm -r "$work/m/tree" && [ -z "$(ls -A "$work/m")" ]
 }
 
-# copy_file_range: the server copies.
+# copy_file_range: files share blocks.
+clones() {
+	head -c 3000001 /dev/urandom >"$work/m/from"
+	cp "$work/m/from" "$work/m/to" && cmp "$work/m/from" "$work/m/to" &&
+		[ "$(ctl m ops 71)" != "71=0" ] && rm "$work/m/from" "$work/m/to"
+}
+
+# Or the server copies.
 copies() {
 	head -c 3000001 /dev/urandom >"$work/m/from"
 	python3 - "$work/m/from" "$work/m/to" <<-'END' || return
@@ -87,6 +94,7 @@ check "the work-load on a local file system" reference
 must "mounted" sim_start m "" stats
 check "every operation does what it does locally" work_load m
 check "a tree goes in and out" tree_in_and_out
+check "files share blocks" clones
 check "the server copies" copies
 check "the server saw all of them" all_seen
 check "unmounted by fusermount3 -u, nothing is left" sim_stop m

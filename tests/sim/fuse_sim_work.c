@@ -130,6 +130,11 @@ static void long_names(void)
 	}
 }
 
+static int rename_free(const char *from, const char *to)
+{
+	return renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
+}
+
 static void names(void)
 {
 	char buf[64] = "";
@@ -159,7 +164,17 @@ static void names(void)
 	DO(rename("d/r", "d/t"));
 	say_content("d/t", 0);
 	DO(rename("missing", "d/x"));
+	DO(rename_free("missing", "d/x"));
+	DO(rename_free("d/t", "d/f"));
+	DO(rename_free("d/t", "d/free"));
+	DO(rename_free("d/free", "d/t"));
+	say_content("d/t", 0);
+	say_stat("d/t");
+	DO(rename_free("d", "s"));
+	DO(rename_free("d", "free"));
+	DO(rename_free("free", "d"));
 	DO(mkdir("e", 0755));
+	DO(rename_free("d", "e"));
 	DO(rename("d", "e"));
 	DO(rename("e", "e/inside"));
 	say_content("e/t", 0);
@@ -487,11 +502,9 @@ static void others(void)
 	none |= fallocate(fd, FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE, 0, 100);
 	none |= lseek(fd, 0, SEEK_DATA) < 0;
 	none |= lseek(fd, 0, SEEK_HOLE) < 0;
-	none |= renameat2(AT_FDCWD, "f", AT_FDCWD, "f2", RENAME_NOREPLACE);
 	(void)none;
 	DO(close(fd));
 	unlink("f");
-	unlink("f2");
 }
 
 int main(int argc, char **argv)

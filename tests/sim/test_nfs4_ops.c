@@ -238,3 +238,35 @@ Test(nfs4_ops, the_callers_identity_decides)
 	w.cred.uid = 0;
 	SIM_NFS_CLOSE(&w, 0);
 }
+
+/* What a RENAME or LINK that fails with it may be its own doing. */
+Test(nfs4_ops, who_asks_anew_is_told)
+{
+	static const struct nfs4_str name = {"l", 1};
+	static struct sim_file file;
+	static struct sim_op op;
+
+	for (int lost = 0; lost < 2; lost++) {
+		const struct nfs4_fh *root;
+
+		sim_nfs_open(&w, NULL);
+		sim_nfs_mounted(&w, 1);
+		root = &nfs4_client_fsinfo(w.cl)->root;
+		cr_assert_eq(sim_create(&w, root, "f", &file), 0);
+		nfsd_sim_rule(w.srv,
+			&(struct nfsd_sim_rule){.act = lost ? NFSD_SIM_LOSE : NFSD_SIM_CUT_AFTER,
+				.op = OP_LINK,
+				.count = 1});
+		cr_assert(sim_op_get(&w, 0, &op));
+		op.call.u.link = (struct nfs4_op_link){&file.fh, root, name};
+		sim_op_start(&op, nfs4_link);
+		sim_nfs_run(&w, SIM_MSEC);
+		if (lost)
+			nfsd_sim_restart(w.srv, 10 * SIM_SEC, true);
+		cr_assert(sim_nfs_until(&w, &op.done_cnt, 1, 1000 * SIM_SEC));
+		cr_assert_eq(op.err, lost ? -EEXIST : 0, "the same again: %d", op.err);
+		cr_assert_eq(op.call.resent, lost);
+		cr_assert_eq(sim_close(&w, &file), 0);
+		SIM_NFS_CLOSE(&w, 0);
+	}
+}

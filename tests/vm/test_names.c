@@ -5,6 +5,7 @@
 #include <linux/fs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 
 SUITE(names);
 
@@ -152,13 +153,182 @@ static int rename2(const char *from, const char *to, unsigned int flags)
 	return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, flags);
 }
 
-Test(names, are_not_renamed_with_flags)
+static int give(const char *from, const char *to)
+{
+	return rename2(from, to, RENAME_NOREPLACE);
+}
+
+Test(names, are_not_exchanged)
 {
 	put_text(c("f"), "");
 	put_text(c("g"), "");
-	FAILS(rename2(c("f"), c("new"), RENAME_NOREPLACE), EINVAL);
 	FAILS(rename2(c("f"), c("g"), RENAME_EXCHANGE), EINVAL);
+	FAILS(rename2(c("f"), c("g"), RENAME_EXCHANGE | RENAME_NOREPLACE), EINVAL);
+	FAILS(rename2(c("f"), c("new"), RENAME_WHITEOUT), EINVAL);
 	cr_assert(count_entries(s("")) == 2);
+}
+
+Test(names, are_given_if_they_are_free)
+{
+	char buf[8] = "";
+	int fd;
+
+	put_text(c("f"), "f");
+	WORKS(mkdir(c("d"), 0755));
+	WORKS(mkdir(c("full"), 0755));
+	put_text(c("full/x"), "x");
+	WORKS(symlink("nowhere", c("s")));
+	WORKS(link(c("f"), c("l")));
+	FAILS(give(c("f"), c("d")), EEXIST);
+	FAILS(give(c("f"), c("s")), EEXIST);
+	FAILS(give(c("f"), c("l")), EEXIST);
+	FAILS(give(c("full"), c("d")), EEXIST);
+	FAILS(give(c("full"), c("f")), EEXIST);
+	FAILS(give(c("none"), c("new")), ENOENT);
+	FAILS(give(c("f"), c("none/new")), ENOENT);
+	FAILS(give(c("f"), mnt_root("sub/f")), EXDEV);
+	FAILS(give(c("full"), mnt_root("sub/full")), EXDEV);
+	FAILS(access(mnt_root("sub/full"), F_OK), ENOENT);
+	fd = (int)WORKS(open(c("f"), O_RDWR));
+	WORKS(give(c("f"), c("d/f")));
+	FAILS(access(c("f"), F_OK), ENOENT);
+	want_text(s("d/f"), "f");
+	cr_assert(stat_of(c("d/f")).st_nlink == 2, "as before");
+	cr_assert(pread(fd, buf, 1, 0) == 1 && buf[0] == 'f');
+	WORKS(pwrite(fd, "g", 1, 0));
+	WORKS(close(fd));
+	want_text(s("l"), "g");
+	WORKS(give(c("full"), c("d/full")));
+	want_text(c("d/full/x"), "x");
+	want_text(s("d/full/x"), "x");
+	cr_assert((stat_of(s("d/full")).st_mode & 0777) == 0755);
+	FAILS(access(c("full"), F_OK), ENOENT);
+	WORKS(give(c("s"), c("d/s")));
+	cr_assert(S_ISLNK(stat_of(s("d")).st_mode) == 0 && access(s("s"), F_OK) == -1);
+	WORKS(mkdir(c("empty"), 0700));
+	FAILS(give(c("empty"), c("d")), EEXIST);
+	WORKS(give(c("empty"), c("d/empty")));
+	cr_assert(count_entries(s("d")) == 4);
+	cr_assert(count_entries(s("")) == 2);
+}
+
+static const char *numbered(const char *name, int i)
+{
+	static char buf[8][32];
+	static int next;
+	char *p = buf[next++ % 8];
+
+	snprintf(p, sizeof(buf[0]), "%s%d", name, i);
+	return p;
+}
+
+/* In a child, after so long; 0: it worked. */
+static pid_t in_child(
+	int (*call)(const char *, const char *), const char *a, const char *b, int wait_us)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		usleep((useconds_t)wait_us);
+		_exit(call(a, b) == 0 ? 0 : errno);
+	}
+	return pid;
+}
+
+static int result_of(pid_t pid)
+{
+	int status;
+
+	cr_assert(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static int take_it(const char *path, const char *text)
+{
+	int fd = open(path, O_CREAT | O_EXCL | O_WRONLY, 0644);
+
+	if (fd < 0)
+		return -1;
+	if (write(fd, text, strlen(text)) < 0)
+		return -1;
+	return close(fd);
+}
+
+/* On the server, where the kernel of this side keeps nobody apart. */
+Test(names, are_given_to_one)
+{
+	int theirs = 0;
+
+	for (int i = 0; i < 60; i++) {
+		char to[64];
+		int err, other;
+		pid_t pid;
+
+		snprintf(to, sizeof(to), "%s", numbered("to", i));
+		put_text(c(numbered("from", i)), "ours");
+		pid = in_child(take_it, s(to), "theirs", i * 400);
+		err = give(c(numbered("from", i)), c(to)) ? errno : 0;
+		other = result_of(pid);
+		cr_assert((err == 0) != (other == 0), "%d: %d and %d", i, err, other);
+		cr_assert(err == 0 || err == EEXIST, "%s", strerror(err));
+		want_text(s(to), err ? "theirs" : "ours");
+		cr_assert((access(s(numbered("from", i)), F_OK) == 0) == (err != 0));
+		theirs += err != 0;
+	}
+	fprintf(stderr, "# %d of 60 were theirs\n", theirs);
+	cr_assert(count_silly() == 0);
+}
+
+Test(names, are_given_to_one_of_two_programs)
+{
+	for (int i = 0; i < 20; i++) {
+		char to[64];
+		int a, b;
+		pid_t pid;
+
+		snprintf(to, sizeof(to), "%s", numbered("to", i));
+		put_text(c(numbered("a", i)), "a");
+		put_text(c(numbered("b", i)), "b");
+		pid = in_child(give, c(numbered("a", i)), c(to), 0);
+		b = give(c(numbered("b", i)), c(to)) ? errno : 0;
+		a = result_of(pid);
+		cr_assert((a == 0 && b == EEXIST) || (b == 0 && a == EEXIST), "%d: %d and %d", i, a,
+			b);
+		want_text(s(to), a ? "b" : "a");
+		want_text(s(numbered(a ? "a" : "b", i)), a ? "a" : "b");
+	}
+}
+
+/* Somebody puts another file in the place of the one that is renamed. */
+Test(names, may_change_hands_meanwhile_and_no_file_is_lost)
+{
+	int moved = 0;
+
+	for (int i = 0; i < 60; i++) {
+		const char *old = numbered("old", i), *new = numbered("new", i);
+		char text[8] = "";
+		pid_t pid;
+		int err, fd;
+
+		put_text(c(old), "ours");
+		put_text(s(numbered("x", i)), "theirs");
+		pid = in_child(rename, s(numbered("x", i)), s(old), i * 400);
+		err = give(c(old), c(new)) ? errno : 0;
+		cr_assert(result_of(pid) == 0);
+		if (err)
+			cr_assert(err == ENOENT || err == ESTALE, "%s", strerror(err));
+		else
+			cr_assert(access(s(new), F_OK) == 0);
+		fd = open(s(old), O_RDONLY);
+		if (fd < 0)
+			fd = (int)WORKS(open(s(new), O_RDONLY));
+		WORKS(read(fd, text, sizeof(text) - 1));
+		cr_assert(strcmp(text, "theirs") == 0, "%d: %s", i, text);
+		WORKS(close(fd));
+		moved += access(s(old), F_OK) != 0;
+	}
+	fprintf(stderr, "# theirs was renamed %d of 60 times\n", moved);
+	cr_assert(count_silly() == 0);
 }
 
 Test(names, linked_twice_are_one_file)

@@ -348,10 +348,18 @@ static int do_lookup(struct nfs4_op_lookup *o)
 	return 0;
 }
 
+static bool is_of_names(enum fake_op op)
+{
+	return op == FAKE_LOOKUP || op == FAKE_RENAME || op == FAKE_REMOVE || op == FAKE_LINK ||
+	       op == FAKE_OTHER;
+}
+
 static int execute(struct nfs4_call *call)
 {
 	struct fake *k = &rig.fake;
 
+	if (k->names && is_of_names((enum fake_op)call->state))
+		return k->names(call, (enum fake_op)call->state);
 	switch ((enum fake_op)call->state) {
 	case FAKE_OPEN:
 		return do_open(&call->u.open);
@@ -390,6 +398,7 @@ static int execute(struct nfs4_call *call)
 	case FAKE_ACCESS:
 		call->u.access.access = call->u.access.supported = call->u.access.want;
 		return 0;
+	case FAKE_LINK:
 	case FAKE_OTHER:
 	case FAKE_GETXATTR:
 	case FAKE_SETXATTR:
@@ -582,7 +591,7 @@ void nfs4_create(struct nfs4_call *call)
 
 void nfs4_link(struct nfs4_call *call)
 {
-	start(call, FAKE_OTHER);
+	start(call, FAKE_LINK);
 }
 
 void nfs4_readdir(struct nfs4_call *call)

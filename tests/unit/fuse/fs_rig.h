@@ -45,6 +45,7 @@ enum fake_op {
 	FAKE_LOCKU,
 	FAKE_COPY,
 	FAKE_CLONE,
+	FAKE_LINK,
 	FAKE_OFFLOAD_STATUS,
 	FAKE_OFFLOAD_CANCEL,
 	FAKE_OPS,
@@ -105,9 +106,11 @@ struct fake {
 	uint32_t short_count; /* READ and WRITE move at most so many; 0: all */
 	uint32_t access;      /* what OPEN's ACCESS says */
 	bool inline_read;
-	/* FAKE_OTHER (CREATE, LINK, READDIR, READLINK, STATFS), xattrs, ACLs, SEEK: NULL:
+	/* FAKE_OTHER (CREATE, READDIR, READLINK, STATFS), xattrs, ACLs, SEEK: NULL:
 	 * EOPNOTSUPP */
 	int (*other)(struct nfs4_call *call);
+	/* LOOKUP, CREATE, LINK, RENAME, REMOVE: in place of the files' names here */
+	int (*names)(struct nfs4_call *call, enum fake_op op);
 	enum nfs4_stable last_stable;
 	const uint8_t *last_write;
 	struct fake_write log[FAKE_LOG]; /* WRITEs that were executed, modulo FAKE_LOG */

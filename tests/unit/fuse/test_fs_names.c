@@ -184,8 +184,9 @@ Test(fs_names, rename_is_one_call_when_nothing_is_open)
 
 Test(fs_names, rename_with_flags_is_refused)
 {
-	cr_assert_eq(rename_to("f", "g", 1), EINVAL);
 	cr_assert_eq(rename_to("f", "g", 2), EINVAL);
+	cr_assert_eq(rename_to("f", "g", 4), EINVAL);
+	cr_assert_eq(rename_to("f", "g", 5), EINVAL);
 	cr_assert_eq(rig.fake.count[FAKE_RENAME], 0);
 	cr_assert(fake_all_free());
 }
