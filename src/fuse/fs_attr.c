@@ -16,6 +16,9 @@
 #include "fs_deleg.h"
 #include "fs_retain.h"
 
+/* An owner's name that was not known in time is asked for again soon. */
+#define LATE_S 1
+
 /*
  * Counts the changes made by us, of all inodes: a call notes it when it starts, an inode when it
  * changes. So the attributes that a call brings of an inode nobody knew it would meet (LOOKUP,
@@ -62,6 +65,10 @@ static void attr_merge(struct nfs4_attr *to, const struct nfs4_attr *a)
 		to->mode = a->mode;
 	if (v & NFS4_ATTR_NLINK)
 		to->nlink = a->nlink;
+	if (v & (NFS4_ATTR_OWNER | NFS4_ATTR_GROUP)) {
+		to->owner_late = a->owner_late;
+		to->owner_alien = a->owner_alien;
+	}
 	if (v & NFS4_ATTR_OWNER)
 		to->uid = a->uid;
 	if (v & NFS4_ATTR_GROUP)
@@ -209,11 +216,13 @@ void fs_attr_changed(struct fs_inode *in)
 /* How long they are still good, ns. Inode lock held. */
 static uint64_t good_for(const struct fs *fs, const struct fs_inode *in, uint64_t now_ns)
 {
-	uint64_t until_ns = in->attr_ns + in->attr_to_s * NSEC_PER_SEC;
+	bool late = in->attr.owner_late;
+	uint64_t to_s = late && in->attr_to_s > LATE_S ? LATE_S : in->attr_to_s;
+	uint64_t until_ns = in->attr_ns + to_s * NSEC_PER_SEC;
 
 	if (fs->conf.noac || !in->attr_known || in->attr_ns == 0)
 		return 0;
-	if (fs_deleg_vouches(in->deleg))
+	if (fs_deleg_vouches(in->deleg) && !late)
 		return fs->conf.acregmax_s * NSEC_PER_SEC;
 	if (now_ns >= until_ns)
 		return 0;

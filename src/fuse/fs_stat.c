@@ -79,18 +79,20 @@ void fs_attr_to_stat(const struct fs *fs, const struct nfs4_attr *a, struct stat
  *
  * With several users a name is cached only where everybody may search. Without default_permissions
  * the kernel leaves search permission to our LOOKUP: a cached name is walked without asking, by
- * anybody. (An ACL that denies search to one user in a directory with x for all is not seen.)
+ * anybody. (An ACL that denies search to one user in a directory with x for all is not seen.) With
+ * it the kernel takes nobody for the owner of a directory whose owner has no number here.
  */
 static double name_timeout(struct fs *fs, struct fs_inode *dir, uint64_t now_ns)
 {
-	bool open_to_all;
+	bool open_to_all, judged;
 
 	if (!dir)
 		return 0;
 	pthread_mutex_lock(&dir->lock);
 	open_to_all = (dir->attr.mode & SEARCH_ALL) == SEARCH_ALL;
+	judged = fs->conf.default_permissions && !dir->attr.owner_alien;
 	pthread_mutex_unlock(&dir->lock);
-	if (fs->conf.allow_other && !fs->conf.default_permissions && !open_to_all)
+	if (fs->conf.allow_other && !judged && !open_to_all)
 		return 0;
 	return fs_attr_timeout(fs, dir, now_ns);
 }

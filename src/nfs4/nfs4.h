@@ -23,6 +23,7 @@
 #include "nfs4_prot.h"
 #include "rpc.h"
 
+struct idmap;
 struct nfs4_client;
 struct nfs4_sess;
 
@@ -90,7 +91,9 @@ struct nfs4_attr {
 	enum nfs4_ftype type;
 	uint32_t mode; /* permission bits only */
 	uint32_t nlink;
-	uint32_t uid, gid; /* 65534 when the server's name has no number here */
+	uint32_t uid, gid; /* nobody (65534) when the server's name has no number here */
+	bool owner_alien;  /* one of them is nobody only for want of a number here */
+	bool owner_late;   /* and is not known yet: to be asked again soon */
 	uint32_t rdev_major, rdev_minor;
 	uint32_t rderror; /* NFS4ERR of this entry */
 	uint64_t change;
@@ -109,6 +112,8 @@ struct nfs4_sattr {
 	bool use_umask;
 	bool atime_now, mtime_now; /* server's clock: SET_TO_SERVER_TIME4 */
 	uint32_t uid, gid;
+	/* the session's: what is sent instead of uid and gid; NULL: the number */
+	const char *owner_name, *group_name;
 	uint64_t size;
 	struct timespec atime, mtime;
 };
@@ -132,6 +137,11 @@ struct nfs4_conf {
 	int timeout_errno;     /* EIO (soft) or ETIMEDOUT (softerr) */
 	uint32_t rsize, wsize; /* asked for; 0: as large as the server allows, at most data_size */
 	enum rpc_flavor flavor;
+	/*
+	 * Who maps names of owners (idmap.h); the user's, until the client is freed. NULL: names
+	 * are nobody, and none are sent.
+	 */
+	struct idmap *idmap;
 	struct rpcrdma_conf rdma;
 };
 
@@ -357,6 +367,7 @@ struct nfs4_op_readdir {
 	struct nfs4_verf verf_out;
 	bool eof;         /* the last entry of the directory was in this reply */
 	uint32_t skipped; /* entries dropped for a name that no directory may have */
+	uint32_t given;   /* the session's: entries that ->entry had before owners were asked for */
 };
 
 struct nfs4_op_readlink {
@@ -638,6 +649,11 @@ struct nfs4_call {
 	uint8_t room_tries; /* repeated with a larger Reply chunk */
 	uint8_t bad_cnt;    /* replies that broke the protocol */
 	uint64_t sent_ns;   /* last time it was encoded and sent */
+	/* names of owners (nfs4_owners.c) */
+	struct nfs4_kept_reply *kept; /* results with names that are asked for; NULL: none */
+	uint64_t names_ticket;        /* it waits for this answer */
+	bool names_asked;             /* those it is to send */
+	bool by_name; /* it was encoded with names for numbers, as far as there are any */
 	struct list link;
 	struct reactor_timer timer;
 	unsigned int state;

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NOBODY         65534u
+#include "idmap.h"
+
 #define OWNER_MAX      128u /* what reply bounds allow for; the decoder takes NFS4_OPAQUE_LIMIT */
 #define BIT(attr)      (1u << ((attr) % 32))
 #define WORD(attr)     ((attr) / 32)
@@ -93,24 +94,65 @@ void nfs4_put_attr_request(struct xdr_enc *x, uint32_t mask, const uint32_t supp
 	nfs4_put_bitmap(x, words, NFS4_BITMAP_WORDS);
 }
 
-/*
- * An owner in the form of RFC 8881 section 5.9 that needs no mapping: decimal, no sign, no
- * leading zero. All else, and the number that means "do not change" to chown(), is nobody here.
- */
-static uint32_t get_owner(struct xdr_dec *x)
+static bool is_digits(const uint8_t *p, uint32_t len)
 {
-	uint32_t len = 0, i;
-	const uint8_t *p = xdr_get_opaque(x, NFS4_OPAQUE_LIMIT, &len);
+	for (uint32_t i = 0; i < len; i++)
+		if (p[i] < '0' || p[i] > '9')
+			return false;
+	return true;
+}
+
+/* user@domain, and nothing in it that is in no name. */
+static bool is_name(const uint8_t *p, uint32_t len)
+{
+	const uint8_t *at = memchr(p, '@', len);
+
+	if (!at || at == p || at == p + len - 1)
+		return false;
+	for (uint32_t i = 0; i < len; i++)
+		if (p[i] <= ' ' || p[i] == 0x7f)
+			return false;
+	return true;
+}
+
+enum nfs4_owner_form nfs4_owner_parse(const uint8_t *p, uint32_t len, uint32_t *ret_id)
+{
 	uint64_t id = 0;
 
-	if (!p || len < 1 || len > 10 || (p[0] == '0' && len > 1))
-		return NOBODY;
-	for (i = 0; i < len; i++) {
-		if (p[i] < '0' || p[i] > '9')
-			return NOBODY;
+	if (len == 0)
+		return NFS4_OWNER_NONE;
+	if (!is_digits(p, len))
+		return is_name(p, len) ? NFS4_OWNER_NAME : NFS4_OWNER_NONE;
+	if (len > 10 || (p[0] == '0' && len > 1))
+		return NFS4_OWNER_NONE;
+	for (uint32_t i = 0; i < len; i++)
 		id = id * 10 + (p[i] - '0');
+	/* The largest means "do not change" to chown(). */
+	if (id >= UINT32_MAX)
+		return NFS4_OWNER_NONE;
+	*ret_id = (uint32_t)id;
+	return NFS4_OWNER_NUMBER;
+}
+
+/* A number, or nobody; a name is put into *name, and mapped by nfs4_owners_map(). */
+static uint32_t get_owner(struct xdr_dec *x, struct nfs4_str *name, struct nfs4_attr *attr)
+{
+	uint32_t len = 0, id = IDMAP_NOBODY;
+	const uint8_t *p = xdr_get_opaque(x, NFS4_OPAQUE_LIMIT, &len);
+
+	if (!p)
+		return id;
+	switch (nfs4_owner_parse(p, len, &id)) {
+	case NFS4_OWNER_NONE:
+		attr->owner_alien = true;
+		break;
+	case NFS4_OWNER_NUMBER:
+		break;
+	case NFS4_OWNER_NAME:
+		*name = (struct nfs4_str){(const char *)p, len};
+		break;
 	}
-	return id < UINT32_MAX ? (uint32_t)id : NOBODY;
+	return id;
 }
 
 static void get_time(struct xdr_dec *x, struct timespec *ts)
@@ -136,7 +178,8 @@ static enum nfs4_ftype get_ftype(struct xdr_dec *x)
 }
 
 /* The value of one attribute of the table; fh is set if FILEHANDLE is possible. */
-static void get_value(struct xdr_dec *x, uint32_t mask, struct nfs4_attr *a, struct nfs4_fh *fh)
+static void get_value(struct xdr_dec *x, uint32_t mask, struct nfs4_attr *a, struct nfs4_fh *fh,
+	struct nfs4_owners *names)
 {
 	switch (mask) {
 	case NFS4_ATTR_TYPE:
@@ -168,10 +211,10 @@ static void get_value(struct xdr_dec *x, uint32_t mask, struct nfs4_attr *a, str
 		a->nlink = xdr_get_u32(x);
 		break;
 	case NFS4_ATTR_OWNER:
-		a->uid = get_owner(x);
+		a->uid = get_owner(x, &names->user, a);
 		break;
 	case NFS4_ATTR_GROUP:
-		a->gid = get_owner(x);
+		a->gid = get_owner(x, &names->group, a);
 		break;
 	case NFS4_ATTR_RDEV:
 		a->rdev_major = xdr_get_u32(x);
@@ -200,7 +243,8 @@ static void get_value(struct xdr_dec *x, uint32_t mask, struct nfs4_attr *a, str
  * their numbers, without tags. One value that we cannot read hides all after it,
  * so an attribute that is not in the table is the end.
  */
-void nfs4_get_fattr(struct xdr_dec *x, struct nfs4_attr *attr, struct nfs4_fh *fh)
+void nfs4_get_fattr(
+	struct xdr_dec *x, struct nfs4_attr *attr, struct nfs4_fh *fh, struct nfs4_owners *names)
 {
 	uint32_t words[NFS4_BITMAP_WORDS];
 	uint32_t beyond = nfs4_get_bitmap(x, words);
@@ -210,6 +254,8 @@ void nfs4_get_fattr(struct xdr_dec *x, struct nfs4_attr *attr, struct nfs4_fh *f
 	size_t i;
 
 	attr->valid = 0;
+	attr->owner_late = attr->owner_alien = false;
+	memset(names, 0, sizeof(*names));
 	if (fh)
 		fh->len = 0;
 	if (!p)
@@ -222,7 +268,7 @@ void nfs4_get_fattr(struct xdr_dec *x, struct nfs4_attr *attr, struct nfs4_fh *f
 		if (!(words[w] & bit) || (attrs[i].mask == NFS4_ATTR_FH && !fh))
 			continue;
 		words[w] &= ~bit;
-		get_value(&vals, attrs[i].mask, attr, fh);
+		get_value(&vals, attrs[i].mask, attr, fh, names);
 		attr->valid |= attrs[i].mask;
 	}
 	/* RDATTR_ERROR that was asked for comes as NFS4_OK with every good entry. */
@@ -231,18 +277,21 @@ void nfs4_get_fattr(struct xdr_dec *x, struct nfs4_attr *attr, struct nfs4_fh *f
 	/* WIRE: nothing unasked, nothing after the last value. */
 	if (vals.failed || xdr_dec_left(&vals) || beyond || words[0] | words[1] | words[2]) {
 		attr->valid = 0;
+		memset(names, 0, sizeof(*names));
 		if (fh)
 			fh->len = 0;
 		xdr_fail(x);
 	}
 }
 
-static void put_owner(struct xdr_enc *x, uint32_t id)
+static void put_owner(struct xdr_enc *x, uint32_t id, const char *name)
 {
 	char text[11];
-	int len = snprintf(text, sizeof(text), "%u", id);
 
-	xdr_put_opaque(x, text, (size_t)len);
+	snprintf(text, sizeof(text), "%u", id);
+	if (!name)
+		name = text;
+	xdr_put_opaque(x, name, strlen(name));
 }
 
 static void put_settime(struct xdr_enc *x, bool now, const struct timespec *ts)
@@ -291,9 +340,9 @@ void nfs4_put_sattr(struct xdr_enc *x, const struct nfs4_sattr *s, const uint32_
 	if (mode && !mode_umask) /* without RFC 8275 the umask is ours to apply */
 		xdr_put_u32(x, s->mode & 07777 & ~(s->use_umask ? s->umask : 0));
 	if (s->set & NFS4_ATTR_OWNER)
-		put_owner(x, s->uid);
+		put_owner(x, s->uid, s->owner_name);
 	if (s->set & NFS4_ATTR_GROUP)
-		put_owner(x, s->gid);
+		put_owner(x, s->gid, s->group_name);
 	if (s->set & NFS4_ATTR_ATIME)
 		put_settime(x, s->atime_now, &s->atime);
 	if (s->set & NFS4_ATTR_MTIME)

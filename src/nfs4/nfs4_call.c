@@ -5,7 +5,8 @@
  *   IDLE --start--> WAITING --slot--> SENT --reply--> IDLE (->done)
  *                      ^               |
  *                      |--session lost-|      (recovery sends it again)
- *                      `-- DELAYED <---'      NFS4ERR_DELAY, GRACE
+ *                      |-- DELAYED <---|      NFS4ERR_DELAY, GRACE
+ *                      `-- NAMING  <---'      names of owners; then the reply once more
  *   ENDING: an error that nobody is waiting for in the transport; ->done comes
  *   from a timer, because it must not come from nfs4_call_start().
  *
@@ -46,6 +47,9 @@ static void call_set_state(struct nfs4_call *call, enum nfs4_call_state to)
 		break;
 	case NFS4_CALL_DELAYED:
 		list_push_back(&s->delayed, &call->link);
+		break;
+	case NFS4_CALL_NAMING:
+		list_push_back(&s->naming, &call->link);
 		break;
 	case NFS4_CALL_ENDING:
 		list_push_back(&s->ending, &call->link);
@@ -131,27 +135,12 @@ void nfs4_calls_end_waiting(struct nfs4_sess *s, int err)
 		call_end_later(container_of(node, struct nfs4_call, link), err);
 	while ((node = list_pop_front(&s->delayed)))
 		call_end_later(container_of(node, struct nfs4_call, link), err);
+	/* Their answers are here, or dispatching ends them: in the next turn. */
+	list_for_each (naming, &s->naming)
+		reactor_timer_in(s->r, &container_of(naming, struct nfs4_call, link)->timer, 0);
 }
 
 /* ---- waiting ---- */
-
-uint64_t nfs4_delay_ns(uint32_t tries)
-{
-	uint64_t ns = 100 * NSEC_PER_MSEC;
-
-	while (tries-- > 0 && ns < 15 * NSEC_PER_SEC)
-		ns *= 2;
-	return ns < 15 * NSEC_PER_SEC ? ns : 15 * NSEC_PER_SEC;
-}
-
-uint64_t nfs4_delay_total_ns(uint32_t tries)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < tries; i++)
-		sum += nfs4_delay_ns(i);
-	return sum;
-}
 
 /* How long a call of a soft mount may wait for the server or the session. */
 static uint64_t soft_limit_ns(const struct nfs4_sess *s)
@@ -219,6 +208,16 @@ void nfs4_call_wait_state(struct nfs4_call *call)
 	call_set_state(call, NFS4_CALL_DELAYED);
 	reactor_timer_in(s->r, &call->timer, STATE_POLL_NS);
 	nfs4_reopen_kick(s);
+}
+
+void nfs4_call_wait_names(struct nfs4_call *call, uint64_t ticket)
+{
+	struct nfs4_sess *s = call->sess;
+
+	call->names_ticket = ticket;
+	call_set_state(call, NFS4_CALL_NAMING);
+	reactor_timer_in(s->r, &call->timer, IDMAP_WAIT_NS);
+	idmap_wait(s->cl->conf.idmap, &s->names, ticket);
 }
 
 void nfs4_calls_wake_state(struct nfs4_sess *s)
@@ -325,6 +324,8 @@ static bool call_send(struct nfs4_call *call)
 	if (!call->desc->no_sequence && call->slot == NFS4_SLOT_NONE) {
 		if (call_needs_state(call) && !call_take_state(call))
 			return true;
+		if (!nfs4_owners_ask(call))
+			return true;
 		call->slot = nfs4_slot_get(&s->slots, &call->seqid);
 		if (call->slot == NFS4_SLOT_NONE)
 			return false;
@@ -390,10 +391,28 @@ void nfs4_call_again(struct nfs4_call *call)
 	call_dispatch(call);
 }
 
+/* The names that were asked for are there, or are not waited for any longer. */
+static void call_named(struct nfs4_call *call)
+{
+	struct nfs4_sess *s = call->sess;
+
+	if (idmap_answered(s->cl->conf.idmap) < call->names_ticket && nfs4_sess_is_up(s))
+		log_warn_limited("names of owners are not known in time: they show as nobody");
+	if (call->kept)
+		nfs4_reply_named(call);
+	else
+		call_dispatch(call);
+	nfs4_sess_stop_next(s);
+}
+
 static void call_timer(struct reactor_timer *t)
 {
 	struct nfs4_call *call = container_of(t, struct nfs4_call, timer);
 
+	if (call->state == NFS4_CALL_NAMING) {
+		call_named(call);
+		return;
+	}
 	if (call->state == NFS4_CALL_DELAYED) {
 		call_dispatch(call);
 		return;
@@ -473,6 +492,7 @@ void nfs4_call_start(struct nfs4_call *call, const struct nfs4_opdesc *desc)
 	call->sent_ns = 0;
 	call->resent = false;
 	call->awaits_deleg = false;
+	call->names_asked = call->by_name = false;
 	if (desc->opens)
 		nfs4_deleg_await(call);
 	else if (desc->copies)

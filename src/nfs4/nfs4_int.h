@@ -31,6 +31,9 @@ struct nfs4_compound {
 	uint32_t read_max, write_max; /* of data, in this session; 0: not known */
 	enum nfs4_status status;      /* decode: status of the whole */
 	uint32_t failed_op;           /* decode: number of the operation that failed, 0 if none */
+	/* decode, owners (nfs4_owners.c): the last name that is asked for; 0: all are known */
+	uint64_t names_ticket;
+	bool names_late; /* they are waited for no longer */
 };
 
 /*
@@ -55,7 +58,8 @@ struct nfs4_opdesc {
 	int (*encode)(struct nfs4_call *call, struct nfs4_compound *c);
 	/*
 	 * Results after SEQUENCE's, also when an operation failed (c->status): the parts that are
-	 * there are decoded. Returns 0 or -EBADMSG: the server broke the protocol.
+	 * there are decoded. Once more, from the same bytes, if they have names of owners that were
+	 * not known. Returns 0 or -EBADMSG: the server broke the protocol.
 	 */
 	int (*decode)(struct nfs4_call *call, struct nfs4_compound *c);
 	bool cachethis;   /* a replay must be possible: everything that is not idempotent */
@@ -73,6 +77,7 @@ struct nfs4_opdesc {
 	bool opens;         /* OPEN, also claims: may bring a delegation */
 	bool returns;       /* nfs4_delegreturn() */
 	bool copies;        /* nfs4_copy(): bears two stateids (nfs4_offload.c) */
+	bool sets_owner;    /* SETATTR: u.setattr (nfs4_owners.c) */
 	/* LOCK, LOCKU: offset in nfs4_call of the nfs4_lock_work; 0: neither. */
 	uint16_t lock_off;
 	bool tests_lock; /* LOCKT */
@@ -142,12 +147,42 @@ void nfs4_put_bitmap(struct xdr_enc *x, const uint32_t *words, unsigned int cnt)
 uint32_t nfs4_get_bitmap(struct xdr_dec *x, uint32_t words[NFS4_BITMAP_WORDS]);
 /* Bound of the fattr4 that answers nfs4_put_attr_request(mask), owners' names as in FATTR_MAX. */
 uint32_t nfs4_fattr_max(uint32_t mask);
-/* fattr4: bitmap, then values; what we did not ask for is a protocol error (x->failed). */
-void nfs4_get_fattr(struct xdr_dec *x, struct nfs4_attr *attr, struct nfs4_fh *fh);
+/* What an owner or group is on the wire (RFC 8881 section 5.9). */
+enum nfs4_owner_form {
+	NFS4_OWNER_NONE,   /* nothing that could be mapped */
+	NFS4_OWNER_NUMBER, /* decimal, no sign, no leading zero */
+	NFS4_OWNER_NAME,   /* user@domain */
+};
+enum nfs4_owner_form nfs4_owner_parse(const uint8_t *p, uint32_t len, uint32_t *ret_id);
+/* Of the owners in a fattr4 those that are names; p is NULL otherwise. They lie in the reply. */
+struct nfs4_owners {
+	struct nfs4_str user, group;
+};
+/*
+ * fattr4: bitmap, then values; what we did not ask for is a protocol error (x->failed). Owners that
+ * are no numbers are nobody, until nfs4_owners_map().
+ */
+void nfs4_get_fattr(
+	struct xdr_dec *x, struct nfs4_attr *attr, struct nfs4_fh *fh, struct nfs4_owners *names);
 void nfs4_put_sattr(struct xdr_enc *x, const struct nfs4_sattr *s, const uint32_t supported[3]);
 /* Bound of a fattr4 reply for the mask NFS4_ATTR_STAT (names of owners up to 128 bytes each). */
 #define NFS4_FATTR_MAX  480u
 #define NFS4_FH_MAX_XDR (4u + NFS4_FHSIZE)
+
+/* ---- names of owners (nfs4_owners.c) ---- */
+
+/*
+ * The numbers of `names`, as far as they are known; what is not is asked for (c->names_ticket), and
+ * the call is decoded once more when the answer is there.
+ */
+void nfs4_owners_map(
+	struct nfs4_compound *c, struct nfs4_attr *attr, const struct nfs4_owners *names);
+/* For a SETATTR that is encoded: names instead of numbers, if the server wants them. */
+struct nfs4_owner_names {
+	char user[256], group[256];
+};
+void nfs4_owners_put(
+	struct nfs4_call *call, struct nfs4_sattr *sattr, struct nfs4_owner_names *mem);
 
 /* ---- errors (nfs4_status.c): one table ---- */
 

@@ -44,31 +44,48 @@ static bool name_ok(const struct nfs4_str *n)
 }
 
 /* False: the stream is bad. */
-static bool get_entry(struct xdr_dec *x, struct nfs4_dirent *de)
+static bool get_entry(struct nfs4_compound *c, struct nfs4_dirent *de)
 {
+	struct xdr_dec *x = &c->dec;
+	struct nfs4_owners names;
+
 	de->cookie = xdr_get_u64(x);
 	de->name.len = 0;
 	de->name.p = (const char *)xdr_get_opaque(x, UINT32_MAX, &de->name.len);
-	nfs4_get_fattr(x, &de->attr, &de->fh);
+	nfs4_get_fattr(x, &de->attr, &de->fh, &names);
 	/* WIRE: cookie 0 would start the directory anew, for ever. */
 	if (!de->cookie)
 		xdr_fail(x);
-	return !x->failed;
+	if (x->failed)
+		return false;
+	nfs4_owners_map(c, &de->attr, &names);
+	return true;
 }
 
-static void get_entries(struct nfs4_call *call, struct xdr_dec *x)
+/*
+ * From the first entry whose owner is not known on, entries are only looked through for more names;
+ * the second time goes on where the first one stopped.
+ */
+static void get_entries(struct nfs4_call *call, struct nfs4_compound *c)
 {
 	struct nfs4_op_readdir *o = &call->u.readdir;
+	struct xdr_dec *x = &c->dec;
 	struct nfs4_dirent de;
 	uint64_t last = o->cookie;
+	uint32_t cnt = 0;
 
 	while (xdr_get_bool(x)) {
-		if (!get_entry(x, &de))
+		if (!get_entry(c, &de))
 			return;
 		last = de.cookie;
-		if (!name_ok(&de.name))
+		if (!name_ok(&de.name)) {
 			o->skipped++;
-		else if (!o->entry(call, &de))
+			continue;
+		}
+		if (c->names_ticket || cnt++ < o->given)
+			continue;
+		o->given++;
+		if (!o->entry(call, &de))
 			return;
 	}
 	o->eof = xdr_get_bool(x);
@@ -85,9 +102,11 @@ static int readdir_decode(struct nfs4_call *call, struct nfs4_compound *c)
 
 	o->eof = false;
 	o->skipped = 0;
+	if (!c->names_late)
+		o->given = 0;
 	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_result(c, OP_READDIR)) {
 		nfs4_get_verf(&c->dec, &o->verf_out);
-		get_entries(call, &c->dec);
+		get_entries(call, c);
 	}
 	return nfs4_decode_end(c);
 }

@@ -11,6 +11,7 @@
 #include "nfs4_sess_int.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A call whose replies break the protocol is repeated so often, then fails with EIO. */
@@ -274,6 +275,10 @@ static void reply_status(struct nfs4_call *call)
 		nfs4_call_again(call);
 		return;
 	}
+	if (call->status == NFS4ERR_BADOWNER && nfs4_owners_refused(call)) {
+		nfs4_call_again(call);
+		return;
+	}
 	if ((call->desc->lock_off && call->status == NFS4_OK && !nfs4_lock_granted(call)) ||
 		(call->desc->closes && call->status == NFS4ERR_LOCKS_HELD &&
 			nfs4_close_unlock(call))) {
@@ -289,6 +294,40 @@ static void reply_status(struct nfs4_call *call)
 	nfs4_call_finish(call, -nfs4_status_errno(call->status));
 }
 
+/* The operation's results, and what they mean for the call. */
+static void reply_results(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	struct nfs4_compound from = *c;
+	int err = call->desc->decode(call, c);
+
+	if (!err && nfs4_compound_close(c) && c->names_ticket) {
+		if (nfs4_owners_hold(call, &from, c->names_ticket))
+			return;
+		*c = from;
+		c->names_late = true;
+		err = call->desc->decode(call, c);
+	}
+	if (err || !nfs4_compound_close(c)) {
+		log_warn_limited("%s: the results of %s are malformed (status %s)",
+			call->sess->peer, call->desc->name, nfs4_status_name(c->status));
+		nfs4_call_finish(call, -EIO);
+		return;
+	}
+	call->status = c->status;
+	reply_status(call);
+}
+
+void nfs4_reply_named(struct nfs4_call *call)
+{
+	struct nfs4_kept_reply *k = call->kept;
+
+	call->kept = NULL;
+	reactor_timer_cancel(call->sess->r, &call->timer);
+	k->c.names_late = true;
+	reply_results(call, &k->c);
+	free(k);
+}
+
 static void reply_compound(struct nfs4_call *call)
 {
 	struct nfs4_sess *s = call->sess;
@@ -298,7 +337,6 @@ static void reply_compound(struct nfs4_call *call)
 		.minor = s->cl->minor,
 		.supported = supported[0] ? supported : NULL,
 	};
-	int err;
 
 	call->status = NFS4_OK;
 	if (!nfs4_compound_open(&c, call)) {
@@ -307,15 +345,7 @@ static void reply_compound(struct nfs4_call *call)
 	}
 	if (!call->desc->no_sequence && !reply_sequence(call, &c))
 		return;
-	err = call->desc->decode(call, &c);
-	if (err || !nfs4_compound_close(&c)) {
-		log_warn_limited("%s: the results of %s are malformed (status %s)", s->peer,
-			call->desc->name, nfs4_status_name(c.status));
-		nfs4_call_finish(call, -EIO);
-		return;
-	}
-	call->status = c.status;
-	reply_status(call);
+	reply_results(call, &c);
 }
 
 void nfs4_reply_done(struct rpc_call *rpc)

@@ -303,6 +303,7 @@ struct nfs4_sess *nfs4_sess_new(struct nfs4_client *cl, struct reactor *r,
 	list_init(&s->waiting);
 	list_init(&s->delayed);
 	list_init(&s->ending);
+	nfs4_owners_init(s);
 	list_init(&s->token_link);
 	reactor_timer_init(&s->ending_timer, nfs4_calls_timer);
 	reactor_timer_init(&s->step_timer, nfs4_setup_timer);
@@ -339,7 +340,7 @@ void nfs4_sess_free(struct nfs4_sess *s)
 		return;
 	assert(s->state == NFS4_SESS_IDLE || s->state == NFS4_SESS_DEAD ||
 		s->state == NFS4_SESS_STOPPED);
-	assert(list_empty(&s->waiting) && list_empty(&s->delayed));
+	assert(list_empty(&s->waiting) && list_empty(&s->delayed) && list_empty(&s->naming));
 	reactor_timer_cancel(s->r, &s->ending_timer);
 	reactor_timer_cancel(s->r, &s->step_timer);
 	reactor_timer_cancel(s->r, &s->stop_timer);

@@ -12,6 +12,8 @@
  *   nfs4_compound.c COMPOUND and SEQUENCE, both ways
  *   nfs4_call.c     a call from get to put
  *   nfs4_reply.c    what comes back for it
+ *   nfs4_owners.c   names of owners in it, and in what is sent
+ *   nfs4_naming.c   calls that wait for them
  *   nfs4_room.c     Reply chunks for replies without a bound
  *   nfs4_cb.c       the server's calls to us
  *   nfs4_sess.c     the state machine of a session
@@ -35,7 +37,9 @@
 #define RPCRDMAFS_NFS4_SESS_INT_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
+#include "idmap.h"
 #include "nfs4_cb.h"
 #include "nfs4_int.h"
 #include "nfs4_offload.h"
@@ -172,10 +176,12 @@ enum nfs4_call_state {
 	NFS4_CALL_WAITING, /* on sess->waiting: for a slot or for the session */
 	NFS4_CALL_SENT,    /* the transport's */
 	NFS4_CALL_DELAYED, /* on sess->delayed: NFS4ERR_DELAY; may own a slot */
+	NFS4_CALL_NAMING,  /* on sess->naming: owners are asked for, of its reply or before it goes
+			    */
 	NFS4_CALL_ENDING,  /* on sess->ending: ->done follows in the next turn */
 };
 
-/* NFS4ERR_DELAY and GRACE: 0.1 s doubling to 15 s; waited: sum of the first `tries` waits. */
+/* For DELAY and GRACE (nfs4_delay.c): 0.1 s doubling to 15 s; total: of the first `tries`. */
 uint64_t nfs4_delay_ns(uint32_t tries);
 uint64_t nfs4_delay_total_ns(uint32_t tries);
 
@@ -199,13 +205,46 @@ void nfs4_calls_kick(struct nfs4_sess *s);
  */
 void nfs4_call_wait_state(struct nfs4_call *call);
 void nfs4_calls_wake_state(struct nfs4_sess *s);
-/* Ends every call that is not with the transport. */
+/* Owners are asked for: the call waits for the answer, without a slot, IDMAP_WAIT_NS at most. */
+void nfs4_call_wait_names(struct nfs4_call *call, uint64_t ticket);
+/* The results that were kept are decoded again (nfs4_reply.c). */
+void nfs4_reply_named(struct nfs4_call *call);
+/* Ends every call that is not with the transport; those that are answered end with their results.
+ */
 void nfs4_calls_end_waiting(struct nfs4_sess *s, int err);
 /* Runs ->done of the calls on sess->ending now. */
 void nfs4_calls_flush(struct nfs4_sess *s);
 /* The request itself, whatever the session's state. Returns as nfs4_call_get(). */
 int nfs4_call_init(struct nfs4_sess *s, struct nfs4_call *call);
 void nfs4_calls_timer(struct reactor_timer *t);
+
+/* ---- names of owners (nfs4_owners.c, nfs4_naming.c) ---- */
+
+/*
+ * Puts the names to be sent into `sattr`, in `mem`. Returns the ticket of the last one that is
+ * asked for, or 0.
+ */
+uint64_t nfs4_owners_names(
+	struct nfs4_call *call, struct nfs4_sattr *sattr, struct nfs4_owner_names *mem);
+
+/* A reply that is decoded again. */
+struct nfs4_kept_reply {
+	struct nfs4_compound c; /* as it was before the operation's results */
+	uint8_t data[];
+};
+
+/*
+ * The decoder met names that are asked for: the call waits, with its results as they are in `from`.
+ * False: it goes on without them.
+ */
+bool nfs4_owners_hold(struct nfs4_call *call, const struct nfs4_compound *from, uint64_t ticket);
+/* Before a call gets its slot: are the names there that it sends? False: it waits for them. */
+bool nfs4_owners_ask(struct nfs4_call *call);
+/* BADOWNER. True: to numbers; names are worth another try. */
+bool nfs4_owners_refused(struct nfs4_call *call);
+void nfs4_owners_init(struct nfs4_sess *s);
+/* The end of the session. False: a message is on its way, the session must outlive it. */
+bool nfs4_owners_fini(struct nfs4_sess *s);
 
 /* ---- replies without a bound (nfs4_room.c) ---- */
 
@@ -326,6 +365,7 @@ struct nfs4_client {
 	struct nfs4_fsinfo fsinfo;
 	_Atomic uint64_t owner_next, verf_next;
 	_Atomic uint32_t generation; /* id_gen, for nfs4_client_generation() */
+	_Atomic bool owners_by_name; /* the server refused numbers as owners */
 
 	/*
 	 * Owner: the holder of the token, without `lock` (the token's hand-over orders it).
@@ -433,7 +473,8 @@ struct nfs4_sess {
 	uint32_t sr_flags; /* as last seen */
 
 	/* calls, by state */
-	struct list waiting, delayed, ending;
+	struct list waiting, delayed, naming, ending;
+	struct idmap_waiter names; /* for those on `naming` */
 	struct reactor_timer ending_timer;
 	unsigned int sent_cnt; /* with the transport, `ctl` not counted */
 

@@ -8,8 +8,10 @@ static int setattr_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
 	const struct nfs4_op_setattr *o = &call->u.setattr;
 	struct nfs4_sattr sattr = o->sattr;
+	struct nfs4_owner_names names;
 
 	sattr.use_umask = false; /* RFC 8275 section 4: MODE_UMASK is for creation only */
+	nfs4_owners_put(call, &sattr, &names);
 	nfs4_put_putfh(c, o->fh);
 	nfs4_op_begin(c, OP_SETATTR, 4 + 4 * NFS4_BITMAP_WORDS);
 	nfs4_put_stateid(&c->enc, &call->stateid);
@@ -38,6 +40,7 @@ static const struct nfs4_opdesc setattr_desc = {
 	.encode = setattr_encode,
 	.decode = setattr_decode,
 	.cachethis = true,
+	.sets_owner = true,
 	.state_off = offsetof(struct nfs4_call, u.setattr.state),
 };
 

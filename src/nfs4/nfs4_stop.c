@@ -75,6 +75,10 @@ static void finish(struct nfs4_sess *s)
 	while (!list_empty(&s->ending))
 		nfs4_calls_flush(s);
 	put_own_calls(s);
+	if (!nfs4_owners_fini(s)) {
+		reactor_timer_in(s->r, &s->stop_timer, 0);
+		return;
+	}
 	nfs4_states_release(s);
 	count_out(s);
 	if (s->token == NFS4_TOKEN_HELD)
@@ -105,7 +109,7 @@ void nfs4_sess_stop_next(struct nfs4_sess *s)
 	}
 	if (s->cut)
 		return;
-	if (!s->drained && s->sent_cnt > 0)
+	if (!s->drained && (s->sent_cnt > 0 || !list_empty(&s->naming)))
 		return;
 	s->drained = true;
 	if (s->step != NFS4_STEP_NONE)

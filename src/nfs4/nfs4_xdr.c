@@ -33,11 +33,16 @@ void nfs4_put_getattr(struct nfs4_compound *c, uint32_t mask)
 
 bool nfs4_get_getattr(struct nfs4_compound *c, struct nfs4_attr *attr)
 {
+	struct nfs4_owners names;
+
 	attr->valid = 0;
 	if (!nfs4_op_result(c, OP_GETATTR))
 		return false;
-	nfs4_get_fattr(&c->dec, attr, NULL);
-	return !c->dec.failed;
+	nfs4_get_fattr(&c->dec, attr, NULL, &names);
+	if (c->dec.failed)
+		return false;
+	nfs4_owners_map(c, attr, &names);
+	return true;
 }
 
 int nfs4_encode_end(const struct nfs4_compound *c)

@@ -6,10 +6,11 @@
 static void get(const uint8_t *data, size_t size, struct nfs4_fh *fh)
 {
 	struct nfs4_attr a = {0};
+	struct nfs4_owners names;
 	struct xdr_dec x;
 
 	xdr_dec_init(&x, data, size);
-	nfs4_get_fattr(&x, &a, fh);
+	nfs4_get_fattr(&x, &a, fh, &names);
 	FUZZ_CHECK(!x.failed || a.valid == 0);
 	FUZZ_CHECK(x.failed || xdr_dec_pos(&x) <= size);
 	FUZZ_CHECK(!(a.valid &
@@ -18,6 +19,12 @@ static void get(const uint8_t *data, size_t size, struct nfs4_fh *fh)
 	FUZZ_CHECK(!(a.valid & NFS4_ATTR_MODE) || a.mode <= 07777);
 	FUZZ_CHECK(!(a.valid & NFS4_ATTR_OWNER) || a.uid != UINT32_MAX);
 	FUZZ_CHECK(!(a.valid & NFS4_ATTR_GROUP) || a.gid != UINT32_MAX);
+	/* A name lies in the input, and is nobody as long as nobody maps it. */
+	FUZZ_CHECK(!names.user.p ||
+		   (names.user.len >= 3 && a.uid == 65534 &&
+			   (const uint8_t *)names.user.p >= data && names.user.len <= size));
+	FUZZ_CHECK(!names.user.p || a.valid & NFS4_ATTR_OWNER);
+	FUZZ_CHECK(!names.group.p || a.valid & NFS4_ATTR_GROUP);
 	FUZZ_CHECK(!(a.valid & NFS4_ATTR_ATIME) || (unsigned long)a.atime.tv_nsec < 1000000000u);
 	FUZZ_CHECK(!(a.valid & NFS4_ATTR_MTIME) || (unsigned long)a.mtime.tv_nsec < 1000000000u);
 	FUZZ_CHECK(!(a.valid & NFS4_ATTR_CTIME) || (unsigned long)a.ctime.tv_nsec < 1000000000u);

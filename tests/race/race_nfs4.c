@@ -4,6 +4,9 @@
  * one client ID, work while the server is restarted, loses its sessions and
  * drops its connections; then all stop at once. What they share is the client
  * and its token.
+ *
+ * RACE_NAMES (race_owners): each owner is a name that was never heard before, so that every reply
+ * waits for the idmap's thread.
  */
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -14,6 +17,7 @@
 #include <unistd.h>
 
 #include "fab_sim.h"
+#include "idmap.h"
 #include "nfs4_held.h"
 #include "nfsd_sim.h"
 
@@ -75,6 +79,26 @@ static const struct nfs4_sess_ops ops = {
 	.unblocked = on_unblocked,
 };
 
+#ifdef RACE_NAMES
+static struct idmap *idmap;
+
+/* x7@sim is 7. */
+static int to_id(void *ctx, enum idmap_kind kind, const char *name, uint32_t *ret_id)
+{
+	*ret_id = (uint32_t)atoi(name + 1);
+	if (*ret_id % 8 == 0)
+		usleep(300);
+	return 0;
+}
+
+static const struct idmap_resolver res = {.to_id = to_id};
+
+static void check_owner(const struct lane *l, const struct nfs4_attr *a)
+{
+	MUST(!a->valid || l->stopping || a->owner_late || (!a->owner_alien && a->uid && a->gid));
+}
+#endif
+
 static void getattr(struct lane *l, struct nfs4_call *call)
 {
 	call->u.getattr.fh = &nfs4_client_fsinfo(cl)->root;
@@ -90,6 +114,9 @@ static void call_done(struct nfs4_call *call)
 		l++;
 	l->in_flight--;
 	MUST(call->err == 0 || l->stopping);
+#ifdef RACE_NAMES
+	check_owner(l, &call->u.getattr.attr);
+#endif
 	done++;
 	if (l->stopping)
 		nfs4_call_put(call);
@@ -162,6 +189,10 @@ static void make_client(void)
 	conf.rdma.data_cnt = 4;
 	conf.rdma.backoff_min_ns = NSEC_PER_MSEC;
 	conf.rdma.backoff_max_ns = 20 * NSEC_PER_MSEC;
+#ifdef RACE_NAMES
+	idmap = conf.idmap = idmap_new(&res, NULL, true);
+	MUST(idmap);
+#endif
 	cl = nfs4_client_new(&conf);
 	MUST(cl);
 	for (int i = 0; i < LANES; i++) {
@@ -193,11 +224,16 @@ static void start_all(void)
 
 int main(void)
 {
+	struct nfsd_sim_conf sconf;
 	struct nfsd_sim *srv;
 	unsigned int before;
 
 	fab_sim_reset();
-	srv = nfsd_sim_new(NULL, NULL);
+	nfsd_sim_conf_default(&sconf);
+#ifdef RACE_NAMES
+	sconf.fresh_names = true;
+#endif
+	srv = nfsd_sim_new(&sconf, NULL);
 	sem_init(&event, 0, 0);
 	make_client();
 	start_all();
@@ -224,6 +260,9 @@ int main(void)
 		reactor_free(lanes[i].r);
 	}
 	nfs4_client_free(cl);
+#ifdef RACE_NAMES
+	idmap_free(idmap);
+#endif
 	MUST(nfsd_sim_live_clients(srv) == 0);
 	nfsd_sim_free(srv);
 	MUST(fab_sim_failures() == 0);

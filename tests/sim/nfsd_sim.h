@@ -53,6 +53,8 @@ struct nfsd_sim_conf {
 	uint32_t maxread, maxwrite;
 	uint32_t supported_mask[3]; /* attributes taken away from supported_attrs */
 	bool longest;               /* filehandles, owners and groups of 128 bytes */
+	bool names;                 /* owners are u<number>@sim, g<number>@sim both ways */
+	bool fresh_names;           /* they are never the same twice: x<count>@sim */
 	bool no_backchannel;        /* CREATE_SESSION without CONN_BACK_CHAN */
 	bool close_wants_unlock;    /* CLOSE of an open with locks: LOCKS_HELD */
 	bool restart_flag;          /* RESTART_RECLAIM_NEEDED until RECLAIM_COMPLETE */

@@ -55,9 +55,11 @@ static void wr_time(struct wr *w, const struct timespec *ts)
 	wr_u32(w, (uint32_t)ts->tv_nsec);
 }
 
-static void wr_number(struct cmp *c, struct wr *w, uint32_t id)
+/* kind: u or g */
+static void wr_owner(struct cmp *c, struct wr *w, char kind, uint32_t id)
 {
-	char text[16];
+	static _Atomic unsigned int fresh;
+	char text[32];
 
 	if (c->sim->conf.longest) {
 		char name[128];
@@ -66,7 +68,13 @@ static void wr_number(struct cmp *c, struct wr *w, uint32_t id)
 		wr_opaque(w, name, sizeof(name));
 		return;
 	}
-	wr_opaque(w, text, (size_t)snprintf(text, sizeof(text), "%u", id));
+	if (c->sim->conf.fresh_names)
+		snprintf(text, sizeof(text), "x%u@sim", ++fresh);
+	else if (c->sim->conf.names)
+		snprintf(text, sizeof(text), "%c%u@sim", kind, id);
+	else
+		snprintf(text, sizeof(text), "%u", id);
+	wr_opaque(w, text, strlen(text));
 }
 
 static void wr_mask_of(struct cmp *c, struct wr *w, bool exclcreat)
@@ -211,10 +219,10 @@ static bool wr_node_attr(struct cmp *c, struct wr *w, const struct node *n, int 
 		wr_u32(w, n->nlink);
 		return true;
 	case 36:
-		wr_number(c, w, n->uid);
+		wr_owner(c, w, 'u', n->uid);
 		return true;
 	case 37:
-		wr_number(c, w, n->gid);
+		wr_owner(c, w, 'g', n->gid);
 		return true;
 	case 41:
 		wr_u32(w, n->rdev[0]);
@@ -269,20 +277,23 @@ void attr_encode(struct cmp *c, struct node *n, const uint32_t mask[3], uint32_t
 
 /* ---- setting ---- */
 
-static bool rd_number(struct rd *r, uint32_t *ret)
+static uint32_t rd_owner(struct cmp *c, struct rd *r, char kind, uint32_t *ret)
 {
-	uint32_t len;
+	bool names = c->sim->conf.names;
+	uint32_t len, id = 0, tail = names ? 4 : 0;
 	const uint8_t *p = rd_opaque(r, &len);
 
-	*ret = 0;
-	if (r->bad || !len || len > 10)
-		return false;
-	for (uint32_t i = 0; i < len; i++) {
+	if (!r->bad && names && (len < 6 || p[0] != kind || memcmp(p + len - tail, "@sim", tail)))
+		return ST_BADOWNER;
+	if (r->bad || !len || len > (names ? 15 : 10))
+		return ST_INVAL;
+	for (uint32_t i = names; i < len - tail; i++) {
 		if (p[i] < '0' || p[i] > '9')
-			return false;
-		*ret = *ret * 10 + (p[i] - '0');
+			return names ? ST_BADOWNER : ST_INVAL;
+		id = id * 10 + (p[i] - '0');
 	}
-	return true;
+	*ret = id;
+	return ST_OK;
 }
 
 static void rd_settime(struct cmp *c, struct rd *r, struct timespec *ts)
@@ -327,9 +338,10 @@ static bool set_one(struct cmp *c, struct node *n, struct rd *r, int bit, uint32
 		n->mode = rd_u32(r) & 07777;
 		return true;
 	case 36:
+		*st = rd_owner(c, r, 'u', &n->uid);
+		return true;
 	case 37:
-		if (!rd_number(r, bit == 36 ? &n->uid : &n->gid))
-			*st = ST_INVAL;
+		*st = rd_owner(c, r, 'g', &n->gid);
 		return true;
 	case 48:
 		rd_settime(c, r, &n->atime);

@@ -230,6 +230,34 @@ Test(fs_attr, names_are_cached_for_all_users_only_where_all_may_search)
 	cr_assert_eq(fs_negative_timeout(&fs, dir, 1000 * S), 0);
 	fs.conf.default_permissions = true;
 	cr_assert_gt(fs_entry_timeout(&fs, dir, 1000 * S), 0, "the kernel checks the path itself");
+	dir->attr.owner_alien = true;
+	cr_assert_eq(fs_entry_timeout(&fs, dir, 1000 * S), 0, "but takes nobody for the owner");
+	cr_assert_eq(fs_negative_timeout(&fs, dir, 1000 * S), 0);
+	dir->attr.mode = 0755;
+	cr_assert_gt(fs_entry_timeout(&fs, dir, 1000 * S), 0);
+}
+
+Test(fs_attr, an_owner_that_was_not_known_in_time_is_asked_for_again_soon)
+{
+	static struct fs_deleg deleg = {.ready = true};
+	struct nfs4_attr got;
+
+	a.owner_late = a.owner_alien = true;
+	update(1000 * S);
+	cr_assert_float_eq(fs_attr_timeout(&fs, in, 1000 * S), 1.0, 1e-6);
+	cr_assert_not(fs_attr_cached(&fs, in, &got, 1001 * S));
+	in->deleg = &deleg;
+	cr_assert_not(fs_attr_cached(&fs, in, &got, 1001 * S), "it does not vouch for our names");
+	/* What says nothing of owners changes nothing. */
+	a.valid &= ~(uint32_t)(NFS4_ATTR_OWNER | NFS4_ATTR_GROUP);
+	a.owner_late = a.owner_alien = false;
+	update(1001 * S);
+	cr_assert(in->attr.owner_late && in->attr.owner_alien);
+	a.valid = NFS4_ATTR_STAT;
+	update(1002 * S);
+	cr_assert(fs_attr_cached(&fs, in, &got, 1030 * S));
+	cr_assert_not(got.owner_late || got.owner_alien);
+	in->deleg = NULL;
 }
 
 Test(fs_attr, lookupcache_says_which_names_are_cached)

@@ -7,6 +7,9 @@
 
 #include "op_test.h"
 
+/* Names of owners in what get() decoded; p: there was one. */
+static struct nfs4_owners owners;
+
 /* Decodes a fattr4; false: refused. */
 static bool get(const char *text, struct nfs4_attr *attr, struct nfs4_fh *fh)
 {
@@ -16,7 +19,7 @@ static bool get(const char *text, struct nfs4_attr *attr, struct nfs4_fh *fh)
 
 	memset(attr, 0, sizeof(*attr));
 	xdr_dec_init(&dec, p, len);
-	nfs4_get_fattr(&dec, attr, fh);
+	nfs4_get_fattr(&dec, attr, fh, &owners);
 	cr_assert(dec.failed || xdr_dec_left(&dec) == 0);
 	free(p);
 	return !dec.failed;
@@ -159,7 +162,46 @@ Test(nfs4_attr, owners_are_decimal_numbers_or_nobody)
 	cr_assert_eq(owner("1 "), 65534);
 	cr_assert_eq(owner("0x10"), 65534);
 	cr_assert_eq(owner("1000@example.org"), 65534);
-	cr_assert_eq(owner("root@example.org"), 65534);
+	cr_assert_eq(owner("root@example.org"), 65534, "as long as nobody maps it");
+}
+
+/* A name that is worth asking about. */
+static bool is_name(const char *p, uint32_t len)
+{
+	uint32_t id = 4711;
+	enum nfs4_owner_form form = nfs4_owner_parse((const uint8_t *)p, len, &id);
+
+	cr_assert(form == NFS4_OWNER_NUMBER || id == 4711, "%s", p);
+	return form == NFS4_OWNER_NAME;
+}
+
+Test(nfs4_attr, names_are_told_from_numbers_and_from_neither)
+{
+	char name[1024];
+
+	memset(name, 'a', sizeof(name));
+	name[500] = '@';
+	cr_assert(is_name("root@dom", 8));
+	cr_assert(is_name("1000@dom", 8));
+	cr_assert(is_name("a@b@c", 5));
+	cr_assert(is_name("DOM\\j\xc3\xbcrg@dom", 13));
+	cr_assert(is_name(name, sizeof(name)));
+	cr_assert_not(is_name("1000", 4));
+	cr_assert_not(is_name("01000", 5), "nobody's name");
+	cr_assert_not(is_name("root", 4));
+	cr_assert_not(is_name("root@", 5));
+	cr_assert_not(is_name("@dom", 4));
+	cr_assert_not(is_name("@", 1));
+	cr_assert_not(is_name("", 0));
+	cr_assert_not(is_name("ro\0t@dom", 8));
+	cr_assert_not(is_name("root@dom\0", 9));
+	cr_assert_not(is_name("root@dom\n", 9));
+	cr_assert_not(is_name("ro ot@dom", 9));
+	owner("root@example.org");
+	cr_assert_eq(owners.user.len, 16);
+	cr_assert_null(owners.group.p);
+	owner("1000");
+	cr_assert_null(owners.user.p);
 }
 
 Test(nfs4_attr, owner_of_more_than_the_protocol_allows_is_refused)

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Calls that wait for names of owners: with a reply that has names the idmap
+ * does not know yet, or before they go. Such a reply is kept, without its slot
+ * and its receive buffer, and decoded once more when the answers are there or
+ * were waited for IDMAP_WAIT_NS.
+ *
+ * Context: the session's lane.
+ */
+#include "nfs4_sess_int.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- received ---- */
+
+/*
+ * Results in a receive buffer are copied: the buffer is not held for seconds. Those in a Reply
+ * chunk lie in the user's sink until ->done.
+ */
+static struct nfs4_kept_reply *reply_keep(
+	const struct nfs4_call *call, const struct nfs4_compound *c)
+{
+	const struct rpcrdma_span *sink = &call->rpc.req.reply_sink;
+	bool in_sink = sink->len && c->dec.base >= sink->p && c->dec.base < sink->p + sink->len;
+	size_t len = xdr_dec_left(&c->dec);
+	struct nfs4_kept_reply *k = malloc(sizeof(*k) + (in_sink ? 0 : len));
+
+	if (!k)
+		return NULL;
+	k->c = *c;
+	if (!in_sink) {
+		memcpy(k->data, c->dec.p, len);
+		xdr_dec_init(&k->c.dec, k->data, len);
+	}
+	return k;
+}
+
+/* Calls of our own need no owners, and nobody waits for a session that ends. */
+static bool may_wait(const struct nfs4_call *call)
+{
+	const struct nfs4_sess *s = call->sess;
+
+	return call != &s->ctl && call != &s->renew && call != &s->reopener &&
+	       (s->state == NFS4_SESS_UP || s->state == NFS4_SESS_RECOVERING);
+}
+
+bool nfs4_owners_hold(struct nfs4_call *call, const struct nfs4_compound *from, uint64_t ticket)
+{
+	assert(!call->kept);
+	if (!may_wait(call))
+		return false;
+	call->kept = reply_keep(call, from);
+	if (!call->kept)
+		return false;
+	nfs4_call_wait_names(call, ticket);
+	return true;
+}
+
+/* ---- sent ---- */
+
+static bool sets_owner(const struct nfs4_call *call)
+{
+	return call->desc->sets_owner &&
+	       call->u.setattr.sattr.set & (NFS4_ATTR_OWNER | NFS4_ATTR_GROUP);
+}
+
+bool nfs4_owners_ask(struct nfs4_call *call)
+{
+	struct nfs4_client *cl = call->sess->cl;
+	struct nfs4_sattr sattr;
+	struct nfs4_owner_names mem;
+	uint64_t ticket;
+
+	if (!sets_owner(call))
+		return true;
+	call->by_name = atomic_load(&cl->owners_by_name);
+	if (!call->by_name || call->names_asked || !may_wait(call))
+		return true;
+	call->names_asked = true;
+	sattr = call->u.setattr.sattr;
+	ticket = nfs4_owners_names(call, &sattr, &mem);
+	if (!ticket)
+		return true;
+	nfs4_call_wait_names(call, ticket);
+	return false;
+}
+
+bool nfs4_owners_refused(struct nfs4_call *call)
+{
+	struct nfs4_client *cl = call->sess->cl;
+
+	if (!sets_owner(call) || call->by_name || !cl->conf.idmap)
+		return false;
+	if (!atomic_exchange(&cl->owners_by_name, true))
+		log_info("%s: the server does not take numbers as owners: names from now on",
+			call->sess->peer);
+	return true;
+}
+
+/* ---- answers ---- */
+
+/* Calls whose answers are there go on; for the others there is another message. */
+static void names_told(struct reactor_msg *msg)
+{
+	struct nfs4_sess *s =
+		container_of(container_of(msg, struct idmap_waiter, msg), struct nfs4_sess, names);
+	struct idmap *m = s->cl->conf.idmap;
+	uint64_t answered;
+
+	idmap_told(m, &s->names);
+	answered = idmap_answered(m);
+	/* By timers: a call that goes on may end others. */
+	list_for_each (node, &s->naming) {
+		struct nfs4_call *call = container_of(node, struct nfs4_call, link);
+
+		if (call->names_ticket <= answered)
+			reactor_timer_in(s->r, &call->timer, 0);
+		else
+			idmap_wait(m, &s->names, call->names_ticket);
+	}
+}
+
+void nfs4_owners_init(struct nfs4_sess *s)
+{
+	list_init(&s->naming);
+	idmap_waiter_init(&s->names, s->r, names_told);
+}
+
+bool nfs4_owners_fini(struct nfs4_sess *s)
+{
+	return !s->cl->conf.idmap || idmap_cancel(s->cl->conf.idmap, &s->names);
+}
