@@ -19,6 +19,7 @@
 
 #include "background.h"
 #include "fs.h"
+#include "idmap_lib.h"
 #include "lane.h"
 #include "log.h"
 #include "options.h"
@@ -45,6 +46,7 @@ struct mount {
 	enum mount_state state;
 	struct reactor *reactor;
 	struct reactor_fd signals;
+	struct idmap *idmap;
 	struct nfs4_client *client;
 	struct fs *fs;
 	struct lane *lanes[OPTIONS_NCONNECT_MAX];
@@ -440,6 +442,10 @@ static int make_client(struct mount *m)
 	err = make_owner(owner, sizeof(owner), host);
 	if (err != 0)
 		return err;
+	m->idmap = idmap_lib_new();
+	if (m->idmap == NULL)
+		return -errno;
+	m->opt.nfs.idmap = m->idmap;
 	m->opt.nfs.owner = owner;
 	m->client = nfs4_client_new(&m->opt.nfs);
 	m->opt.nfs.owner = NULL;
@@ -539,6 +545,7 @@ static void mount_fini(struct mount *m)
 		lane_free(m->lanes[i]);
 	fs_free(m->fs);
 	nfs4_client_free(m->client);
+	idmap_free(m->idmap);
 	if (m->signals.reactor != NULL) {
 		reactor_fd_del(&m->signals);
 		close(m->signals.fd);
