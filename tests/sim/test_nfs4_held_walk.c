@@ -3,7 +3,8 @@
  * Random walks: users of a few files open, read, write, close, claim and return
  * side by side on several sessions, while the server is restarted, revokes,
  * recalls, forgets, and connections break. Nothing of it is an error for
- * anybody; the simulated server judges the rest. A walk is told by its number.
+ * anybody; the simulated server judges the rest. A walk is told by its number; in each third one
+ * owners are names that were never heard of before.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "idmap.h"
 #include "log.h"
 #include "sim_held.h"
 
@@ -336,9 +338,31 @@ static void run_calls(void)
 
 /* ---- a walk ---- */
 
+static struct reactor_timer name_timer;
+
+static int to_id(void *ctx, enum idmap_kind kind, const char *name, uint32_t *ret_id)
+{
+	*ret_id = 1;
+	return 0;
+}
+
+static const struct idmap_resolver resolver = {.to_id = to_id};
+
+static void answer_name(struct reactor_timer *t)
+{
+	idmap_step(w.conf.idmap, reactor_now(w.r));
+	reactor_timer_in(w.r, t, 20 * SIM_MSEC);
+}
+
 static void begin(unsigned int lanes)
 {
 	sim_nfs_open(&w, NULL);
+	if (seed % 3 == 0) {
+		w.conf.idmap = idmap_new(&resolver, NULL, false);
+		nfsd_sim_conf(w.srv)->fresh_names = true;
+		reactor_timer_init(&name_timer, answer_name);
+		reactor_timer_in(w.r, &name_timer, 0);
+	}
 	memset(users, 0, sizeof(users));
 	memset(calls, 0, sizeof(calls));
 	nfsd_sim_conf(w.srv)->tolerant_revoked = true;
@@ -395,8 +419,11 @@ static void end(void)
 		(unsigned long)seed, nfsd_sim_live_delegs(w.srv));
 	cr_assert_eq(nfsd_sim_live_opens(w.srv), 0, "walk %lu: %u opens are left",
 		(unsigned long)seed, nfsd_sim_live_opens(w.srv));
+	if (w.conf.idmap)
+		reactor_timer_cancel(w.r, &name_timer);
 	wrong = sim_nfs_close(&w, nfsd_sim_live_delegs(w.srv) > 0);
 	cr_assert_null(wrong, "walk %lu: %s", (unsigned long)seed, wrong);
+	idmap_free(w.conf.idmap);
 }
 
 static void walk(uint64_t number)

@@ -310,6 +310,51 @@ Test(nfs4_owners, an_open_whose_reply_waits_over_a_restart_is_had_again)
 	done_with();
 }
 
+Test(nfs4_owners, a_close_does_not_wait_and_is_not_had_again_after_a_restart)
+{
+	struct sim_file f = {0};
+	uint64_t start;
+
+	open_with(1);
+	cr_assert_eq(sim_create(&w, root, "f", &f), 0);
+	names(true);
+	start = reactor_now(w.r);
+	cr_assert_eq(sim_close(&w, &f), 0);
+	cr_assert_lt(reactor_now(w.r) - start, SIM_SEC);
+	nfsd_sim_restart(w.srv, 0, false);
+	sim_nfs_run(&w, 100 * SIM_SEC);
+	cr_assert_eq(nfsd_sim_live_opens(w.srv), 0);
+	done_with();
+}
+
+Test(nfs4_owners, an_open_of_a_known_file_does_not_wait_and_leaves_the_owner_to_be_asked_for)
+{
+	struct sim_file f = {0};
+	struct nfs4_state again = {0};
+	uint64_t start;
+
+	open_with(1);
+	cr_assert_eq(sim_create(&w, root, "f", &f), 0);
+	names(true);
+	start = reactor_now(w.r);
+	cr_assert(sim_op_get(&w, 0, &op[0]));
+	op[0].call.u.open.file = &f.fh;
+	op[0].call.u.open.share_access = OPEN4_SHARE_ACCESS_READ;
+	op[0].call.u.open.owner = nfs4_new_owner(w.cl);
+	cr_assert_eq(sim_op_run(&op[0], nfs4_open), 0);
+	nfs4_state_open(&again, &op[0].call);
+	cr_assert_lt(reactor_now(w.r) - start, SIM_SEC);
+	cr_assert_eq(op[0].call.u.open.attr.valid,
+		NFS4_ATTR_STAT & ~(NFS4_ATTR_OWNER | NFS4_ATTR_GROUP | NFS4_ATTR_MODE));
+	cr_assert_eq(sim_close(&w, &f), 0);
+	cr_assert(sim_op_get(&w, 0, &op[0]));
+	op[0].call.u.close.fh = &again.fh;
+	op[0].call.u.close.state = &again;
+	cr_assert_eq(sim_op_run(&op[0], nfs4_close), 0);
+	cr_assert_eq(nfsd_sim_live_opens(w.srv), 0);
+	done_with();
+}
+
 /* ---- READDIR ---- */
 
 static char seen[64][32];
