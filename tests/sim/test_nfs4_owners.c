@@ -86,6 +86,9 @@ static void done_with(void)
 	who.latency = 0;
 	reactor_timer_cancel(w.r, &who.timer);
 	SIM_NFS_CLOSE(&w, 0);
+	/* Answers that come now have nobody to be told. */
+	while (w.conf.idmap && idmap_step(w.conf.idmap, 0))
+		;
 	idmap_free(w.conf.idmap);
 }
 
