@@ -112,6 +112,35 @@ static void setattr_start(struct fs_op *op)
 	nfs4_setattr(&op->call);
 }
 
+static void setattr_clear(struct fs_op *op)
+{
+	fs_deleg_clear(op, op->inode, false, gate_is_open);
+}
+
+/*
+ * truncate(2) by name: as it is for open(2), who may not write the file may not. A server lets the
+ * owner do it whatever the mode is, as it cannot know that the file is not open for writing.
+ */
+static void may_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	const struct nfs4_op_access *o = &call->u.access;
+
+	if (call->err != 0)
+		fs_meta_error(op);
+	else if ((o->supported & ~o->access & ACCESS4_MODIFY) != 0)
+		fs_reply_err(op, EACCES);
+	else
+		setattr_clear(op);
+}
+
+static void may_start(struct fs_op *op)
+{
+	op->call.u.access = (struct nfs4_op_access){.fh = &op->fh, .want = ACCESS4_MODIFY};
+	op->call.done = may_done;
+	nfs4_access(&op->call);
+}
+
 void fs_do_setattr(
 	fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set, struct fuse_file_info *fi)
 {
@@ -120,8 +149,10 @@ void fs_do_setattr(
 	op->own = true;
 	op->u.setattr.st = *attr;
 	op->u.setattr.to_set = to_set;
-	if (to_set & SETTABLE)
-		fs_deleg_clear(op, op->inode, false, gate_is_open);
+	if ((to_set & FUSE_SET_ATTR_SIZE) && fi == NULL)
+		fs_op_call(op, may_start);
+	else if (to_set & SETTABLE)
+		setattr_clear(op);
 	else
 		fs_op_call(op, getattr_start);
 }
