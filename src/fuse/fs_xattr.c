@@ -196,9 +196,12 @@ static void list_done(struct nfs4_call *call)
 	struct fs_op *op = fs_op_of(call);
 	const struct nfs4_op_listxattrs *o = &call->u.listxattrs;
 
-	/* The mount has them, but not the file system that holds this file, or a file of its kind.
+	/*
+	 * The mount has them, but not the file system that holds this file, or a file of its kind;
+	 * or the server wants a right to read the file for the names of its own, which listing
+	 * needs nowhere else: the kernel's client leaves them out likewise.
 	 */
-	if (call->err == -EOPNOTSUPP) {
+	if (call->err == -EOPNOTSUPP || call->err == -EACCES) {
 		list_reply(op);
 	} else if (call->err != 0) {
 		fs_meta_error(op);
@@ -317,10 +320,12 @@ static enum nfs4_setxattr_option option_of(int flags)
 	return flags & XATTR_REPLACE ? SETXATTR4_REPLACE : SETXATTR4_EITHER;
 }
 
-static int check_value(const struct fs_op *op, size_t size)
+static int check_value(const struct fs_op *op, size_t size, int flags)
 {
 	if (size > MAX_VALUE)
 		return E2BIG;
+	if ((flags & XATTR_CREATE) && (flags & XATTR_REPLACE))
+		return EINVAL;
 	/* An ACL is made of words, its count first. */
 	return is_acl(op) && (size < 4 || size % 4 != 0) ? EINVAL : 0;
 }
@@ -343,7 +348,7 @@ void fs_do_setxattr(
 
 	if (op == NULL)
 		return;
-	err = check_value(op, size);
+	err = check_value(op, size, flags);
 	if (err != 0) {
 		fs_reply_err(op, err);
 		return;
