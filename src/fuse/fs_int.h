@@ -324,6 +324,7 @@ struct fs {
 	struct list dirs;                /* open directories (fs_dir.c); table lock */
 	_Atomic uint32_t files_open;
 	_Atomic uint32_t silly_cnt; /* last counter of a .nfs name */
+	_Atomic uint32_t releasing; /* files that are being closed, and removed if they are .nfs */
 	pthread_mutex_t lanes_lock;
 	struct list lanes;
 	unsigned int lanes_cnt, lanes_drained; /* lanes_lock */

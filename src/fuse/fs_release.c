@@ -157,6 +157,7 @@ void fs_release(struct fs_op *op)
 {
 	if (fs_interrupt_release_waits(op, fs_release))
 		return;
+	atomic_fetch_add(&op->lane->fs->releasing, 1); /* until fs_silly_finish() is done */
 	if (fs_file_is_dirty(op->file) || atomic_load(&op->inode->lockowners))
 		fs_commit(op, release_committed);
 	else

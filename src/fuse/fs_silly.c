@@ -98,6 +98,7 @@ static void silly_remove(struct fs_op *op, struct fs_inode *in)
 
 static void finish(struct fs_op *op, int err)
 {
+	atomic_fetch_sub(&op->lane->fs->releasing, 1);
 	fs_op_end(op);
 }
 
@@ -115,7 +116,7 @@ void fs_silly_finish(struct fs_op *op)
 	}
 	pthread_mutex_unlock(&in->lock);
 	if (!s) {
-		fs_op_end(op);
+		finish(op, 0);
 		return;
 	}
 	op->silly = s;

@@ -12,6 +12,8 @@
 #include "fs_deleg.h"
 #include "fs_meta.h"
 
+#define RMDIR_TRIES 50u
+
 static void remove_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
@@ -25,14 +27,19 @@ static void remove_done(struct nfs4_call *call)
 	fs_reply_err(op, 0);
 }
 
-static void remove_start(struct fs_op *op)
+static void remove_name(struct fs_op *op, void (*done)(struct nfs4_call *call))
 {
 	op->call.u.remove = (struct nfs4_op_remove){
 		.dir = &op->fh,
 		.name = fs_meta_str(op->name),
 	};
-	op->call.done = remove_done;
+	op->call.done = done;
 	nfs4_remove(&op->call);
+}
+
+static void remove_start(struct fs_op *op)
+{
+	remove_name(op, remove_done);
 }
 
 static void silly_done(struct fs_op *op, int err)
@@ -92,10 +99,35 @@ void fs_do_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 	fs_op_call(op, fs_names_matter(op->lane->fs) ? victim_start : remove_start);
 }
 
+static void rmdir_start(struct fs_op *op);
+
+/*
+ * The kernel does not wait for what a close() leaves to us: a program that closes a file, removes
+ * it and then its directory may come before we have closed it, and find a .nfs file there. While
+ * files are being closed the server is asked again, each time a round trip later.
+ */
+static void rmdir_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+
+	if (call->err == -ENOTEMPTY && !op->unheard && op->u.num < RMDIR_TRIES &&
+		atomic_load(&op->lane->fs->releasing) > 0)
+		fs_op_call(op, rmdir_start);
+	else
+		remove_done(call);
+}
+
+static void rmdir_start(struct fs_op *op)
+{
+	op->u.num++;
+	remove_name(op, rmdir_done);
+}
+
 void fs_do_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct fs_op *op = fs_op_begin(req, parent);
 
+	op->u.num = 0;
 	if (fs_meta_name(op, op->name, name))
-		fs_op_call(op, remove_start);
+		fs_op_call(op, rmdir_start);
 }
