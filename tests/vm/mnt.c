@@ -33,16 +33,27 @@ static int run(const char *cmd)
 	return rc;
 }
 
+static bool kernel_client(void)
+{
+	return strcmp(env("CLIENT", ""), "kernel") == 0;
+}
+
 ReportHook(PRE_ALL)(struct criterion_test_set *tests)
 {
 	char cmd[2048];
 
-	/* In RAM: unprivileged users and the page cache like that better than 9p. */
-	snprintf(cmd, sizeof(cmd),
-		"mkdir -p /run/bin %s && cp %s/src/rpcrdmafs /run/bin/rpcrdmafs-test && ulimit -l "
-		"unlimited && /run/bin/rpcrdmafs-test -o allow_other,%s %s:/ %s",
-		MNT, env("BUILD_DIR", "build"), env("MNT_OPTS", "acdirmin=2,acdirmax=4"),
-		env("SERVER", "10.77.0.1"), MNT);
+	if (kernel_client())
+		snprintf(cmd, sizeof(cmd),
+			"mkdir -p %s && modprobe -a rpcrdma nfsv4 && mount -t nfs -o "
+			"vers=4.2,proto=rdma,port=20049,nosharecache,retry=0,%s %s:/ %s",
+			MNT, env("MNT_OPTS", "acdirmin=2,acdirmax=4"), env("SERVER", "10.77.0.1"),
+			MNT);
+	else /* In RAM: unprivileged users and the page cache like that better than 9p. */
+		snprintf(cmd, sizeof(cmd),
+			"mkdir -p /run/bin %s && cp %s/src/rpcrdmafs /run/bin/rpcrdmafs-test && "
+			"ulimit -l unlimited && /run/bin/rpcrdmafs-test -o allow_other,%s %s:/ %s",
+			MNT, env("BUILD_DIR", "build"), env("MNT_OPTS", "acdirmin=2,acdirmax=4"),
+			env("SERVER", "10.77.0.1"), MNT);
 	/* Nothing can be tested: say it once. */
 	if (run(cmd) != 0)
 		_exit(1);
@@ -50,6 +61,10 @@ ReportHook(PRE_ALL)(struct criterion_test_set *tests)
 
 ReportHook(POST_ALL)(struct criterion_global_stats *stats)
 {
+	if (kernel_client()) {
+		run("umount " MNT);
+		return;
+	}
 	run("fusermount3 -u " MNT);
 	/* The daemon is still ending its session: what comes next may look for leftovers. */
 	run("for i in $(seq 100); do pgrep -f rpcrdmafs-tes[t] >/dev/null || exit 0; sleep 0.1; "

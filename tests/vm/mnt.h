@@ -8,7 +8,8 @@
  *   s("file")  its path in the server's own file system
  *
  * Environment: SERVER, EXPORT_DIR, BUILD_DIR as run-tests sets them;
- * MNT_OPTS: mount options (t_lanes.sh and others run these programs again).
+ * MNT_OPTS: mount options (t_lanes.sh and others run these programs again);
+ * CLIENT=kernel: the kernel's NFS/RDMA client instead (docs/testing.md).
  */
 #ifndef RPCRDMAFS_MNT_H
 #define RPCRDMAFS_MNT_H
