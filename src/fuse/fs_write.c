@@ -28,13 +28,16 @@ static void settle(struct fs_op *op)
 	fs_retain_wrote(op, op->u.rw.unstable, op->u.rw.torn);
 }
 
-/* A part is written: the kernel may take that for the answer, except for its own page writes. */
+/*
+ * A part is written: the kernel may take that for the answer, except for its own page writes, and
+ * with O_DIRECT: there it makes EIO of a short answer, and cuts off what the file grew by.
+ */
 static void write_failed(struct fs_op *op, int err)
 {
 	struct fs_inode *in = op->inode;
 
 	settle(op);
-	if (op->u.rw.done == 0 || op->fi.writepage) {
+	if (op->u.rw.done == 0 || op->fi.writepage || (op->fi.flags & O_DIRECT)) {
 		fs_reply_err(op, err);
 		return;
 	}
