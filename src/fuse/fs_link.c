@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * LINK. With fs.protected_hardlinks a user may link somebody else's file only if
+ * he may read and write it. The kernel asks for that right where it checks
+ * permission itself; with FUSE it is on us, that is, on the server.
+ */
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fs_deleg.h"
 #include "fs_meta.h"
@@ -35,12 +43,67 @@ static void link_clear(struct fs_op *op)
 	fs_op_call(op, link_start);
 }
 
+static void link_allowed(struct fs_op *op)
+{
+	fs_deleg_clear(op, op->inode2, true, link_clear);
+}
+
+static bool hardlinks_protected(void)
+{
+	int fd = open("/proc/sys/fs/protected_hardlinks", O_RDONLY | O_CLOEXEC);
+	char on = '0';
+
+	if (fd < 0)
+		return false;
+	if (read(fd, &on, 1) != 1)
+		on = '0';
+	close(fd);
+	return on != '0';
+}
+
+static bool is_foreign(struct fs_inode *in, uint32_t uid)
+{
+	bool foreign;
+
+	pthread_mutex_lock(&in->lock);
+	foreign = in->attr.uid != uid;
+	pthread_mutex_unlock(&in->lock);
+	return foreign && uid != 0;
+}
+
+static void right_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	const struct nfs4_op_access *o = &call->u.access;
+
+	if (call->err != 0)
+		fs_meta_error(op);
+	else if ((o->supported & ~o->access & o->want) != 0)
+		fs_reply_err(op, EPERM);
+	else
+		link_allowed(op);
+}
+
+static void right_start(struct fs_op *op)
+{
+	op->call.u.access = (struct nfs4_op_access){
+		.fh = &op->fh2,
+		.want = ACCESS4_READ | ACCESS4_MODIFY | ACCESS4_EXTEND,
+	};
+	op->call.done = right_done;
+	nfs4_access(&op->call);
+}
+
 void fs_do_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent, const char *newname)
 {
 	struct fs_op *op = fs_op_begin(req, newparent);
 
 	op->inode2 = fs_inode_get(op->lane->fs, ino);
 	op->own = true;
-	if (fs_meta_name(op, op->name, newname))
-		fs_deleg_clear(op, op->inode2, true, link_clear);
+	if (!fs_meta_name(op, op->name, newname))
+		return;
+	if (is_foreign(op->inode2, op->cred.uid) && hardlinks_protected())
+		fs_op_call(op, right_start);
+	else
+		link_allowed(op);
 }
