@@ -313,7 +313,7 @@ static void unlock_committed(struct fs_op *op, int err)
 /* ---- requests ---- */
 
 /* Of op->u.lock.range, or F_UNLCK of it. */
-static void set_lock(struct fs_op *op, uint64_t key, bool flock, int type, bool sleep)
+static void set_lock(struct fs_op *op, uint64_t key, bool flock, int type, pid_t pid, bool sleep)
 {
 	uint32_t need = type == F_WRLCK ? OPEN4_SHARE_ACCESS_WRITE : OPEN4_SHARE_ACCESS_READ;
 
@@ -323,6 +323,8 @@ static void set_lock(struct fs_op *op, uint64_t key, bool flock, int type, bool 
 	}
 	op->u.lock.range.write = type == F_WRLCK;
 	op->u.lock.owner = fs_lockowner_get(op->lane->fs, op->inode, key, flock, type != F_UNLCK);
+	if (op->u.lock.owner && type != F_UNLCK)
+		fs_lockowner_used(op->lane->fs, op->u.lock.owner, pid);
 	if (!op->u.lock.owner)
 		fs_reply_err(op, type == F_UNLCK ? 0 : ENOLCK);
 	else if (type == F_UNLCK)
@@ -346,7 +348,7 @@ void fs_do_setlk(
 	struct fs_op *op = fs_op_begin_file(req, fi);
 
 	if (set_range(op, lock))
-		set_lock(op, fi->lock_owner, false, lock->l_type, sleep);
+		set_lock(op, fi->lock_owner, false, lock->l_type, lock->l_pid, sleep);
 	else
 		fs_reply_err(op, EINVAL);
 }
@@ -357,7 +359,7 @@ void fs_do_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int 
 	int type = how & LOCK_UN ? F_UNLCK : how & LOCK_EX ? F_WRLCK : F_RDLCK;
 
 	op->u.lock.range.len = NFS4_LOCK_TO_END;
-	set_lock(op, fi->lock_owner, true, type, !(how & LOCK_NB));
+	set_lock(op, fi->lock_owner, true, type, 0, !(how & LOCK_NB));
 }
 
 /* ---- GETLK ---- */
@@ -380,6 +382,8 @@ static void test_done(struct nfs4_call *call)
 		lock.l_start = (off_t)off;
 		if (t->denied.length <= INT64_MAX - off)
 			lock.l_len = (off_t)t->denied.length;
+		if (t->denied.owner != 0)
+			lock.l_pid = fs_lockowner_pid(op->lane->fs, op->inode, t->denied.owner);
 	}
 	fs_reply_lock(op, &lock);
 }

@@ -33,6 +33,7 @@ struct fs_lockowner {
 	struct fs_inode *inode;    /* whose owners it is among */
 	uint64_t key;              /* the kernel's number */
 	bool flock;
+	pid_t pid;              /* of who locked last, as the kernel has it; 0: not known */
 	unsigned int refs;      /* operations and sleepers */
 	bool busy;              /* it is somebody's turn */
 	struct list queue;      /* of fs_op.link: who waits for it */
@@ -109,6 +110,10 @@ struct fs_lockowner *fs_lockowner_get(
 	struct fs *fs, struct fs_inode *in, uint64_t key, bool flock, bool make);
 /* For LOCKT: a number of nobody's if there is no such owner (fcntl). */
 uint64_t fs_lockowner_number(struct fs *fs, struct fs_inode *in, uint64_t key);
+/* Who locked by this owner last; 0: not known, or nobody of this mount holds a lock by it. */
+pid_t fs_lockowner_pid(struct fs *fs, struct fs_inode *in, uint64_t number);
+/* This process locks by it. */
+void fs_lockowner_used(struct fs *fs, struct fs_lockowner *o, pid_t pid);
 struct fs_lockowner *fs_lockowner_ref(struct fs *fs, struct fs_lockowner *o);
 void fs_lockowner_put(struct fs *fs, struct fs_lockowner *o);
 

@@ -65,6 +65,26 @@ uint64_t fs_lockowner_number(struct fs *fs, struct fs_inode *in, uint64_t key)
 	return o ? number : nfs4_new_owner(fs->client);
 }
 
+pid_t fs_lockowner_pid(struct fs *fs, struct fs_inode *in, uint64_t number)
+{
+	const struct fs_lockowner *o;
+	pid_t pid = 0;
+
+	pthread_mutex_lock(&fs->locks_lock);
+	for (o = atomic_load(&in->lockowners); o; o = o->next)
+		if (o->lo.number == number && atomic_load(&o->holding))
+			pid = o->pid;
+	pthread_mutex_unlock(&fs->locks_lock);
+	return pid;
+}
+
+void fs_lockowner_used(struct fs *fs, struct fs_lockowner *o, pid_t pid)
+{
+	pthread_mutex_lock(&fs->locks_lock);
+	o->pid = pid;
+	pthread_mutex_unlock(&fs->locks_lock);
+}
+
 struct fs_lockowner *fs_lockowner_ref(struct fs *fs, struct fs_lockowner *o)
 {
 	pthread_mutex_lock(&fs->locks_lock);

@@ -51,6 +51,8 @@ struct nfs4_deleg;
 struct nfs4_denied {
 	uint64_t offset, length;
 	bool write;
+	/* nfs4_lockowner.number of this client's owners, or of another's of our kind; 0: neither */
+	uint64_t owner;
 };
 
 /* A name or other counted string; the memory is the user's until ->done. */

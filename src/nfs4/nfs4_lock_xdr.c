@@ -88,8 +88,9 @@ bool nfs4_get_denied(struct nfs4_compound *c, enum nfs4_opnum op, struct nfs4_de
 	d.offset = xdr_get_u64(x);
 	d.length = xdr_get_u64(x);
 	type = xdr_get_u32(x);
-	xdr_get_u64(x); /* whose it is: a client's number and name for somebody we do not know */
-	xdr_skip_opaque(x, NFS4_OPAQUE_LIMIT);
+	/* Whose it is: other clients' names mean nothing here, and nfsd may leave it out. */
+	if (!nfs4_get_lock_owner(x, &d.owner))
+		d.owner = 0;
 	/* WIRE: a range that is none, a lock of no kind. */
 	if (!nfs4_lock_range_ok(d.offset, d.length) || type < READ_LT || type > WRITEW_LT)
 		xdr_fail(x);

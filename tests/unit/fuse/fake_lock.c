@@ -58,6 +58,7 @@ static void tell(struct nfs4_denied *d, const struct fake_lock *l)
 	d->offset = l->off;
 	d->length = l->end == UINT64_MAX ? NFS4_LOCK_TO_END : l->end - l->off;
 	d->write = l->write;
+	d->owner = l->owner;
 }
 
 static int lock(struct nfs4_call *call, struct nfs4_op_lock *o)

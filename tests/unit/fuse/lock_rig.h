@@ -12,12 +12,16 @@
 
 #define TO_END INT64_MAX /* the kernel's OFFSET_MAX: last byte of a lock to the end */
 
+/* The process that works as `owner`. */
+#define LK_PID(owner) ((uint32_t)(owner) + 4000)
+
 /* SETLK, SETLKW or GETLK of bytes first..last. */
 static inline uint64_t lk_send(uint32_t opcode, fuse_ino_t ino, uint64_t fh, uint64_t owner,
 	uint32_t type, uint64_t first, uint64_t last)
 {
-	struct fuse_lk_in in = {
-		.fh = fh, .owner = owner, .lk = {.start = first, .end = last, .type = type}};
+	struct fuse_lk_in in = {.fh = fh,
+		.owner = owner,
+		.lk = {.start = first, .end = last, .type = type, .pid = LK_PID(owner)}};
 
 	return rig_send(opcode, ino, &in, sizeof(in), NULL, 0);
 }

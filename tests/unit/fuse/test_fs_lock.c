@@ -79,7 +79,12 @@ Test(fs_lock, getlk_tells_who_is_in_the_way_but_not_oneself)
 	cr_assert_eq(lk.type, F_WRLCK);
 	cr_assert_eq(lk.start, 10);
 	cr_assert_eq(lk.end, 19);
-	cr_assert_eq(lk.pid, 0);
+	cr_assert_eq(lk.pid, LK_PID(1));
+	/* Another client's owner, whose name is no name of ours or that of one who holds nothing.
+	 */
+	fake_locks.v[0].owner += 1000;
+	cr_assert_eq(getlk(2, F_RDLCK, 0, TO_END, 0).pid, 0);
+	fake_locks.v[0].owner -= 1000;
 	cr_assert_eq(getlk(1, F_WRLCK, 0, TO_END, 0).type, F_UNLCK);
 	cr_assert_eq(getlk(2, F_WRLCK, 20, TO_END, 0).type, F_UNLCK);
 	getlk(2, F_UNLCK, 0, TO_END, EINVAL);

@@ -41,6 +41,10 @@ Test(nfs4_lockt, a_conflict_is_an_answer)
 	static const char *const results[] = {RES_PUTFH,
 		"0000000d 0000271a 0000000000000010 0000000000000020 00000002"
 		"0000000000000001 00000002 61620000"};
+	/* "lock id:" and a number */
+	static const char *const ours[] = {RES_PUTFH,
+		"0000000d 0000271a 0000000000000010 0000000000000020 00000002"
+		"0000000000000001 00000010 6c6f636b2069643a 1122334455667788"};
 	static const char *const cut[] = {RES_PUTFH, "0000000d 0000271a 0000000000000010"};
 	struct op_test t;
 
@@ -50,6 +54,10 @@ Test(nfs4_lockt, a_conflict_is_an_answer)
 	cr_assert(t.call.u.lockt.conflict && t.call.u.lockt.denied.write);
 	cr_assert_eq(t.call.u.lockt.denied.offset, 0x10);
 	cr_assert_eq(t.call.u.lockt.denied.length, 0x20);
+	cr_assert_eq(t.call.u.lockt.denied.owner, 0);
+	op_test_init(&t, &golden);
+	cr_assert_eq(op_test_decode(&t, ours, 2, NFS4ERR_DENIED), 0);
+	cr_assert_eq(t.call.u.lockt.denied.owner, 0x1122334455667788);
 	op_test_init(&t, &golden);
 	cr_assert_eq(op_test_decode(&t, cut, 2, NFS4ERR_DENIED), -EBADMSG);
 	cr_assert_not(t.call.u.lockt.conflict);
