@@ -230,17 +230,21 @@ static void stat_follows(void)
 
 static void new_name(void)
 {
-	tell(access("f", F_OK));
+	struct stat st;
+
+	tell(stat("f", &st));
 	put(on_server("f"), "text");
-	tell(access("f", F_OK));
+	tell(stat("f", &st));
 }
 
 static void old_name(void)
 {
+	struct stat st;
+
 	put("f", "text");
-	tell(access("f", F_OK));
+	tell(stat("f", &st));
 	NEED(unlink(on_server("f")));
-	tell(access("f", F_OK));
+	tell(stat("f", &st));
 }
 
 static void data_follows(void)

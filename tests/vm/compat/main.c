@@ -19,7 +19,7 @@ static const struct topic *const topics[] = {&topic_open, &topic_append, &topic_
 	&topic_fcntl, &topic_locks, &topic_flock, &topic_times, &topic_mode, &topic_owner,
 	&topic_access, &topic_names, &topic_link, &topic_rename, &topic_unlink, &topic_dirs,
 	&topic_special, &topic_xattr, &topic_acl, &topic_exec, &topic_fs, &topic_exports,
-	&topic_readonly, &topic_full, &topic_quota, &topic_option};
+	&topic_readonly, &topic_quota, &topic_full, &topic_option};
 
 /* In memory that a probe's processes share. */
 static struct {
