@@ -217,7 +217,9 @@ const struct topic topic_full = {.name = "no space",
 		{"data that has its blocks: pwrite, fsync, close, unlink", overwrite},
 		{"a shared mapping of a hole: msync, close", mapping},
 		{"full: size, access, rename, truncate, unlink", reading},
-		{"no inodes: create, mkdir, symlink, mkfifo, link; after unlink", inodes}, {0}}};
+		{"no inodes: create, mkdir, symlink, mkfifo, link; after unlink", inodes},
+		/* The last: the kernel's client may keep the removed file, and the space. */
+		{"write until it fails, fsync, close; after unlink", by_write}, {0}}};
 
 /* ---- quota: 1 MiB and 20 files for ALICE, set on the server ---- */
 
