@@ -7,7 +7,7 @@
  *   bigdir change DIR N    the same for those that stay, while others come and
  *                          go: each hundredth of the old ones is removed, new
  *                          ones are made, renamed and removed
- *   bigdir seek DIR N      each 97th telldir() leads back to its entry, in any
+ *   bigdir seek DIR N      each 997th telldir() leads back to its entry, in any
  *                          order, also when entries came and went meanwhile
  *
  * Says what it saw; ends with 1 if it is not as it must be.
@@ -124,7 +124,7 @@ static int seek(void)
 	struct {
 		long where;
 		unsigned long number;
-	} *marks = calloc(n / 97 + 1, sizeof(*marks));
+	} *marks = calloc(n / 997 + 1, sizeof(*marks));
 	unsigned long step = 0, count = 0, wrong = 0;
 	struct dirent *e;
 	DIR *d = open_here();
@@ -135,7 +135,7 @@ static int seek(void)
 		e = readdir(d);
 		if (e == NULL)
 			break;
-		if (step % 97 == 0 && number_of(e->d_name) < n && count <= n / 97) {
+		if (step % 997 == 0 && number_of(e->d_name) < n && count <= n / 997) {
 			marks[count].where = where;
 			marks[count++].number = number_of(e->d_name);
 		}
