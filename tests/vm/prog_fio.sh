@@ -3,7 +3,7 @@
 #
 # fio with verify: random places and sizes, through the page cache, past it, and
 # mapped; several jobs on one file; and all of it read again without a cache.
-# vm-timeout: 900
+# vm-timeout: 1800
 
 . "$(dirname "$0")/prog_lib.sh"
 

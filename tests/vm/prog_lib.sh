@@ -37,8 +37,9 @@ in_ram() {
 		list+=("$f")
 		[ ! -f "$f" ] || [ ! -x "$f" ] || mapfile -t -O ${#list[@]} list < <(loaded_by "$f")
 	done
+	# A change that changes nothing: all of them are readable by their owner.
 	printf '%s\0' "${list[@]}" | sort -zu |
-		xargs -0 -I '{}' find '{}' -xdev -type f -print0 | while IFS= read -r -d "" f; do touch -c -r "$f" "$f"; done
+		find -files0-from - -xdev -type f -print0 | xargs -0 chmod u+r
 }
 
 loaded_by() {

@@ -3,7 +3,7 @@
 #
 # sqlite3: two processes change one database at a time, with each kind of
 # journal; a process is killed in the middle; integrity_check.
-# vm-timeout: 900
+# vm-timeout: 1800
 
 . "$(dirname "$0")/prog_lib.sh"
 
