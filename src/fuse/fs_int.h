@@ -153,6 +153,10 @@ struct fs_op {
 			dev_t rdev;
 			struct nfs4_state state; /* MKNOD of a regular file */
 		} make;
+		struct {
+			bool hole;    /* SEEK_HOLE, else SEEK_DATA */
+			bool written; /* the kernel has written what it held there */
+		} seek;
 		struct {                         /* RENAME */
 			struct fs_inode *target; /* referenced until it is out of the way */
 			struct fs_inode *source; /* referenced until nothing is in its way */
@@ -657,6 +661,9 @@ void fs_notify_inval_inode(struct fs *fs, struct fs_inode *in, off_t off, off_t 
  */
 void fs_notify_then(
 	struct fs_op *op, struct fs_inode *in, bool pages, void (*then)(struct fs_op *op));
+/* The same with the pages of a range (len 0: to the end): what is dirty there is written first. */
+void fs_notify_range_then(struct fs_op *op, struct fs_inode *in, off_t off, off_t len,
+	void (*then)(struct fs_op *op));
 
 /* ---- fs_session.c, fs_mount.c, fs_unmount.c ---- */
 

@@ -91,24 +91,65 @@ void fs_do_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off
 
 /* ---- lseek ---- */
 
+static void seek_start(struct fs_op *op);
+
+static void seek_again(struct fs_op *op)
+{
+	fs_op_call(op, seek_start);
+}
+
+/* Who writes through a mapping told only the kernel, and that does not write it for a SEEK. */
+static bool may_be_mapped(struct fs_inode *in)
+{
+	bool writers;
+
+	pthread_mutex_lock(&in->lock);
+	writers = in->writers > 0;
+	pthread_mutex_unlock(&in->lock);
+	return writers;
+}
+
+/* Where the server sees a hole the kernel may hold data: then it writes it, and we ask again. */
+static bool asks_again(struct fs_op *op, const struct nfs4_op_seek *s, bool none)
+{
+	off_t off = op->off, len = 0;
+
+	if (op->u.seek.written || !may_be_mapped(op->inode))
+		return false;
+	if (op->u.seek.hole) {
+		if (none || s->eof)
+			return false;
+		off = (off_t)s->found; /* it may be none; nor may those that follow */
+	} else if (!none) {
+		len = (off_t)s->found - off;
+		if (len == 0)
+			return false;
+	}
+	op->u.seek.written = true;
+	fs_notify_range_then(op, op->inode, off, len, seek_again);
+	return true;
+}
+
 static void seek_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
 	const struct nfs4_op_seek *s = &call->u.seek;
+	/* A server may say it in both ways. */
+	bool none = call->err == -ENXIO || (!call->err && s->eof && !op->u.seek.hole);
 
 	if (call->err == -EOPNOTSUPP)
 		fs_reply_err(op, ENOSYS); /* the kernel remembers */
-	else if (call->err)
+	else if (call->err && !none)
 		fs_reply_err(op, -call->err);
-	else if (s->eof && s->what == NFS4_CONTENT_DATA)
-		fs_reply_err(op, ENXIO);
-	else if (s->found < s->offset || s->found > INT64_MAX) /* WIRE */
+	else if (!none && (s->found < s->offset || s->found > INT64_MAX)) /* WIRE */
 		fs_reply_err(op, EIO);
+	else if (asks_again(op, s, none))
+		return;
+	else if (none)
+		fs_reply_err(op, ENXIO);
 	else
 		fs_reply_lseek(op, (off_t)s->found);
 }
-
-static void seek_start(struct fs_op *op);
 
 static void seek_committed(struct fs_op *op, int err)
 {
@@ -129,7 +170,7 @@ static void seek_start(struct fs_op *op)
 		.fh = &op->fh,
 		.state = &op->file->share->state,
 		.offset = (uint64_t)op->off,
-		.what = op->u.num ? NFS4_CONTENT_HOLE : NFS4_CONTENT_DATA,
+		.what = op->u.seek.hole ? NFS4_CONTENT_HOLE : NFS4_CONTENT_DATA,
 	};
 	op->call.done = seek_done;
 	nfs4_seek(&op->call);
@@ -141,7 +182,8 @@ void fs_do_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, struct f
 
 	op->off = off;
 	op->size = (size_t)(INT64_MAX - off); /* all that follows */
-	op->u.num = whence == SEEK_HOLE;
+	op->u.seek.hole = whence == SEEK_HOLE;
+	op->u.seek.written = false;
 	if (off < 0)
 		fs_reply_err(op, ENXIO);
 	else if (whence != SEEK_DATA && whence != SEEK_HOLE)

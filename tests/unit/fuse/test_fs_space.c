@@ -19,6 +19,11 @@ static bool eof;
 static uint64_t found;
 static int seek_err;
 static struct nfs4_op_seek asked;
+/* what the kernel was told meanwhile, and what the server says when it is asked again; 0: the same
+ */
+static unsigned int invals, asks;
+static struct fuse_notify_inval_inode_out inval;
+static uint64_t found_again;
 
 static int serve(struct nfs4_call *call)
 {
@@ -26,7 +31,7 @@ static int serve(struct nfs4_call *call)
 		return -EOPNOTSUPP;
 	asked = call->u.seek;
 	call->u.seek.eof = eof;
-	call->u.seek.found = found;
+	call->u.seek.found = asks++ && found_again ? found_again : found;
 	return seek_err;
 }
 
@@ -39,6 +44,7 @@ static void set_up(void)
 	eof = false;
 	found = 0;
 	seek_err = 0;
+	found_again = 0;
 	cr_assert_eq(rig_open(ino, O_RDWR, &of), 0);
 }
 
@@ -63,8 +69,18 @@ static int fallocate_at(uint32_t mode, uint64_t off, uint64_t len)
 static int seek_at(uint64_t off, uint32_t whence, uint64_t *ret_off)
 {
 	const struct fuse_lseek_in in = {.fh = of.fh, .offset = off, .whence = whence};
-	int err = rig_call(&re, FUSE_LSEEK, ino, &in, sizeof(in), NULL, 0);
+	int err;
 
+	asks = 0;
+	rig_send(FUSE_LSEEK, ino, &in, sizeof(in), NULL, 0);
+	for (invals = 0;; invals++) {
+		cr_assert(rig_reply(&re, 1000));
+		if (re.h.unique == rig.unique)
+			break;
+		cr_assert_eq(re.h.error, FUSE_NOTIFY_INVAL_INODE);
+		memcpy(&inval, re.body, sizeof(inval));
+	}
+	err = -re.h.error;
 	if (!err) {
 		const struct fuse_lseek_out *out = (const void *)re.body;
 
@@ -136,6 +152,55 @@ Test(fs_space, data_and_holes_are_found_by_the_server)
 	cr_assert_eq(seek_at(70, SEEK_HOLE, &off), 0);
 	cr_expect_eq(off, 100);
 	cr_expect_eq(asked.what, NFS4_CONTENT_HOLE);
+}
+
+/* A program that writes through a mapping tells nobody: the kernel must write it first. */
+Test(fs_space, what_may_be_mapped_is_written_before_it_is_told_to_be_a_hole)
+{
+	uint64_t off = 0;
+
+	found = 9000;
+	found_again = 4096;
+	cr_assert_eq(seek_at(50, SEEK_DATA, &off), 0);
+	cr_expect_eq(off, 4096);
+	cr_expect_eq(invals, 1);
+	cr_expect_eq(asks, 2, "once more");
+	cr_expect_eq(inval.off, 50);
+	cr_expect_eq(inval.len, 8950);
+	found = 4096;
+	found_again = 9000;
+	cr_assert_eq(seek_at(50, SEEK_HOLE, &off), 0);
+	cr_expect_eq(off, 9000);
+	cr_expect_eq(invals, 1);
+	cr_expect_eq(inval.off, 4096);
+	cr_expect_eq(inval.len, 0, "and all that follows");
+	seek_err = -ENXIO;
+	cr_expect_eq(seek_at(50, SEEK_DATA, &off), ENXIO);
+	cr_expect_eq(invals, 1);
+	cr_expect_eq(inval.off, 50);
+	cr_expect_eq(inval.len, 0);
+}
+
+Test(fs_space, pages_stay_where_there_is_data_and_where_nobody_writes)
+{
+	struct fuse_open_out reader;
+	uint64_t off = 0;
+
+	found = 50;
+	cr_assert_eq(seek_at(50, SEEK_DATA, &off), 0);
+	cr_expect_eq(invals, 0);
+	found = 100;
+	eof = true;
+	cr_assert_eq(seek_at(50, SEEK_HOLE, &off), 0);
+	cr_expect_eq(invals, 0);
+	cr_assert_eq(rig_open(ino, O_RDONLY, &reader), 0);
+	rig_release(ino, of.fh);
+	of = reader;
+	found = 60;
+	eof = false;
+	cr_assert_eq(seek_at(50, SEEK_DATA, &off), 0);
+	cr_expect_eq(off, 60);
+	cr_expect_eq(invals, 0);
 }
 
 Test(fs_space, no_data_any_more_is_enxio)
