@@ -21,7 +21,7 @@ crowd() {
 	recalls "$@" &
 	local recaller=$!
 	for i in 1 2 3; do
-		timeout 100 "$bin/fsx_sim" -n 500 "$work/m/fsx$i" &
+		timeout 100 "$fsx" -n 500 -m mixed "$work/m/fsx$i" &
 		jobs+=($!)
 	done
 	for i in 1 2 3 4; do

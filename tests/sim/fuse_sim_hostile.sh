@@ -14,7 +14,7 @@ programs() {
 	run() { timeout -s KILL "$seconds" "$@" >>"$out" 2>&1 & jobs+=($!); }
 	run mkdir -p "$m/h"
 	sleep 0.5
-	for i in 1 2 3; do run "$bin/fsx_sim" -t "$seconds" "$m/h/fsx$i"; done
+	for i in 1 2 3; do run "$fsx" -t "$seconds" "$m/h/fsx$i"; done
 	run "$bin/fuse_sim_work" "$m/h"
 	run cp -r "$work/tree" "$m/"
 	for i in 1 2 3; do

@@ -9,7 +9,7 @@
 crowd() {
 	local i jobs=() rc=0
 	for i in 1 2 3 4 5; do
-		timeout 100 "$bin/fsx_sim" -n 800 "$work/m/fsx$i" &
+		timeout 100 "$fsx" -n 800 -m mixed "$work/m/fsx$i" &
 		jobs+=($!)
 	done
 	work_load m load || rc=1

@@ -25,6 +25,7 @@ if [ "$(id -u)" != 0 ]; then
 fi
 
 bin=$(cd "${1:?usage: $0 BUILD_DIR/tests/sim}" && pwd)
+fsx=$bin/../fsx/fsx # random operations against a model
 work=$(mktemp -d "${TMPDIR:-/tmp}/fuse-sim.XXXXXX")
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-halt_on_error=1:print_stacktrace=1}
 

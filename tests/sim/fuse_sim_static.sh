@@ -8,7 +8,7 @@
 
 shape() {
 	sim_start m "$1" "$2" && work_load m &&
-		timeout 100 "$bin/fsx_sim" -q -n 600 "$work/m/fsx" && sim_stop m
+		timeout 100 "$fsx" -n 600 -m mixed "$work/m/fsx" && sim_stop m
 }
 
 check "the work-load on a local file system" reference
