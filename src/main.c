@@ -114,6 +114,7 @@ static void print_stats(const struct mount *m)
 	while (rest != NULL && (line = strsep(&rest, "\n")) != NULL)
 		if (*line != '\0')
 			log_info("%s", line);
+	log_info("inodes=%zu", fs_inode_count(m->fs));
 	log_info("lanes=%u", m->lane_cnt); /* the last line: who reads along knows it has all */
 	free(text);
 }

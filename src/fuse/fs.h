@@ -53,6 +53,8 @@ struct fs *fs_new(const struct fs_conf *conf, struct nfs4_client *client);
 void fs_free(struct fs *fs);
 /* Once the mount path is known and before fs_mount(). */
 int fs_set_root(struct fs *fs);
+/* Inodes there are: those that the kernel holds, and those of operations. Any thread. */
+size_t fs_inode_count(const struct fs *fs);
 /*
  * fs_mount_check - could it be mounted there?
  *

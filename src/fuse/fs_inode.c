@@ -13,17 +13,24 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
-#define TABLE_MIN 1024u
+#define TABLE_MIN    1024u
+#define GIVE_BACK_OF 8192u /* below so many inodes it is not worth it */
+
+/* With malloc's header, and up to two buckets. */
+static_assert(sizeof(struct fs_inode) + NFS4_FHSIZE + 8 + 2 * sizeof(void *) <= 512,
+	"an inode takes more than fs_int.h says");
 
 struct fs_table {
 	pthread_mutex_t lock;
 	struct fs_inode **buckets;
 	size_t size; /* a power of two */
 	size_t count;
+	size_t most;   /* there were, since memory was given back last */
 	uint64_t seed; /* the server chooses filehandles: it must not choose the buckets */
 	struct fs_inode *unhashed; /* by hash_next: so that fs_table_free() finds them */
 };
@@ -136,14 +143,11 @@ static struct fs_inode *table_find(struct fs_table *t, uint32_t hash, const stru
 	return NULL;
 }
 
-/* Doubles when there is one inode a bucket; out of memory: chains get longer. */
-static void table_grow(struct fs_table *t)
+/* Out of memory: it stays as it is. */
+static void table_resize(struct fs_table *t, size_t size)
 {
-	size_t size = t->size * 2;
 	struct fs_inode **to;
 
-	if (t->count < t->size)
-		return;
 	to = calloc(size, sizeof(struct fs_inode *));
 	if (!to)
 		return;
@@ -161,6 +165,27 @@ static void table_grow(struct fs_table *t)
 	free(t->buckets);
 	t->buckets = to;
 	t->size = size;
+}
+
+/* One inode a bucket at most, and not so few that the buckets are what takes the memory. */
+static void table_fit(struct fs_table *t)
+{
+	if (t->count >= t->size)
+		table_resize(t, t->size * 2);
+	else if (t->size > TABLE_MIN && t->count < t->size / 8)
+		table_resize(t, t->size / 2);
+}
+
+/*
+ * What is freed in the midst of an arena malloc keeps. Each time half of the inodes went since the
+ * last time: a walk may leave a million of them.
+ */
+static bool is_time_to_give_back(struct fs_table *t)
+{
+	if (t->most < GIVE_BACK_OF || t->count > t->most / 2)
+		return false;
+	t->most = t->count;
+	return true;
 }
 
 /* Takes it out of whichever chain it is on. Table lock held. */
@@ -235,10 +260,11 @@ struct fs_inode *fs_inode_lookup(
 		in = inode_new(hash, fh);
 		if (!in)
 			goto out;
-		table_grow(t);
+		table_fit(t);
 		in->hash_next = *bucket(t, hash);
 		*bucket(t, hash) = in;
-		t->count++;
+		if (++t->count > t->most)
+			t->most = t->count;
 	}
 	in->refs++;
 	in->nlookup += nlookup;
@@ -282,15 +308,19 @@ struct fs_inode *fs_inode_ref(struct fs *fs, struct fs_inode *in)
 /* Table lock held: gives it up, and the inode with it if nobody holds it any more. */
 static void unlock_and_reap(struct fs *fs, struct fs_inode *in)
 {
-	bool dead = in->refs == 0 && in->nlookup == 0;
+	bool dead = in->refs == 0 && in->nlookup == 0, give_back = false;
 
 	if (dead) {
 		chain_del(fs->table, in);
 		fs->table->count--;
+		table_fit(fs->table);
+		give_back = is_time_to_give_back(fs->table);
 	}
 	fs_table_unlock(fs);
 	if (dead)
 		inode_free(in);
+	if (give_back)
+		malloc_trim(0);
 }
 
 void fs_inode_put(struct fs *fs, struct fs_inode *in)

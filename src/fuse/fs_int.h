@@ -22,7 +22,8 @@
 
 /*
  * What the kernel holds a nodeid of. The nodeid is the inode's address (the
- * root: FUSE_ROOT_ID). At most 512 bytes each, filehandle included.
+ * root: FUSE_ROOT_ID). There may be millions: at most 512 bytes each, the longest filehandle and
+ * the table included.
  */
 struct fs_inode {
 	struct fs_inode *hash_next;
@@ -37,12 +38,12 @@ struct fs_inode {
 	bool silly;            /* renamed to .nfs... on unlink while open */
 	bool opened;           /* was open once: the kernel may hold pages of it */
 	uint32_t opens;        /* open files */
+	uint32_t inval_want;   /* changes by others that make the kernel's pages stale */
 	struct nfs4_attr attr; /* the newest attributes seen */
 	uint64_t attr_ns;      /* when they arrived (reactor_now) */
 	uint64_t attr_to_ns;   /* start of the period after which attr_to_s may double */
 	uint32_t attr_to_s;    /* how long they are good: doubles while nothing changes */
-	uint32_t inval_want;   /* changes by others that make the kernel's pages stale ... */
-	uint32_t inval_done;   /* ... and how many of them the kernel was told */
+	uint32_t inval_done;   /* how many of inval_want the kernel was told */
 	uint64_t data_change;  /* change attribute the kernel's cached pages belong to; 0: none */
 	uint64_t told_change;  /* change attribute of the attributes the kernel holds; 0: none */
 	uint64_t attr_seq; /* of our last change: a reply from before it must not overwrite attrs */
@@ -382,7 +383,6 @@ bool fs_inode_is_forgotten(struct fs *fs, struct fs_inode *in);
 fuse_ino_t fs_inode_ino(const struct fs *fs, const struct fs_inode *in);
 void fs_inode_fh(const struct fs_inode *in, struct nfs4_fh *ret_fh);
 uint64_t fs_inode_fileid(struct fs_inode *in);
-size_t fs_inode_count(const struct fs *fs);
 /* No lookup by filehandle finds it any more; the kernel's references stay. */
 void fs_inode_unhash(struct fs *fs, struct fs_inode *in);
 
