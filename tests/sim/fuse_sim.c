@@ -24,6 +24,9 @@
  *   restart LOSE    the server restarts; LOSE 1: what was not committed is lost
  *   state           clients= sessions= opens= delegs= conns= held= calls= conns_made= failures=
  *   ops NUMBER...   how often these NFS operations were asked for
+ *   crowd N         /crowd has N files, which are made up (and take no memory here)
+ *   longest         filehandles of 128 bytes
+ *   memory          allocated= bytes
  *   leave           state may be left on the server at the end
  *   unjudged        a client that was lied to may do what it must not
  *
@@ -32,6 +35,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -224,6 +228,28 @@ static void say_ops(char *said, size_t len, char *numbers)
 	}
 }
 
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define HAS_ASAN
+#endif
+#endif
+
+#if defined(HAS_ASAN) || defined(__SANITIZE_ADDRESS__)
+size_t __sanitizer_get_current_allocated_bytes(void);
+
+static size_t allocated(void)
+{
+	return __sanitizer_get_current_allocated_bytes();
+}
+#else
+static size_t allocated(void)
+{
+	struct mallinfo2 mi = mallinfo2();
+
+	return mi.uordblks + mi.hblkhd;
+}
+#endif
+
 /* Settings that are there before the program starts. */
 static bool run_setting(const char *name, unsigned int num)
 {
@@ -235,6 +261,11 @@ static bool run_setting(const char *name, unsigned int num)
 		nfsd_sim_conf(sim)->latency_ns = num * NSEC_PER_USEC;
 	else if (strcmp(name, "delegs") == 0)
 		nfsd_sim_conf(sim)->delegs = num;
+	else if (strcmp(name, "crowd") == 0 &&
+		 nfsd_sim_mknod(sim, "/crowd", NFSD_SIM_DIR, 0755, NULL, 0))
+		nfsd_sim_crowd(sim, "/crowd", num);
+	else if (strcmp(name, "longest") == 0)
+		nfsd_sim_conf(sim)->longest = true;
 	else if (strcmp(name, "leave") == 0)
 		may_leave = true;
 	else if (strcmp(name, "unjudged") == 0)
@@ -285,6 +316,8 @@ static void run_command(char *line, char *said, size_t len)
 		say_state(said, len);
 	} else if (strcmp(name, "ops") == 0 && rest != NULL) {
 		say_ops(said, len, rest);
+	} else if (strcmp(name, "memory") == 0) {
+		snprintf(said, len, "allocated=%zu", allocated());
 	} else {
 		snprintf(said, len, "what is `%s`?", name);
 	}

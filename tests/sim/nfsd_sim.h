@@ -332,6 +332,11 @@ enum nfsd_sim_type {
 /* Returns the file ID, 0 on error. Data of LNK: the target. */
 uint64_t nfsd_sim_mknod(struct nfsd_sim *sim, const char *path, enum nfsd_sim_type type,
 	uint32_t mode, const void *data, size_t len);
+/*
+ * This directory has cnt empty files more, which take no memory: to be listed, looked up and
+ * asked about, nothing else.
+ */
+void nfsd_sim_crowd(struct nfsd_sim *sim, const char *path, uint64_t cnt);
 bool nfsd_sim_exists(struct nfsd_sim *sim, const char *path);
 /* Copies at most `len` bytes from `off`; returns the file's size, -1 if there is no such file. */
 int64_t nfsd_sim_peek(struct nfsd_sim *sim, const char *path, uint64_t off, void *buf, size_t len);

@@ -301,13 +301,26 @@ struct tree {
 	size_t cnt, cap;
 	uint64_t clock;
 	struct node *root;
+	/* A directory of files that are made up when they are asked for, and the last of them. */
+	struct node *crowd;
+	uint64_t crowd_cnt;
+	struct node made_up;
 };
+
+/* File ID of the first of the crowd, whose cookie is TREE_CROWD_COOKIE. */
+#define TREE_CROWD_ID     (1ull << 40)
+#define TREE_CROWD_COOKIE 3
 
 void tree_init(struct tree *t);
 void tree_fini(struct tree *t);
+/* Of the crowd: good until the next one is asked for. */
 struct node *tree_node(struct tree *t, uint64_t id);
 struct node *tree_new(struct tree *t, uint32_t type, uint32_t mode);
 struct dirent_sim *tree_find(struct node *dir, const char *name, uint32_t len);
+/* What a name stands for; NULL: nothing. */
+struct node *tree_lookup(struct tree *t, struct node *dir, const char *name, uint32_t len);
+/* The name of one of the crowd; returns its length. */
+uint32_t tree_crowd_name(uint64_t number, char name[256]);
 void tree_link(struct tree *t, struct node *dir, const char *name, uint32_t len, struct node *n);
 /* Frees the node if this was its last link and nobody has it open. */
 void tree_unlink(struct tree *t, struct node *dir, struct dirent_sim *de);

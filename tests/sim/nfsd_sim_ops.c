@@ -86,7 +86,7 @@ uint32_t op_lookup(struct cmp *c)
 {
 	const char *name;
 	uint32_t len, st = rd_name(&c->in, &name, &len);
-	struct dirent_sim *de;
+	struct node *n;
 
 	if (!st)
 		st = need_dir(c, c->cur);
@@ -94,10 +94,10 @@ uint32_t op_lookup(struct cmp *c)
 		return st;
 	if (!may(c, c->cur, 1))
 		return ST_ACCESS;
-	de = tree_find(c->cur, name, len);
-	if (!de)
+	n = tree_lookup(&c->sim->tree, c->cur, name, len);
+	if (!n)
 		return ST_NOENT;
-	c->cur = de->node;
+	c->cur = n;
 	c->have_sid = false;
 	return ST_OK;
 }
@@ -281,17 +281,73 @@ uint32_t op_readlink(struct cmp *c)
 	return ST_OK;
 }
 
+struct listing {
+	uint64_t cookie; /* what follows it is listed */
+	uint32_t dircount, maxcount, mask[3];
+	uint32_t names, cnt;
+	size_t start;
+};
+
+/* False: there is no room for it. */
+static bool list_entry(struct cmp *c, struct listing *l, uint64_t cookie, const char *name,
+	uint32_t len, struct node *n)
+{
+	size_t before = c->out->len;
+
+	wr_u32(c->out, 1);
+	wr_u64(c->out, cookie);
+	wr_opaque(c->out, name, len);
+	attr_encode(c, n, l->mask, 0);
+	l->names += 12 + len;
+	if (c->out->len - l->start + 8 > l->maxcount ||
+		(l->dircount && l->names > l->dircount && l->cnt)) {
+		c->out->len = before;
+		return false;
+	}
+	l->cnt++;
+	return true;
+}
+
+static bool list_dir(struct cmp *c, struct listing *l)
+{
+	list_for_each (node, &c->cur->entries) {
+		struct dirent_sim *de = container_of(node, struct dirent_sim, link);
+
+		if (de->cookie > l->cookie &&
+			!list_entry(c, l, de->cookie, de->name, de->len, de->node))
+			return false;
+	}
+	return true;
+}
+
+/* A directory has these, or entries of its own. */
+static bool list_crowd(struct cmp *c, struct listing *l)
+{
+	struct tree *t = &c->sim->tree;
+	uint64_t i = l->cookie < TREE_CROWD_COOKIE ? 0 : l->cookie - TREE_CROWD_COOKIE + 1;
+	char name[256];
+
+	for (; i < t->crowd_cnt; i++) {
+		uint32_t len = tree_crowd_name(i, name);
+
+		if (!list_entry(c, l, i + TREE_CROWD_COOKIE, name, len,
+			    tree_node(t, TREE_CROWD_ID + i)))
+			return false;
+	}
+	return true;
+}
+
 uint32_t op_readdir(struct cmp *c)
 {
 	static const uint8_t zero[8];
-	uint64_t cookie = rd_u64(&c->in);
+	struct listing l = {.cookie = rd_u64(&c->in)};
 	const uint8_t *verf = rd_bytes(&c->in, 8);
-	uint32_t dircount = rd_u32(&c->in), maxcount = rd_u32(&c->in), mask[3], st;
-	uint32_t names = 0, cnt = 0;
-	size_t start = c->out->len;
-	bool eof = true;
+	uint32_t st;
+	bool eof;
 
-	rd_bitmap(&c->in, mask);
+	l.dircount = rd_u32(&c->in);
+	l.maxcount = rd_u32(&c->in);
+	rd_bitmap(&c->in, l.mask);
 	if (c->in.bad)
 		return ST_BADXDR;
 	st = need_dir(c, c->cur);
@@ -299,32 +355,16 @@ uint32_t op_readdir(struct cmp *c)
 		return st;
 	if (!may(c, c->cur, 4))
 		return ST_ACCESS;
-	if (cookie == 1 || cookie == 2)
+	if (l.cookie == 1 || l.cookie == 2)
 		return ST_BAD_COOKIE;
-	if (!cookie && memcmp(verf, zero, 8) != 0) {
+	if (!l.cookie && memcmp(verf, zero, 8) != 0) {
 		fab_sim_fail("READDIR with cookie 0 and a verifier");
 		return ST_BAD_COOKIE;
 	}
+	l.start = c->out->len;
 	wr_raw(c->out, zero, 8);
-	list_for_each (node, &c->cur->entries) {
-		struct dirent_sim *de = container_of(node, struct dirent_sim, link);
-		size_t before = c->out->len;
-
-		if (de->cookie <= cookie)
-			continue;
-		wr_u32(c->out, 1);
-		wr_u64(c->out, de->cookie);
-		wr_opaque(c->out, de->name, de->len);
-		attr_encode(c, de->node, mask, 0);
-		names += 12 + de->len;
-		if (c->out->len - start + 8 > maxcount || (dircount && names > dircount && cnt)) {
-			c->out->len = before;
-			eof = false;
-			break;
-		}
-		cnt++;
-	}
-	if (!cnt && !eof)
+	eof = c->cur == c->sim->tree.crowd ? list_crowd(c, &l) : list_dir(c, &l);
+	if (!l.cnt && !eof)
 		return ST_TOOSMALL;
 	wr_u32(c->out, 0);
 	wr_u32(c->out, eof);

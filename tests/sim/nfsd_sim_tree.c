@@ -2,6 +2,7 @@
 /* The file system in memory, and its view from outside. */
 #include "nfsd_sim_held.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static struct timespec tick(struct tree *t)
@@ -41,8 +42,25 @@ void tree_touch(struct tree *t, struct node *n, bool data)
 		n->mtime = n->ctime;
 }
 
+uint32_t tree_crowd_name(uint64_t number, char name[256])
+{
+	return (uint32_t)snprintf(name, 256, "file-%08llu", (unsigned long long)number);
+}
+
+static struct node *crowd_node(struct tree *t, uint64_t number)
+{
+	t->made_up = *t->crowd;
+	t->made_up.id = TREE_CROWD_ID + number;
+	t->made_up.type = NFSD_SIM_REG;
+	t->made_up.nlink = 1;
+	t->made_up.size = 0;
+	return &t->made_up;
+}
+
 struct node *tree_node(struct tree *t, uint64_t id)
 {
+	if (t->crowd && id >= TREE_CROWD_ID && id - TREE_CROWD_ID < t->crowd_cnt)
+		return crowd_node(t, id - TREE_CROWD_ID);
 	return id && id <= t->cnt ? t->nodes[id - 1] : NULL;
 }
 
@@ -92,6 +110,23 @@ struct dirent_sim *tree_find(struct node *dir, const char *name, uint32_t len)
 			return de;
 	}
 	return NULL;
+}
+
+struct node *tree_lookup(struct tree *t, struct node *dir, const char *name, uint32_t len)
+{
+	struct dirent_sim *de = tree_find(dir, name, len);
+	char text[256], made[256];
+	uint64_t number;
+
+	if (de || dir != t->crowd)
+		return de ? de->node : NULL;
+	memcpy(text, name, len);
+	text[len] = '\0';
+	number = len > 5 ? strtoull(text + 5, NULL, 10) : 0;
+	if (number >= t->crowd_cnt || tree_crowd_name(number, made) != len ||
+		memcmp(made, name, len) != 0)
+		return NULL;
+	return crowd_node(t, number);
 }
 
 void tree_link(struct tree *t, struct node *dir, const char *name, uint32_t len, struct node *n)
@@ -266,6 +301,14 @@ uint64_t nfsd_sim_mknod(struct nfsd_sim *sim, const char *path, enum nfsd_sim_ty
 	}
 	pthread_mutex_unlock(&sim->lock);
 	return n ? n->id : 0;
+}
+
+void nfsd_sim_crowd(struct nfsd_sim *sim, const char *path, uint64_t cnt)
+{
+	pthread_mutex_lock(&sim->lock);
+	sim->tree.crowd = tree_path(&sim->tree, path);
+	sim->tree.crowd_cnt = cnt;
+	pthread_mutex_unlock(&sim->lock);
 }
 
 bool nfsd_sim_exists(struct nfsd_sim *sim, const char *path)
