@@ -75,7 +75,7 @@ static void take_stateid(struct nfs4_state *st, const struct nfs4_call *call)
  */
 static void bury_old(struct nfs4_states *all, struct nfs4_state *st)
 {
-	if (st->status != NFS4_STATE_OPEN || st->id_gen != all->id_gen)
+	if ((st->status != NFS4_STATE_OPEN && !st->is_there) || st->id_gen != all->id_gen)
 		return;
 	nfs4_revoke_bury(all, &st->stateid, &st->cred, st->id_gen);
 	nfs4_revoke_bury_locks(all, st);

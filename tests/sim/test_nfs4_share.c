@@ -399,6 +399,32 @@ Test(nfs4_share, revoked_open_is_freed_although_another_took_its_place, .init = 
 	cr_assert_eq(lost_lines, 0);
 }
 
+/* The first OPEN's answer comes between those of two others, which made another open. */
+Test(nfs4_share, revoked_open_is_freed_whose_open_is_answered_late, .init = setup)
+{
+	for (unsigned int us = 500; us < 800; us += 5) {
+		struct sim_held_op first = {0}, third = {0};
+
+		begin(2);
+		rule(NFSD_SIM_LATE, OP_OPEN, 0, 1, NSEC_PER_MSEC);
+		cr_assert(sim_open_start(&first, &h, 0, READ, false));
+		sim_nfs_run(&w, 300 * NSEC_PER_USEC);
+		cr_assert_eq(nfsd_sim_live_opens(w.srv), 1, "it was done");
+		revoke(w.srv);
+		cr_assert_eq(sim_hopen(&h, 1, WRITE, false), 0);
+		rule(NFSD_SIM_LATE, OP_OPEN, 0, 1, us * NSEC_PER_USEC);
+		cr_assert(sim_open_start(&third, &h, 1, BOTH, false));
+		cr_assert_eq(sim_held_wait(&first), 0, "%u us", us);
+		cr_assert_eq(sim_held_wait(&third), 0, "%u us", us);
+		cr_assert_eq(sim_hread(&h, 0), 0, "%u us", us);
+		sim_nfs_run(&w, 100 * SIM_SEC);
+		cr_assert_eq(nfsd_sim_revoked(w.srv), 0, "%u us", us);
+		check_open(BOTH, "us", us);
+		end(0);
+	}
+	cr_assert_eq(lost_lines, 0);
+}
+
 /* The answer to the OPEN is lost, in every way there is. */
 Test(nfs4_share, second_open_may_fail_in_any_way, .init = setup)
 {
