@@ -10,8 +10,10 @@ struct held {
 	uint32_t client_len, owner_len;
 	uint64_t node;
 	uint32_t access;
-	bool done;    /* reclaimed */
-	bool revoked; /* was not its any more: may be asked for, by who had not heard of it */
+	bool done;     /* reclaimed */
+	bool revoked;  /* was not its any more: may be asked for, by who had not heard of it */
+	uint32_t gone; /* the same of one before it that was revoked, when it was opened anew */
+	bool noted;    /* by this restart */
 };
 
 #define UNHEARD_NS NSEC_PER_SEC
@@ -145,6 +147,32 @@ static void note_deleg(struct nfsd_sim *sim, const struct deleg *d)
 	h->revoked = d->revoked;
 }
 
+static void note_open(struct nfsd_sim *sim, const struct open_state *o)
+{
+	struct held *h = find(sim, o->client, o->node->id, o->owner, o->owner_len);
+
+	if (!h) {
+		h = calloc(1, sizeof(*h));
+		memcpy(h->client, o->client->owner, o->client->owner_len);
+		h->client_len = o->client->owner_len;
+		memcpy(h->owner, o->owner, o->owner_len);
+		h->owner_len = o->owner_len;
+		h->node = o->node->id;
+		list_push_back(&sim->held, &h->link);
+	}
+	if (!h->noted) {
+		h->gone = 0;
+	} else if (o->revoked) {
+		h->gone |= o->access;
+		return;
+	} else if (h->revoked) {
+		h->gone |= h->access;
+	}
+	h->noted = true;
+	h->access = o->access;
+	h->revoked = o->revoked;
+}
+
 void held_note(struct nfsd_sim *sim)
 {
 	uint64_t now = sim_now(sim);
@@ -157,22 +185,10 @@ void held_note(struct nfsd_sim *sim)
 		if (cl->confirmed && cl->reclaimed)
 			drop(sim, cl);
 	}
-	list_for_each (opos, &sim->opens) {
-		struct open_state *o = container_of(opos, struct open_state, link);
-		struct held *h = find(sim, o->client, o->node->id, o->owner, o->owner_len);
-
-		if (!h) {
-			h = calloc(1, sizeof(*h));
-			memcpy(h->client, o->client->owner, o->client->owner_len);
-			h->client_len = o->client->owner_len;
-			memcpy(h->owner, o->owner, o->owner_len);
-			h->owner_len = o->owner_len;
-			h->node = o->node->id;
-			list_push_back(&sim->held, &h->link);
-		}
-		h->access = o->access;
-		h->revoked = o->revoked;
-	}
+	list_for_each (npos, &sim->held)
+		container_of(npos, struct held, link)->noted = false;
+	list_for_each (opos, &sim->opens)
+		note_open(sim, container_of(opos, struct open_state, link));
 	list_for_each (dpos, &sim->delegs)
 		note_deleg(sim, container_of(dpos, struct deleg, link));
 	list_for_each (hpos, &sim->held)
@@ -201,6 +217,7 @@ uint32_t held_reclaim(struct cmp *c, const uint8_t *owner, uint32_t owner_len, u
 	struct client *cl = c->sess->client;
 	struct held *h = find(c->sim, cl, c->cur->id, owner, owner_len);
 	const struct held_deleg *d = find_deleg(c->sim, cl, c->cur->id);
+	uint32_t had;
 
 	if (cl->reclaimed) {
 		BLAME_STATE(c, "xid %#x: reclaim after RECLAIM_COMPLETE", c->job->xid);
@@ -212,8 +229,10 @@ uint32_t held_reclaim(struct cmp *c, const uint8_t *owner, uint32_t owner_len, u
 	}
 	if ((h && h->revoked) || (!h && d && d->revoked))
 		return ST_RECLAIM_BAD;
-	if (access &
-		~(held_access(h, d) | unheard_access(c->sim, cl, c->cur->id, owner, owner_len))) {
+	had = held_access(h, d) | unheard_access(c->sim, cl, c->cur->id, owner, owner_len);
+	if (h && access & h->gone & ~had && !(access & ~(had | h->gone)))
+		return ST_RECLAIM_BAD;
+	if (access & ~had) {
 		BLAME_STATE(c, "xid %#x: reclaim of an open that was not there", c->job->xid);
 		return ST_RECLAIM_BAD;
 	}

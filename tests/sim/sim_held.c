@@ -102,7 +102,7 @@ static void opened(struct sim_op *op)
 	nfs4_state_open(&h->f.state, &op->call);
 	if (o->deleg_type != OPEN_DELEGATE_READ && o->deleg_type != OPEN_DELEGATE_WRITE)
 		return;
-	if (ho->refuses || h->deleg.cl) {
+	if (ho->refuses || h->deleg.cl || h->returns) {
 		nfs4_deleg_refuse(&op->call);
 		h->refused++;
 	} else {
@@ -136,12 +136,19 @@ bool sim_claim_start(struct sim_held_op *ho, struct sim_held *h, unsigned int la
 	return true;
 }
 
+static void returned(struct sim_op *op)
+{
+	container_of(op, struct sim_held_op, op)->h->returns--;
+}
+
 bool sim_return_start(struct sim_held_op *ho, struct sim_held *h, unsigned int lane)
 {
 	if (!get(ho, h, lane))
 		return false;
 	ho->op.call.u.delegreturn.fh = &h->f.fh;
 	ho->op.call.u.delegreturn.deleg = &h->deleg;
+	ho->op.then = returned;
+	h->returns++;
 	sim_op_start(&ho->op, nfs4_delegreturn);
 	return true;
 }

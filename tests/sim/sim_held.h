@@ -14,6 +14,7 @@ struct sim_held {
 	struct sim_nfs *w;
 	uint64_t owner;
 	struct nfs4_deleg deleg;
+	unsigned int returns; /* DELEGRETURNs of it on their way: its place is not free before */
 	/* what became of delegations of this file */
 	unsigned int taken, refused;  /* nfs4_deleg_take(), nfs4_deleg_refuse() */
 	enum nfs4_deleg_taken how;    /* the last one */
