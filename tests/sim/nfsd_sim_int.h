@@ -480,9 +480,9 @@ struct sconn {
 	/* the judge's view of the client */
 	uint32_t calls[4096]; /* XIDs on their way */
 	unsigned int call_cnt;
-	uint32_t granted; /* as the client knows */
-	struct list cbs;  /* our calls (nfsd_sim_cb.c) */
-	uint64_t since_ns;
+	uint32_t granted;  /* as the client knows */
+	struct list cbs;   /* our calls (nfsd_sim_cb.c) */
+	uint64_t since_ns; /* its first message: with it comes what waited for the connection */
 	uint8_t back_session[16];
 	bool has_back;
 };

@@ -422,6 +422,8 @@ static void conn_received(void *ctx, const uint8_t *msg, uint32_t len)
 	struct sconn *conn = ctx;
 
 	pthread_mutex_lock(&conn->sim->lock);
+	if (!conn->since_ns)
+		conn->since_ns = now_of(conn->reactor);
 	take_message(conn, msg, len);
 	pthread_mutex_unlock(&conn->sim->lock);
 }
@@ -458,7 +460,6 @@ static int conn_accept(void *ctx, struct fab_sim_conn *fab, const uint8_t *priv,
 	conn->reactor = fab_sim_conn_reactor(fab);
 	list_init(&conn->jobs);
 	list_init(&conn->cbs);
-	conn->since_ns = now_of(conn->reactor);
 	conn->granted = 1;
 	conn->client_recv = conn->client_send = 1024;
 	if (priv_len >= 8) {
