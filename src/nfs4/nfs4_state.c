@@ -242,11 +242,14 @@ void nfs4_state_bad(struct nfs4_states *all, struct nfs4_state *st, const struct
 {
 	bool is_closed;
 
+	/* In work, lost, or on its list already. */
+	if (st->status != NFS4_STATE_OPEN || st->id_gen != all->id_gen)
+		return;
 	pthread_mutex_lock(&st->lock);
 	is_closed = st->is_closed;
+	st->is_gone = is_closed && nfs4_same_other(sid, &st->stateid);
 	pthread_mutex_unlock(&st->lock);
-	/* In work, lost, or on its list already; or nobody wants it any more. */
-	if (st->status != NFS4_STATE_OPEN || st->id_gen != all->id_gen || is_closed)
+	if (is_closed) /* nobody wants it any more */
 		return;
 	if (status == NFS4ERR_ADMIN_REVOKED)
 		taken_away(all, st, sid);
@@ -318,8 +321,8 @@ enum nfs4_state_verdict nfs4_state_take_from(struct nfs4_call *call, struct nfs4
 	stale = (int32_t)(call->sess->id_gen - st->id_gen) > 0;
 	if (st->status == NFS4_STATE_BUSY)
 		verdict = NFS4_STATE_WAIT;
-	else if (closes && st->deleg)
-		verdict = NFS4_STATE_GONE; /* the server never heard of it */
+	else if (closes && (st->deleg || st->is_gone))
+		verdict = NFS4_STATE_GONE; /* the server has never heard of it, or freed it */
 	else if (closes && st->is_there && call->sess->id_gen == st->id_gen)
 		verdict = NFS4_STATE_GO;
 	else if (st->status == NFS4_STATE_LOST)
@@ -343,7 +346,7 @@ void nfs4_close_ended(struct nfs4_call *call)
 	if (!call->err || !st || !st->cl)
 		return;
 	pthread_mutex_lock(&st->lock);
-	st->is_closed = false;
+	st->is_closed = st->is_gone = false;
 	pthread_mutex_unlock(&st->lock);
 }
 

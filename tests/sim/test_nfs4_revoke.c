@@ -482,6 +482,29 @@ Test(nfs4_revoke, closed_one_whose_reply_is_lost_is_not_opened_anew, .init = set
 	cr_assert_eq(lost_lines, 0);
 }
 
+/* The CLOSE is told to come again; meanwhile its stateid is found out to be revoked, and freed. */
+Test(nfs4_revoke, what_was_freed_is_not_closed_again, .init = setup)
+{
+	struct sim_nfs_call o = {0}, c = {0}, g = {0};
+	uint64_t closes;
+
+	begin(1, 1);
+	cr_assert_eq(sim_nfs_creat(&w, 0, &o, "a"), 0);
+	cr_assert_eq(sim_nfs_wait(&w, &o), 0);
+	closes = ops(OP_CLOSE);
+	rule(NFSD_SIM_STATUS, OP_CLOSE, 0, 1, NFS4ERR_DELAY);
+	cr_assert_eq(sim_nfs_close_file(&w, 0, &c, &o), 0);
+	sim_nfs_run(&w, NSEC_PER_MSEC);
+	cr_assert_eq(nfsd_sim_revoke(w.srv, "/a", NFS4ERR_EXPIRED), 1);
+	cr_assert_eq(sim_nfs_getattr(&w, 0, &g), 0);
+	cr_assert_eq(sim_nfs_wait(&w, &c), 0);
+	cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
+	cr_assert_eq(ops(OP_CLOSE), closes, "there was nothing to close any more");
+	sim_nfs_run(&w, LEASE);
+	cr_assert_eq(nfsd_sim_live_opens(w.srv), 1);
+	end(1);
+}
+
 Test(nfs4_revoke, stopped_at_any_moment, .init = setup)
 {
 	for (unsigned int us = 0; us < 400; us += 3) {
