@@ -394,7 +394,7 @@ Test(fs_interrupted, pages_are_dropped_when_data_of_a_dead_program_is_written)
 
 Test(fs_interrupted, attributes_are_dropped_when_a_dead_program_changes_the_size)
 {
-	struct fuse_setattr_in in = {.valid = FATTR_SIZE, .size = 10};
+	struct fuse_setattr_in in = {.valid = FATTR_SIZE | FATTR_FH, .fh = fh.fh, .size = 10};
 	uint64_t unique;
 
 	rig.fake.hold = true;
@@ -406,6 +406,26 @@ Test(fs_interrupted, attributes_are_dropped_when_a_dead_program_changes_the_size
 	fake_release();
 	expect_inval(-1, 0);
 	cr_assert_eq(file->attr.size, 10);
+}
+
+/* By name it is asked first whether the caller may. */
+Test(fs_interrupted, a_dead_programs_truncate_is_not_done_late)
+{
+	struct fuse_setattr_in in = {.valid = FATTR_SIZE, .size = 10};
+	uint64_t unique, size = file->attr.size;
+
+	cr_assert_neq(size, 10);
+	rig.fake.hold = true;
+	unique = send_of(victim, FUSE_SETATTR, ino, &in, sizeof(in));
+	rig_settle();
+	send_interrupt(unique);
+	expect_eintr(unique, 3000);
+	rig.fake.hold = false;
+	fake_release();
+	rig_settle();
+	cr_assert_eq(file->attr.size, size);
+	cr_assert_eq(rig.fake.count[FAKE_SETATTR], 0);
+	cr_assert(fake_all_free());
 }
 
 /* The kernel does so only when it is answered that there is a hole. */
