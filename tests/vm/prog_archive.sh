@@ -4,6 +4,7 @@
 # tar, rsync -aHAX, cpio and cp -a, onto the mount, from it, and on it: names,
 # modes, owners, times, hard links, special files, extended attributes, contents.
 # vm-timeout: 2400
+# vm-long: yes
 
 . "$(dirname "$0")/prog_lib.sh"
 

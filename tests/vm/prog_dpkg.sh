@@ -4,6 +4,7 @@
 # dpkg-deb builds and unpacks packages, and dpkg installs, upgrades and removes
 # them in a root on the mount.
 # vm-timeout: 1800
+# vm-long: yes
 
 . "$(dirname "$0")/prog_lib.sh"
 
