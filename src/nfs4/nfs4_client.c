@@ -62,8 +62,12 @@ struct nfs4_client *nfs4_client_new(const struct nfs4_conf *conf)
 	fill_random(cl->verf.data, sizeof(cl->verf.data));
 	fill_random(&seed, sizeof(seed));
 	cl->verf_next = seed;
-	/* Open owners need to be unique within the client ID only, and small is readable. */
-	cl->owner_next = 1;
+	/*
+	 * Owners need to be unique within the client ID only; but a server tells who holds a lock,
+	 * and the number of another client's owner should not be one of ours (LOCK4denied).
+	 */
+	fill_random(&seed, sizeof(seed));
+	cl->owner_next = seed << 32 | 1;
 	return cl;
 }
 

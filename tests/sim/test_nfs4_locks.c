@@ -401,3 +401,19 @@ Test(nfs4_locks, lock_without_an_answer_can_be_given_back, .init = setup)
 		end();
 	}
 }
+
+/* A server tells whose lock is in the way by the owner's number alone. */
+Test(nfs4_locks, owners_of_two_clients_have_numbers_of_their_own, .init = setup)
+{
+	struct nfs4_client *other;
+	uint64_t first;
+
+	begin(1);
+	other = nfs4_client_new(&w.conf);
+	cr_assert_not_null(other);
+	first = nfs4_new_owner(other);
+	cr_assert_eq(nfs4_new_owner(other), first + 1);
+	cr_assert_gt(first > a.number ? first - a.number : a.number - first, 1000);
+	nfs4_client_free(other);
+	end();
+}
