@@ -5,10 +5,12 @@
  */
 #include "compat.h"
 
+#include <linux/magic.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/quota.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <time.h>
 
 enum {
@@ -103,10 +105,22 @@ static void again(void)
 	NEED(unlink("g"));
 }
 
+/*
+ * The kernel's client keeps the file, and so the space, for as long as it has cached data of it
+ * that cannot be written: sometimes.
+ */
 static void by_write(void)
 {
+	struct statfs st;
+
 	filled("f", 0, false);
-	again();
+	NEED(statfs(".", &st));
+	if (st.f_type == NFS_SUPER_MAGIC) {
+		NEED(unlink("f"));
+		say("not asked");
+	} else {
+		again();
+	}
 }
 
 static void by_fsync(void)

@@ -237,13 +237,28 @@ const char *type_name(mode_t mode)
 
 /* ---- all of them ---- */
 
+/*
+ * On the server: the mount may be read-only. What a probe before removed may take up room for a
+ * while: a client closes behind close(2), and nfsd keeps files open.
+ */
+static void make_folder(void)
+{
+	for (int tries = 0; tries < 200; tries++) {
+		if (mkdir(path_of(export_dir, folder, ""), 0777) == 0)
+			return;
+		if (errno != ENOSPC && errno != EDQUOT)
+			break;
+		usleep(100000);
+	}
+	NEED(mkdir(path_of(export_dir, folder, ""), 0777));
+}
+
 static void begin(const struct probe *p)
 {
 	setpgid(0, 0);
 	alarm(40);
 	umask(022);
-	/* On the server: the mount may be read-only. */
-	NEED(mkdir(path_of(export_dir, folder, ""), 0777));
+	make_folder();
 	NEED(chmod(path_of(export_dir, folder, ""), 0777));
 	NEED(chdir(path_of(mount_dir, folder, "")));
 	p->run();
