@@ -55,6 +55,7 @@ struct fs_inode {
 	uint32_t writers;         /* files open for writing, or on their way to be */
 	uint32_t deleg_bars;      /* operations on their way beside which none is taken */
 	struct fs_silly *silly_name; /* parent and name of the .nfs file */
+	uint32_t sillies;            /* a directory: .nfs files in it */
 	/* Owners of locks on the server (fs_lock.h), by `next`; fs->locks_lock */
 	struct fs_lockowner *_Atomic lockowners;
 	uint8_t fh[]; /* fh_len bytes */
@@ -158,6 +159,10 @@ struct fs_op {
 			bool hole;    /* SEEK_HOLE, else SEEK_DATA */
 			bool written; /* the kernel has written what it held there */
 		} seek;
+		struct { /* RMDIR, while it waits for the end of .nfs files */
+			struct reactor_timer tick;
+			uint64_t since;
+		} rmdir;
 		struct {                         /* RENAME */
 			struct fs_inode *target; /* referenced until it is out of the way */
 			struct fs_inode *source; /* referenced until nothing is in its way */
@@ -329,6 +334,7 @@ struct fs {
 	struct list dirs;                /* open directories (fs_dir.c); table lock */
 	_Atomic uint32_t files_open;
 	_Atomic uint32_t silly_cnt; /* last counter of a .nfs name */
+	_Atomic uint32_t sillies;   /* .nfs files that are there, or on their way */
 	_Atomic uint32_t releasing; /* files that are being closed, and removed if they are .nfs */
 	pthread_mutex_t lanes_lock;
 	struct list lanes;
@@ -586,6 +592,8 @@ void fs_release(struct fs_op *op);
 #define FS_SILLY_NAME (4 + 16 + 8 + 1)
 /* A name that nobody else uses or knows, of the form of the kernel's client's. */
 void fs_silly_name(struct fs *fs, uint64_t fileid, char ret[FS_SILLY_NAME]);
+/* Is there a .nfs file of ours in that directory, or soon, or not gone yet? */
+bool fs_silly_left(struct fs_inode *dir);
 /* Is it open here, and its name still its own? Then rename instead of remove. */
 bool fs_silly_needed(struct fs_inode *in);
 /*

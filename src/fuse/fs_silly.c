@@ -39,8 +39,28 @@ bool fs_silly_needed(struct fs_inode *in)
 	return needed;
 }
 
+bool fs_silly_left(struct fs_inode *dir)
+{
+	bool left;
+
+	pthread_mutex_lock(&dir->lock);
+	left = dir->sillies > 0;
+	pthread_mutex_unlock(&dir->lock);
+	return left;
+}
+
+/* From before the rename is sent until after the removal is answered. */
+static void silly_count(struct fs *fs, struct fs_inode *dir, int n)
+{
+	pthread_mutex_lock(&dir->lock);
+	dir->sillies += (uint32_t)n;
+	pthread_mutex_unlock(&dir->lock);
+	atomic_fetch_add(&fs->sillies, (uint32_t)n);
+}
+
 static void silly_free(struct fs *fs, struct fs_silly *s)
 {
+	silly_count(fs, s->dir, -1);
 	fs_inode_put(fs, s->dir);
 	free(s);
 }
@@ -204,6 +224,7 @@ void fs_silly_rename(struct fs_op *op, struct fs_inode *dir, const char *name, s
 		return;
 	}
 	s->dir = fs_inode_ref(fs, dir);
+	silly_count(fs, dir, 1);
 	fs_inode_fh(dir, &s->dir_fh);
 	s->in = in;
 	s->cred = op->cred;

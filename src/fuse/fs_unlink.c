@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * UNLINK and RMDIR: REMOVE. A file that is open here is renamed instead and
- * goes with its last close (fs_silly.c), because NFS has no file without a
- * name. Which file a name stands for only the server knows: it is asked, if
- * anything is open at all, or delegated.
+ * UNLINK: REMOVE. A file that is open here is renamed instead and goes with its
+ * last close (fs_silly.c), because NFS has no file without a name. Which file a
+ * name stands for only the server knows: it is asked, if anything is open at
+ * all, or delegated.
  */
 #include <errno.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "fs_deleg.h"
 #include "fs_meta.h"
-
-#define RMDIR_TRIES 50u
 
 static void remove_done(struct nfs4_call *call)
 {
@@ -27,19 +24,14 @@ static void remove_done(struct nfs4_call *call)
 	fs_reply_err(op, 0);
 }
 
-static void remove_name(struct fs_op *op, void (*done)(struct nfs4_call *call))
+static void remove_start(struct fs_op *op)
 {
 	op->call.u.remove = (struct nfs4_op_remove){
 		.dir = &op->fh,
 		.name = fs_meta_str(op->name),
 	};
-	op->call.done = done;
+	op->call.done = remove_done;
 	nfs4_remove(&op->call);
-}
-
-static void remove_start(struct fs_op *op)
-{
-	remove_name(op, remove_done);
 }
 
 static void silly_done(struct fs_op *op, int err)
@@ -97,37 +89,4 @@ void fs_do_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 	if (!fs_meta_name(op, op->name, name))
 		return;
 	fs_op_call(op, fs_names_matter(op->lane->fs) ? victim_start : remove_start);
-}
-
-static void rmdir_start(struct fs_op *op);
-
-/*
- * The kernel does not wait for what a close() leaves to us: a program that closes a file, removes
- * it and then its directory may come before we have closed it, and find a .nfs file there. While
- * files are being closed the server is asked again, each time a round trip later.
- */
-static void rmdir_done(struct nfs4_call *call)
-{
-	struct fs_op *op = fs_op_of(call);
-
-	if (call->err == -ENOTEMPTY && !op->unheard && op->u.num < RMDIR_TRIES &&
-		atomic_load(&op->lane->fs->releasing) > 0)
-		fs_op_call(op, rmdir_start);
-	else
-		remove_done(call);
-}
-
-static void rmdir_start(struct fs_op *op)
-{
-	op->u.num++;
-	remove_name(op, rmdir_done);
-}
-
-void fs_do_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
-{
-	struct fs_op *op = fs_op_begin(req, parent);
-
-	op->u.num = 0;
-	if (fs_meta_name(op, op->name, name))
-		fs_op_call(op, rmdir_start);
 }

@@ -259,7 +259,7 @@ work_load() {
 	local dir=$work/$1/${2:-load}
 	mkdir "$dir" || return
 	timeout 120 "$bin/fuse_sim_work" "$dir" >"$work/found-$1" || return
-	wait_for 10 rmdir "$dir" || return
+	rmdir "$dir" || return
 	diff "$work/right" "$work/found-$1"
 }
 

@@ -23,6 +23,7 @@
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -345,10 +346,35 @@ static void unlinked(void)
 	DO(close(other));
 	say_content("u/f", 0);
 	DO(unlink("u/f"));
-	/* Files that were open when removed are closed behind close(2), maybe by another lane. */
-	for (int i = 0; i < 200 && rmdir("u") < 0; i++)
-		usleep(50000);
-	say_stat("u");
+	/* Files that were open when removed are closed behind close(2). */
+	DO(rmdir("u"));
+}
+
+/* Who has a removed file open closes it while its directory is being removed. */
+static void closed_late(void)
+{
+	int fd, go[2];
+	char c = 0;
+	pid_t pid;
+
+	DO(mkdir("l", 0755));
+	fd = open("l/f", O_CREAT | O_RDWR, 0644);
+	DO(write(fd, "late", 4));
+	DO(pipe(go));
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		if (read(go[0], &c, 1) == 1)
+			usleep(30000);
+		_exit(0);
+	}
+	DO(unlink("l/f"));
+	DO(close(fd));
+	DO(write(go[1], &c, 1));
+	DO(rmdir("l"));
+	DO(waitpid(pid, NULL, 0) == pid);
+	close(go[0]);
+	close(go[1]);
 }
 
 static void mappings(void)
@@ -526,6 +552,7 @@ int main(int argc, char **argv)
 	opening();
 	sizes();
 	unlinked();
+	closed_late();
 	mappings();
 	big();
 	directories();

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RMDIR: REMOVE. close(2) does not wait for what it leaves to us: a program that
+ * closes a file, removes it, and then its directory may come before the file is
+ * closed here, and find a .nfs file there (fs_silly.c). Which lane closes it, and
+ * whether it has begun to, is not known, nor whether others have it open:
+ *
+ *   REMOVE   ENOTEMPTY, and there is a .nfs file of ours somewhere
+ *   LOOKUP   which directory it is
+ *   wait     until none is left in it, or one that nobody closes
+ *   REMOVE   what this says is the answer
+ */
+#include <errno.h>
+#include <stdatomic.h>
+
+#include "fs_meta.h"
+
+#define LOOK_NS (2 * NSEC_PER_MSEC)
+/* For a close that no lane has read yet, and for those in work anywhere. */
+#define WAIT_NS       (500 * NSEC_PER_MSEC)
+#define WAIT_CLOSE_NS (3 * NSEC_PER_SEC)
+
+static void remove_start(struct fs_op *op);
+
+static bool is_over(const struct fs_op *op)
+{
+	uint64_t waited = fs_op_now(op) - op->u.rmdir.since;
+
+	if (op->unheard || !fs_silly_left(op->inode2))
+		return true;
+	return waited >= (atomic_load(&op->lane->fs->releasing) > 0 ? WAIT_CLOSE_NS : WAIT_NS);
+}
+
+static void look(struct fs_op *op)
+{
+	if (is_over(op))
+		fs_op_call(op, remove_start);
+	else
+		reactor_timer_in(op->lane->reactor, &op->u.rmdir.tick, LOOK_NS);
+}
+
+static void ticked(struct reactor_timer *t)
+{
+	look(container_of(t, struct fs_op, u.rmdir.tick));
+}
+
+static void victim_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+
+	fs_meta_read(op, &call->u.lookup.dir_attr);
+	if (call->err != 0) {
+		fs_meta_error(op);
+		return;
+	}
+	op->inode2 = fs_inode_find(op->lane->fs, &call->u.lookup.fh);
+	fs_op_put_call(op);
+	if (op->inode2 == NULL) { /* nor do we know of a file in it */
+		fs_reply_err(op, ENOTEMPTY);
+		return;
+	}
+	op->u.rmdir.since = fs_op_now(op);
+	reactor_timer_init(&op->u.rmdir.tick, ticked);
+	look(op);
+}
+
+static void victim_start(struct fs_op *op)
+{
+	op->call.u.lookup = (struct nfs4_op_lookup){
+		.dir = &op->fh,
+		.name = fs_meta_str(op->name),
+	};
+	op->call.done = victim_done;
+	nfs4_lookup(&op->call);
+}
+
+static void remove_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+
+	fs_meta_removed(fs_op_now(op));
+	if (call->err == -ENOTEMPTY && op->inode2 == NULL && !op->unheard &&
+		atomic_load(&op->lane->fs->sillies) > 0) {
+		fs_op_call(op, victim_start);
+		return;
+	}
+	if (call->err != 0) {
+		fs_meta_error(op);
+		return;
+	}
+	fs_meta_changed(op, &call->u.remove.dir_attr);
+	fs_reply_err(op, 0);
+}
+
+static void remove_start(struct fs_op *op)
+{
+	op->call.u.remove = (struct nfs4_op_remove){
+		.dir = &op->fh,
+		.name = fs_meta_str(op->name),
+	};
+	op->call.done = remove_done;
+	nfs4_remove(&op->call);
+}
+
+void fs_do_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct fs_op *op = fs_op_begin(req, parent);
+
+	if (fs_meta_name(op, op->name, name))
+		fs_op_call(op, remove_start);
+}
