@@ -30,30 +30,42 @@ static void access_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
 	const struct nfs4_op_access *o = &call->u.access;
-	uint32_t want;
+	uint32_t want = access_bits(o->attr.type, op->may.mask);
 
-	if (call->err != 0) {
-		fs_meta_error(op);
-		return;
+	if (call->err == 0) {
+		if (o->attr.valid)
+			fs_attr_update(
+				op->lane->fs, op->may.inode, &o->attr, op->attr_seq, fs_op_now(op));
+		/* A bit the server does not know (DELETE on some) it cannot refuse either. */
+		if ((o->supported & ~o->access & want) != 0)
+			call->err = -EACCES;
 	}
-	fs_meta_read(op, &o->attr);
-	want = access_bits(o->attr.type, (unsigned int)op->u.num);
-	/* A bit the server does not know (DELETE on some) it cannot refuse either. */
-	want &= o->supported;
-	fs_reply_err(op, (o->access & want) == want ? 0 : EACCES);
+	op->may.then(op);
 }
 
 static void access_start(struct fs_op *op)
 {
-	op->call.u.access = (struct nfs4_op_access){.fh = &op->fh, .want = ALL};
+	op->call.u.access = (struct nfs4_op_access){
+		.fh = op->may.inode == op->inode ? &op->fh : &op->fh2,
+		.want = ALL,
+	};
 	op->call.done = access_done;
 	nfs4_access(&op->call);
+}
+
+void fs_access_check(
+	struct fs_op *op, struct fs_inode *in, unsigned int mask, void (*then)(struct fs_op *op))
+{
+	op->may.inode = in;
+	op->may.mask = mask & (R_OK | W_OK | X_OK);
+	op->may.then = then;
+	fs_op_call(op, access_start);
 }
 
 void fs_do_access(fuse_req_t req, fuse_ino_t ino, int mask)
 {
 	struct fs_op *op = fs_op_begin(req, ino);
 
-	op->u.num = (unsigned int)mask & (R_OK | W_OK | X_OK);
-	fs_op_call(op, access_start);
+	/* Without an error there is nothing to tell but 0. */
+	fs_access_check(op, op->inode, (unsigned int)mask, fs_meta_error);
 }

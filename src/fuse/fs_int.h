@@ -227,6 +227,12 @@ struct fs_op {
 	/* fs_silly_rename() in work */
 	struct fs_silly *silly;
 	void (*silly_done)(struct fs_op *op, int err);
+	/* fs_access_check() in work */
+	struct {
+		struct fs_inode *inode; /* op->inode or inode2 */
+		unsigned int mask;
+		void (*then)(struct fs_op *op);
+	} may;
 	/* fs_notify_then() or fs_retain_wait() in work */
 	struct fs_notice notice;
 	struct reactor_msg notified;

@@ -71,27 +71,14 @@ static bool is_foreign(struct fs_inode *in, uint32_t uid)
 	return foreign && uid != 0;
 }
 
-static void right_done(struct nfs4_call *call)
+static void foreign_checked(struct fs_op *op)
 {
-	struct fs_op *op = fs_op_of(call);
-	const struct nfs4_op_access *o = &call->u.access;
-
-	if (call->err != 0)
-		fs_meta_error(op);
-	else if ((o->supported & ~o->access & o->want) != 0)
+	if (op->call.err == -EACCES)
 		fs_reply_err(op, EPERM);
+	else if (op->call.err != 0)
+		fs_meta_error(op);
 	else
 		link_allowed(op);
-}
-
-static void right_start(struct fs_op *op)
-{
-	op->call.u.access = (struct nfs4_op_access){
-		.fh = &op->fh2,
-		.want = ACCESS4_READ | ACCESS4_MODIFY | ACCESS4_EXTEND,
-	};
-	op->call.done = right_done;
-	nfs4_access(&op->call);
 }
 
 void fs_do_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent, const char *newname)
@@ -103,7 +90,7 @@ void fs_do_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent, const char
 	if (!fs_meta_name(op, op->name, newname))
 		return;
 	if (is_foreign(op->inode2, op->cred.uid) && hardlinks_protected())
-		fs_op_call(op, right_start);
+		fs_access_check(op, op->inode2, R_OK | W_OK, foreign_checked);
 	else
 		link_allowed(op);
 }

@@ -39,6 +39,15 @@ void fs_meta_entry(struct fs_op *op, const struct nfs4_fh *fh, const struct nfs4
 void fs_meta_error(struct fs_op *op);
 
 /*
+ * fs_access_check - asks the server whether op's user may do with `in` what mask says (R_OK...)
+ *
+ * in: op->inode or op->inode2. `then` runs with op->call: err is 0, -EACCES, or why the server
+ * could not be asked; u.access.attr are the attributes that came with it, valid may be 0.
+ */
+void fs_access_check(
+	struct fs_op *op, struct fs_inode *in, unsigned int mask, void (*then)(struct fs_op *op));
+
+/*
  * A REMOVE or RENAME changes an inode we do not know: nlink and ctime of what lost or changed its
  * name. The kernel knows which, and asks for its attributes: ours, if cached, are too old then.
  */

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fs_deleg.h"
 #include "fs_meta.h"
@@ -117,28 +118,12 @@ static void setattr_clear(struct fs_op *op)
 	fs_deleg_clear(op, op->inode, false, gate_is_open);
 }
 
-/*
- * truncate(2) by name: as it is for open(2), who may not write the file may not. A server lets the
- * owner do it whatever the mode is, as it cannot know that the file is not open for writing.
- */
-static void may_done(struct nfs4_call *call)
+static void truncate_checked(struct fs_op *op)
 {
-	struct fs_op *op = fs_op_of(call);
-	const struct nfs4_op_access *o = &call->u.access;
-
-	if (call->err != 0)
+	if (op->call.err != 0)
 		fs_meta_error(op);
-	else if ((o->supported & ~o->access & ACCESS4_MODIFY) != 0)
-		fs_reply_err(op, EACCES);
 	else
 		setattr_clear(op);
-}
-
-static void may_start(struct fs_op *op)
-{
-	op->call.u.access = (struct nfs4_op_access){.fh = &op->fh, .want = ACCESS4_MODIFY};
-	op->call.done = may_done;
-	nfs4_access(&op->call);
 }
 
 void fs_do_setattr(
@@ -149,8 +134,13 @@ void fs_do_setattr(
 	op->own = true;
 	op->u.setattr.st = *attr;
 	op->u.setattr.to_set = to_set;
+	/*
+	 * truncate(2) by name: as it is for open(2), who may not write the file may not. A server
+	 * lets the owner do it whatever the mode is, as it cannot know that the file is not open
+	 * for writing.
+	 */
 	if ((to_set & FUSE_SET_ATTR_SIZE) && fi == NULL)
-		fs_op_call(op, may_start);
+		fs_access_check(op, op->inode, W_OK, truncate_checked);
 	else if (to_set & SETTABLE)
 		setattr_clear(op);
 	else

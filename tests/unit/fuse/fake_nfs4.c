@@ -396,7 +396,9 @@ static int execute(struct nfs4_call *call)
 	case FAKE_LOOKUP:
 		return do_lookup(&call->u.lookup);
 	case FAKE_ACCESS:
-		call->u.access.access = call->u.access.supported = call->u.access.want;
+		call->u.access.supported = call->u.access.want;
+		call->u.access.access = call->u.access.want & ~k->denied;
+		call->u.access.attr = fake_file_of(call->u.access.fh)->attr;
 		return 0;
 	case FAKE_LINK:
 	case FAKE_OTHER:

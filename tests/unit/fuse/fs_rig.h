@@ -105,6 +105,7 @@ struct fake {
 	int fail[FAKE_OPS];   /* errno of the next one of this kind */
 	uint32_t short_count; /* READ and WRITE move at most so many; 0: all */
 	uint32_t access;      /* what OPEN's ACCESS says */
+	uint32_t denied;      /* ACCESS does not grant these */
 	bool inline_read;
 	/* FAKE_OTHER (CREATE, READDIR, READLINK, STATFS), xattrs, ACLs, SEEK: NULL:
 	 * EOPNOTSUPP */

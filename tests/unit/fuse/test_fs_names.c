@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -153,6 +154,33 @@ Test(fs_names, setattr_replies_what_the_server_has_now)
 	cr_assert_eq(set_attr(&in), 0);
 	cr_assert_eq(((struct fuse_attr_out *)re.body)->attr.size, 3);
 	cr_assert_eq(rig.fake.count[FAKE_SETATTR], 1);
+}
+
+/* A server lets the owner do it whatever the mode is. */
+Test(fs_names, truncate_by_name_asks_for_the_right_to_write)
+{
+	const struct fuse_setattr_in in = {.valid = FATTR_SIZE, .size = 3};
+	const struct fuse_setattr_in mode = {.valid = FATTR_MODE, .mode = 0600};
+	struct fuse_setattr_in by_fh = {.valid = FATTR_SIZE | FATTR_FH, .size = 4};
+	struct fuse_open_out of;
+
+	rig.fake.denied = ACCESS4_MODIFY;
+	cr_assert_eq(set_attr(&in), EACCES);
+	cr_assert_eq(rig.fake.count[FAKE_SETATTR], 0);
+	cr_assert_eq(file->attr.size, 10);
+	rig.fake.denied = ACCESS4_READ | ACCESS4_EXECUTE;
+	cr_assert_eq(set_attr(&in), 0);
+	rig.fake.fail[FAKE_ACCESS] = ESTALE;
+	cr_assert_eq(set_attr(&in), ESTALE);
+	cr_assert_eq(rig.fake.count[FAKE_ACCESS], 3);
+	/* Nor where the file is open, or its size stays. */
+	rig.fake.denied = ACCESS4_MODIFY;
+	ino = rig_ino(file);
+	cr_assert_eq(set_attr(&mode), 0);
+	cr_assert_eq(rig_open(ino, O_RDWR, &of), 0);
+	by_fh.fh = of.fh;
+	cr_assert_eq(set_attr(&by_fh), 0);
+	cr_assert_eq(rig.fake.count[FAKE_ACCESS], 3);
 }
 
 Test(fs_names, setattr_of_nothing_only_asks)
@@ -339,6 +367,62 @@ Test(fs_names, link_replies_the_same_inode_with_one_link_more)
 	cr_assert_eq(rig_call(&re, FUSE_LINK, FUSE_ROOT_ID, &in, sizeof(in), "g", 2), 0);
 	cr_assert_eq(entry()->nodeid, ino);
 	cr_assert_eq(entry()->attr.nlink, 2);
+}
+
+static bool hardlinks_protected(void)
+{
+	FILE *f = fopen("/proc/sys/fs/protected_hardlinks", "re");
+	int on = f ? fgetc(f) : '0';
+
+	if (f)
+		fclose(f);
+	return on != '0';
+}
+
+static int link_by(uint32_t uid)
+{
+	const struct fuse_link_in in = {.oldnodeid = ino};
+
+	rig.uid = uid;
+	return rig_call(&re, FUSE_LINK, FUSE_ROOT_ID, &in, sizeof(in), "g", 2);
+}
+
+/* As long as fs.protected_hardlinks asks for it: his own, and what he may read and write. */
+Test(fs_names, a_user_links_no_file_of_another_that_he_may_not_read_and_write)
+{
+	const int refused = hardlinks_protected() ? EPERM : 0;
+	static const uint32_t rights[] = {ACCESS4_READ, ACCESS4_MODIFY, ACCESS4_EXTEND};
+
+	rig.fake.other = serve_link;
+	file->attr.uid = 1001;
+	fake_touch(file);
+	cr_assert_eq(by_name(FUSE_LOOKUP, "f"), 0);
+	for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++) {
+		rig.fake.denied = rights[i];
+		cr_expect_eq(link_by(1002), refused);
+		cr_expect_eq(link_by(1001), 0);
+		cr_expect_eq(link_by(0), 0);
+	}
+	rig.fake.denied = ACCESS4_EXECUTE;
+	cr_expect_eq(link_by(1002), 0);
+}
+
+Test(fs_names, access_tells_what_the_server_grants)
+{
+	static const struct {
+		uint32_t mask, bits;
+	} rows[] = {{R_OK, ACCESS4_READ}, {W_OK, ACCESS4_MODIFY}, {W_OK, ACCESS4_EXTEND},
+		{X_OK, ACCESS4_EXECUTE}};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		for (uint32_t mask = 0; mask <= (R_OK | W_OK | X_OK); mask++) {
+			const struct fuse_access_in in = {.mask = mask};
+
+			rig.fake.denied = rows[i].bits;
+			cr_expect_eq(rig_call(&re, FUSE_ACCESS, ino, &in, sizeof(in), NULL, 0),
+				mask & rows[i].mask ? EACCES : 0);
+		}
+	}
 }
 
 Test(fs_names, access_asks_the_server_each_time)
