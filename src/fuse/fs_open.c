@@ -15,13 +15,14 @@
  * execute (servers let READ through for those).
  */
 #include "fs_deleg.h"
-#include "fs_ops.h"
+#include "fs_meta.h"
 #include "fs_retain.h"
 #include "fs_share.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The kernel passes it on: opened to be executed (include/linux/fs.h). */
 #define FMODE_EXEC_FLAG 0x20
@@ -103,6 +104,12 @@ static void open_ready(struct fs_op *op)
 		reply_opened(op);
 }
 
+/* The kernel's client asks whether the file may be written first, and says that. */
+static void trunc_checked(struct fs_op *op)
+{
+	fs_open_undo(op, op->call.err != 0 ? -op->call.err : EROFS);
+}
+
 static void trunc_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
@@ -111,6 +118,10 @@ static void trunc_done(struct nfs4_call *call)
 	if (!call->err)
 		fs_retain_cut(op->lane, op->inode, 0);
 	fs_retain_leave(op);
+	if (call->err == -EROFS) {
+		fs_access_check(op, op->inode, W_OK, trunc_checked);
+		return;
+	}
 	if (call->err) {
 		fs_open_undo(op, -call->err);
 		return;

@@ -125,6 +125,25 @@ Test(fs_open, a_truncation_that_fails_closes_the_file_again)
 	cr_assert(fake_all_free());
 }
 
+/* As from the kernel's client, which asks for the right to write first; on the error path only. */
+Test(fs_open, a_truncation_in_a_read_only_export_is_eacces)
+{
+	cr_assert_eq(rig_open(ino, O_RDONLY | O_TRUNC, &fh), 0);
+	cr_assert_eq(rig.fake.count[FAKE_ACCESS], 0);
+	rig.fake.denied = ACCESS4_MODIFY | ACCESS4_EXTEND;
+	rig.fake.fail[FAKE_SETATTR] = EROFS;
+	cr_assert_eq(rig_open(ino, O_RDONLY | O_TRUNC, &fh), EACCES);
+	rig.fake.denied = 0;
+	rig.fake.fail[FAKE_SETATTR] = EROFS;
+	cr_assert_eq(rig_open(ino, O_RDONLY | O_TRUNC, &fh), EROFS);
+	rig.fake.fail[FAKE_SETATTR] = EROFS;
+	rig.fake.fail[FAKE_ACCESS] = ESTALE;
+	cr_assert_eq(rig_open(ino, O_RDONLY | O_TRUNC, &fh), ESTALE);
+	rig_settle();
+	cr_assert_eq(rig.fake.opens, 1);
+	cr_assert(fake_all_free());
+}
+
 Test(fs_open, a_refusal_of_the_server_is_the_answer)
 {
 	rig.fake.fail[FAKE_OPEN] = EACCES;
