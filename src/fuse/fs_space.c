@@ -5,6 +5,9 @@
  *
  * With NFSv4.1 fallocate is EOPNOTSUPP, and lseek ENOSYS: the kernel then takes
  * the whole file for data, which is always true enough.
+ *
+ * No file has a byte past the server's maxfilesize: EFBIG, whatever is asked for.
+ * The kernel compares with it where it knows it, which it does not of a FUSE mount.
  */
 #include "fs_ops.h"
 #include "fs_retain.h"
@@ -72,6 +75,19 @@ static void punch_committed(struct fs_op *op, int err)
 		fs_op_call(op, space_start);
 }
 
+/* The limit is that of the file system of the root. */
+static bool is_too_big(const struct fs_op *op)
+{
+	struct fs *fs = op->lane->fs;
+	struct fs_inode *in = op->inode;
+	bool here;
+
+	pthread_mutex_lock(&in->lock);
+	here = in->attr.fsid_major == fs->fsid_major && in->attr.fsid_minor == fs->fsid_minor;
+	pthread_mutex_unlock(&in->lock);
+	return here && (uint64_t)op->off + op->size > nfs4_client_fsinfo(fs->client)->maxfilesize;
+}
+
 void fs_do_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t length,
 	struct fuse_file_info *fi)
 {
@@ -80,7 +96,9 @@ void fs_do_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off
 	op->off = offset;
 	op->size = (size_t)length;
 	op->u.num = mode == PUNCH;
-	if (mode != 0 && mode != PUNCH)
+	if (is_too_big(op))
+		fs_reply_err(op, EFBIG);
+	else if (mode != 0 && mode != PUNCH)
 		fs_reply_err(op, EOPNOTSUPP); /* NFS has no other, and no size kept with ALLOCATE */
 	else if (mode == PUNCH)
 		/* Data that is retained and then written again would fill the hole. */

@@ -491,6 +491,7 @@ void fake_init(struct fake *k, struct reactor *r)
 	k->access = ACCESS4_READ | ACCESS4_MODIFY | ACCESS4_EXTEND | ACCESS4_EXECUTE;
 	k->info.rsize = k->info.wsize = RIG_WSIZE;
 	k->info.maxname = 255;
+	k->info.maxfilesize = INT64_MAX;
 	k->info.root.len = 1;
 	k->files[0].used = true;
 	k->files[0].attr.valid = NFS4_ATTR_STAT;
