@@ -180,6 +180,8 @@ struct fs_op {
 			uint32_t len; /* of the value, or of the names so far, in mem */
 			enum nfs4_setxattr_option option;
 			uint64_t cookie; /* LISTXATTR: to ask with */
+			bool user;       /* a name of user.* */
+			int refusal;     /* errno for who has the right to ask for it */
 			bool over;       /* more names than Linux can list */
 		} xattr;
 		struct {                            /* fs_lock.h; FLUSH and RELEASE too */

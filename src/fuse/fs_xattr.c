@@ -6,22 +6,29 @@
  *   system.nfs4_acl  the ACL attribute as it is on the wire, which is what the kernel's client
  *                    shows and nfs4_getfacl(1), nfs4_setfacl(1) expect
  *
- * Everything else is refused as the kernel's client refuses it. Nothing is cached: each request
- * is asked of the server, as the caller. How long a value is nobody says beforehand, so each
+ * Everything else is refused as the kernel's client refuses it, which asks for the right to read or
+ * write the file first (xattr_permission() of fs/xattr.c; for FUSE it is on us): where there is
+ * nothing to be had the server is asked for the right alone. Nothing is cached: each request is
+ * asked of the server, as the caller. How long a value is nobody says beforehand, so each
  * operation takes a data buffer; the NFS layer begins with a small part of it (nfs4_room.c).
  */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 #include "fs_deleg.h"
 #include "fs_meta.h"
 
 #define USER     "user."
 #define USER_LEN (sizeof(USER) - 1)
+#define SECURITY "security."
 #define ACL_NAME "system.nfs4_acl"
+/* An ACE without a name: type, flag, mask, its length. */
+#define ACE_MIN 16u
 
 /* The longest value and list of names Linux has; a server may have longer ones. */
 #define MAX_VALUE 65536u
@@ -50,6 +57,11 @@ static bool have_acl(const struct fs_op *op)
 	return attr_supported(nfs4_client_fsinfo(op->lane->fs->client), FATTR4_ACL);
 }
 
+static bool begins_with(const char *name, const char *prefix)
+{
+	return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
 /* What the request is about: op->name is the name on the wire, or "" for the ACL. 0 or errno. */
 static int parse_name(struct fs_op *op, const char *name)
 {
@@ -57,12 +69,19 @@ static int parse_name(struct fs_op *op, const char *name)
 		return ERANGE;
 	if (strcmp(name, ACL_NAME) == 0)
 		return have_acl(op) ? 0 : EOPNOTSUPP;
-	if (strncmp(name, USER, USER_LEN) != 0 || !have_user(op))
+	if (strcmp(name, USER) == 0 || strcmp(name, SECURITY) == 0)
+		return EINVAL; /* the kernel's client has names that begin so */
+	if (!begins_with(name, USER) || !have_user(op))
 		return EOPNOTSUPP;
-	if (name[USER_LEN] == '\0')
-		return EINVAL;
 	fs_op_name(op->name, name + USER_LEN);
 	return 0;
+}
+
+/* The kernel has its own rules, or leaves it to the file system. */
+static bool is_without_permission(const char *name)
+{
+	return begins_with(name, SECURITY) || begins_with(name, "system.") ||
+	       begins_with(name, "trusted.");
 }
 
 static bool is_acl(const struct fs_op *op)
@@ -70,15 +89,48 @@ static bool is_acl(const struct fs_op *op)
 	return op->name[0] == '\0';
 }
 
-/* An op for a request about `name`; NULL: answered already. */
-static struct fs_op *xattr_begin(fuse_req_t req, fuse_ino_t ino, const char *name)
+/* In a sticky directory only its owner changes them, whatever the mode is. */
+static bool is_anothers_sticky(const struct fs_op *op)
+{
+	const struct nfs4_attr *a = &op->call.u.access.attr;
+
+	return (a->valid & NFS4_ATTR_STAT) == NFS4_ATTR_STAT && a->type == NF4DIR &&
+	       (a->mode & S_ISVTX) && op->cred.uid != a->uid && op->cred.uid != 0;
+}
+
+static void refusal_checked(struct fs_op *op)
+{
+	bool sticky = op->u.xattr.user && (op->may.mask & W_OK);
+
+	if ((op->call.err == 0 || op->call.err == -EACCES) && sticky && is_anothers_sticky(op))
+		fs_reply_err(op, EPERM);
+	else if (op->call.err != 0)
+		fs_meta_error(op);
+	else
+		fs_reply_err(op, op->u.xattr.refusal);
+}
+
+/* It is refused; who has no right to do it (mask: R_OK, W_OK) hears that first. */
+static void refuse(struct fs_op *op, int err, unsigned int mask)
+{
+	op->u.xattr.refusal = err;
+	fs_access_check(op, op->inode, mask, refusal_checked);
+}
+
+/* An op for a request about `name`, to read or to write it; NULL: answered already. */
+static struct fs_op *xattr_begin(
+	fuse_req_t req, fuse_ino_t ino, const char *name, unsigned int mask)
 {
 	struct fs_op *op = fs_op_begin(req, ino);
 	int err = parse_name(op, name);
 
+	op->u.xattr.user = begins_with(name, USER);
 	if (err == 0)
 		return op;
-	fs_reply_err(op, err);
+	if (err == ERANGE || is_without_permission(name))
+		fs_reply_err(op, err);
+	else
+		refuse(op, err, mask);
 	return NULL;
 }
 
@@ -148,7 +200,7 @@ static void getacl_start(struct fs_op *op)
 
 void fs_do_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
 {
-	struct fs_op *op = xattr_begin(req, ino, name);
+	struct fs_op *op = xattr_begin(req, ino, name, R_OK);
 
 	if (op == NULL)
 		return;
@@ -251,7 +303,10 @@ static void change_failed(struct fs_op *op)
 	fs_attr_changed(op->inode);
 	if (op->call.err == -EMSGSIZE)
 		op->call.err = -E2BIG;
-	fs_meta_error(op);
+	if (op->call.err == -EROFS && op->u.xattr.user)
+		refuse(op, EROFS, W_OK);
+	else
+		fs_meta_error(op);
 }
 
 static void setxattr_done(struct nfs4_call *call)
@@ -320,14 +375,29 @@ static enum nfs4_setxattr_option option_of(int flags)
 	return flags & XATTR_REPLACE ? SETXATTR4_REPLACE : SETXATTR4_EITHER;
 }
 
-static int check_value(const struct fs_op *op, size_t size, int flags)
+/* An ACL is made of words: how many ACEs there are, and those. What ends early goes on with 0. */
+static int check_acl(const char *acl, size_t size)
+{
+	uint8_t head[4] = {0};
+	uint32_t count;
+
+	if (size == 0)
+		return EINVAL;
+	memcpy(head, acl, size < sizeof(head) ? size : sizeof(head));
+	count = (uint32_t)head[0] << 24 | (uint32_t)head[1] << 16 | (uint32_t)head[2] << 8 |
+		head[3];
+	if (count > size / ACE_MIN)
+		return EFBIG; /* as a server says that finds fewer than it is told */
+	return size % 4 != 0 ? EINVAL : 0;
+}
+
+static int check_value(const struct fs_op *op, const char *value, size_t size, int flags)
 {
 	if (size > MAX_VALUE)
 		return E2BIG;
-	if ((flags & XATTR_CREATE) && (flags & XATTR_REPLACE))
-		return EINVAL;
-	/* An ACL is made of words, its count first. */
-	return is_acl(op) && (size < 4 || size % 4 != 0) ? EINVAL : 0;
+	if (is_acl(op)) /* each file has one: the flags say nothing */
+		return check_acl(value, size);
+	return (flags & XATTR_CREATE) && (flags & XATTR_REPLACE) ? EINVAL : 0;
 }
 
 static void set_clear(struct fs_op *op)
@@ -343,12 +413,12 @@ static void set_clear(struct fs_op *op)
 void fs_do_setxattr(
 	fuse_req_t req, fuse_ino_t ino, const char *name, const char *value, size_t size, int flags)
 {
-	struct fs_op *op = xattr_begin(req, ino, name);
+	struct fs_op *op = xattr_begin(req, ino, name, W_OK);
 	int err;
 
 	if (op == NULL)
 		return;
-	err = check_value(op, size, flags);
+	err = check_value(op, value, size, flags);
 	if (err != 0) {
 		fs_reply_err(op, err);
 		return;
@@ -394,7 +464,7 @@ static void remove_clear(struct fs_op *op)
 
 void fs_do_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 {
-	struct fs_op *op = xattr_begin(req, ino, name);
+	struct fs_op *op = xattr_begin(req, ino, name, W_OK);
 
 	if (op == NULL)
 		return;

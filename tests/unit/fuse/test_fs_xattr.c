@@ -235,6 +235,80 @@ Test(fs_xattr, without_the_servers_support_there_are_none)
 	}
 }
 
+static void expect_refused(int get_err, int set_err)
+{
+	cr_expect_eq(get("user.a", 1), get_err);
+	cr_expect_eq(set_attr("user.a", "v", 1, 0), set_err);
+	cr_expect_eq(remove_attr("user.a"), set_err);
+}
+
+/* As from the kernel's client, which asks for the right first; on the error path only. */
+Test(fs_xattr, where_there_are_none_who_has_no_right_hears_that)
+{
+	supports(1, false, true);
+	rig.fake.denied = ACCESS4_MODIFY;
+	expect_refused(EOPNOTSUPP, EACCES);
+	rig.fake.denied = ACCESS4_READ;
+	expect_refused(EACCES, EOPNOTSUPP);
+	cr_expect_eq(get("user.", 1), EACCES);
+	cr_expect_eq(get("none.a", 1), EACCES);
+	cr_expect_eq(set_attr("user.", "v", 1, 0), EINVAL);
+	rig.fake.denied = UINT32_MAX;
+	cr_expect_eq(set_attr("user.", "v", 1, 0), EACCES);
+	cr_expect_eq(get("trusted.a", 1), EOPNOTSUPP);
+	cr_expect_eq(get("security.a", 1), EOPNOTSUPP);
+	cr_expect_eq(get("security.", 1), EINVAL);
+	cr_expect_eq(get("system.a", 1), EOPNOTSUPP);
+	rig.fake.fail[FAKE_ACCESS] = ESTALE;
+	cr_expect_eq(set_attr("user.a", "v", 1, 0), ESTALE);
+}
+
+Test(fs_xattr, in_a_read_only_export_who_has_no_right_hears_that)
+{
+	rig.fake.denied = ACCESS4_MODIFY | ACCESS4_EXTEND;
+	cr_expect_eq(set_attr("user.a", "v", 1, 0), 0);
+	cr_expect_eq(rig.fake.count[FAKE_ACCESS], 0, "not asked where all is well");
+	rig.fake.fail[FAKE_SETXATTR] = EROFS;
+	cr_expect_eq(set_attr("user.a", "v", 1, 0), EACCES);
+	rig.fake.fail[FAKE_REMOVEXATTR] = EROFS;
+	cr_expect_eq(remove_attr("user.a"), EACCES);
+	rig.fake.denied = 0;
+	rig.fake.fail[FAKE_SETXATTR] = EROFS;
+	cr_expect_eq(set_attr("user.a", value, 1000, 0), EROFS);
+	rig.fake.denied = UINT32_MAX;
+	rig.fake.fail[FAKE_SETACL] = EROFS;
+	cr_expect_eq(set_attr("system.nfs4_acl", "\0\0\0\0", 4, 0), EROFS);
+}
+
+/* A sticky directory: its owner and root; not what `none.` would be. */
+Test(fs_xattr, in_a_sticky_directory_only_the_owner_sets_them)
+{
+	file->attr.type = NF4DIR;
+	file->attr.mode = 01777;
+	file->attr.uid = 1001;
+	fake_touch(file);
+	ino = rig_ino(file);
+	supports(1, false, true);
+	rig.uid = 1002;
+	expect_refused(EOPNOTSUPP, EPERM);
+	cr_expect_eq(set_attr("none.a", "v", 1, 0), EOPNOTSUPP);
+	rig.fake.denied = UINT32_MAX;
+	expect_refused(EACCES, EPERM);
+	rig.uid = 1001;
+	expect_refused(EACCES, EACCES);
+	rig.fake.denied = 0;
+	expect_refused(EOPNOTSUPP, EOPNOTSUPP);
+	rig.uid = 0;
+	expect_refused(EOPNOTSUPP, EOPNOTSUPP);
+	supports(2, true, true);
+	rig.uid = 1002;
+	rig.fake.fail[FAKE_SETXATTR] = EROFS;
+	cr_expect_eq(set_attr("user.a", "v", 1, 0), EPERM);
+	file->attr.mode = 0777;
+	rig.fake.fail[FAKE_SETXATTR] = EROFS;
+	cr_expect_eq(set_attr("user.a", "v", 1, 0), EROFS);
+}
+
 Test(fs_xattr, names_have_255_bytes_at_most)
 {
 	char name[300];
@@ -419,6 +493,7 @@ Test(fs_xattr, an_acl_that_is_set_changes_the_mode)
 
 	cr_assert_eq(rig_getattr(ino, &out), 0);
 	cr_assert_eq(out.attr.mode & 07777, 0644);
+	memset(value, 0, 4); /* no ACE */
 	set_acl(4);
 	cr_assert_null(set.long_buf);
 	cr_assert_eq(rig_getattr(ino, &out), 0);
@@ -432,7 +507,15 @@ Test(fs_xattr, an_acl_that_is_set_changes_the_mode)
 Test(fs_xattr, what_is_no_acl_is_refused)
 {
 	cr_assert_eq(set_attr("system.nfs4_acl", value, 0, 0), EINVAL);
-	cr_assert_eq(set_attr("system.nfs4_acl", value, 6, 0), EINVAL);
+	cr_assert_eq(set_attr("system.nfs4_acl", "\0\0\0\0\0\0", 6, 0), EINVAL);
+	/* It counts more than there are: as a server says it, that need not be asked. */
+	cr_assert_eq(set_attr("system.nfs4_acl", "abc", 3, 0), EFBIG);
+	cr_assert_eq(set_attr("system.nfs4_acl", "\xff\xff\xff\xff", 4, 0), EFBIG);
+	cr_assert_eq(set_attr("system.nfs4_acl",
+			     "\0\0\0\2"
+			     "16 bytes and less",
+			     20, 0),
+		EFBIG);
 	cr_assert_eq(remove_attr("system.nfs4_acl"), EINVAL);
 	cr_assert_eq(rig.fake.count[FAKE_SETACL], 0);
 }

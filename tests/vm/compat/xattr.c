@@ -149,11 +149,29 @@ static void permissions(void)
 	static const mode_t modes[] = {0600, 0604, 0602, 0606};
 
 	for (size_t i = 0; i < 4; i++) {
-		if (!made(modes[i]))
-			return;
+		put_as("f", ALICE, TEAM, modes[i]);
+		setxattr("f", "user.a", "1", 1, 0);
 		as(BOB, CREW, do_xattr);
 		NEED(unlink("f"));
 	}
+}
+
+static void do_names(void)
+{
+	static const char *const others[] = {"user.", "none.a", "trusted.a", "security.",
+		"security.a", "system.a", "system.nfs4_acl"};
+	char buf[8];
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		tell(setxattr("f", others[i], "1", 1, 0));
+		count(getxattr("f", others[i], buf, sizeof(buf)));
+	}
+}
+
+static void name_permissions(void)
+{
+	put_as("f", ALICE, TEAM, 0600);
+	as(BOB, CREW, do_names);
 }
 
 static void sticky(void)
@@ -191,6 +209,9 @@ const struct topic topic_xattr = {.name = "extended attributes",
 		{"user. of a directory, a symlink, a fifo; get of the last two; list", kinds},
 		{"fsetxattr of O_RDONLY, fgetxattr, of a removed file, set there", by_descriptor},
 		{"by others, 0600, 0604, 0602, 0606: set, get, list, remove", permissions},
+		{"by others, 0600, set and get: user. alone, no namespace, trusted., security. "
+		 "alone, security., system., system.nfs4_acl",
+			name_permissions},
 		{"a sticky directory, by another user: set, get, list, remove", sticky},
 		{"60 names: set, bytes of the list", many}, {0}}};
 
