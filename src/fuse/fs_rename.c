@@ -28,12 +28,66 @@ static void put_files(struct fs_op *op)
 	op->u.rename.target = op->u.rename.source = NULL;
 }
 
+static void look(struct fs_op *op, const struct nfs4_fh *dir, const char *name,
+	void (*done)(struct nfs4_call *call))
+{
+	op->call.u.lookup = (struct nfs4_op_lookup){.dir = dir, .name = fs_meta_str(name)};
+	op->call.done = done;
+	nfs4_lookup(&op->call);
+}
+
+/* Is what was looked up in `dir` the root of another file system? */
+static bool is_root_below(const struct nfs4_call *call, struct fs_inode *dir)
+{
+	const struct nfs4_attr *a = &call->u.lookup.attr;
+	bool other;
+
+	if (call->err != 0 || (a->valid & NFS4_ATTR_FSID) == 0)
+		return false;
+	pthread_mutex_lock(&dir->lock);
+	other = a->fsid_major != dir->attr.fsid_major || a->fsid_minor != dir->attr.fsid_minor;
+	pthread_mutex_unlock(&dir->lock);
+	return other;
+}
+
+static void refused_target_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+
+	fs_reply_err(op, is_root_below(call, op->inode2) ? EBUSY : EIO);
+}
+
+static void refused_target_start(struct fs_op *op)
+{
+	look(op, &op->fh2, op->name2, refused_target_done);
+}
+
+static void refused_source_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+
+	if (is_root_below(call, op->inode))
+		fs_reply_err(op, EBUSY);
+	else
+		fs_op_call(op, refused_target_start);
+}
+
+/* NFS has no error for what another file system is mounted on; Linux says NFS4ERR_IO. */
+static void refused_start(struct fs_op *op)
+{
+	look(op, &op->fh, op->name, refused_source_done);
+}
+
 static void rename_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
 	struct nfs4_op_rename *o = &call->u.rename;
 
 	fs_meta_renamed(fs_op_now(op));
+	if (call->err == -EIO && call->status == NFS4ERR_IO) {
+		fs_op_call(op, refused_start);
+		return;
+	}
 	if (call->err != 0) {
 		fs_meta_error(op);
 		return;
@@ -109,12 +163,7 @@ static void source_done(struct nfs4_call *call)
 
 static void source_start(struct fs_op *op)
 {
-	op->call.u.lookup = (struct nfs4_op_lookup){
-		.dir = &op->fh,
-		.name = fs_meta_str(op->name),
-	};
-	op->call.done = source_done;
-	nfs4_lookup(&op->call);
+	look(op, &op->fh, op->name, source_done);
 }
 
 static void target_done(struct nfs4_call *call)
@@ -140,12 +189,7 @@ static void target_done(struct nfs4_call *call)
 
 static void target_start(struct fs_op *op)
 {
-	op->call.u.lookup = (struct nfs4_op_lookup){
-		.dir = &op->fh2,
-		.name = fs_meta_str(op->name2),
-	};
-	op->call.done = target_done;
-	nfs4_lookup(&op->call);
+	look(op, &op->fh2, op->name2, target_done);
 }
 
 void fs_do_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t newparent,

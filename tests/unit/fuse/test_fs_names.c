@@ -245,6 +245,39 @@ Test(fs_names, rename_onto_another_name_of_the_open_file_leaves_it)
 	cr_assert_eq(rig_release(ino, fo.fh), 0);
 }
 
+static const char *below; /* this name is the root of another file system */
+static enum nfs4_status rename_status;
+
+static int serve_mounted(struct nfs4_call *call, enum fake_op op)
+{
+	const struct nfs4_str *name = &call->u.lookup.name;
+
+	if (op == FAKE_RENAME) {
+		call->status = rename_status;
+		return -EIO;
+	}
+	call->u.lookup.attr = file->attr;
+	call->u.lookup.attr.fsid_major +=
+		name->len == strlen(below) && memcmp(name->p, below, name->len) == 0;
+	return 0;
+}
+
+/* Linux' server has no better error for it than NFS4ERR_IO. */
+Test(fs_names, rename_of_a_root_of_another_file_system_is_ebusy)
+{
+	rig.fake.names = serve_mounted;
+	rename_status = NFS4ERR_IO;
+	below = "f";
+	cr_assert_eq(rename_to("f", "g", 0), EBUSY);
+	below = "g";
+	cr_assert_eq(rename_to("f", "g", 0), EBUSY);
+	below = "h";
+	cr_assert_eq(rename_to("f", "g", 0), EIO);
+	rename_status = NFS4_OK; /* a timeout, a dead session */
+	below = "f";
+	cr_assert_eq(rename_to("f", "g", 0), EIO);
+}
+
 Test(fs_names, mkdir_sends_mode_and_umask)
 {
 	const struct fuse_mkdir_in in = {.mode = 01777, .umask = 027};
