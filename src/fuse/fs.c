@@ -42,6 +42,7 @@ struct fs *fs_new(const struct fs_conf *conf, struct nfs4_client *client)
 	fs->lock_poll_ns = LOCK_POLL_NS;
 	pthread_mutex_init(&fs->locks_lock, NULL);
 	pthread_mutex_init(&fs->lanes_lock, NULL);
+	pthread_mutex_init(&fs->clone_lock, NULL);
 	pthread_mutex_init(&fs->unmount_lock, NULL);
 	if (getrandom(&start, sizeof(start), GRND_NONBLOCK) == (ssize_t)sizeof(start))
 		fs->silly_cnt = start;
@@ -87,6 +88,7 @@ void fs_free(struct fs *fs)
 	fs_table_free(fs);
 	pthread_mutex_destroy(&fs->lanes_lock);
 	pthread_mutex_destroy(&fs->locks_lock);
+	pthread_mutex_destroy(&fs->clone_lock);
 	pthread_mutex_destroy(&fs->unmount_lock);
 	conf_free(&fs->conf);
 	free(fs);

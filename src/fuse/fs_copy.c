@@ -177,17 +177,43 @@ void fs_copy_did(
 
 /* ---- CLONE ---- */
 
-/* Never 0. Two that have the same one lose no more than a CLONE. */
-static uint64_t fsid_of(const struct nfs4_attr *a)
-{
-	return (a->fsid_major ^ a->fsid_minor << 1) | 1;
-}
-
 static void attr_of(struct fs_inode *in, struct nfs4_attr *ret)
 {
 	pthread_mutex_lock(&in->lock);
 	*ret = in->attr;
 	pthread_mutex_unlock(&in->lock);
+}
+
+/* Has the file system no CLONE? clone_lock held. */
+static bool is_without_clone(const struct fs *fs, const struct nfs4_attr *a)
+{
+	for (unsigned int i = 0; i < FS_NO_CLONE && i < fs->no_clone_cnt; i++)
+		if (fs->no_clone[i].major == a->fsid_major &&
+			fs->no_clone[i].minor == a->fsid_minor)
+			return true;
+	return false;
+}
+
+static bool may_clone(struct fs *fs, const struct nfs4_attr *src, const struct nfs4_attr *dst)
+{
+	bool may = src->fsid_major == dst->fsid_major && src->fsid_minor == dst->fsid_minor;
+
+	pthread_mutex_lock(&fs->clone_lock);
+	may = may && !is_without_clone(fs, dst);
+	pthread_mutex_unlock(&fs->clone_lock);
+	return may;
+}
+
+static void note_no_clone(struct fs *fs, struct fs_inode *in)
+{
+	struct nfs4_attr a;
+
+	attr_of(in, &a);
+	pthread_mutex_lock(&fs->clone_lock);
+	if (!is_without_clone(fs, &a))
+		fs->no_clone[fs->no_clone_cnt++ % FS_NO_CLONE] =
+			(struct fs_fsid){a.fsid_major, a.fsid_minor};
+	pthread_mutex_unlock(&fs->clone_lock);
 }
 
 /* How much of the rest can be had by CLONE: whole blocks, or all to the source's end. */
@@ -206,7 +232,7 @@ static uint64_t clone_len(const struct fs_op *op)
 		return 0;
 	attr_of(op->inode2, &src);
 	attr_of(op->inode, &dst);
-	if (fsid_of(&src) != fsid_of(&dst) || fsid_of(&dst) == atomic_load(&fs->no_clone))
+	if (!may_clone(fs, &src, &dst))
 		return 0;
 	/* The last block of a longer destination is not replaced in part. */
 	if (src_off + count == src.size && off + count >= dst.size)
@@ -214,37 +240,42 @@ static uint64_t clone_len(const struct fs_op *op)
 	return count - count % blksize;
 }
 
+/*
+ * Why the server did not: true: nothing was done, and another way may do it (COPY, and the kernel
+ * after that). Else the error is the program's, and nobody knows how much was done.
+ */
+static bool is_refused(struct fs_copy *c, int err)
+{
+	switch (err) {
+	case EOPNOTSUPP:
+	case EINVAL: /* not its blocks; the source has another end by now; no regular files */
+	case EXDEV:
+	case EBADF:
+	case EACCES: /* one user's credential goes for both */
+	case EPERM:
+		return true;
+	default:
+		c->err = err;
+		c->torn = true;
+		return false;
+	}
+}
+
 static void clone_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
 	const struct nfs4_op_copy *o = &call->u.copy;
 	struct fs_copy *c = fs_copy_of(op);
-	struct nfs4_attr dst;
 
-	switch (-call->err) {
-	case 0:
+	if (!call->err) {
 		fs_attr_update_own(op->lane->fs, op->inode, &o->attr, op->attr_seq, fs_op_now(op));
 		fs_copy_did(op, o->copied, o->committed, &o->verf);
 		return;
-	case EOPNOTSUPP:
-		if (call->status == NFS4ERR_NOTSUPP || call->status == NFS4ERR_OP_ILLEGAL) {
-			attr_of(op->inode, &dst);
-			atomic_store(&op->lane->fs->no_clone, fsid_of(&dst));
-		}
-		c->no_clone = true;
-		break;
-	case EINVAL: /* not its blocks; another end of the source */
-	case EXDEV:
-	case EBADF:
-	case EACCES:
-	case EPERM:
-		c->no_clone = true; /* COPY tells it better, or does it */
-		break;
-	default:
-		c->err = -call->err;
-		c->torn = true;
-		break;
 	}
+	if (is_refused(c, -call->err))
+		c->no_clone = true; /* COPY tells it better, or does it */
+	if (call->status == NFS4ERR_NOTSUPP || call->status == NFS4ERR_OP_ILLEGAL)
+		note_no_clone(op->lane->fs, op->inode);
 	fs_copy_next(op);
 }
 
@@ -257,22 +288,8 @@ static void copy_done(struct nfs4_call *call)
 	struct fs_copy *c = fs_copy_of(op);
 
 	if (call->err) {
-		switch (-call->err) {
-		case EOPNOTSUPP:
-		case EXDEV:
-			c->err = -call->err;
-			break;
-		case EINVAL: /* beyond the source's end as it is by now; not regular files */
-		case EBADF:
-		case EACCES: /* one user's credential goes for both */
-		case EPERM:
-			c->err = EOPNOTSUPP;
-			break;
-		default:
-			c->err = -call->err;
-			c->torn = true;
-			break;
-		}
+		if (is_refused(c, -call->err))
+			c->err = call->err == -EXDEV ? EXDEV : EOPNOTSUPP;
 		fs_copy_next(op);
 		return;
 	}

@@ -322,6 +322,11 @@ struct fs_lane {
 	bool last;      /* the last lane to drain: it closes what is left open */
 };
 
+struct fs_fsid {
+	uint64_t major, minor;
+};
+#define FS_NO_CLONE 8u
+
 struct fs {
 	struct fs_conf conf;
 	struct nfs4_client *client;
@@ -358,9 +363,10 @@ struct fs {
 	_Atomic bool no_write_delegs; /* who asked for one got one to read */
 	uint32_t delegs_max;          /* more than so many: the idle ones go */
 	uint64_t deleg_idle_ns; /* one that nothing is open by goes after so long; 0: a lease */
-	_Atomic uint64_t
-		no_clone; /* file system that has no CLONE (fs_copy.c); 0: not known of any */
-	pthread_mutex_t unmount_lock; /* mounted */
+	pthread_mutex_t clone_lock;
+	struct fs_fsid no_clone[FS_NO_CLONE]; /* have none (fs_copy.c); clone_lock */
+	unsigned int no_clone_cnt;            /* seen so far: the newest are remembered */
+	pthread_mutex_t unmount_lock;         /* mounted */
 };
 
 /* The lane whose thread this is; handlers are called by libfuse without one. */

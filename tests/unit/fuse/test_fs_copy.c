@@ -297,6 +297,30 @@ Test(fs_copy, a_server_that_cannot_clone_is_asked_once)
 	cr_expect_eq(rig.fake.count[FAKE_CLONE], 1);
 }
 
+static void in_file_system(uint64_t number)
+{
+	from->attr.fsid_major = to->attr.fsid_major = number;
+	((struct fs_inode *)(uintptr_t)from_ino)->attr.fsid_major = number;
+	((struct fs_inode *)(uintptr_t)to_ino)->attr.fsid_major = number;
+}
+
+/* Each file system is asked once, as long as so many can be remembered. */
+Test(fs_copy, file_systems_that_cannot_clone_are_told_apart)
+{
+	for (unsigned int round = 0; round < 2; round++) {
+		for (unsigned int i = 0; i < FS_NO_CLONE; i++) {
+			in_file_system(i);
+			cr_assert_eq(copy(0, 0, LARGE), LARGE);
+			cr_expect_eq(rig.fake.count[FAKE_CLONE], round ? FS_NO_CLONE : i + 1);
+		}
+	}
+	fake_copy.block = 4096;
+	in_file_system(FS_NO_CLONE);
+	cr_assert_eq(copy(0, 0, LARGE), LARGE);
+	cr_expect_eq(rig.fake.count[FAKE_CLONE], FS_NO_CLONE + 1);
+	cr_expect_eq(rig.fake.count[FAKE_COPY], 2 * FS_NO_CLONE);
+}
+
 Test(fs_copy, what_it_does_not_clone_it_copies)
 {
 	static const int errs[] = {EINVAL, EXDEV, EACCES, EOPNOTSUPP};
@@ -321,7 +345,7 @@ Test(fs_copy, within_a_file_blocks_are_shared_or_the_kernel_copies)
 
 	cr_assert_eq(copy(0, 0, 10000), 10000);
 	fake_copy.block = 4096;
-	rig.fs->no_clone = 0;
+	rig.fs->no_clone_cnt = 0;
 	in.fh_in = to_fh.fh;
 	rig_send(FUSE_COPY_FILE_RANGE, to_ino, &in, sizeof(in), NULL, 0);
 	cr_assert_eq(end(3000), 4096, "whole blocks");
