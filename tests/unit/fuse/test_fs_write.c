@@ -88,11 +88,13 @@ Test(fs_write, an_error_is_the_answer)
 	cr_assert(fake_all_free());
 }
 
-Test(fs_write, an_error_after_a_part_is_a_short_write_and_is_told_at_close)
+/* Of 2000 bytes the first 1000 are written, then there is an error. */
+static void write_half(int flags, int err, struct rig_reply *re)
 {
 	rig.fake.short_count = 1000;
 	rig.fake.hold = true;
-	rig_send(FUSE_WRITE, ino, &(struct fuse_write_in){.fh = fh.fh, .size = 2000},
+	rig_send(FUSE_WRITE, ino,
+		&(struct fuse_write_in){.fh = fh.fh, .size = 2000, .flags = (uint32_t)flags},
 		sizeof(struct fuse_write_in), data, 2000);
 	rig_settle();
 	fake_release();
@@ -100,10 +102,25 @@ Test(fs_write, an_error_after_a_part_is_a_short_write_and_is_told_at_close)
 	for (int i = 0; i < 10 && rig.fake.count[FAKE_WRITE] < 2; i++) {
 		reactor_turn(rig.fake.r, 0);
 	}
-	rig.fake.fail[FAKE_WRITE] = EDQUOT;
+	rig.fake.fail[FAKE_WRITE] = err;
+	cr_assert(rig_reply(re, 1000));
+}
+
+/* The kernel makes EIO of a short answer there. */
+Test(fs_write, with_o_direct_an_error_after_a_part_is_the_answer)
+{
 	struct rig_reply re;
 
-	cr_assert(rig_reply(&re, 1000));
+	write_half(O_RDWR | O_DIRECT, ENOSPC, &re);
+	cr_assert_eq(re.h.error, -ENOSPC);
+	cr_assert_eq(rig_flush(ino, fh.fh), 0, "reported once, at the write");
+}
+
+Test(fs_write, an_error_after_a_part_is_a_short_write_and_is_told_at_close)
+{
+	struct rig_reply re;
+
+	write_half(O_RDWR, EDQUOT, &re);
 	cr_assert_eq(re.h.error, 0);
 	cr_assert_eq(((struct fuse_write_out *)re.body)->size, 1000);
 	cr_assert_eq(rig_flush(ino, fh.fh), EDQUOT);
