@@ -112,50 +112,58 @@ static void by_itself(struct cmp *c, const struct copying *what)
 	drop(c->sim, cp);
 }
 
-static uint32_t check(struct cmp *c, const struct stateid *src, const struct stateid *dst)
+void rd_copy_args(struct rd *r, struct copy_args *args)
+{
+	rd_stateid(r, &args->src);
+	rd_stateid(r, &args->dst);
+	args->src_off = rd_u64(r);
+	args->off = rd_u64(r);
+	args->count = rd_u64(r);
+}
+
+uint32_t copy_check(struct cmp *c, const char *name, const struct copy_args *args)
 {
 	struct node *cur = c->cur;
 	uint32_t st;
 
 	if (c->minor < 2) {
-		fab_sim_fail("xid %#x: COPY in v4.%u", c->job->xid, c->minor);
+		fab_sim_fail("xid %#x: %s in v4.%u", c->job->xid, name, c->minor);
 		return ST_OP_ILLEGAL;
 	}
 	if (!c->cur || !c->saved)
 		return ST_NOFILEHANDLE;
 	c->cur = c->saved;
-	st = state_check(c, src, 1, NULL);
+	st = state_check(c, &args->src, 1, NULL);
 	c->cur = cur;
 	if (!st)
-		st = state_check(c, dst, 2, NULL);
+		st = state_check(c, &args->dst, 2, NULL);
 	if (!st && (c->cur->type != NFSD_SIM_REG || c->saved->type != NFSD_SIM_REG))
 		st = ST_WRONG_TYPE;
-	if (!st && c->cur == c->saved)
-		st = ST_INVAL;
 	return st;
 }
 
 uint32_t op_copy(struct cmp *c)
 {
 	struct copying what = {.client = c->sess->client, .src = c->saved, .dst = c->cur};
-	struct stateid src, dst;
 	bool consecutive, synchronous;
+	struct copy_args a;
 	uint32_t st;
 
-	rd_stateid(&c->in, &src);
-	rd_stateid(&c->in, &dst);
-	what.src_off = rd_u64(&c->in);
-	what.off = rd_u64(&c->in);
-	what.count = rd_u64(&c->in);
+	rd_copy_args(&c->in, &a);
 	consecutive = rd_u32(&c->in);
 	synchronous = rd_u32(&c->in);
 	if (rd_u32(&c->in) || !consecutive)
 		fab_sim_fail("xid %#x: COPY between servers, or in any order", c->job->xid);
-	st = check(c, &src, &dst);
+	st = copy_check(c, "COPY", &a);
 	if (st)
 		return st;
-	if (what.off + what.count < what.off || what.off + what.count > 1ull << 32)
+	if (c->cur == c->saved)
+		return ST_INVAL;
+	if (a.off + a.count < a.off || a.off + a.count > 1ull << 32)
 		return ST_FBIG;
+	what.src_off = a.src_off;
+	what.off = a.off;
+	what.count = a.count;
 	if (c->sim->conf.copy_by_itself && !synchronous)
 		by_itself(c, &what);
 	else

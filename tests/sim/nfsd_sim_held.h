@@ -75,6 +75,16 @@ bool deleg_conflict(struct nfsd_sim *sim, struct node *n, const struct client *c
 /* The client is heard of: has it returned in time what was recalled? */
 void delegs_judge(struct cmp *c);
 
+/* What COPY and CLONE begin with (nfsd_sim_copy.c); from the saved filehandle to the current one.
+ */
+struct copy_args {
+	struct stateid src, dst;
+	uint64_t src_off, off, count;
+};
+void rd_copy_args(struct rd *r, struct copy_args *args);
+/* A status; records what the client must not do. name: of the operation. */
+uint32_t copy_check(struct cmp *c, const char *name, const struct copy_args *args);
+
 /* The so-manieth of the client, from 0; NULL: there is none. */
 struct session *nth_session(struct nfsd_sim *sim, const struct client *cl, unsigned int nth);
 
