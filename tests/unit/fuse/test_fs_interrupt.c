@@ -165,15 +165,18 @@ static void expect_eintr(uint64_t unique, unsigned int wait_ms)
 	cr_assert_eq(re.h.error, -EINTR);
 }
 
-Test(fs_interrupted, a_killed_program_does_not_wait_for_the_server)
+/* The server is asked and does not answer before fake_release(); the program dies meanwhile. */
+static void kill_while_held(uint64_t unique)
 {
-	uint64_t unique;
-
 	rig.fake.hold = true;
-	unique = send_read(victim);
 	rig_settle();
 	send_interrupt(unique);
 	expect_eintr(unique, 3000);
+}
+
+Test(fs_interrupted, a_killed_program_does_not_wait_for_the_server)
+{
+	kill_while_held(send_read(victim));
 	cr_assert_not(fake_all_free(), "the READ may still write into its buffer");
 	fake_release();
 	rig_settle();
@@ -245,13 +248,7 @@ Test(fs_interrupted, an_interrupt_that_comes_too_late_changes_nothing)
 
 Test(fs_interrupted, the_file_is_not_closed_before_its_read_has_ended)
 {
-	uint64_t unique;
-
-	rig.fake.hold = true;
-	unique = send_read(victim);
-	rig_settle();
-	send_interrupt(unique);
-	expect_eintr(unique, 3000);
+	kill_while_held(send_read(victim));
 	rig.fake.hold = false;
 	cr_assert_eq(rig_release(ino, fh.fh), 0);
 	rig_settle();
@@ -264,14 +261,8 @@ Test(fs_interrupted, the_file_is_not_closed_before_its_read_has_ended)
 Test(fs_interrupted, a_file_opened_for_nobody_is_closed)
 {
 	struct fuse_open_in in = {.flags = O_RDONLY};
-	uint64_t unique;
 
-	rig.fake.hold = true;
-	unique = send_of(victim, FUSE_OPEN, ino, &in, sizeof(in));
-	rig_settle();
-	send_interrupt(unique);
-	expect_eintr(unique, 3000);
-	rig.fake.hold = false;
+	kill_while_held(send_of(victim, FUSE_OPEN, ino, &in, sizeof(in)));
 	fake_release();
 	rig_settle();
 	cr_assert_eq(rig.fake.count[FAKE_CLOSE], 1);
@@ -286,14 +277,9 @@ static uint64_t send_named(pid_t pid, uint32_t opcode, const char *name)
 Test(fs_interrupted, a_name_that_was_looked_up_for_nobody_is_forgotten)
 {
 	size_t before = fs_inode_count(rig.fs);
-	uint64_t unique;
 
 	fake_add("other", 5);
-	rig.fake.hold = true;
-	unique = send_named(victim, FUSE_LOOKUP, "other");
-	rig_settle();
-	send_interrupt(unique);
-	expect_eintr(unique, 3000);
+	kill_while_held(send_named(victim, FUSE_LOOKUP, "other"));
 	fake_release();
 	rig_settle();
 	cr_assert(fake_all_free());
@@ -307,14 +293,8 @@ Test(fs_interrupted, a_file_that_was_made_for_nobody_is_closed_and_forgotten)
 		char name[4];
 	} create = {{.flags = O_RDWR, .mode = S_IFREG | 0644}, "new"};
 	size_t before = fs_inode_count(rig.fs);
-	uint64_t unique;
 
-	rig.fake.hold = true;
-	unique = send_of(victim, FUSE_CREATE, FUSE_ROOT_ID, &create, sizeof(create));
-	rig_settle();
-	send_interrupt(unique);
-	expect_eintr(unique, 3000);
-	rig.fake.hold = false;
+	kill_while_held(send_of(victim, FUSE_CREATE, FUSE_ROOT_ID, &create, sizeof(create)));
 	fake_release();
 	rig_settle();
 	cr_assert_eq(rig.fake.count[FAKE_CLOSE], 1);
@@ -338,17 +318,12 @@ Test(fs_interrupted, a_directory_lives_until_its_readdir_has_ended)
 	struct fuse_open_in open_in = {0};
 	struct fuse_read_in in = {.size = 4096};
 	struct fuse_release_in release_in = {0};
-	uint64_t unique;
 
 	rig.fake.other = serve_one_entry;
 	cr_assert_eq(
 		rig_call(&re, FUSE_OPENDIR, FUSE_ROOT_ID, &open_in, sizeof(open_in), NULL, 0), 0);
 	in.fh = release_in.fh = ((struct fuse_open_out *)re.body)->fh;
-	rig.fake.hold = true;
-	unique = send_of(victim, FUSE_READDIRPLUS, FUSE_ROOT_ID, &in, sizeof(in));
-	rig_settle();
-	send_interrupt(unique);
-	expect_eintr(unique, 3000);
+	kill_while_held(send_of(victim, FUSE_READDIRPLUS, FUSE_ROOT_ID, &in, sizeof(in)));
 	cr_assert_eq(rig_call(&re, FUSE_RELEASEDIR, FUSE_ROOT_ID, &release_in, sizeof(release_in),
 			     NULL, 0),
 		0);
@@ -376,14 +351,8 @@ Test(fs_interrupted, pages_are_dropped_when_data_of_a_dead_program_is_written)
 		struct fuse_write_in in;
 		char data[5];
 	} write_of = {{.fh = fh.fh, .offset = 8192, .size = 5}, "late"};
-	uint64_t unique;
 
-	rig.fake.hold = true;
-	unique = send_of(victim, FUSE_WRITE, ino, &write_of, sizeof(write_of.in) + 5);
-	rig_settle();
-	send_interrupt(unique);
-	expect_eintr(unique, 3000);
-	rig.fake.hold = false;
+	kill_while_held(send_of(victim, FUSE_WRITE, ino, &write_of, sizeof(write_of.in) + 5));
 	fake_release();
 	expect_inval(8192, 5);
 	cr_assert_eq(memcmp(file->data + 8192, "late", 5), 0);
@@ -395,14 +364,8 @@ Test(fs_interrupted, pages_are_dropped_when_data_of_a_dead_program_is_written)
 Test(fs_interrupted, attributes_are_dropped_when_a_dead_program_changes_the_size)
 {
 	struct fuse_setattr_in in = {.valid = FATTR_SIZE | FATTR_FH, .fh = fh.fh, .size = 10};
-	uint64_t unique;
 
-	rig.fake.hold = true;
-	unique = send_of(victim, FUSE_SETATTR, ino, &in, sizeof(in));
-	rig_settle();
-	send_interrupt(unique);
-	expect_eintr(unique, 3000);
-	rig.fake.hold = false;
+	kill_while_held(send_of(victim, FUSE_SETATTR, ino, &in, sizeof(in)));
 	fake_release();
 	expect_inval(-1, 0);
 	cr_assert_eq(file->attr.size, 10);
@@ -412,15 +375,10 @@ Test(fs_interrupted, attributes_are_dropped_when_a_dead_program_changes_the_size
 Test(fs_interrupted, a_dead_programs_truncate_is_not_done_late)
 {
 	struct fuse_setattr_in in = {.valid = FATTR_SIZE, .size = 10};
-	uint64_t unique, size = file->attr.size;
+	uint64_t size = file->attr.size;
 
 	cr_assert_neq(size, 10);
-	rig.fake.hold = true;
-	unique = send_of(victim, FUSE_SETATTR, ino, &in, sizeof(in));
-	rig_settle();
-	send_interrupt(unique);
-	expect_eintr(unique, 3000);
-	rig.fake.hold = false;
+	kill_while_held(send_of(victim, FUSE_SETATTR, ino, &in, sizeof(in)));
 	fake_release();
 	rig_settle();
 	cr_assert_eq(file->attr.size, size);
@@ -435,14 +393,8 @@ Test(fs_interrupted, pages_are_dropped_when_a_dead_program_makes_a_hole)
 		.offset = 4096,
 		.length = 8192,
 		.mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE};
-	uint64_t unique;
 
-	rig.fake.hold = true;
-	unique = send_of(victim, FUSE_FALLOCATE, ino, &in, sizeof(in));
-	rig_settle();
-	send_interrupt(unique);
-	expect_eintr(unique, 3000);
-	rig.fake.hold = false;
+	kill_while_held(send_of(victim, FUSE_FALLOCATE, ino, &in, sizeof(in)));
 	fake_release();
 	expect_inval(4096, 8192);
 	cr_assert_eq(rig.fake.count[FAKE_DEALLOCATE], 1);
@@ -454,15 +406,8 @@ Test(fs_interrupted, pages_are_dropped_when_a_dead_program_makes_a_hole)
 /* The name is looked up first, since a file is open: what it names may be another one then. */
 Test(fs_interrupted, a_dead_programs_unlink_is_not_done_late)
 {
-	uint64_t unique;
-
 	fake_add("other", 5);
-	rig.fake.hold = true;
-	unique = send_named(victim, FUSE_UNLINK, "other");
-	rig_settle();
-	send_interrupt(unique);
-	expect_eintr(unique, 3000);
-	rig.fake.hold = false;
+	kill_while_held(send_named(victim, FUSE_UNLINK, "other"));
 	fake_release();
 	rig_settle();
 	cr_assert_eq(rig.fake.count[FAKE_LOOKUP], 1);
@@ -477,18 +422,12 @@ static void late_rename(const char *to)
 		char names[16];
 	} rename_of = {{.newdir = FUSE_ROOT_ID}, ""};
 	size_t len = strlen(to) + 1;
-	uint64_t unique;
 
 	memcpy(rename_of.names, "other", 6);
 	memcpy(rename_of.names + 6, to, len);
 	fake_add("other", 5);
-	rig.fake.hold = true;
-	unique = send_of(
-		victim, FUSE_RENAME, FUSE_ROOT_ID, &rename_of, sizeof(rename_of.in) + 6 + len);
-	rig_settle();
-	send_interrupt(unique);
-	expect_eintr(unique, 3000);
-	rig.fake.hold = false;
+	kill_while_held(send_of(
+		victim, FUSE_RENAME, FUSE_ROOT_ID, &rename_of, sizeof(rename_of.in) + 6 + len));
 	fake_release();
 	rig_settle();
 	cr_assert_eq(rig.fake.count[FAKE_RENAME], 0);
@@ -530,15 +469,10 @@ Test(fs_interrupted, what_a_dead_program_wrote_does_not_overtake_what_others_wri
 {
 	uint64_t unique;
 
-	rig.fake.hold = true;
-	unique = send_write(victim, "dead");
-	rig_settle();
-	send_interrupt(unique);
-	expect_eintr(unique, 3000);
+	kill_while_held(send_write(victim, "dead"));
 	unique = send_write(getpid(), "live");
 	rig_settle();
 	cr_assert_eq(rig.fake.count[FAKE_WRITE], 1);
-	rig.fake.hold = false;
 	fake_release();
 	expect_ok(unique);
 	cr_assert_eq(rig.fake.count[FAKE_WRITE], 2);
@@ -560,7 +494,6 @@ Test(fs_interrupted, what_was_not_sent_yet_when_its_program_died_is_not_done)
 	unique = send_write(victim, "dead");
 	expect_eintr(unique, 3000);
 	rig.fake.calls_max = calls_max;
-	rig.fake.hold = false;
 	fake_release();
 	expect_ok(living);
 	rig_settle();
@@ -580,18 +513,13 @@ Test(fs_interrupted, a_dying_program_closes_many_files_soon)
 	uint64_t unique, begin;
 
 	cr_assert_eq(rig_write(ino, fh.fh, 0, "dirty", 5, O_RDWR), 5);
-	rig.fake.hold = true;
-	unique = send_read(victim);
-	rig_settle();
-	send_interrupt(unique);
-	expect_eintr(unique, 3000);
+	kill_while_held(send_read(victim));
 	begin = reactor_now(rig.fake.r);
 	for (int i = 0; i < 20; i++) {
 		unique = send_of(victim, FUSE_FLUSH, ino, &in, sizeof(in));
 		expect_eintr(unique, 20000);
 	}
 	cr_assert_lt(reactor_now(rig.fake.r) - begin, 20 * NSEC_PER_SEC);
-	rig.fake.hold = false;
 	fake_release();
 	rig_settle();
 	cr_assert_eq(rig_release(ino, fh.fh), 0);
