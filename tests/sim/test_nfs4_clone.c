@@ -14,17 +14,22 @@ static struct sim_file from, to;
 static struct sim_op op;
 static struct nfsd_sim_stats before;
 
-static void begin(void)
+static void begin_on(const struct nfsd_sim_conf *conf)
 {
 	const struct nfs4_fh *root;
 
-	sim_nfs_open(&w, NULL);
+	sim_nfs_open(&w, conf);
 	sim_nfs_mounted(&w, 1);
 	root = &nfs4_client_fsinfo(w.cl)->root;
 	cr_assert_eq(sim_create(&w, root, "from", &from), 0);
 	cr_assert_eq(sim_create(&w, root, "to", &to), 0);
 	cr_assert_eq(sim_write(&w, &from, 0, SIZE, FILE_SYNC4, NULL), 0);
 	before = nfsd_sim_stats(w.srv);
+}
+
+static void begin(void)
+{
+	begin_on(NULL);
 }
 
 static void end(void)
@@ -186,10 +191,7 @@ Test(nfs4_cloning, where_there_is_none)
 
 	nfsd_sim_conf_default(&conf);
 	conf.clone_block = 0;
-	sim_nfs_open(&w, &conf);
-	sim_nfs_mounted(&w, 1);
-	cr_assert_eq(sim_create(&w, &nfs4_client_fsinfo(w.cl)->root, "from", &from), 0);
-	cr_assert_eq(sim_create(&w, &nfs4_client_fsinfo(w.cl)->root, "to", &to), 0);
+	begin_on(&conf);
 	cr_assert_eq(nfs4_client_fsinfo(w.cl)->clone_blksize, 0);
 	cr_assert_eq(clone_blocks(0, 0, BLOCK), -EOPNOTSUPP);
 	cr_assert_eq(op.call.status, NFS4ERR_NOTSUPP);
