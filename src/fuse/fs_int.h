@@ -190,6 +190,7 @@ struct fs_op {
 			struct fs_lockrange range;
 			bool turn;         /* it is this operation's, or it waits for it */
 			bool held;         /* a part of the range before it asked, or all */
+			unsigned int asks; /* that were denied while files were being closed */
 			uint64_t number;   /* LOCKT: of the owner */
 			uint64_t off, len; /* LOCKU in work, and what follows it */
 			void (*unlocked)(struct fs_op *op, int err);

@@ -21,6 +21,9 @@
 #include <string.h>
 #include <sys/file.h>
 
+/* Times that a lock is asked for again because files are being closed. */
+#define DENIED_ASKS 50u
+
 /* ---- the answer ---- */
 
 static bool is_heard(const struct fs_op *op)
@@ -144,12 +147,26 @@ static void sleep_on(struct fs_op *op, int err)
 		fs_lockwait_sleep(op, &op->u.lock.denied);
 }
 
+static void lock_certain(struct fs_op *op, int err);
+
+/*
+ * A flock goes with the last close(), and so may others, but the kernel does not wait for what a
+ * close() leaves to us: what is in the way may be a lock that nobody has any more. While files are
+ * being closed the server is asked again, each time a round trip later, as by rmdir.
+ */
+static bool asks_again(struct fs_op *op)
+{
+	return atomic_load(&op->lane->fs->releasing) > 0 && op->u.lock.asks++ < DENIED_ASKS;
+}
+
 static void denied(struct fs_op *op)
 {
 	const struct fs_lockowner *o = op->u.lock.owner;
 
 	if (!is_heard(op))
 		end(op);
+	else if (!op->u.lock.wait && asks_again(op))
+		lock_certain(op, 0);
 	else if (!op->u.lock.wait)
 		finish(op, EAGAIN);
 	else if (o->flock && o->holding)

@@ -155,6 +155,38 @@ Test(fs_lock, flock_is_a_lock_of_the_whole_file_of_an_owner_of_its_own)
 	cr_assert_eq(fake_locks.cnt, 0);
 }
 
+/* The kernel does not wait for a RELEASE; the program that does hears of nobody's lock. */
+Test(fs_lock, flock_is_not_refused_because_of_a_file_that_is_being_closed)
+{
+	struct fuse_release_in in = {.fh = a.fh};
+	struct fuse_open_out c;
+	fuse_ino_t other = rig_ino(fake_add("other", 0));
+	uint64_t release, lock;
+	unsigned int before;
+
+	cr_assert_eq(answer_to(flock_send(FUSE_SETLK, ino, a.fh, 1, F_WRLCK), 3000), 0);
+	rig.fake.hold_ops = 1u << FAKE_LOCKU;
+	release = rig_send(FUSE_RELEASE, ino, &in, sizeof(in), NULL, 0);
+	lock = flock_send(FUSE_SETLK, ino, b.fh, 2, F_WRLCK);
+	for (int i = 0; i < 1000 && count(FAKE_LOCK) < 3; i++)
+		reactor_turn(rig.fake.r, 0);
+	cr_assert_eq(count(FAKE_LOCK), 3, "it was refused, and asked for again");
+	fake_release();
+	cr_assert_eq(answer_to(release, 3000), 0);
+	cr_assert_eq(answer_to(lock, 3000), 0);
+	/* Not for ever: the lock may be somebody else's. */
+	cr_assert_eq(rig_open(ino, O_RDWR, &a), 0);
+	cr_assert_eq(rig_open(other, O_RDONLY, &c), 0);
+	rig.fake.hold_ops = 1u << FAKE_CLOSE;
+	cr_assert_eq(rig_release(other, c.fh), 0);
+	before = count(FAKE_LOCK);
+	cr_assert_eq(answer_to(flock_send(FUSE_SETLK, ino, a.fh, 1, F_WRLCK), 3000), EAGAIN);
+	cr_assert_leq(count(FAKE_LOCK) - before, 100);
+	fake_release();
+	rig_settle();
+	cr_assert(fake_all_free());
+}
+
 Test(fs_lock, two_flocks_that_upgrade_do_not_wait_for_each_other)
 {
 	uint64_t first, second;
