@@ -152,7 +152,7 @@ static void lock_certain(struct fs_op *op, int err);
 /*
  * A flock goes with the last close(), and so may others, but the kernel does not wait for what a
  * close() leaves to us: what is in the way may be a lock that nobody has any more. While files are
- * being closed the server is asked again, each time a round trip later, as by rmdir.
+ * being closed the server is asked again, each time a round trip later.
  */
 static bool asks_again(struct fs_op *op)
 {
