@@ -49,9 +49,7 @@ static bool make_room(struct fs_dirpack *p, size_t len)
  */
 static uint64_t entry_fileid(const struct nfs4_attr *a)
 {
-	if (a->valid & NFS4_ATTR_FILEID)
-		return a->fileid;
-	return a->valid & NFS4_ATTR_MOUNTED_ON ? a->mounted_on_fileid : 0;
+	return a->valid & (NFS4_ATTR_FILEID | NFS4_ATTR_MOUNTED_ON) ? a->fileid : 0;
 }
 
 /* Enough to make an inode of: not for entries that the server could not read. */

@@ -78,7 +78,7 @@ struct nfs4_str {
 #define NFS4_ATTR_ATIME      (1u << 11)
 #define NFS4_ATTR_CTIME      (1u << 12)
 #define NFS4_ATTR_MTIME      (1u << 13)
-#define NFS4_ATTR_MOUNTED_ON (1u << 14)
+#define NFS4_ATTR_MOUNTED_ON (1u << 14) /* without FILEID: it is in fileid */
 #define NFS4_ATTR_FH         (1u << 15) /* READDIR only */
 #define NFS4_ATTR_RDERROR    (1u << 16) /* READDIR only: nothing else but maybe FILEID is valid */
 /* Everything a struct stat needs. */
@@ -101,7 +101,7 @@ struct nfs4_attr {
 	uint64_t change;
 	uint64_t size;
 	uint64_t fsid_major, fsid_minor;
-	uint64_t fileid, mounted_on_fileid;
+	uint64_t fileid;
 	uint64_t space_used;
 	struct timespec atime, mtime, ctime;
 };

@@ -181,6 +181,8 @@ static enum nfs4_ftype get_ftype(struct xdr_dec *x)
 static void get_value(struct xdr_dec *x, uint32_t mask, struct nfs4_attr *a, struct nfs4_fh *fh,
 	struct nfs4_owners *names)
 {
+	uint64_t mounted_on;
+
 	switch (mask) {
 	case NFS4_ATTR_TYPE:
 		a->type = get_ftype(x);
@@ -233,7 +235,9 @@ static void get_value(struct xdr_dec *x, uint32_t mask, struct nfs4_attr *a, str
 		get_time(x, &a->mtime);
 		break;
 	case NFS4_ATTR_MOUNTED_ON:
-		a->mounted_on_fileid = xdr_get_u64(x);
+		mounted_on = xdr_get_u64(x);
+		if (!(a->valid & NFS4_ATTR_FILEID))
+			a->fileid = mounted_on;
 		break;
 	}
 }

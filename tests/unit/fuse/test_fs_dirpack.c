@@ -150,7 +150,7 @@ Test(fs_dirpack, keeps_no_attributes_of_entries_that_lack_some)
 	cr_assert_eq(rec->fh_len, 0);
 	de = plus_entry("f", 2);
 	de.attr.valid = NFS4_ATTR_RDERROR | NFS4_ATTR_MOUNTED_ON;
-	de.attr.mounted_on_fileid = 5;
+	de.attr.fileid = 5;
 	cr_assert(fs_dirpack_add(p, &de));
 	rec = fs_dirpack_next(p, (hint = 0, fs_dirpack_after(p, 0, &hint, &rec), rec));
 	cr_assert_eq(rec->fh_len, 0);

@@ -61,9 +61,19 @@ Test(nfs4_attr, everything_at_once)
 	cr_assert_eq(attr.atime.tv_sec, 1);
 	cr_assert_eq(attr.ctime.tv_sec, 2);
 	cr_assert_eq(attr.mtime.tv_sec, 3);
-	cr_assert_eq(attr.mounted_on_fileid, 9);
+	cr_assert_eq(attr.fileid, 7, "not the one of the mount point");
 	cr_assert_eq(fh.len, 1);
 	cr_assert_eq(fh.data[0], 0x0a);
+}
+
+Test(nfs4_attr, the_number_of_a_mount_point_does_for_an_entry_without_its_own)
+{
+	struct nfs4_attr attr;
+	struct nfs4_fh fh;
+
+	cr_assert(get("00000002 00000000 00800000 00000008 0000000000000009", &attr, &fh));
+	cr_assert_eq(attr.valid, NFS4_ATTR_MOUNTED_ON);
+	cr_assert_eq(attr.fileid, 9);
 }
 
 Test(nfs4_attr, nothing_is_fine)
