@@ -14,6 +14,7 @@
  * until a change of our own.
  */
 #include "fs_deleg.h"
+#include "fs_names.h"
 #include "fs_retain.h"
 
 /* An owner's name that was not known in time is asked for again soon. */
@@ -136,9 +137,16 @@ uint64_t fs_attr_seq(struct fs_inode *in)
 	return atomic_load(&changes);
 }
 
-static void note(
+uint64_t fs_attr_seq_next(void)
+{
+	return atomic_fetch_add(&changes, 1) + 1;
+}
+
+/* Returns: names that the kernel may not walk any more: fs_names_drop(). */
+static struct fs_names *note(
 	struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a, bool own, uint64_t now_ns)
 {
+	struct fs_names *lost = fs_search_shrinks(&in->attr, a) ? fs_names_take(fs, in) : NULL;
 	bool compare = (in->attr.valid & a->valid & NFS4_ATTR_CHANGE) != 0;
 	bool changed = compare && a->change != in->attr.change;
 
@@ -163,30 +171,36 @@ static void note(
 		 */
 		expire(in);
 	}
+	return lost;
 }
 
 void fs_attr_update(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a, uint64_t seq,
 	uint64_t now_ns)
 {
+	struct fs_names *lost = NULL;
+
 	if (a->valid == 0)
 		return;
 	pthread_mutex_lock(&in->lock);
 	if (!may_be_older(in, a, seq))
-		note(fs, in, a, false, now_ns);
+		lost = note(fs, in, a, false, now_ns);
 	else if (!fs_deleg_vouches(in->deleg)) /* else what is known needs no other answer */
 		expire(in);
 	pthread_mutex_unlock(&in->lock);
+	fs_names_drop(fs, in, lost);
 }
 
 void fs_attr_update_own(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a, uint64_t seq,
 	uint64_t now_ns)
 {
+	struct fs_names *lost = NULL;
+
 	pthread_mutex_lock(&in->lock);
 	if (a->valid == 0 || may_be_older(in, a, seq))
 		expire(in);
 	else
-		note(fs, in, a, true, now_ns);
-	in->attr_seq = atomic_fetch_add(&changes, 1) + 1;
+		lost = note(fs, in, a, true, now_ns);
+	in->attr_seq = fs_attr_seq_next();
 	/*
 	 * Pages are not known to be the ones of a change attribute any more: between the last one
 	 * that we saw and this one somebody else may have written too, and the WRITE's GETATTR
@@ -196,17 +210,18 @@ void fs_attr_update_own(struct fs *fs, struct fs_inode *in, const struct nfs4_at
 	/* The kernel drops its attributes itself when it sends what changes them. */
 	in->told_change = 0;
 	pthread_mutex_unlock(&in->lock);
+	fs_names_drop(fs, in, lost);
 }
 
 void fs_attr_fence(struct fs_inode *in)
 {
-	in->attr_seq = atomic_fetch_add(&changes, 1) + 1;
+	in->attr_seq = fs_attr_seq_next();
 }
 
 void fs_attr_changed(struct fs_inode *in)
 {
 	pthread_mutex_lock(&in->lock);
-	in->attr_seq = atomic_fetch_add(&changes, 1) + 1;
+	in->attr_seq = fs_attr_seq_next();
 	in->data_change = 0;
 	in->told_change = 0;
 	expire(in);
@@ -241,12 +256,17 @@ bool fs_attr_cached(struct fs *fs, struct fs_inode *in, struct nfs4_attr *ret, u
 	return good;
 }
 
+double fs_attr_timeout_locked(struct fs *fs, struct fs_inode *in, uint64_t now_ns)
+{
+	return (double)good_for(fs, in, now_ns) / (double)NSEC_PER_SEC;
+}
+
 double fs_attr_timeout(struct fs *fs, struct fs_inode *in, uint64_t now_ns)
 {
-	uint64_t ns;
+	double timeout;
 
 	pthread_mutex_lock(&in->lock);
-	ns = good_for(fs, in, now_ns);
+	timeout = fs_attr_timeout_locked(fs, in, now_ns);
 	pthread_mutex_unlock(&in->lock);
-	return (double)ns / (double)NSEC_PER_SEC;
+	return timeout;
 }

@@ -200,8 +200,8 @@ static void fill_entry(struct fs_op *op, const struct fs_dirpack *p, const struc
 	in = fs_inode_lookup(fs, &fh, &attr, 1);
 	if (in == NULL)
 		return;
-	if (!pick_attr(op, p, in, &attr) ||
-		!fs_entry_fill(fs, op->inode, in, &attr, fs_op_now(op), e))
+	if (!pick_attr(op, p, in, &attr) || !fs_entry_fill(fs, op->inode, in, fs_dirrec_name(rec),
+						    &attr, p->seq, fs_op_now(op), e))
 		fs_inode_forget(fs, fs_inode_ino(fs, in), 1);
 	fs_inode_put(fs, in);
 }

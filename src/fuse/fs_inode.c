@@ -9,6 +9,7 @@
  * ESTALE) leaves the buckets but lives on until the kernel forgets it.
  */
 #include "fs_lock.h"
+#include "fs_names.h"
 #include "fs_retain.h"
 
 #include <assert.h>
@@ -63,6 +64,7 @@ static void inode_free(struct fs_inode *in)
 		free(in->retain->v);
 	free(in->retain);
 	free(in->silly_name);
+	fs_names_free(in->names);
 	while (owner) {
 		struct fs_lockowner *next = owner->next;
 
@@ -127,6 +129,12 @@ static uint32_t hash_fh(uint64_t seed, const uint8_t *p, size_t len)
 	return (uint32_t)(h ^ (h >> 32));
 }
 
+/* Not kept: there are many of them. */
+static uint32_t hash_of(const struct fs_table *t, const struct fs_inode *in)
+{
+	return hash_fh(t->seed, in->fh, in->fh_len);
+}
+
 static struct fs_inode **bucket(struct fs_table *t, uint32_t hash)
 {
 	return &t->buckets[hash & (t->size - 1)];
@@ -137,8 +145,7 @@ static struct fs_inode *table_find(struct fs_table *t, uint32_t hash, const stru
 	struct fs_inode *in;
 
 	for (in = *bucket(t, hash); in; in = in->hash_next)
-		if (in->hash == hash && in->fh_len == fh->len &&
-			memcmp(in->fh, fh->data, fh->len) == 0)
+		if (in->fh_len == fh->len && memcmp(in->fh, fh->data, fh->len) == 0)
 			return in;
 	return NULL;
 }
@@ -155,10 +162,11 @@ static void table_resize(struct fs_table *t, size_t size)
 		struct fs_inode *in = t->buckets[i];
 
 		while (in) {
-			struct fs_inode *next = in->hash_next;
+			struct fs_inode *next = in->hash_next, **at;
 
-			in->hash_next = to[in->hash & (size - 1)];
-			to[in->hash & (size - 1)] = in;
+			at = &to[hash_of(t, in) & (size - 1)];
+			in->hash_next = *at;
+			*at = in;
 			in = next;
 		}
 	}
@@ -191,7 +199,7 @@ static bool is_time_to_give_back(struct fs_table *t)
 /* Takes it out of whichever chain it is on. Table lock held. */
 static void chain_del(struct fs_table *t, struct fs_inode *in)
 {
-	struct fs_inode **p = in->unhashed ? &t->unhashed : bucket(t, in->hash);
+	struct fs_inode **p = in->unhashed ? &t->unhashed : bucket(t, hash_of(t, in));
 
 	while (*p != in)
 		p = &(*p)->hash_next;
@@ -208,13 +216,12 @@ static void table_unhash(struct fs_table *t, struct fs_inode *in)
 	t->unhashed = in;
 }
 
-static struct fs_inode *inode_new(uint32_t hash, const struct nfs4_fh *fh)
+static struct fs_inode *inode_new(const struct nfs4_fh *fh)
 {
 	struct fs_inode *in = calloc(1, sizeof(*in) + fh->len);
 
 	if (!in)
 		return NULL;
-	in->hash = hash;
 	in->fh_len = fh->len;
 	memcpy(in->fh, fh->data, fh->len);
 	pthread_mutex_init(&in->lock, NULL);
@@ -257,7 +264,7 @@ struct fs_inode *fs_inode_lookup(
 		in = NULL;
 	}
 	if (!in) {
-		in = inode_new(hash, fh);
+		in = inode_new(fh);
 		if (!in)
 			goto out;
 		table_fit(t);

@@ -23,14 +23,14 @@
 /*
  * What the kernel holds a nodeid of. The nodeid is the inode's address (the
  * root: FUSE_ROOT_ID). There may be millions: at most 512 bytes each, the longest filehandle and
- * the table included.
+ * the table included; its name in fs_names.h comes to that.
  */
 struct fs_inode {
 	struct fs_inode *hash_next;
-	pthread_mutex_t lock; /* everything below `refs` */
-	uint64_t nlookup;     /* the kernel's references; table lock */
-	uint32_t refs;        /* operations and open files in flight; table lock */
-	uint32_t hash;
+	pthread_mutex_t lock;   /* everything below `refs` */
+	uint64_t nlookup;       /* the kernel's references; table lock */
+	uint32_t refs;          /* operations and open files in flight; table lock */
+	_Atomic uint32_t named; /* where its name was noted last (fs_names.h); no lock */
 	uint8_t fh_len;
 	bool unhashed;         /* table lock: the filehandle names another file, or none, now */
 	bool attr_known;       /* attr holds all that a stat needs */
@@ -58,7 +58,8 @@ struct fs_inode {
 	uint32_t sillies;            /* a directory: .nfs files in it */
 	/* Owners of locks on the server (fs_lock.h), by `next`; fs->locks_lock */
 	struct fs_lockowner *_Atomic lockowners;
-	uint8_t fh[]; /* fh_len bytes */
+	struct fs_names *names; /* of a directory: what the kernel may walk (fs_names.h) */
+	uint8_t fh[];           /* fh_len bytes */
 };
 
 /* An open file: fuse_file_info.fh points here. */
@@ -341,11 +342,13 @@ struct fs {
 	size_t data_size; /* smallest of the lanes */
 	_Atomic bool exited;
 	struct fs_inode *root;
-	uint64_t fsid_major, fsid_minor; /* of the root */
-	struct fs_table *table;          /* fs_inode.c */
-	struct fs_notify *notify;        /* fs_notify.c */
-	struct list files;               /* of fs_file by all_link; table lock */
-	struct list dirs;                /* open directories (fs_dir.c); table lock */
+	uint64_t fsid_major, fsid_minor;  /* of the root */
+	struct fs_table *table;           /* fs_inode.c */
+	struct fs_notify *notify, *names; /* fs_notify.c: the two threads */
+	bool expire_names;                /* the kernel can end a name's time and no more */
+	_Atomic uint64_t names_seq;       /* names found before: their time may not begin */
+	struct list files;                /* of fs_file by all_link; table lock */
+	struct list dirs;                 /* open directories (fs_dir.c); table lock */
 	_Atomic uint32_t files_open;
 	_Atomic uint32_t silly_cnt; /* last counter of a .nfs name */
 	_Atomic uint32_t sillies;   /* .nfs files that are there, or on their way */
@@ -416,6 +419,8 @@ void fs_attr_to_stat(const struct fs *fs, const struct nfs4_attr *a, struct stat
  * whichever inode. Taken when the reply is there it protects nothing.
  */
 uint64_t fs_attr_seq(struct fs_inode *in);
+/* The next number: what is on its way has a lower one. */
+uint64_t fs_attr_seq_next(void);
 /*
  * fs_attr_update - note attributes that a call only read
  *
@@ -447,20 +452,26 @@ bool fs_attr_cached(struct fs *fs, struct fs_inode *in, struct nfs4_attr *ret, u
  */
 double fs_attr_timeout(struct fs *fs, struct fs_inode *in, uint64_t now_ns);
 double fs_entry_timeout(struct fs *fs, struct fs_inode *dir, uint64_t now_ns);
+/* The same with the lock of the inode or directory held. */
+double fs_attr_timeout_locked(struct fs *fs, struct fs_inode *in, uint64_t now_ns);
+double fs_entry_timeout_locked(struct fs *fs, struct fs_inode *dir, uint64_t now_ns);
+/* With a directory's lock held: may its names be walked without asking, by whoever has them? */
+bool fs_names_may_stay(const struct fs *fs, const struct fs_inode *dir);
 double fs_negative_timeout(struct fs *fs, struct fs_inode *dir, uint64_t now_ns);
 /*
  * fs_entry_fill - what a LOOKUP or READDIRPLUS tells the kernel about a name in `dir`
  *
- * in holds the kernel's lookup count already (fs_inode_lookup(..., 1)).
+ * in holds the kernel's lookup count already (fs_inode_lookup(..., 1)). seq: as for
+ * fs_attr_update(), of the call that found the name.
  * Returns: false: the kernel holds pages of an older version of this file, which must go before it
  * learns the new size: READDIRPLUS then packs the name with ino 0 and takes the lookup back;
  * fs_reply_entry() does it right by itself.
  */
-bool fs_entry_fill(struct fs *fs, struct fs_inode *dir, struct fs_inode *in,
-	const struct nfs4_attr *a, uint64_t now_ns, struct fuse_entry_param *ret_e);
+bool fs_entry_fill(struct fs *fs, struct fs_inode *dir, struct fs_inode *in, const char *name,
+	const struct nfs4_attr *a, uint64_t seq, uint64_t now_ns, struct fuse_entry_param *ret_e);
 /* The same without asking (fs_reply.c, which has waited). */
-void fs_entry_tell(struct fs *fs, struct fs_inode *dir, struct fs_inode *in,
-	const struct nfs4_attr *a, uint64_t now_ns, struct fuse_entry_param *ret_e);
+void fs_entry_tell(struct fs *fs, struct fs_inode *dir, struct fs_inode *in, const char *name,
+	const struct nfs4_attr *a, uint64_t seq, uint64_t now_ns, struct fuse_entry_param *ret_e);
 /* Does the kernel hold pages of an older version? */
 bool fs_pages_stale(struct fs_inode *in);
 /* The kernel was given attributes (timeout > 0) or holds none any more (0). */
@@ -667,7 +678,7 @@ unsigned int fs_cred_parse_groups(const char *status, uint32_t *gids, unsigned i
 /* At the end: directories that the kernel never closed. */
 void fs_dir_put_all(struct fs *fs);
 
-/* ---- fs_notify.c: kernel invalidations, from their own thread. Any lane. ---- */
+/* ---- fs_notify.c: kernel invalidations, from their own threads. Any lane. ---- */
 
 int fs_notify_start(struct fs *fs);
 /* No new ones: what asks for one goes on at once. Those in work end as long as lanes read. */
@@ -687,12 +698,16 @@ void fs_notify_then(
 /* The same with the pages of a range (len 0: to the end): what is dirty there is written first. */
 void fs_notify_range_then(struct fs_op *op, struct fs_inode *in, off_t off, off_t len,
 	void (*then)(struct fs_op *op));
+/* The kernel asks before it walks these names in n->dir; takes n and n->dir's reference. */
+void fs_notify_names(struct fs *fs, struct fs_names *n);
 
 /* ---- fs_session.c, fs_mount.c, fs_unmount.c ---- */
 
 extern const struct fuse_custom_io fs_custom_io; /* patches the reply to INIT */
 /* What is mounted at the mountpoint, without asking it anything. 0 or -errno. */
 int fs_mount_dev(const struct fs *fs, dev_t *ret_dev);
+/* Is anything mounted on a file or directory of ours, as far as this process sees? */
+bool fs_mount_is_covered(const struct fs *fs);
 /* The end, lanes idle: the kernel's connection is closed, then what is left of the mount. */
 void fs_session_end(struct fs *fs);
 void fs_session_free(struct fs *fs);

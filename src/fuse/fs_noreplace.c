@@ -23,6 +23,7 @@
 #include "fs_noreplace.h"
 #include "fs_deleg.h"
 #include "fs_meta.h"
+#include "fs_names.h"
 #include "fs_unname.h"
 
 #include <errno.h>
@@ -67,6 +68,8 @@ static void finish(struct fs_op *op, int err)
 	fs_meta_renamed(fs_op_now(op));
 	if (n->in)
 		fs_attr_changed(n->in); /* its ctime */
+	if (!err)
+		fs_names_moved(op->lane->fs, op->inode, op->inode2);
 	fs_reply_err(op, err);
 }
 

@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The notify thread: the only one that calls fuse_lowlevel_notify_*. Such a
- * call waits for page locks that requests hold which lanes must answer; a lane
- * that made it could wait for itself. (An entry is never invalidated: that
- * waits for the directory's lock, which a CREATE holds whose answer waits for
- * this thread.)
+ * The two threads that call fuse_lowlevel_notify_*, which no other does: such a
+ * call waits for locks that requests hold which lanes must answer; a lane that
+ * made it could wait for itself.
  *
- * It holds no lock during the call. Its queue is bounded by what waits for it:
- * operations (embedded), and UNASKED_MAX entries that nobody waits for.
+ *   notify   attributes and pages of inodes: waits for page locks. Operations wait for it
+ *   names    names in directories (fs_names.h): waits for the directory's lock, which a CREATE
+ *            holds whose answer may wait for `notify`. Nothing ever waits for it
+ *
+ * They hold no lock during the call. What is queued is bounded by what waits for
+ * it: operations (embedded), and UNASKED_MAX entries that nobody waits for; names
+ * are taken as a whole from where they were kept.
+ *
+ * A name's time is ended where the kernel can do that. Linux before 6.3 can only drop it: that
+ * unmounts what is mounted below, so there nothing is done as long as anything is. (Nor is the
+ * directory itself dropped from its parent: getcwd(2) in it would fail.)
  *
  * The end: quiesce() lets what is queued go without a call to the kernel; a
  * call in progress ends as long as lanes read, or when the kernel's session
  * is over. Only then lanes may stop reading (fs_loop.c), and only then stop().
  */
-#include "fs_int.h"
+#include "fs_names.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,15 +30,20 @@
 
 struct fs_notify {
 	struct fs *fs;
+	const char *name;
+	/* What is done with an entry of the queue; not under the lock. */
+	void (*run)(struct fs_notify *nt, struct list *entry);
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	struct list queue;
-	unsigned int unasked; /* queued that nobody waits for */
-	bool busy;            /* a notice is in work */
-	bool quiet;           /* no calls to the kernel any more */
+	_Atomic unsigned int unasked; /* queued that nobody waits for */
+	bool busy;                    /* an entry is in work */
+	_Atomic bool quiet;           /* no calls to the kernel any more */
 	bool stop;
 };
+
+/* ---- inodes ---- */
 
 /* On the lane: the op goes on. */
 static void notified(struct reactor_msg *msg)
@@ -44,6 +56,13 @@ static void notified(struct reactor_msg *msg)
 	then(op);
 }
 
+static void log_failure(int err)
+{
+	/* ENOENT: the kernel has forgotten it; the others: the session is over. */
+	if (err && err != -ENOENT && err != -ENODEV && err != -ENOTCONN)
+		log_debug("kernel invalidation: %s", strerror(-err));
+}
+
 static void tell_kernel(struct fs *fs, const struct fs_notice *n)
 {
 	fuse_ino_t ino = fs_inode_ino(fs, n->inode);
@@ -52,9 +71,7 @@ static void tell_kernel(struct fs *fs, const struct fs_notice *n)
 	if (fs->exited)
 		return;
 	err = fuse_lowlevel_notify_inval_inode(fs->se, ino, n->off, n->len);
-	/* ENOENT: the kernel has forgotten it; the others: the session is over. */
-	if (err && err != -ENOENT && err != -ENODEV && err != -ENOTCONN)
-		log_debug("kernel invalidation: %s", strerror(-err));
+	log_failure(err);
 }
 
 /* The kernel holds nothing old any more of what this notice was about. */
@@ -85,31 +102,70 @@ static void notice_done(struct fs *fs, struct fs_notice *n)
 	notice_free(fs, n);
 }
 
+static void run_notice(struct fs_notify *nt, struct list *entry)
+{
+	struct fs_notice *n = container_of(entry, struct fs_notice, link);
+
+	if (!n->op)
+		nt->unasked--;
+	if (!nt->quiet)
+		tell_kernel(nt->fs, n);
+	note_told(n);
+	notice_done(nt->fs, n);
+}
+
+/* ---- names ---- */
+
+struct recall {
+	struct fs_notify *nt;
+	fuse_ino_t dir;
+};
+
+static bool recall_name(void *ctx, const char *name, size_t len)
+{
+	const struct recall *r = ctx;
+	struct fs *fs = r->nt->fs;
+
+	if (r->nt->quiet || fs->exited)
+		return false;
+	if (fs->expire_names)
+		log_failure(fuse_lowlevel_notify_expire_entry(
+			fs->se, r->dir, name, len, FUSE_LL_EXPIRE_ONLY));
+	else
+		log_failure(fuse_lowlevel_notify_inval_entry(fs->se, r->dir, name, len));
+	return true;
+}
+
+static void run_names(struct fs_notify *nt, struct list *entry)
+{
+	struct fs_names *n = container_of(entry, struct fs_names, link);
+	struct recall r = {nt, fs_inode_ino(nt->fs, n->dir)};
+
+	if (!fs_inode_is_forgotten(nt->fs, n->dir) || n->dir == nt->fs->root) {
+		if (nt->fs->expire_names || !fs_mount_is_covered(nt->fs))
+			fs_names_each(n, recall_name, &r);
+	}
+	fs_inode_put(nt->fs, n->dir);
+	fs_names_free(n);
+}
+
+/* ---- the threads ---- */
+
 static void *notify_main(void *arg)
 {
 	struct fs_notify *nt = arg;
-	struct list *node;
+	struct list *entry;
 
-	pthread_setname_np(pthread_self(), "notify");
+	pthread_setname_np(pthread_self(), nt->name);
 	pthread_mutex_lock(&nt->lock);
 	for (;;) {
-		struct fs_notice *n;
-		bool quiet;
-
-		while (!(node = list_pop_front(&nt->queue)) && !nt->stop)
+		while (!(entry = list_pop_front(&nt->queue)) && !nt->stop)
 			pthread_cond_wait(&nt->wake, &nt->lock);
-		if (!node)
+		if (!entry)
 			break;
-		n = container_of(node, struct fs_notice, link);
-		if (!n->op)
-			nt->unasked--;
 		nt->busy = true;
-		quiet = nt->quiet;
 		pthread_mutex_unlock(&nt->lock);
-		if (!quiet)
-			tell_kernel(nt->fs, n);
-		note_told(n);
-		notice_done(nt->fs, n);
+		nt->run(nt, entry);
 		pthread_mutex_lock(&nt->lock);
 		nt->busy = false;
 	}
@@ -117,7 +173,8 @@ static void *notify_main(void *arg)
 	return NULL;
 }
 
-int fs_notify_start(struct fs *fs)
+static int start(struct fs *fs, const char *name,
+	void (*run)(struct fs_notify *nt, struct list *entry), struct fs_notify **ret)
 {
 	struct fs_notify *nt = calloc(1, sizeof(*nt));
 	int err;
@@ -125,6 +182,8 @@ int fs_notify_start(struct fs *fs)
 	if (!nt)
 		return -ENOMEM;
 	nt->fs = fs;
+	nt->name = name;
+	nt->run = run;
 	pthread_mutex_init(&nt->lock, NULL);
 	pthread_cond_init(&nt->wake, NULL);
 	list_init(&nt->queue);
@@ -133,34 +192,25 @@ int fs_notify_start(struct fs *fs)
 		free(nt);
 		return -err;
 	}
-	fs->notify = nt;
+	*ret = nt;
 	return 0;
 }
 
-void fs_notify_quiesce(struct fs *fs)
-{
-	if (!fs->notify)
-		return;
-	pthread_mutex_lock(&fs->notify->lock);
-	fs->notify->quiet = true;
-	pthread_mutex_unlock(&fs->notify->lock);
-}
-
-bool fs_notify_busy(struct fs *fs)
+static bool is_busy(struct fs_notify *nt)
 {
 	bool busy;
 
-	if (!fs->notify)
+	if (!nt)
 		return false;
-	pthread_mutex_lock(&fs->notify->lock);
-	busy = fs->notify->busy || !list_empty(&fs->notify->queue);
-	pthread_mutex_unlock(&fs->notify->lock);
+	pthread_mutex_lock(&nt->lock);
+	busy = nt->busy || !list_empty(&nt->queue);
+	pthread_mutex_unlock(&nt->lock);
 	return busy;
 }
 
-void fs_notify_stop(struct fs *fs)
+static void stop(struct fs_notify **ntp)
 {
-	struct fs_notify *nt = fs->notify;
+	struct fs_notify *nt = *ntp;
 
 	if (!nt)
 		return;
@@ -172,25 +222,52 @@ void fs_notify_stop(struct fs *fs)
 	pthread_cond_destroy(&nt->wake);
 	pthread_mutex_destroy(&nt->lock);
 	free(nt);
-	fs->notify = NULL;
+	*ntp = NULL;
 }
 
 /* False: too many that nobody waits for. */
-static bool enqueue(struct fs *fs, struct fs_notice *n)
+static bool enqueue(struct fs_notify *nt, struct list *entry, bool unasked)
 {
-	struct fs_notify *nt = fs->notify;
 	bool room;
 
 	pthread_mutex_lock(&nt->lock);
-	room = n->op || nt->unasked < UNASKED_MAX;
+	room = !unasked || nt->unasked < UNASKED_MAX;
 	if (room) {
-		nt->unasked += n->op ? 0 : 1;
-		list_push_back(&nt->queue, &n->link);
+		nt->unasked += unasked ? 1 : 0;
+		list_push_back(&nt->queue, entry);
 		pthread_cond_signal(&nt->wake);
 	}
 	pthread_mutex_unlock(&nt->lock);
 	return room;
 }
+
+int fs_notify_start(struct fs *fs)
+{
+	int err = start(fs, "notify", run_notice, &fs->notify);
+
+	return err ? err : start(fs, "names", run_names, &fs->names);
+}
+
+void fs_notify_quiesce(struct fs *fs)
+{
+	if (fs->notify)
+		fs->notify->quiet = true;
+	if (fs->names)
+		fs->names->quiet = true;
+}
+
+bool fs_notify_busy(struct fs *fs)
+{
+	return is_busy(fs->notify) || is_busy(fs->names);
+}
+
+void fs_notify_stop(struct fs *fs)
+{
+	stop(&fs->names);
+	stop(&fs->notify);
+}
+
+/* ---- for lanes ---- */
 
 /* What nobody waits for; without memory or room the kernel's own timeouts must do. */
 void fs_notify_inval_inode(struct fs *fs, struct fs_inode *in, off_t off, off_t len)
@@ -211,7 +288,7 @@ void fs_notify_inval_inode(struct fs *fs, struct fs_inode *in, off_t off, off_t 
 	pthread_mutex_unlock(&in->lock);
 	if (l)
 		stats_count(&l->stats->invals, 1);
-	if (!enqueue(fs, n))
+	if (!enqueue(fs->notify, &n->link, true))
 		notice_free(fs, n);
 }
 
@@ -239,5 +316,15 @@ void fs_notify_range_then(
 	op->then = then;
 	op->notified.run = notified;
 	stats_count(&op->lane->stats->invals, 1);
-	enqueue(fs, n);
+	enqueue(fs->notify, &n->link, false);
+}
+
+void fs_notify_names(struct fs *fs, struct fs_names *n)
+{
+	if (fs->names) {
+		enqueue(fs->names, &n->link, false);
+		return;
+	}
+	fs_inode_put(fs, n->dir);
+	fs_names_free(n);
 }

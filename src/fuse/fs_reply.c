@@ -109,7 +109,8 @@ static void entry_now(struct fs_op *op)
 	if (waits_for_pages(op, entry_now))
 		return;
 	if (op->req)
-		fs_entry_tell(fs, op->reply_dir, in, &op->attr, fs_op_now(op), &e);
+		fs_entry_tell(fs, op->reply_dir, in, op->name, &op->attr, op->attr_seq,
+			fs_op_now(op), &e);
 	if (!op->req || fuse_reply_entry(take_req(op), &e) == -ENOENT)
 		fs_inode_forget(fs, fs_inode_ino(fs, in), 1);
 	fs_op_end(op);
@@ -159,8 +160,8 @@ static void create_now(struct fs_op *op)
 	if (waits_for_pages(op, create_now))
 		return;
 	if (op->req)
-		fs_entry_tell(
-			op->lane->fs, op->reply_dir, op->reply_inode, &op->attr, fs_op_now(op), &e);
+		fs_entry_tell(op->lane->fs, op->reply_dir, op->reply_inode, op->name, &op->attr,
+			op->attr_seq, fs_op_now(op), &e);
 	op->fi.fh = (uintptr_t)op->file;
 	if (!op->req || fuse_reply_create(take_req(op), &e, &op->fi) == -ENOENT)
 		fs_create_undo(op, 0);

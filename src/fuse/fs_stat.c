@@ -3,7 +3,7 @@
  * What the kernel is told about an inode: struct stat, and for how long it may
  * believe it and the names that lead to it.
  */
-#include "fs_int.h"
+#include "fs_names.h"
 
 #include <string.h>
 #include <sys/sysmacros.h>
@@ -75,36 +75,51 @@ void fs_attr_to_stat(const struct fs *fs, const struct nfs4_attr *a, struct stat
 }
 
 /*
- * How long a name in `dir` is believed: as long as the attributes of the directory.
- *
  * With several users a name is cached only where everybody may search. Without default_permissions
  * the kernel leaves search permission to our LOOKUP: a cached name is walked without asking, by
  * anybody. (An ACL that denies search to one user in a directory with x for all is not seen.) With
  * it the kernel takes nobody for the owner of a directory whose owner has no number here.
  */
-static double name_timeout(struct fs *fs, struct fs_inode *dir, uint64_t now_ns)
+bool fs_names_may_stay(const struct fs *fs, const struct fs_inode *dir)
 {
-	bool open_to_all, judged;
+	bool judged = fs->conf.default_permissions && !dir->attr.owner_alien;
 
-	if (!dir)
+	return !fs->conf.allow_other || judged || (dir->attr.mode & SEARCH_ALL) == SEARCH_ALL;
+}
+
+/* A name is believed as long as the attributes of its directory. */
+static double name_timeout_locked(struct fs *fs, struct fs_inode *dir, uint64_t now_ns)
+{
+	return fs_names_may_stay(fs, dir) ? fs_attr_timeout_locked(fs, dir, now_ns) : 0;
+}
+
+double fs_entry_timeout_locked(struct fs *fs, struct fs_inode *dir, uint64_t now_ns)
+{
+	if (fs->conf.lookupcache == FS_LOOKUPCACHE_NONE)
 		return 0;
-	pthread_mutex_lock(&dir->lock);
-	open_to_all = (dir->attr.mode & SEARCH_ALL) == SEARCH_ALL;
-	judged = fs->conf.default_permissions && !dir->attr.owner_alien;
-	pthread_mutex_unlock(&dir->lock);
-	if (fs->conf.allow_other && !judged && !open_to_all)
-		return 0;
-	return fs_attr_timeout(fs, dir, now_ns);
+	return name_timeout_locked(fs, dir, now_ns);
 }
 
 double fs_entry_timeout(struct fs *fs, struct fs_inode *dir, uint64_t now_ns)
 {
-	return fs->conf.lookupcache == FS_LOOKUPCACHE_NONE ? 0 : name_timeout(fs, dir, now_ns);
+	double timeout;
+
+	pthread_mutex_lock(&dir->lock);
+	timeout = fs_entry_timeout_locked(fs, dir, now_ns);
+	pthread_mutex_unlock(&dir->lock);
+	return timeout;
 }
 
 double fs_negative_timeout(struct fs *fs, struct fs_inode *dir, uint64_t now_ns)
 {
-	return fs->conf.lookupcache == FS_LOOKUPCACHE_ALL ? name_timeout(fs, dir, now_ns) : 0;
+	double timeout;
+
+	if (!dir || fs->conf.lookupcache != FS_LOOKUPCACHE_ALL)
+		return 0;
+	pthread_mutex_lock(&dir->lock);
+	timeout = name_timeout_locked(fs, dir, now_ns);
+	pthread_mutex_unlock(&dir->lock);
+	return timeout;
 }
 
 void fs_attr_told(struct fs_inode *in, const struct nfs4_attr *a, double timeout)
@@ -114,14 +129,14 @@ void fs_attr_told(struct fs_inode *in, const struct nfs4_attr *a, double timeout
 	pthread_mutex_unlock(&in->lock);
 }
 
-void fs_entry_tell(struct fs *fs, struct fs_inode *dir, struct fs_inode *in,
-	const struct nfs4_attr *a, uint64_t now_ns, struct fuse_entry_param *ret_e)
+void fs_entry_tell(struct fs *fs, struct fs_inode *dir, struct fs_inode *in, const char *name,
+	const struct nfs4_attr *a, uint64_t seq, uint64_t now_ns, struct fuse_entry_param *ret_e)
 {
 	memset(ret_e, 0, sizeof(*ret_e));
 	ret_e->ino = fs_inode_ino(fs, in);
 	fs_attr_to_stat(fs, a, &ret_e->attr);
 	ret_e->attr_timeout = fs_attr_timeout(fs, in, now_ns);
-	ret_e->entry_timeout = fs_entry_timeout(fs, dir, now_ns);
+	ret_e->entry_timeout = fs_names_tell(fs, dir, in, name, seq, now_ns);
 	fs_attr_told(in, a, ret_e->attr_timeout);
 }
 
@@ -135,11 +150,11 @@ bool fs_pages_stale(struct fs_inode *in)
 	return stale;
 }
 
-bool fs_entry_fill(struct fs *fs, struct fs_inode *dir, struct fs_inode *in,
-	const struct nfs4_attr *a, uint64_t now_ns, struct fuse_entry_param *ret_e)
+bool fs_entry_fill(struct fs *fs, struct fs_inode *dir, struct fs_inode *in, const char *name,
+	const struct nfs4_attr *a, uint64_t seq, uint64_t now_ns, struct fuse_entry_param *ret_e)
 {
 	if (fs_pages_stale(in))
 		return false;
-	fs_entry_tell(fs, dir, in, a, now_ns, ret_e);
+	fs_entry_tell(fs, dir, in, name, a, seq, now_ns, ret_e);
 	return true;
 }

@@ -477,3 +477,83 @@ Test(fs_names, requests_end_when_the_session_is_dead)
 	cr_assert_eq(rename_to("f", "g", 0), EIO);
 	cr_assert(fake_all_free());
 }
+
+/* ---- names are taken back ---- */
+
+/* The root's mode is another one, as the next GETATTR finds. */
+static void chmod_root(uint32_t mode)
+{
+	rig.fake.files[0].attr.mode = mode;
+	fake_touch(&rig.fake.files[0]);
+	fs_attr_changed(rig.fs->root);
+}
+
+/* Asks for the root's attributes; how many names the kernel was told to ask for again. */
+static unsigned int recalled(const char *name)
+{
+	const struct fuse_getattr_in in = {0};
+	unsigned int found = 0;
+	bool answered = false;
+
+	rig_send(FUSE_GETATTR, FUSE_ROOT_ID, &in, sizeof(in), NULL, 0);
+	while (rig_reply(&re, answered ? 50 : 3000)) {
+		const struct fuse_notify_inval_entry_out *out = (const void *)re.body;
+
+		if (re.h.unique != 0) {
+			answered = true;
+			continue;
+		}
+		cr_assert_eq(re.h.error, FUSE_NOTIFY_INVAL_ENTRY);
+		cr_assert_eq(out->parent, FUSE_ROOT_ID);
+		cr_assert_str_eq((const char *)(out + 1), name);
+		cr_assert_eq(out->namelen, strlen(name));
+		found++;
+	}
+	cr_assert(answered);
+	return found;
+}
+
+Test(fs_names, a_name_is_taken_back_when_fewer_may_search)
+{
+	chmod_root(0755);
+	cr_assert_eq(recalled(""), 0);
+	cr_assert_eq(by_name(FUSE_LOOKUP, "f"), 0);
+	cr_assert_gt(entry()->entry_valid, 0);
+	chmod_root(0711);
+	cr_assert_eq(recalled(""), 0, "nobody lost anything");
+	chmod_root(0700);
+	cr_assert_eq(recalled("f"), 1);
+	chmod_root(0);
+	cr_assert_eq(recalled(""), 0, "it was not told again since");
+}
+
+Test(fs_names, a_name_that_was_found_before_is_given_no_time_after)
+{
+	uint64_t unique;
+
+	chmod_root(0755);
+	cr_assert_eq(recalled(""), 0);
+	rig.fake.hold_ops = 1u << FAKE_LOOKUP;
+	unique = rig_send(FUSE_LOOKUP, FUSE_ROOT_ID, NULL, 0, "f", 2);
+	rig_settle();
+	chmod_root(0700);
+	cr_assert_eq(recalled(""), 0);
+	fake_release();
+	cr_assert(rig_reply(&re, 1000));
+	cr_assert_eq(re.h.unique, unique);
+	cr_assert_eq(entry()->nodeid, ino);
+	cr_assert_eq(entry()->entry_valid, 0);
+	cr_assert_eq(entry()->entry_valid_nsec, 0);
+	rig.fake.hold_ops = 0;
+	cr_assert_eq(by_name(FUSE_LOOKUP, "f"), 0);
+	cr_assert_gt(entry()->entry_valid, 0);
+}
+
+Test(fs_names, a_new_name_by_rename_is_taken_back_too)
+{
+	chmod_root(0755);
+	cr_assert_eq(recalled(""), 0);
+	cr_assert_eq(rename_to("f", "g", 0), 0);
+	chmod_root(0700);
+	cr_assert_eq(recalled("g"), 1);
+}
