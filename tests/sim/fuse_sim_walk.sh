@@ -11,7 +11,7 @@ LIMIT=${LIMIT:-600}
 
 entries=${ENTRIES:-1000000}
 per_inode=512
-per_asked=496 # without what malloc adds
+per_asked=512 # with its name; without what malloc adds
 # What the process may keep of that in the end.
 per_forgotten=32
 times=acregmin=3600,acregmax=3600,acdirmin=3600,acdirmax=3600
