@@ -487,6 +487,28 @@ static void set_acl(uint32_t len)
 	cr_assert_eq(memcmp(set_value, value, len), 0);
 }
 
+Test(fs_xattr, an_acl_that_is_set_takes_the_names_of_a_directory_back)
+{
+	bool answered = false, inode = false, name = false;
+	struct fuse_attr_out out;
+
+	ino = FUSE_ROOT_ID;
+	cr_assert_eq(rig_getattr(ino, &out), 0);
+	cr_assert_eq(rig_call(&re, FUSE_LOOKUP, ino, NULL, 0, "f", 2), 0);
+	cr_assert_gt(((struct fuse_entry_out *)re.body)->entry_valid, 0);
+	send_set("system.nfs4_acl", value, 80, XATTR_REPLACE);
+	for (int i = 0; i < 3; i++) {
+		const struct fuse_notify_inval_entry_out *e = (const void *)re.body;
+
+		cr_assert(rig_reply(&re, 3000));
+		answered |= re.h.unique != 0 && re.h.error == 0;
+		inode |= re.h.unique == 0 && re.h.error == FUSE_NOTIFY_INVAL_INODE;
+		name |= re.h.unique == 0 && re.h.error == FUSE_NOTIFY_INVAL_ENTRY &&
+			e->parent == FUSE_ROOT_ID && strcmp((const char *)(e + 1), "f") == 0;
+	}
+	cr_assert(answered && inode && name);
+}
+
 Test(fs_xattr, an_acl_that_is_set_changes_the_mode)
 {
 	struct fuse_attr_out out;
