@@ -76,6 +76,32 @@ check "other users are who they are" as 1001 1001 "" touch $mnt/squash/u
 check_equal "there too" "$(owner $export_dir/squash/u)" 1001:1001
 check "unmounted" funmount $mnt
 
+# Names that the kernel knows for a minute.
+sees() { stat $mnt/closed >/dev/null && as 1002 1002 "" stat $mnt/closed/f $mnt/closed/sub; }
+soon_refused() {
+	local tries=100
+	while as 1002 1002 "" stat "$1" 2>/dev/null; do
+		[ $((tries -= 1)) -gt 0 ] || return 1
+		sleep 0.1
+	done
+}
+check "mounted, names are known for long" fmount $mnt allow_other,actimeo=60
+mkdir -m 755 $mnt/closed $mnt/closed/sub
+echo x >$mnt/closed/f
+check "a user sees them" sees
+check_equal "closed by a program in it, which is where it was" \
+	"$(cd $mnt/closed && chmod 700 . && sleep 1 && /bin/pwd)" $mnt/closed
+check "nobody walks through" soon_refused $mnt/closed/f
+check "nor into what is below" soon_refused $mnt/closed/sub
+chmod 755 $mnt/closed
+check "opened again" sees
+mount -t tmpfs none $mnt/closed/sub
+chmod 700 $mnt/closed
+sleep 2
+check "what is mounted below stays" mountpoint -q $mnt/closed/sub
+umount $mnt/closed/sub
+check "unmounted" funmount $mnt
+
 check "without allow_other" fmount $mnt rw
 check "root uses it" ls $mnt
 check_fails "others do not" as 1001 1001 "" ls $mnt
