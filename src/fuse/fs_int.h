@@ -255,7 +255,7 @@ struct fs_op {
 enum fs_lane_state {
 	FS_LANE_NEW,
 	FS_LANE_RUNS,
-	FS_LANE_QUIET,  /* stopping; reads on until the notify thread is idle (fs_loop.c) */
+	FS_LANE_QUIET,  /* stopping; reads on until the notify threads are idle (fs_loop.c) */
 	FS_LANE_DRAINS, /* reads no more; operations end, left-over files are closed */
 	FS_LANE_IDLE,
 };

@@ -11,8 +11,9 @@
  * them, and comes back in fs_lane_turn().
  *
  * The end (fs_lane_stop):
- *   RUNS -> QUIET   the notify thread takes no more; what it has in the kernel may wait for a page
- *                   whose READ is not read yet, so the lane reads on until it is idle
+ *   RUNS -> QUIET   the notify threads take no more; what they have in the kernel may wait for a
+ *                   page whose READ is not read yet, or a directory whose CREATE is not, so the
+ *                   lane reads on until they are idle
  *        -> DRAINS  reads no more; operations end; delegations are returned; the last lane closes
  *                   the files that the kernel did not (unmounted by force, or lazily and still in
  *                   use)
