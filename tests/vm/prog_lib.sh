@@ -27,26 +27,6 @@ nfsd_up
 scratch=$export_dir/$prog/scratch
 mkdir -p "$scratch"
 
-# Programs over 9p start slowly: this makes the root's overlay take files into
-# RAM, where they are; with what a program loads. Folders with all in them.
-in_ram() {
-	local f list=()
-	for f in "$@"; do
-		[ -e "$f" ] || f=$(type -P "$f") || continue
-		f=$(readlink -f "$f")
-		list+=("$f")
-		[ ! -f "$f" ] || [ ! -x "$f" ] || mapfile -t -O ${#list[@]} list < <(loaded_by "$f")
-	done
-	# A change that changes nothing: all of them are readable by their owner.
-	printf '%s\0' "${list[@]}" | sort -zu |
-		find -files0-from - -xdev -type f -print0 | xargs -0 chmod u+r
-}
-
-loaded_by() {
-	{ ldd "$1" 2>/dev/null || true; } | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' |
-		xargs -r readlink -f
-}
-
 # ---- what is compared ----
 
 # tree_list DIR [mtime]: names, types, modes, owners, links, sizes, targets,
