@@ -19,7 +19,8 @@
  * null_srv_answer - answers one RPC-over-RDMA message
  *
  * reply: room for the client's receive size, which the answer is made for.
- * Returns the answer's length. What it does not know ends the program.
+ * Returns the answer's length. Operations that it does not know are NFS4ERR_NOTSUPP; what it
+ * cannot decode ends the program.
  */
 uint32_t null_srv_answer(const uint8_t *msg, uint32_t len, uint8_t *reply);
 

@@ -3,7 +3,7 @@
 #
 # The bench of contrib/bench works: each work-load once, of next to nothing, by
 # each of its clients. How fast they are is not looked at.
-# vm-timeout: 1800
+# vm-timeout: 3600
 # vm-long: yes
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
