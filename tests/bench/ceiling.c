@@ -2,8 +2,8 @@
 /*
  * A FUSE file system that does nothing, with the mount settings of rpcrdmafs:
  * as fast as any can be that is not in the kernel. Reads are answered from a
- * buffer that never changes, writes are dropped. The files are those of
- * null_srv.h.
+ * buffer that never changes, writes are dropped; both buffers are of huge pages,
+ * and payloads lie at the begin of one. The files are those of null_srv.h.
  *
  *   ceiling MOUNTPOINT      in the foreground; ends when it is unmounted
  *
@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -28,7 +29,10 @@
 #define FOLDER_BIT (1ull << 62)
 #define TIMEOUT    3.0 /* acregmin */
 
-static char payload[MAX_WRITE];
+#define ROOM       (2ul << 20) /* a buffer: a huge page */
+#define REQUEST_AT (4096 - 80) /* fuse_in_header, fuse_write_in: the payload begins at a page */
+
+static char *payload;
 
 /* ---- what the kernel and we agree on: as src/fuse/fs_session.c ---- */
 
@@ -152,7 +156,7 @@ static void do_create(
 static void do_read(
 	fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
-	fuse_reply_buf(req, payload, size < sizeof(payload) ? size : sizeof(payload));
+	fuse_reply_buf(req, payload, size < MAX_WRITE ? size : MAX_WRITE);
 }
 
 static void do_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,
@@ -194,6 +198,35 @@ static const struct fuse_lowlevel_ops ops = {
 
 static const struct fuse_custom_io custom_io = {.writev = init_writev, .read = init_read};
 
+static char *buffer(void)
+{
+	void *p;
+
+	if (posix_memalign(&p, ROOM, ROOM) != 0)
+		exit(1);
+	madvise(p, ROOM, MADV_HUGEPAGE);
+	memset(p, 'x', ROOM);
+	return p;
+}
+
+static int loop(struct fuse_session *se)
+{
+	char *room = buffer();
+	int len = 0;
+
+	while (!fuse_session_exited(se)) {
+		struct fuse_buf buf = {.mem = room + REQUEST_AT};
+
+		len = fuse_session_receive_buf(se, &buf);
+		if (len > 0)
+			fuse_session_process_buf(se, &buf);
+		else if (len != -EINTR)
+			break;
+	}
+	free(room);
+	return len < 0 && len != -ENODEV && len != -EINTR;
+}
+
 int main(int argc, char **argv)
 {
 	char *args_v[] = {argv[0], (char *)"-o", (char *)"fsname=ceiling,subtype=ceiling", NULL};
@@ -209,10 +242,12 @@ int main(int argc, char **argv)
 	if (!se || fuse_set_signal_handlers(se) || fuse_session_mount(se, argv[1]) ||
 		fuse_session_custom_io(se, &custom_io, fuse_session_fd(se)))
 		return 1;
-	rc = fuse_session_loop(se);
+	payload = buffer();
+	rc = loop(se);
+	free(payload);
 	fuse_session_unmount(se);
 	fuse_remove_signal_handlers(se);
 	fuse_session_destroy(se);
 	fuse_opt_free_args(&args);
-	return rc < 0;
+	return rc;
 }
