@@ -102,6 +102,7 @@ static bool poll_now(struct reactor_spin *s)
 	if (take(&ep->leaving)) {
 		flush(ep);
 		free_windows(ep);
+		ep->active = false;
 		tell(ep, FAB_EV_DRAINED);
 		return true;
 	}
@@ -219,7 +220,7 @@ void fab_ep_free(struct fab_ep *ep)
 
 int fab_ep_resolve(struct fab_ep *ep, const struct sockaddr *src, const struct sockaddr *dst)
 {
-	ep->resolved = true;
+	ep->active = ep->resolved = true;
 	return 0;
 }
 
@@ -246,7 +247,7 @@ int fab_ep_connect(struct fab_ep *ep, const void *priv, size_t priv_len)
 void fab_ep_disconnect(struct fab_ep *ep)
 {
 	ep->resolved = ep->connected = false;
-	ep->leaving = true;
+	ep->leaving = ep->active;
 }
 
 NOINLINE void fab_ep_set_busy(struct fab_ep *ep, unsigned int in_flight)

@@ -49,6 +49,7 @@ struct fab_ep {
 	struct fab_caps caps;
 	struct list mrs, mws;
 	bool resolved, connected, leaving; /* events that are due */
+	bool active;                       /* not IDLE */
 	bool known;                        /* the device was resolved once */
 	uint8_t priv[RPCRDMA_PRIV_LEN];
 	uint32_t next_key;
