@@ -43,8 +43,15 @@ result() {
 }
 
 # Nanoseconds that the threads of a process ran, and their voluntary context switches. Of threads
-# that ended nothing is known; the daemons' do not end.
-cpu_ns() { cat "/proc/$1"/task/*/schedstat | awk '{ n += $1 } END { printf "%d\n", n }'; }
+# that ended nothing is known; the daemons' do not end. Kernels without SCHEDSTATS tell 0 unless
+# kernel.task_delayacct is 1; then it is hundredths of a second.
+cpu_ns() {
+	local ns
+	ns=$(cat "/proc/$1"/task/*/schedstat | awk '{ n += $1 } END { printf "%d\n", n }')
+	[ "$ns" != 0 ] || ns=$(ticks_ns "$1")
+	echo "$ns"
+}
+ticks_ns() { awk '{ sub(/.*\) /, ""); printf "%d\n", ($12 + $13) * 10000000 }' "/proc/$1/stat"; }
 switches() {
 	cat "/proc/$1"/task/*/status |
 		awk '$1 == "voluntary_ctxt_switches:" { n += $2 } END { print n + 0 }'
