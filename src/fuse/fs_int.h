@@ -192,6 +192,7 @@ struct fs_op {
 			bool turn;         /* it is this operation's, or it waits for it */
 			bool held;         /* a part of the range before it asked, or all */
 			unsigned int asks; /* that were denied while files were being closed */
+			uint32_t closes;   /* fs->closes when the server was asked */
 			uint64_t number;   /* LOCKT: of the owner */
 			uint64_t off, len; /* LOCKU in work, and what follows it */
 			void (*unlocked)(struct fs_op *op, int err);
@@ -353,6 +354,7 @@ struct fs {
 	_Atomic uint32_t silly_cnt; /* last counter of a .nfs name */
 	_Atomic uint32_t sillies;   /* .nfs files that are there, or on their way */
 	_Atomic uint32_t releasing; /* files that are being closed, and removed if they are .nfs */
+	_Atomic uint32_t closes;    /* counts those that were */
 	pthread_mutex_t lanes_lock;
 	struct list lanes;
 	unsigned int lanes_cnt, lanes_drained; /* lanes_lock */

@@ -151,12 +151,15 @@ static void lock_certain(struct fs_op *op, int err);
 
 /*
  * A flock goes with the last close(), and so may others, but the kernel does not wait for what a
- * close() leaves to us: what is in the way may be a lock that nobody has any more. While files are
- * being closed the server is asked again, each time a round trip later.
+ * close() leaves to us: what is in the way may be a lock that nobody has any more. If files are
+ * being closed, or one was since the server was asked, it is asked again, a round trip later.
  */
 static bool asks_again(struct fs_op *op)
 {
-	return atomic_load(&op->lane->fs->releasing) > 0 && op->u.lock.asks++ < DENIED_ASKS;
+	struct fs *fs = op->lane->fs;
+
+	return (atomic_load(&fs->releasing) > 0 || atomic_load(&fs->closes) != op->u.lock.closes) &&
+	       op->u.lock.asks++ < DENIED_ASKS;
 }
 
 static void denied(struct fs_op *op)
@@ -236,6 +239,7 @@ static void lock_start(struct fs_op *op)
 	pthread_mutex_unlock(&op->lane->fs->locks_lock);
 	op->u.lock.held = o->lo.state && nfs4_lockowner_holds(&o->lo, r->off, r->len);
 	fs_lockwait_asks(op);
+	op->u.lock.closes = atomic_load(&op->lane->fs->closes);
 	op->call.u.lock = (struct nfs4_op_lock){
 		.fh = &op->fh,
 		.state = &op->file->share->state,

@@ -118,6 +118,7 @@ static void silly_remove(struct fs_op *op, struct fs_inode *in)
 
 static void finish(struct fs_op *op, int err)
 {
+	atomic_fetch_add(&op->lane->fs->closes, 1);
 	atomic_fetch_sub(&op->lane->fs->releasing, 1);
 	fs_op_end(op);
 }

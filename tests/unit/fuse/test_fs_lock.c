@@ -187,6 +187,28 @@ Test(fs_lock, flock_is_not_refused_because_of_a_file_that_is_being_closed)
 	cr_assert(fake_all_free());
 }
 
+/* What the server said may be older than the close, and heard after it. */
+Test(fs_lock, a_file_that_was_closed_meanwhile_is_a_reason_to_ask_again)
+{
+	struct fuse_open_out c;
+	fuse_ino_t other = rig_ino(fake_add("other", 0));
+	uint64_t lock;
+
+	cr_assert_eq(rig_open(other, O_RDONLY, &c), 0);
+	fake_lock_foreign(file, 7, INT64_MAX, true);
+	rig.fake.hold_ops = 1u << FAKE_LOCK;
+	lock = flock_send(FUSE_SETLK, ino, a.fh, 1, F_WRLCK);
+	cr_assert_eq(rig_release(other, c.fh), 0);
+	rig_settle();
+	cr_assert_eq(count(FAKE_LOCK), 1);
+	fake_release();
+	cr_assert_eq(answer_to(lock, 3000), EAGAIN);
+	cr_assert_eq(count(FAKE_LOCK), 2);
+	rig_settle();
+	fake_unlock_foreign(file);
+	cr_assert(fake_all_free());
+}
+
 Test(fs_lock, two_flocks_that_upgrade_do_not_wait_for_each_other)
 {
 	uint64_t first, second;
