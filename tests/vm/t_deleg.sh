@@ -44,7 +44,7 @@ again() { for _ in 1 2 3 4 5 6 7 8 9 10; do says $mnt/f one && stat $mnt/f || re
 # On a slow machine ten may take longer than one that nobody uses is kept.
 free_of_calls() {
 	local before
-	for _ in 1 2 3; do
+	for _ in 1 2 3 4 5 6; do
 		before=$(calls)
 		again || return
 		[ "$(calls)" != "$before" ] || return 0
@@ -62,7 +62,8 @@ check "another one" delegated g
 exec 7<$mnt/g
 check "is open by it" holds open 0
 check "the server's own program writes" bash -c "echo two >$export_dir/g"
-check "it is gone then" wait_for 10 holds deleg 0
+# On a slow machine the first file may have been delegated again: until nobody uses it.
+check "it is gone then" wait_for 30 holds deleg 0
 check "and claimed" holds open 1
 check "who has it open reads on" cat <&7
 exec 7<&-
