@@ -163,6 +163,8 @@ struct fs_op {
 		struct { /* RMDIR, while it waits for the end of .nfs files */
 			struct reactor_timer tick;
 			uint64_t since;
+			uint32_t gone;     /* fs->sillies_gone when the server was asked */
+			unsigned int asks; /* whose answer a .nfs file may have outlived */
 		} rmdir;
 		struct {                         /* RENAME */
 			struct fs_inode *target; /* referenced until it is out of the way */
@@ -351,8 +353,9 @@ struct fs {
 	struct list files;                /* of fs_file by all_link; table lock */
 	struct list dirs;                 /* open directories (fs_dir.c); table lock */
 	_Atomic uint32_t files_open;
-	_Atomic uint32_t silly_cnt; /* last counter of a .nfs name */
-	_Atomic uint32_t sillies;   /* .nfs files that are there, or on their way */
+	_Atomic uint32_t silly_cnt;    /* last counter of a .nfs name */
+	_Atomic uint32_t sillies;      /* .nfs files that are there, or on their way */
+	_Atomic uint32_t sillies_gone; /* counts those that were */
 	_Atomic uint32_t releasing; /* files that are being closed, and removed if they are .nfs */
 	_Atomic uint32_t closes;    /* counts those that were */
 	pthread_mutex_t lanes_lock;

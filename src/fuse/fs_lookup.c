@@ -21,12 +21,7 @@ static void lookup_done(struct nfs4_call *call)
 
 static void lookup_start(struct fs_op *op)
 {
-	op->call.u.lookup = (struct nfs4_op_lookup){
-		.dir = &op->fh,
-		.name = fs_meta_str(op->name),
-	};
-	op->call.done = lookup_done;
-	nfs4_lookup(&op->call);
+	fs_meta_lookup(op, &op->fh, op->name, lookup_done);
 }
 
 void fs_do_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)

@@ -38,12 +38,7 @@ static void look_done(struct nfs4_call *call)
 
 static void look_start(struct fs_op *op)
 {
-	op->call.u.lookup = (struct nfs4_op_lookup){
-		.dir = &op->fh,
-		.name = fs_meta_str(op->name),
-	};
-	op->call.done = look_done;
-	nfs4_lookup(&op->call);
+	fs_meta_lookup(op, &op->fh, op->name, look_done);
 }
 
 static void create_done(struct nfs4_call *call)

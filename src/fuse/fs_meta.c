@@ -56,6 +56,32 @@ void fs_meta_changed(struct fs_op *op, const struct nfs4_attr *a)
 	fs_attr_update_own(op->lane->fs, op->inode, a, op->attr_seq, fs_op_now(op));
 }
 
+void fs_meta_lookup(struct fs_op *op, const struct nfs4_fh *dir, const char *name,
+	void (*done)(struct nfs4_call *call))
+{
+	op->call.u.lookup = (struct nfs4_op_lookup){.dir = dir, .name = fs_meta_str(name)};
+	op->call.done = done;
+	nfs4_lookup(&op->call);
+}
+
+void fs_meta_remove(struct fs_op *op, void (*done)(struct nfs4_call *call))
+{
+	op->call.u.remove = (struct nfs4_op_remove){.dir = &op->fh, .name = fs_meta_str(op->name)};
+	op->call.done = done;
+	nfs4_remove(&op->call);
+}
+
+void fs_meta_remove_over(struct fs_op *op)
+{
+	fs_meta_removed(fs_op_now(op));
+	if (op->call.err != 0) {
+		fs_meta_error(op);
+		return;
+	}
+	fs_meta_changed(op, &op->call.u.remove.dir_attr);
+	fs_reply_err(op, 0);
+}
+
 void fs_meta_entry(struct fs_op *op, const struct nfs4_fh *fh, const struct nfs4_attr *a)
 {
 	struct fs *fs = op->lane->fs;

@@ -39,6 +39,20 @@ void fs_meta_entry(struct fs_op *op, const struct nfs4_fh *fh, const struct nfs4
 void fs_meta_error(struct fs_op *op);
 
 /*
+ * fs_meta_lookup - calls LOOKUP of `name` in `dir`, inside fs_op_call()
+ *
+ * dir, name: both outlive the call, as what is in the op does. done: finds u.lookup; where `dir`
+ * is op->inode's, dir_attr is for fs_meta_read().
+ */
+void fs_meta_lookup(struct fs_op *op, const struct nfs4_fh *dir, const char *name,
+	void (*done)(struct nfs4_call *call));
+/* Calls REMOVE of op->name in op->inode, inside fs_op_call(); done ends in fs_meta_remove_over().
+ */
+void fs_meta_remove(struct fs_op *op, void (*done)(struct nfs4_call *call));
+/* Notes what that REMOVE did, and replies. Ends the op. */
+void fs_meta_remove_over(struct fs_op *op);
+
+/*
  * fs_access_check - asks the server whether op's user may do with `in` what mask says (R_OK...)
  *
  * in: op->inode or op->inode2. `then` runs with op->call: err is 0, -EACCES, or why the server

@@ -79,14 +79,6 @@ static int otherwise(int err)
 	return err == ENOSPC || err == EDQUOT || err == EMLINK ? EINVAL : err;
 }
 
-static void look(struct fs_op *op, const struct nfs4_fh *dir, const char *name,
-	void (*done)(struct nfs4_call *call))
-{
-	op->call.u.lookup = (struct nfs4_op_lookup){.dir = dir, .name = fs_meta_str(name)};
-	op->call.done = done;
-	nfs4_lookup(&op->call);
-}
-
 /* ---- files ---- */
 
 static void new_dropped(struct fs_op *op, int err)
@@ -134,7 +126,7 @@ static void linked_by(struct nfs4_call *call)
 
 static void look_by_whom(struct fs_op *op)
 {
-	look(op, &op->fh2, op->name2, linked_by);
+	fs_meta_lookup(op, &op->fh2, op->name2, linked_by);
 }
 
 static void linked(struct nfs4_call *call)
@@ -216,7 +208,7 @@ static void renamed_by(struct nfs4_call *call)
 
 static void look_where(struct fs_op *op)
 {
-	look(op, &op->fh2, op->name2, renamed_by);
+	fs_meta_lookup(op, &op->fh2, op->name2, renamed_by);
 }
 
 static void dir_renamed(struct nfs4_call *call)
@@ -301,7 +293,7 @@ static void target_free(struct nfs4_call *call)
 
 static void target_look(struct fs_op *op)
 {
-	look(op, &op->fh2, op->name2, target_free);
+	fs_meta_lookup(op, &op->fh2, op->name2, target_free);
 }
 
 /*
@@ -363,7 +355,7 @@ static void source_found(struct nfs4_call *call)
 
 static void source_look(struct fs_op *op)
 {
-	look(op, &op->fh, op->name, source_found);
+	fs_meta_lookup(op, &op->fh, op->name, source_found);
 }
 
 void fs_noreplace(struct fs_op *op)

@@ -153,15 +153,20 @@ static void release_committed(struct fs_op *op, int err)
 	fs_lock_release(op, release_unlocked);
 }
 
-void fs_release(struct fs_op *op)
+static void release_heard(struct fs_op *op)
 {
-	if (fs_interrupt_release_waits(op, fs_release))
+	if (fs_interrupt_release_waits(op, release_heard))
 		return;
-	atomic_fetch_add(&op->lane->fs->releasing, 1); /* until fs_silly_finish() is done */
 	if (fs_file_is_dirty(op->file) || atomic_load(&op->inode->lockowners))
 		fs_commit(op, release_committed);
 	else
 		release_committed(op, 0);
+}
+
+void fs_release(struct fs_op *op)
+{
+	atomic_fetch_add(&op->lane->fs->releasing, 1); /* until fs_silly_finish() is done */
+	release_heard(op);
 }
 
 void fs_do_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)

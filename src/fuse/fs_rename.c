@@ -29,14 +29,6 @@ static void put_files(struct fs_op *op)
 	op->u.rename.target = op->u.rename.source = NULL;
 }
 
-static void look(struct fs_op *op, const struct nfs4_fh *dir, const char *name,
-	void (*done)(struct nfs4_call *call))
-{
-	op->call.u.lookup = (struct nfs4_op_lookup){.dir = dir, .name = fs_meta_str(name)};
-	op->call.done = done;
-	nfs4_lookup(&op->call);
-}
-
 /* Is what was looked up in `dir` the root of another file system? */
 static bool is_root_below(const struct nfs4_call *call, struct fs_inode *dir)
 {
@@ -60,7 +52,7 @@ static void refused_target_done(struct nfs4_call *call)
 
 static void refused_target_start(struct fs_op *op)
 {
-	look(op, &op->fh2, op->name2, refused_target_done);
+	fs_meta_lookup(op, &op->fh2, op->name2, refused_target_done);
 }
 
 static void refused_source_done(struct nfs4_call *call)
@@ -76,7 +68,7 @@ static void refused_source_done(struct nfs4_call *call)
 /* NFS has no error for what another file system is mounted on; Linux says NFS4ERR_IO. */
 static void refused_start(struct fs_op *op)
 {
-	look(op, &op->fh, op->name, refused_source_done);
+	fs_meta_lookup(op, &op->fh, op->name, refused_source_done);
 }
 
 static void rename_done(struct nfs4_call *call)
@@ -165,7 +157,7 @@ static void source_done(struct nfs4_call *call)
 
 static void source_start(struct fs_op *op)
 {
-	look(op, &op->fh, op->name, source_done);
+	fs_meta_lookup(op, &op->fh, op->name, source_done);
 }
 
 static void target_done(struct nfs4_call *call)
@@ -191,7 +183,7 @@ static void target_done(struct nfs4_call *call)
 
 static void target_start(struct fs_op *op)
 {
-	look(op, &op->fh2, op->name2, target_done);
+	fs_meta_lookup(op, &op->fh2, op->name2, target_done);
 }
 
 void fs_do_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t newparent,

@@ -9,6 +9,9 @@
  *   LOOKUP   which directory it is
  *   wait     until none is left in it, or one that nobody closes
  *   REMOVE   what this says is the answer
+ *
+ * ENOTEMPTY may also be older than the removal of a .nfs file, and be heard after
+ * it: then the directory is removed again.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -16,6 +19,8 @@
 #include "fs_meta.h"
 
 #define LOOK_NS (2 * NSEC_PER_MSEC)
+/* Times that REMOVE is sent again because .nfs files went meanwhile, from wherever. */
+#define STALE_ASKS 50u
 /* For a close that no lane has read yet, and for those in work anywhere. */
 #define WAIT_NS       (500 * NSEC_PER_MSEC)
 #define WAIT_CLOSE_NS (3 * NSEC_PER_SEC)
@@ -66,40 +71,33 @@ static void victim_done(struct nfs4_call *call)
 
 static void victim_start(struct fs_op *op)
 {
-	op->call.u.lookup = (struct nfs4_op_lookup){
-		.dir = &op->fh,
-		.name = fs_meta_str(op->name),
-	};
-	op->call.done = victim_done;
-	nfs4_lookup(&op->call);
+	fs_meta_lookup(op, &op->fh, op->name, victim_done);
+}
+
+static bool is_stale(struct fs_op *op)
+{
+	return atomic_load(&op->lane->fs->sillies_gone) != op->u.rmdir.gone &&
+	       op->u.rmdir.asks++ < STALE_ASKS;
 }
 
 static void remove_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
 
-	fs_meta_removed(fs_op_now(op));
-	if (call->err == -ENOTEMPTY && op->inode2 == NULL && !op->unheard &&
-		atomic_load(&op->lane->fs->sillies) > 0) {
+	if (call->err != -ENOTEMPTY || op->inode2 != NULL || op->unheard)
+		fs_meta_remove_over(op);
+	else if (atomic_load(&op->lane->fs->sillies) > 0)
 		fs_op_call(op, victim_start);
-		return;
-	}
-	if (call->err != 0) {
-		fs_meta_error(op);
-		return;
-	}
-	fs_meta_changed(op, &call->u.remove.dir_attr);
-	fs_reply_err(op, 0);
+	else if (is_stale(op))
+		fs_op_call(op, remove_start);
+	else
+		fs_meta_remove_over(op);
 }
 
 static void remove_start(struct fs_op *op)
 {
-	op->call.u.remove = (struct nfs4_op_remove){
-		.dir = &op->fh,
-		.name = fs_meta_str(op->name),
-	};
-	op->call.done = remove_done;
-	nfs4_remove(&op->call);
+	op->u.rmdir.gone = atomic_load(&op->lane->fs->sillies_gone);
+	fs_meta_remove(op, remove_done);
 }
 
 void fs_do_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)

@@ -60,6 +60,7 @@ static void silly_count(struct fs *fs, struct fs_inode *dir, int n)
 
 static void silly_free(struct fs *fs, struct fs_silly *s)
 {
+	atomic_fetch_add(&fs->sillies_gone, 1); /* before it is none of those that are there */
 	silly_count(fs, s->dir, -1);
 	fs_inode_put(fs, s->dir);
 	free(s);

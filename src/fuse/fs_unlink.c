@@ -13,25 +13,12 @@
 
 static void remove_done(struct nfs4_call *call)
 {
-	struct fs_op *op = fs_op_of(call);
-
-	fs_meta_removed(fs_op_now(op));
-	if (call->err != 0) {
-		fs_meta_error(op);
-		return;
-	}
-	fs_meta_changed(op, &call->u.remove.dir_attr);
-	fs_reply_err(op, 0);
+	fs_meta_remove_over(fs_op_of(call));
 }
 
 static void remove_start(struct fs_op *op)
 {
-	op->call.u.remove = (struct nfs4_op_remove){
-		.dir = &op->fh,
-		.name = fs_meta_str(op->name),
-	};
-	op->call.done = remove_done;
-	nfs4_remove(&op->call);
+	fs_meta_remove(op, remove_done);
 }
 
 static void silly_done(struct fs_op *op, int err)
@@ -74,12 +61,7 @@ static void victim_done(struct nfs4_call *call)
 
 static void victim_start(struct fs_op *op)
 {
-	op->call.u.lookup = (struct nfs4_op_lookup){
-		.dir = &op->fh,
-		.name = fs_meta_str(op->name),
-	};
-	op->call.done = victim_done;
-	nfs4_lookup(&op->call);
+	fs_meta_lookup(op, &op->fh, op->name, victim_done);
 }
 
 void fs_do_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)

@@ -119,10 +119,7 @@ static void tmp_found(struct nfs4_call *call)
 
 static void tmp_look(struct fs_op *op)
 {
-	op->call.u.lookup =
-		(struct nfs4_op_lookup){.dir = of(op)->dir_fh, .name = fs_meta_str(of(op)->tmp)};
-	op->call.done = tmp_found;
-	nfs4_lookup(&op->call);
+	fs_meta_lookup(op, of(op)->dir_fh, of(op)->tmp, tmp_found);
 }
 
 /* Errors after which the name is as it was, or was not there. */
