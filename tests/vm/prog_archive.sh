@@ -5,6 +5,7 @@
 # modes, owners, times, hard links, special files, extended attributes, contents.
 # vm-timeout: 2400
 # vm-long: yes
+# vm-boot: own
 
 . "$(dirname "$0")/prog_lib.sh"
 

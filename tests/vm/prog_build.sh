@@ -6,6 +6,7 @@
 # and all objects are the same on both mounts.
 # vm-timeout: 7200
 # vm-long: yes
+# vm-boot: own
 
 . "$(dirname "$0")/prog_lib.sh"
 

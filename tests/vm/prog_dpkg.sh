@@ -5,6 +5,7 @@
 # them in a root on the mount.
 # vm-timeout: 1800
 # vm-long: yes
+# vm-boot: own
 
 . "$(dirname "$0")/prog_lib.sh"
 

@@ -6,6 +6,7 @@
 # so are all names of objects.
 # vm-timeout: 3600
 # vm-long: yes
+# vm-boot: own
 
 . "$(dirname "$0")/prog_lib.sh"
 

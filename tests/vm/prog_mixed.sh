@@ -6,6 +6,7 @@
 # has it. SEED=n does a run again, as far as three programs at once can.
 # vm-timeout: 1800
 # vm-long: yes
+# vm-boot: own
 
 . "$(dirname "$0")/prog_lib.sh"
 

@@ -5,6 +5,7 @@
 # recovery, pg_amcheck, dump and restore; page checksums are on.
 # vm-timeout: 3600
 # vm-long: yes
+# vm-boot: own
 
 . "$(dirname "$0")/prog_lib.sh"
 

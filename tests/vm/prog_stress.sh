@@ -6,6 +6,7 @@
 # STRESS_SECONDS (4) at most, as its own sizes are made for local disks.
 # vm-timeout: 2400
 # vm-long: yes
+# vm-boot: own
 
 . "$(dirname "$0")/prog_lib.sh"
 
