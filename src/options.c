@@ -11,6 +11,8 @@
 #include "opttable.h"
 #include "optval.h"
 
+#define DIRTY_MIB 8u /* of a lane */
+
 struct options_seen {
 	struct {
 		const char *name; /* of the table */
@@ -48,6 +50,8 @@ void options_default(struct options *o)
 	o->fs.delegation = true;
 	o->fs.rdirplus = true;
 	o->fs.lookupcache = FS_LOOKUPCACHE_ALL;
+	o->fs.write = FS_WRITE_WAIT;
+	o->fs.dirty = DIRTY_MIB << 20;
 	o->fs.max_background = 256;
 }
 
@@ -159,6 +163,10 @@ static void set_cache(struct options *o, enum opt_id id, uint64_t v)
 		o->fs.sync = v != 0;
 	else if (id == ID_LOOKUPCACHE)
 		o->fs.lookupcache = lookupcache[v];
+	else if (id == ID_WRITE)
+		o->fs.write = (enum fs_write)v;
+	else if (id == ID_DIRTY)
+		o->fs.dirty = v << 20;
 	else if (id == ID_RDIRPLUS)
 		o->fs.rdirplus = v != 0;
 	else if (id == ID_LOCAL_LOCK)

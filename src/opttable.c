@@ -8,6 +8,7 @@
 
 static const char *const words_proto[] = {"rdma", "rdma6", NULL};
 static const char *const words_sec[] = {"none", "sys", NULL};
+static const char *const words_write[] = {"wait", "eager", "lazy", NULL};
 static const char *const words_lookupcache[] = {"all", "pos", "positive", "none", NULL};
 static const char *const words_local_lock[] = {"none", "flock", "posix", "all", NULL};
 static const char *const words_memreg[] = {"auto", "mw", "static", NULL};
@@ -37,6 +38,7 @@ static const struct opt opts[] = {
 	{"port", OPT_UINT, ID_PORT, 1, 65535},
 	{"sec", OPT_WORD, ID_SEC, 0, 0, words_sec},
 	{"lookupcache", OPT_WORD, ID_LOOKUPCACHE, 0, 0, words_lookupcache},
+	{"write", OPT_WORD, ID_WRITE, 0, 0, words_write},
 	{"rdirplus", OPT_FLAG, ID_RDIRPLUS, 1}, {"nordirplus", OPT_FLAG, ID_RDIRPLUS, 0},
 	{"local_lock", OPT_WORD, ID_LOCAL_LOCK, 0, 0, words_local_lock},
 	{"lock", OPT_FLAG, ID_LOCK, 1}, {"nolock", OPT_FLAG, ID_LOCK, 0},
@@ -54,6 +56,7 @@ static const struct opt opts[] = {
 	{"inline", OPT_UINT, ID_INLINE, 1024, 65536},
 	{"ack_timeout", OPT_UINT, ID_ACKTIMEOUT, 0, 31},
 	{"buffers", OPT_UINT, ID_BUFFERS, 4, 1024},
+	{"dirty", OPT_UINT, ID_DIRTY, 0, 1024},
 	{"read_ahead_kb", OPT_UINT, ID_READAHEAD, 0, 1u << 20},
 	{"max_background", OPT_UINT, ID_MAX_BACKGROUND, 1, 65535},
 	{"max_seg", OPT_UINT, ID_MAX_SEG, 4096, 1u << 30},
@@ -79,7 +82,7 @@ static const struct opt opts[] = {
 	{"resvport", OPT_IGNORE}, {"noresvport", OPT_IGNORE}, {"fsc", OPT_IGNORE},
 	{"nofsc", OPT_QUIET}, {"acl", OPT_IGNORE}, {"noacl", OPT_IGNORE},
 	{"migration", OPT_IGNORE}, {"nomigration", OPT_QUIET}, {"softreval", OPT_IGNORE},
-	{"nosoftreval", OPT_QUIET}, {"write", OPT_IGNORE}, {"max_connect", OPT_IGNORE},
+	{"nosoftreval", OPT_QUIET}, {"max_connect", OPT_IGNORE},
 	{"trunkdiscovery", OPT_IGNORE}, {"notrunkdiscovery", OPT_QUIET},
 	{"mountproto", OPT_IGNORE}, {"mountvers", OPT_IGNORE}, {"mounthost", OPT_IGNORE},
 	{"mountport", OPT_IGNORE}, {"mountaddr", OPT_IGNORE}, {"addr", OPT_IGNORE},

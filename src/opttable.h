@@ -60,6 +60,8 @@ enum opt_id {
 	ID_MAX_BACKGROUND,
 	ID_MAX_SEG,
 	ID_PROBE,
+	ID_WRITE,
+	ID_DIRTY,
 	ID_COUNT,
 };
 

@@ -31,6 +31,8 @@
 	X(reply_chunks, "Reply chunks the server used")                                            \
 	X(reply_chunk_retries, "calls repeated with a larger Reply chunk")                         \
 	X(bytes_written, "payload bytes of WRITE acknowledged by the server")                      \
+	X(writes_behind, "WRITE requests answered before they were sent")                          \
+	X(writes_joined, "WRITE requests answered whose data joined another one's")                \
 	X(bytes_read, "payload bytes of READ received from the server")                            \
 	X(copied_bytes, "payload bytes copied by the CPU, any size")                               \
 	X(copied_bytes_large, "of these, in transfers of 16 KiB and more")                         \

@@ -29,6 +29,13 @@ enum fs_lookupcache {
 #define FS_LOCAL_FLOCK (1u << 0)
 #define FS_LOCAL_POSIX (1u << 1)
 
+/* When a WRITE is answered (nfs(5) write=). */
+enum fs_write {
+	FS_WRITE_WAIT,  /* when the server has it */
+	FS_WRITE_EAGER, /* at once; it is sent at once, too */
+	FS_WRITE_LAZY,  /* at once; small ones are gathered first */
+};
+
 struct fs_conf {
 	const char *source;     /* "server:/export", shown in /proc/mounts */
 	const char *mountpoint; /* absolute */
@@ -37,6 +44,8 @@ struct fs_conf {
 	bool cto;        /* close-to-open */
 	bool delegation; /* ask for delegations, and rely on them */
 	bool sync;       /* every WRITE FILE_SYNC */
+	enum fs_write write;
+	uint64_t dirty; /* bytes of a lane that were answered and the server has not got yet */
 	bool rdirplus;
 	enum fs_lookupcache lookupcache;
 	unsigned int local_lock; /* FS_LOCAL_* */

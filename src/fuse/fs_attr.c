@@ -14,8 +14,8 @@
  * until a change of our own.
  */
 #include "fs_deleg.h"
+#include "fs_dirty.h"
 #include "fs_names.h"
-#include "fs_retain.h"
 
 /* An owner's name that was not known in time is asked for again soon. */
 #define LATE_S 1
@@ -182,7 +182,8 @@ void fs_attr_update(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *
 	if (a->valid == 0)
 		return;
 	pthread_mutex_lock(&in->lock);
-	if (!may_be_older(in, a, seq))
+	/* While we write, a change that is seen may be that: what is behind tells the rest. */
+	if (!may_be_older(in, a, seq) && !(in->attr_known && fs_dirty_any(in)))
 		lost = note(fs, in, a, false, now_ns);
 	else if (!fs_deleg_vouches(in->deleg)) /* else what is known needs no other answer */
 		expire(in);
@@ -235,7 +236,7 @@ static uint64_t good_for(const struct fs *fs, const struct fs_inode *in, uint64_
 	uint64_t to_s = late && in->attr_to_s > LATE_S ? LATE_S : in->attr_to_s;
 	uint64_t until_ns = in->attr_ns + to_s * NSEC_PER_SEC;
 
-	if (fs->conf.noac || !in->attr_known || in->attr_ns == 0)
+	if (fs->conf.noac || !in->attr_known || in->attr_ns == 0 || fs_dirty_any(in))
 		return 0;
 	if (fs_deleg_vouches(in->deleg) && !late)
 		return fs->conf.acregmax_s * NSEC_PER_SEC;
@@ -254,6 +255,19 @@ bool fs_attr_cached(struct fs *fs, struct fs_inode *in, struct nfs4_attr *ret, u
 		*ret = in->attr;
 	pthread_mutex_unlock(&in->lock);
 	return good;
+}
+
+void fs_attr_newest(
+	struct fs *fs, struct fs_inode *in, struct nfs4_attr *a, uint64_t seq, uint64_t now_ns)
+{
+	pthread_mutex_lock(&in->lock);
+	if (good_for(fs, in, now_ns) > 0)
+		*a = in->attr;
+	else if (may_be_older(in, a, seq))
+		a->size = in->attr.size;
+	if (a->size < fs_retain_end(in))
+		a->size = fs_retain_end(in);
+	pthread_mutex_unlock(&in->lock);
 }
 
 double fs_attr_timeout_locked(struct fs *fs, struct fs_inode *in, uint64_t now_ns)

@@ -14,6 +14,7 @@
  * next one; data that cannot be written again is given up, and every handle
  * that may write hears of it, once.
  */
+#include "fs_dirty.h"
 #include "fs_lock.h"
 #include "fs_ops.h"
 #include "fs_retain.h"
@@ -88,7 +89,8 @@ void fs_commit(struct fs_op *op, void (*done)(struct fs_op *op, int err))
 {
 	op->commit.done = done;
 	op->commit.tries = 0;
-	commit_next(op);
+	if (!fs_dirty_wait(op, 0, FS_DIRTY_ALL, true, commit_next))
+		commit_next(op);
 }
 
 /* ---- in the background ---- */
@@ -157,12 +159,16 @@ void fs_commit_background(struct fs_lane *l, struct fs_file *f)
 
 /* ---- requests ---- */
 
-/* What was lost earlier or just now is this handle's answer, once. */
+/*
+ * What was lost earlier or just now is this handle's answer, once. If nobody hears it, it is the
+ * next one's: a program that ends closes what it has from its parent, too.
+ */
 static void reply_committed(struct fs_op *op, int err)
 {
-	/* Nobody hears: the error is the next one's. */
-	int lost = op->req ? fs_file_take_error(op->file) : 0;
+	int lost = 0;
 
+	if (fs_file_has_error(op->file) && fs_interrupt_hears(op))
+		lost = fs_file_take_error(op->file);
 	fs_reply_err(op, err ? err : lost);
 }
 

@@ -6,6 +6,7 @@
  * in the way of is refused: the server would have to call it back at once.
  */
 #include "fs_deleg.h"
+#include "fs_dirty.h"
 #include "fs_share.h"
 
 #include <assert.h>
@@ -66,7 +67,7 @@ static void on_recall_any(void *ctx, uint32_t keep, bool read, bool write)
 	pthread_mutex_unlock(&fs->deleg_lock);
 }
 
-/* All that we wrote went to the server at once. */
+/* What is written behind is a change that the server has not seen. */
 static bool on_getattr(void *ctx, struct nfs4_deleg *nd, uint64_t *ret_change, uint64_t *ret_size)
 {
 	struct fs_inode *in = container_of(nd, struct fs_deleg, nd)->inode;
@@ -74,8 +75,8 @@ static bool on_getattr(void *ctx, struct nfs4_deleg *nd, uint64_t *ret_change, u
 
 	pthread_mutex_lock(&in->lock);
 	known = in->attr_known;
-	*ret_change = in->attr.change;
-	*ret_size = in->attr.size;
+	*ret_change = in->attr.change + fs_dirty_any(in);
+	*ret_size = in->attr.size > fs_retain_end(in) ? in->attr.size : fs_retain_end(in);
 	pthread_mutex_unlock(&in->lock);
 	return known;
 }

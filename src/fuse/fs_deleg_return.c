@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "fs_deleg.h"
-#include "fs_retain.h"
+#include "fs_dirty.h"
 #include "fs_share.h"
 
 #define RETRY_NS NSEC_PER_SEC /* one that could not be is tried again after so long */
@@ -325,7 +325,7 @@ static void committed(struct fs_op *op, int err)
 
 static void unused(struct fs_op *op)
 {
-	if (op->deleg->type == OPEN_DELEGATE_WRITE && !fs_retain_is_empty(op->inode))
+	if (op->deleg->type == OPEN_DELEGATE_WRITE && fs_dirty_inode(op->inode))
 		fs_commit(op, committed);
 	else
 		tell_kernel(op);

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fs_dirty.h"
 #include "fs_dirpack.h"
 #include "fs_meta.h"
 
@@ -176,7 +177,8 @@ static bool pick_attr(
 	bool newer;
 
 	pthread_mutex_lock(&in->lock);
-	newer = in->attr_known && (in->attr_seq > p->seq || in->attr_ns > p->sent_ns);
+	newer = in->attr_known &&
+		(in->attr_seq > p->seq || in->attr_ns > p->sent_ns || fs_dirty_any(in));
 	pthread_mutex_unlock(&in->lock);
 	if (newer)
 		return fs_attr_cached(fs, in, attr, fs_op_now(op));

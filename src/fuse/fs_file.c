@@ -100,9 +100,19 @@ bool fs_file_is_dirty(struct fs_file *f)
 	bool dirty;
 
 	pthread_mutex_lock(&f->inode->lock);
-	dirty = f->kept > 0;
+	dirty = f->kept > 0 || f->behind > 0;
 	pthread_mutex_unlock(&f->inode->lock);
 	return dirty;
+}
+
+bool fs_file_has_error(struct fs_file *f)
+{
+	bool has;
+
+	pthread_mutex_lock(&f->inode->lock);
+	has = f->write_err != 0;
+	pthread_mutex_unlock(&f->inode->lock);
+	return has;
 }
 
 int fs_file_take_error(struct fs_file *f)
@@ -114,4 +124,17 @@ int fs_file_take_error(struct fs_file *f)
 	f->write_err = 0;
 	pthread_mutex_unlock(&f->inode->lock);
 	return err;
+}
+
+/* The limit is that of the file system of the root. */
+bool fs_is_too_big(const struct fs_op *op)
+{
+	struct fs *fs = op->lane->fs;
+	struct fs_inode *in = op->inode;
+	bool here;
+
+	pthread_mutex_lock(&in->lock);
+	here = in->attr.fsid_major == fs->fsid_major && in->attr.fsid_minor == fs->fsid_minor;
+	pthread_mutex_unlock(&in->lock);
+	return here && (uint64_t)op->off + op->size > nfs4_client_fsinfo(fs->client)->maxfilesize;
 }

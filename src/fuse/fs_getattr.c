@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "fs_dirty.h"
 #include "fs_meta.h"
 
 static void getattr_done(struct nfs4_call *call)
@@ -26,6 +27,12 @@ static void getattr_start(struct fs_op *op)
 	nfs4_getattr(&op->call);
 }
 
+static void ask(struct fs_op *op)
+{
+	fs_op_call(op, getattr_start);
+}
+
+/* Times and blocks are those of all that was written before: the server must have it. */
 void fs_do_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct fs_op *op = fi != NULL ? fs_op_begin_file(req, fi) : fs_op_begin(req, ino);
@@ -33,6 +40,6 @@ void fs_do_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 	if (fs_meta_cached(op, &attr))
 		fs_reply_attr(op, op->inode, &attr);
-	else
-		fs_op_call(op, getattr_start);
+	else if (!fs_dirty_wait(op, 0, FS_DIRTY_ALL, false, ask))
+		ask(op);
 }

@@ -74,6 +74,7 @@ struct fs_file {
 	_Atomic uint32_t refs; /* the handle itself and operations in flight */
 	/* under inode->lock */
 	uint32_t kept;           /* fs_keeps of it: UNSTABLE data not committed yet */
+	uint32_t behind;         /* its carriers (fs_dirty.h): the server has not got them yet */
 	int write_err;           /* reported once by fsync, flush or the next write */
 	uint32_t unheard;        /* operations of programs that died (fs_interrupt.c) ... */
 	struct fs_op *releasing; /* ... which this RELEASE waits for */
@@ -142,6 +143,7 @@ struct fs_op {
 			struct fs_keep *keep; /* WRITE: of fs_retain_reserve() */
 			struct fs_extent *ext, *tail;
 			bool checked; /* READ: waited for what was lost */
+			bool grows; /* ... data behind its begin may come while it is on its way */
 		} rw;
 		struct {
 			uint32_t mode, umask;
@@ -244,7 +246,15 @@ struct fs_op {
 	struct fs_notice notice;
 	struct reactor_msg notified;
 	void (*then)(struct fs_op *op);
-	bool alone; /* how it enters the share it waits for (fs_share.h) */
+	bool alone;               /* how it enters the share it waits for (fs_share.h) */
+	struct {                  /* fs_dirty.h: a carrier, or one that waits for carriers */
+		struct list link; /* retain->behind */
+		uint64_t seq;     /* of the carrier; of the last one to wait for */
+		uint64_t off, end;
+		struct list open_link; /* lane->dirty_open */
+		uint64_t since;        /* ... and from when on it is */
+		void (*send)(struct fs_op *op);
+	} dirty;
 	/* fs_deleg.h: inodes that it keeps free of delegations until it ends; referenced */
 	struct fs_inode *barred[FS_OP_BARS];
 	unsigned int bars;
@@ -297,6 +307,11 @@ struct fs_lane {
 	struct list returned; /* buffers that other lanes released */
 	struct reactor_msg return_msg;
 	bool return_posted;
+	/* write-behind (fs_dirty.h) */
+	struct list dirty_open; /* of fs_op.dirty.open_link, oldest first */
+	struct reactor_timer dirty_timer;
+	unsigned int dirty_cnt, dirty_max; /* carriers */
+	_Atomic uint64_t dirty_bytes;      /* in them; other lanes fill them too */
 	/* requests that sleep until they have a lock (fs_lock.h) */
 	struct list lock_waits; /* of fs_lockwait */
 	struct reactor_timer lock_timer;
@@ -453,6 +468,14 @@ void fs_attr_fence(struct fs_inode *in);
 void fs_attr_changed(struct fs_inode *in);
 /* Cached attributes still good? Then copied. */
 bool fs_attr_cached(struct fs *fs, struct fs_inode *in, struct nfs4_attr *ret, uint64_t now_ns);
+/*
+ * fs_attr_newest - of attributes that a call brought, what may be told of them now
+ *
+ * seq: as for fs_attr_update(). Those that are cached, if they are good; else what came, but for a
+ * size from before a WRITE of ours: the kernel would cut off what it was told is written.
+ */
+void fs_attr_newest(struct fs *fs, struct fs_inode *in, struct nfs4_attr *a, uint64_t seq,
+	uint64_t now_ns);
 /* Seconds the kernel may cache the attributes of an inode; a name in `dir`; that a name is absent.
  */
 double fs_attr_timeout(struct fs *fs, struct fs_inode *in, uint64_t now_ns);
@@ -559,11 +582,17 @@ void fs_interrupt_watch(struct fs_op *op);
 void fs_interrupt_unheard(struct fs_op *op);
 /* A FUSE_INTERRUPT of this request came: if it is this lane's and its program is dying, EINTR. */
 void fs_interrupt_now(struct fs_lane *l, uint64_t unique);
+/*
+ * Does anybody hear the answer of a FLUSH? Not who is on its way out: the kernel closes its files.
+ * Reads /proc.
+ */
+bool fs_interrupt_hears(const struct fs_op *op);
 /* Has this thread a signal that ends it? */
 bool fs_proc_is_dying(pid_t tid);
 /* Pure: of /proc/PID/status, is a signal pending that will end it? */
 bool fs_proc_is_killed(const char *status);
-/* Pure: of /proc/PID/stat, is it on its way out because of a signal? */
+/* Pure: of /proc/PID/stat, is it on its way out? And because of a signal? */
+bool fs_proc_is_exiting(const char *stat);
 bool fs_proc_dies_of_signal(const char *stat);
 
 /* ---- fs_file.c: open files ---- */
@@ -582,8 +611,14 @@ static inline struct fs_file *fs_file_of(const struct fuse_file_info *fi)
 {
 	return (struct fs_file *)(uintptr_t)fi->fh;
 }
-/* It wrote what is not durable yet. */
+/* It wrote what the server has not got, or not durable. */
 bool fs_file_is_dirty(struct fs_file *f);
+/*
+ * Does op->off, op->size end past the server's maxfilesize? The kernel compares with it where it
+ * knows it, which it does not of a FUSE mount.
+ */
+bool fs_is_too_big(const struct fs_op *op);
+bool fs_file_has_error(struct fs_file *f);
 /* The error to report on this handle, once; 0: none. */
 int fs_file_take_error(struct fs_file *f);
 
@@ -606,7 +641,7 @@ void fs_create_undo(struct fs_op *op, int err);
 /* ---- fs_commit.c, fs_release.c ---- */
 
 /*
- * fs_commit - all that was written to op->inode is durable, then `done`
+ * fs_commit - all that was written to op->inode is at the server, and durable, then `done`
  *
  * What the server lost meanwhile is written again first. err: positive errno of the COMMIT or 0;
  * what could not be written again is an error of the handles (fs_file_take_error()).
@@ -661,6 +696,8 @@ bool fs_reply_opendir(struct fs_op *op, const struct fuse_file_info *fi);
 void fs_reply_data(struct fs_op *op, const void *data, size_t len);
 void fs_reply_length(struct fs_op *op, size_t len); /* of an xattr, or of their names */
 void fs_reply_write(struct fs_op *op, size_t count);
+/* Answers without ending the op (fs_dirty.h). */
+void fs_reply_write_early(struct fs_op *op, size_t count);
 void fs_reply_readlink(struct fs_op *op, const char *target);
 void fs_reply_statfs(struct fs_op *op, const struct statvfs *st);
 void fs_reply_lock(struct fs_op *op, const struct flock *lock);

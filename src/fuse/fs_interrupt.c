@@ -94,19 +94,24 @@ bool fs_proc_is_killed(const char *status)
 	return false;
 }
 
+/* The n-th field behind the name, which may contain anything; 0: there is none. */
+static unsigned long field_of(const char *stat, unsigned int n)
+{
+	const char *p = strrchr(stat, ')');
+
+	while (p && n-- > 0)
+		p = strchr(p + 1, ' ');
+	return p ? strtoul(p, NULL, 10) : 0;
+}
+
+bool fs_proc_is_exiting(const char *stat)
+{
+	return (field_of(stat, FLAGS_AT) & EXITING) != 0;
+}
+
 bool fs_proc_dies_of_signal(const char *stat)
 {
-	const char *p = strrchr(stat, ')'); /* the name may contain anything */
-	unsigned long flags = 0, code = 0;
-
-	for (unsigned int i = 1; p && i <= STATUS_AT; i++) {
-		p = strchr(p + 1, ' ');
-		if (p && i == FLAGS_AT)
-			flags = strtoul(p, NULL, 10);
-		if (p && i == STATUS_AT)
-			code = strtoul(p, NULL, 10);
-	}
-	return p && (flags & EXITING) && (code & 0x7f);
+	return fs_proc_is_exiting(stat) && (field_of(stat, STATUS_AT) & 0x7f) != 0;
 }
 
 static bool read_proc(pid_t tid, const char *what, char text[PROC_MAX])
@@ -140,6 +145,16 @@ bool fs_proc_is_dying(pid_t tid)
 		return false;
 	return (read_proc(tid, "status", text) && fs_proc_is_killed(text)) ||
 	       (read_proc(tid, "stat", text) && fs_proc_dies_of_signal(text));
+}
+
+bool fs_interrupt_hears(const struct fs_op *op)
+{
+	char text[PROC_MAX];
+	pid_t tid = op->req ? fuse_req_ctx(op->req)->pid : 0;
+
+	if (!op->req)
+		return false;
+	return tid <= 0 || !read_proc(tid, "stat", text) || !fs_proc_is_exiting(text);
 }
 
 static void count_unheard(struct fs_file *f)

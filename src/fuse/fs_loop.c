@@ -20,6 +20,7 @@
  *        -> IDLE    ->idle
  */
 #include "fs_deleg.h"
+#include "fs_dirty.h"
 #include "fs_lock.h"
 #include "fs_ops.h"
 #include "fs_retain.h"
@@ -325,6 +326,7 @@ void fs_lane_stop(struct fs_lane *l)
 	if (l->state == FS_LANE_QUIET || l->state == FS_LANE_DRAINS || l->state == FS_LANE_IDLE)
 		return;
 	fs_notify_quiesce(l->fs);
+	fs_dirty_lane_stop(l);
 	l->state = FS_LANE_QUIET;
 	fs_lock_lane_stop(l);
 	reactor_timer_in(l->reactor, &l->idle_timer, 0); /* ->idle never comes from in here */
@@ -386,6 +388,7 @@ struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_sess *
 	l->kick->lane = l;
 	l->kick->msg.run = kick_run;
 	fs_retain_lane_init(l);
+	fs_dirty_lane_init(l);
 	lane_join(fs, l);
 	return l;
 }
@@ -404,6 +407,7 @@ void fs_lane_free(struct fs_lane *l)
 	fs_deleg_lane_fini(l);
 	if (l->rxbuf)
 		rpcrdma_buf_put(l->xprt, l->rxbuf);
+	fs_dirty_lane_fini(l);
 	fs_retain_lane_fini(l);
 	/* A kick on its way frees itself: the reactor runs what is in its mailbox before it goes.
 	 */

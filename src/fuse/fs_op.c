@@ -6,7 +6,8 @@
  *
  * Why this cannot deadlock: an operation that waits for a buffer holds no
  * call, one that waits for a call may hold a buffer, and one that waits for
- * the notify thread, at an inode's gate (fs_retain.h), for its turn with a lock
+ * the notify thread, at an inode's gate (fs_retain.h), for what is written behind
+ * (fs_dirty.h: which needs a call and no buffer), for its turn with a lock
  * owner (fs_lock.h), to enter a share (fs_share.h) or for the end of a
  * delegation (fs_deleg.h: by an operation beside the pool) holds no call. A request that waits for
  * a lock that somebody holds has no operation even; of those that the server copies for
@@ -59,6 +60,8 @@ void fs_op_init(struct fs_op *op, struct fs_lane *l)
 	op->began = op->gated = op->gated_unheard = false;
 	memset(&op->fi, 0, sizeof(op->fi));
 	memset(&op->commit, 0, sizeof(op->commit));
+	list_init(&op->dirty.link);
+	list_init(&op->dirty.open_link);
 	op->bars = 0;
 	op->deleg = NULL;
 	op->claims = NULL;

@@ -15,8 +15,8 @@
  * execute (servers let READ through for those).
  */
 #include "fs_deleg.h"
+#include "fs_dirty.h"
 #include "fs_meta.h"
-#include "fs_retain.h"
 #include "fs_share.h"
 
 #include <errno.h>
@@ -160,6 +160,13 @@ static void trunc_start(struct fs_op *op)
 	nfs4_setattr(&op->call);
 }
 
+/* A WRITE that came after it would make the file long again. */
+static void trunc_in_order(struct fs_op *op)
+{
+	if (!fs_dirty_wait(op, 0, FS_DIRTY_ALL, false, gate_is_open))
+		gate_is_open(op);
+}
+
 static void open_failed(struct fs_op *op, int err)
 {
 	fs_share_leave(op->file->share);
@@ -186,7 +193,7 @@ static void open_done(struct nfs4_call *call)
 	if (!fs_open_allowed(op->fi.flags, o->access))
 		fs_open_undo(op, EACCES);
 	else if (op->fi.flags & O_TRUNC)
-		fs_op_call(op, trunc_start);
+		trunc_in_order(op);
 	else
 		open_ready(op);
 }

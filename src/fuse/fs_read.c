@@ -4,15 +4,21 @@
  * and is left where it was received), and one writev hands it to the kernel.
  * A request larger than rsize, or one that the server answers in part, takes
  * several READs one after the other; an error in any of them is the answer,
- * because the kernel would take a short one for the end of the file.
+ * because the kernel would take a short one for the end of the file. What is
+ * written behind in that range (fs_dirty.h) the server gets first.
  */
+#include "fs_dirty.h"
 #include "fs_ops.h"
-#include "fs_retain.h"
 #include "fs_share.h"
 
 #include <string.h>
 
 static void read_start(struct fs_op *op);
+
+static void read_in_order(struct fs_op *op)
+{
+	fs_op_call_buf(op, read_start);
+}
 
 static void read_again(struct fs_op *op, int err)
 {
@@ -35,6 +41,22 @@ static bool waits_for_lost(struct fs_op *op)
 	return true;
 }
 
+/*
+ * What ends here was not the end: it was written behind, and the server may not have had it. The
+ * kernel would make the file that short.
+ */
+static bool waits_for_end(struct fs_op *op, const struct nfs4_op_read *r)
+{
+	if (!op->u.rw.grows || (!r->eof && r->len != 0) || op->u.rw.done + r->len >= op->size)
+		return false;
+	rpcrdma_buf_put(op->lane->xprt, op->buf);
+	op->buf = NULL;
+	op->u.rw.done = 0;
+	if (!fs_dirty_wait(op, (uint64_t)op->off, FS_DIRTY_ALL, false, read_in_order))
+		read_in_order(op);
+	return true;
+}
+
 static void read_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
@@ -46,7 +68,7 @@ static void read_done(struct nfs4_call *call)
 		fs_reply_err(op, -call->err);
 		return;
 	}
-	if (waits_for_lost(op))
+	if (waits_for_lost(op) || waits_for_end(op, r))
 		return;
 	stats_count(&op->lane->stats->bytes_read, r->len);
 	if (whole) {
@@ -73,7 +95,9 @@ static void read_start(struct fs_op *op)
 
 	if (waits_for_lost(op))
 		return;
-
+	if (op->u.rw.done == 0)
+		op->u.rw.grows = false;
+	op->u.rw.grows |= fs_dirty_beyond(op->inode, (uint64_t)op->off);
 	memset(r, 0, sizeof(*r));
 	r->fh = &op->fh;
 	r->state = &op->file->share->state;
@@ -95,6 +119,6 @@ void fs_do_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct f
 	op->size = size < op->lane->fs->data_size ? size : op->lane->fs->data_size;
 	if (op->size == 0)
 		fs_reply_data(op, NULL, 0);
-	else
-		fs_op_call_buf(op, read_start);
+	else if (!fs_dirty_wait(op, (uint64_t)off, (uint64_t)off + op->size, false, read_in_order))
+		read_in_order(op);
 }

@@ -56,20 +56,10 @@ static bool waits_for_pages(struct fs_op *op, void (*reply)(struct fs_op *op))
 	return true;
 }
 
-/*
- * op->attr is what this reply tells. While it waited, or was on its way, newer attributes may have
- * come (a write of ours): then these.
- */
+/* While this reply waited, or was on its way, newer attributes may have come: then these. */
 static void newest_attr(struct fs_op *op, struct fs_inode *in)
 {
-	struct nfs4_attr newest;
-
-	if (fs_attr_cached(op->lane->fs, in, &newest, fs_op_now(op)))
-		op->attr = newest;
-	pthread_mutex_lock(&in->lock);
-	if (op->attr.size < fs_retain_end(in))
-		op->attr.size = fs_retain_end(in);
-	pthread_mutex_unlock(&in->lock);
+	fs_attr_newest(op->lane->fs, in, &op->attr, op->attr_seq, fs_op_now(op));
 }
 
 static void attr_now(struct fs_op *op)
@@ -215,6 +205,11 @@ void fs_reply_write(struct fs_op *op, size_t count)
 		return;
 	fuse_reply_write(take_req(op), count);
 	fs_op_end(op);
+}
+
+void fs_reply_write_early(struct fs_op *op, size_t count)
+{
+	fuse_reply_write(take_req(op), count);
 }
 
 void fs_reply_readlink(struct fs_op *op, const char *target)

@@ -26,14 +26,39 @@ static bool make_room(struct fs_retain *r)
 	return true;
 }
 
+static void retain_init(struct fs_retain *r)
+{
+	list_init(&r->waiters);
+	list_init(&r->behind);
+	list_init(&r->behind_waiters);
+}
+
 struct fs_retain *fs_retain_of(struct fs_inode *in)
 {
 	if (!in->retain) {
 		in->retain = calloc(1, sizeof(*in->retain));
 		if (in->retain)
-			list_init(&in->retain->waiters);
+			retain_init(in->retain);
 	}
 	return in->retain;
+}
+
+uint64_t fs_retain_end(const struct fs_inode *in)
+{
+	const struct fs_retain *r = in->retain;
+	uint64_t end = 0;
+
+	if (!r)
+		return 0;
+	if (r->cnt > 0)
+		end = r->v[r->cnt - 1]->off + r->v[r->cnt - 1]->len;
+	list_for_each (node, &r->behind) {
+		const struct fs_op *c = container_of(node, struct fs_op, dirty.link);
+
+		if (end < (uint64_t)c->off + c->size)
+			end = (uint64_t)c->off + c->size;
+	}
+	return end;
 }
 
 /* The first extent that ends behind `off`. */

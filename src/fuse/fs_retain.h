@@ -69,18 +69,18 @@ struct fs_retain {
 	bool rewriting;         /* the gate is closed */
 	struct fs_op *rewriter; /* closed it, and waits for io to become 0 */
 	struct list waiters;    /* of fs_op.link: until the gate opens */
+	/* fs_dirty.h */
+	struct list behind;         /* carriers: of fs_op.dirty.link, oldest first */
+	uint64_t behind_seq;        /* counts them */
+	struct fs_op *open;         /* that others may still join; NULL: none */
+	struct list behind_waiters; /* of fs_op.link */
 };
 
-/* Where the last retained byte ends. Inode lock held. */
-static inline uint64_t fs_retain_end(const struct fs_inode *in)
-{
-	const struct fs_extent *last;
-
-	if (!in->retain || in->retain->cnt == 0)
-		return 0;
-	last = in->retain->v[in->retain->cnt - 1];
-	return last->off + last->len;
-}
+/*
+ * Where the last byte ends that is retained, or that the server has not got yet: so long is the
+ * file at least. Inode lock held.
+ */
+uint64_t fs_retain_end(const struct fs_inode *in);
 
 int fs_retain_lane_init(struct fs_lane *l);
 void fs_retain_lane_fini(struct fs_lane *l);

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "fs_deleg.h"
+#include "fs_dirty.h"
 #include "fs_meta.h"
-#include "fs_retain.h"
 #include "fs_share.h"
 
 /* Nothing here that NFS could set (ctime, hints of the kernel): only the attributes are wanted. */
@@ -118,12 +118,26 @@ static void setattr_clear(struct fs_op *op)
 	fs_deleg_clear(op, op->inode, false, gate_is_open);
 }
 
+/* A WRITE that came after it would undo it: the size, the times, a suid bit. */
+static void setattr_in_order(struct fs_op *op)
+{
+	bool cuts = op->u.setattr.to_set & FUSE_SET_ATTR_SIZE;
+
+	if (!fs_dirty_wait(op, 0, FS_DIRTY_ALL, !cuts, setattr_clear))
+		setattr_clear(op);
+}
+
+static void getattr_ask(struct fs_op *op)
+{
+	fs_op_call(op, getattr_start);
+}
+
 static void truncate_checked(struct fs_op *op)
 {
 	if (op->call.err != 0)
 		fs_meta_error(op);
 	else
-		setattr_clear(op);
+		setattr_in_order(op);
 }
 
 void fs_do_setattr(
@@ -142,7 +156,7 @@ void fs_do_setattr(
 	if ((to_set & FUSE_SET_ATTR_SIZE) && fi == NULL)
 		fs_access_check(op, op->inode, W_OK, truncate_checked);
 	else if (to_set & SETTABLE)
-		setattr_clear(op);
-	else
-		fs_op_call(op, getattr_start);
+		setattr_in_order(op);
+	else if (!fs_dirty_wait(op, 0, FS_DIRTY_ALL, false, getattr_ask))
+		getattr_ask(op);
 }

@@ -7,10 +7,9 @@
  * the whole file for data, which is always true enough.
  *
  * No file has a byte past the server's maxfilesize: EFBIG, whatever is asked for.
- * The kernel compares with it where it knows it, which it does not of a FUSE mount.
  */
+#include "fs_dirty.h"
 #include "fs_ops.h"
-#include "fs_retain.h"
 #include "fs_share.h"
 
 #include <errno.h>
@@ -75,19 +74,6 @@ static void punch_committed(struct fs_op *op, int err)
 		fs_op_call(op, space_start);
 }
 
-/* The limit is that of the file system of the root. */
-static bool is_too_big(const struct fs_op *op)
-{
-	struct fs *fs = op->lane->fs;
-	struct fs_inode *in = op->inode;
-	bool here;
-
-	pthread_mutex_lock(&in->lock);
-	here = in->attr.fsid_major == fs->fsid_major && in->attr.fsid_minor == fs->fsid_minor;
-	pthread_mutex_unlock(&in->lock);
-	return here && (uint64_t)op->off + op->size > nfs4_client_fsinfo(fs->client)->maxfilesize;
-}
-
 void fs_do_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t length,
 	struct fuse_file_info *fi)
 {
@@ -96,15 +82,15 @@ void fs_do_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off
 	op->off = offset;
 	op->size = (size_t)length;
 	op->u.num = mode == PUNCH;
-	if (is_too_big(op))
+	if (fs_is_too_big(op))
 		fs_reply_err(op, EFBIG);
 	else if (mode != 0 && mode != PUNCH)
 		fs_reply_err(op, EOPNOTSUPP); /* NFS has no other, and no size kept with ALLOCATE */
 	else if (mode == PUNCH)
 		/* Data that is retained and then written again would fill the hole. */
 		fs_commit(op, punch_committed);
-	else
-		fs_op_call(op, space_start);
+	else if (!fs_dirty_wait(op, 0, FS_DIRTY_ALL, false, gate_is_open))
+		gate_is_open(op);
 }
 
 /* ---- lseek ---- */
@@ -206,6 +192,6 @@ void fs_do_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, struct f
 		fs_reply_err(op, ENXIO);
 	else if (whence != SEEK_DATA && whence != SEEK_HOLE)
 		fs_reply_err(op, EINVAL);
-	else
-		fs_op_call(op, seek_start);
+	else if (!fs_dirty_wait(op, 0, FS_DIRTY_ALL, false, seek_again))
+		seek_again(op);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * WRITE. The request was received into a registered buffer: the operation
- * keeps it, and the server reads the payload where it lies.
+ * keeps it, and the server reads the payload where it lies. It is answered
+ * before that, as a rule (fs_dirty.h), else when the server has it.
  *
  * UNSTABLE as a rule: the data is retained (fs_retain.h) until a COMMIT at
  * fsync, close or in the background says that it is durable (fs_commit.c).
@@ -12,8 +13,8 @@
  * every append through this mount. What other clients append meanwhile it does
  * not see before the next open, as with the kernel's NFS client.
  */
+#include "fs_dirty.h"
 #include "fs_ops.h"
-#include "fs_retain.h"
 #include "fs_share.h"
 
 #include <errno.h>
@@ -21,6 +22,19 @@
 #include <string.h>
 
 static void write_start(struct fs_op *op);
+static void write_failed(struct fs_op *op, int err);
+
+static bool is_behind(const struct fs_op *op)
+{
+	return list_is_linked(&op->dirty.link);
+}
+
+/* Also when the session is dead it ends here. */
+static void call_for(struct fs_op *op, void (*start)(struct fs_op *op))
+{
+	op->failed = write_failed;
+	fs_op_call(op, start);
+}
 
 /* What is written so far is retained, or not: the request is over for the server. */
 static void settle(struct fs_op *op)
@@ -37,6 +51,10 @@ static void write_failed(struct fs_op *op, int err)
 	struct fs_inode *in = op->inode;
 
 	settle(op);
+	if (is_behind(op)) {
+		fs_dirty_done(op, err);
+		return;
+	}
 	if (op->u.rw.done == 0 || op->fi.writepage || (op->fi.flags & O_DIRECT)) {
 		fs_reply_err(op, err);
 		return;
@@ -48,6 +66,11 @@ static void write_failed(struct fs_op *op, int err)
 	fs_reply_write(op, op->u.rw.done);
 }
 
+static uint64_t written_to(const struct fs_op *op)
+{
+	return op->call.u.write.offset + op->call.u.write.count;
+}
+
 /* The attributes are changed; a suid bit that the server may have cleared is asked for again. */
 static void note_attr(struct fs_op *op, const struct nfs4_attr *a)
 {
@@ -56,6 +79,9 @@ static void note_attr(struct fs_op *op, const struct nfs4_attr *a)
 
 	fs_attr_update_own(op->lane->fs, in, a, op->attr_seq, fs_op_now(op));
 	pthread_mutex_lock(&in->lock);
+	/* So long it is, also if the server did not tell. */
+	if (!(a->valid & NFS4_ATTR_SIZE) && in->attr.size < written_to(op))
+		in->attr.size = written_to(op);
 	suid = (in->attr.mode & (S_ISUID | S_ISGID)) != 0;
 	pthread_mutex_unlock(&in->lock);
 	if (suid)
@@ -85,20 +111,24 @@ static void write_done(struct nfs4_call *call)
 		write_failed(op, -call->err);
 		return;
 	}
-	note_attr(op, &w->attr);
 	if (w->count == 0 || w->count > w->data.len) { /* WIRE: no progress, or more than sent */
+		fs_attr_changed(op->inode);
 		write_failed(op, EIO);
 		return;
 	}
+	note_attr(op, &w->attr);
 	stats_count(&op->lane->stats->bytes_written, w->count);
 	note_stability(op, w);
 	op->u.rw.done += w->count;
 	if (op->u.rw.done < op->size) {
-		fs_op_call(op, write_start);
+		call_for(op, write_start);
 		return;
 	}
 	settle(op);
-	fs_reply_write(op, op->u.rw.done);
+	if (is_behind(op))
+		fs_dirty_done(op, 0);
+	else
+		fs_reply_write(op, op->u.rw.done);
 }
 
 static void write_start(struct fs_op *op)
@@ -123,7 +153,7 @@ static void write_begin(struct fs_op *op);
 
 static void gate_is_open(struct fs_op *op)
 {
-	fs_op_call(op, write_begin);
+	call_for(op, write_begin);
 }
 
 /* UNSTABLE only what can be retained; what the server loses of the rest would be lost. */
@@ -138,6 +168,15 @@ static void write_begin(struct fs_op *op)
 	if (!op->u.rw.sync && !fs_retain_reserve(op))
 		op->u.rw.sync = true;
 	write_start(op);
+}
+
+/* Nothing that is behind lies where this one writes, or did when it came. */
+static void write_in_order(struct fs_op *op)
+{
+	if (op->unheard)
+		fs_reply_err(op, EINTR);
+	else if (!fs_dirty_begin(op, gate_is_open))
+		call_for(op, write_begin);
 }
 
 /* Takes the buffer that the request was received into: the lane gets another for the next one. */
@@ -170,8 +209,10 @@ void fs_do_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, o
 		fs_reply_err(op, err);
 	else if (size == 0)
 		fs_reply_write(op, 0);
+	else if (fs_dirty_join(op, buf))
+		return;
 	else if (!steal(op, buf, size))
 		fs_reply_err(op, EIO); /* cannot be: the loop receives into its buffer */
-	else
-		fs_op_call(op, write_begin);
+	else if (!fs_dirty_wait(op, (uint64_t)off, (uint64_t)off + size, false, write_in_order))
+		write_in_order(op);
 }

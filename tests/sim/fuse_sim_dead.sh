@@ -11,7 +11,7 @@
 # A daemon that is told to end at once does not wait for its threads.
 export TSAN_OPTIONS=${TSAN_OPTIONS:+$TSAN_OPTIONS:}report_thread_leaks=0
 
-options="hard,timeo=10,retrans=1,probe=1,noac,lookupcache=none"
+options="hard,timeo=10,retrans=1,probe=1,actimeo=0,lookupcache=none,dirty=1"
 kinds="open read write close fsync opendir readdir mkdir map direct_read"
 all_waiting() {
 	local kind

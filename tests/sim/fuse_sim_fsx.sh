@@ -12,8 +12,12 @@
 ops=${OPS:-3000}
 seed=${SEED-1}
 
-# random MODE: on the mount of that name.
-random() { "$fsx" -n "$ops" ${seed:+-s "$seed"} -m "$1" "$work/$1/f" && nothing_left "$1"; }
+# random MOUNT: of a mode's name; others are mixed.
+random() {
+	local mode=$1
+	[[ " $modes " == *" $1 "* ]] || mode=mixed
+	"$fsx" -n "$ops" ${seed:+-s "$seed"} -m "$mode" "$work/$1/f" && nothing_left "$1"
+}
 nothing_left() { ! ls -A "$work/$1" | grep .; } # no .nfs file either
 
 # finds FAULT SEED: which is the last operation, the check after it tells.
@@ -30,13 +34,15 @@ finds() {
 }
 
 modes="cached direct mixed"
+writes="eager wait"
 for m in $modes; do must "mounted" sim_start $m "" ""; done
-check "$ops operations each: $modes" on_each "$modes" random
+for m in $writes; do WRITE=$m must "mounted, write=$m" sim_start $m "" ""; done
+check "$ops operations each: $modes $writes" on_each "$modes $writes" random
 for fault in byte size lost; do
 	for s in 1 2 3; do check "finds a fault: $fault" finds $fault $s; done
 done
 rm -f "$work"/cached/*
 check "a second process sees the same" "$fsx" -n $((ops / 4)) -p ${seed:+-s "$seed"} "$work/cached/f"
 check "of what is mixed too" "$fsx" -n $((ops / 4)) -p ${seed:+-s "$seed"} -m mixed "$work/mixed/f"
-for m in $modes; do check "unmounted, nothing is left" sim_stop $m; done
+for m in $modes $writes; do check "unmounted, nothing is left" sim_stop $m; done
 tap_end

@@ -8,7 +8,7 @@
 . "$(dirname "$0")/fuse_sim_lib.sh"
 
 # Calls time out after 1 s: a `soft` mount would have given up by then.
-options="hard,timeo=10,retrans=1,actimeo=600"
+options="hard,timeo=10,retrans=1,actimeo=600,dirty=1"
 # One of each kind to be killed, one to live on.
 all_waiting() {
 	local kind

@@ -27,7 +27,11 @@ fails_with() {
 	return 1
 }
 
-write_to() { echo "$2" >&"$1"; }
+# The write itself is answered before the server is asked.
+write_to() {
+	perl -MIO::Handle -e 'open(my $f, ">&=", $ARGV[0]) or die "$!\n"; $f->autoflush(1);
+		print $f $ARGV[1] or die "$!\n"; $f->sync or die "$!\n"' "$1" "$2"
+}
 read_from() { head -c 10 <&"$1"; }
 
 # All at once: they wait side by side. A folder for each, since the kernel lets

@@ -27,6 +27,7 @@
 
 #define LEN  300000u
 #define MANY 20
+#define FILL 28 /* writes of LEN: more than the mounts of these tests take behind (dirty=1) */
 
 static uint8_t mem[LEN] __attribute__((aligned(4096)));
 static uint8_t *map;
@@ -228,7 +229,10 @@ static bool do_map(void)
 static bool do_write(void)
 {
 	memset(mem, 'w', LEN);
-	return pwrite(fd, mem, LEN, 0) == LEN;
+	for (unsigned int i = 0; i < FILL; i++)
+		if (pwrite(fd, mem, LEN, (off_t)i * LEN) != LEN)
+			return false;
+	return true;
 }
 
 static bool do_fsync(void)

@@ -144,6 +144,11 @@ void fake_recall(struct fake_file *f)
 	ops->recall(ops_ctx, f->deleg);
 }
 
+bool fake_cb_getattr(struct fake_file *f, uint64_t *ret_change, uint64_t *ret_size)
+{
+	return ops->getattr(ops_ctx, f->deleg, ret_change, ret_size);
+}
+
 void fake_recall_any(uint32_t keep)
 {
 	ops->recall_any(ops_ctx, keep, true, false);

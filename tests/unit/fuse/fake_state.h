@@ -19,6 +19,8 @@ void fake_check_clear(const struct fake_file *f);
 /* CB_RECALL, CB_RECALL_ANY, the loss of the client ID. */
 void fake_recall(struct fake_file *f);
 void fake_recall_any(uint32_t keep);
+/* CB_GETATTR. */
+bool fake_cb_getattr(struct fake_file *f, uint64_t *ret_change, uint64_t *ret_size);
 void fake_lose(struct fake_file *f);
 
 #endif

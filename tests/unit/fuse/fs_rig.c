@@ -13,6 +13,7 @@
 
 struct rig rig;
 bool rig_delegation;
+enum fs_write rig_write_mode;
 
 static void on_exited(void *ctx)
 {
@@ -77,6 +78,8 @@ void rig_up(const struct fs_conf *conf)
 		.cto = true,
 		.rdirplus = true,
 		.delegation = rig_delegation,
+		.write = rig_write_mode,
+		.dirty = 1u << 20,
 	};
 
 	memset(&rig, 0, sizeof(rig));

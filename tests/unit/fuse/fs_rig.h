@@ -138,6 +138,7 @@ struct rig {
 
 extern struct rig rig;
 extern bool rig_delegation; /* of rig_up()'s own configuration */
+extern enum fs_write rig_write_mode;
 
 /* A file of `size` bytes; its filehandle is its number. */
 void fake_init(struct fake *k, struct reactor *r);

@@ -277,6 +277,26 @@ Test(fs_dir, plus_does_not_tell_attributes_older_than_our_write)
 	cr_assert_eq(rig_release(ino, fo.fh), 0);
 }
 
+/* Entry 1 is read while what was written to it is on its way: the size is not the old one. */
+Test(fs_dir, plus_does_not_tell_what_is_behind_our_write)
+{
+	fuse_ino_t ino = rig_ino(srv.file);
+	struct fuse_open_out fo;
+	const struct fuse_direntplus *d;
+
+	rig.fs->conf.write = FS_WRITE_EAGER;
+	cr_assert_eq(rig_open(ino, O_WRONLY, &fo), 0);
+	rig.fake.hold_ops = 1u << FAKE_WRITE;
+	cr_assert_eq(rig_write(ino, fo.fh, 5, "more", 4, 0), 4);
+	cr_assert_eq(read_at(2, 200, true), 0);
+	d = plus_nth(0);
+	cr_assert(d->entry_out.nodeid == 0 || d->entry_out.attr.size == 9, "size %llu",
+		(unsigned long long)d->entry_out.attr.size);
+	fake_release();
+	rig_settle();
+	cr_assert_eq(rig_release(ino, fo.fh), 0);
+}
+
 Test(fs_dir, a_directory_that_may_not_be_read_is_not_opened)
 {
 	rig.fake.fail[FAKE_ACCESS] = EACCES;

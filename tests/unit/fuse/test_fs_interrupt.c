@@ -87,6 +87,14 @@ Test(fs_interrupt, a_program_that_exits_by_itself_waits_for_its_data)
 	cr_assert_not(fs_proc_dies_of_signal(STAT("(cat)", "4194564", "256")));
 }
 
+Test(fs_interrupt, who_exits_hears_no_error_of_a_close)
+{
+	cr_assert(fs_proc_is_exiting(STAT("(cat)", "4194564", "0")));
+	cr_assert(fs_proc_is_exiting(STAT("(cat)", "4194564", "9")));
+	cr_assert_not(fs_proc_is_exiting(STAT("(cat)", "4194560", "0")));
+	cr_assert_not(fs_proc_is_exiting("17 (cat) D 1 17"));
+}
+
 Test(fs_interrupt, a_name_may_contain_anything)
 {
 	cr_assert(fs_proc_dies_of_signal(STAT("(a) D 1 (b)", "4", "15")));

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fs_dirty.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+/* What is open is sent after so long, whether it is full or not. */
+#define OPEN_NS (200 * NSEC_PER_MSEC)
+
+static uint64_t begin_of(const struct fs_op *op)
+{
+	return (uint64_t)op->off;
+}
+
+static uint64_t end_of(const struct fs_op *op)
+{
+	return (uint64_t)op->off + op->size;
+}
+
+/* ---- sending; a carrier is taken from its inode first, by one thread ---- */
+
+static void send_now(struct fs_op *c)
+{
+	list_del(&c->dirty.open_link);
+	c->dirty.send(c);
+}
+
+/* Nothing joins it any more: who got it sends it. NULL: none is open. Inode lock held. */
+static struct fs_op *take_open(struct fs_retain *r)
+{
+	struct fs_op *c = r->open;
+
+	r->open = NULL;
+	return c;
+}
+
+/* From `l`'s thread. No lock held. */
+static void send_from(struct fs_lane *l, struct fs_op *c)
+{
+	if (!c)
+		return;
+	if (c->lane == l) {
+		send_now(c);
+		return;
+	}
+	c->then = send_now;
+	fs_op_wake(c);
+}
+
+/* The one that is open for longest, if it is since then. False: there is none. */
+static bool send_oldest(struct fs_lane *l, uint64_t since)
+{
+	struct fs_op *c;
+	bool mine;
+
+	if (list_empty(&l->dirty_open))
+		return false;
+	c = list_first(&l->dirty_open, struct fs_op, dirty.open_link);
+	if (c->dirty.since > since)
+		return false;
+	pthread_mutex_lock(&c->inode->lock);
+	mine = c->inode->retain->open == c;
+	if (mine)
+		take_open(c->inode->retain);
+	pthread_mutex_unlock(&c->inode->lock);
+	if (mine)
+		send_now(c);
+	else
+		list_del(&c->dirty.open_link); /* another lane has asked for it */
+	return true;
+}
+
+static void arm(struct fs_lane *l)
+{
+	const struct fs_op *c;
+
+	if (list_empty(&l->dirty_open))
+		return;
+	c = list_first(&l->dirty_open, struct fs_op, dirty.open_link);
+	reactor_timer_set(l->reactor, &l->dirty_timer, c->dirty.since + OPEN_NS);
+}
+
+static void ticked(struct reactor_timer *t)
+{
+	struct fs_lane *l = container_of(t, struct fs_lane, dirty_timer);
+
+	while (send_oldest(l, reactor_now(l->reactor) - OPEN_NS))
+		;
+	arm(l);
+}
+
+void fs_dirty_lane_init(struct fs_lane *l)
+{
+	list_init(&l->dirty_open);
+	reactor_timer_init(&l->dirty_timer, ticked);
+	l->dirty_max = l->keep_bufs_max / 2;
+	if (l->dirty_max > l->ops_cnt / 2)
+		l->dirty_max = l->ops_cnt / 2;
+}
+
+void fs_dirty_lane_fini(struct fs_lane *l)
+{
+	reactor_timer_cancel(l->reactor, &l->dirty_timer);
+}
+
+void fs_dirty_lane_stop(struct fs_lane *l)
+{
+	while (send_oldest(l, UINT64_MAX))
+		;
+}
+
+/* ---- who overlaps whom. Inode lock held ---- */
+
+static bool overlaps(const struct fs_op *c, uint64_t off, uint64_t end)
+{
+	return begin_of(c) < end && off < end_of(c);
+}
+
+/* Any but `but`. */
+static bool is_free(const struct fs_retain *r, const struct fs_op *but, uint64_t off, uint64_t end)
+{
+	list_for_each (node, &r->behind) {
+		const struct fs_op *c = container_of(node, struct fs_op, dirty.link);
+
+		if (c != but && overlaps(c, off, end))
+			return false;
+	}
+	return true;
+}
+
+/* Is something in the way of one that waits? Carriers are in the order of their seq. */
+static bool is_in_the_way(const struct fs_retain *r, const struct fs_op *op)
+{
+	list_for_each (node, &r->behind) {
+		const struct fs_op *c = container_of(node, struct fs_op, dirty.link);
+
+		if (c->dirty.seq > op->dirty.seq)
+			break;
+		if (overlaps(c, op->dirty.off, op->dirty.end))
+			return true;
+	}
+	return false;
+}
+
+/* ---- requests ---- */
+
+static bool may_go_behind(const struct fs_op *op)
+{
+	const struct fs_lane *l = op->lane;
+
+	return l->fs->conf.write != FS_WRITE_WAIT && !op->u.rw.sync && !op->fi.writepage &&
+	       !(op->fi.flags & O_DIRECT) && l->state == FS_LANE_RUNS;
+}
+
+/* Bytes that a carrier's buffer takes from its first one on. */
+static size_t room_of(const struct fs_op *c)
+{
+	const struct fs *fs = c->lane->fs;
+	size_t room = (size_t)(c->buf->data + fs->data_size - c->u.rw.data);
+	uint32_t wsize = nfs4_client_fsinfo(fs->client)->wsize;
+
+	return room < wsize ? room : wsize;
+}
+
+/* Does it fit in, at the end or inside? Inode lock held. */
+static bool fits(const struct fs_op *c, const struct fs_op *op)
+{
+	return c->file == op->file && begin_of(op) >= begin_of(c) && begin_of(op) <= end_of(c) &&
+	       end_of(op) - begin_of(c) <= room_of(c);
+}
+
+bool fs_dirty_join(struct fs_op *op, const void *data)
+{
+	struct fs_inode *in = op->inode;
+	struct fs_op *c, *full = NULL;
+	struct fs_retain *r;
+	bool joins = false;
+	size_t at, before;
+
+	if (!may_go_behind(op) || op->size >= FS_RETAIN_LARGE || fs_is_too_big(op))
+		return false;
+	pthread_mutex_lock(&in->lock);
+	r = in->retain;
+	c = r ? r->open : NULL;
+	if (c && fits(c, op) && is_free(r, c, begin_of(op), end_of(op))) {
+		joins = true;
+		at = (size_t)(op->off - c->off);
+		before = c->size;
+		memcpy((uint8_t *)(uintptr_t)c->u.rw.data + at, data, op->size);
+		if (c->size < at + op->size)
+			c->size = at + op->size;
+		atomic_fetch_add(&c->lane->dirty_bytes, c->size - before);
+		if (c->size == room_of(c))
+			full = take_open(r);
+	}
+	pthread_mutex_unlock(&in->lock);
+	if (!joins)
+		return false;
+	stats_count(&op->lane->stats->copied_bytes, op->size);
+	stats_count(&op->lane->stats->writes_joined, 1);
+	send_from(op->lane, full);
+	fs_reply_write(op, op->size);
+	return true;
+}
+
+/* Inode lock held. Returns the carrier that was open before it. */
+static struct fs_op *list_carrier(struct fs_op *c, struct fs_retain *r)
+{
+	const struct fs *fs = c->lane->fs;
+	struct fs_op *before = take_open(r);
+
+	c->dirty.seq = ++r->behind_seq;
+	list_push_back(&r->behind, &c->dirty.link);
+	c->file->behind++;
+	if (fs->conf.write == FS_WRITE_LAZY && c->size < FS_RETAIN_LARGE && c->size < room_of(c))
+		r->open = c;
+	return before;
+}
+
+bool fs_dirty_begin(struct fs_op *op, void (*send)(struct fs_op *op))
+{
+	struct fs_inode *in = op->inode;
+	struct fs_lane *l = op->lane;
+	struct fs_op *before;
+	struct fs_retain *r;
+	bool stays;
+
+	/* What is refused for its place is refused by the server, at once. */
+	if (!may_go_behind(op) || op->unheard || fs_is_too_big(op))
+		return false;
+	if (l->dirty_cnt >= l->dirty_max ||
+		atomic_load(&l->dirty_bytes) + op->size > l->fs->conf.dirty) {
+		send_oldest(l, UINT64_MAX); /* there will be room */
+		return false;
+	}
+	pthread_mutex_lock(&in->lock);
+	r = fs_retain_of(in);
+	if (!r || !is_free(r, NULL, begin_of(op), end_of(op))) {
+		pthread_mutex_unlock(&in->lock);
+		return false;
+	}
+	op->dirty.send = send;
+	op->dirty.since = fs_op_now(op);
+	before = list_carrier(op, r);
+	stays = r->open == op;
+	pthread_mutex_unlock(&in->lock);
+	op->began = true;
+	l->dirty_cnt++;
+	atomic_fetch_add(&l->dirty_bytes, op->size);
+	stats_count(&l->stats->writes_behind, 1);
+	fs_reply_write_early(op, op->size);
+	if (stays) {
+		list_push_back(&l->dirty_open, &op->dirty.open_link);
+		if (!reactor_timer_armed(&l->dirty_timer))
+			arm(l);
+	}
+	send_from(l, before); /* what ends by that may want this one, and send it */
+	if (!stays)
+		send(op);
+	return true;
+}
+
+/* ---- the end of a carrier ---- */
+
+/* Those for whom nothing is in the way any more. Inode lock held. */
+static void take_waiters(struct fs_retain *r, struct list *ret)
+{
+	list_for_each_safe (node, next, &r->behind_waiters) {
+		if (is_in_the_way(r, container_of(node, struct fs_op, link)))
+			continue;
+		list_del(node);
+		list_push_back(ret, node);
+	}
+}
+
+/* The kernel was told that the data is written, and may show it: no longer. */
+static void take_back(struct fs_op *op, int err)
+{
+	log_warn_limited("WRITE to file %llu, answered before: %s",
+		(unsigned long long)fs_inode_fileid(op->inode), strerror(err));
+	fs_notify_inval_inode(op->lane->fs, op->inode, op->off, (off_t)op->size);
+}
+
+void fs_dirty_done(struct fs_op *op, int err)
+{
+	struct fs_inode *in = op->inode;
+	struct fs_lane *l = op->lane;
+	struct list woken, *node;
+
+	list_init(&woken);
+	if (err)
+		take_back(op, err);
+	pthread_mutex_lock(&in->lock);
+	list_del(&op->dirty.link);
+	op->file->behind--;
+	if (err)
+		fs_retain_error(in, err);
+	take_waiters(in->retain, &woken);
+	pthread_mutex_unlock(&in->lock);
+	l->dirty_cnt--;
+	atomic_fetch_sub(&l->dirty_bytes, op->size);
+	while ((node = list_pop_front(&woken)))
+		fs_op_wake(container_of(node, struct fs_op, link));
+	fs_op_end(op);
+}
+
+/* ---- waiting ---- */
+
+bool fs_dirty_beyond(struct fs_inode *in, uint64_t off)
+{
+	bool beyond;
+
+	pthread_mutex_lock(&in->lock);
+	beyond = in->retain && !is_free(in->retain, NULL, off, FS_DIRTY_ALL);
+	pthread_mutex_unlock(&in->lock);
+	return beyond;
+}
+
+bool fs_dirty_inode(struct fs_inode *in)
+{
+	bool dirty;
+
+	pthread_mutex_lock(&in->lock);
+	dirty = fs_dirty_any(in) || (in->retain && in->retain->cnt > 0);
+	pthread_mutex_unlock(&in->lock);
+	return dirty;
+}
+
+/* It is all there is to be committed. Inode lock held. */
+static bool is_alone(const struct fs_retain *r, const struct fs_op *c)
+{
+	return r->behind.next == &c->dirty.link && r->behind.prev == &c->dirty.link &&
+	       r->cnt == 0 && r->reserved == 0 && r->io == 0;
+}
+
+bool fs_dirty_wait(
+	struct fs_op *op, uint64_t off, uint64_t end, bool durable, void (*again)(struct fs_op *op))
+{
+	struct fs_inode *in = op->inode;
+	struct fs_op *wanted = NULL;
+	struct fs_retain *r;
+	bool waits = false;
+
+	pthread_mutex_lock(&in->lock);
+	r = in->retain;
+	if (fs_dirty_any(in)) {
+		op->dirty.seq = r->behind_seq;
+		op->dirty.off = off;
+		op->dirty.end = end;
+		waits = is_in_the_way(r, op);
+	}
+	if (waits) {
+		if (r->open && overlaps(r->open, off, end))
+			wanted = take_open(r);
+		if (wanted && durable && is_alone(r, wanted))
+			wanted->u.rw.sync = true;
+		op->then = again;
+		list_push_back(&r->behind_waiters, &op->link);
+	}
+	pthread_mutex_unlock(&in->lock);
+	if (!waits)
+		return false;
+	/* It may be woken already, but runs on this thread, later. */
+	fs_op_put_call(op);
+	send_from(op->lane, wanted);
+	return true;
+}
