@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The file system object: made before the lanes, freed after them. */
+#include "fs_attr.h"
 #include "fs_deleg.h"
+#include "fs_inode.h"
 #include "fs_lock.h"
+#include "fs_session.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "fs_attr.h"
 #include "fs_meta.h"
 
 #define DIR_WRITE  (ACCESS4_MODIFY | ACCESS4_EXTEND | ACCESS4_DELETE)

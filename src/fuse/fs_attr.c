@@ -13,6 +13,7 @@
  * While a delegation is held nobody else changes it: what is cached stays good,
  * until a change of our own.
  */
+#include "fs_attr.h"
 #include "fs_deleg.h"
 #include "fs_dirty.h"
 #include "fs_names.h"

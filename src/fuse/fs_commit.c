@@ -14,9 +14,14 @@
  * next one; data that cannot be written again is given up, and every handle
  * that may write hears of it, once.
  */
+#include "fs_attr.h"
 #include "fs_dirty.h"
+#include "fs_file.h"
+#include "fs_inode.h"
+#include "fs_interrupt.h"
 #include "fs_lock.h"
 #include "fs_ops.h"
+#include "fs_reply.h"
 #include "fs_retain.h"
 
 #include <errno.h>

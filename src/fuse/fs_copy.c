@@ -22,7 +22,12 @@
  * Context: the lane of the operation.
  */
 #include "fs_copy.h"
+#include "fs_attr.h"
+#include "fs_file.h"
+#include "fs_inode.h"
+#include "fs_notify.h"
 #include "fs_ops.h"
+#include "fs_reply.h"
 #include "fs_retain.h"
 #include "fs_share.h"
 

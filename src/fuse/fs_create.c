@@ -4,8 +4,12 @@
  * repeated call safe; the server keeps that verifier in the file's times, so a
  * SETATTR gives it proper ones before anybody sees them.
  */
+#include "fs_attr.h"
 #include "fs_deleg.h"
+#include "fs_file.h"
+#include "fs_inode.h"
 #include "fs_ops.h"
+#include "fs_reply.h"
 #include "fs_retain.h"
 #include "fs_share.h"
 

@@ -6,7 +6,9 @@
  * in the way of is refused: the server would have to call it back at once.
  */
 #include "fs_deleg.h"
+#include "fs_attr.h"
 #include "fs_dirty.h"
+#include "fs_inode.h"
 #include "fs_share.h"
 
 #include <assert.h>

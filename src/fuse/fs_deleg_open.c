@@ -8,7 +8,10 @@
  * A user who has it open already has one file more. Otherwise it is a new share
  * that the delegation serves, which the server hears of only when it is claimed.
  */
+#include "fs_attr.h"
 #include "fs_deleg.h"
+#include "fs_file.h"
+#include "fs_inode.h"
 #include "fs_share.h"
 
 #include <fcntl.h>

@@ -18,8 +18,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fs_attr.h"
 #include "fs_deleg.h"
 #include "fs_dirty.h"
+#include "fs_file.h"
+#include "fs_inode.h"
+#include "fs_notify.h"
 #include "fs_share.h"
 
 #define RETRY_NS NSEC_PER_SEC /* one that could not be is tried again after so long */

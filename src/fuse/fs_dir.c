@@ -16,9 +16,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fs_dirty.h"
+#include "fs_attr.h"
 #include "fs_dirpack.h"
+#include "fs_dirty.h"
+#include "fs_inode.h"
 #include "fs_meta.h"
+#include "fs_reply.h"
 
 #define OFF_DOT     1
 #define OFF_DOTDOT  2

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_dirty.h"
+#include "fs_file.h"
+#include "fs_inode.h"
+#include "fs_notify.h"
+#include "fs_reply.h"
 
 #include <errno.h>
 #include <fcntl.h>

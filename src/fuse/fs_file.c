@@ -5,6 +5,8 @@
  * CLOSE. References: the kernel's handle holds one, each operation another,
  * and so does data that it wrote until that is durable.
  */
+#include "fs_file.h"
+#include "fs_inode.h"
 #include "fs_share.h"
 
 #include <stdlib.h>

@@ -4,6 +4,7 @@
  * return of a delegation, which nobody will make use of.
  */
 #include "fs_deleg.h"
+#include "fs_inode.h"
 #include "fs_ops.h"
 
 static void forget(struct fs *fs, fuse_ino_t ino, uint64_t nlookup)

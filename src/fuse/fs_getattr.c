@@ -7,6 +7,7 @@
 
 #include "fs_dirty.h"
 #include "fs_meta.h"
+#include "fs_reply.h"
 
 static void getattr_done(struct nfs4_call *call)
 {

@@ -8,6 +8,7 @@
  * A stale inode (its filehandle now names another file, or the server said
  * ESTALE) leaves the buckets but lives on until the kernel forgets it.
  */
+#include "fs_inode.h"
 #include "fs_lock.h"
 #include "fs_names.h"
 #include "fs_retain.h"

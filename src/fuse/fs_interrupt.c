@@ -26,6 +26,8 @@
  * FLUSH without listening to anything. So a lane that has answered somebody
  * goes on reading, whatever is parked, with spare operations.
  */
+#include "fs_interrupt.h"
+#include "fs_reply.h"
 #include "fs_retain.h"
 
 #include <errno.h>

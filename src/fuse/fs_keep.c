@@ -3,6 +3,7 @@
  * Memory of retained data: the lane's budget for it, and how it comes back to
  * its lane, whichever lane's COMMIT released it.
  */
+#include "fs_file.h"
 #include "fs_retain.h"
 
 #include <assert.h>

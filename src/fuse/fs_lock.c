@@ -13,7 +13,12 @@
  * A lock for which nobody waits any more is given back.
  */
 #include "fs_lock.h"
+#include "fs_attr.h"
+#include "fs_file.h"
+#include "fs_interrupt.h"
+#include "fs_notify.h"
 #include "fs_ops.h"
+#include "fs_reply.h"
 #include "fs_share.h"
 
 #include <errno.h>

@@ -3,6 +3,7 @@
  * Lock owners: found by the kernel's number, asked one thing at a time, gone
  * when the kernel closes what they belong to.
  */
+#include "fs_inode.h"
 #include "fs_lock.h"
 
 #include <assert.h>

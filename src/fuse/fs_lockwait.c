@@ -9,6 +9,9 @@
  * or was just granted it, the answer is waited for: it could not be put back as
  * it was.
  */
+#include "fs_file.h"
+#include "fs_inode.h"
+#include "fs_interrupt.h"
 #include "fs_lock.h"
 
 #include <errno.h>

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fs_meta.h"
+#include "fs_reply.h"
 
 static void lookup_done(struct nfs4_call *call)
 {

@@ -21,7 +21,11 @@
  */
 #include "fs_deleg.h"
 #include "fs_dirty.h"
+#include "fs_file.h"
+#include "fs_inode.h"
+#include "fs_interrupt.h"
 #include "fs_lock.h"
+#include "fs_notify.h"
 #include "fs_ops.h"
 #include "fs_retain.h"
 

@@ -4,6 +4,9 @@
 #include <string.h>
 
 #include "fs_meta.h"
+#include "fs_attr.h"
+#include "fs_inode.h"
+#include "fs_reply.h"
 
 /* Of the last REMOVE and RENAME: any lane. */
 static _Atomic uint64_t removed_ns, renamed_ns;

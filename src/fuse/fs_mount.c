@@ -4,7 +4,9 @@
  * would print goes to the log at debug level, what fusermount3 prints is
  * caught, and the last of it becomes the detail of that line.
  */
+#include "fs_notify.h"
 #include "fs_ops.h"
+#include "fs_session.h"
 
 #include <errno.h>
 #include <fcntl.h>

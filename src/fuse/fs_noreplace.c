@@ -21,9 +21,12 @@
  * Context: the lane of the op.
  */
 #include "fs_noreplace.h"
+#include "fs_attr.h"
 #include "fs_deleg.h"
+#include "fs_inode.h"
 #include "fs_meta.h"
 #include "fs_names.h"
+#include "fs_reply.h"
 #include "fs_unname.h"
 
 #include <errno.h>

@@ -20,7 +20,10 @@
  * call in progress ends as long as lanes read, or when the kernel's session
  * is over. Only then lanes may stop reading (fs_loop.c), and only then stop().
  */
+#include "fs_notify.h"
+#include "fs_inode.h"
 #include "fs_names.h"
+#include "fs_session.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -17,7 +17,12 @@
  * receive buffer is the reserve: a lane that does not read gives it to a parked operation
  * (fs_buf_take), so even a single buffer is enough.
  */
+#include "fs_attr.h"
 #include "fs_deleg.h"
+#include "fs_file.h"
+#include "fs_inode.h"
+#include "fs_interrupt.h"
+#include "fs_reply.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -14,9 +14,13 @@
  * in the same COMPOUND says whether it is a file to read or only one to
  * execute (servers let READ through for those).
  */
+#include "fs_attr.h"
 #include "fs_deleg.h"
 #include "fs_dirty.h"
+#include "fs_file.h"
 #include "fs_meta.h"
+#include "fs_notify.h"
+#include "fs_reply.h"
 #include "fs_share.h"
 
 #include <errno.h>

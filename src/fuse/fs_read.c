@@ -8,7 +8,9 @@
  * written behind in that range (fs_dirty.h) the server gets first.
  */
 #include "fs_dirty.h"
+#include "fs_file.h"
 #include "fs_ops.h"
+#include "fs_reply.h"
 #include "fs_share.h"
 
 #include <string.h>

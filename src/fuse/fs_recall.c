@@ -14,7 +14,10 @@
  * does not run between the reply and the notice, it keeps that one name for its
  * time.
  */
+#include "fs_attr.h"
+#include "fs_inode.h"
 #include "fs_names.h"
+#include "fs_notify.h"
 
 static uint64_t longest_ns(const struct fs *fs)
 {

@@ -6,11 +6,17 @@
  * else its user has open there needs less), and the removal of a .nfs file.
  * Nobody is left to hear of an error: it is logged.
  */
+#include "fs_attr.h"
 #include "fs_deleg.h"
+#include "fs_file.h"
+#include "fs_inode.h"
+#include "fs_interrupt.h"
 #include "fs_lock.h"
 #include "fs_ops.h"
+#include "fs_reply.h"
 #include "fs_retain.h"
 #include "fs_share.h"
+#include "fs_silly.h"
 
 #include <string.h>
 

@@ -17,10 +17,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fs_attr.h"
 #include "fs_deleg.h"
+#include "fs_inode.h"
 #include "fs_meta.h"
 #include "fs_names.h"
 #include "fs_noreplace.h"
+#include "fs_reply.h"
+#include "fs_silly.h"
 
 static void put_files(struct fs_op *op)
 {

@@ -5,6 +5,11 @@
  * when its program died (fs_interrupt.c), still has its effects taken back: a
  * lookup count, an open file.
  */
+#include "fs_reply.h"
+#include "fs_attr.h"
+#include "fs_file.h"
+#include "fs_inode.h"
+#include "fs_notify.h"
 #include "fs_retain.h"
 
 #include <assert.h>

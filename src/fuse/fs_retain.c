@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_retain.h"
+#include "fs_file.h"
+#include "fs_inode.h"
 
 #include <assert.h>
 #include <stdlib.h>

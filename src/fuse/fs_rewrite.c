@@ -9,6 +9,9 @@
  * The order matters: a buffer and a call first, then the gate. What waits at
  * the gate may hold all other buffers.
  */
+#include "fs_attr.h"
+#include "fs_file.h"
+#include "fs_inode.h"
 #include "fs_retain.h"
 #include "fs_share.h"
 

@@ -16,7 +16,10 @@
 #include <errno.h>
 #include <stdatomic.h>
 
+#include "fs_inode.h"
 #include "fs_meta.h"
+#include "fs_reply.h"
+#include "fs_silly.h"
 
 #define LOOK_NS (2 * NSEC_PER_MSEC)
 /* Times that REMOVE is sent again because .nfs files went meanwhile, from wherever. */

@@ -6,6 +6,7 @@
  * and max_pages of its own: its reply to INIT passes through init_writev(),
  * which adds them (fuse_session_custom_io). Everything else goes the usual way.
  */
+#include "fs_session.h"
 #include "fs_ops.h"
 
 #include <errno.h>

@@ -8,9 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fs_attr.h"
 #include "fs_deleg.h"
 #include "fs_dirty.h"
 #include "fs_meta.h"
+#include "fs_reply.h"
 #include "fs_share.h"
 
 /* Nothing here that NFS could set (ctime, hints of the kernel): only the attributes are wanted. */

@@ -5,7 +5,10 @@
  * close, as the kernel's client does it (the names are of the same form: what
  * a crash leaves behind is swept by the same scripts).
  */
+#include "fs_silly.h"
+#include "fs_attr.h"
 #include "fs_deleg.h"
+#include "fs_inode.h"
 
 #include <errno.h>
 #include <stdio.h>

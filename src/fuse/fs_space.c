@@ -8,8 +8,12 @@
  *
  * No file has a byte past the server's maxfilesize: EFBIG, whatever is asked for.
  */
+#include "fs_attr.h"
 #include "fs_dirty.h"
+#include "fs_file.h"
+#include "fs_notify.h"
 #include "fs_ops.h"
+#include "fs_reply.h"
 #include "fs_share.h"
 
 #include <errno.h>

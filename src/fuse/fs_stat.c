@@ -3,6 +3,8 @@
  * What the kernel is told about an inode: struct stat, and for how long it may
  * believe it and the names that lead to it.
  */
+#include "fs_attr.h"
+#include "fs_inode.h"
 #include "fs_names.h"
 
 #include <string.h>

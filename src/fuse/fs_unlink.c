@@ -9,7 +9,10 @@
 #include <string.h>
 
 #include "fs_deleg.h"
+#include "fs_inode.h"
 #include "fs_meta.h"
+#include "fs_reply.h"
+#include "fs_silly.h"
 
 static void remove_done(struct nfs4_call *call)
 {

@@ -7,6 +7,8 @@
  * closed first, because an unmount would wait for answers.
  */
 #include "fs_int.h"
+#include "fs_notify.h"
+#include "fs_session.h"
 
 #include <errno.h>
 #include <fcntl.h>

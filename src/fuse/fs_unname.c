@@ -8,7 +8,9 @@
  * REMOVE of a name that others know would take whatever they put there a moment ago.
  */
 #include "fs_unname.h"
+#include "fs_attr.h"
 #include "fs_meta.h"
+#include "fs_silly.h"
 
 #include <errno.h>
 #include <string.h>

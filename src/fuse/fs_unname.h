@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "fs_int.h"
+#include "fs_silly.h"
 
 /* op->mem points at it: first in what the user keeps there. */
 struct fs_unname {

@@ -13,8 +13,12 @@
  * every append through this mount. What other clients append meanwhile it does
  * not see before the next open, as with the kernel's NFS client.
  */
+#include "fs_attr.h"
 #include "fs_dirty.h"
+#include "fs_file.h"
+#include "fs_notify.h"
 #include "fs_ops.h"
+#include "fs_reply.h"
 #include "fs_share.h"
 
 #include <errno.h>

@@ -20,9 +20,12 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "fs_attr.h"
 #include "fs_deleg.h"
 #include "fs_meta.h"
 #include "fs_names.h"
+#include "fs_notify.h"
+#include "fs_reply.h"
 
 #define USER     "user."
 #define USER_LEN (sizeof(USER) - 1)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_rig.h"
+#include "fs_inode.h"
+#include "fs_notify.h"
+#include "fs_session.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -2,7 +2,9 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "fs_attr.h"
 #include "fs_deleg.h"
+#include "fs_inode.h"
 
 #define S NSEC_PER_SEC
 

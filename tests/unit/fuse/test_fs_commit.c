@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "fs_file.h"
 #include "fs_rig.h"
 
 static struct fake_file *file;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* When delegations are asked for and taken, and what they save. */
 #include "deleg_rig.h"
+#include "fs_attr.h"
 
 TestSuite(fs_deleg, .init = deleg_set_up, .fini = rig_down);
 

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "dirty_rig.h"
+#include "fs_inode.h"
 
 TestSuite(fs_dirty_order, .init = dirty_set_up, .fini = rig_down);
 

@@ -3,6 +3,8 @@
 #include <malloc.h>
 #include <string.h>
 
+#include "fs_attr.h"
+#include "fs_inode.h"
 #include "fs_int.h"
 
 static struct fs fs;

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fs_interrupt.h"
 #include "fs_rig.h"
 
 /* ---- what /proc says ---- */

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fs_attr.h"
 #include "fs_rig.h"
 
 static struct fake_file *file;

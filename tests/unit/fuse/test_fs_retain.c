@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "fs_file.h"
+#include "fs_inode.h"
 #include "fs_retain.h"
 #include "fs_rig.h"
 

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Open files: fs_file.c, fs_open.c, fs_create.c, fs_commit.c, fs_release.c.
+ *
+ * Context: the lane of the op; what is of a file alone, any lane.
+ */
+#ifndef RPCRDMAFS_FS_FILE_H
+#define RPCRDMAFS_FS_FILE_H
+
+#include "fs_int.h"
+
+/* ---- fs_file.c: open files ---- */
+
+/* Takes a reference on the inode; not yet among its open files. NULL: out of memory. */
+struct fs_file *fs_file_new(struct fs *fs, struct fs_inode *in, const struct rpc_cred *cred,
+	uint32_t share_access, int flags);
+/* Its share is open for it now: counts there, and in inode->opens until fs_file_closed(). */
+void fs_file_opened(struct fs *fs, struct fs_file *f);
+void fs_file_closed(struct fs *fs, struct fs_file *f);
+/* At the end: any file that is still open, with its handle's reference. NULL: none. */
+struct fs_file *fs_file_take_any(struct fs *fs);
+struct fs_file *fs_file_get(struct fs_file *f);
+void fs_file_put(struct fs *fs, struct fs_file *f);
+static inline struct fs_file *fs_file_of(const struct fuse_file_info *fi)
+{
+	return (struct fs_file *)(uintptr_t)fi->fh;
+}
+/* It wrote what the server has not got, or not durable. */
+bool fs_file_is_dirty(struct fs_file *f);
+/*
+ * Does op->off, op->size end past the server's maxfilesize? The kernel compares with it where it
+ * knows it, which it does not of a FUSE mount.
+ */
+bool fs_is_too_big(const struct fs_op *op);
+bool fs_file_has_error(struct fs_file *f);
+/* The error to report on this handle, once; 0: none. */
+int fs_file_take_error(struct fs_file *f);
+
+/* ---- fs_open.c, fs_create.c ---- */
+
+uint32_t fs_share_access(int flags);
+/* What ACCESS said of a file that is opened with `flags`. */
+bool fs_open_allowed(int flags, uint32_t access);
+/*
+ * Are the kernel's pages of op->inode those of a->change? From now on they are: the caller sees to
+ * it that others are dropped. compare: or whichever there are will do (nocto).
+ */
+bool fs_pages_good(struct fs_op *op, const struct nfs4_attr *a, bool compare);
+/* Does the kernel hold attributes of another version than a's? */
+bool fs_attr_told_other(struct fs_inode *in, const struct nfs4_attr *a);
+/* Replies the error (0: the request is answered already) and closes op->file again. */
+void fs_open_undo(struct fs_op *op, int err);
+void fs_create_undo(struct fs_op *op, int err);
+
+/* ---- fs_commit.c, fs_release.c ---- */
+
+/*
+ * fs_commit - all that was written to op->inode is at the server, and durable, then `done`
+ *
+ * What the server lost meanwhile is written again first. err: positive errno of the COMMIT or 0;
+ * what could not be written again is an error of the handles (fs_file_take_error()).
+ */
+void fs_commit(struct fs_op *op, void (*done)(struct fs_op *op, int err));
+/*
+ * COMMIT if dirty, CLOSE, remove the .nfs file after the last; ends the op. op->file's reference
+ * of the handle is given back with it.
+ */
+void fs_release(struct fs_op *op);
+
+#endif

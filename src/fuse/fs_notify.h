@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Kernel invalidations, from threads of their own.
+ *
+ * Context: any lane.
+ */
+#ifndef RPCRDMAFS_FS_NOTIFY_H
+#define RPCRDMAFS_FS_NOTIFY_H
+
+#include "fs_int.h"
+
+int fs_notify_start(struct fs *fs);
+/* No new ones: what asks for one goes on at once. Those in work end as long as lanes read. */
+void fs_notify_quiesce(struct fs *fs);
+bool fs_notify_busy(struct fs *fs);
+void fs_notify_stop(struct fs *fs);
+/* Attributes only (off < 0) or pages too; dropped silently when the kernel forgot the inode. */
+void fs_notify_inval_inode(struct fs *fs, struct fs_inode *in, off_t off, off_t len);
+/*
+ * fs_notify_then - invalidate, and go on with the op when the kernel has done it
+ *
+ * Gives the op's call back: an op that waits holds nothing that others need. `then` runs on the
+ * op's lane, never from here. pages: else attributes only.
+ */
+void fs_notify_then(
+	struct fs_op *op, struct fs_inode *in, bool pages, void (*then)(struct fs_op *op));
+/* The same with the pages of a range (len 0: to the end): what is dirty there is written first. */
+void fs_notify_range_then(struct fs_op *op, struct fs_inode *in, off_t off, off_t len,
+	void (*then)(struct fs_op *op));
+/* The kernel asks before it walks these names in n->dir; takes n and n->dir's reference. */
+void fs_notify_names(struct fs *fs, struct fs_names *n);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The libfuse session, the mount, and their end: fs_session.c, fs_mount.c,
+ * fs_unmount.c.
+ *
+ * Context: the main thread.
+ */
+#ifndef RPCRDMAFS_FS_SESSION_H
+#define RPCRDMAFS_FS_SESSION_H
+
+#include "fs_int.h"
+
+extern const struct fuse_custom_io fs_custom_io; /* patches the reply to INIT */
+/* What is mounted at the mountpoint, without asking it anything. 0 or -errno. */
+int fs_mount_dev(const struct fs *fs, dev_t *ret_dev);
+/* Is anything mounted on a file or directory of ours, as far as this process sees? */
+bool fs_mount_is_covered(const struct fs *fs);
+/* The end, lanes idle: the kernel's connection is closed, then what is left of the mount. */
+void fs_session_end(struct fs *fs);
+void fs_session_free(struct fs *fs);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Unlink of an open file, as the kernel's client does it: a name .nfsXXXX.
+ *
+ * Context: the lane of the op.
+ */
+#ifndef RPCRDMAFS_FS_SILLY_H
+#define RPCRDMAFS_FS_SILLY_H
+
+#include "fs_int.h"
+
+#define FS_SILLY_NAME (4 + 16 + 8 + 1)
+/* A name that nobody else uses or knows, of the form of the kernel's client's. */
+void fs_silly_name(struct fs *fs, uint64_t fileid, char ret[FS_SILLY_NAME]);
+/* Is there a .nfs file of ours in that directory, or soon, or not gone yet? */
+bool fs_silly_left(struct fs_inode *dir);
+/* Is it open here, and its name still its own? Then rename instead of remove. */
+bool fs_silly_needed(struct fs_inode *in);
+/*
+ * fs_silly_rename - rename dir/name, which is `in`, to dir/.nfsXXXX
+ *
+ * The file goes with its last close. Uses op->call; dir and in stay referenced by the caller
+ * until `done`, name is copied. err: positive errno or 0.
+ */
+void fs_silly_rename(struct fs_op *op, struct fs_inode *dir, const char *name, struct fs_inode *in,
+	void (*done)(struct fs_op *op, int err));
+/* After a close: removes the .nfs file of op->inode if that was the last, then ends the op. */
+void fs_silly_finish(struct fs_op *op);
+
+#endif
