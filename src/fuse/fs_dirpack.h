@@ -9,7 +9,7 @@
 #ifndef RPCRDMAFS_FS_DIRPACK_H
 #define RPCRDMAFS_FS_DIRPACK_H
 
-#include "nfs4.h"
+#include "nfs4_ops.h"
 
 /* No more than this is kept of one reply, whatever the server sends; the rest is asked for again.
  */

@@ -12,7 +12,7 @@
 #ifndef RPCRDMAFS_NFS4_HELD_H
 #define RPCRDMAFS_NFS4_HELD_H
 
-#include "nfs4.h"
+#include "nfs4_ops.h"
 
 /* ---- opens ---- */
 

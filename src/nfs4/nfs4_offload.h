@@ -9,7 +9,7 @@
 #ifndef RPCRDMAFS_NFS4_OFFLOAD_H
 #define RPCRDMAFS_NFS4_OFFLOAD_H
 
-#include "nfs4.h"
+#include "nfs4_ops.h"
 
 /* How it ended. */
 struct nfs4_offload_result {
