@@ -6,19 +6,17 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <netdb.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "background.h"
 #include "fs.h"
+#include "host.h"
 #include "idmap_lib.h"
 #include "lane.h"
 #include "log.h"
@@ -53,9 +51,8 @@ struct mount {
 	unsigned int lane_cnt; /* started */
 	bool failed[OPTIONS_NCONNECT_MAX];
 	unsigned int up, idle, stopped;
-	struct sockaddr_storage dst, src;
-	bool has_src;
-	bool unmounting; /* a signal asked for it; unmount_thread runs or ran */
+	struct sockaddr_storage dst, src; /* src: AF_UNSPEC: any of ours */
+	bool unmounting;                  /* a signal asked for it; unmount_thread runs or ran */
 	pthread_t unmount_thread;
 	struct reactor_timer linger;
 	struct reactor_timer silence;
@@ -285,7 +282,8 @@ static int start_lane(struct mount *m)
 	if (l == NULL)
 		return -errno;
 	m->lanes[m->lane_cnt++] = l;
-	lane_connect(l, m->has_src ? (struct sockaddr *)&m->src : NULL, (struct sockaddr *)&m->dst);
+	lane_connect(l, m->src.ss_family != AF_UNSPEC ? (struct sockaddr *)&m->src : NULL,
+		(struct sockaddr *)&m->dst);
 	return 0;
 }
 
@@ -375,64 +373,6 @@ static void on_report(void *ctx, const struct lane_report *r)
 	}
 }
 
-/* Addresses of the server and, with srcaddr=, of ourselves. */
-static int resolve(struct mount *m, const char *host, const char *port, struct sockaddr_storage *to,
-	char *text, size_t len)
-{
-	struct addrinfo hints = {.ai_family = m->opt.family, .ai_socktype = SOCK_STREAM};
-	struct addrinfo *res;
-	int err = getaddrinfo(host, port, &hints, &res);
-
-	if (err != 0) {
-		snprintf(text, len, "resolve: %s: %s: check the name and the DNS", host,
-			err == EAI_SYSTEM ? strerror(errno) : gai_strerror(err));
-		return -EINVAL;
-	}
-	memcpy(to, res->ai_addr, res->ai_addrlen);
-	freeaddrinfo(res);
-	return 0;
-}
-
-static int find_addresses(struct mount *m, char *text, size_t len)
-{
-	char port[8];
-	int err;
-
-	snprintf(port, sizeof(port), "%u", m->opt.port);
-	err = resolve(m, m->opt.host, port, &m->dst, text, len);
-	if (err == 0 && m->opt.clientaddr != NULL) {
-		m->opt.family = m->dst.ss_family;
-		err = resolve(m, m->opt.clientaddr, NULL, &m->src, text, len);
-		m->has_src = err == 0;
-	}
-	return err;
-}
-
-/* Looking up the export as the user who mounts: as the kernel's client does for root. */
-static void own_cred(struct mount *m)
-{
-	gid_t groups[NGROUPS_MAX];
-	int cnt = getgroups(NGROUPS_MAX, groups);
-
-	m->cred.flavor = m->opt.nfs.flavor;
-	m->cred.uid = geteuid();
-	m->cred.gid = getegid();
-	for (int i = 0; i < cnt && m->cred.gids_cnt < RPC_MAX_GROUPS; i++)
-		m->cred.gids[m->cred.gids_cnt++] = groups[i];
-}
-
-/* co_ownerid: never the same for two mounts, or they would throw each other's state away. */
-static int make_owner(char *owner, size_t len, const char *host)
-{
-	uint64_t id[2];
-
-	if (getrandom(id, sizeof(id), 0) != (ssize_t)sizeof(id))
-		return -errno;
-	snprintf(owner, len, "rpcrdmafs %s %016llx%016llx", host, (unsigned long long)id[0],
-		(unsigned long long)id[1]);
-	return 0;
-}
-
 static int make_client(struct mount *m)
 {
 	char host[HOST_NAME_MAX + 1] = "localhost", owner[HOST_NAME_MAX + 64];
@@ -440,7 +380,7 @@ static int make_client(struct mount *m)
 
 	gethostname(host, sizeof(host) - 1);
 	rpc_set_machine_name(host);
-	err = make_owner(owner, sizeof(owner), host);
+	err = host_owner(owner, sizeof(owner), host);
 	if (err != 0)
 		return err;
 	m->idmap = idmap_lib_new();
@@ -473,47 +413,18 @@ static int catch_signals(struct mount *m)
 	return reactor_fd_add(m->reactor, &m->signals, fd, EPOLLIN, on_signal);
 }
 
-/* The absolute path: the daemon leaves the folder it was started in. */
-static int find_mountpoint(struct mount *m, char *text, size_t len)
-{
-	char *abs = realpath(m->opt.mountpoint, NULL);
-	struct stat st;
-
-	if (abs != NULL) {
-		free(m->opt.mountpoint);
-		m->opt.mountpoint = abs;
-		/* Before there is a connection to give back; fs_mount() looks closer. */
-		if (stat(abs, &st) == 0 && !S_ISDIR(st.st_mode)) {
-			snprintf(text, len, "mountpoint: not a directory");
-			return -ENOTDIR;
-		}
-	} else if (errno == ENOTCONN) {
-		snprintf(text, len,
-			"mountpoint: a dead mount is still there: run `fusermount3 -u %s` first",
-			m->opt.mountpoint);
-		return -ENOTCONN;
-	} else {
-		snprintf(text, len, "mountpoint: %s", strerror(errno));
-		return -errno;
-	}
-	m->opt.fs.mountpoint = m->opt.mountpoint;
-	m->opt.fs.source = m->opt.source;
-	m->opt.fs.debug = m->opt.debug;
-	return 0;
-}
-
 static void mount_run(struct mount *m)
 {
 	char text[400];
-	int err = find_mountpoint(m, text, sizeof(text));
+	int err = host_mountpoint(&m->opt, text, sizeof(text));
 
 	if (err == 0)
-		err = find_addresses(m, text, sizeof(text));
+		err = host_addresses(&m->opt, &m->dst, &m->src, text, sizeof(text));
 	if (err != 0) {
 		mount_fail(m, text);
 		return;
 	}
-	own_cred(m);
+	host_cred(&m->opt, &m->cred);
 	err = catch_signals(m);
 	if (err == 0)
 		err = make_client(m);

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "host.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int resolve(int family, const char *host, const char *port, struct sockaddr_storage *to,
+	char *text, size_t len)
+{
+	struct addrinfo hints = {.ai_family = family, .ai_socktype = SOCK_STREAM};
+	struct addrinfo *res;
+	int err = getaddrinfo(host, port, &hints, &res);
+
+	if (err != 0) {
+		snprintf(text, len, "resolve: %s: %s: check the name and the DNS", host,
+			err == EAI_SYSTEM ? strerror(errno) : gai_strerror(err));
+		return -EINVAL;
+	}
+	memcpy(to, res->ai_addr, res->ai_addrlen);
+	freeaddrinfo(res);
+	return 0;
+}
+
+int host_addresses(const struct options *o, struct sockaddr_storage *dst,
+	struct sockaddr_storage *src, char *text, size_t len)
+{
+	char port[8];
+	int err;
+
+	src->ss_family = AF_UNSPEC;
+	snprintf(port, sizeof(port), "%u", o->port);
+	err = resolve(o->family, o->host, port, dst, text, len);
+	if (err == 0 && o->clientaddr != NULL)
+		err = resolve(dst->ss_family, o->clientaddr, NULL, src, text, len);
+	return err;
+}
+
+void host_cred(const struct options *o, struct rpc_cred *ret)
+{
+	gid_t groups[NGROUPS_MAX];
+	int cnt = getgroups(NGROUPS_MAX, groups);
+
+	ret->flavor = o->nfs.flavor;
+	ret->uid = geteuid();
+	ret->gid = getegid();
+	for (int i = 0; i < cnt && ret->gids_cnt < RPC_MAX_GROUPS; i++)
+		ret->gids[ret->gids_cnt++] = groups[i];
+}
+
+int host_owner(char *owner, size_t len, const char *host)
+{
+	uint64_t id[2];
+
+	if (getrandom(id, sizeof(id), 0) != (ssize_t)sizeof(id))
+		return -errno;
+	snprintf(owner, len, "rpcrdmafs %s %016llx%016llx", host, (unsigned long long)id[0],
+		(unsigned long long)id[1]);
+	return 0;
+}
+
+int host_mountpoint(struct options *o, char *text, size_t len)
+{
+	char *abs = realpath(o->mountpoint, NULL);
+	struct stat st;
+
+	if (abs != NULL) {
+		free(o->mountpoint);
+		o->mountpoint = abs;
+		/* Before there is a connection to give back; fs_mount() looks closer. */
+		if (stat(abs, &st) == 0 && !S_ISDIR(st.st_mode)) {
+			snprintf(text, len, "mountpoint: not a directory");
+			return -ENOTDIR;
+		}
+	} else if (errno == ENOTCONN) {
+		snprintf(text, len,
+			"mountpoint: a dead mount is still there: run `fusermount3 -u %s` first",
+			o->mountpoint);
+		return -ENOTCONN;
+	} else {
+		snprintf(text, len, "mountpoint: %s", strerror(errno));
+		return -errno;
+	}
+	o->fs.mountpoint = o->mountpoint;
+	o->fs.source = o->source;
+	o->fs.debug = o->debug;
+	return 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a mount asks of the machine it runs on: addresses, who mounts, where.
+ *
+ * Context: the main thread, before anything runs. A function that takes a text puts one line there
+ * that says what is wrong, for the user, when it fails.
+ */
+#ifndef RPCRDMAFS_HOST_H
+#define RPCRDMAFS_HOST_H
+
+#include "options.h"
+
+/*
+ * The address of the server and, with srcaddr=, ours (else src->ss_family is AF_UNSPEC). Waits for
+ * the DNS. 0 or -EINVAL.
+ */
+int host_addresses(const struct options *o, struct sockaddr_storage *dst,
+	struct sockaddr_storage *src, char *text, size_t len);
+/* The credential of who mounts: the export is looked up under it. */
+void host_cred(const struct options *o, struct rpc_cred *ret);
+/*
+ * co_ownerid (RFC 8881 section 2.4): never the same for two mounts, or they would throw each
+ * other's state away. 0 or -errno.
+ */
+int host_owner(char *owner, size_t len, const char *host);
+/* Makes o->mountpoint absolute: the daemon leaves the folder it was started in. 0 or -errno. */
+int host_mountpoint(struct options *o, char *text, size_t len);
+
+#endif
