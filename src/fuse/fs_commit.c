@@ -94,7 +94,7 @@ void fs_commit(struct fs_op *op, void (*done)(struct fs_op *op, int err))
 {
 	op->commit.done = done;
 	op->commit.tries = 0;
-	if (!fs_dirty_wait(op, 0, FS_DIRTY_ALL, true, commit_next))
+	if (!fs_dirty_wait(op, op->inode, 0, FS_DIRTY_ALL, true, commit_next))
 		commit_next(op);
 }
 

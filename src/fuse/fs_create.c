@@ -6,11 +6,11 @@
  */
 #include "fs_attr.h"
 #include "fs_deleg.h"
+#include "fs_dirty.h"
 #include "fs_file.h"
 #include "fs_inode.h"
 #include "fs_ops.h"
 #include "fs_reply.h"
-#include "fs_retain.h"
 #include "fs_share.h"
 
 #include <errno.h>
@@ -61,6 +61,43 @@ static void times_start(struct fs_op *op)
 	nfs4_setattr(&op->call);
 }
 
+/* ---- O_TRUNC of a file that was there, by a name that the kernel did not know ---- */
+
+static void cut_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	const struct nfs4_attr *a = &call->u.setattr.attr;
+
+	if (call->err) {
+		fs_create_undo(op, -call->err);
+		return;
+	}
+	fs_retain_cut(op->lane, op->inode2, 0);
+	fs_attr_update_own(op->lane->fs, op->inode2, a, op->attr_seq, fs_op_now(op));
+	op->attr = *a;
+	create_reply(op);
+}
+
+static void cut_start(struct fs_op *op)
+{
+	uint32_t writes = op->file->share_access & OPEN4_SHARE_ACCESS_WRITE;
+
+	op->call.u.setattr = (struct nfs4_op_setattr){
+		.fh = &op->fh2,
+		.state = writes ? &op->file->share->state : NULL,
+		.sattr = {.set = NFS4_ATTR_SIZE},
+	};
+	op->call.done = cut_done;
+	nfs4_setattr(&op->call);
+}
+
+/* What was written before it has come after it. */
+static void cut_again(struct fs_op *op)
+{
+	op->failed = fs_create_undo;
+	fs_op_call(op, cut_start);
+}
+
 /* The server has the file open: op->file takes it over. */
 static bool create_take(struct fs_op *op, const struct nfs4_op_open *o, bool made)
 {
@@ -101,7 +138,7 @@ static void create_done(struct nfs4_call *call)
 	struct fs *fs = op->lane->fs;
 	const struct nfs4_op_open *o = &call->u.open;
 	bool made = o->cinfo.before != o->cinfo.after;
-	bool exclusive = o->exclusive;
+	bool exclusive = o->exclusive, cuts = o->truncate && !made;
 
 	if (call->err) {
 		fs_reply_err(op, -call->err);
@@ -121,7 +158,7 @@ static void create_done(struct nfs4_call *call)
 		fs_create_undo(op, EACCES); /* it existed: its mode counts */
 	else if (exclusive)
 		fs_op_call(op, times_start);
-	else
+	else if (!cuts || !fs_dirty_wait(op, op->inode2, 0, FS_DIRTY_ALL, false, cut_again))
 		create_reply(op);
 }
 

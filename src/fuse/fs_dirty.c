@@ -338,10 +338,9 @@ static bool is_alone(const struct fs_retain *r, const struct fs_op *c)
 	       r->cnt == 0 && r->reserved == 0 && r->io == 0;
 }
 
-bool fs_dirty_wait(
-	struct fs_op *op, uint64_t off, uint64_t end, bool durable, void (*again)(struct fs_op *op))
+bool fs_dirty_wait(struct fs_op *op, struct fs_inode *in, uint64_t off, uint64_t end, bool durable,
+	void (*again)(struct fs_op *op))
 {
-	struct fs_inode *in = op->inode;
 	struct fs_op *wanted = NULL;
 	struct fs_retain *r;
 	bool waits = false;

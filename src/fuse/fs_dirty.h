@@ -60,14 +60,14 @@ bool fs_dirty_begin(struct fs_op *op, void (*send)(struct fs_op *op));
 void fs_dirty_done(struct fs_op *op, int err);
 
 /*
- * fs_dirty_wait - has op->inode something behind in [off, end)? Then its end is waited for.
+ * fs_dirty_wait - has `in` something behind in [off, end)? Then its end is waited for.
  *
- * What comes behind after this call is not waited for. Call it before the op enters a gate or a
- * share. True: the call was given back, and `again` runs on the op's lane, maybe before this
- * returns: touch the op no more. False: there is nothing.
+ * in: an inode that the op has a reference of. What comes behind after this call is not waited for.
+ * Call it before the op enters a gate or a share. True: the call was given back, and `again` runs
+ * on the op's lane, maybe before this returns: touch the op no more. False: there is nothing.
  * durable: whoever waits will commit it: where that saves the COMMIT it goes FILE_SYNC.
  */
-bool fs_dirty_wait(struct fs_op *op, uint64_t off, uint64_t end, bool durable,
+bool fs_dirty_wait(struct fs_op *op, struct fs_inode *in, uint64_t off, uint64_t end, bool durable,
 	void (*again)(struct fs_op *op));
 /* Is something behind that ends past `off`? */
 bool fs_dirty_beyond(struct fs_inode *in, uint64_t off);

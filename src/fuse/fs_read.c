@@ -54,7 +54,7 @@ static bool waits_for_end(struct fs_op *op, const struct nfs4_op_read *r)
 	rpcrdma_buf_put(op->lane->xprt, op->buf);
 	op->buf = NULL;
 	op->u.rw.done = 0;
-	if (!fs_dirty_wait(op, (uint64_t)op->off, FS_DIRTY_ALL, false, read_in_order))
+	if (!fs_dirty_wait(op, op->inode, (uint64_t)op->off, FS_DIRTY_ALL, false, read_in_order))
 		read_in_order(op);
 	return true;
 }
@@ -121,6 +121,7 @@ void fs_do_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct f
 	op->size = size < op->lane->fs->data_size ? size : op->lane->fs->data_size;
 	if (op->size == 0)
 		fs_reply_data(op, NULL, 0);
-	else if (!fs_dirty_wait(op, (uint64_t)off, (uint64_t)off + op->size, false, read_in_order))
+	else if (!fs_dirty_wait(op, op->inode, (uint64_t)off, (uint64_t)off + op->size, false,
+			 read_in_order))
 		read_in_order(op);
 }

@@ -217,6 +217,7 @@ void fs_do_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, o
 		return;
 	else if (!steal(op, buf, size))
 		fs_reply_err(op, EIO); /* cannot be: the loop receives into its buffer */
-	else if (!fs_dirty_wait(op, (uint64_t)off, (uint64_t)off + size, false, write_in_order))
+	else if (!fs_dirty_wait(
+			 op, op->inode, (uint64_t)off, (uint64_t)off + size, false, write_in_order))
 		write_in_order(op);
 }

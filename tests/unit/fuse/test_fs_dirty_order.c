@@ -182,6 +182,27 @@ Test(fs_dirty_order, an_open_that_truncates_waits)
 	rig_settle();
 }
 
+/* The kernel does not know this name for it: another client gave it. */
+Test(fs_dirty_order, a_create_that_truncates_is_not_undone_by_it)
+{
+	struct fuse_create_in in = {.flags = O_WRONLY | O_CREAT | O_TRUNC, .mode = S_IFREG | 0644};
+	struct fuse_open_out out;
+	uint64_t unique;
+
+	behind(0);
+	strcpy(dfile->name, "e");
+	unique = rig_send(FUSE_CREATE, FUSE_ROOT_ID, &in, sizeof(in), "e", 2);
+	rig_settle();
+	fake_release();
+	cr_assert_eq(answered(unique), 0);
+	cr_assert_eq(dfile->attr.size, 0);
+	memcpy(&out, re.body + sizeof(struct fuse_entry_out), sizeof(out));
+	cr_assert_eq(((struct fuse_entry_out *)re.body)->attr.size, 0);
+	cr_assert_eq(rig_release(dino, out.fh), 0);
+	rig_settle();
+	cr_assert_eq(rig.fake.opens, 1);
+}
+
 static uint64_t fallocate_send(uint32_t mode)
 {
 	struct fuse_fallocate_in in = {.fh = dfh.fh, .length = 40 * KIB, .mode = mode};
