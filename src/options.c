@@ -165,6 +165,8 @@ static void set_cache(struct options *o, enum opt_id id, uint64_t v)
 		o->fs.lookupcache = lookupcache[v];
 	else if (id == ID_WRITE)
 		o->fs.write = (enum fs_write)v;
+	else if (id == ID_STREAM)
+		o->fs.readahead = v << 20;
 	else if (id == ID_DIRTY)
 		o->fs.dirty = v << 20;
 	else if (id == ID_RDIRPLUS)

@@ -57,6 +57,7 @@ static const struct opt opts[] = {
 	{"ack_timeout", OPT_UINT, ID_ACKTIMEOUT, 0, 31},
 	{"buffers", OPT_UINT, ID_BUFFERS, 4, 1024},
 	{"dirty", OPT_UINT, ID_DIRTY, 0, 1024},
+	{"readahead", OPT_UINT, ID_STREAM, 0, 1024},
 	{"read_ahead_kb", OPT_UINT, ID_READAHEAD, 0, 1u << 20},
 	{"max_background", OPT_UINT, ID_MAX_BACKGROUND, 1, 65535},
 	{"max_seg", OPT_UINT, ID_MAX_SEG, 4096, 1u << 30},

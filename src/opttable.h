@@ -62,6 +62,7 @@ enum opt_id {
 	ID_PROBE,
 	ID_WRITE,
 	ID_DIRTY,
+	ID_STREAM,
 	ID_COUNT,
 };
 

@@ -31,6 +31,8 @@
 	X(reply_chunks, "Reply chunks the server used")                                            \
 	X(reply_chunk_retries, "calls repeated with a larger Reply chunk")                         \
 	X(bytes_written, "payload bytes of WRITE acknowledged by the server")                      \
+	X(reads_ahead, "READs sent ahead of requests")                                             \
+	X(reads_from_ahead, "READ requests answered from those")                                   \
 	X(writes_behind, "WRITE requests answered before they were sent")                          \
 	X(writes_joined, "WRITE requests answered whose data joined another one's")                \
 	X(bytes_read, "payload bytes of READ received from the server")                            \

@@ -40,10 +40,11 @@ struct fs_conf {
 	const char *source;     /* "server:/export", shown in /proc/mounts */
 	const char *mountpoint; /* absolute */
 	uint32_t acregmin_s, acregmax_s, acdirmin_s, acdirmax_s; /* attribute cache, seconds */
-	bool noac;       /* no attribute cache, writes synchronous */
-	bool cto;        /* close-to-open */
-	bool delegation; /* ask for delegations, and rely on them */
-	bool sync;       /* every WRITE FILE_SYNC */
+	bool noac;          /* no attribute cache, writes synchronous */
+	bool cto;           /* close-to-open */
+	bool delegation;    /* ask for delegations, and rely on them */
+	uint64_t readahead; /* bytes of a handle's stream; 0: none */
+	bool sync;          /* every WRITE FILE_SYNC */
 	enum fs_write write;
 	uint64_t dirty; /* bytes of a lane that were answered and the server has not got yet */
 	bool rdirplus;

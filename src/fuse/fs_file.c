@@ -7,6 +7,7 @@
  */
 #include "fs_file.h"
 #include "fs_inode.h"
+#include "fs_ahead.h"
 #include "fs_share.h"
 
 #include <stdlib.h>
@@ -93,6 +94,7 @@ void fs_file_put(struct fs *fs, struct fs_file *f)
 		return;
 	count_writer(f, -1);
 	fs_share_put(f->share);
+	fs_ahead_free(f);
 	fs_inode_put(fs, f->inode);
 	free(f);
 }

@@ -70,9 +70,11 @@ struct fs_file {
 	struct fs_share *share; /* whose state it is open by, from its OPEN on; referenced */
 	struct rpc_cred cred;   /* of the opener: READ, WRITE and CLOSE go out under it */
 	uint32_t share_access;
-	int flags;             /* O_* of the open */
-	_Atomic uint32_t refs; /* the handle itself and operations in flight */
-	/* under inode->lock */
+	int flags;               /* O_* of the open */
+	_Atomic uint32_t refs;   /* the handle itself and operations in flight */
+				 /* under inode->lock */
+	bool closing;            /* nothing more is read ahead */
+	struct fs_ahead *ahead;  /* fs_ahead.h; NULL: never read */
 	uint32_t kept;           /* fs_keeps of it: UNSTABLE data not committed yet */
 	uint32_t behind;         /* its carriers (fs_dirty.h): the server has not got them yet */
 	int write_err;           /* reported once by fsync, flush or the next write */
@@ -255,6 +257,18 @@ struct fs_op {
 		uint64_t since;        /* ... and from when on it is */
 		void (*send)(struct fs_op *op);
 	} dirty;
+	struct {                  /* fs_ahead.h: a block */
+		struct list link; /* fs_ahead.blocks */
+		struct list lane_link;
+		struct list waiters;  /* of fs_op.link: until its READ is over */
+		unsigned int readers; /* that are answered from it right now */
+		bool flying, eof;
+		bool dropped; /* no request finds it any more */
+		size_t len;   /* of what was read */
+		uint64_t seq; /* inode->attr_seq, and inval_want when it was sent */
+		uint32_t inval;
+		uint64_t since;
+	} ahead;
 	/* fs_deleg.h: inodes that it keeps free of delegations until it ends; referenced */
 	struct fs_inode *barred[FS_OP_BARS];
 	unsigned int bars;
@@ -312,6 +326,10 @@ struct fs_lane {
 	struct reactor_timer dirty_timer;
 	unsigned int dirty_cnt, dirty_max; /* carriers */
 	_Atomic uint64_t dirty_bytes;      /* in them; other lanes fill them too */
+	/* read-ahead (fs_ahead.h) */
+	struct list ahead_blocks; /* of fs_op.ahead.lane_link */
+	struct reactor_timer ahead_timer;
+	unsigned int ahead_cnt, ahead_max; /* blocks */
 	/* requests that sleep until they have a lock (fs_lock.h) */
 	struct list lock_waits; /* of fs_lockwait */
 	struct reactor_timer lock_timer;

@@ -19,6 +19,7 @@
  *                   use)
  *        -> IDLE    ->idle
  */
+#include "fs_ahead.h"
 #include "fs_deleg.h"
 #include "fs_dirty.h"
 #include "fs_file.h"
@@ -331,6 +332,7 @@ void fs_lane_stop(struct fs_lane *l)
 		return;
 	fs_notify_quiesce(l->fs);
 	fs_dirty_lane_stop(l);
+	fs_ahead_lane_stop(l);
 	l->state = FS_LANE_QUIET;
 	fs_lock_lane_stop(l);
 	reactor_timer_in(l->reactor, &l->idle_timer, 0); /* ->idle never comes from in here */
@@ -393,6 +395,7 @@ struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_sess *
 	l->kick->msg.run = kick_run;
 	fs_retain_lane_init(l);
 	fs_dirty_lane_init(l);
+	fs_ahead_lane_init(l);
 	lane_join(fs, l);
 	return l;
 }
@@ -412,6 +415,7 @@ void fs_lane_free(struct fs_lane *l)
 	if (l->rxbuf)
 		rpcrdma_buf_put(l->xprt, l->rxbuf);
 	fs_dirty_lane_fini(l);
+	fs_ahead_lane_fini(l);
 	fs_retain_lane_fini(l);
 	/* A kick on its way frees itself: the reactor runs what is in its mailbox before it goes.
 	 */

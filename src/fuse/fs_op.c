@@ -7,7 +7,8 @@
  * Why this cannot deadlock: an operation that waits for a buffer holds no
  * call, one that waits for a call may hold a buffer, and one that waits for
  * the notify thread, at an inode's gate (fs_retain.h), for what is written behind
- * (fs_dirty.h: which needs a call and no buffer), for its turn with a lock
+ * (fs_dirty.h: which needs a call and no buffer) or read ahead (fs_ahead.h: which
+ * began while there were buffers), for its turn with a lock
  * owner (fs_lock.h), to enter a share (fs_share.h) or for the end of a
  * delegation (fs_deleg.h: by an operation beside the pool) holds no call. A request that waits for
  * a lock that somebody holds has no operation even; of those that the server copies for
@@ -67,6 +68,10 @@ void fs_op_init(struct fs_op *op, struct fs_lane *l)
 	memset(&op->commit, 0, sizeof(op->commit));
 	list_init(&op->dirty.link);
 	list_init(&op->dirty.open_link);
+	memset(&op->ahead, 0, sizeof(op->ahead));
+	list_init(&op->ahead.link);
+	list_init(&op->ahead.lane_link);
+	list_init(&op->ahead.waiters);
 	op->bars = 0;
 	op->deleg = NULL;
 	op->claims = NULL;

@@ -7,19 +7,22 @@
  * because the kernel would take a short one for the end of the file. What is
  * written behind in that range (fs_dirty.h) the server gets first.
  */
+#include "fs_ahead.h"
 #include "fs_dirty.h"
 #include "fs_file.h"
 #include "fs_ops.h"
 #include "fs_reply.h"
 #include "fs_share.h"
 
+#include <fcntl.h>
 #include <string.h>
 
 static void read_start(struct fs_op *op);
 
 static void read_in_order(struct fs_op *op)
 {
-	fs_op_call_buf(op, read_start);
+	if (!fs_ahead_serve(op, read_in_order))
+		fs_op_call_buf(op, read_start);
 }
 
 static void read_again(struct fs_op *op, int err)
@@ -115,13 +118,21 @@ static void read_start(struct fs_op *op)
 void fs_do_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
 	struct fs_op *op = fs_op_begin_file(req, fi);
+	struct fs_lane *l = op->lane;
+	struct fs_file *f = fs_ahead_may(l, fi->flags) ? fs_file_get(op->file) : NULL;
 
-	op->off = off;
 	/* The kernel asks for at most what INIT agreed on: max_pages. */
-	op->size = size < op->lane->fs->data_size ? size : op->lane->fs->data_size;
-	if (op->size == 0)
+	if (size > l->fs->data_size)
+		size = l->fs->data_size;
+	op->off = off;
+	op->size = size;
+	if (size == 0)
 		fs_reply_data(op, NULL, 0);
-	else if (!fs_dirty_wait(op, op->inode, (uint64_t)off, (uint64_t)off + op->size, false,
-			 read_in_order))
+	else if (!fs_dirty_wait(
+			 op, op->inode, (uint64_t)off, (uint64_t)off + size, false, read_in_order))
 		read_in_order(op);
+	if (f) { /* the op may be over, and the file released */
+		fs_ahead_note(l, f, (uint64_t)off, size);
+		fs_file_put(l->fs, f);
+	}
 }

@@ -6,6 +6,7 @@
  * else its user has open there needs less), and the removal of a .nfs file.
  * Nobody is left to hear of an error: it is logged.
  */
+#include "fs_ahead.h"
 #include "fs_attr.h"
 #include "fs_deleg.h"
 #include "fs_file.h"
@@ -161,7 +162,7 @@ static void release_committed(struct fs_op *op, int err)
 
 static void release_heard(struct fs_op *op)
 {
-	if (fs_interrupt_release_waits(op, release_heard))
+	if (fs_interrupt_release_waits(op, release_heard) || fs_ahead_close(op, release_heard))
 		return;
 	if (fs_file_is_dirty(op->file) || atomic_load(&op->inode->lockowners))
 		fs_commit(op, release_committed);

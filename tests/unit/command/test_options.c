@@ -141,6 +141,13 @@ Test(options, write_says_when_a_write_is_answered)
 	refused("dirty=1025", "dirty=1025");
 }
 
+Test(options, nothing_is_read_ahead_unless_asked_for)
+{
+	cr_assert_eq(o.fs.readahead, 0);
+	cr_assert_eq(apply("readahead=8"), 0, "%s", fault);
+	cr_assert_eq(o.fs.readahead, 8u << 20);
+}
+
 Test(options, words_set_what_they_say)
 {
 	cr_assert_eq(apply("ro,nocto,lookupcache=pos,nordirplus,local_lock=flock,memreg=static,"

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fs_ahead.h"
+#include "fs_dirty.h"
+#include "fs_file.h"
+#include "fs_inode.h"
+#include "fs_reply.h"
+#include "fs_share.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Requests of a stream may come in another order by so many: the kernel has several in flight. */
+#define SLACK 4u
+/* Requests that follow each other before anything is fetched. */
+#define RUN_MIN 2u
+/* Operations that are left to requests. */
+#define OPS_SPARE 8u
+#define AGE_MAX_S 3u
+#define TICK_NS   (500 * NSEC_PER_MSEC)
+
+/* ---- blocks. Inode lock held, but for block_over() ---- */
+
+static uint64_t end_of(const struct fs_op *b)
+{
+	return (uint64_t)b->off + b->size;
+}
+
+/* From its lane. No lock held. */
+static void block_over(struct fs_op *b)
+{
+	struct fs_lane *l = b->lane;
+
+	list_del(&b->ahead.lane_link);
+	l->ahead_cnt--;
+	fs_op_end(b);
+}
+
+/*
+ * No request finds it any more. If nothing holds it, it goes to *gone, for send_home(); else who
+ * holds it sees to that: its READ, or the last reader.
+ */
+static void detach(struct fs_op *b, struct list *gone)
+{
+	list_del(&b->ahead.link);
+	b->ahead.dropped = true;
+	if (!b->ahead.flying && b->ahead.readers == 0)
+		list_push_back(gone, &b->ahead.link);
+}
+
+/* From `l`'s thread, no lock held. */
+static void send_home(struct fs_lane *l, struct list *gone)
+{
+	struct list *node;
+
+	while ((node = list_pop_front(gone))) {
+		struct fs_op *b = container_of(node, struct fs_op, ahead.link);
+
+		if (b->lane == l) {
+			block_over(b);
+			continue;
+		}
+		b->then = block_over;
+		fs_op_wake(b);
+	}
+}
+
+/* Those that end before `off`. */
+static void drop_before(struct fs_ahead *a, uint64_t off, struct list *gone)
+{
+	list_for_each_safe (node, next, &a->blocks) {
+		struct fs_op *b = container_of(node, struct fs_op, ahead.link);
+
+		if (end_of(b) <= off)
+			detach(b, gone);
+	}
+}
+
+static void drop_all(struct fs_ahead *a, struct list *gone)
+{
+	drop_before(a, UINT64_MAX, gone);
+	a->upto = 0;
+}
+
+/* now_ns: of any lane. */
+static bool is_stale(const struct fs_op *b, uint64_t now_ns)
+{
+	const struct fs_inode *in = b->inode;
+	const struct fs_conf *conf = &b->lane->fs->conf;
+	uint64_t age_s = conf->acregmin_s < AGE_MAX_S ? conf->acregmin_s : AGE_MAX_S;
+
+	return b->ahead.seq != in->attr_seq || b->ahead.inval != in->inval_want ||
+	       now_ns > b->ahead.since + age_s * NSEC_PER_SEC;
+}
+
+/* ---- fetching ---- */
+
+static void wake_waiters(struct list *woken)
+{
+	struct list *node;
+
+	while ((node = list_pop_front(woken)))
+		fs_op_wake(container_of(node, struct fs_op, link));
+}
+
+/* Its READ is over. len: what it brought; failed: nothing. */
+static void landed(struct fs_op *b, bool failed, size_t len, bool eof)
+{
+	struct fs_inode *in = b->inode;
+	struct fs_ahead *a = b->file->ahead;
+	struct list woken, gone;
+
+	list_init(&woken);
+	list_init(&gone);
+	fs_op_put_call(b);
+	pthread_mutex_lock(&in->lock);
+	b->ahead.flying = false;
+	if (--a->flying == 0 && a->closer) {
+		list_push_back(&woken, &a->closer->link);
+		a->closer = NULL;
+	}
+	b->ahead.len = len;
+	b->ahead.eof = eof;
+	list_splice_back(&woken, &b->ahead.waiters);
+	if (b->ahead.dropped)
+		list_push_back(&gone, &b->ahead.link);
+	else if (failed)
+		detach(b, &gone);
+	pthread_mutex_unlock(&in->lock);
+	wake_waiters(&woken);
+	send_home(b->lane, &gone);
+}
+
+/* Whoever reads there asks for itself, and hears of the error. */
+static void fetch_failed(struct fs_op *b, int err)
+{
+	landed(b, true, 0, false);
+}
+
+static void fetch_done(struct nfs4_call *call)
+{
+	struct fs_op *b = fs_op_of(call);
+	const struct nfs4_op_read *r = &call->u.read;
+
+	if (call->err) {
+		fetch_failed(b, -call->err);
+		return;
+	}
+	stats_count(&b->lane->stats->bytes_read, r->len);
+	if (r->len && r->data != b->buf->data) {
+		memcpy(b->buf->data, r->data, r->len);
+		stats_count(&b->lane->stats->copied_bytes, r->len);
+	}
+	landed(b, false, r->len, r->eof);
+}
+
+static void fetch_start(struct fs_op *b)
+{
+	struct fs_inode *in = b->inode;
+	struct nfs4_op_read *r = &b->call.u.read;
+
+	pthread_mutex_lock(&in->lock);
+	b->ahead.seq = in->attr_seq;
+	b->ahead.inval = in->inval_want;
+	pthread_mutex_unlock(&in->lock);
+	b->ahead.since = fs_op_now(b);
+	*r = (struct nfs4_op_read){
+		.fh = &b->fh,
+		.state = &b->file->share->state,
+		.offset = (uint64_t)b->off,
+		.count = (uint32_t)b->size,
+		.sink = {.buf = b->buf, .p = b->buf->data, .len = (uint32_t)b->size},
+	};
+	b->call.done = fetch_done;
+	nfs4_read(&b->call);
+}
+
+static bool has_room(const struct fs_lane *l)
+{
+	return l->ahead_cnt < l->ahead_max && l->ops_free > OPS_SPARE && list_empty(&l->parked) &&
+	       rpcrdma_buf_free_count(l->xprt) > l->keep_bufs_max / 2;
+}
+
+/* One block from `off` on. Inode lock held. NULL: there is no room. */
+static struct fs_op *new_block(struct fs_lane *l, struct fs_file *f, uint64_t off)
+{
+	uint32_t rsize = nfs4_client_fsinfo(l->fs->client)->rsize;
+	struct fs_op *b = has_room(l) ? fs_op_new(l) : NULL;
+
+	if (!b)
+		return NULL;
+	if (rsize > l->fs->data_size)
+		rsize = (uint32_t)l->fs->data_size;
+	b->off = (off_t)off;
+	b->size = rsize - off % rsize; /* the next one begins where READs like to */
+	b->inode = f->inode;           /* the caller references it */
+	b->file = fs_file_get(f);
+	b->cred = f->cred;
+	b->ahead.flying = true;
+	list_push_back(&f->ahead->blocks, &b->ahead.link);
+	list_push_back(&l->ahead_blocks, &b->ahead.lane_link);
+	l->ahead_cnt++;
+	f->ahead->flying++;
+	return b;
+}
+
+/* How far ahead the stream is read: more the longer it goes on. */
+static uint64_t window(const struct fs *fs, const struct fs_ahead *a)
+{
+	uint64_t most = fs->conf.readahead, w = fs->data_size;
+
+	for (unsigned int i = RUN_MIN; i < a->run && w < most; i++)
+		w *= 2;
+	return w < most ? w : most;
+}
+
+/* Is it the next one of the stream, or one beside it? Inode lock held. */
+static bool follows(const struct fs_ahead *a, uint64_t off, size_t size)
+{
+	uint64_t slack = SLACK * size;
+
+	return a->run > 0 && off + slack >= a->next && off <= a->next + slack;
+}
+
+static struct fs_ahead *ahead_of(struct fs_file *f)
+{
+	if (!f->ahead) {
+		f->ahead = calloc(1, sizeof(*f->ahead));
+		if (f->ahead)
+			list_init(&f->ahead->blocks);
+	}
+	return f->ahead;
+}
+
+static void fetch(struct fs_lane *l, struct fs_file *f, struct list *born)
+{
+	struct fs_ahead *a = f->ahead;
+	uint64_t until = a->next + window(l->fs, a), end = f->inode->attr.size;
+	uint64_t from = a->upto > a->next ? a->upto : a->next;
+	struct fs_op *b;
+
+	while (from < until && from < end && (b = new_block(l, f, from))) {
+		list_push_back(born, &b->link);
+		from = end_of(b);
+	}
+	a->upto = from;
+}
+
+static void start_all(struct fs_lane *l, struct list *born)
+{
+	struct list *node;
+
+	while ((node = list_pop_front(born))) {
+		struct fs_op *b = container_of(node, struct fs_op, link);
+
+		fs_inode_ref(l->fs, b->inode);
+		b->failed = fetch_failed;
+		stats_count(&l->stats->reads_ahead, 1);
+		fs_op_call_buf(b, fetch_start);
+	}
+	if (l->ahead_cnt > 0 && !reactor_timer_armed(&l->ahead_timer))
+		reactor_timer_in(l->reactor, &l->ahead_timer, TICK_NS);
+}
+
+bool fs_ahead_may(const struct fs_lane *l, int flags)
+{
+	const struct fs_conf *conf = &l->fs->conf;
+
+	return conf->readahead && !conf->noac && !(flags & O_DIRECT) && l->state == FS_LANE_RUNS;
+}
+
+void fs_ahead_note(struct fs_lane *l, struct fs_file *f, uint64_t off, size_t size)
+{
+	struct fs_inode *in = f->inode;
+	struct list born, gone;
+	struct fs_ahead *a;
+
+	list_init(&born);
+	list_init(&gone);
+	pthread_mutex_lock(&in->lock);
+	a = f->closing ? NULL : ahead_of(f);
+	if (a && follows(a, off, size)) {
+		a->run++;
+		a->next = off + size > a->next ? off + size : a->next;
+		/* Not just behind it: others may be about to read there. */
+		if (a->next > SLACK * size)
+			drop_before(a, a->next - SLACK * size, &gone);
+		if (a->run >= RUN_MIN && in->attr_known)
+			fetch(l, f, &born);
+	} else if (a) {
+		drop_all(a, &gone);
+		a->run = 1;
+		a->next = off + size;
+	}
+	pthread_mutex_unlock(&in->lock);
+	send_home(l, &gone);
+	start_all(l, &born);
+}
+
+/* ---- serving ---- */
+
+/* The block with all of the request, or with what there is of it. Inode lock held. */
+static struct fs_op *find(const struct fs_ahead *a, const struct fs_op *op)
+{
+	uint64_t off = (uint64_t)op->off;
+
+	list_for_each (node, &a->blocks) {
+		struct fs_op *b = container_of(node, struct fs_op, ahead.link);
+		bool flying = b->ahead.flying;
+		uint64_t have = (uint64_t)b->off + (flying ? b->size : b->ahead.len);
+		bool last = flying ? have >= op->inode->attr.size : b->ahead.eof;
+
+		if (off >= (uint64_t)b->off && off < have && (off + op->size <= have || last))
+			return b;
+	}
+	return NULL;
+}
+
+/* One reader less. Inode lock held. */
+static void read_over(struct fs_op *b, uint64_t read_to, struct list *gone)
+{
+	b->ahead.readers--;
+	if (!b->ahead.dropped && read_to >= (uint64_t)b->off + b->ahead.len)
+		detach(b, gone);
+	else if (b->ahead.dropped && b->ahead.readers == 0)
+		list_push_back(gone, &b->ahead.link);
+}
+
+static void reply_from(struct fs_op *op, struct fs_op *b)
+{
+	struct fs_file *f = fs_file_get(op->file);
+	struct fs_inode *in = f->inode;
+	struct fs_lane *l = op->lane;
+	size_t at = (size_t)(op->off - b->off), len = b->ahead.len - at;
+	struct list gone;
+
+	if (len > op->size)
+		len = op->size;
+	list_init(&gone);
+	stats_count(&l->stats->reads_from_ahead, 1);
+	fs_reply_data(op, b->buf->data + at, len); /* op is over */
+	pthread_mutex_lock(&in->lock);
+	read_over(b, (uint64_t)b->off + at + len, &gone);
+	pthread_mutex_unlock(&in->lock);
+	send_home(l, &gone);
+	fs_file_put(l->fs, f);
+}
+
+/*
+ * A block that ends the file is not believed while more is written behind: nor is what the server
+ * may have lost meanwhile.
+ */
+static bool may_serve(struct fs_op *op)
+{
+	return !op->u.rw.checked && !fs_retain_suspect(op) &&
+	       !fs_dirty_beyond(op->inode, (uint64_t)op->off);
+}
+
+bool fs_ahead_serve(struct fs_op *op, void (*again)(struct fs_op *op))
+{
+	struct fs_inode *in = op->inode;
+	struct fs_op *b = NULL;
+	struct list gone;
+	bool waits = false;
+
+	if (!op->lane->fs->conf.readahead || op->unheard || !may_serve(op))
+		return false;
+	list_init(&gone);
+	pthread_mutex_lock(&in->lock);
+	if (op->file->ahead)
+		b = find(op->file->ahead, op);
+	if (b && !b->ahead.flying && is_stale(b, fs_op_now(op))) {
+		drop_all(op->file->ahead, &gone);
+		b = NULL;
+	}
+	waits = b && b->ahead.flying;
+	if (waits) {
+		op->then = again;
+		list_push_back(&b->ahead.waiters, &op->link);
+	} else if (b) {
+		b->ahead.readers++;
+	}
+	pthread_mutex_unlock(&in->lock);
+	send_home(op->lane, &gone);
+	if (waits)
+		fs_op_put_call(op);
+	else if (b)
+		reply_from(op, b);
+	return b != NULL;
+}
+
+/* ---- the end ---- */
+
+bool fs_ahead_close(struct fs_op *op, void (*again)(struct fs_op *op))
+{
+	struct fs_inode *in = op->inode;
+	struct fs_ahead *a;
+	struct list gone;
+	bool waits = false;
+
+	list_init(&gone);
+	pthread_mutex_lock(&in->lock);
+	op->file->closing = true;
+	a = op->file->ahead;
+	if (a) {
+		drop_all(a, &gone);
+		waits = a->flying > 0;
+	}
+	if (waits) {
+		op->then = again;
+		a->closer = op;
+	}
+	pthread_mutex_unlock(&in->lock);
+	send_home(op->lane, &gone);
+	return waits;
+}
+
+void fs_ahead_free(struct fs_file *f)
+{
+	free(f->ahead);
+}
+
+/* Blocks of the lane that are old, or all. */
+static void drop_old(struct fs_lane *l, bool all)
+{
+	uint64_t now = reactor_now(l->reactor);
+	struct list gone;
+
+	list_init(&gone);
+	list_for_each (node, &l->ahead_blocks) {
+		struct fs_op *b = container_of(node, struct fs_op, ahead.lane_link);
+
+		pthread_mutex_lock(&b->inode->lock);
+		if (!b->ahead.dropped && (all || (!b->ahead.flying && is_stale(b, now))))
+			detach(b, &gone);
+		pthread_mutex_unlock(&b->inode->lock);
+	}
+	send_home(l, &gone);
+}
+
+static void ticked(struct reactor_timer *t)
+{
+	struct fs_lane *l = container_of(t, struct fs_lane, ahead_timer);
+
+	drop_old(l, false);
+	if (l->ahead_cnt > 0)
+		reactor_timer_in(l->reactor, &l->ahead_timer, TICK_NS);
+}
+
+void fs_ahead_lane_init(struct fs_lane *l)
+{
+	list_init(&l->ahead_blocks);
+	reactor_timer_init(&l->ahead_timer, ticked);
+	l->ahead_max = l->keep_bufs_max / 4;
+}
+
+void fs_ahead_lane_fini(struct fs_lane *l)
+{
+	reactor_timer_cancel(l->reactor, &l->ahead_timer);
+}
+
+void fs_ahead_lane_stop(struct fs_lane *l)
+{
+	drop_old(l, true);
+}

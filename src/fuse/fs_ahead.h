@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Read-ahead: who reads a file from one end to the other finds the next READs
+ * answered already (design, section 3). The kernel asks a FUSE mount for 128 KiB
+ * at a time, unless root raised its limit; here a READ has rsize.
+ *
+ * Two requests of a handle that follow each other make a stream. Ahead of it
+ * *blocks* are fetched: operations without a request, which read into a buffer
+ * of the lane and keep it. A request that lies in one is answered from it, with
+ * no copy of ours, and the last one gives the buffer back. A request elsewhere
+ * ends the stream.
+ *
+ *   flying --(answered)--> ready --(read to its end, old, stale)--> over
+ *
+ * A block is stale, and never told, as soon as the inode was changed by us since
+ * its READ was sent, or somebody else's change was seen (by an open, say, or when
+ * a lock was had). And it gets as old as attributes may (acregmin), at most 3 s:
+ * what another client writes meanwhile is seen as late as with the kernel's pages.
+ *
+ * Budget: option readahead=, in MiB of a lane, and an eighth of its buffers.
+ * Nothing is fetched when buffers or operations are short.
+ *
+ * Context: a handle's blocks are guarded by its inode's lock; a block's buffer
+ * and operation are its lane's, other lanes' requests are answered from it while
+ * they count in `readers`.
+ */
+#ifndef RPCRDMAFS_FS_AHEAD_H
+#define RPCRDMAFS_FS_AHEAD_H
+
+#include "fs_int.h"
+
+/* Of a handle that is read as a stream. */
+struct fs_ahead {
+	uint64_t next;        /* where the stream goes on */
+	uint64_t upto;        /* where what is fetched ends */
+	unsigned int run;     /* requests that followed each other */
+	struct list blocks;   /* of fs_op.ahead.link: those that may be read */
+	unsigned int flying;  /* READs on their way, of others too */
+	struct fs_op *closer; /* waits for those */
+};
+
+void fs_ahead_lane_init(struct fs_lane *l);
+void fs_ahead_lane_fini(struct fs_lane *l);
+/* The lane is about to end: what it has fetched is over. */
+void fs_ahead_lane_stop(struct fs_lane *l);
+
+/* May requests of a handle with these O_* be read ahead of? */
+bool fs_ahead_may(const struct fs_lane *l, int flags);
+/*
+ * fs_ahead_note - a READ request of `size` bytes at `off` came: fetches what may follow it
+ *
+ * From l's thread, after the request itself was sent or answered. f: referenced by the caller.
+ */
+void fs_ahead_note(struct fs_lane *l, struct fs_file *f, uint64_t off, size_t size);
+/*
+ * fs_ahead_serve - answers the READ from a block
+ *
+ * True: it is answered and over, or waits for a block that is flying: `again` runs on the op's
+ * lane, without a call. False: there is none, the server must be asked.
+ */
+bool fs_ahead_serve(struct fs_op *op, void (*again)(struct fs_op *op));
+/*
+ * fs_ahead_close - before the handle's CLOSE: nothing is read with its open any more
+ *
+ * True: a READ is flying still; `again` runs on the op's lane.
+ */
+bool fs_ahead_close(struct fs_op *op, void (*again)(struct fs_op *op));
+void fs_ahead_free(struct fs_file *f);
+
+#endif
