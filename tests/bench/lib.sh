@@ -47,11 +47,11 @@ result() {
 # kernel.task_delayacct is 1; then it is hundredths of a second.
 cpu_ns() {
 	local ns
-	ns=$(cat "/proc/$1"/task/*/schedstat | awk '{ n += $1 } END { printf "%d\n", n }')
+	ns=$(cat "/proc/$1"/task/*/schedstat | awk '{ n += $1 } END { printf "%.0f\n", n }')
 	[ "$ns" != 0 ] || ns=$(ticks_ns "$1")
 	echo "$ns"
 }
-ticks_ns() { awk '{ sub(/.*\) /, ""); printf "%d\n", ($12 + $13) * 10000000 }' "/proc/$1/stat"; }
+ticks_ns() { awk '{ sub(/.*\) /, ""); printf "%.0f\n", ($12 + $13) * 10000000 }' "/proc/$1/stat"; }
 switches() {
 	cat "/proc/$1"/task/*/status |
 		awk '$1 == "voluntary_ctxt_switches:" { n += $2 } END { print n + 0 }'
