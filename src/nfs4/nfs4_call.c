@@ -288,6 +288,7 @@ static int call_encode_and_send(struct nfs4_call *call)
 	/* A server that was restarted may take and give less at once than at the mount. */
 	c.read_max = nfs4_io_size(fi->rsize, fi->rsize, 0, s->params.fore.maxresp);
 	c.write_max = nfs4_io_size(fi->wsize, fi->wsize, 0, s->params.fore.maxreq);
+	c.inline_max = rpcrdma_inline_reply_max(s->x);
 	if (!desc->no_sequence)
 		nfs4_put_sequence(&c, &(struct nfs4_sequence){
 					      .id = s->id,

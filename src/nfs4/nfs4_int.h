@@ -29,8 +29,10 @@ struct nfs4_compound {
 	unsigned int minor;
 	const uint32_t *supported;    /* server's supported_attrs words; NULL: not known yet */
 	uint32_t read_max, write_max; /* of data, in this session; 0: not known */
-	enum nfs4_status status;      /* decode: status of the whole */
-	uint32_t failed_op;           /* decode: number of the operation that failed, 0 if none */
+	size_t inline_max; /* bytes of a reply, RPC header included, without a chunk; 0: not known
+			    */
+	enum nfs4_status status; /* decode: status of the whole */
+	uint32_t failed_op;      /* decode: number of the operation that failed, 0 if none */
 	/* decode, owners (nfs4_owners.c): the last name that is asked for; 0: all are known */
 	uint64_t names_ticket;
 	bool names_late; /* they are waited for no longer */

@@ -6,12 +6,21 @@
  */
 #include "nfs4_int.h"
 
+/* The reply has no chunk to go by: all of the directory is asked for only where it fits. */
+static bool both_fit(const struct nfs4_compound *c)
+{
+	/* LOOKUP, GETFH, two GETATTR */
+	size_t rest = 8 + (8 + 4 + NFS4_FHSIZE) + 2 * (8 + nfs4_fattr_max(NFS4_ATTR_STAT));
+
+	return !c->inline_max || RPC_REPLY_HDR + c->reply_max + rest <= c->inline_max;
+}
+
 static int lookup_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
 	const struct nfs4_op_lookup *o = &call->u.lookup;
 
 	nfs4_put_putfh(c, o->dir);
-	nfs4_put_getattr(c, NFS4_ATTR_DIR);
+	nfs4_put_getattr(c, o->dir_stat && both_fit(c) ? NFS4_ATTR_STAT : NFS4_ATTR_DIR);
 	nfs4_op_begin(c, OP_LOOKUP, 0);
 	nfs4_put_str(&c->enc, &o->name);
 	nfs4_put_getfh(c);

@@ -23,6 +23,8 @@ struct nfs4_compound;
 struct nfs4_op_lookup {
 	const struct nfs4_fh *dir; /* in */
 	struct nfs4_str name;
+	bool dir_stat;     /* dir_attr may have all that GETATTR has, not only what changes in a
+			      directory */
 	struct nfs4_fh fh; /* out */
 	struct nfs4_attr attr;
 	struct nfs4_attr dir_attr; /* of the directory, also when the name is not there (-ENOENT) */

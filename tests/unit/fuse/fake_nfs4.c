@@ -339,8 +339,11 @@ static int do_remove(struct nfs4_op_remove *r)
 
 static int do_lookup(struct nfs4_op_lookup *o)
 {
-	struct fake_file *f = find_str(&o->name);
+	struct fake_file *f = find_str(&o->name), *dir = fake_file_of(o->dir);
 
+	o->dir_attr = dir->attr;
+	if (!o->dir_stat)
+		o->dir_attr.valid &= NFS4_ATTR_CHANGE;
 	if (!f)
 		return -ENOENT;
 	set_fh(&o->fh, f);

@@ -67,14 +67,23 @@ Test(fs_names, a_lookup_gives_the_inode_and_counts_it)
 
 Test(fs_names, what_is_not_there_is_cached_as_absent)
 {
-	struct fuse_attr_out out;
-
-	/* As long as the directory is known. */
-	cr_assert_eq(by_name(FUSE_LOOKUP, "none"), ENOENT);
-	cr_assert_eq(rig_getattr(FUSE_ROOT_ID, &out), 0);
 	cr_assert_eq(by_name(FUSE_LOOKUP, "none"), 0);
 	cr_assert_eq(entry()->nodeid, 0);
 	cr_assert(entry()->entry_valid > 0);
+}
+
+/* The directory was changed by somebody else, and nobody asks for its attributes. */
+Test(fs_names, names_are_cached_again_after_a_change)
+{
+	struct fake_file *root = fake_file_of(&(struct nfs4_fh){1, {0}});
+
+	cr_assert_eq(by_name(FUSE_LOOKUP, "f"), 0);
+	cr_assert(entry()->entry_valid > 0);
+	fake_touch(root);
+	cr_assert_eq(by_name(FUSE_LOOKUP, "f"), 0); /* sees it */
+	cr_assert_eq(by_name(FUSE_LOOKUP, "f"), 0);
+	cr_assert(entry()->entry_valid > 0);
+	cr_assert_eq(rig.fake.count[FAKE_GETATTR], 0);
 }
 
 Test(fs_names, too_long_a_name_is_not_asked_for)

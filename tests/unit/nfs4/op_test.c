@@ -128,6 +128,7 @@ int op_test_encode(struct op_test *t, const struct op_golden *g, size_t room, co
 	t->c.call = &t->call;
 	t->c.minor = g->minor;
 	t->c.supported = g->supported;
+	t->c.inline_max = g->inline_max;
 	xdr_enc_init(&t->c.enc, buf, room);
 	ret = t->desc->encode(&t->call, &t->c);
 	cr_assert_eq(buf[room], 0xa5);

@@ -26,6 +26,7 @@ struct op_golden {
 	uint32_t reply_max;
 	uint32_t ddp_len; /* bytes of the results that may go by Write chunk: not in reply_max */
 	bool cachethis;
+	size_t inline_max; /* what it is encoded for; 0: not known */
 	/* The call after a good decode. */
 	void (*check)(const struct nfs4_call *call);
 };

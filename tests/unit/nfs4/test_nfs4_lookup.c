@@ -32,6 +32,45 @@ Test(nfs4_lookup, asks_for_the_directory_first)
 	op_golden_check(&golden);
 }
 
+static void setup_stat(struct nfs4_call *call)
+{
+	setup(call);
+	call->u.lookup.dir_stat = true;
+}
+
+static void check_stat(const struct nfs4_call *call)
+{
+	op_test_is_stat(&call->u.lookup.dir_attr);
+	op_test_is_fh2(&call->u.lookup.fh);
+	op_test_is_stat(&call->u.lookup.attr);
+}
+
+static const struct op_golden golden_stat = {
+	.op = nfs4_lookup,
+	.setup = setup_stat,
+	.args = HEX_PUTFH HEX_GETATTR_STAT
+	"0000000f 00000005 68656c6c 6f000000" HEX_GETFH HEX_GETATTR_STAT,
+	.results = {RES_PUTFH, op_test_res_stat, "0000000f 00000000", RES_GETFH2, op_test_res_stat},
+	.reply_max = 8 + MAX_STAT + 8 + MAX_GETFH + MAX_STAT,
+	.check = check_stat,
+};
+
+Test(nfs4_lookup, asks_for_all_of_the_directory)
+{
+	op_golden_check(&golden_stat);
+}
+
+Test(nfs4_lookup, asks_for_less_where_all_does_not_fit)
+{
+	struct op_golden fits = golden_stat, does_not = golden;
+
+	fits.inline_max = RPC_REPLY_HDR + fits.reply_max;
+	op_golden_check(&fits);
+	does_not.setup = setup_stat;
+	does_not.inline_max = fits.inline_max - 1;
+	op_golden_check(&does_not);
+}
+
 Test(nfs4_lookup, directory_is_there_when_the_name_is_not)
 {
 	const char *results[] = {RES_PUTFH, op_test_res_dir, "0000000f 00000002"};
