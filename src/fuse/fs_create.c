@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * CREATE: OPEN by name. O_EXCL goes as EXCLUSIVE4_1, whose verifier makes a
- * repeated call safe; the server keeps that verifier in the file's times, so a
- * SETATTR gives it proper ones before anybody sees them.
+ * repeated call safe; the server keeps that verifier in the file's times. If the
+ * OPEN's COMPOUND did not get to giving it proper ones, a SETATTR does.
  */
 #include "fs_attr.h"
 #include "fs_deleg.h"
@@ -34,19 +34,42 @@ static void create_reply(struct fs_op *op)
 	fs_reply_create(op, op->inode, op->inode2, &op->attr, op->file);
 }
 
+static bool is_regular(const struct nfs4_attr *a)
+{
+	return (a->valid & NFS4_ATTR_TYPE) && a->type == NF4REG;
+}
+
+/* ---- O_EXCL: the server did not say that the times are set, nor what the file is ---- */
+
+static void attr_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+
+	if (call->err || !is_regular(&call->u.getattr.attr)) {
+		fs_create_undo(op, call->err ? -call->err : EIO);
+		return;
+	}
+	op->attr = call->u.getattr.attr;
+	fs_attr_update(op->lane->fs, op->inode2, &op->attr, op->attr_seq, fs_op_now(op));
+	create_reply(op);
+}
+
+static void attr_start(struct fs_op *op)
+{
+	op->call.u.getattr = (struct nfs4_op_getattr){.fh = &op->fh2};
+	op->call.done = attr_done;
+	nfs4_getattr(&op->call);
+}
+
+/* A file with odd times is a file. */
 static void times_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
-	const struct nfs4_attr *a = &call->u.setattr.attr;
 
-	if (call->err) {
+	if (call->err)
 		log_warn_limited("times of a new file: %s", strerror(-call->err));
-	} else {
-		fs_attr_update_own(op->lane->fs, op->inode2, a, op->attr_seq, fs_op_now(op));
-		if ((a->valid & NFS4_ATTR_STAT) == NFS4_ATTR_STAT)
-			op->attr = *a;
-	}
-	create_reply(op);
+	op->failed = fs_create_undo;
+	fs_op_call(op, attr_start);
 }
 
 static void times_start(struct fs_op *op)
@@ -137,8 +160,8 @@ static void create_done(struct nfs4_call *call)
 	struct fs_op *op = fs_op_of(call);
 	struct fs *fs = op->lane->fs;
 	const struct nfs4_op_open *o = &call->u.open;
-	bool made = o->cinfo.before != o->cinfo.after;
-	bool exclusive = o->exclusive, cuts = o->truncate && !made;
+	bool made = o->exclusive || o->cinfo.before != o->cinfo.after;
+	bool stamped = o->stamped || !o->exclusive, cuts = o->truncate && !made;
 
 	if (call->err) {
 		fs_reply_err(op, -call->err);
@@ -152,14 +175,16 @@ static void create_done(struct nfs4_call *call)
 		fs_reply_err(op, ENOMEM);
 		return;
 	}
-	if (!(o->attr.valid & NFS4_ATTR_TYPE) || o->attr.type != NF4REG)
-		fs_create_undo(op, EIO);
-	else if (!made && !fs_open_allowed(op->fi.flags, o->access))
-		fs_create_undo(op, EACCES); /* it existed: its mode counts */
-	else if (exclusive)
+	if (!stamped) {
+		op->failed = fs_create_undo;
 		fs_op_call(op, times_start);
-	else if (!cuts || !fs_dirty_wait(op, op->inode2, 0, FS_DIRTY_ALL, false, cut_again))
+	} else if (!is_regular(&op->attr)) {
+		fs_create_undo(op, EIO);
+	} else if (!made && !fs_open_allowed(op->fi.flags, o->access)) {
+		fs_create_undo(op, EACCES); /* it existed: its mode counts */
+	} else if (!cuts || !fs_dirty_wait(op, op->inode2, 0, FS_DIRTY_ALL, false, cut_again)) {
 		create_reply(op);
+	}
 }
 
 static void create_start(struct fs_op *op)
@@ -174,10 +199,9 @@ static void create_start(struct fs_op *op)
 	o->share_access = fs_share_access(op->fi.flags);
 	o->owner = nfs4_new_owner(fs->client);
 	o->create = true;
-	o->exclusive = (op->fi.flags & O_EXCL) != 0;
 	o->truncate = (op->fi.flags & O_TRUNC) != 0;
-	if (o->exclusive)
-		o->verf = nfs4_new_verf(fs->client);
+	if (op->fi.flags & O_EXCL)
+		nfs4_make_exclusive(fs->client, o);
 	o->sattr.set = NFS4_ATTR_MODE;
 	o->sattr.mode = op->u.create.mode;
 	o->sattr.umask = op->u.create.umask;

@@ -80,7 +80,7 @@ static void create_start(struct fs_op *op)
 	nfs4_create(&op->call);
 }
 
-/* ---- regular files: OPEN, SETATTR, CLOSE, LOOKUP ---- */
+/* ---- regular files: OPEN, CLOSE, LOOKUP ---- */
 
 static void regular_closed(struct nfs4_call *call)
 {
@@ -115,7 +115,7 @@ static void regular_stamped(struct nfs4_call *call)
 	fs_op_call(op, regular_close);
 }
 
-/* The server kept the verifier of the exclusive OPEN in the file's times. */
+/* The server kept the verifier of the exclusive OPEN in the file's times, and still does. */
 static void regular_stamp(struct fs_op *op)
 {
 	op->call.u.setattr = (struct nfs4_op_setattr){
@@ -132,6 +132,7 @@ static void regular_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
 	const struct nfs4_op_open *o = &call->u.open;
+	bool stamped = o->stamped;
 
 	if (call->err != 0) {
 		fs_meta_error(op);
@@ -147,7 +148,7 @@ static void regular_done(struct nfs4_call *call)
 	if (o->deleg_type == OPEN_DELEGATE_READ || o->deleg_type == OPEN_DELEGATE_WRITE)
 		nfs4_deleg_refuse(call);
 	op->failed = regular_failed;
-	fs_op_call(op, regular_stamp);
+	fs_op_call(op, stamped ? regular_close : regular_stamp);
 }
 
 static void regular_start(struct fs_op *op)
@@ -160,10 +161,9 @@ static void regular_start(struct fs_op *op)
 		.share_access = OPEN4_SHARE_ACCESS_WRITE,
 		.owner = nfs4_new_owner(cl),
 		.create = true,
-		.exclusive = true,
-		.verf = nfs4_new_verf(cl),
 		.sattr = mode_sattr(op, op->u.make.mode),
 	};
+	nfs4_make_exclusive(cl, &op->call.u.open);
 	op->call.done = regular_done;
 	nfs4_open(&op->call);
 }

@@ -220,9 +220,8 @@ struct nfs4_client *nfs4_sess_client(struct nfs4_sess *s);
 void nfs4_mount_path(struct nfs4_sess *s, const char *path, const struct rpc_cred *cred,
 	void (*done)(void *ctx, const struct nfs4_failure *f), void *ctx);
 
-/* A number for nfs4_op_open.owner and a verifier for EXCLUSIVE4_1; any thread. */
+/* A number for nfs4_op_open.owner; any thread. */
 uint64_t nfs4_new_owner(struct nfs4_client *cl);
-struct nfs4_verf nfs4_new_verf(struct nfs4_client *cl);
 
 /* "READ" for 25; NULL for a number without a name. */
 const char *nfs4_op_name(unsigned int op);

@@ -298,13 +298,27 @@ static void put_owner(struct xdr_enc *x, uint32_t id, const char *name)
 	xdr_put_opaque(x, name, strlen(name));
 }
 
+static void put_time(struct xdr_enc *x, const struct timespec *ts)
+{
+	xdr_put_u64(x, (uint64_t)ts->tv_sec);
+	xdr_put_u32(x, (uint32_t)ts->tv_nsec);
+}
+
 static void put_settime(struct xdr_enc *x, bool now, const struct timespec *ts)
 {
 	xdr_put_u32(x, now ? SET_TO_SERVER_TIME4 : SET_TO_CLIENT_TIME4);
-	if (now)
-		return;
-	xdr_put_u64(x, (uint64_t)ts->tv_sec);
-	xdr_put_u32(x, (uint32_t)ts->tv_nsec);
+	if (!now)
+		put_time(x, ts);
+}
+
+void nfs4_put_atime(struct xdr_enc *x, const struct timespec *atime)
+{
+	uint32_t words[NFS4_BITMAP_WORDS] = {0};
+
+	words[WORD(FATTR4_TIME_ACCESS)] = BIT(FATTR4_TIME_ACCESS);
+	nfs4_put_bitmap(x, words, NFS4_BITMAP_WORDS);
+	xdr_put_u32(x, 12); /* nfstime4 */
+	put_time(x, atime);
 }
 
 /*

@@ -104,13 +104,14 @@ uint64_t nfs4_new_owner(struct nfs4_client *cl)
 	return atomic_fetch_add_explicit(&cl->owner_next, 1, memory_order_relaxed);
 }
 
-struct nfs4_verf nfs4_new_verf(struct nfs4_client *cl)
+void nfs4_make_exclusive(struct nfs4_client *cl, struct nfs4_op_open *o)
 {
 	uint64_t v = atomic_fetch_add_explicit(&cl->verf_next, 1, memory_order_relaxed);
-	struct nfs4_verf verf;
 
-	memcpy(verf.data, &v, sizeof(verf.data));
-	return verf;
+	o->exclusive = true;
+	memcpy(o->verf.data, &v, sizeof(o->verf.data));
+	clock_gettime(CLOCK_REALTIME, &o->atime);
+	o->atime.tv_nsec = (long)(v % NSEC_PER_SEC); /* of a random start */
 }
 
 /* ---- the token ---- */

@@ -64,6 +64,11 @@ struct nfs4_opdesc {
 	 * not known. Returns 0 or -EBADMSG: the server broke the protocol.
 	 */
 	int (*decode)(struct nfs4_call *call, struct nfs4_compound *c);
+	/*
+	 * The operations failed: true if the call, which may have been executed before (->resent),
+	 * is to be sent again, in another form. Optional.
+	 */
+	bool (*again)(struct nfs4_call *call);
 	bool cachethis;   /* a replay must be possible: everything that is not idempotent */
 	bool no_sequence; /* EXCHANGE_ID, CREATE_SESSION, BIND_CONN...: outside a session */
 	/*
@@ -166,6 +171,8 @@ struct nfs4_owners {
  */
 void nfs4_get_fattr(
 	struct xdr_dec *x, struct nfs4_attr *attr, struct nfs4_fh *fh, struct nfs4_owners *names);
+/* fattr4 of the access time alone, for VERIFY. */
+void nfs4_put_atime(struct xdr_enc *x, const struct timespec *atime);
 void nfs4_put_sattr(struct xdr_enc *x, const struct nfs4_sattr *s, const uint32_t supported[3]);
 /* Bound of a fattr4 reply for the mask NFS4_ATTR_STAT (names of owners up to 128 bytes each). */
 #define NFS4_FATTR_MAX  480u

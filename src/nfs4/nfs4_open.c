@@ -2,6 +2,15 @@
 /*
  * By name:       PUTFH SAVEFH OPEN GETFH ACCESS GETATTR RESTOREFH GETATTR
  * By filehandle: PUTFH OPEN ACCESS GETATTR
+ * Exclusively:   PUTFH SAVEFH OPEN GETFH SETATTR ACCESS GETATTR RESTOREFH GETATTR
+ *         again: PUTFH SAVEFH LOOKUP VERIFY OPEN GETFH ACCESS GETATTR RESTOREFH GETATTR
+ *
+ * EXCLUSIVE4_1: the server keeps the verifier in the file's times, by which it knows
+ * an OPEN that it has executed before. The SETATTR gives them proper values before
+ * anybody sees them, and with that ends what the verifier is for: a server that
+ * forgot our session executes the same COMPOUND again, and says NFS4ERR_EXIST. So
+ * the access time is ours to choose, and as good a verifier: where the file has it,
+ * it is the one that we made, and opened by its filehandle.
  *
  * By filehandle also what was open before a restart (CLAIM_PREVIOUS), and what
  * a delegation served (CLAIM_DELEG_CUR_FH; call->stateid is the delegation's).
@@ -17,13 +26,14 @@
  *   OPEN 8 + stateid 16, cinfo 20, rflags 4, attrset 16     64
  *     no delegation: NONE_EXT with why                      12
  *   GETFH 8 + 4 + 128                                      140
+ *   SETATTR 8 + attrsset 16                                 24
  *   ACCESS 8 + 8                                            16
  *   GETATTR of the file 8 + 20 + 368 (owners of 128 bytes) 396
  *   GETATTR of the directory 8 + 20 + 44                    72
- *                                                    total 804
+ *                                                    total 828
  *
- * With numeric owners of 10 digits (12 bytes) it is 572. A write delegation adds
- * at most 168 to that, or to the 804.
+ * With numeric owners of 10 digits (12 bytes) it is 596. A write delegation adds
+ * at most 168 to that, or to the 828.
  */
 #include "nfs4_int.h"
 
@@ -54,17 +64,14 @@ static void put_openhow(struct nfs4_compound *c, const struct nfs4_op_open *o)
 	struct xdr_enc *x = &c->enc;
 	struct nfs4_sattr sattr = o->sattr;
 
-	if (!o->create) {
+	if (!o->create || o->again) {
 		xdr_put_u32(x, OPEN4_NOCREATE);
 		return;
 	}
 	sattr.set &= ~NFS4_ATTR_SIZE;
 	xdr_put_u32(x, OPEN4_CREATE);
 	if (o->exclusive) {
-		/*
-		 * The server keeps the verifier in the times until the first SETATTR: knfsd's
-		 * suppattr_exclcreat is everything but them.
-		 */
+		/* knfsd's suppattr_exclcreat is everything but the times. */
 		sattr.set &= ~(NFS4_ATTR_ATIME | NFS4_ATTR_MTIME);
 		xdr_put_u32(x, EXCLUSIVE4_1);
 		xdr_put_fixed(x, o->verf.data, sizeof(o->verf.data));
@@ -82,7 +89,7 @@ static void put_claim(struct nfs4_compound *c, const struct nfs4_op_open *o)
 {
 	struct xdr_enc *x = &c->enc;
 
-	if (o->dir) {
+	if (o->dir && !o->again) {
 		xdr_put_u32(x, CLAIM_NULL);
 		nfs4_put_str(x, &o->name);
 	} else if (o->reclaim) {
@@ -115,19 +122,45 @@ static void put_open(struct nfs4_compound *c, const struct nfs4_op_open *o)
 	put_claim(c, o);
 }
 
+static void put_stamp(struct nfs4_compound *c, const struct nfs4_op_open *o)
+{
+	const struct nfs4_sattr times = {
+		.set = NFS4_ATTR_ATIME | NFS4_ATTR_MTIME,
+		.atime = o->atime,
+		.mtime_now = true,
+	};
+
+	nfs4_op_begin(c, OP_SETATTR, 4 + 4 * NFS4_BITMAP_WORDS);
+	nfs4_put_stateid(&c->enc, &(struct nfs4_stateid){0});
+	nfs4_put_sattr(&c->enc, &times, c->supported);
+}
+
+/* The file of this name, if it is the one that we made. */
+static void put_ours(struct nfs4_compound *c, const struct nfs4_op_open *o)
+{
+	nfs4_op_begin(c, OP_LOOKUP, 0);
+	nfs4_put_str(&c->enc, &o->name);
+	nfs4_op_begin(c, OP_VERIFY, 0);
+	nfs4_put_atime(&c->enc, &o->atime);
+}
+
 static int open_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
 	const struct nfs4_op_open *o = &call->u.open;
 
 	/* Only OPEN4_CREATE has attributes, only CLAIM_NULL may create. */
-	if ((o->truncate && !o->create) || (o->create && !o->dir))
+	if ((o->truncate && !o->create) || (o->create && !o->dir) || (o->exclusive && !o->create))
 		return -EINVAL;
 	nfs4_put_putfh(c, o->dir ? o->dir : o->file);
 	if (o->dir)
 		nfs4_op_begin(c, OP_SAVEFH, 0);
+	if (o->again)
+		put_ours(c, o);
 	put_open(c, o);
 	if (o->dir)
 		nfs4_put_getfh(c);
+	if (o->exclusive && !o->again)
+		put_stamp(c, o);
 	nfs4_op_begin(c, OP_ACCESS, 8);
 	xdr_put_u32(&c->enc, ACCESS4_READ | ACCESS4_MODIFY | ACCESS4_EXTEND | ACCESS4_EXECUTE);
 	nfs4_put_getattr(c, NFS4_ATTR_STAT);
@@ -212,11 +245,42 @@ static bool get_access(struct nfs4_compound *c, uint32_t *access)
 	return !c->dec.failed;
 }
 
+/* False: the times are the verifier, or the server did not say. */
+static bool get_stamp(struct nfs4_compound *c)
+{
+	uint32_t attrsset[NFS4_BITMAP_WORDS];
+
+	if (!nfs4_op_result(c, OP_SETATTR))
+		return false;
+	nfs4_get_bitmap(&c->dec, attrsset);
+	return !c->dec.failed;
+}
+
+static bool get_ours(struct nfs4_compound *c)
+{
+	if (nfs4_op_void(c, OP_LOOKUP) && nfs4_op_void(c, OP_VERIFY))
+		return true;
+	if (!c->dec.failed && (c->status == NFS4ERR_NOENT || c->status == NFS4ERR_NOT_SAME))
+		c->status = NFS4ERR_EXIST; /* as the OPEN said */
+	return false;
+}
+
+/* Everything about the file but what OPEN itself says. */
+static void get_rest(struct nfs4_compound *c, struct nfs4_op_open *o)
+{
+	if (o->exclusive)
+		o->stamped = o->again || get_stamp(c);
+	if (get_access(c, &o->access) && nfs4_get_getattr(c, &o->attr) && o->dir &&
+		nfs4_op_void(c, OP_RESTOREFH))
+		nfs4_get_getattr(c, &o->dir_attr);
+}
+
 static int open_decode(struct nfs4_call *call, struct nfs4_compound *c)
 {
 	struct nfs4_op_open *o = &call->u.open;
 
 	o->fh.len = 0;
+	o->stamped = false;
 	o->attr.valid = o->dir_attr.valid = 0;
 	o->access = o->rflags = 0;
 	o->deleg_type = OPEN_DELEGATE_NONE;
@@ -225,7 +289,7 @@ static int open_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	memset(&o->stateid, 0, sizeof(o->stateid));
 	memset(&o->cinfo, 0, sizeof(o->cinfo));
 	if (!nfs4_op_void(c, OP_PUTFH) || (o->dir && !nfs4_op_void(c, OP_SAVEFH)) ||
-		!nfs4_op_result(c, OP_OPEN))
+		(o->again && !get_ours(c)) || !nfs4_op_result(c, OP_OPEN))
 		goto out;
 	get_open(&c->dec, o);
 	if (!o->dir)
@@ -233,18 +297,28 @@ static int open_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	else if (!nfs4_get_getfh(c, &o->fh))
 		goto out;
 	/* The file is open from here on, whatever else there is to know about it. */
-	if (get_access(c, &o->access) && nfs4_get_getattr(c, &o->attr) && o->dir &&
-		nfs4_op_void(c, OP_RESTOREFH))
-		nfs4_get_getattr(c, &o->dir_attr);
+	get_rest(c, o);
 	nfs4_decode_done(c);
 out:
 	return nfs4_decode_end(c);
+}
+
+/* EEXIST: by an earlier execution of this very call? */
+static bool open_again(struct nfs4_call *call)
+{
+	struct nfs4_op_open *o = &call->u.open;
+
+	if (!o->exclusive || o->again || call->status != NFS4ERR_EXIST || !call->resent)
+		return false;
+	o->again = true;
+	return true;
 }
 
 const struct nfs4_opdesc nfs4_open_desc = {
 	.name = "OPEN",
 	.encode = open_encode,
 	.decode = open_decode,
+	.again = open_again,
 	.cachethis = true,
 	.opens = true,
 };

@@ -55,20 +55,24 @@ struct nfs4_op_open {
 	const struct nfs4_fh *file; /* in: by filehandle (CLAIM_FH) when dir is NULL */
 	uint32_t share_access;      /* OPEN4_SHARE_ACCESS_READ | _WRITE */
 	uint64_t owner;             /* open owner: unique in this client */
-	bool create, exclusive;     /* O_CREAT, O_EXCL (EXCLUSIVE4_1 with `verf`) */
-	bool truncate;              /* size 0 with UNCHECKED4 */
-	bool want_deleg;            /* a delegation is welcome; false: WANT_NO_DELEG */
+	bool create;
+	bool exclusive;  /* EXCLUSIVE4_1 with `verf`: nfs4_make_exclusive() */
+	bool truncate;   /* size 0 with UNCHECKED4 */
+	bool want_deleg; /* a delegation is welcome; false: WANT_NO_DELEG */
 	/* the session's: CLAIM_PREVIOUS by filehandle, with the delegation we had (nfs4_regain.c)
 	 */
 	bool reclaim;
 	enum nfs4_deleg_type reclaim_deleg;
 	struct nfs4_state *claim; /* nfs4_claim(): CLAIM_DELEG_CUR_FH */
 	struct nfs4_verf verf;
+	struct timespec atime; /* with exclusive: what the file gets */
+	bool again;            /* the session's: open it only if it has that */
 	struct nfs4_sattr sattr;
 	struct nfs4_stateid stateid; /* out */
 	struct nfs4_fh fh;
 	struct nfs4_attr attr;
 	struct nfs4_attr dir_attr;
+	bool stamped;    /* with exclusive; false: the times are the verifier's, SETATTR them */
 	uint32_t access; /* ACCESS4_* of the file for this user */
 	uint32_t rflags; /* OPEN4_RESULT_* */
 	struct nfs4_cinfo cinfo;
@@ -459,6 +463,14 @@ struct nfs4_call {
 int nfs4_call_get(struct nfs4_sess *s, struct nfs4_call *call);
 /* After ->done, or instead of starting it. */
 void nfs4_call_put(struct nfs4_call *call);
+
+/*
+ * nfs4_make_exclusive - O_EXCL of an OPEN that creates: `exclusive`, `verf` and `atime`
+ *
+ * The access time is this system's now, with nanoseconds that are no clock's but tell this file
+ * from every other one (nfs4_open.c). Any thread.
+ */
+void nfs4_make_exclusive(struct nfs4_client *cl, struct nfs4_op_open *o);
 
 /*
  * Start an operation: call->cred, call->done and the operation's "in" fields

@@ -275,7 +275,8 @@ static void reply_status(struct nfs4_call *call)
 		nfs4_call_again(call);
 		return;
 	}
-	if (call->status == NFS4ERR_BADOWNER && nfs4_owners_refused(call)) {
+	if ((call->status == NFS4ERR_BADOWNER && nfs4_owners_refused(call)) ||
+		(call->desc->again && call->desc->again(call))) {
 		nfs4_call_again(call);
 		return;
 	}

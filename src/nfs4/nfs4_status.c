@@ -59,7 +59,7 @@
 	X(OLD_STATEID, EIO, STATE, "overtaken by a newer one") \
 	X(BAD_STATEID, EIO, STATE, "") \
 	X(BAD_SEQID, EIO, FAIL, "4.0's") \
-	X(NOT_SAME, EIO, FAIL, "VERIFY; not sent") \
+	X(NOT_SAME, EIO, FAIL, "VERIFY; its user looks at it") \
 	X(LOCK_RANGE, EINVAL, FAIL, "") \
 	X(SYMLINK, ELOOP, FAIL, "a symbolic link where that cannot be") \
 	X(RESTOREFH, EIO, FAIL, "4.0's") \

@@ -455,8 +455,39 @@ uint32_t op_setattr(struct cmp *c)
 		st = ST_PERM;
 	if (!st)
 		st = attr_apply(c, c->cur, set);
+	/* Where the verifier of an exclusive create was kept. */
+	if (set[1] & (BIT(48) | BIT(54)))
+		c->cur->is_excl = false;
 	if (st)
 		set[0] = set[1] = set[2] = 0;
 	wr_bitmap(c->out, set);
 	return st;
+}
+
+uint32_t op_verify(struct cmp *c)
+{
+	struct wr *out = c->out, ours = {malloc(512), 0, 512, false, true};
+	struct rd args = c->in;
+	uint32_t mask[3], len, got[3];
+	const uint8_t *vals, *have;
+	uint32_t have_len;
+	struct rd look;
+	bool same;
+
+	rd_bitmap(&args, mask);
+	vals = rd_opaque(&args, &len);
+	if (!c->cur || args.bad) {
+		free(ours.base);
+		return c->cur ? ST_BADXDR : ST_NOFILEHANDLE;
+	}
+	c->out = &ours;
+	attr_encode(c, c->cur, mask, 0);
+	c->out = out;
+	look = (struct rd){.p = ours.base, .end = ours.base + ours.len};
+	rd_bitmap(&look, got);
+	have = rd_opaque(&look, &have_len);
+	same = !memcmp(got, mask, sizeof(got)) && have_len == len && !memcmp(have, vals, len);
+	free(ours.base);
+	c->in = args;
+	return same ? ST_OK : ST_NOT_SAME;
 }

@@ -34,6 +34,7 @@ static const struct {
 	{OP4_RESTOREFH, op_restorefh},
 	{OP4_SAVEFH, op_savefh},
 	{OP4_SETATTR, op_setattr},
+	{OP4_VERIFY, op_verify},
 	{OP4_WRITE, op_write},
 	{OP4_BIND_CONN, op_bind_conn},
 	{OP4_EXCHANGE_ID, op_exchange_id},
@@ -190,6 +191,9 @@ static bool skip_args(struct rd *r, uint32_t op)
 		break;
 	case OP4_SETATTR:
 		rd_bytes(r, 16);
+		skip_fattr(r);
+		break;
+	case OP4_VERIFY:
 		skip_fattr(r);
 		break;
 	case OP4_WRITE:

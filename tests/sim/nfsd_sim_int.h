@@ -157,6 +157,7 @@ enum {
 	OP4_RESTOREFH = 31,
 	OP4_SAVEFH = 32,
 	OP4_SETATTR = 34,
+	OP4_VERIFY = 37,
 	OP4_WRITE = 38,
 	OP4_BIND_CONN = 41,
 	OP4_EXCHANGE_ID = 42,
@@ -630,6 +631,7 @@ void waiters_drop(struct nfsd_sim *sim, const struct client *cl); /* NULL: all *
 uint32_t op_access(struct cmp *c);
 uint32_t op_getattr(struct cmp *c);
 uint32_t op_setattr(struct cmp *c);
+uint32_t op_verify(struct cmp *c);
 uint32_t op_getfh(struct cmp *c);
 uint32_t op_putfh(struct cmp *c);
 uint32_t op_putrootfh(struct cmp *c);

@@ -588,8 +588,8 @@ static int open_exclusive(
 	o->name = str(name);
 	o->share_access = OPEN4_SHARE_ACCESS_WRITE;
 	o->owner = nfs4_new_owner(w->cl);
-	o->create = o->exclusive = true;
-	o->verf = nfs4_new_verf(w->cl);
+	o->create = true;
+	nfs4_make_exclusive(w->cl, o);
 	o->sattr.set = NFS4_ATTR_MODE;
 	o->sattr.mode = 0600;
 	err = sim_op_run(&shared, nfs4_open);

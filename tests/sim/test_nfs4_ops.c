@@ -270,3 +270,50 @@ Test(nfs4_ops, who_asks_anew_is_told)
 		SIM_NFS_CLOSE(&w, 0);
 	}
 }
+
+/*
+ * An exclusive create that was executed, its times set and all, by a server that then forgot the
+ * session: the same COMPOUND finds the file, and has to know whose it is.
+ */
+Test(nfs4_ops, what_was_created_exclusively_is_ours_after_a_restart)
+{
+	static struct sim_file f;
+	static struct sim_op op;
+
+	for (int others = 0; others < 2; others++) {
+		struct nfs4_op_open *o = &op.call.u.open;
+
+		sim_nfs_open(&w, NULL);
+		sim_nfs_mounted(&w, 1);
+		nfsd_sim_rule(w.srv,
+			&(struct nfsd_sim_rule){.act = NFSD_SIM_LOSE, .op = OP_OPEN, .count = 1});
+		cr_assert(sim_op_get(&w, 0, &op));
+		o->dir = &nfs4_client_fsinfo(w.cl)->root;
+		o->name = (struct nfs4_str){"x", 1};
+		o->share_access = OPEN4_SHARE_ACCESS_WRITE;
+		o->owner = nfs4_new_owner(w.cl);
+		o->create = true;
+		o->sattr.set = NFS4_ATTR_MODE;
+		o->sattr.mode = 0600;
+		nfs4_make_exclusive(w.cl, o);
+		sim_op_start(&op, nfs4_open);
+		sim_nfs_run(&w, SIM_MSEC);
+		cr_assert(nfsd_sim_exists(w.srv, "/x"));
+		if (others) {
+			cr_assert(nfsd_sim_unlink(w.srv, "/x"));
+			nfsd_sim_mknod(w.srv, "/x", NFSD_SIM_REG, 0600, NULL, 0);
+		}
+		nfsd_sim_restart(w.srv, 10 * SIM_SEC, false);
+		cr_assert(sim_nfs_until(&w, &op.done_cnt, 1, 1000 * SIM_SEC));
+		cr_assert(op.call.resent);
+		cr_assert_eq(op.err, others ? -EEXIST : 0, "%d", op.err);
+		cr_assert_eq(nfsd_sim_live_opens(w.srv), others ? 0 : 1);
+		if (!others) {
+			cr_assert(o->stamped);
+			f.fh = o->fh;
+			nfs4_state_open(&f.state, &op.call);
+			cr_assert_eq(sim_close(&w, &f), 0);
+		}
+		SIM_NFS_CLOSE(&w, 0);
+	}
+}

@@ -120,11 +120,9 @@ uint64_t nfs4_new_owner(struct nfs4_client *cl)
 	return ++owner;
 }
 
-struct nfs4_verf nfs4_new_verf(struct nfs4_client *cl)
+void nfs4_make_exclusive(struct nfs4_client *cl, struct nfs4_op_open *o)
 {
-	struct nfs4_verf v = {.data = "verf"};
-
-	return v;
+	o->exclusive = true;
 }
 
 /* ---- files ---- */
@@ -229,6 +227,9 @@ static int do_open(struct nfs4_op_open *o)
 		f->attr.size = 0;
 	set_fh(&o->fh, f);
 	o->attr = f->attr;
+	o->stamped = o->exclusive && !k->unstamped;
+	if (o->exclusive && !o->stamped)
+		o->attr.valid = 0;
 	o->dir_attr.valid = 0;
 	o->access = k->access;
 	o->stateid.seqid = 1;

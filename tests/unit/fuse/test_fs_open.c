@@ -183,14 +183,46 @@ Test(fs_open, create_sends_mode_and_umask_apart)
 	cr_assert_eq(rig_release(made, fh.fh), 0);
 }
 
-Test(fs_open, an_exclusive_create_repairs_the_times_the_verifier_was_kept_in)
+Test(fs_open, an_exclusive_create_is_one_call)
 {
 	fuse_ino_t made;
 
 	cr_assert_eq(rig_create("new", O_RDWR | O_CREAT | O_EXCL, 0600, &fh, &made), 0);
 	cr_assert(rig.fake.last_open.exclusive);
-	cr_assert_eq(rig.fake.count[FAKE_SETATTR], 1);
+	cr_assert_eq(rig.fake.count[FAKE_SETATTR] + rig.fake.count[FAKE_GETATTR], 0);
 	cr_assert_eq(rig_create("new", O_RDWR | O_CREAT | O_EXCL, 0600, &fh, &made), EEXIST);
+}
+
+Test(fs_open, an_exclusive_create_repairs_the_times_the_verifier_was_kept_in)
+{
+	fuse_ino_t made;
+
+	rig.fake.unstamped = true;
+	cr_assert_eq(rig_create("new", O_RDWR | O_CREAT | O_EXCL, 0600, &fh, &made), 0);
+	cr_assert_eq(rig.fake.count[FAKE_SETATTR], 1);
+	cr_assert_eq(rig.fake.opens, 1);
+}
+
+Test(fs_open, an_exclusive_create_does_without_proper_times)
+{
+	fuse_ino_t made;
+
+	rig.fake.unstamped = true;
+	rig.fake.fail[FAKE_SETATTR] = EPERM;
+	cr_assert_eq(rig_create("new", O_RDWR | O_CREAT | O_EXCL, 0600, &fh, &made), 0);
+	cr_assert_eq(rig.fake.count[FAKE_GETATTR], 1);
+	cr_assert_eq(rig.fake.opens, 1);
+}
+
+Test(fs_open, a_new_file_that_nothing_is_known_of_is_closed)
+{
+	fuse_ino_t made;
+
+	rig.fake.unstamped = true;
+	rig.fake.fail[FAKE_GETATTR] = EACCES;
+	cr_assert_eq(rig_create("new", O_RDWR | O_CREAT | O_EXCL, 0600, &fh, &made), EACCES);
+	rig_settle();
+	cr_assert_eq(rig.fake.opens, 0);
 }
 
 Test(fs_open, a_new_file_may_be_unreadable_an_old_one_may_not)

@@ -10,7 +10,7 @@
 
 #include "fake_start.h"
 
-#define OP_TEST_RESULTS 10
+#define OP_TEST_RESULTS 11
 
 struct op_golden {
 	void (*op)(struct nfs4_call *call);

@@ -44,8 +44,15 @@ static void setup_exclusive(struct nfs4_call *call)
 	call->u.open.truncate = false;
 	call->u.open.exclusive = true;
 	call->u.open.verf = (struct nfs4_verf){"verf4321"};
+	call->u.open.atime = (struct timespec){0x11223344, 0x0a0b0c0d};
 	call->u.open.sattr.set |= NFS4_ATTR_ATIME | NFS4_ATTR_MTIME;
 	call->u.open.sattr.atime_now = true;
+}
+
+static void setup_again(struct nfs4_call *call)
+{
+	setup_exclusive(call);
+	call->u.open.again = true;
 }
 
 static void is_open(const struct nfs4_op_open *o)
@@ -71,6 +78,7 @@ static void check_name(const struct nfs4_call *call)
 {
 	is_open(&call->u.open);
 	op_test_is_dir(&call->u.open.dir_attr);
+	cr_assert_eq(call->u.open.stamped, call->u.open.exclusive);
 }
 
 #define HEX_OWNER      "0000000000000000 00000010 6f70656e2069643a 1122334455667788 "
@@ -208,13 +216,39 @@ static const struct op_golden golden_create = {
 	"000001a4" HEX_CLAIM_NAME HEX_REST,
 };
 
+#define HEX_ATIME "0000000011223344 0a0b0c0d "
+/* The anonymous stateid; to the client's time and to the server's. */
+#define HEX_STAMP                                                                                  \
+	"00000022 00000000000000000000000000000000"                                                \
+	"00000002 00000000 00410000 00000014 00000001 " HEX_ATIME "00000000 "
+#define HEX_OURS                                                                                   \
+	"0000000f 00000004 66696c65 00000025 00000002 00000000 00008000 0000000c " HEX_ATIME
+#define RES_STAMP "00000022 00000000 00000002 00000000 00410000"
+
+#define EXCLUSIVELY .op = nfs4_open, .supported = everything, .cachethis = true, .check = check_name
+
 static const struct op_golden golden_exclusive = {
-	BY_NAME,
+	EXCLUSIVELY,
 	.setup = setup_exclusive,
-	.supported = everything,
 	.args = HEX_PUTFH HEX_SAVEFH HEX_OPEN_READ
 	"00000001 00000003 7665726634333231"
-	"00000003 00000000 00000000 00020000 00000008 000001b6 00000012" HEX_CLAIM_NAME HEX_REST,
+	"00000003 00000000 00000000 00020000 00000008 000001b6 00000012" HEX_CLAIM_NAME HEX_GETFH
+		HEX_STAMP HEX_ACCESS HEX_GETATTR_STAT HEX_RESTORE HEX_GETATTR_DIR,
+	.results = {RES_PUTFH, RES_SAVEFH, RES_OPEN, RES_GETFH2, RES_STAMP, RES_ACCESS,
+		op_test_res_stat, RES_RESTORE, op_test_res_dir},
+	.forgiven = 4,
+	.reply_max = 16 + MAX_OPEN + MAX_GETFH + 24 + 16 + MAX_STAT + 8 + MAX_DIR,
+};
+
+/* What an earlier execution made, by its access time; else EEXIST as it was. */
+static const struct op_golden golden_again = {
+	EXCLUSIVELY,
+	.setup = setup_again,
+	.args = HEX_PUTFH HEX_SAVEFH HEX_OURS HEX_OPEN_READ "00000000 00000004" HEX_REST,
+	.results = {RES_PUTFH, RES_SAVEFH, "0000000f 00000000", "00000025 00000000", RES_OPEN,
+		RES_GETFH2, RES_ACCESS, op_test_res_stat, RES_RESTORE, op_test_res_dir},
+	.forgiven = 6,
+	.reply_max = 16 + 16 + MAX_OPEN + MAX_GETFH + 16 + MAX_STAT + 8 + MAX_DIR,
 };
 
 Test(nfs4_open, by_filehandle)
@@ -257,10 +291,60 @@ Test(nfs4_open, creates_exclusively_without_the_times)
 	op_golden_check(&golden_exclusive);
 }
 
+Test(nfs4_open, knows_what_it_made_before)
+{
+	const char *none[] = {RES_PUTFH, RES_SAVEFH, "0000000f 00000002"};
+	const char *other[] = {RES_PUTFH, RES_SAVEFH, "0000000f 00000000", "00000025 0000272b"};
+	struct op_test t;
+
+	op_golden_check(&golden_again);
+	op_test_init(&t, &golden_again);
+	cr_assert_eq(op_test_decode(&t, other, 4, NFS4ERR_NOT_SAME), 0);
+	cr_assert_eq(t.status, NFS4ERR_EXIST);
+	op_test_init(&t, &golden_again);
+	cr_assert_eq(op_test_decode(&t, none, 3, NFS4ERR_NOENT), 0);
+	cr_assert_eq(t.status, NFS4ERR_EXIST);
+}
+
+Test(nfs4_open, asks_again_only_what_may_have_been_executed)
+{
+	struct op_test t;
+
+	op_test_init(&t, &golden_exclusive);
+	t.call.status = NFS4ERR_EXIST;
+	cr_assert_not(t.desc->again(&t.call), "never sent before: it is another one's");
+	t.call.resent = true;
+	t.call.status = NFS4ERR_ACCESS;
+	cr_assert_not(t.desc->again(&t.call));
+	t.call.status = NFS4ERR_EXIST;
+	cr_assert(t.desc->again(&t.call));
+	cr_assert(t.call.u.open.again);
+	cr_assert_not(t.desc->again(&t.call), "once");
+	op_test_init(&t, &golden_create);
+	t.call.resent = true;
+	t.call.status = NFS4ERR_EXIST;
+	cr_assert_not(t.desc->again(&t.call));
+}
+
+Test(nfs4_open, is_open_though_the_times_are_not_set)
+{
+	const char *results[] = {RES_PUTFH, RES_SAVEFH, RES_OPEN, RES_GETFH2, "00000022 00002718"};
+	struct op_test t;
+
+	op_test_init(&t, &golden_exclusive);
+	cr_assert_eq(op_test_decode(&t, results, 5, NFS4ERR_DELAY), 0);
+	cr_assert_eq(t.status, NFS4_OK);
+	cr_assert_not(t.call.u.open.stamped);
+	op_test_is_fh2(&t.call.u.open.fh);
+	cr_assert_eq(t.call.u.open.attr.valid, 0);
+}
+
 Test(nfs4_open, fits_the_replay_cache)
 {
 	/* 80 before the first operation; with the longest delegation */
 	cr_assert_leq(NFS4_REPLY_HEAD + golden_name.reply_max, 1032);
+	cr_assert_leq(NFS4_REPLY_HEAD + golden_exclusive.reply_max, 1032);
+	cr_assert_leq(NFS4_REPLY_HEAD + golden_again.reply_max, 1032);
 }
 
 Test(nfs4_open, only_creating_by_name_can_truncate)
