@@ -198,6 +198,8 @@ void fs_attr_update_own(struct fs *fs, struct fs_inode *in, const struct nfs4_at
 	struct fs_names *lost = NULL;
 
 	pthread_mutex_lock(&in->lock);
+	if (a->valid == 0)
+		in->attr.valid &= ~NFS4_ATTR_CHANGE; /* ours changed it: the next is no other's */
 	if (a->valid == 0 || may_be_older(in, a, seq))
 		expire(in);
 	else

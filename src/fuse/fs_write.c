@@ -135,6 +135,15 @@ static void write_done(struct nfs4_call *call)
 		fs_reply_write(op, op->u.rw.done);
 }
 
+/*
+ * What is behind is followed by a COMMIT, which brings them; a program that goes past the cache
+ * rarely asks, and then the server is asked.
+ */
+static bool wants_attr(const struct fs_op *op)
+{
+	return !(op->fi.flags & O_DIRECT) && (!is_behind(op) || op->u.rw.sync);
+}
+
 static void write_start(struct fs_op *op)
 {
 	struct nfs4_op_write *w = &op->call.u.write;
@@ -149,6 +158,7 @@ static void write_start(struct fs_op *op)
 	w->data.p = (uint8_t *)(uintptr_t)op->u.rw.data + op->u.rw.done;
 	w->data.len = left < wsize ? (uint32_t)left : wsize;
 	w->stable = op->u.rw.sync ? FILE_SYNC4 : UNSTABLE4;
+	w->no_attr = !wants_attr(op);
 	op->call.done = write_done;
 	nfs4_write(&op->call);
 }

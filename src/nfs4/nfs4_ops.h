@@ -129,6 +129,7 @@ struct nfs4_op_write {
 	uint64_t offset;
 	struct rpcrdma_span data; /* at most wsize bytes in a data buffer */
 	enum nfs4_stable stable;
+	bool no_attr;   /* `attr` is not asked for */
 	uint32_t count; /* out: maybe less than data has */
 	enum nfs4_stable committed;
 	struct nfs4_verf verf;

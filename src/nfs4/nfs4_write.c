@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * PUTFH WRITE GETATTR. The data is the argument that may move by Read chunk:
+ * PUTFH WRITE [GETATTR]. The data is the argument that may move by Read chunk:
  * it is not in the encoded stream, which goes on behind it with GETATTR.
  */
 #include "nfs4_int.h"
@@ -21,7 +21,8 @@ static int write_encode(struct nfs4_call *call, struct nfs4_compound *c)
 	xdr_put_u32(&c->enc, o->stable);
 	xdr_put_u32(&c->enc, o->sent);
 	data_off = xdr_enc_len(&c->enc);
-	nfs4_put_getattr(c, NFS4_ATTR_WRITTEN);
+	if (!o->no_attr)
+		nfs4_put_getattr(c, NFS4_ATTR_WRITTEN);
 	req->args = o->data;
 	req->args.len = o->sent;
 	req->tail_len = o->sent ? xdr_enc_len(&c->enc) - data_off : 0;
@@ -51,7 +52,8 @@ static int write_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	o->attr.valid = 0;
 	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_result(c, OP_WRITE)) {
 		get_write(&c->dec, o);
-		nfs4_get_getattr(c, &o->attr);
+		if (!o->no_attr)
+			nfs4_get_getattr(c, &o->attr);
 		nfs4_decode_done(c);
 	}
 	return nfs4_decode_end(c);

@@ -277,6 +277,8 @@ static int do_write(struct nfs4_op_write *w)
 	w->verf = k->verf;
 	w->attr = f->attr;
 	w->attr.valid = NFS4_ATTR_CHANGE | NFS4_ATTR_SIZE | NFS4_ATTR_CTIME | NFS4_ATTR_MTIME;
+	if (w->no_attr)
+		w->attr.valid = 0;
 	return 0;
 }
 

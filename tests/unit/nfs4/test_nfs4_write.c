@@ -55,6 +55,38 @@ Test(nfs4_write, goes_on_with_getattr_behind_the_data)
 	cr_assert_eq(t.call.rpc.req.tail_len, 16, "GETATTR and its bitmap");
 }
 
+static void setup_no_attr(struct nfs4_call *call)
+{
+	setup(call);
+	call->u.write.no_attr = true;
+}
+
+static void check_no_attr(const struct nfs4_call *call)
+{
+	cr_assert_eq(call->u.write.count, 4093);
+	cr_assert_eq(call->u.write.attr.valid, 0);
+}
+
+static const struct op_golden golden_no_attr = {
+	.op = nfs4_write,
+	.setup = setup_no_attr,
+	.args = HEX_PUTFH HEX_WRITE "00000001 00000ffd",
+	.results = {RES_PUTFH, "00000026 00000000 00000ffd 00000002 5645524946494552"},
+	.reply_max = 8 + 24,
+	.check = check_no_attr,
+};
+
+Test(nfs4_write, ends_with_the_data)
+{
+	struct op_test t;
+
+	op_golden_check(&golden_no_attr);
+	op_test_init(&t, &golden_no_attr);
+	cr_assert_eq(op_test_encode(&t, &golden_no_attr, 4096, golden_no_attr.args), 0);
+	cr_assert_eq(t.call.rpc.req.args.len, 4093);
+	cr_assert_eq(t.call.rpc.req.tail_len, 0);
+}
+
 Test(nfs4_write, of_nothing_has_no_tail)
 {
 	struct op_test t;
