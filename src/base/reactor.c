@@ -27,6 +27,7 @@ struct reactor {
 	uint64_t now_ns;
 	uint64_t spin_ns;
 	uint64_t last_work_ns;
+	uint64_t lulls;
 
 	struct timerq timers;
 
@@ -109,6 +110,11 @@ struct reactor *reactor_new_virtual(void)
 uint64_t reactor_now(const struct reactor *r)
 {
 	return r->now_ns;
+}
+
+uint64_t reactor_lulls(const struct reactor *r)
+{
+	return r->lulls;
 }
 
 bool reactor_is_virtual(const struct reactor *r)
@@ -389,7 +395,7 @@ static void relax_cpu(void)
 #endif
 }
 
-static int epoll_for(struct reactor *r, uint64_t wait_ns)
+static int wait_epoll(struct reactor *r, uint64_t wait_ns)
 {
 	struct timespec ts;
 	uint64_t ms;
@@ -411,6 +417,17 @@ static int epoll_for(struct reactor *r, uint64_t wait_ns)
 	ms = wait_ns / NSEC_PER_MSEC + 1;
 	n = epoll_wait(r->epoll_fd, r->events, EVENTS_MAX, ms > 86400000 ? 86400000 : (int)ms);
 	return n > 0 ? n : 0;
+}
+
+/* With 0: no wait. */
+static int epoll_for(struct reactor *r, uint64_t wait_ns)
+{
+	int n = wait_epoll(r, wait_ns);
+
+	/* What is ready after a wait was not before it. */
+	if (n == 0 || wait_ns != 0)
+		r->lulls++;
+	return n;
 }
 
 /*

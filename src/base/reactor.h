@@ -73,6 +73,11 @@ struct reactor *reactor_new_virtual(void);
 void reactor_free(struct reactor *r);
 
 uint64_t reactor_now(const struct reactor *r);
+/*
+ * Counts the looks for ready descriptors that found none at once. A descriptor whose callback runs
+ * again with the same count had more than that callback took.
+ */
+uint64_t reactor_lulls(const struct reactor *r);
 /* True for a reactor of reactor_new_virtual(). */
 bool reactor_is_virtual(const struct reactor *r);
 /*

@@ -173,7 +173,8 @@ static void on_comp(struct reactor_fd *src, uint32_t events)
 	struct ibv_cq *cq;
 	void *ctx;
 
-	while (!ibv_get_cq_event(ep->comp, &cq, &ctx)) {
+	/* There is one at most: it is armed again only when that was read. */
+	if (!ibv_get_cq_event(ep->comp, &cq, &ctx)) {
 		ep->armed = false;
 		/* Acknowledging takes a lock: many at once. */
 		if (++ep->unacked == 1024) {

@@ -352,12 +352,17 @@ struct fs_lane {
 	 * callbacks do not come */
 	unsigned int copies;
 	uint64_t copy_no_wait_until;
-	bool receiving; /* a handler runs: rxbuf is in use */
-	bool stalled;   /* stopped reading for want of an op, buffer or call */
-	bool again;     /* fs_lane_turn() was called while it ran */
-	bool drained;   /* counted in fs->lanes_drained */
-	bool turning;   /* guards against recursion in fs_lane_turn() */
-	bool last;      /* the last lane to drain: it closes what is left open */
+	/* fs_loop.c: how many requests to read at once; so many were there, when it counted so many
+	 */
+	unsigned int read_batch;
+	bool read_full;
+	uint64_t read_lulls; /* of reactor_lulls() */
+	bool receiving;      /* a handler runs: rxbuf is in use */
+	bool stalled;        /* stopped reading for want of an op, buffer or call */
+	bool again;          /* fs_lane_turn() was called while it ran */
+	bool drained;        /* counted in fs->lanes_drained */
+	bool turning;        /* guards against recursion in fs_lane_turn() */
+	bool last;           /* the last lane to drain: it closes what is left open */
 };
 
 struct fs_fsid {

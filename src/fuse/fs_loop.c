@@ -37,7 +37,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-/* Requests taken in one turn: completions wait no longer than that. */
+/* Requests taken in one turn, at most: completions wait no longer than that. */
 #define READ_BATCH    16u
 #define QUIET_POLL_NS (5 * NSEC_PER_MSEC)
 
@@ -179,6 +179,25 @@ static bool receive(struct fs_lane *l)
 	return true;
 }
 
+/*
+ * As many as came at once the last time, so that a read that finds nothing is rare: what is left
+ * makes the descriptor ready again, at once, and then it is twice as many.
+ */
+static void receive_batch(struct fs_lane *l)
+{
+	uint64_t lulls = reactor_lulls(l->reactor);
+	unsigned int n = 0;
+
+	if (l->read_full && lulls == l->read_lulls && l->read_batch < READ_BATCH)
+		l->read_batch *= 2;
+	while (n < l->read_batch && may_read(l) && receive(l))
+		n++;
+	l->read_full = n == l->read_batch;
+	l->read_lulls = lulls;
+	if (!l->read_full)
+		l->read_batch = n > 0 ? n : 1;
+}
+
 static void lane_ready(struct reactor_fd *src, uint32_t events)
 {
 	struct fs_lane *l = container_of(src, struct fs_lane, src);
@@ -186,9 +205,7 @@ static void lane_ready(struct reactor_fd *src, uint32_t events)
 	if (l->fs->exited)
 		session_ended(l); /* another lane saw it: the descriptor stays readable */
 	l->turning = true;        /* handlers may end ops: that is looked at below */
-	for (unsigned int i = 0; i < READ_BATCH && may_read(l); i++)
-		if (!receive(l))
-			break;
+	receive_batch(l);
 	l->turning = false;
 	fs_lane_turn(l);
 }
@@ -377,6 +394,7 @@ struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_sess *
 	l->stats = stats;
 	l->lops = *lops;
 	l->lops_ctx = ctx;
+	l->read_batch = 1;
 	list_init(&l->free_ops);
 	list_init(&l->parked);
 	list_init(&l->link);

@@ -434,6 +434,45 @@ Test(reactor, ready_descriptor_is_called_and_removed_one_is_not)
 	reactor_free(r);
 }
 
+struct counted {
+	struct reactor_fd fd;
+	struct reactor *r;
+	uint64_t lulls[4];
+	unsigned int cnt;
+};
+
+/* Takes what is there the second time and the last. */
+static void counted_ready(struct reactor_fd *src, uint32_t events)
+{
+	struct counted *c = container_of(src, struct counted, fd);
+	uint64_t value;
+
+	c->lulls[c->cnt++] = reactor_lulls(c->r);
+	if (c->cnt >= 2)
+		cr_assert_eq(read(src->fd, &value, sizeof(value)), sizeof(value));
+}
+
+Test(reactor, lulls_tell_what_was_left_from_what_came_later)
+{
+	struct counted c = {.r = reactor_new()};
+	int fd = eventfd(1, EFD_NONBLOCK);
+	uint64_t one = 1;
+
+	cr_assert_eq(reactor_fd_add(c.r, &c.fd, fd, EPOLLIN, counted_ready), 0);
+	while (c.cnt < 2)
+		reactor_turn(c.r, 0);
+	reactor_turn(c.r, 0);
+	cr_assert_eq(c.cnt, 2);
+	cr_assert_eq(write(fd, &one, sizeof(one)), sizeof(one));
+	while (c.cnt < 3)
+		reactor_turn(c.r, NSEC_PER_SEC);
+	cr_assert_eq(c.lulls[0], c.lulls[1], "it was ready all the time");
+	cr_assert_neq(c.lulls[1], c.lulls[2], "it was not");
+	reactor_fd_del(&c.fd);
+	reactor_free(c.r);
+	close(fd);
+}
+
 Test(reactor, add_tells_why_it_failed)
 {
 	struct reactor *r = reactor_new();
