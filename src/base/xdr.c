@@ -47,8 +47,9 @@ static uint8_t *enc_take(struct xdr_enc *x, size_t len)
 		x->failed = true;
 		return NULL;
 	}
-	memset(p + len, 0, XDR_PAD(len));
 	x->p += XDR_ROUND(len);
+	for (uint8_t *pad = p + len; pad < x->p; pad++)
+		*pad = 0;
 	return p;
 }
 
