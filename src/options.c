@@ -11,7 +11,8 @@
 #include "opttable.h"
 #include "optval.h"
 
-#define DIRTY_MIB 8u /* of a lane */
+#define DIRTY_MIB     8u   /* of a lane */
+#define READ_AHEAD_KB 2048 /* two requests of 1 MiB; Linux' own is 128 */
 
 struct options_seen {
 	struct {
@@ -50,8 +51,9 @@ void options_default(struct options *o)
 	o->fs.delegation = true;
 	o->fs.rdirplus = true;
 	o->fs.lookupcache = FS_LOOKUPCACHE_ALL;
-	o->fs.write = FS_WRITE_WAIT;
+	o->fs.write = FS_WRITE_LAZY;
 	o->fs.dirty = DIRTY_MIB << 20;
+	o->fs.read_ahead_kb = READ_AHEAD_KB;
 	o->fs.max_background = 256;
 }
 

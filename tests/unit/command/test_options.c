@@ -132,10 +132,10 @@ Test(options, delegations_are_asked_for_unless_told_otherwise)
 
 Test(options, write_says_when_a_write_is_answered)
 {
-	cr_assert_eq(o.fs.write, FS_WRITE_WAIT);
-	cr_assert_eq(o.fs.dirty, 8u << 20);
-	cr_assert_eq(apply("write=lazy,dirty=3"), 0, "%s", fault);
 	cr_assert_eq(o.fs.write, FS_WRITE_LAZY);
+	cr_assert_eq(o.fs.dirty, 8u << 20);
+	cr_assert_eq(apply("write=wait,dirty=3"), 0, "%s", fault);
+	cr_assert_eq(o.fs.write, FS_WRITE_WAIT);
 	cr_assert_eq(o.fs.dirty, 3u << 20);
 	refused("write=later", "write=later");
 	refused("dirty=1025", "dirty=1025");
