@@ -8,6 +8,30 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define HUGE_PAGE (2ul << 20)
+
+/*
+ * Of huge pages where the system has some to give: the kernel pins a buffer page by page to copy a
+ * request into it, which is faster there.
+ */
+static void *map(size_t len)
+{
+	size_t room = len, before;
+	uint8_t *p;
+
+	if (len >= HUGE_PAGE && __builtin_add_overflow(len, HUGE_PAGE, &room))
+		return MAP_FAILED;
+	p = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED || room == len)
+		return p;
+	before = HUGE_PAGE - (uintptr_t)p % HUGE_PAGE;
+	munmap(p, before);
+	if (before < HUGE_PAGE)
+		munmap(p + before + len, HUGE_PAGE - before);
+	(void)madvise(p + before, len, MADV_HUGEPAGE);
+	return p + before;
+}
+
 int slab_init(struct slab *s, size_t size, unsigned int cnt)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -28,7 +52,7 @@ int slab_init(struct slab *s, size_t size, unsigned int cnt)
 	taken = calloc(cnt, sizeof(*taken));
 	if (!free_idx || !taken)
 		goto out_free;
-	base = mmap(NULL, map_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	base = map(map_len);
 	if (base == MAP_FAILED)
 		goto out_free;
 
