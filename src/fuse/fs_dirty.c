@@ -249,7 +249,7 @@ bool fs_dirty_begin(struct fs_op *op, void (*send)(struct fs_op *op))
 	before = list_carrier(op, r);
 	stays = r->open == op;
 	pthread_mutex_unlock(&in->lock);
-	op->began = true;
+	op->began = op->dirty.behind = true;
 	l->dirty_cnt++;
 	atomic_fetch_add(&l->dirty_bytes, op->size);
 	stats_count(&l->stats->writes_behind, 1);

@@ -250,6 +250,7 @@ struct fs_op {
 	void (*then)(struct fs_op *op);
 	bool alone;               /* how it enters the share it waits for (fs_share.h) */
 	struct {                  /* fs_dirty.h: a carrier, or one that waits for carriers */
+		bool behind;      /* a carrier: for its own lane, which the list is not */
 		struct list link; /* retain->behind */
 		uint64_t seq;     /* of the carrier; of the last one to wait for */
 		uint64_t off, end;

@@ -66,6 +66,7 @@ void fs_op_init(struct fs_op *op, struct fs_lane *l)
 	op->began = op->gated = op->gated_unheard = false;
 	memset(&op->fi, 0, sizeof(op->fi));
 	memset(&op->commit, 0, sizeof(op->commit));
+	op->dirty.behind = false;
 	list_init(&op->dirty.link);
 	list_init(&op->dirty.open_link);
 	memset(&op->ahead, 0, sizeof(op->ahead));

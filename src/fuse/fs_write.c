@@ -28,11 +28,6 @@
 static void write_start(struct fs_op *op);
 static void write_failed(struct fs_op *op, int err);
 
-static bool is_behind(const struct fs_op *op)
-{
-	return list_is_linked(&op->dirty.link);
-}
-
 /* Also when the session is dead it ends here. */
 static void call_for(struct fs_op *op, void (*start)(struct fs_op *op))
 {
@@ -55,7 +50,7 @@ static void write_failed(struct fs_op *op, int err)
 	struct fs_inode *in = op->inode;
 
 	settle(op);
-	if (is_behind(op)) {
+	if (op->dirty.behind) {
 		fs_dirty_done(op, err);
 		return;
 	}
@@ -129,7 +124,7 @@ static void write_done(struct nfs4_call *call)
 		return;
 	}
 	settle(op);
-	if (is_behind(op))
+	if (op->dirty.behind)
 		fs_dirty_done(op, 0);
 	else
 		fs_reply_write(op, op->u.rw.done);
@@ -141,7 +136,7 @@ static void write_done(struct nfs4_call *call)
  */
 static bool wants_attr(const struct fs_op *op)
 {
-	return !(op->fi.flags & O_DIRECT) && (!is_behind(op) || op->u.rw.sync);
+	return !(op->fi.flags & O_DIRECT) && (!op->dirty.behind || op->u.rw.sync);
 }
 
 static void write_start(struct fs_op *op)
