@@ -188,8 +188,10 @@ static void receive_batch(struct fs_lane *l)
 	uint64_t lulls = reactor_lulls(l->reactor);
 	unsigned int n = 0;
 
-	if (l->read_full && lulls == l->read_lulls && l->read_batch < READ_BATCH)
+	if (l->read_full && lulls == l->read_lulls)
 		l->read_batch *= 2;
+	if (l->read_batch > READ_BATCH)
+		l->read_batch = READ_BATCH;
 	while (n < l->read_batch && may_read(l) && receive(l))
 		n++;
 	l->read_full = n == l->read_batch;
