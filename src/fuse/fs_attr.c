@@ -273,6 +273,20 @@ void fs_attr_newest(
 	pthread_mutex_unlock(&in->lock);
 }
 
+enum nfs4_dir_attr fs_attr_ask(struct fs *fs, struct fs_inode *dir, uint64_t now_ns)
+{
+	uint64_t left;
+	bool due;
+
+	if (fs->conf.noac)
+		return NFS4_DIR_CHANGES;
+	pthread_mutex_lock(&dir->lock);
+	left = good_for(fs, dir, now_ns);
+	due = left == 0 || left < dir->attr_to_s * NSEC_PER_SEC / 2;
+	pthread_mutex_unlock(&dir->lock);
+	return due ? NFS4_DIR_STAT : NFS4_DIR_NONE;
+}
+
 double fs_attr_timeout_locked(struct fs *fs, struct fs_inode *in, uint64_t now_ns)
 {
 	return (double)good_for(fs, in, now_ns) / (double)NSEC_PER_SEC;

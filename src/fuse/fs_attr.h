@@ -54,6 +54,13 @@ bool fs_attr_cached(struct fs *fs, struct fs_inode *in, struct nfs4_attr *ret, u
  */
 void fs_attr_newest(
 	struct fs *fs, struct fs_inode *in, struct nfs4_attr *a, uint64_t seq, uint64_t now_ns);
+/*
+ * fs_attr_ask - what a LOOKUP in `dir` is to ask about it
+ *
+ * The kernel keeps a name as long as its directory's attributes are good. They are renewed when
+ * half of that time is over, else the names looked up last would be kept for a moment only.
+ */
+enum nfs4_dir_attr fs_attr_ask(struct fs *fs, struct fs_inode *dir, uint64_t now_ns);
 /* Seconds the kernel may cache the attributes of an inode; a name in `dir`; that a name is absent.
  */
 double fs_attr_timeout(struct fs *fs, struct fs_inode *in, uint64_t now_ns);

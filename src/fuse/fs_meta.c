@@ -62,13 +62,11 @@ void fs_meta_changed(struct fs_op *op, const struct nfs4_attr *a)
 void fs_meta_lookup(struct fs_op *op, const struct nfs4_fh *dir, const char *name,
 	void (*done)(struct nfs4_call *call))
 {
-	struct fs *fs = op->lane->fs;
-
 	op->call.u.lookup = (struct nfs4_op_lookup){
 		.dir = dir,
 		.name = fs_meta_str(name),
-		/* The kernel keeps the name as long as they are good. */
-		.dir_stat = !fs->conf.noac && fs_attr_timeout(fs, op->inode, fs_op_now(op)) == 0,
+		.ask = dir == &op->fh ? fs_attr_ask(op->lane->fs, op->inode, fs_op_now(op))
+				      : NFS4_DIR_NONE,
 	};
 	op->call.done = done;
 	nfs4_lookup(&op->call);

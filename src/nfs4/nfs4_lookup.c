@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * PUTFH GETATTR LOOKUP GETFH GETATTR: the directory first, so that its change
+ * PUTFH [GETATTR] LOOKUP GETFH GETATTR: the directory first, so that its change
  * attribute is there, and not newer than the answer, also when the name is not
- * found: what a negative entry is valid for.
+ * found: what a negative entry is valid for. Who knows an older one that is still
+ * good needs no other.
  */
 #include "nfs4_int.h"
 
@@ -20,7 +21,10 @@ static int lookup_encode(struct nfs4_call *call, struct nfs4_compound *c)
 	const struct nfs4_op_lookup *o = &call->u.lookup;
 
 	nfs4_put_putfh(c, o->dir);
-	nfs4_put_getattr(c, o->dir_stat && both_fit(c) ? NFS4_ATTR_STAT : NFS4_ATTR_DIR);
+	if (o->ask == NFS4_DIR_STAT && both_fit(c))
+		nfs4_put_getattr(c, NFS4_ATTR_STAT);
+	else if (o->ask != NFS4_DIR_NONE)
+		nfs4_put_getattr(c, NFS4_ATTR_DIR);
 	nfs4_op_begin(c, OP_LOOKUP, 0);
 	nfs4_put_str(&c->enc, &o->name);
 	nfs4_put_getfh(c);
@@ -34,7 +38,8 @@ static int lookup_decode(struct nfs4_call *call, struct nfs4_compound *c)
 
 	o->fh.len = 0;
 	o->attr.valid = o->dir_attr.valid = 0;
-	if (nfs4_op_void(c, OP_PUTFH) && nfs4_get_getattr(c, &o->dir_attr) &&
+	if (nfs4_op_void(c, OP_PUTFH) &&
+		(o->ask == NFS4_DIR_NONE || nfs4_get_getattr(c, &o->dir_attr)) &&
 		nfs4_op_void(c, OP_LOOKUP) && nfs4_get_getfh(c, &o->fh))
 		nfs4_get_getattr(c, &o->attr);
 	return nfs4_decode_end(c);

@@ -20,11 +20,17 @@ struct nfs4_compound;
 
 /* Argument and result blocks, one for each operation. "in" is the user's until ->done. */
 
+/* What a LOOKUP asks about its directory. */
+enum nfs4_dir_attr {
+	NFS4_DIR_CHANGES, /* what changes in a directory, its change attribute among it */
+	NFS4_DIR_STAT,    /* all that GETATTR has, where it fits */
+	NFS4_DIR_NONE,    /* nothing: dir_attr.valid is 0 */
+};
+
 struct nfs4_op_lookup {
 	const struct nfs4_fh *dir; /* in */
 	struct nfs4_str name;
-	bool dir_stat;     /* dir_attr may have all that GETATTR has, not only what changes in a
-			      directory */
+	enum nfs4_dir_attr ask;
 	struct nfs4_fh fh; /* out */
 	struct nfs4_attr attr;
 	struct nfs4_attr dir_attr; /* of the directory, also when the name is not there (-ENOENT) */

@@ -345,7 +345,9 @@ static int do_lookup(struct nfs4_op_lookup *o)
 	struct fake_file *f = find_str(&o->name), *dir = fake_file_of(o->dir);
 
 	o->dir_attr = dir->attr;
-	if (!o->dir_stat)
+	if (o->ask == NFS4_DIR_NONE)
+		o->dir_attr.valid = 0;
+	else if (o->ask == NFS4_DIR_CHANGES)
 		o->dir_attr.valid &= NFS4_ATTR_CHANGE;
 	if (!f)
 		return -ENOENT;

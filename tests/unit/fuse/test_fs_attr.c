@@ -99,6 +99,27 @@ Test(fs_attr, directories_have_their_own_times)
 	cr_assert_float_eq(fs_attr_timeout(&fs, dir, 1000 * S), 30.0, 1e-6);
 }
 
+Test(fs_attr, a_lookup_asks_about_a_directory_when_half_of_its_time_is_over)
+{
+	struct nfs4_attr part = {.valid = NFS4_ATTR_CHANGE, .change = 300};
+
+	cr_assert_eq(fs_attr_ask(&fs, dir, 1015 * S), NFS4_DIR_NONE);
+	cr_assert_eq(fs_attr_ask(&fs, dir, 1015 * S + 1), NFS4_DIR_STAT);
+	cr_assert_eq(fs_attr_ask(&fs, dir, 2000 * S), NFS4_DIR_STAT);
+	fs_attr_update(&fs, dir, &part, fs_attr_seq(dir), 1001 * S);
+	cr_assert_eq(fs_attr_ask(&fs, dir, 1001 * S), NFS4_DIR_STAT, "somebody else changed it");
+	fs.conf.noac = true;
+	cr_assert_eq(fs_attr_ask(&fs, dir, 1000 * S), NFS4_DIR_CHANGES);
+}
+
+Test(fs_attr, a_lookup_asks_about_a_directory_of_which_nothing_is_known)
+{
+	dir->attr_known = false;
+	dir->attr_to_s = 0;
+	dir->attr_ns = 0;
+	cr_assert_eq(fs_attr_ask(&fs, dir, 1000 * S), NFS4_DIR_STAT);
+}
+
 Test(fs_attr, noac_caches_nothing)
 {
 	struct nfs4_attr got;

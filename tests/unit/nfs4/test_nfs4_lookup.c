@@ -35,7 +35,7 @@ Test(nfs4_lookup, asks_for_the_directory_first)
 static void setup_stat(struct nfs4_call *call)
 {
 	setup(call);
-	call->u.lookup.dir_stat = true;
+	call->u.lookup.ask = NFS4_DIR_STAT;
 }
 
 static void check_stat(const struct nfs4_call *call)
@@ -69,6 +69,33 @@ Test(nfs4_lookup, asks_for_less_where_all_does_not_fit)
 	does_not.setup = setup_stat;
 	does_not.inline_max = fits.inline_max - 1;
 	op_golden_check(&does_not);
+}
+
+static void setup_none(struct nfs4_call *call)
+{
+	setup(call);
+	call->u.lookup.ask = NFS4_DIR_NONE;
+}
+
+static void check_none(const struct nfs4_call *call)
+{
+	cr_assert_eq(call->u.lookup.dir_attr.valid, 0);
+	op_test_is_fh2(&call->u.lookup.fh);
+	op_test_is_stat(&call->u.lookup.attr);
+}
+
+static const struct op_golden golden_none = {
+	.op = nfs4_lookup,
+	.setup = setup_none,
+	.args = HEX_PUTFH "0000000f 00000005 68656c6c 6f000000" HEX_GETFH HEX_GETATTR_STAT,
+	.results = {RES_PUTFH, "0000000f 00000000", RES_GETFH2, op_test_res_stat},
+	.reply_max = 8 + 8 + MAX_GETFH + MAX_STAT,
+	.check = check_none,
+};
+
+Test(nfs4_lookup, asks_nothing_about_a_directory_that_is_known)
+{
+	op_golden_check(&golden_none);
 }
 
 Test(nfs4_lookup, directory_is_there_when_the_name_is_not)
