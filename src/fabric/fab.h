@@ -95,7 +95,7 @@ struct fab_ep_ops {
 	 */
 	void (*received)(void *ctx, uint64_t cookie, uint32_t len, uint32_t inv_rkey,
 		enum fab_status status);
-	/* A window invalidated by fab_mw_invalidate() is no longer reachable. */
+	/* The windows of one fab_mw_invalidate() are no longer reachable. */
 	void (*invalidated)(void *ctx, uint64_t cookie, enum fab_status status);
 	/* After a batch of completions was delivered: the time to post what they caused. */
 	void (*batch_done)(void *ctx);
@@ -187,6 +187,8 @@ struct fab_bind {
 	unsigned int access; /* FAB_REMOTE_READ or FAB_REMOTE_WRITE */
 };
 
+#define FAB_MAX_WINS 15u /* windows that one post binds or invalidates */
+
 /*
  * fab_mw_next_rkey - the rkey that the next bind of this window will have
  *
@@ -197,7 +199,7 @@ uint32_t fab_mw_next_rkey(const struct fab_mw *mw);
 /*
  * fab_post_send - bind windows, then Send, in one post
  *
- * sges: 1..max_send_sge; binds may be NULL with bind_cnt 0.
+ * sges: 1..max_send_sge; binds: up to FAB_MAX_WINS, may be NULL with bind_cnt 0.
  * Returns: 0: ops->sent(cookie) follows exactly once. -ENOTCONN, -ENOMEM
  * (queue full), -errno: nothing was posted, nothing is bound, nothing follows;
  * an error but these two means the connection must be given up.
@@ -212,13 +214,15 @@ int fab_post_send(struct fab_ep *ep, const struct fab_sge *sges, unsigned int sg
 int fab_post_recv(
 	struct fab_ep *ep, void *addr, uint32_t len, const struct fab_mr *mr, uint64_t cookie);
 /*
- * fab_mw_invalidate - take a bound window back
+ * fab_mw_invalidate - take bound windows back, in one post
  *
- * The caller keeps the state of each window: invalidating one that is not
- * bound crashes rxe's kernel.
- * Returns: 0: ops->invalidated(cookie) follows; -errno: the connection must be given up.
+ * mws: 1..FAB_MAX_WINS. The caller keeps the state of each window: invalidating
+ * one that is not bound crashes rxe's kernel.
+ * Returns: 0: ops->invalidated(cookie) follows once, for all of them; -errno: the connection must
+ * be given up.
  */
-int fab_mw_invalidate(struct fab_ep *ep, struct fab_mw *mw, uint64_t cookie);
+int fab_mw_invalidate(
+	struct fab_ep *ep, struct fab_mw *const *mws, unsigned int cnt, uint64_t cookie);
 
 /* Calls in flight now: 0 means idle, and the completion queue is not spun on. Cheap. */
 void fab_ep_set_busy(struct fab_ep *ep, unsigned int in_flight);

@@ -58,7 +58,8 @@ static void deliver(
 
 static const char *kind_name(enum wr_kind kind)
 {
-	static const char *const names[] = {"?", "Send", "Receive", "invalidation", "bind"};
+	static const char *const names[] = {
+		"?", "Send", "Receive", "invalidation", "bind", "invalidation"};
 
 	return names[kind];
 }
@@ -71,7 +72,7 @@ static void dispatch(struct fab_ep *ep, const struct ibv_wc *wc)
 	/* The one that broke the connection; what follows is flushed. */
 	bool broke = failed && wc->status != IBV_WC_WR_FLUSH_ERR && ep->state != EP_DRAINING;
 
-	if (kind < WR_SEND || kind > WR_BIND || idx >= ep->wr_cnt) {
+	if (kind < WR_SEND || kind > WR_INV_MORE || idx >= ep->wr_cnt) {
 		log_warn_limited("%s: completion of an unknown work request", ep->name);
 		return;
 	}
@@ -79,9 +80,9 @@ static void dispatch(struct fab_ep *ep, const struct ibv_wc *wc)
 		log_warn("%s: a %s failed: %s (vendor error 0x%x)", ep->name,
 			kind_name((enum wr_kind)kind), ibv_wc_status_str(wc->status),
 			wc->vendor_err);
-	if (kind == WR_BIND) {
-		/* Its Send, which is flushed now, takes the blame. */
-		if (broke && ep->wrs[idx].kind == WR_SEND)
+	if (kind == WR_BIND || kind == WR_INV_MORE) {
+		/* What ends the chain is flushed now, and takes the blame. */
+		if (broke && ep->wrs[idx].kind == (kind == WR_BIND ? WR_SEND : WR_INV))
 			ep->wrs[idx].broke = true;
 	} else if (ep->wrs[idx].kind != kind) {
 		log_warn_limited("%s: a work request completed twice", ep->name);

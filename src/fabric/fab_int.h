@@ -29,7 +29,7 @@
 
 #define FAB_DRAIN_NS    (3 * NSEC_PER_SEC) /* flushed work requests may take this long */
 #define FAB_POLL_BATCH  32                 /* completions taken at once */
-#define FAB_CHAIN_MAX   16                 /* binds and Send of one post */
+#define FAB_CHAIN_MAX   (FAB_MAX_WINS + 1) /* binds and Send of one post */
 #define FAB_SEND_SGES   32                 /* buffers of a Send at most */
 #define FAB_SPIN_FLIGHT 8  /* with more calls in flight completions come by themselves */
 #define FAB_PRIV_MAX    56 /* private data of a connection request */
@@ -49,7 +49,9 @@ enum wr_kind {
 	WR_SEND,
 	WR_RECV,
 	WR_INV,
-	WR_BIND, /* in wr_id only; the index is that of the Send behind it */
+	/* In wr_id only; the index is that of what ends the chain: */
+	WR_BIND,     /* ... its Send */
+	WR_INV_MORE, /* ... the last invalidation */
 };
 
 #define WR_ID(kind, idx) ((uint64_t)(kind) << 32 | (idx))
@@ -61,7 +63,7 @@ struct fab_wr {
 	uint32_t next_free;
 	uint16_t slots; /* of the send queue, freed by its completion */
 	uint8_t kind;
-	bool broke; /* its bind broke the connection */
+	bool broke; /* what comes before it in its chain broke the connection */
 };
 
 /* The device. Stays open over reconnects; verbs is NULL when closed. */

@@ -252,22 +252,35 @@ int fab_post_send(struct fab_ep *ep, const struct fab_sge *sges, unsigned int sg
 	return rc;
 }
 
-int fab_mw_invalidate(struct fab_ep *ep, struct fab_mw *mw, uint64_t cookie)
+/* A queue completes in its order: the last one's success is that of all. */
+int fab_mw_invalidate(
+	struct fab_ep *ep, struct fab_mw *const *mws, unsigned int cnt, uint64_t cookie)
 {
-	struct ibv_send_wr wr = {.opcode = IBV_WR_LOCAL_INV, .send_flags = IBV_SEND_SIGNALED}, *bad;
+	struct ibv_send_wr wrs[FAB_MAX_WINS], *bad;
 	uint32_t idx;
 	int rc;
 
 	if (ep->state != EP_UP)
 		return -ENOTCONN;
-	if (ep->sq_used + 1 > ep->qp_conf.send_wr)
+	if (!cnt || cnt > FAB_MAX_WINS)
+		return -EINVAL;
+	if (ep->sq_used + cnt > ep->qp_conf.send_wr)
 		return -ENOMEM;
-	idx = wr_get(ep, WR_INV, 1, cookie);
+	idx = wr_get(ep, WR_INV, cnt, cookie);
 	if (idx == WR_NONE)
 		return -ENOMEM;
-	wr.wr_id = WR_ID(WR_INV, idx);
-	wr.invalidate_rkey = mw->mw->rkey;
-	rc = ibv_post_send(ep->qp, &wr, &bad);
+	for (unsigned int i = 0; i < cnt; i++) {
+		bool last = i + 1 == cnt;
+
+		wrs[i] = (struct ibv_send_wr){
+			.wr_id = WR_ID(last ? WR_INV : WR_INV_MORE, idx),
+			.next = last ? NULL : &wrs[i + 1],
+			.opcode = IBV_WR_LOCAL_INV,
+			.send_flags = last ? IBV_SEND_SIGNALED : 0,
+			.invalidate_rkey = mws[i]->mw->rkey,
+		};
+	}
+	rc = ibv_post_send(ep->qp, wrs, &bad);
 	if (rc)
 		(void)fab_wr_put(ep, idx);
 	return rc > 0 ? -rc : rc;

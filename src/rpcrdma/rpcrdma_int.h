@@ -119,7 +119,7 @@ struct rpcrdma_reqpriv {
 	uint32_t limits_seq; /* of the limits the plan was made with */
 	struct rpcrdma_win *wins[RPCRDMA_MAX_WINS];
 	unsigned int win_cnt;
-	unsigned int inval_left;
+	bool invalidating;       /* those not invalidated by the reply are on their way */
 	struct rpcrdma_rep *rep; /* holds the reply */
 	uint64_t soft_deadline_ns;
 };

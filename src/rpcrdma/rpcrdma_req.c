@@ -194,7 +194,7 @@ static void finish(struct rpcrdma_reqpriv *priv)
 {
 	struct rpcrdma *x = priv->x;
 
-	assert(priv->state == RPCRDMA_R_FLIGHT && priv->ended && priv->inval_left == 0);
+	assert(priv->state == RPCRDMA_R_FLIGHT && priv->ended && !priv->invalidating);
 	list_del(&priv->req->link);
 	x->flight_cnt--;
 	while (priv->win_cnt > 0)
@@ -245,7 +245,8 @@ void rpcrdma_req_drained(struct rpcrdma *x)
 		struct rpcrdma_reqpriv *priv = container_of(node, struct rpcrdma_req, link)->priv;
 
 		priv->req->pending = 0;
-		priv->win_cnt = priv->inval_left = 0; /* freed with the queue pair */
+		priv->win_cnt = 0; /* freed with the queue pair */
+		priv->invalidating = false;
 		if (x->stopping || priv->is_probe)
 			rpcrdma_req_decide(priv, RPCRDMA_SHUTDOWN);
 		priv->state = priv->ended ? RPCRDMA_R_ENDED : RPCRDMA_R_QUEUED;

@@ -117,6 +117,9 @@ static struct rpcrdma_win *own_win(struct rpcrdma_reqpriv *priv, uint32_t rkey)
 int rpcrdma_win_fence(struct rpcrdma_reqpriv *priv, uint32_t inv_rkey)
 {
 	struct rpcrdma *x = priv->x;
+	struct fab_mw *mws[RPCRDMA_MAX_WINS];
+	unsigned int cnt = 0;
+	int err;
 
 	if (inv_rkey != 0) {
 		struct rpcrdma_win *win = own_win(priv, inv_rkey);
@@ -127,38 +130,37 @@ int rpcrdma_win_fence(struct rpcrdma_reqpriv *priv, uint32_t inv_rkey)
 		rpcrdma_win_set_state(win, RPCRDMA_W_FREE);
 		stats_count(&x->stats->remote_invals, 1);
 	}
-	for (unsigned int i = 0; i < priv->win_cnt; i++) {
-		struct rpcrdma_win *win = priv->wins[i];
-		int err;
-
-		if (win->state != RPCRDMA_W_BOUND)
-			continue;
-		err = fab_mw_invalidate(x->ep, win->mw, (uint64_t)(win - x->wins));
-		if (err) {
-			priv->inval_left++; /* never counted down: only the drain clears INV */
-			return err;
-		}
-		rpcrdma_win_set_state(win, RPCRDMA_W_INVALIDATING);
-		stats_count(&x->stats->local_invals, 1);
-		priv->inval_left++;
-	}
-	if (priv->inval_left == 0)
+	for (unsigned int i = 0; i < priv->win_cnt; i++)
+		if (priv->wins[i]->state == RPCRDMA_W_BOUND)
+			mws[cnt++] = priv->wins[i]->mw;
+	if (cnt == 0) {
 		priv->req->pending &= ~(uint32_t)RPCRDMA_PENDING_INV;
+		return 0;
+	}
+	priv->invalidating = true;
+	err = fab_mw_invalidate(x->ep, mws, cnt, priv->idx);
+	if (err)
+		return err; /* only the drain clears INV */
+	for (unsigned int i = 0; i < priv->win_cnt; i++)
+		if (priv->wins[i]->state == RPCRDMA_W_BOUND)
+			rpcrdma_win_set_state(priv->wins[i], RPCRDMA_W_INVALIDATING);
+	stats_count(&x->stats->local_invals, cnt);
 	return 0;
 }
 
 void rpcrdma_win_invalidated(struct rpcrdma *x, uint64_t cookie, enum fab_status status)
 {
-	struct rpcrdma_win *win;
+	struct rpcrdma_reqpriv *priv;
 
-	assert(cookie < x->win_cnt);
-	win = &x->wins[cookie];
-	assert(win->state == RPCRDMA_W_INVALIDATING);
-	/* a failed one stays as it is: the connection is going, and the window with it */
+	assert(cookie <= x->conf.credits); /* the probe's request is the last */
+	priv = &x->reqs[cookie];
+	assert(priv->invalidating);
+	/* after a failure they stay as they are: the connection is going, and they with it */
 	if (status != FAB_OK)
 		return;
-	rpcrdma_win_set_state(win, RPCRDMA_W_FREE);
-	assert(win->owner->inval_left > 0);
-	if (--win->owner->inval_left == 0)
-		rpcrdma_req_cleared(win->owner, RPCRDMA_PENDING_INV);
+	for (unsigned int i = 0; i < priv->win_cnt; i++)
+		if (priv->wins[i]->state == RPCRDMA_W_INVALIDATING)
+			rpcrdma_win_set_state(priv->wins[i], RPCRDMA_W_FREE);
+	priv->invalidating = false;
+	rpcrdma_req_cleared(priv, RPCRDMA_PENDING_INV);
 }

@@ -321,7 +321,8 @@ NOINLINE int fab_post_recv(
 	return 0;
 }
 
-int fab_mw_invalidate(struct fab_ep *ep, struct fab_mw *mw, uint64_t cookie)
+int fab_mw_invalidate(
+	struct fab_ep *ep, struct fab_mw *const *mws, unsigned int cnt, uint64_t cookie)
 {
 	null_fab_die("the reply did not invalidate the call's window");
 }

@@ -86,7 +86,7 @@ static void check_unchanged(const struct sim_wr *wr)
 static void wr_complete(struct fab_ep *ep, struct sim_wr *wr, enum fab_status status)
 {
 	uint64_t cookie = wr->cookie;
-	bool inv = wr->inv != NULL;
+	bool inv = wr->inv_cnt > 0;
 
 	if (!inv)
 		check_unchanged(wr);
@@ -108,7 +108,7 @@ static void queue_flushes(struct fab_ep *ep)
 	list_for_each (pos, &ep->sq) {
 		struct sim_wr *wr = container_of(pos, struct sim_wr, link);
 		struct sim_ev *ev = sim_ev_add(
-			ep, wr->inv ? SIM_EV_INVALIDATED : SIM_EV_SENT, now + NSEC_PER_USEC);
+			ep, wr->inv_cnt ? SIM_EV_INVALIDATED : SIM_EV_SENT, now + NSEC_PER_USEC);
 
 		ev->wr = wr;
 		ev->status = FAB_FLUSHED;
@@ -377,10 +377,10 @@ static bool run_one(struct fab_ep *ep, struct sim_ev *ev)
 		ev_free(ev);
 		return true;
 	case SIM_EV_INVALIDATED:
-		if (ev->status == FAB_OK) {
+		for (unsigned int i = 0; ev->status == FAB_OK && i < ev->wr->inv_cnt; i++) {
 			/* A hostile peer may have been faster. */
-			sim_unbind(ev->wr->inv);
-			ev->wr->inv->invalidating = false;
+			sim_unbind(ev->wr->inv[i]);
+			ev->wr->inv[i]->invalidating = false;
 		}
 		wr_complete(ep, ev->wr, ev->status);
 		ev_free(ev);

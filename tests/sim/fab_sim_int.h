@@ -47,8 +47,9 @@ struct sim_ev {
 struct sim_wr {
 	struct list link;
 	uint64_t cookie;
-	unsigned int slots; /* of the send queue */
-	struct fab_mw *inv; /* LOCAL_INV of it; NULL: Send */
+	unsigned int slots;               /* of the send queue */
+	struct fab_mw *inv[FAB_MAX_WINS]; /* LOCAL_INV of them */
+	unsigned int inv_cnt;             /* 0: Send */
 	struct fab_sge sges[8];
 	unsigned int sge_cnt;
 	uint8_t *copy; /* what was sent: the buffers must not change before the completion */

@@ -124,24 +124,30 @@ int fab_post_recv(
 	return 0;
 }
 
-int fab_mw_invalidate(struct fab_ep *ep, struct fab_mw *mw, uint64_t cookie)
+int fab_mw_invalidate(
+	struct fab_ep *ep, struct fab_mw *const *mws, unsigned int cnt, uint64_t cookie)
 {
 	uint64_t now = reactor_now(ep->reactor), done_ns;
 	int err = sim_call(ep);
 	struct sim_wr *wr;
 
 	if (!err)
-		err = queue_check(ep, 1);
+		err = cnt > 0 && cnt <= FAB_MAX_WINS ? queue_check(ep, cnt) : -EINVAL;
 	if (err)
 		return err;
-	if (mw->ep != ep || !mw->bound || mw->invalidating) {
+	for (unsigned int i = 0; i < cnt; i++) {
+		if (mws[i]->ep == ep && mws[i]->bound && !mws[i]->invalidating)
+			continue;
 		fab_sim_fail("fab_mw_invalidate() of a window that is not bound: crashes rxe");
 		return -EINVAL;
 	}
-	mw->invalidating = true;
-	wr = wr_new(ep, cookie, 1);
-	wr->inv = mw;
-	SIM_COUNT(local_invals);
+	wr = wr_new(ep, cookie, cnt);
+	wr->inv_cnt = cnt;
+	for (unsigned int i = 0; i < cnt; i++) {
+		wr->inv[i] = mws[i];
+		mws[i]->invalidating = true;
+		SIM_COUNT(local_invals);
+	}
 	done_ns = completion_ns(ep, now + NSEC_PER_USEC / 2);
 	if (done_ns != REACTOR_NEVER)
 		sim_ev_add(ep, SIM_EV_INVALIDATED, done_ns)->wr = wr;

@@ -258,7 +258,7 @@ Test(fab_sim, a_write_to_what_is_for_reading_is_a_failure)
 Test(fab_sim, invalidating_an_unbound_window_is_a_failure)
 {
 	start(4);
-	cr_assert_neq(fab_mw_invalidate(t.ep, t.mw, 1), 0);
+	cr_assert_neq(fab_mw_invalidate(t.ep, &t.mw, 1, 1), 0);
 	finish(true);
 }
 

@@ -465,7 +465,7 @@ static void do_local_inval(const char *arg)
 		send_call(encode_call(fab_mw_next_rkey(mw)), &bind);
 		wait_reply(true);
 		CHECK(!P.last_inv, "invalidated unasked");
-		rc = fab_mw_invalidate(P.ep, mw, 1);
+		rc = fab_mw_invalidate(P.ep, &mw, 1, 1);
 		CHECK(!rc, "%s", strerror(-rc));
 		CHECK(wait_count(&P.invalidated[FAB_OK], i + 1), "not invalidated");
 	}

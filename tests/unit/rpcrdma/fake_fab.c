@@ -45,7 +45,8 @@ struct ev {
 	struct fab_event event;
 	uint64_t cookie;
 	enum fab_status status;
-	struct fab_mw *mw;
+	struct fab_mw *mws[FAB_MAX_WINS];
+	unsigned int mw_cnt;
 	uint32_t inv_rkey;
 	size_t len;
 	uint8_t data[];
@@ -244,9 +245,9 @@ static void deliver(struct fab_ep *ep, struct ev *ev)
 		ep->ops->received(ep->ctx, ev->cookie, 0, 0, ev->status);
 		break;
 	case EV_INVALIDATED:
-		if (ev->status == FAB_OK) {
-			((struct fab_mr *)ev->mw->bind.mr)->bound--;
-			ev->mw->bind.mr = NULL;
+		for (unsigned int i = 0; ev->status == FAB_OK && i < ev->mw_cnt; i++) {
+			((struct fab_mr *)ev->mws[i]->bind.mr)->bound--;
+			ev->mws[i]->bind.mr = NULL;
 		}
 		ep->ops->invalidated(ep->ctx, ev->cookie, ev->status);
 		break;
@@ -509,19 +510,23 @@ int fab_post_recv(
 	return 0;
 }
 
-int fab_mw_invalidate(struct fab_ep *ep, struct fab_mw *mw, uint64_t cookie)
+int fab_mw_invalidate(
+	struct fab_ep *ep, struct fab_mw *const *mws, unsigned int cnt, uint64_t cookie)
 {
 	int err = called(FAKE_INVALIDATE);
 	struct ev *ev;
 
-	assert(mw->bind.mr && "rxe's kernel would have crashed here");
+	assert(cnt > 0 && cnt <= FAB_MAX_WINS);
+	for (unsigned int i = 0; i < cnt; i++)
+		assert(mws[i]->bind.mr && "rxe's kernel would have crashed here");
 	if (ep->state != S_UP)
 		return -ENOTCONN;
 	if (err)
 		return err;
 	ev = ev_new(ep, EV_INVALIDATED, 0);
 	ev->cookie = cookie;
-	ev->mw = mw;
+	ev->mw_cnt = cnt;
+	memcpy(ev->mws, mws, cnt * sizeof(*mws));
 	if (fake.hold_invals) {
 		list_del(&ev->link);
 		list_push_back(&ep->held_invals, &ev->link);
