@@ -258,7 +258,7 @@ static void write_done(struct nfs4_call *call)
 		return;
 	}
 	fs_attr_update_own(op->lane->fs, op->inode, &w->attr, op->attr_seq, fs_op_now(op));
-	if (w->count == 0 || w->count > w->data.len) { /* WIRE: no progress, or more than sent */
+	if (w->count == 0 || w->count > w->data[0].len) { /* WIRE: no progress, or more than sent */
 		batch_failed(op, EIO, false);
 		return;
 	}
@@ -288,9 +288,10 @@ static void write_start(struct fs_op *op)
 	w->fh = &op->fh;
 	w->state = &op->commit.file->share->state;
 	w->offset = op->commit.off + op->commit.part;
-	w->data.buf = op->buf;
-	w->data.p = op->buf->data + op->commit.part;
-	w->data.len = left < wsize ? left : wsize;
+	w->data[0].buf = op->buf;
+	w->data[0].p = op->buf->data + op->commit.part;
+	w->data[0].len = left < wsize ? left : wsize;
+	w->data_cnt = 1;
 	w->stable = op->commit.durable ? FILE_SYNC4 : UNSTABLE4;
 	op->call.done = write_done;
 	nfs4_write(&op->call);

@@ -110,7 +110,7 @@ static void write_done(struct nfs4_call *call)
 		write_failed(op, -call->err);
 		return;
 	}
-	if (w->count == 0 || w->count > w->data.len) { /* WIRE: no progress, or more than sent */
+	if (w->count == 0 || w->count > w->data[0].len) { /* WIRE: no progress, or more than sent */
 		fs_attr_changed(op->inode);
 		write_failed(op, EIO);
 		return;
@@ -149,9 +149,10 @@ static void write_start(struct fs_op *op)
 	w->fh = &op->fh;
 	w->state = &op->file->share->state;
 	w->offset = (uint64_t)op->off + op->u.rw.done;
-	w->data.buf = op->buf;
-	w->data.p = (uint8_t *)(uintptr_t)op->u.rw.data + op->u.rw.done;
-	w->data.len = left < wsize ? (uint32_t)left : wsize;
+	w->data[0].buf = op->buf;
+	w->data[0].p = (uint8_t *)(uintptr_t)op->u.rw.data + op->u.rw.done;
+	w->data[0].len = left < wsize ? (uint32_t)left : wsize;
+	w->data_cnt = 1;
 	w->stable = op->u.rw.sync ? FILE_SYNC4 : UNSTABLE4;
 	w->no_attr = !wants_attr(op);
 	op->call.done = write_done;

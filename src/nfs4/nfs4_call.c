@@ -275,7 +275,7 @@ static int call_encode_and_send(struct nfs4_call *call)
 	struct nfs4_compound c = {0};
 	int err;
 
-	memset(&req->args, 0, sizeof(req->args));
+	req->arg_cnt = 0;
 	memset(&req->long_call, 0, sizeof(req->long_call));
 	memset(&req->reply_sink, 0, sizeof(req->reply_sink));
 	memset(req->results, 0, sizeof(req->results));

@@ -129,11 +129,15 @@ struct nfs4_op_read {
 	uint32_t asked; /* the session's: of count, as much as the server gives at once */
 };
 
+#define NFS4_WRITE_PIECES RPCRDMA_MAX_ARGS
+
 struct nfs4_op_write {
 	const struct nfs4_fh *fh; /* in */
 	struct nfs4_state *state; /* NULL: anonymous */
 	uint64_t offset;
-	struct rpcrdma_span data; /* at most wsize bytes in a data buffer */
+	/* At most wsize bytes together, each piece in a data buffer; a piece is not empty. */
+	struct rpcrdma_span data[NFS4_WRITE_PIECES];
+	unsigned int data_cnt;
 	enum nfs4_stable stable;
 	bool no_attr;   /* `attr` is not asked for */
 	uint32_t count; /* out: maybe less than data has */

@@ -7,13 +7,30 @@
 
 #include <stddef.h>
 
+/* As much of the data as is sent. */
+static uint32_t put_data(struct nfs4_op_write *o, struct rpcrdma_req *req, uint32_t max)
+{
+	uint32_t sent = 0;
+
+	req->arg_cnt = 0;
+	for (unsigned int i = 0; i < o->data_cnt && (max == 0 || sent < max); i++) {
+		struct rpcrdma_span *arg = &req->args[req->arg_cnt++];
+
+		*arg = o->data[i];
+		if (max && arg->len > max - sent)
+			arg->len = max - sent;
+		sent += arg->len;
+	}
+	return sent;
+}
+
 static int write_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
 	struct nfs4_op_write *o = &call->u.write;
 	struct rpcrdma_req *req = &call->rpc.req;
 	size_t data_off;
 
-	o->sent = c->write_max && c->write_max < o->data.len ? c->write_max : o->data.len;
+	o->sent = put_data(o, req, c->write_max);
 	nfs4_put_putfh(c, o->fh);
 	nfs4_op_begin(c, OP_WRITE, 8 + NFS4_VERIFIER_SIZE);
 	nfs4_put_stateid(&c->enc, &call->stateid);
@@ -23,8 +40,6 @@ static int write_encode(struct nfs4_call *call, struct nfs4_compound *c)
 	data_off = xdr_enc_len(&c->enc);
 	if (!o->no_attr)
 		nfs4_put_getattr(c, NFS4_ATTR_WRITTEN);
-	req->args = o->data;
-	req->args.len = o->sent;
 	req->tail_len = o->sent ? xdr_enc_len(&c->enc) - data_off : 0;
 	return nfs4_encode_end(c);
 }

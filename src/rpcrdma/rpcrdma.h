@@ -36,6 +36,7 @@ enum rpcrdma_memreg {
 
 #define RPCRDMA_MAX_CREDITS 1024 /* requests a transport can have */
 #define RPCRDMA_MAX_RESULTS 4    /* DDP results (Write chunks) of one call */
+#define RPCRDMA_MAX_ARGS    8    /* pieces of a call's DDP argument */
 #define RPCRDMA_MAX_SEGS    16   /* segments of one chunk */
 
 struct rpcrdma_conf {
@@ -110,8 +111,12 @@ struct rpcrdma_req {
 	uint8_t *head; /* from rpcrdma_req_get(): room for inline_size bytes of message */
 	size_t head_room;
 	size_t head_len; /* bytes encoded at head */
-	struct rpcrdma_span
-		args;    /* DDP-eligible argument (WRITE data, without round-up); len 0: none */
+	/*
+	 * The DDP-eligible argument (WRITE data, without round-up) in pieces that follow each
+	 * other, each of one byte or more; arg_cnt 0: none. However many, they are one Read chunk.
+	 */
+	struct rpcrdma_span args[RPCRDMA_MAX_ARGS];
+	unsigned int arg_cnt;
 	size_t tail_len; /* bytes of head (or long_call), at its end, that follow args' round-up */
 	/*
 	 * A message that may not fit inline is built in a data buffer instead of head: len > 0,

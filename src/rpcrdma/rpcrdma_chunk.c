@@ -20,6 +20,32 @@ uint32_t rpcrdma_seg_count(uint32_t len, uint32_t max_seg)
 	return len == 0 ? 0 : (uint32_t)(((uint64_t)len + size - 1) / size);
 }
 
+uint64_t rpcrdma_args_len(const struct rpcrdma_req *req)
+{
+	uint64_t len = 0;
+
+	for (unsigned int i = 0; i < req->arg_cnt; i++)
+		len += req->args[i].len;
+	return len;
+}
+
+uint32_t rpcrdma_args_seg(const struct rpcrdma_req *req, unsigned int i, uint32_t max_seg)
+{
+	uint32_t most = RPCRDMA_MAX_SEGS / req->arg_cnt, len = req->args[i].len;
+	uint32_t least = len / most + (len % most != 0);
+
+	return max_seg == 0 || max_seg > least ? max_seg : least;
+}
+
+static uint32_t args_seg_count(const struct rpcrdma_req *req, uint32_t max_seg)
+{
+	uint32_t cnt = 0;
+
+	for (unsigned int i = 0; i < req->arg_cnt; i++)
+		cnt += rpcrdma_seg_count(req->args[i].len, rpcrdma_args_seg(req, i, max_seg));
+	return cnt;
+}
+
 void rpcrdma_chunk_fill(
 	struct rpcrdma_chunk *c, const void *p, uint32_t len, uint32_t rkey, uint32_t max_seg)
 {
@@ -64,9 +90,12 @@ int64_t rpcrdma_chunk_got(const struct rpcrdma_chunk *got, uint32_t room, uint32
 uint32_t rpcrdma_worst_call_hdr(uint32_t bytes, uint32_t max_seg)
 {
 	uint32_t segs = rpcrdma_seg_count(bytes, max_seg);
+	uint32_t reads = segs + RPCRDMA_MAX_ARGS - 1; /* each piece has a last one of its own */
 
+	if (reads > RPCRDMA_MAX_SEGS)
+		reads = RPCRDMA_MAX_SEGS;
 	/* args by Read chunk, or a Reply or a Write chunk */
-	return RPCRDMA_HDR_MIN + segs * RPCRDMA_HDR_READ_SEG + RPCRDMA_HDR_CHUNK +
+	return RPCRDMA_HDR_MIN + reads * RPCRDMA_HDR_READ_SEG + RPCRDMA_HDR_CHUNK +
 	       segs * RPCRDMA_HDR_SEG;
 }
 
@@ -147,16 +176,16 @@ static int plan_call(
 	const struct rpcrdma_req *req, const struct rpcrdma_limits *lim, struct rpcrdma_plan *plan)
 {
 	bool is_long = req->long_call.len > 0;
-	uint32_t args = req->args.len;
+	uint64_t args = rpcrdma_args_len(req);
 	uint64_t msg = is_long ? req->long_call.len : req->head_len;
 	uint32_t sges = 1 + (is_long ? 1 : 0) + (args > 0 ? 3 : 0);
-	uint64_t args_hdr = (uint64_t)rpcrdma_seg_count(args, lim->max_seg) * RPCRDMA_HDR_READ_SEG;
+	uint64_t args_hdr = (uint64_t)args_seg_count(req, lim->max_seg) * RPCRDMA_HDR_READ_SEG;
 	uint64_t long_hdr = (uint64_t)rpcrdma_seg_count(req->long_call.len, lim->max_seg) *
 			    RPCRDMA_HDR_READ_SEG;
 
 	plan->args_pos = (uint32_t)(msg - req->tail_len);
-	if (args > 0 && is_long)
-		sges = 5; /* header, head, args, pad, tail: not worth gathering */
+	if (args > 0 && (is_long || req->arg_cnt > 1))
+		sges = RPCRDMA_MAX_SGE + 1; /* header, head, args, pad, tail: not worth gathering */
 	if (sges <= lim->max_sge &&
 		try_form(plan, lim, RPCRDMA_CALL_INLINE, 0, msg + XDR_ROUND(args)))
 		return 0;
@@ -182,7 +211,12 @@ static bool req_is_sane(const struct rpcrdma_req *req)
 		return false;
 	if (msg < 8 || (msg & 3) != 0 || req->tail_len > msg || (req->tail_len & 3) != 0)
 		return false;
-	return req->args.len == 0 || req->args.buf != NULL;
+	if (req->arg_cnt > RPCRDMA_MAX_ARGS)
+		return false;
+	for (unsigned int i = 0; i < req->arg_cnt; i++)
+		if (req->args[i].len == 0 || !req->args[i].buf)
+			return false;
+	return rpcrdma_args_len(req) <= INT32_MAX;
 }
 
 int rpcrdma_plan_make(

@@ -49,7 +49,7 @@ struct rpcrdma_plan {
 	uint32_t send_len;  /* of the Send: header and inline part */
 };
 
-/* Local buffers a Send needs when args are gathered: header+head, args, pad, tail. */
+/* Local buffers a Send needs when an arg is gathered: header+head, the arg, pad, tail. */
 #define RPCRDMA_MAX_SGE 4u
 
 /*
@@ -67,6 +67,10 @@ static inline uint32_t rpcrdma_result_room(const struct rpcrdma_result *r)
 	return r->sink.buf ? r->sink.len : 0;
 }
 
+/* Bytes of the args together. */
+uint64_t rpcrdma_args_len(const struct rpcrdma_req *req);
+/* The `max_seg` that piece i of the args is cut by: all of them have RPCRDMA_MAX_SEGS at most. */
+uint32_t rpcrdma_args_seg(const struct rpcrdma_req *req, unsigned int i, uint32_t max_seg);
 /* Segments that a chunk of `len` bytes is cut into. */
 uint32_t rpcrdma_seg_count(uint32_t len, uint32_t max_seg);
 /* Cuts `len` bytes at `p`, exposed by `rkey`, into a chunk. */

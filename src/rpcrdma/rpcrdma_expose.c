@@ -45,8 +45,8 @@ unsigned int rpcrdma_expose(const struct rpcrdma_req *req, const struct rpcrdma_
 
 	if (moves_call(plan->call))
 		cnt = add(expos, cnt, &req->long_call, FAB_REMOTE_READ);
-	if (moves_args(plan->call))
-		cnt = add(expos, cnt, &req->args, FAB_REMOTE_READ);
+	for (unsigned int i = 0; moves_args(plan->call) && i < req->arg_cnt; i++)
+		cnt = add(expos, cnt, &req->args[i], FAB_REMOTE_READ);
 	if (plan->reply == RPCRDMA_REPLY_CHUNK)
 		cnt = add(expos, cnt, &req->reply_sink, FAB_REMOTE_WRITE);
 	for (uint32_t i = 0; i < plan->write_cnt; i++)
@@ -71,6 +71,7 @@ static void add_reads(struct rpcrdma_hdr *h, uint32_t pos, const struct rpcrdma_
 	struct rpcrdma_chunk c;
 
 	rpcrdma_chunk_fill(&c, span->p, span->len, rkey, max_seg);
+	assert(h->read_cnt + c.cnt <= RPCRDMA_MAX_READ_SEGS);
 	for (uint32_t i = 0; i < c.cnt; i++)
 		h->reads[h->read_cnt++] = (struct rpcrdma_read_seg){pos, c.segs[i]};
 }
@@ -92,9 +93,10 @@ void rpcrdma_expose_hdr(const struct rpcrdma_reqpriv *priv, const struct rpcrdma
 	if (moves_call(plan->call))
 		add_reads(h, 0, &req->long_call,
 			rpcrdma_expose_rkey(expos, cnt, &req->long_call, FAB_REMOTE_READ), max_seg);
-	if (moves_args(plan->call))
-		add_reads(h, plan->args_pos, &req->args,
-			rpcrdma_expose_rkey(expos, cnt, &req->args, FAB_REMOTE_READ), max_seg);
+	for (unsigned int i = 0; moves_args(plan->call) && i < req->arg_cnt; i++)
+		add_reads(h, plan->args_pos, &req->args[i],
+			rpcrdma_expose_rkey(expos, cnt, &req->args[i], FAB_REMOTE_READ),
+			rpcrdma_args_seg(req, i, max_seg));
 	for (uint32_t i = 0; i < plan->write_cnt; i++) {
 		const struct rpcrdma_span *sink = &req->results[i].sink;
 

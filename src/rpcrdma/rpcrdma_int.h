@@ -33,9 +33,10 @@
 #define RPCRDMA_REVERSE_RECVS   16u /* receives beyond one for each forward credit */
 #define RPCRDMA_REVERSE_SENDS   8u
 #define RPCRDMA_RECV_ARMOUR     16384u /* a receive is at least this long, whatever was offered */
-#define RPCRDMA_MAX_WINS        6u     /* args, long call, four results or a Reply chunk */
-#define RPCRDMA_SEND_HDR        2304u  /* room before a request's head: zeros, then the header */
-#define RPCRDMA_SEND_ZEROS      8u     /* round-up of gathered args comes from here */
+/* Of one call: args, long call, results or a Reply chunk. */
+#define RPCRDMA_MAX_WINS   (RPCRDMA_MAX_ARGS + 1u + RPCRDMA_MAX_RESULTS)
+#define RPCRDMA_SEND_HDR   2304u /* room before a request's head: zeros, then the header */
+#define RPCRDMA_SEND_ZEROS 8u    /* round-up of gathered args comes from here */
 
 /* req->pending */
 enum {
@@ -251,6 +252,8 @@ void rpcrdma_mem_freed(struct rpcrdma *x);
 int rpcrdma_rep_post(struct rpcrdma *x, struct rpcrdma_rep *rep);
 
 /* ---- rpcrdma_win.c ---- */
+/* Windows of a connection, if the device has so many. */
+unsigned int rpcrdma_win_total(const struct rpcrdma *x);
 int rpcrdma_win_init(struct rpcrdma *x);
 void rpcrdma_win_fini(struct rpcrdma *x);
 int rpcrdma_win_alloc(struct rpcrdma *x);

@@ -136,8 +136,7 @@ uint32_t rpcrdma_next_xid(struct rpcrdma *x)
 
 unsigned int rpcrdma_req_buf_cnt(const struct rpcrdma_req *req)
 {
-	unsigned int cnt =
-		(req->args.len > 0) + (req->long_call.len > 0) + (req->reply_sink.buf != NULL);
+	unsigned int cnt = req->arg_cnt + (req->long_call.len > 0) + (req->reply_sink.buf != NULL);
 
 	for (unsigned int i = 0; i < req->result_cnt; i++)
 		cnt += req->results[i].sink.buf != NULL;

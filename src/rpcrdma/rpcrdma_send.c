@@ -18,12 +18,15 @@ static uint32_t be32_at(const uint8_t *p)
 
 static bool spans_are_valid(const struct rpcrdma *x, const struct rpcrdma_req *req)
 {
-	if (req->result_cnt > RPCRDMA_MAX_RESULTS)
+	if (req->result_cnt > RPCRDMA_MAX_RESULTS || req->arg_cnt > RPCRDMA_MAX_ARGS)
 		return false;
 	for (unsigned int i = 0; i < req->result_cnt; i++)
 		if (!rpcrdma_span_is_valid(x, &req->results[i].sink))
 			return false;
-	return rpcrdma_span_is_valid(x, &req->args) && rpcrdma_span_is_valid(x, &req->long_call) &&
+	for (unsigned int i = 0; i < req->arg_cnt; i++)
+		if (!rpcrdma_span_is_valid(x, &req->args[i]))
+			return false;
+	return rpcrdma_span_is_valid(x, &req->long_call) &&
 	       rpcrdma_span_is_valid(x, &req->reply_sink);
 }
 
@@ -104,8 +107,9 @@ static unsigned int build_sges(
 	const struct rpcrdma *x = priv->x;
 	const struct rpcrdma_req *req = priv->req;
 	uint32_t hdr_len = priv->plan.hdr_len, front = (uint32_t)(req->head_len - req->tail_len);
-	uint32_t pad = XDR_PAD(req->args.len);
+	const struct rpcrdma_span *arg = &req->args[0];
 	unsigned int cnt = 0;
+	uint32_t pad;
 
 	if (priv->plan.proc == RDMA_NOMSG || req->long_call.len > 0) {
 		sges[cnt++] = (struct fab_sge){start, hdr_len, x->send_mr};
@@ -114,14 +118,16 @@ static unsigned int build_sges(
 				req->long_call.buf->priv->src};
 		return cnt;
 	}
-	if (req->args.len == 0 || priv->plan.call != RPCRDMA_CALL_INLINE) {
+	if (req->arg_cnt == 0 || priv->plan.call != RPCRDMA_CALL_INLINE) {
 		/* a Read chunk leaves no trace inline: what follows args comes at once */
 		sges[cnt++] =
 			(struct fab_sge){start, hdr_len + (uint32_t)req->head_len, x->send_mr};
 		return cnt;
 	}
+	assert(req->arg_cnt == 1);
+	pad = XDR_PAD(arg->len);
 	sges[cnt++] = (struct fab_sge){start, hdr_len + front, x->send_mr};
-	sges[cnt++] = (struct fab_sge){req->args.p, req->args.len, req->args.buf->priv->src};
+	sges[cnt++] = (struct fab_sge){arg->p, arg->len, arg->buf->priv->src};
 	if (pad > 0)
 		sges[cnt++] = (struct fab_sge){priv->head - RPCRDMA_SEND_HDR, pad, x->send_mr};
 	if (req->tail_len > 0)

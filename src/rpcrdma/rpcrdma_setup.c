@@ -32,14 +32,14 @@ static int choose_memreg(struct rpcrdma *x, bool new_device)
 static int make_qp(struct rpcrdma *x)
 {
 	const struct fab_caps *caps = fab_ep_caps(x->ep);
-	uint32_t calls = x->conf.credits + 1, wins = calls + 2 * RPCRDMA_MAX_WINS;
+	uint32_t calls = x->conf.credits + 1;
 	struct fab_qp_conf qp = {.send_wr = calls + RPCRDMA_REVERSE_SENDS,
 		.recv_wr = x->rep_cnt,
 		.max_send_sge = RPCRDMA_MAX_SGE};
 	int err;
 
 	if (x->memreg == RPCRDMA_MEMREG_MW)
-		qp.send_wr += 2 * wins; /* a bind and an invalidation each */
+		qp.send_wr += 2 * rpcrdma_win_total(x); /* a bind and an invalidation each */
 	if (qp.send_wr > caps->max_wr)
 		qp.send_wr = caps->max_wr; /* a full queue is waited for */
 	if (qp.recv_wr > caps->max_wr) {

@@ -10,16 +10,20 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Calls with two windows are rare: a few more windows than calls. */
-static unsigned int win_total(const struct rpcrdma *x)
+static_assert(RPCRDMA_MAX_WINS <= FAB_MAX_WINS, "one post binds and invalidates a call's windows");
+
+/* Calls expose buffers of their own: a window for each, and some for one exposed both ways. */
+unsigned int rpcrdma_win_total(const struct rpcrdma *x)
 {
-	return x->conf.credits + 2 * RPCRDMA_MAX_WINS;
+	unsigned int most = x->conf.credits > x->conf.data_cnt ? x->conf.credits : x->conf.data_cnt;
+
+	return most + 2 * RPCRDMA_MAX_WINS;
 }
 
 int rpcrdma_win_init(struct rpcrdma *x)
 {
 	list_init(&x->win_free);
-	x->wins = calloc(win_total(x), sizeof(*x->wins));
+	x->wins = calloc(rpcrdma_win_total(x), sizeof(*x->wins));
 	return x->wins ? 0 : -ENOMEM;
 }
 
@@ -33,7 +37,7 @@ int rpcrdma_win_alloc(struct rpcrdma *x)
 	unsigned int max = fab_ep_caps(x->ep)->max_mw;
 
 	assert(x->win_cnt == 0);
-	for (unsigned int i = 0; i < win_total(x) && i < max; i++) {
+	for (unsigned int i = 0; i < rpcrdma_win_total(x) && i < max; i++) {
 		struct rpcrdma_win *win = &x->wins[i];
 
 		errno = 0;

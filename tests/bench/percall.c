@@ -186,7 +186,8 @@ static void start(const struct bench *b, unsigned int i)
 		return;
 	case KIND_WRITE:
 		call->u.write.fh = &fh;
-		call->u.write.data = (struct rpcrdma_span){c.bufs[i], c.bufs[i]->data, PAYLOAD};
+		call->u.write.data[0] = (struct rpcrdma_span){c.bufs[i], c.bufs[i]->data, PAYLOAD};
+		call->u.write.data_cnt = 1;
 		nfs4_write(call);
 		return;
 	}

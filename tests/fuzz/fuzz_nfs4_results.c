@@ -89,8 +89,8 @@ static void read_ok(const struct nfs4_call *call)
 
 static void write_(struct nfs4_call *call)
 {
-	call->u.write =
-		(struct nfs4_op_write){.fh = &fh, .data = {&buf, room, 1000}, .stable = DATA_SYNC4};
+	call->u.write = (struct nfs4_op_write){
+		.fh = &fh, .data = {{&buf, room, 1000}}, .data_cnt = 1, .stable = DATA_SYNC4};
 }
 
 static void write_ok(const struct nfs4_call *call)

@@ -200,7 +200,8 @@ bool sim_write_start(struct sim_held_op *ho, struct sim_held *h, unsigned int la
 		ho->op.buf->data[i] = nfsd_sim_pattern(i);
 	o->fh = &h->f.fh;
 	o->state = &h->f.state;
-	o->data = (struct rpcrdma_span){ho->op.buf, ho->op.buf->data, 100};
+	o->data[0] = (struct rpcrdma_span){ho->op.buf, ho->op.buf->data, 100};
+	o->data_cnt = 1;
 	o->stable = FILE_SYNC4;
 	sim_op_start(&ho->op, nfs4_write);
 	return true;

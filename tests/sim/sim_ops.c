@@ -181,7 +181,8 @@ int sim_write(struct sim_nfs *w, struct sim_file *f, uint64_t off, uint32_t len,
 	o->fh = &f->fh;
 	o->state = &f->state;
 	o->offset = off;
-	o->data = (struct rpcrdma_span){shared.buf, shared.buf->data, len};
+	o->data[0] = (struct rpcrdma_span){shared.buf, shared.buf->data, len};
+	o->data_cnt = len > 0;
 	o->stable = stable;
 	err = sim_op_run(&shared, nfs4_write);
 	if (!err && o->count != len)

@@ -319,7 +319,8 @@ static bool build(struct sim_call *c)
 		for (uint32_t i = 0; i < c->b; i += 4)
 			xdr_put_u32(&e, i);
 		req->tail_len = xdr_enc_len(&e) - front;
-		req->args = (struct rpcrdma_span){c->a ? buf : NULL, buf->data, c->a};
+		req->args[0] = (struct rpcrdma_span){buf, buf->data, c->a};
+		req->arg_cnt = c->a > 0;
 		req->reply_max += 12;
 		break;
 	case SIM_CALL_SOURCE:

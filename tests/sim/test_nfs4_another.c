@@ -145,7 +145,8 @@ Test(nfs4_another, server_that_takes_less_at_once_than_before_is_complained_of, 
 	cr_assert(sim_op_get(&w, 0, &op));
 	op.call.u.write = (struct nfs4_op_write){.fh = &files[0].fh,
 		.state = &files[0].state,
-		.data = {op.buf, op.buf->data, LARGE},
+		.data = {{op.buf, op.buf->data, LARGE}},
+		.data_cnt = 1,
 		.stable = FILE_SYNC4};
 	cr_assert_eq(sim_op_run(&op, nfs4_write), 0);
 	cr_assert_eq(op.call.u.write.count, 28 * 1024);

@@ -67,7 +67,8 @@ static int one(unsigned int which)
 		cr_assert(sim_op_get(&w, 0, &op));
 		op.call.u.write.fh = &file.fh;
 		op.call.u.write.state = &file.state;
-		op.call.u.write.data = (struct rpcrdma_span){op.buf, op.buf->data, 5000};
+		op.call.u.write.data[0] = (struct rpcrdma_span){op.buf, op.buf->data, 5000};
+		op.call.u.write.data_cnt = 1;
 		if (!sim_op_run(&op, nfs4_write))
 			cr_assert_leq(op.call.u.write.count, 5000);
 		return op.err;

@@ -87,7 +87,8 @@ static void work(struct worker *wk)
 		o->fh = &wk->f->fh;
 		o->state = &wk->f->state;
 		o->offset = wk->off;
-		o->data = (struct rpcrdma_span){op->buf, op->buf->data, OP_SIZE};
+		o->data[0] = (struct rpcrdma_span){op->buf, op->buf->data, OP_SIZE};
+		o->data_cnt = 1;
 		o->stable = FILE_SYNC4;
 		sim_op_start(op, nfs4_write);
 	} else {

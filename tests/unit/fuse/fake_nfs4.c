@@ -258,13 +258,21 @@ static int do_write(struct nfs4_op_write *w)
 {
 	struct fake *k = &rig.fake;
 	struct fake_file *f = fake_file_of(w->fh);
-	uint32_t n = w->data.len;
+	uint32_t n = 0, left;
 
+	for (unsigned int i = 0; i < w->data_cnt; i++)
+		n += w->data[i].len;
 	if (k->short_count && n > k->short_count)
 		n = k->short_count;
 	k->last_stable = w->stable;
-	k->last_write = w->data.p;
-	memcpy(f->data + w->offset, w->data.p, n);
+	k->last_write = w->data[0].p;
+	left = n;
+	for (unsigned int i = 0; i < w->data_cnt; i++) {
+		uint32_t part = w->data[i].len < left ? w->data[i].len : left;
+
+		memcpy(f->data + w->offset + n - left, w->data[i].p, part);
+		left -= part;
+	}
 	if (f->attr.size < w->offset + n)
 		f->attr.size = w->offset + n;
 	if (w->stable == FILE_SYNC4)

@@ -14,7 +14,8 @@ static void setup(struct nfs4_call *call)
 	call->u.write = (struct nfs4_op_write){
 		.fh = &op_test_fh,
 		.offset = 0x4000,
-		.data = {&buf, payload, 4093},
+		.data = {{&buf, payload, 4093}},
+		.data_cnt = 1,
 		.stable = DATA_SYNC4,
 		.sent = 4093, /* for who decodes only */
 	};
@@ -50,8 +51,9 @@ Test(nfs4_write, goes_on_with_getattr_behind_the_data)
 	op_golden_check(&golden);
 	op_test_init(&t, &golden);
 	cr_assert_eq(op_test_encode(&t, &golden, 4096, golden.args), 0);
-	cr_assert_eq(t.call.rpc.req.args.p, payload);
-	cr_assert_eq(t.call.rpc.req.args.len, 4093);
+	cr_assert_eq(t.call.rpc.req.arg_cnt, 1);
+	cr_assert_eq(t.call.rpc.req.args[0].p, payload);
+	cr_assert_eq(t.call.rpc.req.args[0].len, 4093);
 	cr_assert_eq(t.call.rpc.req.tail_len, 16, "GETATTR and its bitmap");
 }
 
@@ -83,8 +85,34 @@ Test(nfs4_write, ends_with_the_data)
 	op_golden_check(&golden_no_attr);
 	op_test_init(&t, &golden_no_attr);
 	cr_assert_eq(op_test_encode(&t, &golden_no_attr, 4096, golden_no_attr.args), 0);
-	cr_assert_eq(t.call.rpc.req.args.len, 4093);
+	cr_assert_eq(t.call.rpc.req.args[0].len, 4093);
 	cr_assert_eq(t.call.rpc.req.tail_len, 0);
+}
+
+static void in_pieces(struct nfs4_op_write *o, uint32_t a, uint32_t b, uint32_t c)
+{
+	o->data[0] = (struct rpcrdma_span){&buf, payload, a};
+	o->data[1] = (struct rpcrdma_span){&buf, payload + 1000, b};
+	o->data[2] = (struct rpcrdma_span){&buf, payload + 2000, c};
+	o->data_cnt = 3;
+}
+
+Test(nfs4_write, takes_its_data_in_pieces)
+{
+	const struct rpcrdma_req *req;
+	struct op_test t;
+
+	op_test_init(&t, &golden);
+	in_pieces(&t.call.u.write, 1, 4000, 92);
+	cr_assert_eq(op_test_encode(&t, &golden, 4096, golden.args), 0);
+	req = &t.call.rpc.req;
+	cr_assert_eq(t.call.u.write.sent, 4093);
+	cr_assert_eq(req->arg_cnt, 3);
+	cr_assert_eq(req->args[0].len, 1);
+	cr_assert_eq(req->args[1].p, payload + 1000);
+	cr_assert_eq(req->args[1].len, 4000);
+	cr_assert_eq(req->args[2].len, 92);
+	cr_assert_eq(req->tail_len, 16);
 }
 
 Test(nfs4_write, of_nothing_has_no_tail)
@@ -92,11 +120,11 @@ Test(nfs4_write, of_nothing_has_no_tail)
 	struct op_test t;
 
 	op_test_init(&t, &golden);
-	t.call.u.write.data.len = 0;
+	t.call.u.write.data_cnt = 0;
 	cr_assert_eq(op_test_encode(&t, &golden, 4096,
 			     HEX_PUTFH HEX_WRITE "00000001 00000000" HEX_GETATTR_WRITTEN),
 		0);
-	cr_assert_eq(t.call.rpc.req.args.len, 0);
+	cr_assert_eq(t.call.rpc.req.arg_cnt, 0);
 	cr_assert_eq(t.call.rpc.req.tail_len, 0);
 }
 

@@ -50,7 +50,8 @@ Test(rpcrdma_chunk, the_last_byte_that_fits_is_inline)
 
 Test(rpcrdma_chunk, small_args_are_gathered_with_their_round_up)
 {
-	req.args = span(&buf, 1001);
+	req.args[0] = span(&buf, 1001);
+	req.arg_cnt = 1;
 	req.tail_len = 40;
 	cr_assert_eq(make(), 0);
 	cr_assert_eq(plan.call, RPCRDMA_CALL_INLINE);
@@ -59,7 +60,8 @@ Test(rpcrdma_chunk, small_args_are_gathered_with_their_round_up)
 
 Test(rpcrdma_chunk, large_args_go_by_read_chunk_and_leave_nothing_inline)
 {
-	req.args = span(&buf, 65535);
+	req.args[0] = span(&buf, 65535);
+	req.arg_cnt = 1;
 	req.tail_len = 40;
 	cr_assert_eq(make(), 0);
 	cr_assert_eq(plan.call, RPCRDMA_CALL_READ);
@@ -72,7 +74,8 @@ Test(rpcrdma_chunk, large_args_go_by_read_chunk_and_leave_nothing_inline)
 Test(rpcrdma_chunk, args_that_cannot_be_gathered_go_by_read_chunk)
 {
 	lim.max_sge = 2;
-	req.args = span(&buf, 100);
+	req.args[0] = span(&buf, 100);
+	req.arg_cnt = 1;
 	cr_assert_eq(make(), 0);
 	cr_assert_eq(plan.call, RPCRDMA_CALL_READ);
 }
@@ -100,13 +103,14 @@ Test(rpcrdma_chunk, a_long_call_has_args_beside_it_only_without_round_up)
 {
 	req.head_len = 0;
 	req.long_call = span(&buf, 60000);
-	req.args = span(&buf2, 4096);
+	req.args[0] = span(&buf2, 4096);
+	req.arg_cnt = 1;
 	req.tail_len = 8;
 	cr_assert_eq(make(), 0);
 	cr_assert_eq(plan.call, RPCRDMA_CALL_LONG_READ);
 	cr_assert_eq(plan.args_pos, 59992);
 	cr_assert_eq(plan.hdr_len, 28 + 48);
-	req.args.len = 4095;
+	req.args[0].len = 4095;
 	cr_assert_eq(make(), -EMSGSIZE);
 }
 
@@ -249,9 +253,71 @@ Test(rpcrdma_chunk, returned_chunks_may_only_shrink_from_the_end)
 	cr_assert_eq(rpcrdma_chunk_got(&c, 10000, 4096), 0);
 }
 
+static void pieces(unsigned int cnt, uint32_t len)
+{
+	for (unsigned int i = 0; i < cnt; i++)
+		req.args[i] = span(i & 1 ? &buf : &buf2, len);
+	req.arg_cnt = cnt;
+}
+
+Test(rpcrdma_chunk, args_in_pieces_have_a_segment_each)
+{
+	pieces(3, 20001);
+	req.tail_len = 40;
+	cr_assert_eq(make(), 0);
+	cr_assert_eq(plan.call, RPCRDMA_CALL_READ);
+	cr_assert_eq(plan.args_pos, 160);
+	cr_assert_eq(plan.hdr_len, 28 + 3 * 24);
+	cr_assert_eq(plan.send_len, 28 + 3 * 24 + 200);
+}
+
+Test(rpcrdma_chunk, small_args_in_pieces_are_not_gathered)
+{
+	pieces(2, 10);
+	cr_assert_eq(make(), 0);
+	cr_assert_eq(plan.call, RPCRDMA_CALL_READ);
+}
+
+Test(rpcrdma_chunk, pieces_share_the_segments_of_a_chunk)
+{
+	for (unsigned int cnt = 1; cnt <= RPCRDMA_MAX_ARGS; cnt++) {
+		pieces(cnt, 65536);
+		lim.max_seg = 4096;
+		cr_assert_eq(make(), 0);
+		cr_assert_leq(plan.hdr_len, 28 + RPCRDMA_MAX_SEGS * 24);
+	}
+}
+
+Test(rpcrdma_chunk, pieces_that_cannot_be_are_refused)
+{
+	pieces(RPCRDMA_MAX_ARGS, 4096);
+	req.args[3].len = 0;
+	cr_assert_eq(make(), -EINVAL);
+	req.args[3] = (struct rpcrdma_span){NULL, mem, 4096};
+	cr_assert_eq(make(), -EINVAL);
+	pieces(RPCRDMA_MAX_ARGS, 1u << 29);
+	cr_assert_eq(make(), -EINVAL, "more than an XDR length");
+	pieces(RPCRDMA_MAX_ARGS, 4096);
+	req.arg_cnt = RPCRDMA_MAX_ARGS + 1;
+	cr_assert_eq(make(), -EINVAL);
+}
+
+Test(rpcrdma_chunk, worst_headers_cover_pieces)
+{
+	for (uint32_t max_seg = 0; max_seg <= 65536; max_seg += 4096) {
+		lim.max_seg = max_seg;
+		for (unsigned int cnt = 1; cnt <= RPCRDMA_MAX_ARGS; cnt++) {
+			pieces(cnt, 65536 / cnt);
+			cr_assert_eq(make(), 0);
+			cr_assert_leq(plan.hdr_len, rpcrdma_worst_call_hdr(65536, max_seg));
+		}
+	}
+}
+
 Test(rpcrdma_chunk, worst_headers_cover_every_plan)
 {
-	req.args = span(&buf, 65536);
+	req.args[0] = span(&buf, 65536);
+	req.arg_cnt = 1;
 	for (uint32_t max_seg = 0; max_seg <= 65536; max_seg += 4096) {
 		lim.max_seg = max_seg;
 		cr_assert_eq(make(), 0);

@@ -55,7 +55,8 @@ Test(rpcrdma_rfc, every_form_has_version_xid_and_the_credits_asked)
 	for (int form = 0; form < 4; form++) {
 		call_init(&c[0], 20);
 		if (form == 1) {
-			c[0].req.args = (struct rpcrdma_span){buf, buf->data, 8192};
+			c[0].req.args[0] = (struct rpcrdma_span){buf, buf->data, 8192};
+			c[0].req.arg_cnt = 1;
 		} else if (form == 2) {
 			c[0].req.results[0].sink = (struct rpcrdma_span){buf, buf->data, 8192};
 			c[0].req.result_cnt = 1;
@@ -63,7 +64,8 @@ Test(rpcrdma_rfc, every_form_has_version_xid_and_the_credits_asked)
 			memcpy(buf->data, c[0].req.head, 8);
 			c[0].req.head_len = 0;
 			c[0].req.long_call = (struct rpcrdma_span){buf, buf->data, 20000};
-			c[0].req.args = (struct rpcrdma_span){buf2, buf2->data, 8192};
+			c[0].req.args[0] = (struct rpcrdma_span){buf2, buf2->data, 8192};
+			c[0].req.arg_cnt = 1;
 			c[0].req.tail_len = 8;
 		}
 		cr_assert_eq(call_send(&c[0]), 0);

@@ -71,7 +71,8 @@ Test(rpcrdma_send, small_args_are_gathered_in_place)
 	cr_assert(rig_connect());
 	buf = rpcrdma_buf_get(rig.x);
 	call_init(&c[0], 20);
-	c[0].req.args = (struct rpcrdma_span){buf, pattern(buf, 1001), 1001};
+	c[0].req.args[0] = (struct rpcrdma_span){buf, pattern(buf, 1001), 1001};
+	c[0].req.arg_cnt = 1;
 	c[0].req.tail_len = 12;
 	cr_assert_eq(call_send(&c[0]), 0);
 	rig_run(1000);
@@ -93,7 +94,8 @@ Test(rpcrdma_send, large_args_are_read_by_the_server_and_remotely_invalidated)
 	cr_assert(rig_connect());
 	buf = rpcrdma_buf_get(rig.x);
 	call_init(&c[0], 20);
-	c[0].req.args = (struct rpcrdma_span){buf, pattern(buf, 50001), 50001};
+	c[0].req.args[0] = (struct rpcrdma_span){buf, pattern(buf, 50001), 50001};
+	c[0].req.arg_cnt = 1;
 	c[0].req.tail_len = 12;
 	cr_assert_eq(call_send(&c[0]), 0);
 	rig_run(1000);
@@ -118,7 +120,8 @@ Test(rpcrdma_send, segments_share_one_window)
 	cr_assert(rig_connect());
 	buf = rpcrdma_buf_get(rig.x);
 	call_init(&c[0], 20);
-	c[0].req.args = (struct rpcrdma_span){buf, pattern(buf, 50001), 50001};
+	c[0].req.args[0] = (struct rpcrdma_span){buf, pattern(buf, 50001), 50001};
+	c[0].req.arg_cnt = 1;
 	cr_assert_eq(call_send(&c[0]), 0);
 	rig_run(1000);
 	cr_assert_eq(c[0].done, 1);
@@ -126,6 +129,111 @@ Test(rpcrdma_send, segments_share_one_window)
 	cr_assert_arr_eq(rig.msg + 80, buf->data, 50001);
 	cr_assert_eq(rig.stats.mw_binds, 1);
 	cr_assert_eq(rig.stats.remote_invals, 1);
+	rpcrdma_buf_put(rig.x, buf);
+	rig_fini();
+}
+
+/* Three buffers, none of a length that XDR likes. */
+static void in_pieces(struct call *call, struct rpcrdma_buf *bufs[3])
+{
+	static const uint32_t lens[3] = {16385, 20002, 5000};
+
+	call_init(call, 20);
+	for (unsigned int i = 0; i < 3; i++) {
+		bufs[i] = rpcrdma_buf_get(rig.x);
+		pattern(bufs[i], lens[i]);
+		bufs[i]->data[0] = (uint8_t)(0xa0 + i);
+		call->req.args[i] = (struct rpcrdma_span){bufs[i], bufs[i]->data, lens[i]};
+	}
+	call->req.arg_cnt = 3;
+	call->req.tail_len = 12;
+	cr_assert_eq(call_send(call), 0);
+	rig_run(1000);
+}
+
+static void pieces_came(struct call *call, struct rpcrdma_buf *bufs[3])
+{
+	size_t at = 68;
+
+	cr_assert_eq(call->done, 1);
+	cr_assert_eq(call->end, RPCRDMA_REPLY);
+	cr_assert_eq(rig.inline_len, 80);
+	cr_assert_eq(rig.msg_len, 80 + 16385 + 20002 + 5000);
+	for (unsigned int i = 0; i < 3; i++) {
+		cr_assert_arr_eq(rig.msg + at, bufs[i]->data, call->req.args[i].len);
+		at += call->req.args[i].len;
+		rpcrdma_buf_put(rig.x, bufs[i]);
+	}
+	cr_assert_eq(get_be32(rig.msg + at), 0xc0000000u + 17, "the tail, and no round-up");
+	cr_assert_eq(rig.stats.copied_bytes, 0);
+}
+
+Test(rpcrdma_send, args_in_pieces_are_one_read_chunk)
+{
+	struct rpcrdma_buf *bufs[3];
+
+	cr_assert(rig_connect());
+	in_pieces(&c[0], bufs);
+	cr_assert_eq(rig.hdr.read_cnt, 3);
+	for (unsigned int i = 0; i < 3; i++) {
+		cr_assert_eq(rig.hdr.reads[i].pos, 68);
+		cr_assert_eq(rig.hdr.reads[i].seg.len, c[0].req.args[i].len);
+		cr_assert_eq(rig.hdr.reads[i].seg.off, (uintptr_t)bufs[i]->data);
+	}
+	pieces_came(&c[0], bufs);
+	cr_assert_eq(rig.stats.mw_binds, 3);
+	cr_assert_eq(rig.stats.remote_invals, 0);
+	cr_assert_eq(rig.stats.local_invals, 3);
+	cr_assert_eq(fake.count[FAKE_INVALIDATE], 1, "with one post");
+	cr_assert_eq(fake_open_windows(), 0);
+	rig_fini();
+}
+
+Test(rpcrdma_send, args_in_pieces_have_standing_keys_too)
+{
+	struct rpcrdma_buf *bufs[3];
+
+	rig.conf.memreg = RPCRDMA_MEMREG_STATIC;
+	cr_assert(rig_connect());
+	in_pieces(&c[0], bufs);
+	pieces_came(&c[0], bufs);
+	cr_assert_eq(rig.stats.local_invals, 0);
+	rig_fini();
+}
+
+Test(rpcrdma_send, args_in_pieces_are_sent_again_with_new_keys)
+{
+	struct rpcrdma_buf *bufs[3];
+
+	cr_assert(rig_connect());
+	rig.silent = true;
+	in_pieces(&c[0], bufs);
+	cr_assert_eq(c[0].done, 0);
+	rig.silent = false;
+	fake_down(0);
+	rig_run(NSEC_PER_SEC);
+	pieces_came(&c[0], bufs);
+	cr_assert_eq(rig.stats.retransmits, 1);
+	rig_fini();
+}
+
+Test(rpcrdma_send, more_pieces_than_there_can_be_are_refused)
+{
+	struct rpcrdma_buf *buf;
+
+	cr_assert(rig_connect());
+	buf = rpcrdma_buf_get(rig.x);
+	call_init(&c[0], 20);
+	for (unsigned int i = 0; i < RPCRDMA_MAX_ARGS; i++)
+		c[0].req.args[i] = (struct rpcrdma_span){buf, buf->data, 100};
+	c[0].req.arg_cnt = RPCRDMA_MAX_ARGS + 1;
+	cr_assert_eq(call_send(&c[0]), -EINVAL);
+	c[0].req.arg_cnt = RPCRDMA_MAX_ARGS;
+	c[0].req.args[7].p = buf->mem - 1;
+	cr_assert_eq(call_send(&c[0]), -EINVAL);
+	c[0].req.arg_cnt = 0;
+	cr_assert_eq(call_send(&c[0]), 0);
+	rig_run(1000);
 	rpcrdma_buf_put(rig.x, buf);
 	rig_fini();
 }
@@ -172,7 +280,8 @@ Test(rpcrdma_send, a_long_call_with_args_uses_two_windows_and_takes_them_back_it
 	a = rpcrdma_buf_get(rig.x);
 	b = rpcrdma_buf_get(rig.x);
 	long_call(&c[0], a, 20000);
-	c[0].req.args = (struct rpcrdma_span){b, pattern(b, 8192), 8192};
+	c[0].req.args[0] = (struct rpcrdma_span){b, pattern(b, 8192), 8192};
+	c[0].req.arg_cnt = 1;
 	c[0].req.tail_len = 8;
 	cr_assert_eq(call_send(&c[0]), 0);
 	rig_run(1000);
@@ -217,9 +326,10 @@ Test(rpcrdma_send, bad_calls_are_refused_and_stay_the_users)
 	cr_assert_eq(call_send(&c[0]), -EINVAL);
 	c[0].req.reply_sink = (struct rpcrdma_span){0};
 	c[0].req.reply_max = 100;
-	c[0].req.args = (struct rpcrdma_span){buf, buf->mem - 1, 10};
+	c[0].req.args[0] = (struct rpcrdma_span){buf, buf->mem - 1, 10};
+	c[0].req.arg_cnt = 1;
 	cr_assert_eq(call_send(&c[0]), -EINVAL);
-	c[0].req.args = (struct rpcrdma_span){0};
+	c[0].req.arg_cnt = 0;
 	cr_assert_eq(call_send(&c[0]), 0);
 	rig_run(1000);
 	cr_assert_eq(c[0].done, 1);
@@ -236,7 +346,8 @@ Test(rpcrdma_send, static_registration_binds_nothing)
 	cr_assert_eq(fake.priv[5], 0);
 	buf = rpcrdma_buf_get(rig.x);
 	call_init(&c[0], 20);
-	c[0].req.args = (struct rpcrdma_span){buf, pattern(buf, 50000), 50000};
+	c[0].req.args[0] = (struct rpcrdma_span){buf, pattern(buf, 50000), 50000};
+	c[0].req.arg_cnt = 1;
 	cr_assert_eq(call_send(&c[0]), 0);
 	rig_run(1000);
 	cr_assert_eq(c[0].done, 1);

@@ -22,7 +22,8 @@ static void shape(struct call *call, int i, struct rpcrdma_buf *buf)
 	case 0:
 		break;
 	case 1:
-		call->req.args = (struct rpcrdma_span){buf, buf->data, 30000};
+		call->req.args[0] = (struct rpcrdma_span){buf, buf->data, 30000};
+		call->req.arg_cnt = 1;
 		break;
 	case 2:
 		call->req.results[0].sink = (struct rpcrdma_span){buf, buf->data, 30000};

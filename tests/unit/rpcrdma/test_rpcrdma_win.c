@@ -41,29 +41,32 @@ Test(rpcrdma_win, is_never_invalidated_twice, .signal = SIGABRT)
 Test(rpcrdma_win, calls_wait_when_windows_run_out)
 {
 	static struct call c[8];
-	struct rpcrdma_buf *buf;
+	struct rpcrdma_buf *a, *b;
 
 	fake.caps.max_mw = RPCRDMA_MAX_WINS;
 	cr_assert(rig_connect());
-	buf = rpcrdma_buf_get(rig.x);
+	a = rpcrdma_buf_get(rig.x);
+	b = rpcrdma_buf_get(rig.x);
 	cr_assert_eq(rig.x->win_cnt, RPCRDMA_MAX_WINS);
 	call_start(&c[0], false);
 	rig_run(1000);
 	rig.silent = true;
 	for (int i = 1; i < 8; i++) {
 		call_init(&c[i], 20);
-		c[i].req.results[0].sink = (struct rpcrdma_span){buf, buf->data, 20000};
-		c[i].req.result_cnt = 1;
+		c[i].req.results[0].sink = (struct rpcrdma_span){a, a->data, 20000};
+		c[i].req.results[1].sink = (struct rpcrdma_span){b, b->data, 20000};
+		c[i].req.result_cnt = 2;
 		cr_assert_eq(call_send(&c[i]), 0);
 	}
 	rig_run(1000);
-	cr_assert_eq(rig.calls, 1 + RPCRDMA_MAX_WINS);
+	cr_assert_eq(rig.calls, 1 + RPCRDMA_MAX_WINS / 2);
 	rig.silent = false;
 	fake_down(0); /* all are sent again, and windows come back one by one */
 	rig_run(NSEC_PER_SEC);
 	for (int i = 0; i < 8; i++)
 		cr_assert_eq(c[i].end, RPCRDMA_REPLY);
 	cr_assert_eq(rig.x->win_free_cnt, RPCRDMA_MAX_WINS);
-	rpcrdma_buf_put(rig.x, buf);
+	rpcrdma_buf_put(rig.x, a);
+	rpcrdma_buf_put(rig.x, b);
 	rig_fini();
 }
