@@ -35,6 +35,7 @@
 	X(reads_from_ahead, "READ requests answered from those")                                   \
 	X(writes_behind, "WRITE requests answered before they were sent")                          \
 	X(writes_joined, "WRITE requests answered whose data joined another one's")                \
+	X(writes_coupled, "WRITE requests that went to the server behind another, in one WRITE")   \
 	X(bytes_read, "payload bytes of READ received from the server")                            \
 	X(copied_bytes, "payload bytes copied by the CPU, any size")                               \
 	X(copied_bytes_large, "of these, in transfers of 16 KiB and more")                         \

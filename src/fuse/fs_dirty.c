@@ -4,6 +4,7 @@
 #include "fs_inode.h"
 #include "fs_notify.h"
 #include "fs_reply.h"
+#include "fs_train.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -101,6 +102,7 @@ void fs_dirty_lane_init(struct fs_lane *l)
 	l->dirty_max = l->keep_bufs_max / 2;
 	if (l->dirty_max > l->ops_cnt / 2)
 		l->dirty_max = l->ops_cnt / 2;
+	fs_train_lane_init(l);
 }
 
 void fs_dirty_lane_fini(struct fs_lane *l)
@@ -157,27 +159,30 @@ static bool may_go_behind(const struct fs_op *op)
 	       !(op->fi.flags & O_DIRECT) && l->state == FS_LANE_RUNS;
 }
 
-/* Bytes that a carrier's buffer takes from its first one on. */
-static size_t room_of(const struct fs_op *c)
+/* Bytes that the buffer of `c`, the last of a train or its head, takes from its first one on. */
+static size_t room_of(const struct fs_op *head, const struct fs_op *c)
 {
 	const struct fs *fs = c->lane->fs;
 	size_t room = (size_t)(c->buf->data + fs->data_size - c->u.rw.data);
+	size_t before = (size_t)(c->off - head->off);
 	uint32_t wsize = nfs4_client_fsinfo(fs->client)->wsize;
 
-	return room < wsize ? room : wsize;
+	if (wsize < before)
+		return 0; /* it was restarted, and takes less now */
+	return room < wsize - before ? room : wsize - before;
 }
 
 /* Does it fit in, at the end or inside? Inode lock held. */
-static bool fits(const struct fs_op *c, const struct fs_op *op)
+static bool fits(const struct fs_op *head, const struct fs_op *c, const struct fs_op *op)
 {
 	return c->file == op->file && begin_of(op) >= begin_of(c) && begin_of(op) <= end_of(c) &&
-	       end_of(op) - begin_of(c) <= room_of(c);
+	       end_of(op) - begin_of(c) <= room_of(head, c);
 }
 
 bool fs_dirty_join(struct fs_op *op, const void *data)
 {
 	struct fs_inode *in = op->inode;
-	struct fs_op *c, *full = NULL;
+	struct fs_op *head, *c, *full = NULL;
 	struct fs_retain *r;
 	bool joins = false;
 	size_t at, before;
@@ -186,8 +191,9 @@ bool fs_dirty_join(struct fs_op *op, const void *data)
 		return false;
 	pthread_mutex_lock(&in->lock);
 	r = in->retain;
-	c = r ? r->open : NULL;
-	if (c && fits(c, op) && is_free(r, c, begin_of(op), end_of(op))) {
+	head = r ? r->open : NULL;
+	c = head ? fs_train_last(head) : NULL;
+	if (c && fits(head, c, op) && is_free(r, c, begin_of(op), end_of(op))) {
 		joins = true;
 		at = (size_t)(op->off - c->off);
 		before = c->size;
@@ -195,7 +201,7 @@ bool fs_dirty_join(struct fs_op *op, const void *data)
 		if (c->size < at + op->size)
 			c->size = at + op->size;
 		atomic_fetch_add(&c->lane->dirty_bytes, c->size - before);
-		if (c->size == room_of(c))
+		if (c->size == room_of(head, c))
 			full = take_open(r);
 	}
 	pthread_mutex_unlock(&in->lock);
@@ -208,18 +214,31 @@ bool fs_dirty_join(struct fs_op *op, const void *data)
 	return true;
 }
 
-/* Inode lock held. Returns the carrier that was open before it. */
-static struct fs_op *list_carrier(struct fs_op *c, struct fs_retain *r)
+/* Does it wait for others, which join it or are coupled to it? */
+static bool stays_open(struct fs_op *c)
 {
-	const struct fs *fs = c->lane->fs;
-	struct fs_op *before = take_open(r);
+	if (c->lane->fs->conf.write != FS_WRITE_LAZY || c->size >= room_of(c, c))
+		return false;
+	return c->size < FS_RETAIN_LARGE || !fs_train_is_full(c);
+}
+
+/* Inode lock held. Returns the one to be sent now that was open before it, maybe with it. */
+static struct fs_op *list_carrier(struct fs_op *c, struct fs_retain *r, bool *ret_coupled)
+{
+	struct fs_op *open = r->open;
 
 	c->dirty.seq = ++r->behind_seq;
 	list_push_back(&r->behind, &c->dirty.link);
 	c->file->behind++;
-	if (fs->conf.write == FS_WRITE_LAZY && c->size < FS_RETAIN_LARGE && c->size < room_of(c))
+	*ret_coupled = open && fs_train_takes(open, c);
+	if (*ret_coupled) {
+		fs_train_couple(open, c);
+		return fs_train_is_full(open) ? take_open(r) : NULL;
+	}
+	take_open(r);
+	if (stays_open(c))
 		r->open = c;
-	return before;
+	return open;
 }
 
 bool fs_dirty_begin(struct fs_op *op, void (*send)(struct fs_op *op))
@@ -228,7 +247,7 @@ bool fs_dirty_begin(struct fs_op *op, void (*send)(struct fs_op *op))
 	struct fs_lane *l = op->lane;
 	struct fs_op *before;
 	struct fs_retain *r;
-	bool stays;
+	bool stays, coupled;
 
 	/* What is refused for its place is refused by the server, at once. */
 	if (!may_go_behind(op) || op->unheard || fs_is_too_big(op))
@@ -246,21 +265,23 @@ bool fs_dirty_begin(struct fs_op *op, void (*send)(struct fs_op *op))
 	}
 	op->dirty.send = send;
 	op->dirty.since = fs_op_now(op);
-	before = list_carrier(op, r);
+	before = list_carrier(op, r, &coupled);
 	stays = r->open == op;
 	pthread_mutex_unlock(&in->lock);
 	op->began = op->dirty.behind = true;
 	l->dirty_cnt++;
 	atomic_fetch_add(&l->dirty_bytes, op->size);
 	stats_count(&l->stats->writes_behind, 1);
+	stats_count(&l->stats->writes_coupled, coupled);
 	fs_reply_write_early(op, op->size);
 	if (stays) {
 		list_push_back(&l->dirty_open, &op->dirty.open_link);
 		if (!reactor_timer_armed(&l->dirty_timer))
 			arm(l);
 	}
-	send_from(l, before); /* what ends by that may want this one, and send it */
-	if (!stays)
+	/* What ends by that may want this one, and send it; or it is a part of that. */
+	send_from(l, before);
+	if (!stays && !coupled)
 		send(op);
 	return true;
 }
@@ -331,11 +352,12 @@ bool fs_dirty_inode(struct fs_inode *in)
 	return dirty;
 }
 
-/* It is all there is to be committed. Inode lock held. */
-static bool is_alone(const struct fs_retain *r, const struct fs_op *c)
+/* It, or its train, is all there is to be committed. Inode lock held. */
+static bool is_alone(const struct fs_retain *r, struct fs_op *c)
 {
-	return r->behind.next == &c->dirty.link && r->behind.prev == &c->dirty.link &&
-	       r->cnt == 0 && r->reserved == 0 && r->io == 0;
+	return r->behind.next == &c->dirty.link &&
+	       r->behind.prev == &fs_train_last(c)->dirty.link && r->cnt == 0 && r->reserved == 0 &&
+	       r->io == 0;
 }
 
 bool fs_dirty_wait(struct fs_op *op, struct fs_inode *in, uint64_t off, uint64_t end, bool durable,
@@ -354,7 +376,7 @@ bool fs_dirty_wait(struct fs_op *op, struct fs_inode *in, uint64_t off, uint64_t
 		waits = is_in_the_way(r, op);
 	}
 	if (waits) {
-		if (r->open && overlaps(r->open, off, end))
+		if (r->open && begin_of(r->open) < end && off < end_of(fs_train_last(r->open)))
 			wanted = take_open(r);
 		if (wanted && durable && is_alone(r, wanted))
 			wanted->u.rw.sync = true;

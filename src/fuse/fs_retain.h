@@ -72,7 +72,7 @@ struct fs_retain {
 	/* fs_dirty.h */
 	struct list behind;         /* carriers: of fs_op.dirty.link, oldest first */
 	uint64_t behind_seq;        /* counts them */
-	struct fs_op *open;         /* that others may still join; NULL: none */
+	struct fs_op *open;         /* that others may still join, or be coupled to; NULL: none */
 	struct list behind_waiters; /* of fs_op.link */
 };
 

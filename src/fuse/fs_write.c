@@ -20,6 +20,7 @@
 #include "fs_ops.h"
 #include "fs_reply.h"
 #include "fs_share.h"
+#include "fs_train.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -49,6 +50,7 @@ static void write_failed(struct fs_op *op, int err)
 {
 	struct fs_inode *in = op->inode;
 
+	fs_train_fail(op, err);
 	settle(op);
 	if (op->dirty.behind) {
 		fs_dirty_done(op, err);
@@ -99,26 +101,48 @@ static void note_stability(struct fs_op *op, const struct nfs4_op_write *w)
 	op->u.rw.verf = w->verf;
 }
 
+/* It may have been executed in part: what is cached is not to be trusted. */
+static void write_refused(struct fs_op *op, int err, bool answered)
+{
+	fs_attr_changed(op->inode);
+	if (op->dirty.car_cnt == 0 || !answered) {
+		write_failed(op, err);
+		return;
+	}
+	/* Whom of the train that concerns, each finds out by itself. */
+	fs_train_wrote(op, &op->call.u.write, 0);
+	call_for(op, write_start);
+}
+
+static size_t data_len(const struct nfs4_op_write *w)
+{
+	size_t len = 0;
+
+	for (unsigned int i = 0; i < w->data_cnt; i++)
+		len += w->data[i].len;
+	return len;
+}
+
 static void write_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
 	const struct nfs4_op_write *w = &call->u.write;
+	size_t own;
 
 	if (call->err) {
-		/* It may have been executed in part: what is cached is not to be trusted. */
-		fs_attr_changed(op->inode);
-		write_failed(op, -call->err);
+		write_refused(op, -call->err, call->status != NFS4_OK);
 		return;
 	}
-	if (w->count == 0 || w->count > w->data[0].len) { /* WIRE: no progress, or more than sent */
-		fs_attr_changed(op->inode);
-		write_failed(op, EIO);
+	if (w->count == 0 || w->count > data_len(w)) { /* WIRE: no progress, or more than sent */
+		write_refused(op, EIO, true);
 		return;
 	}
 	note_attr(op, &w->attr);
 	stats_count(&op->lane->stats->bytes_written, w->count);
 	note_stability(op, w);
-	op->u.rw.done += w->count;
+	own = w->count < w->data[0].len ? w->count : w->data[0].len;
+	op->u.rw.done += own;
+	fs_train_wrote(op, w, w->count - own);
 	if (op->u.rw.done < op->size) {
 		call_for(op, write_start);
 		return;
@@ -142,17 +166,12 @@ static bool wants_attr(const struct fs_op *op)
 static void write_start(struct fs_op *op)
 {
 	struct nfs4_op_write *w = &op->call.u.write;
-	size_t left = op->size - op->u.rw.done;
-	uint32_t wsize = nfs4_client_fsinfo(op->lane->fs->client)->wsize;
 
 	memset(w, 0, sizeof(*w));
 	w->fh = &op->fh;
 	w->state = &op->file->share->state;
 	w->offset = (uint64_t)op->off + op->u.rw.done;
-	w->data[0].buf = op->buf;
-	w->data[0].p = (uint8_t *)(uintptr_t)op->u.rw.data + op->u.rw.done;
-	w->data[0].len = left < wsize ? (uint32_t)left : wsize;
-	w->data_cnt = 1;
+	fs_train_data(op, w);
 	w->stable = op->u.rw.sync ? FILE_SYNC4 : UNSTABLE4;
 	w->no_attr = !wants_attr(op);
 	op->call.done = write_done;
@@ -175,7 +194,7 @@ static void write_begin(struct fs_op *op)
 	}
 	if (!fs_retain_enter(op, gate_is_open))
 		return;
-	if (!op->u.rw.sync && !fs_retain_reserve(op))
+	if (!op->u.rw.sync && !fs_train_reserve(op))
 		op->u.rw.sync = true;
 	write_start(op);
 }

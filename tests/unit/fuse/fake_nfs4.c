@@ -373,6 +373,7 @@ static bool is_of_names(enum fake_op op)
 static int execute(struct nfs4_call *call)
 {
 	struct fake *k = &rig.fake;
+	int err;
 
 	if (k->names && is_of_names((enum fake_op)call->state))
 		return k->names(call, (enum fake_op)call->state);
@@ -390,7 +391,8 @@ static int execute(struct nfs4_call *call)
 	case FAKE_READ:
 		return do_read(&call->u.read);
 	case FAKE_WRITE:
-		return do_write(&call->u.write);
+		err = k->refuse_write ? k->refuse_write(call) : 0;
+		return err ? err : do_write(&call->u.write);
 	case FAKE_COMMIT:
 		if (k->restarts_in_commit > 0) {
 			k->restarts_in_commit--;

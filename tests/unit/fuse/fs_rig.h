@@ -110,6 +110,8 @@ struct fake {
 	/* FAKE_OTHER (CREATE, READDIR, READLINK, STATFS), xattrs, ACLs, SEEK: NULL:
 	 * EOPNOTSUPP */
 	int (*other)(struct nfs4_call *call);
+	/* Before a WRITE is executed; -errno: it is not. Sets the call's status. */
+	int (*refuse_write)(struct nfs4_call *call);
 	/* LOOKUP, CREATE, LINK, RENAME, REMOVE: in place of the files' names here */
 	int (*names)(struct nfs4_call *call, enum fake_op op);
 	enum nfs4_stable last_stable;
