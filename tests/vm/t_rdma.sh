@@ -49,9 +49,13 @@ transfer() {
 	check "$mode: unmounted" funmount $mnt
 }
 
-transfer mw
+transfer mw,write=eager
 check "windows were bound" at_least "$(client mw_binds)" 1
 check "and invalidated by the server" at_least "$(client remote_invals)" "$(client mw_binds)"
+transfer mw
+check "pieces were coupled" at_least "$(client writes_coupled)" $((8 * mib))
+check "and each window invalidated" at_least \
+	$(($(client remote_invals) + $(client local_invals))) "$(client mw_binds)"
 transfer static
 check_equal "no window was bound" "$(client mw_binds)" 0
 check_equal "no queue pair is left" "$(rdma resource show qp | grep -c ' pid [1-9]')" 0
