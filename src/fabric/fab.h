@@ -197,6 +197,12 @@ struct fab_bind {
 uint32_t fab_mw_next_rkey(const struct fab_mw *mw);
 
 /*
+ * Posts. From within a callback of a completion, and from ->batch_done, they go to the device
+ * together when that batch is over: one doorbell for all. Should the device refuse them then, the
+ * connection is lost, and each completes as flushed.
+ */
+
+/*
  * fab_post_send - bind windows, then Send, in one post
  *
  * sges: 1..max_send_sge; binds: up to FAB_MAX_WINS, may be NULL with bind_cnt 0.
@@ -223,9 +229,6 @@ int fab_post_recv(
  */
 int fab_mw_invalidate(
 	struct fab_ep *ep, struct fab_mw *const *mws, unsigned int cnt, uint64_t cookie);
-
-/* Calls in flight now: 0 means idle, and the completion queue is not spun on. Cheap. */
-void fab_ep_set_busy(struct fab_ep *ep, unsigned int in_flight);
 
 /* For logs: "rxe0 10.0.0.1:20049"; valid until the next call on this endpoint. */
 const char *fab_ep_name(const struct fab_ep *ep);

@@ -41,7 +41,7 @@ static uint32_t wc_inv_rkey(const struct fab_ep *ep, const struct ibv_wc *wc)
 	return wc->wc_flags & flags ? wc->invalidated_rkey : 0;
 }
 
-static void deliver(
+void fab_deliver(
 	struct fab_ep *ep, uint32_t idx, enum fab_status status, uint32_t len, uint32_t inv_rkey)
 {
 	struct fab_wr wr = fab_wr_put(ep, idx);
@@ -88,11 +88,11 @@ static void dispatch(struct fab_ep *ep, const struct ibv_wc *wc)
 		log_warn_limited("%s: a work request completed twice", ep->name);
 		return;
 	} else if (failed) {
-		deliver(ep, idx, broke ? FAB_ERROR : FAB_FLUSHED, 0, 0);
+		fab_deliver(ep, idx, broke ? FAB_ERROR : FAB_FLUSHED, 0, 0);
 	} else if (kind == WR_RECV) {
-		deliver(ep, idx, FAB_OK, wc->byte_len, wc_inv_rkey(ep, wc));
+		fab_deliver(ep, idx, FAB_OK, wc->byte_len, wc_inv_rkey(ep, wc));
 	} else {
-		deliver(ep, idx, FAB_OK, 0, 0);
+		fab_deliver(ep, idx, FAB_OK, 0, 0);
 	}
 	if (failed && ep->state != EP_DRAINING)
 		fab_lost(ep, wc_err(wc->status));
@@ -107,10 +107,12 @@ bool fab_cq_poll(struct fab_ep *ep)
 		fab_lost(ep, -EIO);
 	if (cnt <= 0)
 		return false;
+	fab_chain_hold(ep);
 	for (int i = 0; i < cnt; i++)
 		dispatch(ep, &wcs[i]);
 	if (ep->ops->batch_done)
 		ep->ops->batch_done(ep->ctx);
+	fab_chain_release(ep);
 	fab_drain_check(ep);
 	return true;
 }
@@ -121,7 +123,7 @@ void fab_cq_flush_rest(struct fab_ep *ep)
 
 	for (uint32_t i = 0; i < ep->wr_cnt && ep->wr_used; i++) {
 		if (ep->wrs[i].kind != WR_FREE)
-			deliver(ep, i, FAB_FLUSHED, 0, 0);
+			fab_deliver(ep, i, FAB_FLUSHED, 0, 0);
 	}
 	if (any && ep->ops->batch_done)
 		ep->ops->batch_done(ep->ctx);

@@ -5,7 +5,8 @@
  *   fab_ep.c   the endpoint's life: states, loss, draining, teardown
  *   fab_cm.c   librdmacm: address, route, connection, its events
  *   fab_dev.c  the device: our own context, protection domain, capabilities
- *   fab_qp.c   queue pair and posts
+ *   fab_qp.c   queue pair
+ *   fab_post.c posts, held back and chained while completions are delivered
  *   fab_cq.c   completion queue: polling, arming, dispatch
  *   fab_mem.c  registrations and windows
  *
@@ -29,7 +30,8 @@
 
 #define FAB_DRAIN_NS    (3 * NSEC_PER_SEC) /* flushed work requests may take this long */
 #define FAB_POLL_BATCH  32                 /* completions taken at once */
-#define FAB_CHAIN_MAX   (FAB_MAX_WINS + 1) /* binds and Send of one post */
+#define FAB_CHAIN_MAX   (FAB_MAX_WINS + 1) /* binds and Send of one call */
+#define FAB_HELD_MAX    64                 /* work requests that one post takes */
 #define FAB_SEND_SGES   32                 /* buffers of a Send at most */
 #define FAB_SPIN_FLIGHT 8  /* with more calls in flight completions come by themselves */
 #define FAB_PRIV_MAX    56 /* private data of a connection request */
@@ -91,6 +93,16 @@ struct fab_mw {
 	struct ibv_mw *mw;
 };
 
+/* What waits to be posted, in order (fab_post.c). */
+struct fab_chain {
+	bool held; /* until fab_chain_release() */
+	unsigned int send_cnt, sge_cnt, recv_cnt;
+	struct ibv_send_wr sends[FAB_HELD_MAX];
+	struct ibv_sge sges[FAB_HELD_MAX];
+	struct ibv_recv_wr recvs[FAB_HELD_MAX];
+	struct ibv_sge recv_sges[FAB_HELD_MAX];
+};
+
 /* One endpoint. Owner: its lane. */
 struct fab_ep {
 	struct reactor *r;
@@ -128,6 +140,7 @@ struct fab_ep {
 	uint32_t wr_cnt, wr_free, wr_used;
 	uint32_t sq_used;
 	struct list mws;
+	struct fab_chain chain;
 };
 
 /* fab_ep.c */
@@ -166,11 +179,22 @@ int fab_qp_to_rts(struct fab_ep *ep);
 void fab_qp_to_err(struct fab_ep *ep);
 void fab_qp_destroy(struct fab_ep *ep);
 /* Gives the work request back to the free list; its callback is the caller's. */
+/* A record of a post that takes `slots` of the send queue; WR_NONE: as many are out as may be. */
+uint32_t fab_wr_get(struct fab_ep *ep, enum wr_kind kind, unsigned int slots, uint64_t cookie);
 struct fab_wr fab_wr_put(struct fab_ep *ep, uint32_t idx);
+
+/* fab_post.c */
+/* What is posted from now on goes to the device with fab_chain_release(), or when it gets long. */
+void fab_chain_hold(struct fab_ep *ep);
+/* If the device does not take it the connection is lost, and its owners hear so. */
+void fab_chain_release(struct fab_ep *ep);
 
 /* fab_cq.c */
 int fab_cq_create(struct fab_ep *ep, uint32_t cqe);
 void fab_cq_destroy(struct fab_ep *ep);
+/* Tells a work request's owner, and forgets it. */
+void fab_deliver(
+	struct fab_ep *ep, uint32_t idx, enum fab_status status, uint32_t len, uint32_t inv_rkey);
 /* One batch. Returns: true if there was anything. */
 bool fab_cq_poll(struct fab_ep *ep);
 /* Tells the owners of all that is still outstanding that it was flushed. */
