@@ -170,12 +170,14 @@ out_lane:
 	return NULL;
 }
 
-void lane_free(struct lane *l)
+void lane_join(struct lane *l)
 {
-	if (l == NULL)
-		return;
 	reactor_stop(l->reactor);
 	pthread_join(l->thread, NULL);
+}
+
+void lane_free(struct lane *l)
+{
 	fs_lane_free(l->fsl);
 	nfs4_sess_free(l->sess);
 	reactor_free(l->reactor);

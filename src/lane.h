@@ -36,8 +36,9 @@ typedef void (*lane_report_fn)(void *ctx, const struct lane_report *report);
 /* Starts the thread; nothing happens on the network yet. NULL with errno. */
 struct lane *lane_new(unsigned int id, struct nfs4_client *client, struct reactor *main_reactor,
 	lane_report_fn report, void *ctx);
-/* Stops the thread and frees everything; after LANE_STOPPED or LANE_FAILED, or before lane_connect.
- */
+/* Ends the thread; after LANE_STOPPED or LANE_FAILED, or before lane_connect. */
+void lane_join(struct lane *lane);
+/* Frees everything; after lane_join() of every lane, since they post to each other. */
 void lane_free(struct lane *lane);
 
 /* Connects and makes the session: LANE_UP or LANE_FAILED follows. Addresses are copied. */

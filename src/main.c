@@ -453,6 +453,10 @@ static void mount_fini(struct mount *m)
 	reactor_timer_cancel(m->reactor, &m->silence);
 	if (m->opt.stats)
 		print_stats(m);
+	/* Whoever posts to a lane may still be in reactor_post() when the lane has run that. */
+	fs_stop(m->fs);
+	for (unsigned int i = 0; i < m->lane_cnt; i++)
+		lane_join(m->lanes[i]);
 	for (unsigned int i = 0; i < m->lane_cnt; i++)
 		lane_free(m->lanes[i]);
 	fs_free(m->fs);

@@ -4,6 +4,7 @@
 #include "fs_deleg.h"
 #include "fs_inode.h"
 #include "fs_lock.h"
+#include "fs_notify.h"
 #include "fs_session.h"
 
 #include <errno.h>
@@ -78,6 +79,12 @@ int fs_set_root(struct fs *fs)
 bool fs_exited(const struct fs *fs)
 {
 	return fs->exited;
+}
+
+void fs_stop(struct fs *fs)
+{
+	if (fs)
+		fs_notify_stop(fs);
 }
 
 void fs_free(struct fs *fs)

@@ -4,7 +4,7 @@
  * fs_lane for each lane, the libfuse session inside.
  *
  * Order: fs_new, lanes' sessions up, fs_set_root, fs_lane_new for each lane, fs_mount,
- * lanes run; then (unmounted or told to stop) fs_stop, lanes stopped, fs_free.
+ * lanes run; then (unmounted or told to stop) lanes stopped, fs_stop, lanes freed, fs_free.
  *
  * Context: fs_* by the main thread unless stated; fs_lane_* by the lane.
  */
@@ -60,6 +60,11 @@ struct fs_conf {
 
 /* NULL with errno. Strings are copied. */
 struct fs *fs_new(const struct fs_conf *conf, struct nfs4_client *client);
+/*
+ * Ends the threads that tell the kernel. After every lane is idle or was never started, and before
+ * a lane's reactor is freed: they post to it. fs may be NULL.
+ */
+void fs_stop(struct fs *fs);
 void fs_free(struct fs *fs);
 /* Once the mount path is known and before fs_mount(). */
 int fs_set_root(struct fs *fs);
