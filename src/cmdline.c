@@ -20,7 +20,7 @@ void cmdline_help(void)
 	     "              write=lazy|eager|wait, nodelegation, nconnect=, sec=sys|none; and\n"
 	     "              dirty=, memreg=auto|mw|static, credits=, inline=, buffers=, "
 	     "ack_timeout=,\n"
-	     "              probe=, readahead=, read_ahead_kb=, stats, allow_other: "
+	     "              probe=, readahead=, read_ahead_kb=, metalane, stats, allow_other: "
 	     "docs/options.md\n"
 	     "  -f          stay in the foreground\n"
 	     "  -d          debug: log what happens, stay in the foreground\n"

@@ -11,6 +11,9 @@
 #include "reactor.h"
 #include "stats.h"
 
+/* Of a lane for metadata: so many READDIRs, symbolic links and values of attributes at once. */
+#define METADATA_BUFS 8u
+
 /* What main tells a lane to do; runs on the lane's thread. */
 struct lane_msg {
 	struct reactor_msg msg;
@@ -34,6 +37,7 @@ struct lane_report_msg {
 
 struct lane {
 	unsigned int id;
+	bool metadata;
 	pthread_t thread;
 	struct reactor *reactor;
 	struct nfs4_client *client;
@@ -121,14 +125,17 @@ static void *lane_main(void *arg)
 	struct lane *l = arg;
 	char name[16];
 
-	snprintf(name, sizeof(name), "lane%u", l->id);
+	if (l->metadata)
+		snprintf(name, sizeof(name), "metalane");
+	else
+		snprintf(name, sizeof(name), "lane%u", l->id);
 	pthread_setname_np(pthread_self(), name);
 	reactor_run(l->reactor);
 	return NULL;
 }
 
-struct lane *lane_new(unsigned int id, struct nfs4_client *client, struct reactor *main_reactor,
-	lane_report_fn report, void *ctx)
+struct lane *lane_new(unsigned int id, struct nfs4_client *client, bool metadata,
+	struct reactor *main_reactor, lane_report_fn report, void *ctx)
 {
 	struct lane *l = calloc(1, sizeof(*l));
 	int err;
@@ -136,6 +143,7 @@ struct lane *lane_new(unsigned int id, struct nfs4_client *client, struct reacto
 	if (l == NULL)
 		return NULL;
 	l->id = id;
+	l->metadata = metadata;
 	l->client = client;
 	l->main_reactor = main_reactor;
 	l->report = report;
@@ -145,7 +153,9 @@ struct lane *lane_new(unsigned int id, struct nfs4_client *client, struct reacto
 		goto out_lane;
 	/* Spinning for our own completion answers sooner than a sleep and a wake-up (design 2). */
 	reactor_set_spin_ns(l->reactor, 30 * NSEC_PER_USEC);
-	l->sess = nfs4_sess_new(client, l->reactor, &sess_ops, l, &l->stats);
+	l->sess = metadata ? nfs4_sess_new_small(
+				     client, l->reactor, &sess_ops, l, &l->stats, METADATA_BUFS)
+			   : nfs4_sess_new(client, l->reactor, &sess_ops, l, &l->stats);
 	if (l->sess == NULL)
 		goto out_reactor;
 	/* Signals are main's: its signalfd must be the only one to get them. */
@@ -274,6 +284,8 @@ static void run_fs_new(struct lane_msg *m)
 
 	l->fsl = fs_lane_new(m->fs, l->reactor, l->sess, m->ops, &fsl_ops, l, &l->stats);
 	m->err = l->fsl == NULL ? -errno : 0;
+	if (l->fsl != NULL && l->metadata)
+		fs_lane_for_metadata(l->fsl);
 }
 
 int lane_fs_new(struct lane *l, struct fs *fs, unsigned int ops)

@@ -33,9 +33,12 @@ struct lane_report {
 
 typedef void (*lane_report_fn)(void *ctx, const struct lane_report *report);
 
-/* Starts the thread; nothing happens on the network yet. NULL with errno. */
-struct lane *lane_new(unsigned int id, struct nfs4_client *client, struct reactor *main_reactor,
-	lane_report_fn report, void *ctx);
+/*
+ * Starts the thread; nothing happens on the network yet. metadata: the lane for that, with few
+ * buffers (fs_lane_for_metadata()). NULL with errno.
+ */
+struct lane *lane_new(unsigned int id, struct nfs4_client *client, bool metadata,
+	struct reactor *main_reactor, lane_report_fn report, void *ctx);
 /* Ends the thread; after LANE_STOPPED or LANE_FAILED, or before lane_connect. */
 void lane_join(struct lane *lane);
 /* Frees everything; after lane_join() of every lane, since they post to each other. */

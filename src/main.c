@@ -32,6 +32,8 @@
 #define SILENT_S     5
 #define SILENT_PROBE (15 * NSEC_PER_SEC)
 
+#define LANES_MAX (OPTIONS_NCONNECT_MAX + 1)
+
 enum mount_state {
 	MOUNT_STARTING, /* lanes connect, the path is looked up */
 	MOUNT_SERVING,
@@ -47,9 +49,9 @@ struct mount {
 	struct idmap *idmap;
 	struct nfs4_client *client;
 	struct fs *fs;
-	struct lane *lanes[OPTIONS_NCONNECT_MAX];
-	unsigned int lane_cnt; /* started */
-	bool failed[OPTIONS_NCONNECT_MAX];
+	struct lane *lanes[LANES_MAX]; /* the one for metadata, if wanted, is the last */
+	unsigned int lane_cnt;         /* started */
+	bool failed[LANES_MAX];
 	unsigned int up, idle, stopped;
 	struct sockaddr_storage dst, src; /* src: AF_UNSPEC: any of ours */
 	bool unmounting;                  /* a signal asked for it; unmount_thread runs or ran */
@@ -253,6 +255,11 @@ static unsigned int lane_ops(const struct mount *m)
 	return m->opt.nfs.rdma.credits + 16;
 }
 
+static unsigned int lanes_wanted(const struct mount *m)
+{
+	return m->opt.nconnect + (m->opt.fs.metalane ? 1 : 0);
+}
+
 static void start_serving(struct mount *m)
 {
 	char text[256];
@@ -277,7 +284,8 @@ static void on_report(void *ctx, const struct lane_report *r);
 
 static int start_lane(struct mount *m)
 {
-	struct lane *l = lane_new(m->lane_cnt, m->client, m->reactor, on_report, m);
+	bool metadata = m->lane_cnt == m->opt.nconnect;
+	struct lane *l = lane_new(m->lane_cnt, m->client, metadata, m->reactor, on_report, m);
 
 	if (l == NULL)
 		return -errno;
@@ -298,7 +306,7 @@ static void lane_is_up(struct mount *m)
 		lane_mount_path(m->lanes[0], m->opt.path, &m->cred);
 		return;
 	}
-	if (m->up < m->opt.nconnect)
+	if (m->up < lanes_wanted(m))
 		err = start_lane(m);
 	else
 		start_serving(m);
@@ -318,7 +326,7 @@ static void path_is_done(struct mount *m, const struct nfs4_failure *f)
 		mount_fail(m, text);
 		return;
 	}
-	if (m->opt.nconnect == 1) {
+	if (lanes_wanted(m) == 1) {
 		start_serving(m);
 		return;
 	}

@@ -206,6 +206,8 @@ static void set_mount(struct options *o, enum opt_id id, uint64_t v)
 		o->nfs.wsize = (uint32_t)v;
 	else if (id == ID_NCONNECT)
 		o->nconnect = (unsigned int)v;
+	else if (id == ID_METALANE)
+		o->fs.metalane = v != 0;
 	else if (id == ID_STATS)
 		o->stats = true;
 	else if (id == ID_ALLOW_OTHER)

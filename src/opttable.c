@@ -51,6 +51,7 @@ static const struct opt opts[] = {
 	{"actimeo", OPT_UINT, ID_ACTIMEO, 0, MAX_SECONDS},
 	{"nconnect", OPT_UINT, ID_NCONNECT, 1, OPTIONS_NCONNECT_MAX},
 	/* our own */
+	{"metalane", OPT_FLAG, ID_METALANE, 1}, {"nometalane", OPT_FLAG, ID_METALANE, 0},
 	{"memreg", OPT_WORD, ID_MEMREG, 0, 0, words_memreg},
 	{"credits", OPT_UINT, ID_CREDITS, 4, RPCRDMA_MAX_CREDITS},
 	{"inline", OPT_UINT, ID_INLINE, 1024, 65536},

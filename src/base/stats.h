@@ -13,6 +13,7 @@
 /* X(name, meaning) */
 #define STATS_FOREACH(X)                                                                           \
 	X(fuse_requests, "requests read from /dev/fuse")                                           \
+	X(handed_over, "of these, left to the metadata lane")                                      \
 	X(fuse_replies, "replies written to /dev/fuse")                                            \
 	X(interrupts, "requests answered EINTR because their program was dying")                   \
 	X(rpcs, "RPC calls sent, resends not counted")                                             \

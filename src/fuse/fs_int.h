@@ -118,6 +118,7 @@ struct fs_op {
 	void *mem;               /* malloced by a handler (a target, a list); freed with the op */
 	bool has_call;           /* call is got from the session */
 	bool want_buf;           /* parked for a buffer too */
+	bool last_buf;           /* and may have the one that others leave (fs_handover.h) */
 	/*
 	 * The operation changes the inode whose attributes it replies (SETATTR): its reply never
 	 * waits for an invalidation. The kernel holds back writes until it is answered, and
@@ -292,6 +293,7 @@ enum fs_lane_state {
 };
 
 struct fs_kick; /* fs_loop.c */
+struct fs_handover;
 
 struct fs_lane {
 	struct fs *fs;
@@ -315,6 +317,7 @@ struct fs_lane {
 	uint64_t unique;              /* of the request that was read last */
 	_Atomic uint64_t interrupted; /* another lane read a FUSE_INTERRUPT of this one; 0: none */
 	struct fs_kick *kick;
+	struct fs_handover *handover; /* fs_handover.h; NULL: without option metalane */
 	enum fs_lane_state state;
 	/* retained data (fs_retain.h): keep_lock */
 	pthread_mutex_t keep_lock;
@@ -404,6 +407,10 @@ struct fs {
 	pthread_mutex_t lanes_lock;
 	struct list lanes;
 	unsigned int lanes_cnt, lanes_drained; /* lanes_lock */
+	struct fs_lane *meta;                  /* the lane for metadata, or NULL (fs_handover.h) */
+	_Atomic unsigned int readers;          /* lanes that read, or will */
+	_Atomic unsigned int handed;           /* requests on their way to `meta` */
+	_Atomic bool meta_full;                /* it has no operation left */
 	pthread_mutex_t locks_lock;
 	struct list lock_waits; /* of fs_lockwait, oldest first; locks_lock */
 	uint64_t lock_frees;    /* counts locks that went; locks_lock */

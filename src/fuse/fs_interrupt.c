@@ -27,6 +27,7 @@
  * goes on reading, whatever is parked, with spare operations.
  */
 #include "fs_interrupt.h"
+#include "fs_handover.h"
 #include "fs_reply.h"
 #include "fs_retain.h"
 
@@ -240,10 +241,12 @@ static bool check_old(struct fs_op *op, uint64_t now)
 
 static bool check_one(struct fs_op *op, uint64_t unique)
 {
-	return op->unique != unique || answer_if_dying(op);
+	if (op->unique == unique)
+		answer_if_dying(op);
+	return op->unique == unique;
 }
 
-/* All requests of the lane. True: some still wait. */
+/* All requests of the lane. True: `check` was of any. */
 static bool check_all(
 	struct fs_lane *l, bool (*check)(struct fs_op *op, uint64_t arg), uint64_t arg)
 {
@@ -270,7 +273,7 @@ bool fs_interrupt_spare(struct fs_lane *l)
 {
 	struct spare *spare;
 
-	if (!l->unheard || l->spare_cnt == SPARE_MAX)
+	if (!fs_handover_reads_on(l) || l->spare_cnt == SPARE_MAX)
 		return false;
 	spare = calloc(1, sizeof(*spare));
 	if (!spare)
@@ -316,7 +319,7 @@ void fs_interrupt_watch(struct fs_op *op)
 		reactor_timer_in(l->reactor, &l->interrupt_timer, poll_ns(l));
 }
 
-void fs_interrupt_now(struct fs_lane *l, uint64_t unique)
+bool fs_interrupt_now(struct fs_lane *l, uint64_t unique)
 {
-	check_all(l, check_one, unique);
+	return check_all(l, check_one, unique);
 }

@@ -18,14 +18,17 @@ void fs_interrupt_ended(struct fs_op *op);
  * op's lane when they have ended: the server must not close it before.
  */
 bool fs_interrupt_release_waits(struct fs_op *op, void (*then)(struct fs_op *op));
-/* One operation more, if operations go on unheard. False: no. */
+/* One operation more, for a lane that reads on (fs_handover_reads_on()). False: no. */
 bool fs_interrupt_spare(struct fs_lane *l);
 /* The op's request begins to wait. */
 void fs_interrupt_watch(struct fs_op *op);
 /* It is about to be answered before the op has ended. */
 void fs_interrupt_unheard(struct fs_op *op);
-/* A FUSE_INTERRUPT of this request came: if it is this lane's and its program is dying, EINTR. */
-void fs_interrupt_now(struct fs_lane *l, uint64_t unique);
+/*
+ * A FUSE_INTERRUPT of this request came: if it is this lane's and its program is dying, EINTR.
+ * False: it is not this lane's, or was answered before.
+ */
+bool fs_interrupt_now(struct fs_lane *l, uint64_t unique);
 /*
  * Does anybody hear the answer of a FLUSH? Not who is on its way out: the kernel closes its files.
  * Reads /proc.

@@ -8,7 +8,8 @@
  * Back-pressure: the lane reads only with an operation and a buffer free and
  * nothing parked. Otherwise it takes the descriptor out of its epoll set
  * (stalled), wakes the other lanes, since a wake-up that it got is lost for
- * them, and comes back in fs_lane_turn().
+ * them, and comes back in fs_lane_turn(). With a lane for metadata it reads on
+ * to find what that one shall do (fs_handover.h).
  *
  * The end (fs_lane_stop):
  *   RUNS -> QUIET   the notify threads take no more; what they have in the kernel may wait for a
@@ -23,6 +24,7 @@
 #include "fs_deleg.h"
 #include "fs_dirty.h"
 #include "fs_file.h"
+#include "fs_handover.h"
 #include "fs_inode.h"
 #include "fs_interrupt.h"
 #include "fs_lock.h"
@@ -54,12 +56,14 @@ static bool may_read(struct fs_lane *l)
 {
 	if (l->state != FS_LANE_RUNS && l->state != FS_LANE_QUIET)
 		return false;
-	if (l->fs->exited || (!list_empty(&l->parked) && !l->unheard))
+	if (l->fs->exited || l == l->fs->meta)
+		return false;
+	if (!list_empty(&l->parked) && !fs_handover_reads_on(l))
 		return false;
 	if (l->ops_free == 0 && !fs_interrupt_spare(l))
 		return false;
 	if (!l->rxbuf)
-		l->rxbuf = rpcrdma_buf_get(l->xprt);
+		l->rxbuf = rpcrdma_buf_get_above(l->xprt, fs_handover_last_bufs(l));
 	if (!l->rxbuf)
 		return false;
 	l->rxbuf->owner = l;
@@ -78,7 +82,7 @@ static void kick_run(struct reactor_msg *msg)
 	}
 	k->posted = false;
 	if (k->lane->interrupted)
-		fs_interrupt_now(k->lane, atomic_exchange(&k->lane->interrupted, 0));
+		fs_handover_interrupt(k->lane, atomic_exchange(&k->lane->interrupted, 0));
 	if (k->lane->src.reactor)
 		lane_ready(&k->lane->src, EPOLLIN);
 	else
@@ -166,6 +170,8 @@ static bool receive(struct fs_lane *l)
 		return len == -EINTR;
 	}
 	stats_count(&l->stats->fuse_requests, 1);
+	if (fs_handover_give(l, buf->mem, (size_t)len))
+		return true;
 	l->unique = ((const struct fuse_in_header *)(const void *)buf->mem)->unique;
 	interrupted = interrupts((const void *)buf->mem);
 	fs_lane_set_current(l);
@@ -289,6 +295,8 @@ static void quiet_poll(struct reactor_timer *t)
 static void go_on_stopping(struct fs_lane *l)
 {
 	if (l->state == FS_LANE_QUIET) {
+		if (!fs_handover_is_over(l))
+			return; /* who reads last kicks it */
 		if (!l->fs->exited && fs_notify_busy(l->fs)) {
 			reactor_timer_in(l->reactor, &l->idle_timer, QUIET_POLL_NS);
 			return;
@@ -296,6 +304,7 @@ static void go_on_stopping(struct fs_lane *l)
 		l->state = FS_LANE_DRAINS;
 		stop_reading(l);
 		l->stalled = false;
+		fs_handover_no_more(l);
 	}
 	if (l->state == FS_LANE_DRAINS && l->ops_free == l->ops_cnt && fs_deleg_lane_drain(l))
 		drained(l);
@@ -312,12 +321,13 @@ void fs_lane_turn(struct fs_lane *l)
 	do {
 		l->again = false;
 		run_parked(l);
+		fs_handover_turn(l);
 		fs_lock_lane_turn(l);
 		fs_deleg_lane_turn(l);
 		go_on_stopping(l);
 	} while (l->again);
 	l->turning = false;
-	if (l->state != FS_LANE_RUNS && l->state != FS_LANE_QUIET)
+	if ((l->state != FS_LANE_RUNS && l->state != FS_LANE_QUIET) || l == l->fs->meta)
 		return;
 	if (!may_read(l)) {
 		if (!l->fs->exited)
@@ -337,7 +347,7 @@ void fs_lane_unblocked(struct fs_lane *l)
 
 int fs_lane_start(struct fs_lane *l)
 {
-	int err = start_reading(l);
+	int err = l == l->fs->meta ? 0 : start_reading(l);
 
 	if (err)
 		return err;
@@ -404,8 +414,10 @@ struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_sess *
 	fs_interrupt_init(l);
 	fs_lock_lane_init(l);
 	l->kick = calloc(1, sizeof(*l->kick));
-	if (!fs_deleg_lane_init(l) || !l->kick || !make_pool(l, ops > 0 ? ops : 1)) {
+	if (!fs_deleg_lane_init(l) || !l->kick || !fs_handover_lane_init(l) ||
+		!make_pool(l, ops > 0 ? ops : 1)) {
 		fs_deleg_lane_fini(l);
+		fs_handover_lane_fini(l);
 		free(l->kick);
 		free(l);
 		errno = ENOMEM;
@@ -432,6 +444,7 @@ void fs_lane_free(struct fs_lane *l)
 	fs_interrupt_fini(l);
 	fs_lock_lane_fini(l);
 	fs_deleg_lane_fini(l);
+	fs_handover_lane_fini(l);
 	if (l->rxbuf)
 		rpcrdma_buf_put(l->xprt, l->rxbuf);
 	fs_dirty_lane_fini(l);

@@ -16,11 +16,13 @@
  * the server, which ends by itself; then buffers come back too, but for the half that may be
  * retained. A chain of calls (OPEN, SETATTR; COMMIT, CLOSE, REMOVE) keeps the one call it has. The
  * receive buffer is the reserve: a lane that does not read gives it to a parked operation
- * (fs_buf_take), so even a single buffer is enough.
+ * (fs_buf_take), so even a single buffer is enough. With a lane for metadata it reads on, and the
+ * reserve is another one (fs_handover.h).
  */
 #include "fs_attr.h"
 #include "fs_deleg.h"
 #include "fs_file.h"
+#include "fs_handover.h"
 #include "fs_inode.h"
 #include "fs_interrupt.h"
 #include "fs_reply.h"
@@ -52,7 +54,7 @@ void fs_op_init(struct fs_op *op, struct fs_lane *l)
 	op->mem = NULL;
 	op->inode = op->inode2 = NULL;
 	op->file = op->file2 = NULL;
-	op->has_call = op->want_buf = op->own = false;
+	op->has_call = op->want_buf = op->last_buf = op->own = false;
 	op->fh.len = op->fh2.len = 0;
 	op->name[0] = op->name2[0] = '\0';
 	op->off = 0;
@@ -156,12 +158,16 @@ void fs_op_wake(struct fs_op *op)
 }
 
 /* A data buffer; from outside a handler also the one that would receive the next request. */
-static struct rpcrdma_buf *fs_buf_take(struct fs_lane *l)
+static struct rpcrdma_buf *fs_buf_take(struct fs_op *op)
 {
-	struct rpcrdma_buf *buf = rpcrdma_buf_get(l->xprt);
+	struct fs_lane *l = op->lane;
+	struct rpcrdma_buf *buf = rpcrdma_buf_get_above(l->xprt, fs_handover_spare_bufs(op));
 
-	/* Not while the lane must go on reading (fs_interrupt.c): what is unheard will end. */
-	if (!buf && !l->receiving && !l->unheard) {
+	/*
+	 * Not while the lane must go on reading: what is unheard will end (fs_interrupt.c), and
+	 * with a metadata lane one buffer was left (fs_handover.h).
+	 */
+	if (!buf && !l->receiving && !fs_handover_reads_on(l)) {
 		buf = l->rxbuf;
 		l->rxbuf = NULL;
 	}
@@ -182,25 +188,36 @@ static void op_go(struct fs_op *op, void (*start)(struct fs_op *op))
 	start(op);
 }
 
+static int get_call(struct fs_op *op, enum fs_op_tried *ret_missing)
+{
+	int err = op->has_call ? 0 : nfs4_call_get(op->lane->sess, &op->call);
+
+	*ret_missing = FS_OP_NO_CALL;
+	op->has_call = err == 0;
+	return err;
+}
+
 /* Gets the buffer and the call. 0: they are there; -EAGAIN: *ret_missing is not, yet. */
 static int get_ready(struct fs_op *op, enum fs_op_tried *ret_missing)
 {
-	int err = 0;
+	struct rpcrdma *x = op->lane->xprt;
+	int err;
 
-	if (op->want_buf && !op->buf) {
-		op->buf = fs_buf_take(op->lane);
-		if (!op->buf) {
-			fs_op_put_call(op);
-			*ret_missing = FS_OP_NO_BUF;
-			return -EAGAIN;
-		}
+	if (!op->want_buf || op->buf)
+		return get_call(op, ret_missing);
+	/* What waits for a call leaves the buffer to requests that come (fs_handover.h). */
+	if (op->lane->fs->meta && rpcrdma_buf_free_count(x) > fs_handover_spare_bufs(op)) {
+		err = get_call(op, ret_missing);
+		if (err)
+			return err;
 	}
-	if (!op->has_call) {
-		err = nfs4_call_get(op->lane->sess, &op->call);
-		*ret_missing = FS_OP_NO_CALL;
-		op->has_call = err == 0;
+	op->buf = fs_buf_take(op);
+	if (!op->buf) {
+		fs_op_put_call(op);
+		*ret_missing = FS_OP_NO_BUF;
+		return -EAGAIN;
 	}
-	return err;
+	return get_call(op, ret_missing);
 }
 
 enum fs_op_tried fs_op_try(struct fs_op *op)

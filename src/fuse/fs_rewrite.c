@@ -318,6 +318,7 @@ static void rewrite_begin(struct fs_op *op)
 	struct fs_retain *r = in->retain;
 	bool wait, drain = false;
 
+	op->last_buf = false;
 	pthread_mutex_lock(&in->lock);
 	wait = r->rewriting;
 	if (wait) {
@@ -343,5 +344,6 @@ void fs_rewrite(struct fs_op *op, bool durable, void (*done)(struct fs_op *op))
 {
 	op->commit.durable = durable;
 	op->commit.rewritten = done;
+	op->last_buf = true; /* WRITEs that have the others may wait for this */
 	fs_op_call_buf(op, rewrite_begin);
 }

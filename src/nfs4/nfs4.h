@@ -191,6 +191,9 @@ struct nfs4_sess_ops {
 
 struct nfs4_sess *nfs4_sess_new(struct nfs4_client *cl, struct reactor *r,
 	const struct nfs4_sess_ops *ops, void *ctx, struct stats *stats);
+/* The same with so many data buffers, at most: for a lane whose calls rarely need one. */
+struct nfs4_sess *nfs4_sess_new_small(struct nfs4_client *cl, struct reactor *r,
+	const struct nfs4_sess_ops *ops, void *ctx, struct stats *stats, unsigned int bufs);
 /*
  * nfs4_sess_start - connect and make the session
  *

@@ -288,10 +288,19 @@ static const struct rpcrdma_ops xprt_ops = {
 struct nfs4_sess *nfs4_sess_new(struct nfs4_client *cl, struct reactor *r,
 	const struct nfs4_sess_ops *ops, void *ctx, struct stats *stats)
 {
+	return nfs4_sess_new_small(cl, r, ops, ctx, stats, cl->conf.rdma.data_cnt);
+}
+
+struct nfs4_sess *nfs4_sess_new_small(struct nfs4_client *cl, struct reactor *r,
+	const struct nfs4_sess_ops *ops, void *ctx, struct stats *stats, unsigned int bufs)
+{
 	struct nfs4_sess *s = calloc(1, sizeof(*s));
+	struct rpcrdma_conf conf = cl->conf.rdma;
 
 	if (!s)
 		return NULL;
+	if (conf.data_cnt > bufs)
+		conf.data_cnt = bufs;
 	s->cl = cl;
 	s->r = r;
 	s->ops = ops;
@@ -309,7 +318,7 @@ struct nfs4_sess *nfs4_sess_new(struct nfs4_client *cl, struct reactor *r,
 	reactor_timer_init(&s->step_timer, nfs4_setup_timer);
 	reactor_timer_init(&s->stop_timer, nfs4_stop_timer);
 	reactor_timer_init(&s->lease_timer, nfs4_lease_timer);
-	s->x = rpcrdma_new(r, &cl->conf.rdma, &xprt_ops, s, stats);
+	s->x = rpcrdma_new(r, &conf, &xprt_ops, s, stats);
 	if (!s->x) {
 		int err = errno;
 

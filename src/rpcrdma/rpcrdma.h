@@ -228,6 +228,8 @@ void rpcrdma_req_put(struct rpcrdma *x, struct rpcrdma_req *req);
 
 /* NULL: none free, ->unblocked tells. put by the lane that got it. */
 struct rpcrdma_buf *rpcrdma_buf_get(struct rpcrdma *x);
+/* The same, but so many must stay free: with no more than that there it is NULL. */
+struct rpcrdma_buf *rpcrdma_buf_get_above(struct rpcrdma *x, unsigned int left);
 void rpcrdma_buf_put(struct rpcrdma *x, struct rpcrdma_buf *buf);
 unsigned int rpcrdma_buf_free_count(const struct rpcrdma *x);
 

@@ -191,22 +191,26 @@ bool rpcrdma_span_is_valid(const struct rpcrdma *x, const struct rpcrdma_span *s
 	       span->len <= (size_t)(buf->data + data_room(x) - span->p);
 }
 
-struct rpcrdma_buf *rpcrdma_buf_get(struct rpcrdma *x)
+struct rpcrdma_buf *rpcrdma_buf_get_above(struct rpcrdma *x, unsigned int left)
 {
-	struct list *node = list_pop_front(&x->buf_free);
 	struct rpcrdma_buf *buf;
 
-	if (!node) {
+	if (x->buf_free_cnt <= left) {
 		stats_count(&x->stats->buf_waits, 1);
 		x->want_unblock = true;
 		return NULL;
 	}
-	buf = container_of(node, struct rpcrdma_buf, link);
+	buf = container_of(list_pop_front(&x->buf_free), struct rpcrdma_buf, link);
 	assert(!buf->priv->taken);
 	buf->priv->taken = true;
 	buf->owner = NULL;
 	x->buf_free_cnt--;
 	return buf;
+}
+
+struct rpcrdma_buf *rpcrdma_buf_get(struct rpcrdma *x)
+{
+	return rpcrdma_buf_get_above(x, 0);
 }
 
 void rpcrdma_buf_put(struct rpcrdma *x, struct rpcrdma_buf *buf)

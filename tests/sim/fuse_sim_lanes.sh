@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# nconnect=4: lanes serve the same files, and each other's, at once.
+# nconnect=4: lanes serve the same files, and each other's, at once. With a metadata
+# lane they hand requests over.
 
 . "$(dirname "$0")/fuse_sim_lib.sh"
 
@@ -34,14 +35,22 @@ appenders() {
 		same "$(sort -u "$work/m/log" | wc -l)" 240 && rm "$work/m/log" "$work/m/current"
 }
 
+# The server forgets, three times, while they work.
+restarted() {
+	(for _ in 1 2 3; do sleep 0.7; ctl m restart 1 || exit; done) &
+	local job=$! rc=0
+	crowd || rc=1
+	wait $job && return $rc
+}
+
 all_served() {
 	kill -USR1 "${pid[m]}"
-	same "$(value m sessions)" 4
+	same "$(value m sessions)" "$1"
 }
 
 check "the work-load on a local file system" reference
 must "mounted" sim_start m "" "nconnect=4,stats"
-check "four sessions" all_served
+check "four sessions" all_served 4
 check "every operation does what it does locally" work_load m
 check "programs side by side" crowd
 check "programs on the same files" appenders
@@ -51,5 +60,19 @@ check "programs on the same files, with cuts" appenders
 check "unmounted, nothing is left" sim_stop m
 must "four buffers and four credits each" sim_start m "" "nconnect=4,buffers=4,credits=4"
 check "programs side by side" crowd
+check "unmounted, nothing is left" sim_stop m
+must "two lanes, and one for metadata" sim_start m "" "nconnect=2,metalane,stats"
+check "three sessions" all_served 3
+check "every operation does what it does locally" work_load m
+check "programs side by side" crowd
+check "programs on the same files" appenders
+check "cuts" ctl m cuts 40
+check "programs side by side, with cuts" crowd
+check "programs on the same files, with cuts" appenders
+check "programs side by side, and restarts of the server" restarted
+check "unmounted, nothing is left" sim_stop m
+must "four buffers and four credits" sim_start m "" "metalane,buffers=4,credits=4"
+check "programs side by side" crowd
+check "programs side by side, and restarts of the server" restarted
 check "unmounted, nothing is left" sim_stop m
 tap_end

@@ -46,4 +46,41 @@ check "no client is left" wait_for 5 bash -c '[ -z "$(ls /proc/fs/nfsd/clients)"
 
 again() { MNT_OPTS=nconnect=2 timeout 200 "$BUILD_DIR/tests/vm/test_$1" -j1 "${@:2}"; }
 check "files, with two lanes" again files
+
+check "mounted with two lanes and one for metadata" fmount $mnt nconnect=2,metalane,allow_other
+check_equal "three connections" \
+	"$(rdma resource show qp | grep -c ' pid [1-9]')" 3
+check "four at work at once" parallel
+check "all they made is on the server" same "$(cd $mnt && find w? | sort)" "$(cd $export_dir && find w? | sort)"
+stats=$(client_stats $mnt)
+check "three sessions" test "$(stat_of sessions <<<"$stats")" = 3
+check "requests were handed over" test "$(stat_of handed_over <<<"$stats")" -gt 500
+check "removed" rm -r $mnt/w1 $mnt/w2 $mnt/w3 $mnt/w4
+check "unmounted" funmount $mnt
+check "no client is left" wait_for 5 bash -c '[ -z "$(ls /proc/fs/nfsd/clients)" ]'
+
+# stat_while OPTIONS: the median of 60 cold stats while a program writes, or reads, 1 MiB at a time,
+# in microseconds.
+stat_while() {
+	local jobs=() i
+	fmount $mnt "$1,actimeo=0,lookupcache=none" || return
+	[ -e $mnt/big ] || head -c 64M /dev/zero >$mnt/big
+	for i in 1 2 3 4 5 6 7 8; do
+		(while dd if=$mnt/big of=/dev/null bs=1M iflag=direct; do :; done) 2>/dev/null &
+		jobs+=($!)
+	done
+	sleep 2
+	for ((i = 0; i < 60; i++)); do
+		local from=${EPOCHREALTIME/[.,]/}
+		[ -d $mnt ] && : <$mnt/. && [ ! -e "$mnt/missing$i" ] || break
+		echo $((${EPOCHREALTIME/[.,]/} - from))
+	done | sort -n | sed -n 30p
+	kill "${jobs[@]}"
+	wait "${jobs[@]}" 2>/dev/null
+	funmount $mnt
+}
+without=$(stat_while nconnect=1)
+with=$(stat_while nconnect=1,metalane)
+diag "three questions while eight programs read, median: $without us, with metalane $with us"
+check "both were measured" test -n "$without" -a -n "$with"
 tap_end

@@ -62,6 +62,15 @@ Test(options, defaults_are_those_of_nfs5)
 	cr_assert_eq(options_finish(&o, fault, sizeof(fault)), 0);
 }
 
+Test(options, metadata_has_a_lane_of_its_own_only_if_asked_for)
+{
+	cr_assert_not(o.fs.metalane);
+	cr_assert_eq(apply("nconnect=4,metalane"), 0, "%s", fault);
+	cr_assert(o.fs.metalane);
+	cr_assert_eq(o.nconnect, 4);
+	refused("nometalane", "nometalane");
+}
+
 Test(options, the_kernels_option_string_is_taken)
 {
 	cr_assert_eq(apply("rw,relatime,vers=4.1,rsize=65536,wsize=131072,hard,proto=rdma,"

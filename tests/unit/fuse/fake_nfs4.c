@@ -61,13 +61,13 @@ static void start(struct nfs4_call *call, enum fake_op op)
 
 /* ---- data buffers ---- */
 
-struct rpcrdma_buf *rpcrdma_buf_get(struct rpcrdma *x)
+struct rpcrdma_buf *rpcrdma_buf_get_above(struct rpcrdma *x, unsigned int left)
 {
 	struct fake *k = &rig.fake;
 	struct rpcrdma_buf *buf;
 	uint8_t *mem;
 
-	if (k->bufs == k->bufs_max) {
+	if (k->bufs + left >= k->bufs_max) {
 		k->refused = true;
 		return NULL;
 	}
@@ -78,6 +78,11 @@ struct rpcrdma_buf *rpcrdma_buf_get(struct rpcrdma *x)
 	buf->data = mem + PAGE;
 	buf->mem = buf->data - RPCRDMA_DATA_LEAD;
 	return buf;
+}
+
+struct rpcrdma_buf *rpcrdma_buf_get(struct rpcrdma *x)
+{
+	return rpcrdma_buf_get_above(x, 0);
 }
 
 void rpcrdma_buf_put(struct rpcrdma *x, struct rpcrdma_buf *buf)
