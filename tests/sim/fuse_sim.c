@@ -307,7 +307,7 @@ static void run_command(char *line, char *said, size_t len)
 		return;
 	if (strcmp(name, "release") == 0) {
 		rules_reset();
-		nfsd_sim_release(sim, false);
+		nfsd_sim_release_all(sim);
 	} else if (strcmp(name, "hostile") == 0 && rest != NULL) {
 		const char *how = strsep(&rest, " ");
 

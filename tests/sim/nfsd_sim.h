@@ -164,6 +164,8 @@ void nfsd_sim_rule(struct nfsd_sim *sim, const struct nfsd_sim_rule *rule);
 void nfsd_sim_rules_clear(struct nfsd_sim *sim);
 /* Sends what HOLD kept, the last one first if reversed. */
 void nfsd_sim_release(struct nfsd_sim *sim, bool reversed);
+/* The same from any thread: what each connection's own thread sends, soon. */
+void nfsd_sim_release_all(struct nfsd_sim *sim);
 unsigned int nfsd_sim_held(struct nfsd_sim *sim);
 /* Sends bytes, unasked for, on every connection. */
 void nfsd_sim_inject(struct nfsd_sim *sim, const void *msg, uint32_t len, bool hostile);

@@ -386,20 +386,60 @@ unsigned int nfsd_sim_held(struct nfsd_sim *sim)
 	return n;
 }
 
+static void release_conn(struct sconn *conn, bool reversed)
+{
+	struct list *node = reversed ? conn->jobs.prev : conn->jobs.next;
+
+	while (node != &conn->jobs) {
+		struct job *job = container_of(node, struct job, link);
+
+		node = reversed ? node->prev : node->next;
+		if (job->held)
+			finish(job);
+	}
+}
+
 void nfsd_sim_release(struct nfsd_sim *sim, bool reversed)
 {
 	pthread_mutex_lock(&sim->lock);
-	list_for_each (cnode, &sim->conns) {
-		struct sconn *conn = container_of(cnode, struct sconn, link);
-		struct list *node = reversed ? conn->jobs.prev : conn->jobs.next;
+	list_for_each (cnode, &sim->conns)
+		release_conn(container_of(cnode, struct sconn, link), reversed);
+	pthread_mutex_unlock(&sim->lock);
+}
 
-		while (node != &conn->jobs) {
-			struct job *job = container_of(node, struct job, link);
+/* A reply is sent by its connection's thread. */
+struct release_msg {
+	struct reactor_msg msg; /* first */
+	struct nfsd_sim *sim;
+	uint64_t conn_id;
+};
 
-			node = reversed ? node->prev : node->next;
-			if (job->held)
-				finish(job);
-		}
+static void run_release(struct reactor_msg *msg)
+{
+	struct release_msg *m = (struct release_msg *)msg;
+
+	pthread_mutex_lock(&m->sim->lock);
+	list_for_each (node, &m->sim->conns) {
+		struct sconn *conn = container_of(node, struct sconn, link);
+
+		if (conn->id == m->conn_id)
+			release_conn(conn, false);
+	}
+	pthread_mutex_unlock(&m->sim->lock);
+	free(m);
+}
+
+void nfsd_sim_release_all(struct nfsd_sim *sim)
+{
+	pthread_mutex_lock(&sim->lock);
+	list_for_each (node, &sim->conns) {
+		struct sconn *conn = container_of(node, struct sconn, link);
+		struct release_msg *m = calloc(1, sizeof(*m));
+
+		m->msg.run = run_release;
+		m->sim = sim;
+		m->conn_id = conn->id;
+		reactor_post(conn->reactor, &m->msg);
 	}
 	pthread_mutex_unlock(&sim->lock);
 }
