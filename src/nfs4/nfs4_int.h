@@ -131,6 +131,14 @@ int nfs4_decode_end(struct nfs4_compound *c);
 void nfs4_decode_done(struct nfs4_compound *c);
 
 /*
+ * READ, the last operation (nfs4_read.c): into the call's one Write chunk, or inline. -EINVAL: the
+ * sink is too small.
+ */
+int nfs4_put_read(struct nfs4_compound *c, struct nfs4_op_read *o, const struct nfs4_stateid *sid);
+/* Its result; data NULL, len 0 and eof false if there is none. */
+void nfs4_get_read(struct nfs4_compound *c, struct nfs4_op_read *o);
+
+/*
  * Bound of the body of the one operation behind PUTFH whose reply has no other limit than its
  * Reply chunk: what fits `sink`; 0: not even an empty one of `min` bytes.
  */

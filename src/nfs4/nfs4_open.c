@@ -2,6 +2,7 @@
 /*
  * By name:       PUTFH SAVEFH OPEN GETFH ACCESS GETATTR RESTOREFH GETATTR
  * By filehandle: PUTFH OPEN ACCESS GETATTR
+ *  and read too: PUTFH OPEN ACCESS GETATTR READ
  * Exclusively:   PUTFH SAVEFH OPEN GETFH SETATTR ACCESS GETATTR RESTOREFH GETATTR
  *         again: PUTFH SAVEFH LOOKUP VERIFY OPEN GETFH ACCESS GETATTR RESTOREFH GETATTR
  *
@@ -34,6 +35,16 @@
  *
  * With numeric owners of 10 digits (12 bytes) it is 596. A write delegation adds
  * at most 168 to that, or to the 828.
+ *
+ * With READ it is not: the data would not fit, and what is copied from a cache
+ * comes without its Write chunk. Such an OPEN creates and truncates nothing: if its
+ * reply was lost the server says so (NFS4ERR_RETRY_UNCACHED_REP), and it is sent anew.
+ * Executed twice it is one open still, of the same owner, with a stateid whose seqid
+ * is one more. A delegation would be given once, and nobody would know of it: so none
+ * is asked for.
+ *
+ * READ bears the current stateid (RFC 8881 section 16.2.3.1.2), the one that OPEN
+ * has just set. Whatever goes wrong with it, the file is open.
  */
 #include "nfs4_int.h"
 
@@ -144,12 +155,22 @@ static void put_ours(struct nfs4_compound *c, const struct nfs4_op_open *o)
 	nfs4_put_atime(&c->enc, &o->atime);
 }
 
+/* Of the file that was just opened. */
+static int put_read(struct nfs4_compound *c, const struct nfs4_op_open *o)
+{
+	static const struct nfs4_stateid current = {.seqid = 1};
+
+	return o->read ? nfs4_put_read(c, o->read, &current) : 0;
+}
+
 static int open_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
 	const struct nfs4_op_open *o = &call->u.open;
+	int err;
 
 	/* Only OPEN4_CREATE has attributes, only CLAIM_NULL may create. */
-	if ((o->truncate && !o->create) || (o->create && !o->dir) || (o->exclusive && !o->create))
+	if ((o->truncate && !o->create) || (o->create && !o->dir) || (o->exclusive && !o->create) ||
+		(o->read && o->dir))
 		return -EINVAL;
 	nfs4_put_putfh(c, o->dir ? o->dir : o->file);
 	if (o->dir)
@@ -168,7 +189,8 @@ static int open_encode(struct nfs4_call *call, struct nfs4_compound *c)
 		nfs4_op_begin(c, OP_RESTOREFH, 0);
 		nfs4_put_getattr(c, NFS4_ATTR_DIR);
 	}
-	return nfs4_encode_end(c);
+	err = put_read(c, o);
+	return err ? err : nfs4_encode_end(c);
 }
 
 /* nfsace4: who may use the delegation without asking; we always ask (ACCESS). */
@@ -273,6 +295,8 @@ static void get_rest(struct nfs4_compound *c, struct nfs4_op_open *o)
 	if (get_access(c, &o->access) && nfs4_get_getattr(c, &o->attr) && o->dir &&
 		nfs4_op_void(c, OP_RESTOREFH))
 		nfs4_get_getattr(c, &o->dir_attr);
+	if (o->read)
+		nfs4_get_read(c, o->read);
 }
 
 static int open_decode(struct nfs4_call *call, struct nfs4_compound *c)
@@ -285,6 +309,11 @@ static int open_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	o->access = o->rflags = 0;
 	o->deleg_type = OPEN_DELEGATE_NONE;
 	o->deleg_recalled = false;
+	if (o->read) {
+		o->read->data = NULL;
+		o->read->len = 0;
+		o->read->eof = false;
+	}
 	memset(&o->deleg, 0, sizeof(o->deleg));
 	memset(&o->stateid, 0, sizeof(o->stateid));
 	memset(&o->cinfo, 0, sizeof(o->cinfo));
@@ -323,6 +352,14 @@ const struct nfs4_opdesc nfs4_open_desc = {
 	.opens = true,
 };
 
+/* Nothing of it is cached, see above. */
+static const struct nfs4_opdesc open_read_desc = {
+	.name = "OPEN",
+	.encode = open_encode,
+	.decode = open_decode,
+	.opens = true,
+};
+
 /* Its owner has it once, however often it is executed. */
 static const struct nfs4_opdesc claim_desc = {
 	.name = "OPEN",
@@ -337,7 +374,11 @@ static const struct nfs4_opdesc claim_desc = {
 
 void nfs4_open(struct nfs4_call *call)
 {
-	nfs4_call_start(call, &nfs4_open_desc);
+	struct nfs4_op_open *o = &call->u.open;
+
+	if (o->read)
+		o->want_deleg = false;
+	nfs4_call_start(call, o->read ? &open_read_desc : &nfs4_open_desc);
 }
 
 void nfs4_claim(struct nfs4_call *call)

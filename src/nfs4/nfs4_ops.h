@@ -65,6 +65,11 @@ struct nfs4_op_open {
 	bool exclusive;  /* EXCLUSIVE4_1 with `verf`: nfs4_make_exclusive() */
 	bool truncate;   /* size 0 with UNCHECKED4 */
 	bool want_deleg; /* a delegation is welcome; false: WANT_NO_DELEG */
+	/*
+	 * By filehandle only: read in the same COMPOUND, or NULL. Its fh and state are not looked
+	 * at. data is NULL if nothing came of it: the OPEN is as good. No delegation is asked for.
+	 */
+	struct nfs4_op_read *read;
 	/* the session's: CLAIM_PREVIOUS by filehandle, with the delegation we had (nfs4_regain.c)
 	 */
 	bool reclaim;

@@ -13,17 +13,15 @@
 #include <errno.h>
 #include <stddef.h>
 
-static int read_encode(struct nfs4_call *call, struct nfs4_compound *c)
+int nfs4_put_read(struct nfs4_compound *c, struct nfs4_op_read *o, const struct nfs4_stateid *sid)
 {
-	struct nfs4_op_read *o = &call->u.read;
-	struct rpcrdma_req *req = &call->rpc.req;
+	struct rpcrdma_req *req = &c->call->rpc.req;
 
 	if (o->sink.len < o->count)
 		return -EINVAL;
 	o->asked = c->read_max && c->read_max < o->count ? c->read_max : o->count;
-	nfs4_put_putfh(c, o->fh);
 	nfs4_op_begin(c, OP_READ, 8); /* the transport adds what it lets come inline */
-	nfs4_put_stateid(&c->enc, &call->stateid);
+	nfs4_put_stateid(&c->enc, sid);
 	xdr_put_u64(&c->enc, o->offset);
 	xdr_put_u32(&c->enc, o->asked);
 	req->result_cnt = 0;
@@ -32,7 +30,16 @@ static int read_encode(struct nfs4_call *call, struct nfs4_compound *c)
 		req->results[0].sink.len = o->asked;
 		req->result_cnt = 1;
 	}
-	return nfs4_encode_end(c);
+	return 0;
+}
+
+static int read_encode(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	int err;
+
+	nfs4_put_putfh(c, call->u.read.fh);
+	err = nfs4_put_read(c, &call->u.read, &call->stateid);
+	return err ? err : nfs4_encode_end(c);
 }
 
 static void get_read(struct xdr_dec *x, struct nfs4_op_read *o, const struct rpcrdma_req *req)
@@ -53,17 +60,21 @@ static void get_read(struct xdr_dec *x, struct nfs4_op_read *o, const struct rpc
 	o->len = len;
 }
 
-static int read_decode(struct nfs4_call *call, struct nfs4_compound *c)
+void nfs4_get_read(struct nfs4_compound *c, struct nfs4_op_read *o)
 {
-	struct nfs4_op_read *o = &call->u.read;
-
 	o->eof = false;
-	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_result(c, OP_READ))
-		get_read(&c->dec, o, &call->rpc.req);
+	if (nfs4_op_result(c, OP_READ))
+		get_read(&c->dec, o, &c->call->rpc.req);
 	if (c->dec.failed || c->status != NFS4_OK) {
 		o->data = NULL;
 		o->len = 0;
 	}
+}
+
+static int read_decode(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	nfs4_op_void(c, OP_PUTFH); /* if it failed, so did READ */
+	nfs4_get_read(c, &call->u.read);
 	return nfs4_decode_end(c);
 }
 

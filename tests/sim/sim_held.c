@@ -99,6 +99,11 @@ static void opened(struct sim_op *op)
 
 	if (op->err)
 		return;
+	if (o->read) {
+		h->came = o->read->len;
+		h->came_eof = o->read->eof;
+		h->came_right = o->read->data && sim_is_pattern(o->read->data, 0, o->read->len);
+	}
 	nfs4_state_open(&h->f.state, &op->call);
 	if (o->deleg_type != OPEN_DELEGATE_READ && o->deleg_type != OPEN_DELEGATE_WRITE)
 		return;
@@ -122,6 +127,11 @@ bool sim_open_start(struct sim_held_op *ho, struct sim_held *h, unsigned int lan
 	o->owner = h->owner;
 	o->share_access = access;
 	o->want_deleg = want_deleg;
+	if (h->with_open) {
+		o->read = &ho->read;
+		ho->read = (struct nfs4_op_read){.count = h->with_open,
+			.sink = {ho->op.buf, ho->op.buf->data, h->with_open}};
+	}
 	ho->op.then = opened;
 	sim_op_start(&ho->op, nfs4_open);
 	return true;

@@ -15,6 +15,10 @@ struct sim_held {
 	uint64_t owner;
 	struct nfs4_deleg deleg;
 	unsigned int returns; /* DELEGRETURNs of it on their way: its place is not free before */
+	uint32_t with_open;   /* OPENs read so many bytes at once; 0: they do not */
+	/* what the last one brought of them */
+	uint32_t came;
+	bool came_eof, came_right;
 	/* what became of delegations of this file */
 	unsigned int taken, refused;  /* nfs4_deleg_take(), nfs4_deleg_refuse() */
 	enum nfs4_deleg_taken how;    /* the last one */
@@ -28,6 +32,7 @@ struct sim_held_op {
 	struct sim_op op; /* first */
 	struct sim_held *h;
 	bool refuses; /* a delegation is refused */
+	struct nfs4_op_read read;
 };
 
 /* What nfs4_deleg_ops.recall_any said. */

@@ -169,6 +169,45 @@ static const struct op_golden golden_want = {
 	.check = check_fh,
 };
 
+/* With READ of the file, by the stateid that OPEN has just made. */
+static uint8_t room[64];
+static struct rpcrdma_buf buf = {.data = room};
+static struct nfs4_op_read data;
+
+static void setup_read(struct nfs4_call *call)
+{
+	setup_want(call);
+	data = (struct nfs4_op_read){
+		.count = 10,
+		.asked = 10, /* for who decodes only */
+		.sink = {&buf, room, sizeof(room)},
+	};
+	call->u.open.read = &data;
+}
+
+static void check_read(const struct nfs4_call *call)
+{
+	is_open(&call->u.open);
+	cr_assert(data.eof);
+	cr_assert_eq(data.len, 5);
+	cr_assert_not_null(data.data);
+	cr_assert_neq(data.data, room);
+}
+
+#define HEX_READ "00000019 00000001 000000000000000000000000 0000000000000000 0000000a"
+#define RES_READ "00000019 00000000 00000001 00000005 68656c6c6f 000000"
+
+static const struct op_golden golden_read = {
+	.op = nfs4_open,
+	.setup = setup_read,
+	.args = HEX_PUTFH2 HEX_OPEN_BOTH "00000000 00000004" HEX_ACCESS HEX_GETATTR_STAT HEX_READ,
+	.results = {RES_PUTFH, RES_OPEN, RES_ACCESS, op_test_res_stat, RES_READ},
+	.forgiven = 2,
+	.reply_max = 8 + MAX_OPEN + 16 + MAX_STAT + 8 + 8,
+	.ddp_len = 8,
+	.check = check_read,
+};
+
 /* nfs4_claim(): what a delegation served; another one is not wanted. */
 static struct nfs4_state served;
 
@@ -269,6 +308,75 @@ Test(nfs4_open, reclaimed_with_its_delegation)
 Test(nfs4_open, a_delegation_is_welcome)
 {
 	op_golden_check(&golden_want);
+}
+
+Test(nfs4_open, reads_with_the_current_stateid)
+{
+	op_golden_check(&golden_read);
+}
+
+Test(nfs4_open, what_is_read_may_come_by_write_chunk)
+{
+	const char *results[] = {RES_PUTFH, RES_OPEN, RES_ACCESS, op_test_res_stat,
+		"00000019 00000000 00000000 00000007"};
+	struct op_test t;
+
+	op_test_init(&t, &golden_read);
+	cr_assert_eq(op_test_encode(&t, &golden_read, 4096, golden_read.args), 0);
+	cr_assert_eq(t.call.rpc.req.result_cnt, 1);
+	cr_assert_eq(t.call.rpc.req.results[0].sink.p, room);
+	cr_assert_eq(t.call.rpc.req.results[0].sink.len, 10);
+	t.call.rpc.req.results[0].used = true;
+	t.call.rpc.req.results[0].got = 7;
+	cr_assert_eq(op_test_decode(&t, results, 5, NFS4_OK), 0);
+	cr_assert_eq(data.data, room);
+	cr_assert_eq(data.len, 7);
+	cr_assert_not(data.eof);
+}
+
+/* Whatever it is: the call must be neither repeated nor fail, and what the OPEN said counts. */
+Test(nfs4_open, is_open_though_it_cannot_be_read)
+{
+	static const struct {
+		enum nfs4_status status;
+		const char *result;
+	} errors[] = {
+		{NFS4ERR_DELAY, "00000019 00002718"},
+		{NFS4ERR_GRACE, "00000019 0000271d"},
+		{NFS4ERR_LOCKED, "00000019 0000271c"},
+		{NFS4ERR_ACCESS, "00000019 0000000d"},
+		{NFS4ERR_OPENMODE, "00000019 00002736"},
+		{NFS4ERR_BAD_STATEID, "00000019 00002729"},
+		{NFS4ERR_EXPIRED, "00000019 0000271b"},
+		{NFS4ERR_REP_TOO_BIG, "00000019 00002752"},
+	};
+
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		const char *results[] = {
+			RES_PUTFH, RES_OPEN, RES_ACCESS, op_test_res_stat, errors[i].result};
+		struct op_test t;
+
+		op_test_init(&t, &golden_read);
+		data.data = room;
+		data.len = 3;
+		cr_assert_eq(op_test_decode(&t, results, 5, errors[i].status), 0);
+		cr_assert_eq(t.status, NFS4_OK);
+		is_open(&t.call.u.open);
+		cr_assert_null(data.data);
+		cr_assert_eq(data.len, 0);
+	}
+}
+
+Test(nfs4_open, reads_by_filehandle_only_and_where_there_is_room)
+{
+	struct op_test t;
+
+	op_test_init(&t, &golden_read);
+	data.sink.len = 9;
+	cr_assert_eq(op_test_encode(&t, &golden_read, 4096, NULL), -EINVAL);
+	op_test_init(&t, &golden_name);
+	t.call.u.open.read = &data;
+	cr_assert_eq(op_test_encode(&t, &golden_name, 4096, NULL), -EINVAL);
 }
 
 Test(nfs4_open, claimed_from_a_delegation)
