@@ -33,7 +33,8 @@
 	X(reply_chunk_retries, "calls repeated with a larger Reply chunk")                         \
 	X(bytes_written, "payload bytes of WRITE acknowledged by the server")                      \
 	X(reads_ahead, "READs sent ahead of requests")                                             \
-	X(reads_from_ahead, "READ requests answered from those")                                   \
+	X(reads_at_open, "READs in the COMPOUND of an OPEN")                                       \
+	X(reads_from_ahead, "READ requests answered from either")                                  \
 	X(writes_behind, "WRITE requests answered before they were sent")                          \
 	X(writes_joined, "WRITE requests answered whose data joined another one's")                \
 	X(writes_coupled, "WRITE requests that went to the server behind another, in one WRITE")   \

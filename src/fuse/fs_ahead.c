@@ -3,6 +3,7 @@
 #include "fs_dirty.h"
 #include "fs_file.h"
 #include "fs_inode.h"
+#include "fs_openread.h"
 #include "fs_reply.h"
 #include "fs_share.h"
 
@@ -33,6 +34,8 @@ static void block_over(struct fs_op *b)
 
 	list_del(&b->ahead.lane_link);
 	l->ahead_cnt--;
+	if (b->ahead.at_open)
+		fs_openread_over(b);
 	fs_op_end(b);
 }
 
@@ -103,8 +106,7 @@ static void wake_waiters(struct list *woken)
 		fs_op_wake(container_of(node, struct fs_op, link));
 }
 
-/* Its READ is over. len: what it brought; failed: nothing. */
-static void landed(struct fs_op *b, bool failed, size_t len, bool eof)
+void fs_ahead_landed(struct fs_op *b, bool failed, size_t len, bool eof)
 {
 	struct fs_inode *in = b->inode;
 	struct fs_ahead *a = b->file->ahead;
@@ -134,7 +136,7 @@ static void landed(struct fs_op *b, bool failed, size_t len, bool eof)
 /* Whoever reads there asks for itself, and hears of the error. */
 static void fetch_failed(struct fs_op *b, int err)
 {
-	landed(b, true, 0, false);
+	fs_ahead_landed(b, true, 0, false);
 }
 
 static void fetch_done(struct nfs4_call *call)
@@ -151,7 +153,7 @@ static void fetch_done(struct nfs4_call *call)
 		memcpy(b->buf->data, r->data, r->len);
 		stats_count(&b->lane->stats->copied_bytes, r->len);
 	}
-	landed(b, false, r->len, r->eof);
+	fs_ahead_landed(b, false, r->len, r->eof);
 }
 
 static void fetch_start(struct fs_op *b)
@@ -181,19 +183,16 @@ static bool has_room(const struct fs_lane *l)
 	       rpcrdma_buf_free_count(l->xprt) > l->keep_bufs_max / 2;
 }
 
-/* One block from `off` on. Inode lock held. NULL: there is no room. */
-static struct fs_op *new_block(struct fs_lane *l, struct fs_file *f, uint64_t off)
+/* Inode lock held. NULL: there is no room. */
+static struct fs_op *new_block(struct fs_lane *l, struct fs_file *f, uint64_t off, size_t size)
 {
-	uint32_t rsize = nfs4_client_fsinfo(l->fs->client)->rsize;
 	struct fs_op *b = has_room(l) ? fs_op_new(l) : NULL;
 
 	if (!b)
 		return NULL;
-	if (rsize > l->fs->data_size)
-		rsize = (uint32_t)l->fs->data_size;
 	b->off = (off_t)off;
-	b->size = rsize - off % rsize; /* the next one begins where READs like to */
-	b->inode = f->inode;           /* the caller references it */
+	b->size = size;
+	b->inode = f->inode; /* the caller references it */
 	b->file = fs_file_get(f);
 	b->cred = f->cred;
 	b->ahead.flying = true;
@@ -232,18 +231,44 @@ static struct fs_ahead *ahead_of(struct fs_file *f)
 	return f->ahead;
 }
 
+struct fs_op *fs_ahead_first(struct fs_lane *l, struct fs_file *f, size_t size)
+{
+	struct fs_ahead *a = ahead_of(f);
+	struct fs_op *b = a ? new_block(l, f, 0, size) : NULL;
+
+	if (!b)
+		return NULL;
+	/* Who reads it from its begin goes on with what follows it. */
+	a->run = 1;
+	a->upto = size;
+	b->ahead.seq = f->inode->attr_seq;
+	b->ahead.inval = f->inode->inval_want;
+	b->ahead.since = fs_op_now(b);
+	return b;
+}
+
 static void fetch(struct fs_lane *l, struct fs_file *f, struct list *born)
 {
 	struct fs_ahead *a = f->ahead;
 	uint64_t until = a->next + window(l->fs, a), end = f->inode->attr.size;
 	uint64_t from = a->upto > a->next ? a->upto : a->next;
+	uint32_t rsize = nfs4_client_fsinfo(l->fs->client)->rsize;
 	struct fs_op *b;
 
-	while (from < until && from < end && (b = new_block(l, f, from))) {
+	if (rsize > l->fs->data_size)
+		rsize = (uint32_t)l->fs->data_size;
+	/* After the first one each begins where READs like to. */
+	while (from < until && from < end && (b = new_block(l, f, from, rsize - from % rsize))) {
 		list_push_back(born, &b->link);
 		from = end_of(b);
 	}
 	a->upto = from;
+}
+
+void fs_ahead_arm(struct fs_lane *l)
+{
+	if (l->ahead_cnt > 0 && !reactor_timer_armed(&l->ahead_timer))
+		reactor_timer_in(l->reactor, &l->ahead_timer, TICK_NS);
 }
 
 static void start_all(struct fs_lane *l, struct list *born)
@@ -258,8 +283,7 @@ static void start_all(struct fs_lane *l, struct list *born)
 		stats_count(&l->stats->reads_ahead, 1);
 		fs_op_call_buf(b, fetch_start);
 	}
-	if (l->ahead_cnt > 0 && !reactor_timer_armed(&l->ahead_timer))
-		reactor_timer_in(l->reactor, &l->ahead_timer, TICK_NS);
+	fs_ahead_arm(l);
 }
 
 bool fs_ahead_may(const struct fs_lane *l, int flags)
@@ -320,6 +344,7 @@ static struct fs_op *find(const struct fs_ahead *a, const struct fs_op *op)
 static void read_over(struct fs_op *b, uint64_t read_to, struct list *gone)
 {
 	b->ahead.readers--;
+	b->ahead.used = true;
 	if (!b->ahead.dropped && read_to >= (uint64_t)b->off + b->ahead.len)
 		detach(b, gone);
 	else if (b->ahead.dropped && b->ahead.readers == 0)
@@ -363,7 +388,10 @@ bool fs_ahead_serve(struct fs_op *op, void (*again)(struct fs_op *op))
 	struct list gone;
 	bool waits = false;
 
-	if (!op->lane->fs->conf.readahead || op->unheard || !may_serve(op))
+	/* Without the option what there is came with the OPEN, before anybody had the handle. */
+	if (!op->lane->fs->conf.readahead && !op->file->ahead)
+		return false;
+	if (op->unheard || op->fi.flags & O_DIRECT || !may_serve(op))
 		return false;
 	list_init(&gone);
 	pthread_mutex_lock(&in->lock);

@@ -20,6 +20,9 @@
  * Budget: option readahead=, in MiB of a lane, and an eighth of its buffers.
  * Nothing is fetched when buffers or operations are short.
  *
+ * A small file may come with its OPEN (fs_openread.h): one block, flying until that
+ * is answered, and nobody has the handle before.
+ *
  * Context: a handle's blocks are guarded by its inode's lock; a block's buffer
  * and operation are its lane's, other lanes' requests are answered from it while
  * they count in `readers`.
@@ -66,5 +69,22 @@ bool fs_ahead_serve(struct fs_op *op, void (*again)(struct fs_op *op));
  */
 bool fs_ahead_close(struct fs_op *op, void (*again)(struct fs_op *op));
 void fs_ahead_free(struct fs_file *f);
+
+/* ---- fs_openread.c: a block that is read by the caller's call ---- */
+
+/*
+ * fs_ahead_first - the first `size` bytes of a file that is being opened
+ *
+ * Inode lock held. The caller references the inode for it, gives it a buffer, and calls
+ * fs_ahead_arm(); fs_ahead_landed() must follow. NULL: there is no room.
+ */
+struct fs_op *fs_ahead_first(struct fs_lane *l, struct fs_file *f, size_t size);
+/* The lane has blocks: those that get old will go. No lock held. */
+void fs_ahead_arm(struct fs_lane *l);
+/*
+ * Its READ is over. failed: nothing came; else `len` bytes lie in its buffer. It may be gone then.
+ * No lock held.
+ */
+void fs_ahead_landed(struct fs_op *b, bool failed, size_t len, bool eof);
 
 #endif

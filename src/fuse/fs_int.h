@@ -149,6 +149,9 @@ struct fs_op {
 			bool grows; /* ... data behind its begin may come while it is on its way */
 		} rw;
 		struct {
+			struct fs_op *block; /* OPEN: of fs_openread_begin(), or NULL */
+		} open;
+		struct {
 			uint32_t mode, umask;
 		} create;
 		struct {
@@ -269,6 +272,8 @@ struct fs_op {
 		unsigned int readers; /* that are answered from it right now */
 		bool flying, eof;
 		bool dropped; /* no request finds it any more */
+		bool at_open; /* fs_openread.h */
+		bool used;    /* a request was answered from it */
 		size_t len;   /* of what was read */
 		uint64_t seq; /* inode->attr_seq, and inval_want when it was sent */
 		uint32_t inval;
@@ -338,6 +343,8 @@ struct fs_lane {
 	struct list ahead_blocks; /* of fs_op.ahead.lane_link */
 	struct reactor_timer ahead_timer;
 	unsigned int ahead_cnt, ahead_max; /* blocks */
+	/* fs_openread.h: blocks in a row that nobody read; OPENs since then without one */
+	unsigned int open_vain, open_plain;
 	/* requests that sleep until they have a lock (fs_lock.h) */
 	struct list lock_waits; /* of fs_lockwait */
 	struct reactor_timer lock_timer;

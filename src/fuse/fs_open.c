@@ -20,6 +20,7 @@
 #include "fs_file.h"
 #include "fs_meta.h"
 #include "fs_notify.h"
+#include "fs_openread.h"
 #include "fs_reply.h"
 #include "fs_share.h"
 
@@ -173,6 +174,7 @@ static void trunc_in_order(struct fs_op *op)
 
 static void open_failed(struct fs_op *op, int err)
 {
+	fs_openread_end(op, false);
 	fs_share_leave(op->file->share);
 	fs_file_put(op->lane->fs, op->file);
 	fs_reply_err(op, err);
@@ -194,6 +196,7 @@ static void open_done(struct nfs4_call *call)
 	fs_deleg_opened(op);
 	fs_file_opened(fs, op->file);
 	fs_share_leave(op->file->share);
+	fs_openread_end(op, true);
 	if (!fs_open_allowed(op->fi.flags, o->access))
 		fs_open_undo(op, EACCES);
 	else if (op->fi.flags & O_TRUNC)
@@ -211,6 +214,7 @@ static void open_start(struct fs_op *op)
 	o->share_access = op->file->share_access;
 	o->owner = op->file->share->owner;
 	o->want_deleg = fs_deleg_wanted(op);
+	fs_openread_begin(op);
 	op->call.done = open_done;
 	nfs4_open(&op->call);
 }

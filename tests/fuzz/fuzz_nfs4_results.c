@@ -75,16 +75,34 @@ static void read_(struct nfs4_call *call)
 	call->u.read = (struct nfs4_op_read){.fh = &fh, .count = 200, .sink = sink};
 }
 
-static void read_ok(const struct nfs4_call *call)
+static void data_ok(const struct nfs4_op_read *o, const struct nfs4_call *call)
 {
-	const struct nfs4_op_read *o = &call->u.read;
-
 	FUZZ_CHECK(o->len <= o->count);
 	FUZZ_CHECK(o->data || !o->len);
 	/* A server may write the round-up too. */
 	FUZZ_CHECK(o->data != room || (o->len <= call->rpc.req.results[0].got &&
 					      call->rpc.req.results[0].got <= XDR_ROUND(o->len)));
 	fuzz_touch(o->data, o->len);
+}
+
+static void read_ok(const struct nfs4_call *call)
+{
+	data_ok(&call->u.read, call);
+}
+
+static struct nfs4_op_read with_open;
+
+static void open_read(struct nfs4_call *call)
+{
+	open_fh(call);
+	with_open = (struct nfs4_op_read){.count = 200, .sink = sink};
+	call->u.open.read = &with_open;
+}
+
+static void open_read_ok(const struct nfs4_call *call)
+{
+	open_ok(call);
+	data_ok(&with_open, call);
 }
 
 static void write_(struct nfs4_call *call)
@@ -360,6 +378,7 @@ static const struct {
 	{nfs4_offload_status, offload, NULL},
 	{nfs4_offload_cancel, offload, NULL},
 	{nfs4_clone, copy, copy_ok},
+	{nfs4_open, open_read, open_read_ok},
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -25,6 +25,7 @@
  *   state           clients= sessions= opens= delegs= conns= held= calls= conns_made= failures=
  *   ops NUMBER...   how often these NFS operations were asked for
  *   crowd N         /crowd has N files, which are made up (and take no memory here)
+ *   small N, grow I    /small0 to N-1 are there, 3000 bytes each; another client appends to /smallI
  *   longest         filehandles of 128 bytes
  *   memory          allocated= bytes
  *   leave           state may be left on the server at the end
@@ -250,6 +251,29 @@ static size_t allocated(void)
 }
 #endif
 
+/* Files of SMALL bytes that no client has made: small0, small1... */
+#define SMALL 3000u
+
+static void make_small(unsigned int cnt)
+{
+	char name[32], text[SMALL];
+
+	for (unsigned int i = 0; i < cnt; i++) {
+		snprintf(name, sizeof(name), "/small%u", i);
+		memset(text, 'a' + (int)(i % 26), sizeof(text));
+		nfsd_sim_mknod(sim, name, NFSD_SIM_REG, 0644, text, sizeof(text));
+	}
+}
+
+/* Another client writes a line behind its end. */
+static bool grow_small(unsigned int i)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "/small%u", i);
+	return nfsd_sim_poke(sim, name, SMALL, "more\n", 5);
+}
+
 /* Settings that are there before the program starts. */
 static bool run_setting(const char *name, unsigned int num)
 {
@@ -264,6 +288,8 @@ static bool run_setting(const char *name, unsigned int num)
 	else if (strcmp(name, "crowd") == 0 &&
 		 nfsd_sim_mknod(sim, "/crowd", NFSD_SIM_DIR, 0755, NULL, 0))
 		nfsd_sim_crowd(sim, "/crowd", num);
+	else if (strcmp(name, "small") == 0)
+		make_small(num);
 	else if (strcmp(name, "longest") == 0)
 		nfsd_sim_conf(sim)->longest = true;
 	else if (strcmp(name, "leave") == 0)
@@ -291,6 +317,8 @@ static bool run_event(const char *name, unsigned int num)
 		nfsd_sim_recall(sim, NULL);
 	else if (strcmp(name, "restart") == 0)
 		nfsd_sim_restart(sim, 0, num != 0);
+	else if (strcmp(name, "grow") == 0)
+		return grow_small(num);
 	else
 		return false;
 	return true;

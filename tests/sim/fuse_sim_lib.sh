@@ -5,7 +5,7 @@
 # built programs as the script's first argument. Mounts lie in $work, one name
 # each; whatever happens, the end of the script ends the daemons it started.
 #
-#   sim_start NAME SETTINGS [OPTIONS]   mounts, with write=$WRITE (default lazy) and read-ahead;
+#   sim_start NAME SETTINGS [OPTIONS]   mounts, with write=$WRITE (lazy) and readahead=$AHEAD (4);
 #                                       SETTINGS: see fuse_sim.c
 #   ctl NAME command...                 tells the server to do it, prints its answer
 #   sim_ends NAME SECONDS               waits for the daemon's end: its exit status, 124: none
@@ -57,7 +57,7 @@ sim_start() {
 	[ -p "$work/$name.ctl" ] || mkfifo "$work/$name.ctl" "$work/$name.said"
 	: >"$work/$name.log"
 	FUSE_SIM=$settings FUSE_SIM_CTL=$work/$name.ctl FUSE_SIM_SAID=$work/$name.said \
-		"$bin/fuse_sim" -f -o "write=${WRITE:-lazy},readahead=4${options:+,$options}" 127.0.0.1:/ "$work/$name" \
+		"$bin/fuse_sim" -f -o "write=${WRITE:-lazy},readahead=${AHEAD:-4}${options:+,$options}" 127.0.0.1:/ "$work/$name" \
 		>>"$work/$name.log" 2>&1 </dev/null &
 	pid[$name]=$!
 	echo "${pid[$name]}" >>"$work/pids"

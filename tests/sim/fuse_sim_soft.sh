@@ -81,7 +81,8 @@ open_files() {
 	local fd
 	exec {fd}>"$work/$1/d8/other"
 	to_fd[$1]=$fd
-	exec {fd}<"$work/$1/d8/there"
+	# Not for reading only: what is read at once would be here already (fs_openread.h).
+	exec {fd}<>"$work/$1/d8/there"
 	from_fd[$1]=$fd
 }
 

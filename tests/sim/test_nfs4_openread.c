@@ -236,18 +236,45 @@ Test(nfs4_openread, asks_for_no_delegation)
 	end();
 }
 
-Test(nfs4_openread, names_of_owners_are_no_obstacle)
+static void begin_with(bool names, bool longest)
 {
 	struct nfsd_sim_conf conf;
 
 	nfsd_sim_conf_default(&conf);
-	conf.names = true;
+	conf.names = names;
+	conf.longest = longest;
 	sim_nfs_open(&w, &conf);
 	sim_held_mounted(&w, 1, 0);
 	sim_held_file(&w, &h, "/f");
 	h.with_open = 100;
+}
+
+Test(nfs4_openread, names_of_owners_are_no_obstacle)
+{
+	begin_with(true, false);
 	cr_assert_eq(sim_hopen(&h, 0, READ, false), 0);
 	is_open(1, 100);
+	cr_assert_eq(sim_hclose(&h, 0), 0);
+	end();
+}
+
+/* The judge minds replies that fit nowhere. */
+Test(nfs4_openread, any_size_beside_the_longest_filehandles_and_owners)
+{
+	uint32_t seqid = 0;
+
+	begin_with(false, true);
+	grow();
+	for (uint32_t len = 1; len < 5000; len += 97) {
+		h.with_open = len;
+		cr_assert_eq(sim_hopen(&h, 0, READ, false), 0);
+		cr_assert_eq(h.came, len);
+		cr_assert(h.came_right);
+		seqid++;
+	}
+	h.with_open = BIG;
+	cr_assert_eq(sim_hopen(&h, 0, READ, false), 0);
+	is_open(seqid + 1, BIG);
 	cr_assert_eq(sim_hclose(&h, 0), 0);
 	end();
 }

@@ -213,6 +213,37 @@ void fake_restart(void)
 
 /* ---- operations ---- */
 
+static int do_read(struct nfs4_op_read *r)
+{
+	struct fake *k = &rig.fake;
+	struct fake_file *f = fake_file_of(r->fh);
+	uint64_t left = r->offset < f->attr.size ? f->attr.size - r->offset : 0;
+	uint32_t n = r->count < left ? r->count : (uint32_t)left;
+
+	if (k->short_count && n > k->short_count)
+		n = k->short_count;
+	memcpy(k->inline_read ? k->inline_mem : r->sink.p, f->data + r->offset, n);
+	r->data = k->inline_read ? k->inline_mem : r->sink.p;
+	r->len = n;
+	r->eof = r->offset + n >= f->attr.size;
+	return 0;
+}
+
+/* In the COMPOUND of an OPEN: what comes of it does not matter there. */
+static void do_open_read(const struct nfs4_op_open *o)
+{
+	struct nfs4_op_read *r = o->read;
+
+	r->data = NULL;
+	r->len = 0;
+	r->eof = false;
+	if (rig.fake.no_open_read)
+		return;
+	r->fh = o->file;
+	do_read(r);
+	r->fh = NULL;
+}
+
 static int do_open(struct nfs4_op_open *o)
 {
 	struct fake *k = &rig.fake;
@@ -240,22 +271,8 @@ static int do_open(struct nfs4_op_open *o)
 	o->stateid.seqid = 1;
 	fake_state_opened(o);
 	fake_grant(o, f);
-	return 0;
-}
-
-static int do_read(struct nfs4_op_read *r)
-{
-	struct fake *k = &rig.fake;
-	struct fake_file *f = fake_file_of(r->fh);
-	uint64_t left = r->offset < f->attr.size ? f->attr.size - r->offset : 0;
-	uint32_t n = r->count < left ? r->count : (uint32_t)left;
-
-	if (k->short_count && n > k->short_count)
-		n = k->short_count;
-	memcpy(k->inline_read ? k->inline_mem : r->sink.p, f->data + r->offset, n);
-	r->data = k->inline_read ? k->inline_mem : r->sink.p;
-	r->len = n;
-	r->eof = r->offset + n >= f->attr.size;
+	if (o->read)
+		do_open_read(o);
 	return 0;
 }
 
@@ -527,6 +544,8 @@ void fake_init(struct fake *k, struct reactor *r)
 
 void nfs4_open(struct nfs4_call *call)
 {
+	if (call->u.open.read)
+		call->u.open.want_deleg = false;
 	start(call, FAKE_OPEN);
 }
 

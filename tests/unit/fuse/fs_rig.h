@@ -121,7 +121,8 @@ struct fake {
 	uint32_t gen;                    /* nfs4_client_generation() */
 	unsigned int restarts_in_commit; /* the verifier changes before each of so many COMMITs */
 	struct nfs4_op_open last_open;
-	bool unstamped; /* an exclusive OPEN ends before its SETATTR */
+	bool no_open_read; /* the READ of an OPEN fails */
+	bool unstamped;    /* an exclusive OPEN ends before its SETATTR */
 	struct rpc_cred last_cred;
 	char last_name[64];
 	uint8_t inline_mem[FAKE_SIZE];
