@@ -3,7 +3,7 @@
 #
 # Several lanes: connections, threads and sessions of one client, sharing the
 # inodes. The tests of files and names again, and work in parallel.
-# vm-timeout: 300
+# vm-timeout: 420
 
 . "$(dirname "$0")/guest.sh"
 
