@@ -27,6 +27,9 @@ static void on_recall(void *ctx, struct nfs4_deleg *nd)
 	struct fs_deleg *d = container_of(nd, struct fs_deleg, nd);
 
 	pthread_mutex_lock(&d->fs->deleg_lock);
+	pthread_mutex_lock(&d->inode->lock);
+	d->recalled = true;
+	pthread_mutex_unlock(&d->inode->lock);
 	fs_deleg_due(d);
 	pthread_mutex_unlock(&d->fs->deleg_lock);
 }

@@ -54,6 +54,7 @@ struct fs_deleg {
 	/* written with deleg_lock and the inode's, read with either */
 	bool ending;
 	bool lost;
+	bool recalled; /* somebody is about to change the file */
 	/* inode lock */
 	bool ready;             /* nd may be used */
 	unsigned int opening;   /* who uses nd: it stays where it is */

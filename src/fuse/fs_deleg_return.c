@@ -221,6 +221,15 @@ static void return_failed(struct fs_op *op, int err)
 	fs_op_end(op);
 }
 
+/* What came with a recalled one will not be true for long: whoever asks next asks the server. */
+static void distrust(struct fs_deleg *d)
+{
+	pthread_mutex_lock(&d->inode->lock);
+	if (d->recalled)
+		d->inode->attr_ns = 0;
+	pthread_mutex_unlock(&d->inode->lock);
+}
+
 static void return_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
@@ -236,6 +245,7 @@ static void return_done(struct nfs4_call *call)
 		nfs4_deleg_forget(&op->deleg->nd);
 	} else {
 		fs_attr_update(op->lane->fs, op->inode, &r->attr, op->attr_seq, fs_op_now(op));
+		distrust(op->deleg);
 	}
 	over(op);
 }

@@ -68,6 +68,19 @@ Test(fs_deleg_return, a_recall_claims_what_each_user_has_open)
 	cr_assert_eq(rig.fake.opens, 0);
 }
 
+Test(fs_deleg_return, after_a_recall_the_server_is_asked_for_attributes)
+{
+	delegated();
+	fake_recall(file);
+	rig_settle();
+	returned();
+	file->attr.mode = 0600; /* it was recalled for that */
+	rig.fake.count[FAKE_GETATTR] = 0;
+	cr_assert_eq(answer_after_notices(getattr_send()), 0);
+	cr_assert_eq(count(FAKE_GETATTR), 1);
+	cr_assert_eq(((struct fuse_attr_out *)(void *)re.body)->attr.mode & 07777, 0600);
+}
+
 Test(fs_deleg_return, the_kernel_forgets_its_attributes_before_it)
 {
 	struct fuse_notify_inval_inode_out *inval = (void *)re.body;
