@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The file system as main.c sees it: one struct fs for the mount, one
+ * The file system as mount.c sees it: one struct fs for the mount, one
  * fs_lane for each lane, the libfuse session inside.
  *
  * Order: fs_new, lanes' sessions up, fs_set_root, fs_lane_new for each lane, fs_mount,

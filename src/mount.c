@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The life of a mount: connect the first lane, find the export, start the other
+ * lanes, mount, serve. Everything here runs on the main thread's reactor; lanes
+ * report by messages.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "background.h"
+#include "fs.h"
+#include "host.h"
+#include "idmap_lib.h"
+#include "log.h"
+#include "mount_int.h"
+#include "stats.h"
+
+void mount_fail(struct mount *m, const char *text)
+{
+	if (m->status != 0)
+		return;
+	log_err("%s on %s: %s", m->opt->source, m->opt->mountpoint, text);
+	m->status = 1;
+	mount_start_stopping(m);
+}
+
+void mount_print_stats(const struct mount *m)
+{
+	struct stats sum = {0};
+	char *text = NULL, *line, *rest;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	if (out == NULL)
+		return;
+	for (unsigned int i = 0; i < m->lane_cnt; i++)
+		stats_add(&sum, lane_stats(m->lanes[i]));
+	stats_print(out, &sum, nfs4_op_name);
+	fclose(out);
+	rest = text;
+	while (rest != NULL && (line = strsep(&rest, "\n")) != NULL)
+		if (*line != '\0')
+			log_info("%s", line);
+	log_info("inodes=%zu", fs_inode_count(m->fs));
+	log_info("lanes=%u", m->lane_cnt); /* the last line: who reads along knows it has all */
+	free(text);
+}
+
+static void on_signal(struct reactor_fd *src, uint32_t events)
+{
+	struct mount *m = container_of(src, struct mount, signals);
+	struct signalfd_siginfo si;
+
+	while (read(src->fd, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
+		if (si.ssi_signo == SIGUSR1)
+			mount_print_stats(m);
+		else
+			mount_stop_signal(m, (int)si.ssi_signo);
+	}
+}
+
+/* ---- starting ---- */
+
+static void become_ready(struct mount *m)
+{
+	m->state = MOUNT_SERVING;
+	for (unsigned int i = 0; i < m->lane_cnt; i++)
+		lane_fs_start(m->lanes[i]);
+	if (!m->opt->foreground) {
+		log_to_syslog("rpcrdmafs");
+		log_set_level(LOG_LVL_INFO);
+		background_ready();
+	}
+	log_info("%s mounted on %s", m->opt->source, m->opt->mountpoint);
+}
+
+/* Requests a lane can have in work: what waits for a credit costs only memory. */
+static unsigned int lane_ops(const struct mount *m)
+{
+	return m->opt->nfs.rdma.credits + 16;
+}
+
+static unsigned int lanes_wanted(const struct mount *m)
+{
+	return m->opt->nconnect + (m->opt->fs.metalane ? 1 : 0);
+}
+
+static void start_serving(struct mount *m)
+{
+	char text[256];
+	int err = fs_set_root(m->fs);
+
+	for (unsigned int i = 0; err == 0 && i < m->lane_cnt; i++)
+		err = lane_fs_new(m->lanes[i], m->fs, lane_ops(m));
+	if (err != 0) {
+		snprintf(text, sizeof(text), "set-up: %s", strerror(-err));
+		mount_fail(m, text);
+		return;
+	}
+	err = fs_mount(m->fs, text, sizeof(text));
+	if (err != 0) {
+		mount_fail(m, text);
+		return;
+	}
+	become_ready(m);
+}
+
+static void on_report(void *ctx, const struct lane_report *r);
+
+static int start_lane(struct mount *m)
+{
+	bool metadata = m->lane_cnt == m->opt->nconnect;
+	struct lane *l = lane_new(m->lane_cnt, m->client, metadata, m->reactor, on_report, m);
+
+	if (l == NULL)
+		return -errno;
+	m->lanes[m->lane_cnt++] = l;
+	lane_connect(l, m->src.ss_family != AF_UNSPEC ? (struct sockaddr *)&m->src : NULL,
+		(struct sockaddr *)&m->dst);
+	return 0;
+}
+
+/* The first lane finds the export; the others join its client ID one after the other. */
+static void lane_is_up(struct mount *m)
+{
+	char text[128];
+	int err = 0;
+
+	m->up++;
+	if (m->up == 1) {
+		lane_mount_path(m->lanes[0], m->opt->path, &m->cred);
+		return;
+	}
+	if (m->up < lanes_wanted(m))
+		err = start_lane(m);
+	else
+		start_serving(m);
+	if (err != 0) {
+		snprintf(text, sizeof(text), "cannot start a lane: %s", strerror(-err));
+		mount_fail(m, text);
+	}
+}
+
+static void path_is_done(struct mount *m, const struct nfs4_failure *f)
+{
+	char text[400];
+	int err;
+
+	if (f->err != 0) {
+		snprintf(text, sizeof(text), "%s: %s", f->step, f->text);
+		mount_fail(m, text);
+		return;
+	}
+	if (lanes_wanted(m) == 1) {
+		start_serving(m);
+		return;
+	}
+	err = start_lane(m);
+	if (err != 0) {
+		snprintf(text, sizeof(text), "cannot start a lane: %s", strerror(-err));
+		mount_fail(m, text);
+	}
+}
+
+static void lane_failed(struct mount *m, const struct lane *l, const struct nfs4_failure *f)
+{
+	char text[400];
+
+	for (unsigned int i = 0; i < m->lane_cnt; i++)
+		m->failed[i] |= m->lanes[i] == l;
+	m->stopped++;
+	if (m->status != 0 && m->stopped == m->lane_cnt)
+		reactor_stop(m->reactor);
+	snprintf(text, sizeof(text), "%s: %s", f->step, f->text);
+	mount_fail(m, text);
+}
+
+static void on_report(void *ctx, const struct lane_report *r)
+{
+	struct mount *m = ctx;
+
+	switch (r->type) {
+	case LANE_UP:
+		if (m->state == MOUNT_STARTING && m->status == 0)
+			lane_is_up(m);
+		break;
+	case LANE_FAILED:
+		lane_failed(m, r->lane, &r->failure);
+		break;
+	case LANE_PATH_DONE:
+		if (m->status == 0)
+			path_is_done(m, &r->failure);
+		break;
+	case LANE_EXITED:
+		mount_start_draining(m);
+		break;
+	case LANE_IDLE:
+		if (++m->idle == m->lane_cnt && m->state == MOUNT_DRAINING)
+			mount_start_stopping(m);
+		mount_end_if_over(m);
+		break;
+	case LANE_STOPPED:
+		m->stopped++;
+		mount_end_if_over(m);
+		break;
+	}
+}
+
+static int make_client(struct mount *m)
+{
+	char host[HOST_NAME_MAX + 1] = "localhost", owner[HOST_NAME_MAX + 64];
+	int err;
+
+	gethostname(host, sizeof(host) - 1);
+	rpc_set_machine_name(host);
+	err = host_owner(owner, sizeof(owner), host);
+	if (err != 0)
+		return err;
+	m->idmap = idmap_lib_new();
+	if (m->idmap == NULL)
+		return -errno;
+	m->opt->nfs.idmap = m->idmap;
+	m->opt->nfs.owner = owner;
+	m->client = nfs4_client_new(&m->opt->nfs);
+	m->opt->nfs.owner = NULL;
+	if (m->client == NULL)
+		return -errno;
+	m->fs = fs_new(&m->opt->fs, m->client);
+	return m->fs == NULL ? -errno : 0;
+}
+
+static int catch_signals(struct mount *m)
+{
+	static const int sigs[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
+	sigset_t set;
+	int fd;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(sigs) / sizeof(sigs[0]); i++)
+		sigaddset(&set, sigs[i]);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	return reactor_fd_add(m->reactor, &m->signals, fd, EPOLLIN, on_signal);
+}
+
+static void run(struct mount *m)
+{
+	char text[400];
+	int err = host_mountpoint(m->opt, text, sizeof(text));
+
+	if (err == 0)
+		err = host_addresses(m->opt, &m->dst, &m->src, text, sizeof(text));
+	if (err != 0) {
+		mount_fail(m, text);
+		return;
+	}
+	host_cred(m->opt, &m->cred);
+	err = catch_signals(m);
+	if (err == 0)
+		err = make_client(m);
+	if (err == 0) {
+		err = fs_mount_check(m->fs, text, sizeof(text));
+		if (err != 0) {
+			mount_fail(m, text);
+			return;
+		}
+		err = start_lane(m);
+	}
+	if (err != 0) {
+		snprintf(text, sizeof(text), "set-up: %s", strerror(-err));
+		mount_fail(m, text);
+		return;
+	}
+	reactor_run(m->reactor);
+}
+
+static void fini(struct mount *m)
+{
+	mount_stop_fini(m);
+	if (m->opt->stats)
+		mount_print_stats(m);
+	/* Whoever posts to a lane may still be in reactor_post() when the lane has run that. */
+	fs_stop(m->fs);
+	for (unsigned int i = 0; i < m->lane_cnt; i++)
+		lane_join(m->lanes[i]);
+	for (unsigned int i = 0; i < m->lane_cnt; i++)
+		lane_free(m->lanes[i]);
+	fs_free(m->fs);
+	nfs4_client_free(m->client);
+	idmap_free(m->idmap);
+	if (m->signals.reactor != NULL) {
+		reactor_fd_del(&m->signals);
+		close(m->signals.fd);
+	}
+	reactor_free(m->reactor);
+}
+
+int mount_run(struct options *opt)
+{
+	struct mount m = {.opt = opt};
+
+	m.reactor = reactor_new();
+	if (m.reactor == NULL) {
+		log_err("cannot start: %s", strerror(errno));
+		return 1;
+	}
+	run(&m);
+	fini(&m);
+	return m.status;
+}

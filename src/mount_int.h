@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the parts of a mount's life share: mount.c starts it, mount_stop.c ends it. */
+#ifndef RPCRDMAFS_MOUNT_INT_H
+#define RPCRDMAFS_MOUNT_INT_H
+
+#include <pthread.h>
+
+#include "lane.h"
+#include "mount.h"
+#include "options.h"
+#include "reactor.h"
+#include "rpc.h"
+
+#define LANES_MAX (OPTIONS_NCONNECT_MAX + 1)
+
+enum mount_state {
+	MOUNT_STARTING, /* lanes connect, the path is looked up */
+	MOUNT_SERVING,
+	MOUNT_DRAINING, /* unmounted: lanes finish their operations */
+	MOUNT_STOPPING, /* sessions end */
+};
+
+struct mount {
+	struct options *opt;
+	enum mount_state state;
+	struct reactor *reactor;
+	struct reactor_fd signals;
+	struct idmap *idmap;
+	struct nfs4_client *client;
+	struct fs *fs;
+	struct lane *lanes[LANES_MAX]; /* the one for metadata, if wanted, is the last */
+	unsigned int lane_cnt;         /* started */
+	bool failed[LANES_MAX];
+	unsigned int up, idle, stopped;
+	struct sockaddr_storage dst, src; /* src: AF_UNSPEC: any of ours */
+	bool unmounting;                  /* a signal asked for it; unmount_thread runs or ran */
+	pthread_t unmount_thread;
+	struct reactor_timer linger;
+	struct reactor_timer silence;
+	uint64_t heard, heard_ns; /* answers counted at that time */
+	bool drains;              /* every lane reports LANE_IDLE */
+	struct rpc_cred cred;
+	int status;
+};
+
+/*
+ * mount_fail - the one line a failed mount prints; what it had on the server is given back
+ *
+ * Only the first fault counts.
+ */
+void mount_fail(struct mount *m, const char *text);
+/* The counters, to the log: sums over all lanes. */
+void mount_print_stats(const struct mount *m);
+
+/* ---- mount_stop.c ---- */
+
+/* The kernel has unmounted, or programs lingered too long: lanes finish their operations. */
+void mount_start_draining(struct mount *m);
+/* Sessions end; what is still waiting is given up. */
+void mount_start_stopping(struct mount *m);
+/* Stops the reactor when sessions, and operations if there were lanes with some, are gone. */
+void mount_end_if_over(struct mount *m);
+/* SIGTERM, SIGINT or SIGHUP: each one is less patient than the one before. */
+void mount_stop_signal(struct mount *m, int signo);
+/* Joins the thread that unmounts; timers are gone afterwards. */
+void mount_stop_fini(struct mount *m);
+
+#endif
