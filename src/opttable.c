@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "opttable.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "options.h"
@@ -98,4 +97,9 @@ const struct opt *opt_find(const char *name)
 		if (strcmp(opts[i].name, name) == 0)
 			return &opts[i];
 	return NULL;
+}
+
+const struct opt *opt_at(size_t i)
+{
+	return i < sizeof(opts) / sizeof(opts[0]) ? &opts[i] : NULL;
 }

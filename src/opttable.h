@@ -3,6 +3,7 @@
 #ifndef RPCRDMAFS_OPTTABLE_H
 #define RPCRDMAFS_OPTTABLE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum opt_kind {
@@ -78,5 +79,7 @@ struct opt {
 
 /* NULL: there is none of that name. */
 const struct opt *opt_find(const char *name);
+/* One after the other, from 0; NULL past the last. */
+const struct opt *opt_at(size_t i);
 
 #endif

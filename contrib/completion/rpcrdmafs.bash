@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# bash completion for rpcrdmafs(8) and mount.rpcrdmafs(8)
+
+# After -o: the last of the words between commas, or its value.
+_rpcrdmafs_options()
+{
+	local done= last=$1
+	# mount options
+	local options='vers= nfsvers= minorversion= v4 v4.1 v4.2 proto= rdma port= srcaddr= sec=
+		nconnect= metalane nometalane credits= inline= memreg= ack_timeout= max_seg= probe=
+		hard soft softerr timeo= retrans= rw ro rsize= wsize= write= dirty= buffers=
+		readahead= read_ahead_kb= max_background= sync async ac noac acregmin= acregmax=
+		acdirmin= acdirmax= actimeo= cto nocto lookupcache= rdirplus nordirplus
+		delegation nodelegation local_lock= lock nolock allow_other stats
+		suid nosuid dev nodev exec noexec atime noatime diratime nodiratime dirsync'
+	# end of mount options
+	local values=
+
+	if [[ $last == *,* ]]; then
+		done=${last%,*},
+		last=${last##*,}
+	fi
+	case $last in
+	vers=* | nfsvers=*) values='4.1 4.2' ;;
+	proto=*) values='rdma rdma6' ;;
+	sec=*) values='sys none' ;;
+	memreg=*) values='auto mw static' ;;
+	write=*) values='lazy eager wait' ;;
+	lookupcache=*) values='all pos none' ;;
+	local_lock=*) values='none flock posix all' ;;
+	esac
+	if [[ $last == *=* ]]; then
+		COMPREPLY=($(compgen -P "$done${last%%=*}=" -W "$values" -- "${last#*=}"))
+	else
+		COMPREPLY=($(compgen -P "$done" -W "$options" -- "$last"))
+	fi
+	[[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
+	return 0
+}
+
+_rpcrdmafs()
+{
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+
+	COMPREPLY=()
+	# readline takes "=" for a word of its own: put -o's argument together again.
+	if declare -F _get_comp_words_by_ref >/dev/null; then
+		_get_comp_words_by_ref -n =: cur prev
+	fi
+	case $prev in
+	-o)
+		_rpcrdmafs_options "$cur"
+		# ... and hand back what readline takes for the last word.
+		[[ ${COMP_WORDBREAKS-} == *=* && $cur == *=* ]] &&
+			COMPREPLY=("${COMPREPLY[@]#"${cur%"${cur##*=}"}"}")
+		return 0
+		;;
+	esac
+	case $cur in
+	-*) COMPREPLY=($(compgen -W '-f -d -o -h -V --help --version' -- "$cur")) ;;
+	*) COMPREPLY=($(compgen -d -- "$cur")) && compopt -o filenames ;;
+	esac
+	return 0
+}
+
+complete -F _rpcrdmafs rpcrdmafs mount.rpcrdmafs
