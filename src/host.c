@@ -67,10 +67,14 @@ int host_owner(char *owner, size_t len, const char *host)
 
 int host_mountpoint(struct options *o, char *text, size_t len)
 {
-	char *abs = realpath(o->mountpoint, NULL);
+	char *abs = fs_mount_fd(o->mountpoint) >= 0 ? strdup(o->mountpoint)
+						    : realpath(o->mountpoint, NULL);
 	struct stat st;
 
-	if (abs != NULL) {
+	if (abs != NULL && fs_mount_fd(abs) >= 0) {
+		free(o->mountpoint);
+		o->mountpoint = abs;
+	} else if (abs != NULL) {
 		free(o->mountpoint);
 		o->mountpoint = abs;
 		/* Before there is a connection to give back; fs_mount() looks closer. */

@@ -118,7 +118,11 @@ static void start_unmount(struct mount *m)
 void mount_stop_signal(struct mount *m, int signo)
 {
 	if (m->state == MOUNT_SERVING && !m->unmounting) {
-		log_info("signal %d: unmounting %s", signo, m->opt->mountpoint);
+		if (fs_mount_fd(m->opt->mountpoint) >= 0)
+			log_info("signal %d: who mounted %s has %d s to unmount it", signo,
+				m->opt->mountpoint, LINGER_S);
+		else
+			log_info("signal %d: unmounting %s", signo, m->opt->mountpoint);
 		start_unmount(m);
 		return;
 	}

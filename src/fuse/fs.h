@@ -38,7 +38,7 @@ enum fs_write {
 
 struct fs_conf {
 	const char *source;     /* "server:/export", shown in /proc/mounts */
-	const char *mountpoint; /* absolute */
+	const char *mountpoint; /* absolute, or /dev/fd/N */
 	uint32_t acregmin_s, acregmax_s, acdirmin_s, acdirmax_s; /* attribute cache, seconds */
 	bool noac;          /* no attribute cache, writes synchronous */
 	bool cto;           /* close-to-open */
@@ -71,6 +71,8 @@ void fs_free(struct fs *fs);
 int fs_set_root(struct fs *fs);
 /* Inodes there are: those that the kernel holds, and those of operations. Any thread. */
 size_t fs_inode_count(const struct fs *fs);
+/* N if it is of the form /dev/fd/N: a /dev/fuse that is open and mounted already. Else -1. */
+int fs_mount_fd(const char *mountpoint);
 /*
  * fs_mount_check - could it be mounted there?
  *

@@ -139,8 +139,11 @@ bool fs_mount_is_covered(const struct fs *fs)
 	unsigned int ids[OURS_MAX], n;
 	bool covered;
 
-	if (!f)
+	if (!f || fs->dev == 0) {
+		if (f)
+			fclose(f);
 		return true; /* who knows */
+	}
 	n = mounts_of(f, fs->dev, ids);
 	rewind(f);
 	covered = n == OURS_MAX || any_below(f, ids, n);
@@ -176,8 +179,11 @@ static int check_device(char *text, size_t len)
 int fs_mount_check(const struct fs *fs, char *text, size_t len)
 {
 	const char *path = fs->conf.mountpoint;
+	int fd = fs_mount_fd(path);
 	struct stat st;
 
+	if (fd >= 0)
+		return fs_mount_fd_check(fd, text, len);
 	/* First, because a stat of our own dead mount fails and of a living one asks it. */
 	if (mounted_there(path)) {
 		if (access(path, F_OK) < 0 && errno == ENOTCONN)
@@ -293,7 +299,7 @@ static void set_read_ahead(const struct fs *fs)
 	char path[96], value[16];
 	int fd, len;
 
-	if (fs->conf.read_ahead_kb == 0 || geteuid() != 0)
+	if (fs->conf.read_ahead_kb == 0 || geteuid() != 0 || fs->dev == 0)
 		return;
 	snprintf(path, sizeof(path), "/sys/class/bdi/%u:%u/read_ahead_kb", major(fs->dev),
 		minor(fs->dev));
@@ -318,7 +324,7 @@ static int session_up(struct fs *fs)
 		err = -errno;
 	if (!err)
 		err = fs_notify_start(fs);
-	if (!err)
+	if (!err && fs_mount_fd(fs->conf.mountpoint) < 0)
 		err = fs_mount_dev(fs, &fs->dev);
 	return err;
 }

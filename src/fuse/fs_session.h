@@ -11,6 +11,8 @@
 #include "fs_int.h"
 
 extern const struct fuse_custom_io fs_custom_io; /* patches the reply to INIT */
+/* Is descriptor fd an open /dev/fuse? 0; -errno with one line in text. */
+int fs_mount_fd_check(int fd, char *text, size_t text_len);
 /* What is mounted at the mountpoint, without asking it anything. 0 or -errno. */
 int fs_mount_dev(const struct fs *fs, dev_t *ret_dev);
 /* Is anything mounted on a file or directory of ours, as far as this process sees? */

@@ -40,8 +40,11 @@ static int run_fusermount(const char *mountpoint)
 static void detach(struct fs *fs)
 {
 	dev_t dev;
-	int err = fs_mount_dev(fs, &dev);
+	int err;
 
+	if (fs_mount_fd(fs->conf.mountpoint) >= 0)
+		return;
+	err = fs_mount_dev(fs, &dev);
 	if (err == 0 && fs->dev != 0 && dev != fs->dev)
 		return;
 	if (geteuid() == 0)

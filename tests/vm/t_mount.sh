@@ -91,6 +91,26 @@ check "the path is found" cat $mnt/er/file
 umount $mnt
 check "the end" wait_for 15 gone
 
+# A /dev/fuse that root opened and mounted, for a daemon without any privilege: the
+# commands of docs/containers.md.
+handed_over() {
+	ulimit -l unlimited
+	exec 3<>/dev/fuse
+	mount -i -t fuse.rpcrdmafs \
+		-o fd=3,rootmode=40000,user_id=1000,group_id=1000,allow_other,nosuid,nodev \
+		"$server:/" $mnt
+	exec setpriv --reuid 1000 --regid 1000 --clear-groups --no-new-privs \
+		--bounding-set -all --inh-caps -all \
+		"$daemon" -f -o allow_other "$server:/" /dev/fd/3
+}
+(handed_over) >"$RESULTS/handed_over.log" 2>&1 &
+check "an opened device is served" wait_for 20 grep -q "mounted on /dev/fd/3" "$RESULTS/handed_over.log"
+check "without a privilege" grep -q '^CapPrm:.0*$' "/proc/$(pgrep -x rpcrdmafs)/status"
+check "files are read" cat $mnt/deep/er/file
+check "and written" bash -c "echo new >$mnt/new && [ \$(cat $export_dir/new) = new ]"
+check "unmounted by root" umount $mnt
+check "the end" wait_for 15 gone
+
 version() { $daemon -V | grep -q '^rpcrdmafs [0-9]'; }
 check "-V" version
 check "-h" bash -c "$daemon -h | grep -q usage:"

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+#
+# systemd in the guest, which has another first process: as the first one of
+# namespaces of its own. For scripts that have read guest.sh.
+#
+#   systemd_up      "boots": reads fstab and units, reaches remote-fs.target
+#   systemd_down    "shuts down": stops units in their order, unmounts
+#   sd COMMAND...   runs it where systemd runs: its mounts are seen there alone
+
+systemd_pid=
+
+# What the guest's root has enabled for another machine, or a guest has no use for.
+systemd_masked="systemd-udevd.service systemd-udev-trigger.service systemd-udev-settle.service
+	systemd-udevd-control.socket systemd-udevd-kernel.socket systemd-modules-load.service
+	systemd-binfmt.service proc-sys-fs-binfmt_misc.automount systemd-sysctl.service
+	systemd-journal-flush.service systemd-update-utmp.service systemd-remount-fs.service
+	systemd-random-seed.service systemd-firstboot.service systemd-sysusers.service
+	systemd-machine-id-commit.service kmod-static-nodes.service systemd-pstore.service
+	systemd-tmpfiles-setup.service systemd-tmpfiles-setup-dev.service
+	sys-kernel-config.mount sys-kernel-debug.mount sys-kernel-tracing.mount
+	dev-hugepages.mount dev-mqueue.mount sys-fs-fuse-connections.mount
+	systemd-ask-password-console.path systemd-ask-password-wall.path"
+
+systemd_up() {
+	local unit dir=/run/systemd/system
+	mkdir -p $dir /sys/fs/cgroup
+	mountpoint -q /sys/fs/cgroup || mount -t cgroup2 cgroup2 /sys/fs/cgroup
+	for unit in $systemd_masked; do ln -sf /dev/null "$dir/$unit"; done
+	cat >$dir/guest.target <<-END
+		[Unit]
+		Description=What a test boots
+		Wants=remote-fs.target
+		After=remote-fs.target
+		AllowIsolate=yes
+	END
+	unshare --cgroup --pid --fork --mount --mount-proc env container=unshare \
+		/lib/systemd/systemd --system --unit=guest.target --log-target=console \
+		--show-status=no </dev/null >>"$RESULTS/systemd.log" 2>&1 &
+	systemd_unshare=$!
+	wait_for 20 systemd_child && wait_for 60 systemd_booted
+}
+systemd_child() { systemd_pid=$(pgrep -P $systemd_unshare); }
+# "degraded": a unit failed, which may be what a test wants.
+systemd_booted() {
+	case $(sd systemctl is-system-running 2>/dev/null) in
+	running | degraded) ;;
+	*) return 1 ;;
+	esac
+}
+
+sd() { nsenter --target "$systemd_pid" --mount --pid --cgroup -- "$@"; }
+
+# SIGRTMIN+4 is "poweroff" to a systemd; in a container it ends.
+systemd_down() {
+	kill -s RTMIN+4 "$systemd_pid"
+	wait_for 60 systemd_gone
+}
+systemd_gone() { ! kill -0 "$systemd_pid" 2>/dev/null; }
