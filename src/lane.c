@@ -47,6 +47,8 @@ struct lane {
 	lane_report_fn report;
 	void *report_ctx;
 	struct stats stats;
+	struct reactor_msg ping;
+	bool pinged; /* atomic: ping is under way */
 };
 
 static void report_run(struct reactor_msg *msg)
@@ -344,6 +346,27 @@ static void run_stop(struct lane_msg *m)
 void lane_stop(struct lane *l)
 {
 	reactor_post(l->reactor, &msg_new(l, run_stop)->msg);
+}
+
+static void run_ping(struct reactor_msg *msg)
+{
+	struct lane *l = container_of(msg, struct lane, ping);
+
+	__atomic_store_n(&l->pinged, false, __ATOMIC_RELEASE);
+}
+
+void lane_ping(struct lane *l)
+{
+	if (!lane_answered(l))
+		return;
+	__atomic_store_n(&l->pinged, true, __ATOMIC_RELAXED);
+	l->ping.run = run_ping;
+	reactor_post(l->reactor, &l->ping);
+}
+
+bool lane_answered(const struct lane *l)
+{
+	return !__atomic_load_n(&l->pinged, __ATOMIC_ACQUIRE);
 }
 
 const struct stats *lane_stats(const struct lane *l)

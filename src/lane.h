@@ -57,6 +57,13 @@ void lane_drain(struct lane *lane);
 /* Ends the session: LANE_STOPPED follows. */
 void lane_stop(struct lane *lane);
 
+/*
+ * A sign of life: lane_ping() asks the lane's thread for one, unless it still owes the last;
+ * lane_answered() says whether it owes none.
+ */
+void lane_ping(struct lane *lane);
+bool lane_answered(const struct lane *lane);
+
 /* Any thread; counters are read while the lane runs. */
 const struct stats *lane_stats(const struct lane *lane);
 

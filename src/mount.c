@@ -79,6 +79,8 @@ static void become_ready(struct mount *m)
 		background_ready();
 	}
 	log_info("%s mounted on %s", m->opt->source, m->opt->mountpoint);
+	service_ready(m->opt->source, m->opt->mountpoint);
+	watchdog_start(&m->watchdog, m->reactor, m->lanes, &m->lane_cnt);
 }
 
 /* Requests a lane can have in work: what waits for a credit costs only memory. */
@@ -274,6 +276,7 @@ static void run(struct mount *m)
 			mount_fail(m, text);
 			return;
 		}
+		service_status("connecting to %s", m->opt->host);
 		err = start_lane(m);
 	}
 	if (err != 0) {
@@ -286,6 +289,7 @@ static void run(struct mount *m)
 
 static void fini(struct mount *m)
 {
+	watchdog_stop(&m->watchdog);
 	mount_stop_fini(m);
 	if (m->opt->stats)
 		mount_print_stats(m);

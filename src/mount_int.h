@@ -10,6 +10,7 @@
 #include "options.h"
 #include "reactor.h"
 #include "rpc.h"
+#include "service.h"
 
 #define LANES_MAX (OPTIONS_NCONNECT_MAX + 1)
 
@@ -39,6 +40,7 @@ struct mount {
 	struct reactor_timer silence;
 	uint64_t heard, heard_ns; /* answers counted at that time */
 	bool drains;              /* every lane reports LANE_IDLE */
+	struct watchdog watchdog; /* while it serves */
 	struct rpc_cred cred;
 	int status;
 };

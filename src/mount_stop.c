@@ -29,6 +29,7 @@ void mount_end_if_over(struct mount *m)
 void mount_start_stopping(struct mount *m)
 {
 	m->state = MOUNT_STOPPING;
+	service_status("ending sessions");
 	for (unsigned int i = 0; i < m->lane_cnt; i++)
 		if (!m->failed[i])
 			lane_stop(m->lanes[i]);
@@ -75,6 +76,8 @@ void mount_start_draining(struct mount *m)
 	if (m->state != MOUNT_SERVING)
 		return;
 	m->state = MOUNT_DRAINING;
+	service_stopping();
+	service_status("finishing what is in work");
 	m->drains = true;
 	m->heard = answers(m);
 	m->heard_ns = reactor_now(m->reactor);
@@ -106,6 +109,8 @@ static void linger_over(struct reactor_timer *t)
 
 static void start_unmount(struct mount *m)
 {
+	service_stopping();
+	service_status("unmounting; programs have %d s to close their files", LINGER_S);
 	if (pthread_create(&m->unmount_thread, NULL, unmount_main, m) != 0) {
 		log_err("cannot unmount: out of threads");
 		return;
