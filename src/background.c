@@ -32,9 +32,11 @@ static void wait_for_child(pid_t child, int fd)
 
 static pid_t forwarded_child;
 
-static void forward_signal(int sig)
+/* What the terminal sends, the child has got as well. */
+static void forward_signal(int sig, siginfo_t *si, void *ctx)
 {
-	kill(forwarded_child, sig);
+	if (si->si_code != SI_KERNEL)
+		kill(forwarded_child, sig);
 }
 
 int background_start(void)
@@ -53,7 +55,8 @@ int background_start(void)
 		return err;
 	}
 	if (pid > 0) {
-		struct sigaction sa = {.sa_handler = forward_signal, .sa_flags = SA_RESTART};
+		struct sigaction sa = {
+			.sa_sigaction = forward_signal, .sa_flags = SA_RESTART | SA_SIGINFO};
 
 		forwarded_child = pid;
 		sigaction(SIGINT, &sa, NULL);
@@ -62,7 +65,6 @@ int background_start(void)
 		wait_for_child(pid, fds[0]);
 	}
 	close(fds[0]);
-	setsid();
 	ready_fd = fds[1];
 	return 0;
 }
@@ -74,6 +76,11 @@ void background_ready(void)
 
 	if (ready_fd < 0)
 		return;
+	/*
+	 * Not earlier: systemd starts what mounts for an automount unit in its own process group,
+	 * and the kernel lets nobody else pass that mountpoint until something is mounted there.
+	 */
+	setsid();
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (null >= 0) {
 		dup2(null, STDIN_FILENO);

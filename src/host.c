@@ -21,7 +21,9 @@ static int resolve(int family, const char *host, const char *port, struct sockad
 	if (err != 0) {
 		snprintf(text, len, "resolve: %s: %s: check the name and the DNS", host,
 			err == EAI_SYSTEM ? strerror(errno) : gai_strerror(err));
-		return -EINVAL;
+		/* At boot: neither the network nor the DNS need be there yet. */
+		return err == EAI_FAIL || err == EAI_MEMORY || err == EAI_ADDRFAMILY ? -EINVAL
+										     : -EAGAIN;
 	}
 	memcpy(to, res->ai_addr, res->ai_addrlen);
 	freeaddrinfo(res);

@@ -12,7 +12,7 @@
 
 /*
  * The address of the server and, with srcaddr=, ours (else src->ss_family is AF_UNSPEC). Waits for
- * the DNS. 0 or -EINVAL.
+ * the DNS. 0; -EAGAIN: there is no such name, or none yet; -EINVAL.
  */
 int host_addresses(const struct options *o, struct sockaddr_storage *dst,
 	struct sockaddr_storage *src, char *text, size_t len);

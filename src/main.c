@@ -21,10 +21,12 @@ int main(int argc, char **argv)
 	int status;
 
 	options_default(&opt);
-	if (cmdline_parse(&opt, argc, argv, say_warning, NULL, fault, sizeof(fault)) != 0) {
+	opt.helper = argc > 0 && mounthelper_called(argv[0]);
+	if ((opt.helper ? mounthelper_parse : cmdline_parse)(
+		    &opt, argc, argv, say_warning, NULL, fault, sizeof(fault)) != 0) {
 		log_err("%s", fault);
 		options_fini(&opt);
-		return 1;
+		return MOUNT_EX_USAGE;
 	}
 	if (opt.help || opt.version) {
 		if (opt.help)
@@ -34,14 +36,19 @@ int main(int argc, char **argv)
 		options_fini(&opt);
 		return 0;
 	}
+	if (opt.fake) {
+		options_fini(&opt);
+		return 0;
+	}
 	if (opt.debug)
 		log_set_level(LOG_LVL_DEBUG);
-	else if (!opt.foreground)
+	else if (!opt.foreground && !opt.verbose)
 		log_set_level(LOG_LVL_WARN); /* a mount that works says nothing, one that fails one
 						line */
 	if (!opt.foreground && background_start() != 0) {
 		log_err("cannot fork: %s", strerror(errno));
-		return 1;
+		options_fini(&opt);
+		return opt.helper ? MOUNT_EX_SYSERR : MOUNT_EX_USAGE;
 	}
 	status = mount_run(&opt);
 	options_fini(&opt);

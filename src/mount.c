@@ -22,15 +22,6 @@
 #include "mount_int.h"
 #include "stats.h"
 
-void mount_fail(struct mount *m, const char *text)
-{
-	if (m->status != 0)
-		return;
-	log_err("%s on %s: %s", m->opt->source, m->opt->mountpoint, text);
-	m->status = 1;
-	mount_start_stopping(m);
-}
-
 void mount_print_stats(const struct mount *m)
 {
 	struct stats sum = {0};
@@ -157,7 +148,7 @@ static void path_is_done(struct mount *m, const struct nfs4_failure *f)
 
 	if (f->err != 0) {
 		snprintf(text, sizeof(text), "%s: %s", f->step, f->text);
-		mount_fail(m, text);
+		mount_fail_err(m, f->err, text);
 		return;
 	}
 	if (lanes_wanted(m) == 1) {
@@ -181,7 +172,7 @@ static void lane_failed(struct mount *m, const struct lane *l, const struct nfs4
 	if (m->status != 0 && m->stopped == m->lane_cnt)
 		reactor_stop(m->reactor);
 	snprintf(text, sizeof(text), "%s: %s", f->step, f->text);
-	mount_fail(m, text);
+	mount_fail_err(m, f->err, text);
 }
 
 static void on_report(void *ctx, const struct lane_report *r)
@@ -260,10 +251,13 @@ static void run(struct mount *m)
 	char text[400];
 	int err = host_mountpoint(m->opt, text, sizeof(text));
 
-	if (err == 0)
-		err = host_addresses(m->opt, &m->dst, &m->src, text, sizeof(text));
 	if (err != 0) {
 		mount_fail(m, text);
+		return;
+	}
+	err = host_addresses(m->opt, &m->dst, &m->src, text, sizeof(text));
+	if (err != 0) {
+		mount_fail_err(m, -err, text);
 		return;
 	}
 	host_cred(m->opt, &m->cred);
@@ -309,16 +303,14 @@ static void fini(struct mount *m)
 	reactor_free(m->reactor);
 }
 
-int mount_run(struct options *opt)
+void mount_attempt(struct mount *m)
 {
-	struct mount m = {.opt = opt};
-
-	m.reactor = reactor_new();
-	if (m.reactor == NULL) {
+	m->reactor = reactor_new();
+	if (m->reactor == NULL) {
 		log_err("cannot start: %s", strerror(errno));
-		return 1;
+		m->status = 1;
+		return;
 	}
-	run(&m);
-	fini(&m);
-	return m.status;
+	run(m);
+	fini(m);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the parts of a mount's life share: mount.c starts it, mount_stop.c ends it. */
+/*
+ * What the parts of a mount's life share: mount_retry.c tries until it works, mount.c starts it,
+ * mount_stop.c ends it.
+ */
 #ifndef RPCRDMAFS_MOUNT_INT_H
 #define RPCRDMAFS_MOUNT_INT_H
 
@@ -9,6 +12,7 @@
 #include "mount.h"
 #include "options.h"
 #include "reactor.h"
+#include "retry.h"
 #include "rpc.h"
 #include "service.h"
 
@@ -42,17 +46,27 @@ struct mount {
 	bool drains;              /* every lane reports LANE_IDLE */
 	struct watchdog watchdog; /* while it serves */
 	struct rpc_cred cred;
+	struct retry *retry;
 	int status;
+	bool again; /* it failed and is tried again, after wait_ns */
+	uint64_t wait_ns;
 };
+
+/* One attempt, and, if it works, all that follows. */
+void mount_attempt(struct mount *m);
+/* The counters, to the log: sums over all lanes. */
+void mount_print_stats(const struct mount *m);
+
+/* ---- mount_retry.c ---- */
 
 /*
  * mount_fail - the one line a failed mount prints; what it had on the server is given back
  *
- * Only the first fault counts.
+ * Only the first fault counts, and it ends the mount.
  */
 void mount_fail(struct mount *m, const char *text);
-/* The counters, to the log: sums over all lanes. */
-void mount_print_stats(const struct mount *m);
+/* The same for a fault that came from outside: one that may pass is tried again (retry=). */
+void mount_fail_err(struct mount *m, int err, const char *text);
 
 /* ---- mount_stop.c ---- */
 

@@ -3,6 +3,7 @@
  * The end of a mount: unmount, let lanes finish, end sessions. Everything here
  * runs on the main thread's reactor but unmount_main().
  */
+#include <errno.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -132,7 +133,7 @@ void mount_stop_signal(struct mount *m, int signo)
 		return;
 	}
 	if (m->state == MOUNT_STARTING) {
-		mount_fail(m, "interrupted");
+		mount_fail_err(m, EINTR, "interrupted");
 		return;
 	}
 	if (m->state == MOUNT_SERVING) {

@@ -13,6 +13,8 @@
 
 #define DIRTY_MIB     8u   /* of a lane */
 #define READ_AHEAD_KB 2048 /* two requests of 1 MiB; Linux' own is 128 */
+#define RETRY_FG_MIN  2    /* nfs(5) */
+#define RETRY_BG_MIN  10000
 
 struct options_seen {
 	struct {
@@ -211,7 +213,14 @@ static void set_mount(struct options *o, enum opt_id id, uint64_t v)
 	else if (id == ID_STATS)
 		o->stats = true;
 	else if (id == ID_ALLOW_OTHER)
-		o->fs.allow_other = true;
+		o->fs.allow_other = v != 0;
+	else if (id == ID_BG)
+		o->bg = v != 0;
+	else if (id == ID_RETRY) {
+		o->retry_min = (uint32_t)v;
+		o->retry_set = true;
+	} else if (id == ID_SLOPPY)
+		o->sloppy = true;
 }
 
 /* Each setter knows its own ids and passes over the others. */
@@ -271,6 +280,11 @@ static int opt_apply(struct options *o, struct options_seen *seen, const char *n
 
 	if (opt == NULL && (strncmp(name, "x-", 2) == 0 || strncmp(name, "X-", 2) == 0))
 		return 0;
+	if (opt == NULL && o->sloppy) {
+		snprintf(line, sizeof(line), "option %s is unknown and ignored", name);
+		warn(ctx, line);
+		return 0;
+	}
 	if (opt == NULL)
 		return fault_say(fault, len, "unknown option %s%s%s", name, value ? "=" : "",
 			value ? value : "");
@@ -386,6 +400,8 @@ int options_finish(struct options *o, char *fault, size_t fault_len)
 			o->fs.acdirmin_s, o->fs.acdirmax_s);
 	o->nfs.rsize = io_size(o->nfs.rsize);
 	o->nfs.wsize = io_size(o->nfs.wsize);
+	if (!o->retry_set)
+		o->retry_min = o->bg ? RETRY_BG_MIN : o->helper ? RETRY_FG_MIN : 0;
 	if (o->fs.noac)
 		o->fs.sync = true; /* nfs(5): noac makes writes synchronous */
 	o->fs.mount_opts = o->vfs_opts;

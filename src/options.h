@@ -19,11 +19,18 @@
 
 struct options {
 	bool foreground, debug, stats, help, version;
-	char *source;      /* as the user wrote it */
-	char *host, *path; /* path starts with '/' */
-	char *mountpoint;  /* as the user wrote it */
-	char *vfs_opts;    /* nosuid,nodev,...: for the kernel; or NULL */
-	char *clientaddr;  /* local address to connect from; or NULL */
+	bool helper;        /* called as mount.rpcrdmafs: mount(8)'s defaults and exit statuses */
+	bool verbose;       /* what a mount that works says, too (mount -v) */
+	bool fake;          /* everything is checked, nothing is mounted (mount -f) */
+	bool sloppy;        /* unknown options are warned of (mount -s) */
+	bool bg;            /* after a first failure that may pass: go on in the background */
+	bool retry_set;     /* retry= was given */
+	uint32_t retry_min; /* minutes for which such failures are tried again */
+	char *source;       /* as the user wrote it */
+	char *host, *path;  /* path starts with '/' */
+	char *mountpoint;   /* as the user wrote it */
+	char *vfs_opts;     /* nosuid,nodev,...: for the kernel; or NULL */
+	char *clientaddr;   /* local address to connect from; or NULL */
 	uint16_t port;
 	int family; /* AF_UNSPEC, AF_INET (proto=rdma), AF_INET6 (proto=rdma6) */
 	unsigned int nconnect;
@@ -57,5 +64,11 @@ int options_source(struct options *o, const char *source, char *fault, size_t fa
 int cmdline_parse(struct options *o, int argc, char **argv, options_say_fn warn, void *ctx,
 	char *fault, size_t fault_len);
 void cmdline_help(void);
+
+/* mounthelper.c: "mount.rpcrdmafs", whatever the folder. */
+bool mounthelper_called(const char *argv0);
+/* The command line of mount(8) (its "External helpers"). 0 or -EINVAL. */
+int mounthelper_parse(struct options *o, int argc, char **argv, options_say_fn warn, void *ctx,
+	char *fault, size_t fault_len);
 
 #endif

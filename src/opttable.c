@@ -13,6 +13,7 @@ static const char *const words_local_lock[] = {"none", "flock", "posix", "all", 
 static const char *const words_memreg[] = {"auto", "mw", "static", NULL};
 
 #define MAX_SECONDS 86400u
+#define MAX_RETRY   1000000u /* minutes */
 
 /* clang-format off */
 static const struct opt opts[] = {
@@ -64,6 +65,7 @@ static const struct opt opts[] = {
 	{"probe", OPT_UINT, ID_PROBE, 0, MAX_SECONDS},
 	{"stats", OPT_FLAG, ID_STATS, 1},
 	{"allow_other", OPT_FLAG, ID_ALLOW_OTHER, 1},
+	{"noallow_other", OPT_FLAG, ID_ALLOW_OTHER, 0},
 	{"srcaddr", OPT_STRING, ID_SRC},
 	/* the kernel's */
 	{"suid", OPT_VFS}, {"nosuid", OPT_VFS}, {"dev", OPT_VFS}, {"nodev", OPT_VFS},
@@ -75,9 +77,14 @@ static const struct opt opts[] = {
 	{"defaults", OPT_QUIET}, {"auto", OPT_QUIET}, {"noauto", OPT_QUIET}, {"user", OPT_QUIET},
 	{"nouser", OPT_QUIET}, {"users", OPT_QUIET}, {"owner", OPT_QUIET}, {"group", OPT_QUIET},
 	{"_netdev", OPT_QUIET}, {"nofail", OPT_QUIET}, {"intr", OPT_QUIET}, {"nointr", OPT_QUIET},
-	{"comment", OPT_QUIET}, {"sloppy", OPT_QUIET}, {"silent", OPT_QUIET}, {"loud", OPT_QUIET},
+	{"comment", OPT_QUIET}, {"silent", OPT_QUIET}, {"loud", OPT_QUIET},
+	{"sloppy", OPT_FLAG, ID_SLOPPY, 1},
+	{"remount", OPT_REFUSE, ID_NONE, 0, 0, NULL,
+		"a mount cannot be changed while it is there: unmount it and mount it again"},
+	{"fg", OPT_FLAG, ID_BG, 0}, {"bg", OPT_FLAG, ID_BG, 1},
+	{"retry", OPT_UINT, ID_RETRY, 0, MAX_RETRY},
 	/* known from nfs(5), without meaning here */
-	{"fg", OPT_QUIET}, {"bg", OPT_IGNORE}, {"retry", OPT_IGNORE}, {"bsize", OPT_IGNORE},
+	{"bsize", OPT_IGNORE},
 	{"namlen", OPT_IGNORE}, {"posix", OPT_IGNORE}, {"noposix", OPT_IGNORE},
 	{"sharecache", OPT_IGNORE}, {"nosharecache", OPT_QUIET}, {"clientaddr", OPT_IGNORE},
 	{"resvport", OPT_IGNORE}, {"noresvport", OPT_IGNORE}, {"fsc", OPT_IGNORE},

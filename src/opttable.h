@@ -65,6 +65,9 @@ enum opt_id {
 	ID_WRITE,
 	ID_DIRTY,
 	ID_STREAM,
+	ID_BG,
+	ID_RETRY,
+	ID_SLOPPY,
 	ID_COUNT,
 };
 

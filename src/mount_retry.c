@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Attempts to mount, one after the other, until one works, fails for good, or
+ * time is up (nfs(5): bg, fg, retry=). Each is a struct mount of its own.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "background.h"
+#include "log.h"
+#include "mount_int.h"
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+static int exit_status(const struct options *o, int err)
+{
+	if (!o->helper)
+		return MOUNT_EX_USAGE;
+	return err == EINTR ? MOUNT_EX_USER : MOUNT_EX_FAIL;
+}
+
+void mount_fail_err(struct mount *m, int err, const char *text)
+{
+	const struct options *o = m->opt;
+
+	if (m->status != 0)
+		return;
+	m->status = exit_status(o, err);
+	m->again = m->state == MOUNT_STARTING && retry_after(m->retry, now_ns(), err, &m->wait_ns);
+	if (!m->again)
+		log_err("%s on %s: %s", o->source, o->mountpoint, text);
+	else if (m->retry->tries == 1)
+		log_warn("%s on %s: %s: trying again for %u minutes%s", o->source, o->mountpoint,
+			text, o->retry_min, o->bg && !o->foreground ? ", in the background" : "");
+	else
+		log_debug("%s on %s: %s", o->source, o->mountpoint, text);
+	mount_start_stopping(m);
+}
+
+void mount_fail(struct mount *m, const char *text)
+{
+	mount_fail_err(m, EINVAL, text);
+}
+
+/* False: a signal that ends us came first. They are blocked here, and only here. */
+static bool wait_for_next(const struct mount *m)
+{
+	struct timespec ts = {.tv_sec = (time_t)(m->wait_ns / NSEC_PER_SEC),
+		.tv_nsec = (long)(m->wait_ns % NSEC_PER_SEC)};
+	sigset_t set, all;
+	int sig;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	all = set;
+	sigaddset(&all, SIGUSR1); /* an attempt has it blocked, and there is nothing to print */
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	do
+		sig = sigtimedwait(&set, NULL, &ts);
+	while (sig < 0 && errno == EINTR);
+	if (sig < 0) {
+		sigdelset(&all, SIGUSR1);
+		pthread_sigmask(SIG_UNBLOCK, &all, NULL);
+		return true;
+	}
+	log_err("%s on %s: interrupted", m->opt->source, m->opt->mountpoint);
+	return false;
+}
+
+int mount_run(struct options *opt)
+{
+	struct retry retry;
+
+	retry_init(&retry, now_ns(), opt->retry_min, opt->bg);
+	for (;;) {
+		struct mount m = {.opt = opt, .retry = &retry};
+
+		mount_attempt(&m);
+		if (!m.again)
+			return m.status;
+		if (opt->bg && !opt->foreground && retry.tries == 1) {
+			background_ready();
+			log_to_syslog("rpcrdmafs");
+			log_set_level(opt->debug ? LOG_LVL_DEBUG : LOG_LVL_INFO);
+		}
+		if (!wait_for_next(&m))
+			return exit_status(opt, EINTR);
+	}
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "retry.h"
+
+#include <errno.h>
+
+#define S             1000000000ull
+#define LONGEST_FG_NS (10 * S)
+#define LONGEST_BG_NS (30 * S)
+
+void retry_init(struct retry *r, uint64_t now_ns, uint32_t minutes, bool bg)
+{
+	r->end_ns = now_ns + minutes * 60 * S;
+	r->tries = 0;
+	r->bg = bg;
+}
+
+bool retry_may_pass(int err)
+{
+	switch (err) {
+	case ECONNREFUSED: /* the machine is up, the server not yet */
+	case ECONNRESET:
+	case ECONNABORTED:
+	case ETIMEDOUT:
+	case EHOSTUNREACH:
+	case EHOSTDOWN:
+	case ENETUNREACH:
+	case ENETDOWN:
+	case EADDRNOTAVAIL: /* srcaddr= is not configured yet */
+	case ENODEV:        /* no RDMA device yet, or none on the way there */
+	case EAGAIN:        /* the DNS cannot tell */
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool retry_after(struct retry *r, uint64_t now_ns, int err, uint64_t *ret_wait_ns)
+{
+	uint64_t wait = S << (r->tries < 5 ? r->tries : 5);
+	uint64_t longest = r->bg ? LONGEST_BG_NS : LONGEST_FG_NS;
+
+	if (!retry_may_pass(err) || now_ns >= r->end_ns)
+		return false;
+	r->tries++;
+	if (wait > longest)
+		wait = longest;
+	if (wait > r->end_ns - now_ns)
+		wait = r->end_ns - now_ns;
+	*ret_wait_ns = wait;
+	return true;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which failures of a mount may pass, and when it is tried again (nfs(5): bg, fg, retry=). Pure:
+ * time is an argument, nanoseconds of the monotonic clock.
+ */
+#ifndef RPCRDMAFS_RETRY_H
+#define RPCRDMAFS_RETRY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct retry {
+	uint64_t end_ns; /* nothing is tried after that */
+	unsigned int tries;
+	bool bg;
+};
+
+/* The first attempt begins now. */
+void retry_init(struct retry *r, uint64_t now_ns, uint32_t minutes, bool bg);
+/*
+ * May what failed with this errno value (positive) work later, with nobody doing anything on this
+ * side: a server or a network that is not there yet?
+ */
+bool retry_may_pass(int err);
+/*
+ * retry_after - an attempt failed with `err`
+ *
+ * Returns: true: try again *ret_wait_ns from now; false: that was the last one.
+ */
+bool retry_after(struct retry *r, uint64_t now_ns, int err, uint64_t *ret_wait_ns);
+
+#endif
