@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What was asked for: a mount, help, a version. */
+/* What was asked for: a mount, a word about one (cmd.h), help, a version. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "background.h"
+#include "cmd.h"
 #include "log.h"
 #include "mount.h"
 #include "options.h"
@@ -20,6 +21,8 @@ int main(int argc, char **argv)
 	char fault[400];
 	int status;
 
+	if (cmd_run(argc, argv, &status))
+		return status;
 	options_default(&opt);
 	opt.helper = argc > 0 && mounthelper_called(argv[0]);
 	if ((opt.helper ? mounthelper_parse : cmdline_parse)(

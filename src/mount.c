@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "background.h"
+#include "ctl_cmds.h"
 #include "fs.h"
 #include "host.h"
 #include "idmap_lib.h"
@@ -64,6 +65,7 @@ static void become_ready(struct mount *m)
 	m->state = MOUNT_SERVING;
 	for (unsigned int i = 0; i < m->lane_cnt; i++)
 		lane_fs_start(m->lanes[i]);
+	m->ctl = ctl_start(m->reactor, mount_commands, m);
 	if (!m->opt->foreground) {
 		log_to_syslog("rpcrdmafs");
 		log_set_level(LOG_LVL_INFO);
@@ -284,6 +286,7 @@ static void run(struct mount *m)
 static void fini(struct mount *m)
 {
 	watchdog_stop(&m->watchdog);
+	ctl_end(m->ctl);
 	mount_stop_fini(m);
 	if (m->opt->stats)
 		mount_print_stats(m);

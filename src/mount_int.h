@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 
+#include "ctl.h"
 #include "lane.h"
 #include "mount.h"
 #include "options.h"
@@ -30,6 +31,7 @@ struct mount {
 	enum mount_state state;
 	struct reactor *reactor;
 	struct reactor_fd signals;
+	struct ctl *ctl; /* from serving on; or NULL */
 	struct idmap *idmap;
 	struct nfs4_client *client;
 	struct fs *fs;

@@ -81,6 +81,11 @@ bool fs_exited(const struct fs *fs)
 	return fs->exited;
 }
 
+dev_t fs_dev(const struct fs *fs)
+{
+	return fs->dev;
+}
+
 void fs_stop(struct fs *fs)
 {
 	if (fs)

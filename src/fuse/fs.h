@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "nfs4.h"
 
@@ -69,6 +70,8 @@ void fs_stop(struct fs *fs);
 void fs_free(struct fs *fs);
 /* Once the mount path is known and before fs_mount(). */
 int fs_set_root(struct fs *fs);
+/* The device number of the mount, for who must not ask it; 0: not mounted, or not known. */
+dev_t fs_dev(const struct fs *fs);
 /* Inodes there are: those that the kernel holds, and those of operations. Any thread. */
 size_t fs_inode_count(const struct fs *fs);
 /* N if it is of the form /dev/fd/N: a /dev/fuse that is open and mounted already. Else -1. */

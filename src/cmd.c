@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cmd.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* One line for each command. */
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+} commands[] = {
+	{"log", cmd_log},
+};
+
+int cmd_run(int argc, char **argv, int *ret_status)
+{
+	for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (strcmp(argv[1], commands[i].name) != 0)
+			continue;
+		*ret_status = commands[i].run(argc - 1, argv + 1);
+		return 1;
+	}
+	return 0;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mountinfo.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool mountinfo_path(const char *cwd, const char *path, char out[PATH_MAX])
+{
+	char both[2 * PATH_MAX], *rest = both, *part;
+	size_t len = 0;
+
+	if (*path == '\0' || snprintf(both, sizeof(both), "%s/%s", *path == '/' ? "" : cwd, path) >=
+				     (int)sizeof(both))
+		return false;
+	while ((part = strsep(&rest, "/")) != NULL) {
+		if (*part == '\0' || strcmp(part, ".") == 0)
+			continue;
+		if (strcmp(part, "..") == 0) {
+			while (len > 0 && out[--len] != '/')
+				;
+			continue;
+		}
+		if (len + 1 + strlen(part) >= PATH_MAX)
+			return false;
+		out[len++] = '/';
+		memcpy(out + len, part, strlen(part));
+		len += strlen(part);
+	}
+	if (len == 0)
+		out[len++] = '/';
+	out[len] = '\0';
+	return true;
+}
+
+/* Undoes \040 and the like, in place. */
+static void unescape(char *s)
+{
+	char *to = s;
+
+	while (*s != '\0') {
+		unsigned int c;
+
+		if (s[0] == '\\' && strspn(s + 1, "01234567") >= 3 &&
+			sscanf(s + 1, "%3o", &c) == 1) {
+			*to++ = (char)c;
+			s += 4;
+		} else {
+			*to++ = *s++;
+		}
+	}
+	*to = '\0';
+}
+
+bool mountinfo_find(FILE *table, const char *path, struct mountinfo *ret)
+{
+	char *line = NULL, *at = NULL;
+	size_t cap = 0;
+	bool found = false;
+
+	while (getline(&line, &cap, table) > 0) {
+		char dev[32], *sep = strstr(line, " - "), *uid;
+
+		free(at);
+		at = NULL;
+		if (sep == NULL || sscanf(line, "%*s %*s %31s %*s %ms", dev, &at) != 2)
+			continue;
+		unescape(at);
+		if (strcmp(at, path) != 0)
+			continue;
+		/* What is mounted over it later comes later. */
+		found = strncmp(sep + 3, "fuse.rpcrdmafs ", 15) == 0;
+		uid = strstr(sep, "user_id=");
+		memcpy(ret->dev, dev, sizeof(dev));
+		ret->uid = uid != NULL ? (uid_t)strtoul(uid + 8, NULL, 10) : 0;
+	}
+	free(at);
+	free(line);
+	return found;
+}

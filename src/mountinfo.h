@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Mounts of rpcrdmafs in the kernel's table, found without asking any file system.
+ *
+ * Context: any thread.
+ */
+#ifndef RPCRDMAFS_MOUNTINFO_H
+#define RPCRDMAFS_MOUNTINFO_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+struct mountinfo {
+	char dev[32]; /* "0:52" */
+	uid_t uid;    /* who mounted it (FUSE's user_id=) */
+};
+
+/*
+ * mountinfo_path - an absolute path without ".", ".." and doubled slashes; pure
+ *
+ * cwd: where a relative one begins. False: too long, or empty.
+ */
+bool mountinfo_path(const char *cwd, const char *path, char out[PATH_MAX]);
+/* The uppermost file system at exactly that path. False: none, or it is not rpcrdmafs. */
+bool mountinfo_find(FILE *table, const char *path, struct mountinfo *ret);
+
+#endif
