@@ -20,6 +20,7 @@ systemd_masked="systemd-udevd.service systemd-udev-trigger.service systemd-udev-
 	systemd-tmpfiles-setup.service systemd-tmpfiles-setup-dev.service
 	sys-kernel-config.mount sys-kernel-debug.mount sys-kernel-tracing.mount
 	dev-hugepages.mount dev-mqueue.mount sys-fs-fuse-connections.mount
+	nfs-client.target rpc-statd-notify.service nfs-blkmap.service run-rpc_pipefs.mount
 	systemd-ask-password-console.path systemd-ask-password-wall.path"
 
 systemd_up() {
