@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static int resolve(int family, const char *host, const char *port, struct sockaddr_storage *to,
@@ -67,34 +66,37 @@ int host_owner(char *owner, size_t len, const char *host)
 	return 0;
 }
 
+/* A slash at the end makes realpath() ask what is mounted there. */
+static void cut_slashes(char *path)
+{
+	size_t len = strlen(path);
+
+	while (len > 1 && path[len - 1] == '/')
+		path[--len] = '\0';
+}
+
 int host_mountpoint(struct options *o, char *text, size_t len)
 {
-	char *abs = fs_mount_fd(o->mountpoint) >= 0 ? strdup(o->mountpoint)
-						    : realpath(o->mountpoint, NULL);
-	struct stat st;
+	char *abs;
 
-	if (abs != NULL && fs_mount_fd(abs) >= 0) {
-		free(o->mountpoint);
-		o->mountpoint = abs;
-	} else if (abs != NULL) {
-		free(o->mountpoint);
-		o->mountpoint = abs;
-		/* Before there is a connection to give back; fs_mount() looks closer. */
-		if (stat(abs, &st) == 0 && !S_ISDIR(st.st_mode)) {
-			snprintf(text, len, "mountpoint: not a directory");
-			return -ENOTDIR;
-		}
-	} else if (errno == ENOTCONN) {
-		snprintf(text, len,
-			"mountpoint: a dead mount is still there: run `fusermount3 -u %s` first",
-			o->mountpoint);
-		return -ENOTCONN;
-	} else {
-		snprintf(text, len, "mountpoint: %s", strerror(errno));
-		return -errno;
+	cut_slashes(o->mountpoint);
+	abs = fs_mount_fd(o->mountpoint) >= 0 ? strdup(o->mountpoint)
+					      : realpath(o->mountpoint, NULL);
+	if (abs == NULL) {
+		int err = errno;
+
+		snprintf(text, len, "mountpoint: %s",
+			err == ENOENT     ? "does not exist: make the directory first"
+			: err == ENOTCONN ? "a dead FUSE file system lies on the way there: "
+					    "fusermount3 -u it"
+					  : strerror(err));
+		return -err;
 	}
+	free(o->mountpoint);
+	o->mountpoint = abs;
 	o->fs.mountpoint = o->mountpoint;
 	o->fs.source = o->source;
 	o->fs.debug = o->debug;
-	return 0;
+	/* Before there is a connection to give back; fs_mount() looks again. */
+	return fs_mountpoint_check(abs, o->source, text, len);
 }

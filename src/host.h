@@ -23,7 +23,10 @@ void host_cred(const struct options *o, struct rpc_cred *ret);
  * other's state away. 0 or -errno.
  */
 int host_owner(char *owner, size_t len, const char *host);
-/* Makes o->mountpoint absolute: the daemon leaves the folder it was started in. 0 or -errno. */
+/*
+ * Makes o->mountpoint absolute, since the daemon leaves the folder it was started in, and checks
+ * it (fs_mountpoint_check()). 0 or -errno.
+ */
 int host_mountpoint(struct options *o, char *text, size_t len);
 
 #endif

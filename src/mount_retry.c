@@ -38,8 +38,8 @@ void mount_fail_err(struct mount *m, int err, const char *text)
 	if (!m->again)
 		log_err("%s on %s: %s", o->source, o->mountpoint, text);
 	else if (m->retry->tries == 1)
-		log_warn("%s on %s: %s: trying again for %u minutes%s", o->source, o->mountpoint,
-			text, o->retry_min, o->bg && !o->foreground ? ", in the background" : "");
+		log_warn("%s on %s: %s: trying again for %u min%s", o->source, o->mountpoint, text,
+			o->retry_min, o->bg && !o->foreground ? ", in the background" : "");
 	else
 		log_debug("%s on %s: %s", o->source, o->mountpoint, text);
 	mount_start_stopping(m);

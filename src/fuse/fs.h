@@ -77,6 +77,14 @@ size_t fs_inode_count(const struct fs *fs);
 /* N if it is of the form /dev/fd/N: a /dev/fuse that is open and mounted already. Else -1. */
 int fs_mount_fd(const char *mountpoint);
 /*
+ * fs_mountpoint_check - can anything be mounted on this absolute path, or /dev/fd/N be served?
+ *
+ * Asks no file system that is mounted there. A mount of ours whose daemon died is taken away, with
+ * a line in the log.
+ * Returns: 0; -errno with one line in text: EBUSY: one that lives is there.
+ */
+int fs_mountpoint_check(const char *path, const char *source, char *text, size_t text_len);
+/*
  * fs_mount_check - could it be mounted there?
  *
  * Before anything is asked of the server; fs_mount() checks again.

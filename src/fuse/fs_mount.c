@@ -57,48 +57,6 @@ int fs_mount_dev(const struct fs *fs, dev_t *ret_dev)
 	return 0;
 }
 
-/* Undoes mountinfo's \040 and the like. */
-static void unescape(char *s)
-{
-	char *to = s;
-
-	while (*s) {
-		unsigned int c;
-
-		if (s[0] == '\\' && sscanf(s + 1, "%3o", &c) == 1) {
-			*to++ = (char)c;
-			s += 4;
-		} else {
-			*to++ = *s++;
-		}
-	}
-	*to = '\0';
-}
-
-/* Is a file system of our type mounted exactly there? */
-static bool mounted_there(const char *mountpoint)
-{
-	FILE *f = fopen("/proc/self/mountinfo", "re");
-	char *line = NULL;
-	size_t cap = 0;
-	bool found = false;
-
-	if (!f)
-		return false;
-	while (!found && getline(&line, &cap, f) > 0) {
-		char path[4096], *sep = strstr(line, " - ");
-
-		if (sscanf(line, "%*s %*s %*s %*s %4095s", path) != 1 || !sep)
-			continue;
-		unescape(path);
-		found = strcmp(path, mountpoint) == 0 &&
-			strncmp(sep + 3, "fuse.rpcrdmafs ", 15) == 0;
-	}
-	free(line);
-	fclose(f);
-	return found;
-}
-
 #define OURS_MAX 64
 
 /* The IDs of the mounts of this device. Returns how many, OURS_MAX at most. */
@@ -178,30 +136,10 @@ static int check_device(char *text, size_t len)
 
 int fs_mount_check(const struct fs *fs, char *text, size_t len)
 {
-	const char *path = fs->conf.mountpoint;
-	int fd = fs_mount_fd(path);
-	struct stat st;
+	int err = fs_mountpoint_check(fs->conf.mountpoint, fs->conf.source, text, len);
 
-	if (fd >= 0)
-		return fs_mount_fd_check(fd, text, len);
-	/* First, because a stat of our own dead mount fails and of a living one asks it. */
-	if (mounted_there(path)) {
-		if (access(path, F_OK) < 0 && errno == ENOTCONN)
-			return fail(text, len, ENOTCONN,
-				"mountpoint: a dead rpcrdmafs is still mounted there: fusermount3 "
-				"-u %s",
-				path);
-		return fail(
-			text, len, EBUSY, "mountpoint: busy: rpcrdmafs is mounted there already");
-	}
-	if (stat(path, &st) < 0)
-		return fail(text, len, errno, "mountpoint: %s",
-			errno == ENOENT     ? "does not exist: make the directory first"
-			: errno == ENOTCONN ? "a dead FUSE file system is still mounted there: "
-					      "fusermount3 -u it"
-					    : strerror(errno));
-	if (!S_ISDIR(st.st_mode))
-		return fail(text, len, ENOTDIR, "mountpoint: not a directory");
+	if (err || fs_mount_fd(fs->conf.mountpoint) >= 0)
+		return err;
 	return check_device(text, len);
 }
 

@@ -20,7 +20,7 @@
 
 extern char **environ;
 
-static int run_fusermount(const char *mountpoint)
+int fs_fusermount_detach(const char *mountpoint)
 {
 	char *argv[] = {(char *)"fusermount3", (char *)"-u", (char *)"-z", (char *)"-q",
 		(char *)"--", (char *)mountpoint, NULL};
@@ -50,7 +50,7 @@ static void detach(struct fs *fs)
 	if (geteuid() == 0)
 		err = umount2(fs->conf.mountpoint, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
 	else
-		err = run_fusermount(fs->conf.mountpoint);
+		err = fs_fusermount_detach(fs->conf.mountpoint);
 	if (err && err != -EINVAL && err != -ENOENT)
 		log_warn("unmounting %s: %s", fs->conf.mountpoint, strerror(-err));
 }

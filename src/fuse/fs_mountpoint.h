@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What stands at a mountpoint, as the kernel's table of mounts tells: a stat would ask the file
+ * system that is mounted there, which may wait for a dead server for ever.
+ */
+#ifndef RPCRDMAFS_FS_MOUNTPOINT_H
+#define RPCRDMAFS_FS_MOUNTPOINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+struct fs_mounted {
+	char type[64], source[1024];
+	uid_t uid; /* FUSE: who may use it; else -1 */
+	gid_t gid;
+};
+
+/* Reads a mountinfo table: the uppermost mount exactly at path (absolute). False: there is none. */
+bool fs_mounted_at(FILE *table, const char *path, struct fs_mounted *ret);
+
+#endif

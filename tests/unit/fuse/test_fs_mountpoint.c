@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <criterion/criterion.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fs_mountpoint.h"
+
+static bool find(const char *table, const char *path, struct fs_mounted *m)
+{
+	FILE *f = fmemopen((void *)(uintptr_t)table, strlen(table), "r");
+	bool found = fs_mounted_at(f, path, m);
+
+	fclose(f);
+	return found;
+}
+
+static const char table[] =
+	"22 1 0:5 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
+	"40 22 0:40 / /mnt rw,nosuid shared:9 - fuse.rpcrdmafs srv:/a\\040b "
+	"rw,user_id=1000,group_id=1001,allow_other\n"
+	"41 22 0:41 / /mnt/with\\040blank rw - fuse.rpcrdmafs srv:/x rw,user_id=0,group_id=0\n"
+	"42 22 0:42 / /twice rw - fuse.rpcrdmafs srv:/below rw,user_id=0,group_id=0\n"
+	"43 42 0:43 / /twice rw master:3 - tmpfs above rw\n";
+
+Test(fs_mountpoint, a_mount_is_found_by_its_exact_path)
+{
+	struct fs_mounted m;
+
+	cr_assert(find(table, "/mnt", &m));
+	cr_assert_str_eq(m.type, "fuse.rpcrdmafs");
+	cr_assert_str_eq(m.source, "srv:/a b");
+	cr_assert_eq(m.uid, 1000);
+	cr_assert_eq(m.gid, 1001);
+	cr_assert(find(table, "/mnt/with blank", &m));
+	cr_assert_str_eq(m.source, "srv:/x");
+	cr_assert_not(find(table, "/mn", &m));
+	cr_assert_not(find(table, "/mnt/", &m));
+	cr_assert_not(find(table, "/mnt/with", &m));
+}
+
+Test(fs_mountpoint, of_mounts_over_each_other_the_upper_one_counts)
+{
+	struct fs_mounted m;
+
+	cr_assert(find(table, "/twice", &m));
+	cr_assert_str_eq(m.type, "tmpfs");
+	cr_assert_eq(m.uid, (uid_t)-1);
+}
+
+Test(fs_mountpoint, lines_that_are_cut_or_end_in_a_backslash_are_passed_over)
+{
+	struct fs_mounted m;
+
+	cr_assert_not(find("40 22 0:40 / /mnt rw - fuse.rpcrdmafs\n", "/mnt", &m));
+	cr_assert_not(find("40 22 0:40 / /mnt\n", "/mnt", &m));
+	cr_assert_not(find("40 22 0:40 / /mnt\\4 rw - fuse x rw\n", "/mnt", &m));
+	cr_assert_not(find("\n - \n", "/mnt", &m));
+}
