@@ -10,6 +10,7 @@ static const struct {
 	int (*run)(int argc, char **argv);
 } commands[] = {
 	{"log", cmd_log},
+	{"stat", cmd_stat},
 };
 
 int cmd_run(int argc, char **argv, int *ret_status)

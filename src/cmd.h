@@ -13,5 +13,6 @@ int cmd_run(int argc, char **argv, int *ret_status);
 
 /* Each takes its own argv, argv[0] is its name. They return their exit status. */
 int cmd_log(int argc, char **argv);
+int cmd_stat(int argc, char **argv);
 
 #endif

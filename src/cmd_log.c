@@ -9,12 +9,13 @@
 
 static void help(FILE *to)
 {
-	fputs("usage: rpcrdmafs log MOUNT [LEVEL]\n"
+	fputs("usage: rpcrdmafs log MOUNT [LEVEL|ops=on|ops=off]\n"
 	      "\n"
-	      "What a running mount logs. Without a LEVEL it says what it is.\n"
+	      "What a running mount logs. Without more it says what it is now.\n"
 	      "\n"
 	      "  MOUNT  mountpoint, or pid:N: the daemon with that PID\n"
 	      "  LEVEL  error, warn, info or debug: what is less is not logged\n"
+	      "  ops=   on: a line for each request that a program made, when it is answered\n"
 	      "  -h     this help\n"
 	      "\n"
 	      "The log is the system log (daemon), or standard error with -f.\n",

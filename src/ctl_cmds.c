@@ -11,6 +11,7 @@
 #include "ctl_proto.h"
 #include "log.h"
 #include "mount_int.h"
+#include "prom.h"
 
 static int refuse(FILE *out, const char *why)
 {
@@ -41,7 +42,68 @@ static int run_hello(void *ctx, int argc, char **argv, int fd, FILE *out)
 	return put_line(out, "mountpoint", m->opt->mountpoint);
 }
 
-/* log LEVEL */
+/* ---- stat ---- */
+
+static struct snapshot *take(const struct mount *m)
+{
+	struct snapshot *s = snapshot_new();
+	struct fs_gauges g = fs_gauges(m->fs);
+
+	if (s == NULL)
+		return NULL;
+	s->source = strdup(m->opt->source);
+	s->mountpoint = strdup(m->opt->mountpoint);
+	s->pid = (uint64_t)getpid();
+	s->at_ns = reactor_clock(m->reactor);
+	s->mounted_ns = m->mounted_ns;
+	s->lanes = m->lane_cnt;
+	s->inodes = g.inodes;
+	s->files = g.files;
+	s->dirty_bytes = g.dirty;
+	s->uncommitted_bytes = g.uncommitted;
+	for (unsigned int i = 0; i < m->lane_cnt; i++) {
+		const struct stats *st = lane_stats(m->lanes[i]);
+
+		stats_add(&s->stats, st);
+		latency_add(&s->latency, st->latency);
+	}
+	if (s->source != NULL && s->mountpoint != NULL)
+		return s;
+	snapshot_free(s);
+	return NULL;
+}
+
+static int run_stat(void *ctx, int argc, char **argv, int fd, FILE *out)
+{
+	struct snapshot *s = take(ctx);
+
+	if (s == NULL)
+		return refuse(out, "out of memory");
+	snapshot_print(out, s);
+	snapshot_free(s);
+	return 0;
+}
+
+/* Prometheus' text format, for GET /metrics too. */
+static int run_metrics(void *ctx, int argc, char **argv, int fd, FILE *out)
+{
+	struct snapshot *s = take(ctx);
+
+	if (s == NULL)
+		return refuse(out, "out of memory");
+	prom_print(out, &s, 1);
+	snapshot_free(s);
+	return 0;
+}
+
+/* ---- log ---- */
+
+static void say_log(const struct mount *m, const char *level, FILE *out)
+{
+	fprintf(out, "level %s, ops %s\n", level, fs_ops_log(m->fs) ? "on" : "off");
+}
+
+/* log [LEVEL | ops=on | ops=off] */
 static int run_log(void *ctx, int argc, char **argv, int fd, FILE *out)
 {
 	static const char *const names[] = {
@@ -51,23 +113,33 @@ static int run_log(void *ctx, int argc, char **argv, int fd, FILE *out)
 		[LOG_LVL_DEBUG] = "debug",
 	};
 
+	const struct mount *m = ctx;
+
 	if (argc > 2)
-		return refuse(out, "one level is wanted");
+		return refuse(out, "one level is wanted, or ops=on or ops=off");
+	if (argc == 2 && strncmp(argv[1], "ops=", 4) == 0) {
+		if (strcmp(argv[1], "ops=on") != 0 && strcmp(argv[1], "ops=off") != 0)
+			return refuse(out, "ops is on or off");
+		fs_set_ops_log(m->fs, strcmp(argv[1], "ops=on") == 0);
+		argc = 1;
+	}
 	for (size_t i = 0; argc == 2 && i < sizeof(names) / sizeof(names[0]); i++) {
 		if (strcmp(argv[1], names[i]) != 0)
 			continue;
 		log_set_level((enum log_level)i);
-		fprintf(out, "level %s\n", names[i]);
+		say_log(m, names[i], out);
 		return 0;
 	}
 	if (argc == 2)
 		return refuse(out, "the levels are error, warn, info and debug");
-	fprintf(out, "level %s\n", names[log_get_level()]);
+	say_log(m, names[log_get_level()], out);
 	return 0;
 }
 
 const struct ctl_command mount_commands[] = {
 	{"hello", run_hello},
 	{"log", run_log},
+	{"metrics", run_metrics},
+	{"stat", run_stat},
 	{NULL, NULL},
 };

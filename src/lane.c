@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "latency.h"
 #include "log.h"
 #include "reactor.h"
 #include "stats.h"
@@ -49,6 +50,7 @@ struct lane {
 	struct stats stats;
 	struct reactor_msg ping;
 	bool pinged; /* atomic: ping is under way */
+	struct latency latency;
 };
 
 static void report_run(struct reactor_msg *msg)
@@ -150,6 +152,7 @@ struct lane *lane_new(unsigned int id, struct nfs4_client *client, bool metadata
 	l->main_reactor = main_reactor;
 	l->report = report;
 	l->report_ctx = ctx;
+	l->stats.latency = &l->latency;
 	l->reactor = reactor_new();
 	if (l->reactor == NULL)
 		goto out_lane;

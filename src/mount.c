@@ -65,6 +65,7 @@ static void become_ready(struct mount *m)
 	m->state = MOUNT_SERVING;
 	for (unsigned int i = 0; i < m->lane_cnt; i++)
 		lane_fs_start(m->lanes[i]);
+	m->mounted_ns = reactor_clock(m->reactor);
 	m->ctl = ctl_start(m->reactor, mount_commands, m);
 	if (!m->opt->foreground) {
 		log_to_syslog("rpcrdmafs");

@@ -32,6 +32,7 @@ struct mount {
 	struct reactor *reactor;
 	struct reactor_fd signals;
 	struct ctl *ctl; /* from serving on; or NULL */
+	uint64_t mounted_ns;
 	struct idmap *idmap;
 	struct nfs4_client *client;
 	struct fs *fs;

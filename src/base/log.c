@@ -98,20 +98,15 @@ static void escape(char *out, const char *in)
 	*out = '\0';
 }
 
-void log_msg(enum log_level level, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 0)))
+log_line(enum log_level level, const char *fmt, va_list ap)
 {
 	char raw[LINE_MAX_LEN + 1];
 	char line[sizeof(DEBUG_PREFIX) + ESCAPED_MAX_LEN + sizeof(TRUNCATED_SUFFIX)];
 	int saved_errno = errno; /* for %m, and for a caller that logs before it returns it */
 	char *p = line;
-	va_list ap;
-	int len;
+	int len = vsnprintf(raw, sizeof(raw), fmt, ap);
 
-	if (level > log_get_level())
-		return;
-	va_start(ap, fmt);
-	len = vsnprintf(raw, sizeof(raw), fmt, ap);
-	va_end(ap);
 	if (len < 0) /* only a bad %ls does this */
 		snprintf(raw, sizeof(raw), "(unprintable) %s", fmt);
 	/* libfuse's messages end in a newline. */
@@ -131,6 +126,26 @@ void log_msg(enum log_level level, const char *fmt, ...)
 		stderr_line(line);
 	pthread_mutex_unlock(&sink_lock);
 	errno = saved_errno;
+}
+
+void log_msg(enum log_level level, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (level > log_get_level())
+		return;
+	va_start(ap, fmt);
+	log_line(level, fmt, ap);
+	va_end(ap);
+}
+
+void log_out(enum log_level level, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	log_line(level, fmt, ap);
+	va_end(ap);
 }
 
 bool log_ratelimit(_Atomic uint64_t *last_ns)

@@ -40,6 +40,9 @@ void log_msg(enum log_level level, const char *fmt, ...) __attribute__((format(p
  */
 bool log_ratelimit(_Atomic uint64_t *last_ns);
 
+/* Whatever the level is: what somebody asked for at run time. */
+void log_out(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 #define log_err(...)  log_msg(LOG_LVL_ERR, __VA_ARGS__)
 #define log_warn(...) log_msg(LOG_LVL_WARN, __VA_ARGS__)
 #define log_info(...) log_msg(LOG_LVL_INFO, __VA_ARGS__)

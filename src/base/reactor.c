@@ -56,14 +56,19 @@ static uint64_t add_saturated(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-static void read_clock(struct reactor *r)
+uint64_t reactor_clock(const struct reactor *r)
 {
 	struct timespec ts;
 
 	if (r->is_virtual)
-		return;
+		return r->now_ns;
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	r->now_ns = (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+static void read_clock(struct reactor *r)
+{
+	r->now_ns = reactor_clock(r);
 }
 
 static struct reactor *new_common(bool is_virtual)

@@ -67,6 +67,8 @@
 	X(slots, "session slots now")                                                              \
 	X(delegations, "delegations held now")
 
+struct latency;
+
 #define STATS_OPS 80 /* NFS operation numbers 0..79 counted one by one (RFC 8276 ends at 75) */
 
 struct stats {
@@ -75,6 +77,7 @@ struct stats {
 	STATS_GAUGES(X)
 #undef X
 	uint64_t ops[STATS_OPS]; /* COMPOUND operations sent, by NFS operation number */
+	struct latency *latency; /* of the same lane (latency.h); NULL: nobody wants to know */
 };
 
 /*

@@ -81,6 +81,37 @@ bool fs_exited(const struct fs *fs)
 	return fs->exited;
 }
 
+struct fs_gauges fs_gauges(struct fs *fs)
+{
+	struct fs_gauges g = {.inodes = fs_inode_count(fs), .files = fs->files_open};
+
+	pthread_mutex_lock(&fs->lanes_lock);
+	list_for_each (node, &fs->lanes) {
+		const struct fs_lane *l = container_of(node, struct fs_lane, link);
+
+		g.dirty += l->dirty_bytes;
+		g.uncommitted += l->uncommitted;
+	}
+	pthread_mutex_unlock(&fs->lanes_lock);
+	return g;
+}
+
+void fs_set_ops_log(struct fs *fs, bool on)
+{
+	fs->ops_log = on;
+}
+
+bool fs_ops_log(const struct fs *fs)
+{
+	return fs->ops_log;
+}
+
+void fs_limits(const struct fs *fs, uint32_t *ret_max_read, uint32_t *ret_max_write)
+{
+	*ret_max_read = fs->max_read;
+	*ret_max_write = fs->max_write;
+}
+
 dev_t fs_dev(const struct fs *fs)
 {
 	return fs->dev;

@@ -70,6 +70,19 @@ void fs_stop(struct fs *fs);
 void fs_free(struct fs *fs);
 /* Once the mount path is known and before fs_mount(). */
 int fs_set_root(struct fs *fs);
+/* What lies between the programs and the server's disk now. Any thread. */
+struct fs_gauges {
+	uint64_t inodes;
+	uint64_t files;       /* open */
+	uint64_t dirty;       /* bytes that programs wrote and the server has not got yet */
+	uint64_t uncommitted; /* bytes that it has and may lose */
+};
+struct fs_gauges fs_gauges(struct fs *fs);
+/* One log line for each request that is answered, whatever the log level. Any thread. */
+void fs_set_ops_log(struct fs *fs, bool on);
+bool fs_ops_log(const struct fs *fs);
+/* What FUSE_INIT agreed on, once it is mounted: the longest READ and WRITE requests. */
+void fs_limits(const struct fs *fs, uint32_t *ret_max_read, uint32_t *ret_max_write);
 /* The device number of the mount, for who must not ask it; 0: not mounted, or not known. */
 dev_t fs_dev(const struct fs *fs);
 /* Inodes there are: those that the kernel holds, and those of operations. Any thread. */

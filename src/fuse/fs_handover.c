@@ -18,6 +18,7 @@ struct parcel {
 	struct list link; /* waiting */
 	struct fs *fs;
 	_Atomic bool busy; /* set by the lane that reads, cleared by the metadata lane */
+	uint64_t read_ns;
 	uint32_t len;
 	alignas(8) uint8_t bytes[PARCEL_MAX];
 };
@@ -80,9 +81,12 @@ static bool was_missed(const struct fs_handover *h, uint64_t unique)
 static void begin(struct fs_lane *l, struct parcel *p)
 {
 	struct fuse_buf fbuf = {.mem = p->bytes, .size = p->len};
-	uint64_t unique = ((const struct fuse_in_header *)(const void *)p->bytes)->unique;
+	const struct fuse_in_header *h = (const void *)p->bytes;
+	uint64_t unique = h->unique;
 
 	l->unique = unique;
+	l->opcode = h->opcode;
+	l->read_ns = p->read_ns;
 	fs_lane_set_current(l);
 	fuse_session_process_buf(l->fs->se, &fbuf);
 	atomic_store_explicit(&p->busy, false, memory_order_release);
@@ -148,6 +152,7 @@ bool fs_handover_give(struct fs_lane *l, const void *req, size_t len)
 	h->next = (h->next + 1) % PARCELS;
 	p->fs = fs;
 	p->len = (uint32_t)len;
+	p->read_ns = l->read_ns;
 	p->msg.run = arrived;
 	memcpy(p->bytes, req, len);
 	atomic_store_explicit(&p->busy, true, memory_order_relaxed);

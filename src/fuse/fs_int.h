@@ -110,7 +110,10 @@ struct fs_op {
 	struct list link;
 	fuse_req_t req;            /* NULL once replied */
 	uint64_t unique, begin_ns; /* of the request */
-	bool on_file;              /* of fs_op_begin_file() */
+	uint64_t read_ns;          /* when it was read, by reactor_clock() */
+	struct nfs4_times times;
+	uint32_t opcode;
+	bool on_file; /* of fs_op_begin_file() */
 	bool unheard; /* its program was dying: counted in lane->unheard, and on_file in the file's
 		       */
 	struct rpc_cred cred;
@@ -319,7 +322,9 @@ struct fs_lane {
 	struct list parked; /* ops waiting for a request or a buffer */
 	struct reactor_timer idle_timer;
 	struct reactor_timer interrupt_timer;
-	uint64_t unique;              /* of the request that was read last */
+	/* of the request that was read last */
+	uint64_t unique, read_ns;
+	uint32_t opcode;
 	_Atomic uint64_t interrupted; /* another lane read a FUSE_INTERRUPT of this one; 0: none */
 	struct fs_kick *kick;
 	struct fs_handover *handover; /* fs_handover.h; NULL: without option metalane */
@@ -329,8 +334,9 @@ struct fs_lane {
 	struct list kept; /* of fs_keep, oldest first */
 	unsigned int keep_bufs, keep_bufs_max;
 	uint32_t keep_bytes;
-	uint32_t keep_gen;    /* nfs4_client_generation() that all of it is from */
-	struct list returned; /* buffers that other lanes released */
+	_Atomic uint64_t uncommitted; /* bytes of extents */
+	uint32_t keep_gen;            /* nfs4_client_generation() that all of it is from */
+	struct list returned;         /* buffers that other lanes released */
 	struct reactor_msg return_msg;
 	bool return_posted;
 	/* write-behind (fs_dirty.h) */
@@ -433,6 +439,7 @@ struct fs {
 	struct fs_fsid no_clone[FS_NO_CLONE]; /* have none (fs_copy.c); clone_lock */
 	unsigned int no_clone_cnt;            /* seen so far: the newest are remembered */
 	pthread_mutex_t unmount_lock;         /* mounted */
+	_Atomic bool ops_log;                 /* fs_set_ops_log() */
 };
 
 /* The lane whose thread this is; handlers are called by libfuse without one. */

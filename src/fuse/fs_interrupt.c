@@ -315,6 +315,9 @@ void fs_interrupt_watch(struct fs_op *op)
 
 	op->unique = l->unique;
 	op->begin_ns = reactor_now(l->reactor);
+	op->opcode = l->opcode;
+	op->read_ns = l->read_ns;
+	op->times = (struct nfs4_times){.mark_ns = l->read_ns};
 	if (!reactor_timer_armed(&l->interrupt_timer))
 		reactor_timer_in(l->reactor, &l->interrupt_timer, poll_ns(l));
 }

@@ -157,6 +157,7 @@ static bool receive(struct fs_lane *l)
 {
 	struct rpcrdma_buf *buf = l->rxbuf;
 	struct fuse_buf fbuf = {.mem = buf->mem};
+	const struct fuse_in_header *h = (const void *)buf->mem;
 	int len = fuse_session_receive_buf(l->fs->se, &fbuf);
 	uint64_t interrupted;
 
@@ -170,10 +171,12 @@ static bool receive(struct fs_lane *l)
 		return len == -EINTR;
 	}
 	stats_count(&l->stats->fuse_requests, 1);
+	l->read_ns = reactor_clock(l->reactor);
 	if (fs_handover_give(l, buf->mem, (size_t)len))
 		return true;
-	l->unique = ((const struct fuse_in_header *)(const void *)buf->mem)->unique;
-	interrupted = interrupts((const void *)buf->mem);
+	l->unique = h->unique;
+	l->opcode = h->opcode;
+	interrupted = interrupts(h);
 	fs_lane_set_current(l);
 	l->receiving = true;
 	fuse_session_process_buf(l->fs->se, &fbuf);

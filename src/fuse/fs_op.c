@@ -185,6 +185,7 @@ static void op_go(struct fs_op *op, void (*start)(struct fs_op *op))
 	if (op->inode2)
 		fs_inode_fh(op->inode2, &op->fh2);
 	op->call.cred = &op->cred;
+	op->call.times = op->req ? &op->times : NULL;
 	start(op);
 }
 

@@ -16,20 +16,28 @@
 #include <errno.h>
 #include <string.h>
 
-/* The request, answered with this very call: nobody can answer it again. */
-static fuse_req_t take_req(struct fs_op *op)
+/*
+ * The request, answered with this very call: nobody can answer it again. result: bytes, or -errno.
+ */
+static fuse_req_t take_req_with(struct fs_op *op, int64_t result)
 {
 	fuse_req_t req = op->req;
 
 	assert(req);
 	op->req = NULL;
 	stats_count(&op->lane->stats->fuse_replies, 1);
+	fs_op_answered(op, result);
 	return req;
+}
+
+static fuse_req_t take_req(struct fs_op *op)
+{
+	return take_req_with(op, 0);
 }
 
 bool fs_reply_early(struct fs_op *op, int err)
 {
-	return op->req && fuse_reply_err(take_req(op), err) != -ENOENT;
+	return op->req && fuse_reply_err(take_req_with(op, -err), err) != -ENOENT;
 }
 
 /* Nobody waits for the answer any more: the op ends without. */
@@ -130,9 +138,9 @@ void fs_reply_negative(struct fs_op *op, struct fs_inode *dir)
 		return;
 	/* Inode number 0 with a time: the kernel remembers that there is none. */
 	if (e.entry_timeout > 0)
-		fuse_reply_entry(take_req(op), &e);
+		fuse_reply_entry(take_req_with(op, -ENOENT), &e);
 	else
-		fuse_reply_err(take_req(op), ENOENT);
+		fuse_reply_err(take_req_with(op, -ENOENT), ENOENT);
 	fs_op_end(op);
 }
 
@@ -189,7 +197,7 @@ void fs_reply_data(struct fs_op *op, const void *data, size_t len)
 {
 	if (end_unheard(op))
 		return;
-	fuse_reply_buf(take_req(op), data, len);
+	fuse_reply_buf(take_req_with(op, (int64_t)len), data, len);
 	fs_op_end(op);
 }
 
@@ -208,13 +216,13 @@ void fs_reply_write(struct fs_op *op, size_t count)
 		fs_notify_inval_inode(op->lane->fs, op->inode, op->off, (off_t)count);
 	if (end_unheard(op))
 		return;
-	fuse_reply_write(take_req(op), count);
+	fuse_reply_write(take_req_with(op, (int64_t)count), count);
 	fs_op_end(op);
 }
 
 void fs_reply_write_early(struct fs_op *op, size_t count)
 {
-	fuse_reply_write(take_req(op), count);
+	fuse_reply_write(take_req_with(op, (int64_t)count), count);
 }
 
 void fs_reply_readlink(struct fs_op *op, const char *target)

@@ -82,12 +82,26 @@ static size_t find(const struct fs_retain *r, uint64_t off)
 	return lo;
 }
 
+/* What the server may lose, as fs_gauges() tells it. */
+static void count_uncommitted(struct fs_extent *e, int64_t bytes)
+{
+	atomic_fetch_add_explicit(
+		&e->keep->lane->uncommitted, (uint64_t)bytes, memory_order_relaxed);
+}
+
+static void shorten(struct fs_extent *e, uint32_t len)
+{
+	count_uncommitted(e, (int64_t)len - e->len);
+	e->len = len;
+}
+
 static void insert(struct fs_retain *r, size_t i, struct fs_extent *e)
 {
 	assert(r->cnt < r->cap);
 	memmove(&r->v[i + 1], &r->v[i], (r->cnt - i) * sizeof(struct fs_extent *));
 	r->v[i] = e;
 	r->cnt++;
+	count_uncommitted(e, e->len);
 	r->lost += e->lost;
 	r->losses += e->lost;
 	e->keep->refs++;
@@ -99,6 +113,7 @@ static void extent_free(struct fs_retain *r, struct fs_extent *e, struct fs_keep
 	struct fs_keep *k = e->keep;
 
 	r->lost -= e->lost;
+	count_uncommitted(e, -(int64_t)e->len);
 	if (--k->refs == 0) {
 		k->file->kept--;
 		k->next = *dead;
@@ -139,7 +154,7 @@ static void split(struct fs_retain *r, size_t i, uint64_t off, uint64_t end, str
 	tail->off = end;
 	tail->p += end - e->off;
 	tail->len -= (uint32_t)(end - e->off);
-	e->len = (uint32_t)(off - e->off);
+	shorten(e, (uint32_t)(off - e->off));
 	insert(r, i + 1, tail);
 }
 
@@ -160,7 +175,7 @@ static void cut(struct fs_retain *r, uint64_t off, uint64_t end, struct fs_exten
 			*tail = NULL;
 			return;
 		}
-		e->len = (uint32_t)(off - e->off);
+		shorten(e, (uint32_t)(off - e->off));
 		i++;
 	}
 	for (to = i; to < r->cnt && r->v[to]->off + r->v[to]->len <= end; to++)
@@ -170,7 +185,7 @@ static void cut(struct fs_retain *r, uint64_t off, uint64_t end, struct fs_exten
 		struct fs_extent *e = r->v[i];
 
 		e->p += end - e->off;
-		e->len -= (uint32_t)(end - e->off);
+		shorten(e, e->len - (uint32_t)(end - e->off));
 		e->off = end;
 	}
 }

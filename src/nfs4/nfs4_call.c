@@ -281,6 +281,7 @@ static int call_encode_and_send(struct nfs4_call *call)
 	memset(req->results, 0, sizeof(req->results));
 	req->tail_len = 0;
 	req->result_cnt = 0;
+	call->op = 0;
 	req->soft = call_is_soft(call);
 	rpc_begin(s->x, &call->rpc, NFS4_PROG, NFS4_VERS, NFS4_PROC_COMPOUND, call->cred,
 		desc->long_buf ? desc->long_buf(call) : NULL, &c.enc);

@@ -42,6 +42,24 @@ int nfs4_compound_end(struct nfs4_compound *c)
 	return 0;
 }
 
+/* They lead to the operation that a call is about, or go with it. */
+static bool is_companion(unsigned int op)
+{
+	switch (op) {
+	case 0:
+	case OP_SEQUENCE:
+	case OP_PUTFH:
+	case OP_PUTROOTFH:
+	case OP_SAVEFH:
+	case OP_RESTOREFH:
+	case OP_GETFH:
+	case OP_GETATTR:
+		return true;
+	default:
+		return false;
+	}
+}
+
 void nfs4_op_begin(struct nfs4_compound *c, enum nfs4_opnum op, uint32_t reply_max)
 {
 	struct nfs4_sess *s = c->call ? c->call->sess : NULL;
@@ -49,6 +67,8 @@ void nfs4_op_begin(struct nfs4_compound *c, enum nfs4_opnum op, uint32_t reply_m
 	xdr_put_u32(&c->enc, (uint32_t)op);
 	c->reply_max += 8 + reply_max;
 	c->op_cnt++;
+	if (c->call && is_companion(c->call->op))
+		c->call->op = (uint16_t)op;
 	if (s && s->stats && (unsigned int)op < STATS_OPS)
 		stats_count(&s->stats->ops[op], 1);
 }

@@ -400,12 +400,22 @@ struct nfs4_op_offload {
 /*
  * One operation in flight. Embeds the RPC call, which embeds the transport's request.
  */
+/*
+ * Where the time of what somebody waits for goes, over all calls that are made for it; by
+ * reactor_clock(). The user sets it to {.mark_ns = its begin}.
+ */
+struct nfs4_times {
+	uint64_t mark_ns;          /* its begin, then the end of the last call */
+	uint64_t queue_ns, rpc_ns; /* before calls were sent; until they were answered */
+};
+
 struct nfs4_call {
 	struct rpc_call rpc; /* first */
 	struct nfs4_sess *sess;
 	/* set by the user */
 	const struct rpc_cred *cred; /* copied at start? no: the user's until ->done */
 	void (*done)(struct nfs4_call *call);
+	struct nfs4_times *times; /* NULL: nobody waits */
 	union {
 		struct nfs4_op_lookup lookup;
 		struct nfs4_op_getattr getattr;
@@ -448,6 +458,7 @@ struct nfs4_call {
 
 	/* the session's: see nfs4_int.h */
 	const struct nfs4_opdesc *desc;
+	uint16_t op;                   /* the operation that it is about, when it was encoded */
 	uint32_t slot, seqid, highest; /* of SEQUENCE: a resend has the same */
 	bool awaits_deleg;             /* it may bring a delegation (nfs4_deleg.c) */
 	uint32_t sess_gen;             /* session the call was last encoded for */

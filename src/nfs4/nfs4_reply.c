@@ -6,6 +6,7 @@
  *
  * Context: the session's lane, from the transport.
  */
+#include "latency.h"
 #include "nfs4_deleg.h"
 #include "nfs4_lock.h"
 #include "nfs4_sess_int.h"
@@ -349,11 +350,28 @@ static void reply_compound(struct nfs4_call *call)
 	reply_results(call, &c);
 }
 
+static void count_time(struct nfs4_call *call)
+{
+	const struct rpcrdma_req *req = &call->rpc.req;
+	const struct stats *st = call->sess->stats;
+	uint64_t posted = req->posted_ns ? req->posted_ns : req->over_ns;
+	struct nfs4_times *t = call->times;
+
+	if (st->latency && req->posted_ns && call->op < STATS_OPS)
+		hist_add(&st->latency->nfs[call->op], req->over_ns - posted);
+	if (!t)
+		return;
+	t->queue_ns += posted > t->mark_ns ? posted - t->mark_ns : 0;
+	t->rpc_ns += req->over_ns - posted;
+	t->mark_ns = req->over_ns;
+}
+
 void nfs4_reply_done(struct rpc_call *rpc)
 {
 	struct nfs4_call *call = container_of(rpc, struct nfs4_call, rpc);
 	struct nfs4_sess *s = call->sess;
 
+	count_time(call);
 	if (rpc->result == RPC_OK)
 		reply_compound(call);
 	else

@@ -150,6 +150,8 @@ struct rpcrdma_req {
 	uint32_t pending; /* SEND | REPLY | INV bits */
 	struct list link;
 	uint64_t deadline_ns, sent_ns;
+	/* when done, by reactor_clock(): first posted (0: never), and over */
+	uint64_t posted_ns, over_ns;
 	unsigned int resends;
 	struct rpcrdma_reqpriv *priv;
 };

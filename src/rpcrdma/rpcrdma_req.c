@@ -180,6 +180,8 @@ static void deliver(struct rpcrdma_reqpriv *priv)
 		req->reply = NULL;
 		req->reply_len = 0;
 	}
+	if (!priv->is_probe)
+		req->over_ns = reactor_clock(x->reactor);
 	req->done(req); /* may put or send it again: neither is touched from here */
 	if (rep && x->state == RPCRDMA_C_UP) {
 		int err = rpcrdma_rep_post(x, rep);

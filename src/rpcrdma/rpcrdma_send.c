@@ -61,6 +61,7 @@ int rpcrdma_send(struct rpcrdma *x, struct rpcrdma_req *req)
 	req->abandoned = false;
 	req->pending = 0;
 	req->resends = 0;
+	req->posted_ns = 0;
 	req->xid = be32_at(req->long_call.len > 0 ? req->long_call.p : req->head);
 	priv->waited = priv->sent_once = priv->ended = false;
 	priv->state = RPCRDMA_R_QUEUED;
@@ -151,6 +152,7 @@ static void count_call(struct rpcrdma_reqpriv *priv)
 		return;
 	}
 	priv->sent_once = true;
+	priv->req->posted_ns = reactor_clock(priv->x->reactor);
 	stats_count(&st->rpcs, 1);
 	switch (p->call) {
 	case RPCRDMA_CALL_INLINE:

@@ -89,10 +89,90 @@ log_follows() {
 		says "level info" rpcrdmafs log "$work/m" info
 }
 
+ops_are_logged() {
+	says "ops on" rpcrdmafs log "$work/m" ops=on || return
+	echo text >"$work/m/logged" && ! cat "$work/m/missing" 2>/dev/null || return
+	says "ops off" rpcrdmafs log "$work/m" ops=off || return
+	grep -n " op " "$work/m.log"
+	grep -q "op LOOKUP file=[0-9]* name=missing uid=0: ENOENT in [0-9]* us (queue [0-9]*, rpc [0-9]*)" \
+		"$work/m.log" && grep -q "op WRITE file=[0-9]* at=0 size=5 uid=0: 5 in " "$work/m.log" || return
+	mkdir "$work/m/unlogged" && ! grep -q unlogged "$work/m.log"
+}
+
+# json EXPRESSION [arguments of stat]: true of what it prints.
+json() {
+	local expr=$1
+	shift
+	rpcrdmafs stat --json "$@" "$work/m" | tee "$work/json" |
+		python3 -c "import json, sys; d = [json.loads(line) for line in sys.stdin]; m = d[-1]['mounts'][0]
+assert $expr, m"
+}
+
+# 20 files are made, written and read: what the server counted is what stat says.
+counts_agree() {
+	local i
+	json True && mv "$work/json" "$work/before" || return
+	before=$(ctl m ops 18 25 38 53) # OPEN READ WRITE SEQUENCE
+	for i in {1..20}; do head -c 40000 /dev/zero >"$work/m/f$i" || return; done
+	sync -f "$work/m"
+	for i in {1..20}; do dd if="$work/m/f$i" of=/dev/null bs=64k iflag=direct status=none || return; done
+	rpcrdmafs stat --json "$work/m" >"$work/after" || return
+	echo "$before / $(ctl m ops 18 25 38 53)"
+	python3 - "$work/before" "$work/after" "$before" "$(ctl m ops 18 25 38 53)" <<-'END'
+		import json, sys
+		a, b = (json.load(open(f))["mounts"][0] for f in sys.argv[1:3])
+		before, after = ({int(k): int(v) for k, v in (w.split("=") for w in t.split())} for t in sys.argv[3:5])
+		for name, op in (("OPEN", 18), ("READ", 25), ("WRITE", 38)):
+		    ours = b["nfs_operations"].get(name, 0) - a["nfs_operations"].get(name, 0)
+		    assert ours == after[op] - before[op] > 0, (name, ours, before, after)
+		    timed = b["calls"][name]["count"] - a["calls"].get(name, {"count": 0})["count"]
+		    assert timed <= ours, (name, timed)
+		rd = b["requests"]["READ"]
+		assert rd["count"] - a["requests"].get("READ", {"count": 0})["count"] == 20, rd
+		assert 0 < rd["rpc_seconds"]["average"] < 60 and 0 < rd["rpc_seconds"]["median"] <= rd["rpc_seconds"]["p99"]
+		assert b["counters"]["bytes_read"] - a["counters"]["bytes_read"] == 800000
+		assert b["gauges"]["lanes"] == 1 and b["gauges"]["inodes"] >= 20
+	END
+}
+
+intervals() {
+	rpcrdmafs stat -i 0.2 -c 3 "$work/m" >"$work/plain" || return
+	[ "$(grep -c "^127.0.0.1:/ on $work/m (pid ${pid[m]})" "$work/plain")" = 3 ] || return
+	! grep -P '\033' "$work/plain" && json "len(d) == 2 and 0.1 < m['interval_seconds'] < 5" -i 0.2 -c 2
+}
+
+fits_terminal() {
+	rpcrdmafs stat "$work/m" | tail -n +2 | awk 'length > 80 { print; bad = 1 } END { exit bad }' &&
+		rpcrdmafs stat -h | awk 'length > 80 || NR > 24 { print; bad = 1 } END { exit bad }' &&
+		rpcrdmafs log -h | awk 'length > 80 || NR > 24 { print; bad = 1 } END { exit bad }'
+}
+
+prometheus() {
+	rpcrdmafs stat --prometheus >"$work/prom" && grep -q "mountpoint=\"$work/m\"" "$work/prom" &&
+		grep -q "mountpoint=\"$work/two\"" "$work/prom" || return
+	! type -P promtool >/dev/null || promtool check metrics <"$work/prom"
+}
+
+scraped() {
+	python3 - "$(sock m)" >"$work/scraped" <<-'END' || return
+		import http.client, socket, sys
+		c = http.client.HTTPConnection("localhost")
+		c.sock = socket.socket(socket.AF_UNIX)
+		c.sock.connect(sys.argv[1])
+		c.request("GET", "/metrics")
+		r = c.getresponse()
+		assert r.status == 200, r.status
+		print(r.read().decode(), end="")
+	END
+	grep -q '^rpcrdmafs_fuse_request_seconds_count{.*operation="READ",phase="rpc"} [1-9]' "$work/scraped" || return
+	! type -P promtool >/dev/null || promtool check metrics <"$work/scraped"
+}
+
 # With a dead server a stat() of the mountpoint would wait.
 answers_without_server() {
 	ctl m gone 1
-	says "level info" rpcrdmafs log "$work/m" && says "level info" rpcrdmafs log "pid:${pid[m]}"
+	says "level info" rpcrdmafs log "$work/m" && says "level info" rpcrdmafs log "pid:${pid[m]}" &&
+		says "$work/m" rpcrdmafs stat "$work/m"
 	local rc=$?
 	ctl m gone 0
 	return $rc
@@ -121,6 +201,14 @@ fds=$(fds_of m)
 check "hostile clients do no harm" hostile_clients
 check "and leave nothing open" wait_for 20 fds_back
 check "log changes the level" log_follows
+check "operations are logged on request" ops_are_logged
+check "stat says what the server counted" counts_agree
+check "stat shows intervals" intervals
+check "stat fits a terminal" fits_terminal
+must "a second mount" sim_start two "" "metalane,nconnect=2"
+check "stat of all mounts is good for Prometheus" prometheus
+check "metrics can be scraped" scraped
+check "the second is unmounted" sim_stop two
 check "it answers while the server is dead" answers_without_server
 check "a mount may be named over links, and from inside" by_other_names
 check "no mount" complains 1 "no rpcrdmafs is mounted there" rpcrdmafs log "$work"
