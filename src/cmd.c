@@ -9,6 +9,7 @@ static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
+	{"info", cmd_info},
 	{"log", cmd_log},
 	{"stat", cmd_stat},
 };

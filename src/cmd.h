@@ -12,6 +12,7 @@
 int cmd_run(int argc, char **argv, int *ret_status);
 
 /* Each takes its own argv, argv[0] is its name. They return their exit status. */
+int cmd_info(int argc, char **argv);
 int cmd_log(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 

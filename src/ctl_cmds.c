@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "ctl_proto.h"
+#include "info.h"
 #include "log.h"
 #include "mount_int.h"
 #include "prom.h"
@@ -96,6 +97,19 @@ static int run_metrics(void *ctx, int argc, char **argv, int fd, FILE *out)
 	return 0;
 }
 
+/* ---- info ---- */
+
+/* info [json] */
+static int run_info(void *ctx, int argc, char **argv, int fd, FILE *out)
+{
+	bool json = argc == 2 && strcmp(argv[1], "json") == 0;
+
+	if (argc > 1 && !json)
+		return refuse(out, "info knows json and nothing else");
+	info_print(out, ctx, json);
+	return 0;
+}
+
 /* ---- log ---- */
 
 static void say_log(const struct mount *m, const char *level, FILE *out)
@@ -138,6 +152,7 @@ static int run_log(void *ctx, int argc, char **argv, int fd, FILE *out)
 
 const struct ctl_command mount_commands[] = {
 	{"hello", run_hello},
+	{"info", run_info},
 	{"log", run_log},
 	{"metrics", run_metrics},
 	{"stat", run_stat},

@@ -376,3 +376,8 @@ const struct stats *lane_stats(const struct lane *l)
 {
 	return &l->stats;
 }
+
+void lane_view(const struct lane *l, struct nfs4_sess_view *ret)
+{
+	nfs4_sess_view(l->sess, ret);
+}

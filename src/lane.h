@@ -66,5 +66,7 @@ bool lane_answered(const struct lane *lane);
 
 /* Any thread; counters are read while the lane runs. */
 const struct stats *lane_stats(const struct lane *lane);
+/* Any thread: what its session agreed on. */
+void lane_view(const struct lane *lane, struct nfs4_sess_view *ret);
 
 #endif

@@ -16,6 +16,8 @@
 #define RETRY_FG_MIN  2    /* nfs(5) */
 #define RETRY_BG_MIN  10000
 
+_Static_assert(ID_COUNT <= 64, "options.given has 64 bits");
+
 struct options_seen {
 	struct {
 		const char *name; /* of the table */
@@ -304,6 +306,7 @@ static int opt_apply(struct options *o, struct options_seen *seen, const char *n
 	case OPT_STRING:
 		if (value == NULL || *value == '\0')
 			return fault_say(fault, len, "option %s needs a value", name);
+		o->given |= 1ull << opt->id;
 		return replace_str(&o->clientaddr, value);
 	case OPT_FLAG:
 	case OPT_UINT:
@@ -319,6 +322,7 @@ static int opt_apply(struct options *o, struct options_seen *seen, const char *n
 			seen->id[opt->id].name);
 	seen->id[opt->id].name = opt->name;
 	seen->id[opt->id].value = v;
+	o->given |= 1ull << opt->id;
 	opt_set(o, opt->id, v);
 	return 0;
 }

@@ -223,6 +223,21 @@ struct nfs4_client *nfs4_sess_client(struct nfs4_sess *s);
 void nfs4_mount_path(struct nfs4_sess *s, const char *path, const struct rpc_cred *cred,
 	void (*done)(void *ctx, const struct nfs4_failure *f), void *ctx);
 
+/* What a session and its connection agreed on with the server, as of when it was up last. */
+struct nfs4_sess_view {
+	const char *state;           /* "UP", "RECOVERING" ... now; static */
+	char peer[64], device[64];   /* the server's address; the RDMA device */
+	enum rpcrdma_memreg memreg;  /* never AUTO */
+	uint32_t send_max, recv_max; /* inline thresholds */
+	uint32_t maxreq, maxresp, maxcached, maxops, maxreqs; /* ca_* of the fore channel */
+	bool connected;                                       /* now */
+	bool back;                                            /* the server can call us */
+};
+/* Any thread, also while the server is dead. */
+void nfs4_sess_view(struct nfs4_sess *s, struct nfs4_sess_view *ret);
+/* What the server says it is (eir_server_impl_id), "" if it does not. Any thread. */
+void nfs4_client_server_impl(struct nfs4_client *cl, char *text, size_t len);
+
 /* A number for nfs4_op_open.owner; any thread. */
 uint64_t nfs4_new_owner(struct nfs4_client *cl);
 

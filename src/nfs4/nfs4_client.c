@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -194,4 +195,11 @@ unsigned int nfs4_client_session_gone(struct nfs4_client *cl)
 	left = --cl->sess_cnt;
 	pthread_mutex_unlock(&cl->lock);
 	return left;
+}
+
+void nfs4_client_server_impl(struct nfs4_client *cl, char *text, size_t len)
+{
+	pthread_mutex_lock(&cl->lock);
+	snprintf(text, len, "%s", cl->server.impl);
+	pthread_mutex_unlock(&cl->lock);
 }

@@ -19,6 +19,7 @@ struct nfs4_exchange_res {
 	uint64_t server_minor;
 	uint32_t major_len, scope_len;
 	uint8_t major[NFS4_OPAQUE_LIMIT], scope[NFS4_OPAQUE_LIMIT];
+	char impl[160]; /* "name (domain)" of eir_server_impl_id, cut; "": it was not sent */
 };
 
 void nfs4_put_exchange_id(struct nfs4_compound *c, const struct nfs4_verf *verf, const char *owner);

@@ -7,6 +7,7 @@
  */
 #include "nfs4_sess_int.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /*
@@ -36,6 +37,20 @@ static void get_limited(struct xdr_dec *x, uint8_t *to, uint32_t *ret_len)
 		memcpy(to, p, *ret_len);
 }
 
+/* eir_server_impl_id: domain, name, date. */
+static void get_impl(struct xdr_dec *x, struct nfs4_exchange_res *res)
+{
+	uint32_t domain_len = 0, name_len = 0;
+	const uint8_t *domain = xdr_get_opaque(x, IMPL_NAME_MAX, &domain_len);
+	const uint8_t *name = xdr_get_opaque(x, IMPL_NAME_MAX, &name_len);
+
+	xdr_get_u64(x);
+	xdr_get_u32(x);
+	if (domain && name && name_len > 0)
+		snprintf(res->impl, sizeof(res->impl), "%.*s (%.*s)", (int)name_len,
+			(const char *)name, (int)domain_len, (const char *)domain);
+}
+
 bool nfs4_get_exchange_id(struct nfs4_compound *c, struct nfs4_exchange_res *res)
 {
 	struct xdr_dec *x = &c->dec;
@@ -51,12 +66,9 @@ bool nfs4_get_exchange_id(struct nfs4_compound *c, struct nfs4_exchange_res *res
 	res->server_minor = xdr_get_u64(x);
 	get_limited(x, res->major, &res->major_len);
 	get_limited(x, res->scope, &res->scope_len);
-	if (xdr_get_count(x, 1, 20) == 1) { /* eir_server_impl_id: domain, name, date */
-		xdr_skip_opaque(x, IMPL_NAME_MAX);
-		xdr_skip_opaque(x, IMPL_NAME_MAX);
-		xdr_get_u64(x);
-		xdr_get_u32(x);
-	}
+	res->impl[0] = '\0';
+	if (xdr_get_count(x, 1, 20) == 1)
+		get_impl(x, res);
 	return !x->failed;
 }
 

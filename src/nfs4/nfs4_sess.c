@@ -60,6 +60,43 @@ void nfs4_sess_set_state(struct nfs4_sess *s, enum nfs4_sess_state to, const cha
 	log_debug("%s: session %s -> %s (%s)", s->peer, nfs4_sess_state_name(s->state),
 		nfs4_sess_state_name(to), why);
 	s->state = to;
+	pthread_mutex_lock(&s->view_lock);
+	s->view.state = nfs4_sess_state_name(to);
+	pthread_mutex_unlock(&s->view_lock);
+}
+
+void nfs4_sess_view(struct nfs4_sess *s, struct nfs4_sess_view *ret)
+{
+	pthread_mutex_lock(&s->view_lock);
+	*ret = s->view;
+	pthread_mutex_unlock(&s->view_lock);
+}
+
+static void publish_connected(struct nfs4_sess *s, bool connected)
+{
+	pthread_mutex_lock(&s->view_lock);
+	s->view.connected = connected;
+	if (connected)
+		rpcrdma_thresholds(s->x, &s->view.send_max, &s->view.recv_max);
+	pthread_mutex_unlock(&s->view_lock);
+}
+
+static void publish(struct nfs4_sess *s)
+{
+	const struct nfs4_chan *fore = &s->params.fore;
+	struct nfs4_sess_view *v = &s->view;
+
+	pthread_mutex_lock(&s->view_lock);
+	snprintf(v->peer, sizeof(v->peer), "%s", s->peer);
+	snprintf(v->device, sizeof(v->device), "%s", rpcrdma_device_name(s->x));
+	v->memreg = rpcrdma_memreg(s->x);
+	v->maxreq = fore->maxreq;
+	v->maxresp = fore->maxresp;
+	v->maxcached = fore->maxcached;
+	v->maxops = fore->maxops;
+	v->maxreqs = fore->maxreqs;
+	v->back = nfs4_has_back(&s->params);
+	pthread_mutex_unlock(&s->view_lock);
 }
 
 /* ---- up ---- */
@@ -71,6 +108,7 @@ void nfs4_sess_up(struct nfs4_sess *s)
 	reactor_timer_cancel(s->r, &s->step_timer);
 	s->recovered_ns = reactor_now(s->r);
 	nfs4_sess_set_state(s, NFS4_SESS_UP, "set up");
+	publish(s);
 	if (!first)
 		log_info("%s: calls go on", s->peer);
 	s->was_up = true;
@@ -109,6 +147,7 @@ static void xprt_up(void *ctx, bool first)
 {
 	struct nfs4_sess *s = ctx;
 
+	publish_connected(s, true);
 	switch (s->state) {
 	case NFS4_SESS_CONNECTING:
 		snprintf(s->peer, sizeof(s->peer), "%s", rpcrdma_peer_name(s->x));
@@ -143,6 +182,7 @@ static void xprt_down(void *ctx, int err)
 {
 	struct nfs4_sess *s = ctx;
 
+	publish_connected(s, false);
 	if (s->state != NFS4_SESS_SETUP)
 		return;
 	/* A server that just starts may drop us once or twice. */
@@ -269,6 +309,8 @@ static void xprt_reverse_call(void *ctx, const struct rpcrdma_rcall *call)
 		nfs4_slots_set_highest(&s->slots, s->slots.cnt - 1, s->cb.recall_slot);
 		stats_set(&s->stats->slots, s->slots.limit);
 		s->cb.recall_slot = UINT32_MAX;
+		pthread_mutex_init(&s->view_lock, NULL);
+		s->view.state = nfs4_sess_state_name(NFS4_SESS_IDLE);
 	}
 	for (uint32_t i = 0; i < s->cb.lock_free_cnt && s->cl->lock_free; i++)
 		s->cl->lock_free(s->cl->lock_free_ctx, s->cb.lock_free[i]);
@@ -355,6 +397,7 @@ void nfs4_sess_free(struct nfs4_sess *s)
 	reactor_timer_cancel(s->r, &s->stop_timer);
 	reactor_timer_cancel(s->r, &s->lease_timer);
 	rpcrdma_free(s->x);
+	pthread_mutex_destroy(&s->view_lock);
 	free(s);
 }
 

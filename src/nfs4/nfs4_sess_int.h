@@ -389,6 +389,10 @@ struct nfs4_sess {
 	bool bind_due;     /* to be bound when `renew` is free */
 	uint64_t fault_ns; /* a session was replaced because of BACKCHANNEL_FAULT */
 
+	/* Owner: view_lock, held for a copy */
+	pthread_mutex_t view_lock;
+	struct nfs4_sess_view view;
+
 	/* Owner: cl->lock */
 	enum nfs4_token_state token;
 	struct list token_link;

@@ -208,3 +208,14 @@ const char *rpcrdma_peer_name(const struct rpcrdma *x)
 {
 	return x->peer;
 }
+
+const char *rpcrdma_device_name(const struct rpcrdma *x)
+{
+	return fab_ep_caps(x->ep)->dev_name;
+}
+
+void rpcrdma_thresholds(const struct rpcrdma *x, uint32_t *ret_send, uint32_t *ret_recv)
+{
+	*ret_send = x->limits.send_max;
+	*ret_recv = x->limits.recv_max;
+}

@@ -218,6 +218,9 @@ size_t rpcrdma_inline_reply_max(const struct rpcrdma *x);
 size_t rpcrdma_data_size(const struct rpcrdma *x);
 enum rpcrdma_memreg rpcrdma_memreg(const struct rpcrdma *x); /* what AUTO became */
 const char *rpcrdma_peer_name(const struct rpcrdma *x);
+/* Once ->up ran: the RDMA device, and the inline thresholds of this connection. */
+const char *rpcrdma_device_name(const struct rpcrdma *x);
+void rpcrdma_thresholds(const struct rpcrdma *x, uint32_t *ret_send, uint32_t *ret_recv);
 
 /*
  * rpcrdma_req_get / _put - lend a request's message memory

@@ -168,11 +168,35 @@ scraped() {
 	! type -P promtool >/dev/null || promtool check metrics <"$work/scraped"
 }
 
+# NAME VALUE FROM of an option, as told by --json.
+option_is() {
+	python3 - "$work/info.json" "$@" <<-'END'
+		import json, sys
+		got = json.load(open(sys.argv[1]))["options"][sys.argv[2]]
+		print(got)
+		assert got == {"value": sys.argv[3], "from": sys.argv[4]}
+	END
+}
+
+info_tells() {
+	rpcrdmafs info "$work/two" >"$work/info" && rpcrdmafs info --json "$work/two" >"$work/info.json" || return
+	cat "$work/info"
+	grep -Eq "^server +127.0.0.1$" "$work/info" && grep -Eq "^address +127.0.0.1:20049$" "$work/info" &&
+		grep -Eq "^lane 2 \(metadata\)$" "$work/info" && grep -Eq "^ +ca_maxrequests +[1-9]" "$work/info" &&
+		grep -Eq "^  timeo +600 \(default\)$" "$work/info" || return
+	option_is metalane yes "command line" && option_is nconnect 2 "command line" &&
+		option_is rsize 65536 "command line" && option_is wsize 1048576 default &&
+		option_is vers 4.2 default && option_is memreg mw device && option_is acregmin 7 "command line" &&
+		option_is credits 20 "server's limit" && option_is write lazy "command line" || return
+	rpcrdmafs info -h | awk 'length > 80 || NR > 24 { print; bad = 1 } END { exit bad }' &&
+		rpcrdmafs -h | awk 'length > 80 || NR > 24 { print; bad = 1 } END { exit bad }'
+}
+
 # With a dead server a stat() of the mountpoint would wait.
 answers_without_server() {
 	ctl m gone 1
 	says "level info" rpcrdmafs log "$work/m" && says "level info" rpcrdmafs log "pid:${pid[m]}" &&
-		says "$work/m" rpcrdmafs stat "$work/m"
+		says "$work/m" rpcrdmafs stat "$work/m" && says "down" rpcrdmafs info "$work/m"
 	local rc=$?
 	ctl m gone 0
 	return $rc
@@ -205,7 +229,8 @@ check "operations are logged on request" ops_are_logged
 check "stat says what the server counted" counts_agree
 check "stat shows intervals" intervals
 check "stat fits a terminal" fits_terminal
-must "a second mount" sim_start two "" "metalane,nconnect=2"
+must "a second mount" sim_start two "credits 20" "metalane,nconnect=2,rsize=65536,actimeo=7"
+check "info tells what is in force, and why" info_tells
 check "stat of all mounts is good for Prometheus" prometheus
 check "metrics can be scraped" scraped
 check "the second is unmounted" sim_stop two

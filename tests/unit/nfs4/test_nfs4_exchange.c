@@ -80,6 +80,7 @@ Test(nfs4_exchange, golden_result)
 		cr_assert_eq(res.major_len, 12);
 		cr_assert_eq(res.scope_len, 5);
 		cr_assert_arr_eq(res.scope, "scope", 5);
+		cr_assert_str_eq(res.impl, impl ? "Linux (kernel.org)" : "");
 		cr_assert_eq(xdr_dec_left(&c.dec), 0);
 	}
 }
