@@ -16,6 +16,7 @@
 #define BY_KERNEL  "kernel's limit"
 #define BY_DEVICE  "device"
 #define BY_ANOTHER "follows from noac"
+#define BY_HELPER  "default of mount.rpcrdmafs"
 
 /* What `ids` say, any of them, or the default. */
 static const char *from(const struct mount *m, uint64_t ids)
@@ -88,6 +89,8 @@ static void put_protocol(struct info *i, const struct mount *m)
 	put_number(i, m, "retrans", o->nfs.rdma.retrans, ID(RETRANS));
 	put_number(i, m, "nconnect", o->nconnect, ID(NCONNECT));
 	put_bool(i, m, "metalane", o->fs.metalane, ID(METALANE));
+	put_bool(i, m, "bg", o->bg, ID(BG));
+	put_number(i, m, "retry", o->retry_min, ID(RETRY));
 	if (o->clientaddr != NULL)
 		put(i, m, "srcaddr", o->clientaddr, ID(SRC));
 }
@@ -139,7 +142,9 @@ static void put_caching(struct info *i, const struct mount *m)
 	put_number(i, m, "readahead", f->readahead >> 20, ID(STREAM));
 	put_number(i, m, "read_ahead_kb", f->read_ahead_kb, ID(READAHEAD));
 	put_number(i, m, "max_background", f->max_background, ID(MAX_BACKGROUND));
-	put_bool(i, m, "allow_other", f->allow_other, ID(ALLOW_OTHER));
+	info_option(i, "allow_other", f->allow_other ? "yes" : "no",
+		m->opt->helper && !(m->opt->given & ID(ALLOW_OTHER)) ? BY_HELPER
+								     : from(m, ID(ALLOW_OTHER)));
 	put_bool(i, m, "stats", m->opt->stats, ID(STATS));
 	if (f->mount_opts != NULL)
 		info_option(i, "for the kernel", f->mount_opts, GIVEN);

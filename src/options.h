@@ -31,7 +31,7 @@ struct options {
 	char *mountpoint;   /* as the user wrote it */
 	char *vfs_opts;     /* nosuid,nodev,...: for the kernel; or NULL */
 	char *clientaddr;   /* local address to connect from; or NULL */
-	uint64_t given;     /* bits by enum opt_id (opttable.h): what the user said, not a default */
+	uint64_t given; /* bits by enum opt_id (opttable.h): what the user said, not a default */
 	uint16_t port;
 	int family; /* AF_UNSPEC, AF_INET (proto=rdma), AF_INET6 (proto=rdma6) */
 	unsigned int nconnect;
