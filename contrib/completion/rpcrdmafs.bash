@@ -38,6 +38,14 @@ _rpcrdmafs_options()
 	return 0
 }
 
+# A word of a command, or a mountpoint.
+_rpcrdmafs_command()
+{
+	local mounts
+	mounts=$(awk '/ - fuse\.rpcrdmafs / { print $5 }' /proc/self/mountinfo 2>/dev/null)
+	COMPREPLY=($(compgen -W "$2 $mounts" -- "$1"))
+}
+
 _rpcrdmafs()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
@@ -56,6 +64,17 @@ _rpcrdmafs()
 		return 0
 		;;
 	esac
+	if [[ $COMP_CWORD -gt 1 && ${COMP_WORDS[0]##*/} == rpcrdmafs ]]; then
+		case ${COMP_WORDS[1]} in
+		stat) _rpcrdmafs_command "$cur" '-i -c -h --json --prometheus'; return ;;
+		info) _rpcrdmafs_command "$cur" '-h --json'; return ;;
+		log) _rpcrdmafs_command "$cur" '-h error warn info debug ops=on ops=off'; return ;;
+		esac
+	fi
+	if [[ $COMP_CWORD -eq 1 && ${COMP_WORDS[0]##*/} == rpcrdmafs && $cur == [a-z]* ]]; then
+		COMPREPLY=($(compgen -W 'stat info log' -- "$cur"))
+		return 0
+	fi
 	case $cur in
 	-*) COMPREPLY=($(compgen -W '-f -d -o -h -V --help --version' -- "$cur")) ;;
 	*) COMPREPLY=($(compgen -d -- "$cur")) && compopt -o filenames ;;
