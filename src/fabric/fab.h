@@ -230,6 +230,18 @@ int fab_post_recv(
 int fab_mw_invalidate(
 	struct fab_ep *ep, struct fab_mw *const *mws, unsigned int cnt, uint64_t cookie);
 
+/* What the packets of a connection carry in their headers. */
+struct fab_path {
+	struct sockaddr_storage local,
+		remote;                 /* AF_INET or AF_INET6; on InfiniBand those of IPoIB */
+	uint32_t local_qpn, remote_qpn; /* 24 bits; 0: not known (iWARP has no such number) */
+	uint32_t local_psn, remote_psn; /* packet sequence numbers it started with */
+	uint32_t mtu;                   /* bytes of payload of a packet */
+};
+
+/* Of the connection that is up. Returns: false: none is; *ret is untouched. */
+bool fab_ep_path(const struct fab_ep *ep, struct fab_path *ret);
+
 /* For logs: "rxe0 10.0.0.1:20049"; valid until the next call on this endpoint. */
 const char *fab_ep_name(const struct fab_ep *ep);
 

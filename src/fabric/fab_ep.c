@@ -59,6 +59,24 @@ const struct fab_caps *fab_ep_caps(const struct fab_ep *ep)
 	return &ep->dev.caps;
 }
 
+static void copy_addr(struct sockaddr_storage *out, const struct sockaddr *sa)
+{
+	memset(out, 0, sizeof(*out));
+	memcpy(out, sa,
+		sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+					  : sizeof(struct sockaddr_in));
+}
+
+bool fab_ep_path(const struct fab_ep *ep, struct fab_path *ret)
+{
+	if (ep->state != EP_UP)
+		return false;
+	*ret = ep->path;
+	copy_addr(&ret->local, rdma_get_local_addr(ep->id));
+	copy_addr(&ret->remote, rdma_get_peer_addr(ep->id));
+	return true;
+}
+
 const char *fab_ep_name(const struct fab_ep *ep)
 {
 	return ep->name;

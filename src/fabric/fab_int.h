@@ -136,6 +136,7 @@ struct fab_ep {
 
 	struct ibv_qp *qp;
 	struct fab_qp_conf qp_conf;
+	struct fab_path path; /* the numbers; addresses are the CM's */
 	struct fab_wr *wrs;
 	uint32_t wr_cnt, wr_free, wr_used;
 	uint32_t sq_used;

@@ -55,6 +55,18 @@ struct fab_wr fab_wr_put(struct fab_ep *ep, uint32_t idx)
 
 /* ---- the queue pair ---- */
 
+/* What the CM agreed on with the peer. */
+static void note_path(struct fab_path *path, const struct ibv_qp_attr *attr)
+{
+	if (attr->qp_state == IBV_QPS_RTR) {
+		path->remote_qpn = attr->dest_qp_num & 0xffffff;
+		path->remote_psn = attr->rq_psn & 0xffffff;
+		path->mtu = 128u << attr->path_mtu;
+	} else if (attr->qp_state == IBV_QPS_RTS) {
+		path->local_psn = attr->sq_psn & 0xffffff;
+	}
+}
+
 static int qp_modify(struct fab_ep *ep, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attr = {.qp_state = state};
@@ -62,6 +74,7 @@ static int qp_modify(struct fab_ep *ep, enum ibv_qp_state state)
 
 	if (rdma_init_qp_attr(ep->id, &attr, &mask))
 		return -errno;
+	note_path(&ep->path, &attr);
 	rc = ibv_modify_qp(ep->qp, &attr, mask);
 	return rc > 0 ? -rc : rc;
 }
@@ -106,6 +119,8 @@ static int qp_create(struct fab_ep *ep)
 	ep->qp = ibv_create_qp(ep->dev.pd, &attr);
 	if (!ep->qp)
 		return errno ? -errno : -ENOMEM;
+	/* iWARP tells none of the others */
+	ep->path = (struct fab_path){.local_qpn = ep->qp->qp_num & 0xffffff, .mtu = 4096};
 	/* Receives may be posted from now on. */
 	return qp_modify(ep, IBV_QPS_INIT);
 }

@@ -592,6 +592,23 @@ void fab_ep_set_busy(struct fab_ep *ep, unsigned int in_flight)
 {
 }
 
+bool fab_ep_path(const struct fab_ep *ep, struct fab_path *ret)
+{
+	struct sockaddr_in local = {.sin_family = AF_INET, .sin_port = htons(40000)};
+
+	if (ep->state != SIM_UP)
+		return false;
+	*ret = (struct fab_path){.remote = ep->dst,
+		.local_qpn = 0x11,
+		.remote_qpn = 0x12,
+		.local_psn = 0x1000,
+		.remote_psn = 0x2000,
+		.mtu = 1024};
+	local.sin_addr.s_addr = htonl(0x0a000002);
+	memcpy(&ret->local, &local, sizeof(local));
+	return true;
+}
+
 const char *fab_ep_name(const struct fab_ep *ep)
 {
 	return ep->name;

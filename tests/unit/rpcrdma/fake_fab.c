@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fake_fab.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -537,6 +539,25 @@ int fab_mw_invalidate(
 void fab_ep_set_busy(struct fab_ep *ep, unsigned int in_flight)
 {
 	fake.busy = in_flight;
+}
+
+bool fab_ep_path(const struct fab_ep *ep, struct fab_path *ret)
+{
+	struct sockaddr_in local = {.sin_family = AF_INET, .sin_port = htons(40000)};
+	struct sockaddr_in remote = {.sin_family = AF_INET, .sin_port = htons(20049)};
+
+	if (ep->state != S_UP)
+		return false;
+	local.sin_addr.s_addr = htonl(0x0a000002);
+	remote.sin_addr.s_addr = htonl(0x0a000001);
+	*ret = (struct fab_path){.local_qpn = 0x11,
+		.remote_qpn = 0x12,
+		.local_psn = 0xfffffe,
+		.remote_psn = 0x2000,
+		.mtu = 1024};
+	memcpy(&ret->local, &local, sizeof(local));
+	memcpy(&ret->remote, &remote, sizeof(remote));
+	return true;
 }
 
 const char *fab_ep_name(const struct fab_ep *ep)
