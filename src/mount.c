@@ -223,6 +223,7 @@ static int make_client(struct mount *m)
 	if (m->idmap == NULL)
 		return -errno;
 	m->opt->nfs.idmap = m->idmap;
+	m->opt->nfs.rdma.capture = m->capture;
 	m->opt->nfs.owner = owner;
 	m->client = nfs4_client_new(&m->opt->nfs);
 	m->opt->nfs.owner = NULL;
@@ -249,6 +250,26 @@ static int catch_signals(struct mount *m)
 	return reactor_fd_add(m->reactor, &m->signals, fd, EPOLLIN, on_signal);
 }
 
+/* Once, by the first attempt that comes here, while relative names mean what the user meant. */
+static int start_capture(struct mount *m, char *text, size_t len)
+{
+	struct capture_state st;
+	int err, fd;
+
+	capture_state(m->capture, &st);
+	if (m->opt->capture == NULL || st.end != CAPTURE_NEVER)
+		return 0;
+	fd = capture_open(m->opt->capture);
+	err = fd < 0 ? fd : capture_start(m->capture, fd, &m->opt->capture_limits);
+	if (err == 0)
+		return 0;
+	if (fd >= 0)
+		close(fd);
+	snprintf(text, len, "capture=%s: %s%s", m->opt->capture, strerror(-err),
+		err == -EEXIST ? ": remove it, or name another file" : "");
+	return err;
+}
+
 static void run(struct mount *m)
 {
 	char text[400];
@@ -264,6 +285,11 @@ static void run(struct mount *m)
 		return;
 	}
 	host_cred(m->opt, &m->cred);
+	err = start_capture(m, text, sizeof(text));
+	if (err != 0) {
+		mount_fail(m, text);
+		return;
+	}
 	err = catch_signals(m);
 	if (err == 0)
 		err = make_client(m);

@@ -34,6 +34,7 @@ struct mount {
 	struct ctl *ctl; /* from serving on; or NULL */
 	uint64_t mounted_ns;
 	struct idmap *idmap;
+	struct capture *capture; /* of all lanes; started by `capture=`, or later */
 	struct nfs4_client *client;
 	struct fs *fs;
 	struct lane *lanes[LANES_MAX]; /* the one for metadata, if wanted, is the last */

@@ -77,13 +77,13 @@ static bool wait_for_next(const struct mount *m)
 	return false;
 }
 
-int mount_run(struct options *opt)
+static int try_until_mounted(struct options *opt, struct capture *capture)
 {
 	struct retry retry;
 
 	retry_init(&retry, now_ns(), opt->retry_min, opt->bg);
 	for (;;) {
-		struct mount m = {.opt = opt, .retry = &retry};
+		struct mount m = {.opt = opt, .retry = &retry, .capture = capture};
 
 		mount_attempt(&m);
 		if (!m.again)
@@ -96,4 +96,18 @@ int mount_run(struct options *opt)
 		if (!wait_for_next(&m))
 			return exit_status(opt, EINTR);
 	}
+}
+
+int mount_run(struct options *opt)
+{
+	struct capture *capture = capture_new();
+	int status;
+
+	if (capture == NULL) {
+		log_err("cannot start: %s", strerror(errno));
+		return exit_status(opt, ENOMEM);
+	}
+	status = try_until_mounted(opt, capture);
+	capture_free(capture);
+	return status;
 }

@@ -42,6 +42,7 @@ void options_default(struct options *o)
 	o->port = OPTIONS_PORT;
 	o->family = AF_UNSPEC;
 	o->nconnect = 1;
+	o->capture_limits.max_bytes = (uint64_t)CAPTURE_MIB_DEFAULT << 20;
 	o->nfs.minor_max = 2;
 	o->nfs.minor_min = 1;
 	o->nfs.hard = true;
@@ -69,6 +70,7 @@ void options_fini(struct options *o)
 	free(o->mountpoint);
 	free(o->vfs_opts);
 	free(o->clientaddr);
+	free(o->capture);
 }
 
 static int fault_say(char *fault, size_t len, const char *fmt, ...)
@@ -214,6 +216,10 @@ static void set_mount(struct options *o, enum opt_id id, uint64_t v)
 		o->fs.metalane = v != 0;
 	else if (id == ID_STATS)
 		o->stats = true;
+	else if (id == ID_CAPTURE_SIZE)
+		o->capture_limits.max_bytes = v << 20;
+	else if (id == ID_CAPTURE_DATA)
+		o->capture_limits.data = v != 0;
 	else if (id == ID_ALLOW_OTHER)
 		o->fs.allow_other = v != 0;
 	else if (id == ID_BG)
@@ -307,7 +313,7 @@ static int opt_apply(struct options *o, struct options_seen *seen, const char *n
 		if (value == NULL || *value == '\0')
 			return fault_say(fault, len, "option %s needs a value", name);
 		o->given |= 1ull << opt->id;
-		return replace_str(&o->clientaddr, value);
+		return replace_str(opt->id == ID_CAPTURE ? &o->capture : &o->clientaddr, value);
 	case OPT_FLAG:
 	case OPT_UINT:
 	case OPT_WORD:
@@ -406,6 +412,8 @@ int options_finish(struct options *o, char *fault, size_t fault_len)
 	o->nfs.wsize = io_size(o->nfs.wsize);
 	if (!o->retry_set)
 		o->retry_min = o->bg ? RETRY_BG_MIN : o->helper ? RETRY_FG_MIN : 0;
+	if (o->capture == NULL && o->capture_limits.data)
+		return fault_say(fault, fault_len, "option capture_data needs capture=FILE");
 	if (o->fs.noac)
 		o->fs.sync = true; /* nfs(5): noac makes writes synchronous */
 	o->fs.mount_opts = o->vfs_opts;

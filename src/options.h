@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "capture.h"
 #include "fs.h"
 
 #define OPTIONS_PORT         20049 /* RFC 8267 section 6.1: NFS over RDMA */
@@ -35,6 +36,8 @@ struct options {
 	uint16_t port;
 	int family; /* AF_UNSPEC, AF_INET (proto=rdma), AF_INET6 (proto=rdma6) */
 	unsigned int nconnect;
+	char *capture; /* file to capture into from the start; or NULL */
+	struct capture_limits capture_limits;
 	struct nfs4_conf nfs;
 	struct fs_conf fs;
 };

@@ -67,6 +67,9 @@ static const struct opt opts[] = {
 	{"allow_other", OPT_FLAG, ID_ALLOW_OTHER, 1},
 	{"noallow_other", OPT_FLAG, ID_ALLOW_OTHER, 0},
 	{"srcaddr", OPT_STRING, ID_SRC},
+	{"capture", OPT_STRING, ID_CAPTURE},
+	{"capture_size", OPT_UINT, ID_CAPTURE_SIZE, 1, 1u << 20},
+	{"capture_data", OPT_FLAG, ID_CAPTURE_DATA, 1},
 	/* the kernel's */
 	{"suid", OPT_VFS}, {"nosuid", OPT_VFS}, {"dev", OPT_VFS}, {"nodev", OPT_VFS},
 	{"exec", OPT_VFS}, {"noexec", OPT_VFS}, {"atime", OPT_VFS}, {"noatime", OPT_VFS},

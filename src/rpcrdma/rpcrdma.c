@@ -90,6 +90,7 @@ static void destroy(struct rpcrdma *x)
 	rpcrdma_req_fini(x);
 	rpcrdma_win_fini(x);
 	rpcrdma_mem_fini(x);
+	free(x->tap.batch);
 	free(x);
 }
 

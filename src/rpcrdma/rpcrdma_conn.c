@@ -235,6 +235,7 @@ static void established(struct rpcrdma *x, const struct fab_event *ev)
 	if (x->state != RPCRDMA_C_CONNECTING)
 		return;
 	rpcrdma_priv_apply(x, ev->priv, ev->priv_len);
+	rpcrdma_tap_established(x, ev->priv, ev->priv_len);
 	rpcrdma_credit_reset(&x->credit, x->conf.credits);
 	set_state(x, RPCRDMA_C_UP, "established");
 	x->generation++;

@@ -27,6 +27,7 @@
 #include "rpcrdma.h"
 #include "rpcrdma_chunk.h"
 #include "rpcrdma_credit.h"
+#include "roce_frame.h"
 #include "slab.h"
 
 #define RPCRDMA_REVERSE_CREDITS 8u  /* backchannel calls the server may have outstanding */
@@ -125,6 +126,16 @@ struct rpcrdma_reqpriv {
 	uint64_t soft_deadline_ns;
 };
 
+/* How the messages of this transport get into the capture (rpcrdma_tap.c). */
+struct rpcrdma_tap {
+	struct capture_batch *batch; /* with the first message */
+	uint32_t run;                /* of the capture ... */
+	uint64_t generation;         /* ... and connection that the flows are of */
+	struct roce_flow out, in;
+	uint8_t peer_priv[RPCRDMA_PRIV_LEN];
+	uint8_t peer_priv_len;
+};
+
 struct rpcrdma {
 	struct reactor *reactor;
 	struct rpcrdma_conf conf;
@@ -210,6 +221,9 @@ struct rpcrdma {
 	uint32_t rcalls[RPCRDMA_REVERSE_RECVS]; /* xids of calls not answered yet */
 	unsigned int rcall_cnt;
 	uint32_t rsend_busy; /* bit per send buffer */
+
+	/* rpcrdma_tap.c */
+	struct rpcrdma_tap tap;
 };
 
 /* Cookies of Sends: requests by index, then the backchannel's buffers. */
@@ -338,6 +352,16 @@ bool rpcrdma_reverse_receive(
 	struct rpcrdma *x, const struct rpcrdma_hdr *h, const uint8_t *msg, size_t len);
 void rpcrdma_reverse_sent(struct rpcrdma *x, uint32_t i);
 void rpcrdma_reverse_reset(struct rpcrdma *x);
+
+/* ---- rpcrdma_tap.c: if capture_is_on() ---- */
+/* A Send was posted. hdr: of a call, whose Read chunks follow it; NULL: it has none. */
+void rpcrdma_tap_sent(struct rpcrdma *x, const struct fab_sge *sges, unsigned int cnt,
+	const struct rpcrdma_hdr *hdr);
+/* A message arrived; hdr: as decoded, NULL if it is not one. call: that it answers, or NULL. */
+void rpcrdma_tap_received(struct rpcrdma *x, const uint8_t *msg, uint32_t len, uint32_t inv_rkey,
+	const struct rpcrdma_hdr *hdr, const struct rpcrdma_reqpriv *call);
+/* Always: what the peer said when it accepted. */
+void rpcrdma_tap_established(struct rpcrdma *x, const uint8_t *priv, size_t len);
 
 /* ---- rpcrdma.c ---- */
 uint64_t rpcrdma_random(struct rpcrdma *x);

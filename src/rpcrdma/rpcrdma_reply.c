@@ -235,6 +235,9 @@ void rpcrdma_receive(
 		len = x->recv_size;
 	xdr_dec_init(&dec, m.rep->mem, len);
 	err = rpcrdma_hdr_decode(&dec, &m.hdr);
+	if (capture_is_on(x->conf.capture))
+		rpcrdma_tap_received(x, m.rep->mem, len, inv_rkey, err ? NULL : &m.hdr,
+			err ? NULL : find_call(x, m.hdr.xid));
 	if ((err == -EBADMSG && len < RPCRDMA_HDR_MIN) || x->state != RPCRDMA_C_UP) {
 		/*
 		 * RFC 8166 section 4.5: shorter than a header, its XID cannot be trusted (whole

@@ -46,6 +46,8 @@ static int post(struct rpcrdma *x, const struct rpcrdma_hdr *h, const void *msg,
 		rpcrdma_conn_drop(x, err, "a backchannel reply could not be posted");
 		return -ENOTCONN;
 	}
+	if (capture_is_on(x->conf.capture))
+		rpcrdma_tap_sent(x, &sge, 1, NULL);
 	x->rsend_busy |= 1u << i;
 	rpcrdma_probe_send_posted(x);
 	return 0;

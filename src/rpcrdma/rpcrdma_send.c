@@ -223,6 +223,8 @@ int rpcrdma_transmit(struct rpcrdma_reqpriv *priv)
 	err = fab_post_send(
 		x->ep, sges, cnt, priv->win_cnt ? binds : NULL, priv->win_cnt, priv->idx);
 	if (!err) {
+		if (capture_is_on(x->conf.capture))
+			rpcrdma_tap_sent(x, sges, cnt, &h);
 		posted(priv, expos);
 		return 0;
 	}

@@ -5,12 +5,14 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "capture.h"
 #include "fab_sim.h"
 #include "log.h"
 #include "nfsd_sim.h"
@@ -35,6 +37,9 @@ struct lane {
 	struct call calls[WIDTH];
 	unsigned int started, done, bad, failed;
 };
+
+static struct capture *capture;
+static uint64_t captured; /* frames, at least */
 
 static void start(struct call *c);
 
@@ -121,6 +126,7 @@ static void *lane_main(void *arg)
 	conf.data_size = 16384;
 	conf.data_cnt = WIDTH;
 	conf.credits = WIDTH + 1;
+	conf.capture = capture;
 	conf.backoff_min_ns = NSEC_PER_MSEC;
 	conf.backoff_max_ns = 20 * NSEC_PER_MSEC;
 	l->r = reactor_new();
@@ -137,6 +143,22 @@ static void quiet(void *ctx, enum log_level level, const char *line)
 {
 }
 
+/* A capture starts and ends while lanes send; with and without data, full or not. */
+static bool toggle_capture(int i)
+{
+	struct capture_limits lim = {
+		.max_bytes = i % 4 == 1 ? 1 << 16 : 1 << 24, .data = i % 3 == 0};
+	struct capture_state st;
+	int fd;
+
+	capture_state(capture, &st);
+	captured += st.frames;
+	if (st.end == CAPTURE_RUNNING)
+		return capture_stop(capture) == 0;
+	fd = open("/dev/null", O_WRONLY);
+	return capture_start(capture, fd, &lim) == 0;
+}
+
 int main(void)
 {
 	static struct lane lanes[LANES];
@@ -147,10 +169,14 @@ int main(void)
 	fab_sim_reset();
 	fab_sim_conf()->rnr_waits = true;
 	srv = nfsd_sim_new(NULL, NULL);
+	capture = capture_new();
+	if (capture == NULL)
+		abort();
 	for (int i = 0; i < LANES; i++)
 		pthread_create(&lanes[i].thread, NULL, lane_main, &lanes[i]);
 	for (int i = 0; i < 20; i++) {
 		usleep(10000);
+		bad += !toggle_capture(i);
 		nfsd_sim_callback(srv, NFSD_SIM_CB_NULL, true);
 		if (i > 5 && i % 5 == 0)
 			fab_sim_break_all(-ECONNRESET);
@@ -160,9 +186,10 @@ int main(void)
 		bad += lanes[i].bad + lanes[i].failed;
 		done += lanes[i].done;
 	}
+	capture_free(capture);
 	nfsd_sim_free(srv);
 	printf("%u calls, %u bad, %u failures%s%s\n", done, bad, fab_sim_failures(),
 		fab_sim_failures() ? ": " : "", fab_sim_failure());
-	return bad || done != LANES * CALLS || fab_sim_failures() || fab_sim_live_keys() ||
-	       fab_sim_live_objects();
+	return bad || captured == 0 || done != LANES * CALLS || fab_sim_failures() ||
+	       fab_sim_live_keys() || fab_sim_live_objects();
 }

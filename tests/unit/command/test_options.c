@@ -157,6 +157,29 @@ Test(options, nothing_is_read_ahead_unless_asked_for)
 	cr_assert_eq(o.fs.readahead, 8u << 20);
 }
 
+Test(options, a_capture_has_a_file_and_a_limit)
+{
+	cr_assert_null(o.capture);
+	cr_assert_eq(apply("capture=/tmp/a.pcapng"), 0);
+	cr_assert_str_eq(o.capture, "/tmp/a.pcapng");
+	cr_assert_null(o.clientaddr);
+	cr_assert_eq(o.capture_limits.max_bytes, 64u << 20);
+	cr_assert_not(o.capture_limits.data);
+	cr_assert_eq(apply("capture_size=3,capture_data"), 0);
+	cr_assert_eq(o.capture_limits.max_bytes, 3u << 20);
+	cr_assert(o.capture_limits.data);
+	cr_assert_eq(options_finish(&o, fault, sizeof(fault)), 0);
+	refused("capture=", "capture");
+	refused("capture_size=0", "capture_size");
+}
+
+Test(options, what_a_capture_contains_means_nothing_without_one)
+{
+	cr_assert_eq(apply("capture_data"), 0);
+	cr_assert_eq(options_finish(&o, fault, sizeof(fault)), -EINVAL);
+	cr_assert_not_null(strstr(fault, "capture=FILE"));
+}
+
 Test(options, words_set_what_they_say)
 {
 	cr_assert_eq(apply("ro,nocto,lookupcache=pos,nordirplus,local_lock=flock,memreg=static,"
