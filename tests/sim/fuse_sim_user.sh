@@ -26,8 +26,9 @@ fi
 chmod 755 "$work"
 cp "$bin/fuse_sim" "$bin/fuse_sim_work" "$work/"
 bin=$work
-mkdir "$work/u"
-chown "$user:$user" "$work/u"
+mkdir "$work/u" "$work/run"
+chown "$user:$user" "$work/u" "$work/run"
+export XDG_RUNTIME_DIR=$work/run
 other=(setpriv --reuid="$user" --regid="$user" --clear-groups --inh-caps=-all)
 as_user() { "${other[@]}" "$@"; }
 
@@ -48,6 +49,25 @@ works() {
 	diff "$work/right" "$work/found"
 }
 
+finds_no_socket() {
+	local out
+	! out=$("$@" 2>&1) && [[ $out == *"no control socket here"* ]]
+}
+
+# Root's sockets are elsewhere, and this one's folder is not where root looks for those of users.
+asked() {
+	[ "$(stat -c %a:%u "$work/run/rpcrdmafs")" = "700:$user" ] &&
+		as_user "$bin/fuse_sim" stat "$work/u" | grep " on $work/u (pid ${pid[u]})" &&
+		as_user "$bin/fuse_sim" info "$work/u" | grep "^server " || return
+	finds_no_socket "$bin/fuse_sim" info "$work/u"
+}
+
+# Nowhere to have one: the mount works as always.
+without_socket() {
+	XDG_RUNTIME_DIR='' start && as_user touch "$work/u/file" || return
+	finds_no_socket as_user "$bin/fuse_sim" log "$work/u"
+}
+
 ends() {
 	local rc=0
 	wait_for 60 ended "${pid[u]}" || return
@@ -61,8 +81,11 @@ by_signal() { kill -TERM "${pid[u]}" && ends; }
 
 must "a user mounts" start
 check "every operation does what it does locally" works
+check "the user may ask its daemon, over a socket of its own" asked
 check "root is kept out" not ls "$work/u"
 check "the user unmounts" by_fusermount
 must "a user mounts" start
 check "the daemon unmounts" by_signal
+check "without XDG_RUNTIME_DIR there is a mount, and no socket" without_socket
+check "which ends as well" by_signal
 tap_end
