@@ -12,6 +12,7 @@
 #include "lane.h"
 #include "mount.h"
 #include "options.h"
+#include "progress.h"
 #include "reactor.h"
 #include "retry.h"
 #include "rpc.h"
@@ -46,6 +47,7 @@ struct mount {
 	pthread_t unmount_thread;
 	struct reactor_timer linger;
 	struct reactor_timer silence;
+	struct progress progress; /* of draining */
 	uint64_t heard, heard_ns; /* answers counted at that time */
 	bool drains;              /* every lane reports LANE_IDLE */
 	struct watchdog watchdog; /* while it serves */

@@ -29,6 +29,8 @@ void mount_end_if_over(struct mount *m)
 
 void mount_start_stopping(struct mount *m)
 {
+	if (m->state == MOUNT_DRAINING)
+		progress_end(&m->progress);
 	m->state = MOUNT_STOPPING;
 	service_status("ending sessions");
 	for (unsigned int i = 0; i < m->lane_cnt; i++)
@@ -59,6 +61,7 @@ static void check_silence(struct reactor_timer *t)
 
 	if (m->state != MOUNT_DRAINING)
 		return;
+	progress_tell(&m->progress, now, fs_gauges(m->fs).dirty);
 	if (cnt != m->heard) {
 		m->heard = cnt;
 		m->heard_ns = now;
@@ -82,6 +85,8 @@ void mount_start_draining(struct mount *m)
 	m->drains = true;
 	m->heard = answers(m);
 	m->heard_ns = reactor_now(m->reactor);
+	progress_start(&m->progress, m->heard_ns, m->opt->mountpoint,
+		m->opt->foreground && isatty(STDERR_FILENO));
 	reactor_timer_init(&m->silence, check_silence);
 	reactor_timer_in(m->reactor, &m->silence, NSEC_PER_SEC);
 	for (unsigned int i = 0; i < m->lane_cnt; i++)

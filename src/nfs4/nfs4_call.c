@@ -21,10 +21,12 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 
 /* After so many retries at once the next ones are spaced like NFS4ERR_DELAY. */
 #define QUICK_RETRIES 4u
+#define GRACE_GAP_NS  (60 * NSEC_PER_SEC)
 
 /* The only place that changes a call's state; moves it to the list of the new one. */
 static void call_set_state(struct nfs4_call *call, enum nfs4_call_state to)
@@ -164,6 +166,18 @@ void nfs4_call_wait(struct nfs4_call *call)
 		reactor_timer_in(s->r, &call->timer, soft_limit_ns(s));
 }
 
+/* One line for a grace period: its answers are at most 15 s apart, on whatever lane. */
+static void note_grace(struct nfs4_sess *s)
+{
+	uint64_t now = reactor_now(s->r);
+	uint64_t before =
+		atomic_exchange_explicit(&s->cl->grace_ns, now ? now : 1, memory_order_relaxed);
+
+	if (before == 0 || (now > before && now - before > GRACE_GAP_NS))
+		log_info("server %s is in its grace period: opens and locks wait for its end",
+			s->peer);
+}
+
 /* Later again, on the slot it may still own. */
 void nfs4_call_delay(struct nfs4_call *call)
 {
@@ -172,6 +186,8 @@ void nfs4_call_delay(struct nfs4_call *call)
 
 	call->tries++;
 	stats_count(&s->stats->delays, 1);
+	if (call->status == NFS4ERR_GRACE)
+		note_grace(s);
 	if (call_is_soft(call) && nfs4_delay_total_ns(call->tries) > soft_limit_ns(s)) {
 		if (call->slot != NFS4_SLOT_NONE)
 			call->status = NFS4_OK; /* it may yet be executed: that was no answer */

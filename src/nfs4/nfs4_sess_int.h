@@ -243,6 +243,7 @@ struct nfs4_client {
 	struct nfs4_fsinfo fsinfo;
 	_Atomic uint64_t owner_next, verf_next;
 	_Atomic uint32_t generation; /* id_gen, for nfs4_client_generation() */
+	_Atomic uint64_t grace_ns;   /* of the last NFS4ERR_GRACE; 0: none yet */
 	_Atomic bool owners_by_name; /* the server refused numbers as owners */
 
 	/*
