@@ -338,7 +338,7 @@ void mount_attempt(struct mount *m)
 	m->reactor = reactor_new();
 	if (m->reactor == NULL) {
 		log_err("cannot start: %s", strerror(errno));
-		m->status = 1;
+		m->status = m->opt->helper ? MOUNT_EX_SYSERR : MOUNT_EX_USAGE;
 		return;
 	}
 	run(m);
