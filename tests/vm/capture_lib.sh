@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# For t_capture: tcpdump beneath an rxe device, and what tshark makes of its
-# capture and of ours. To be sourced behind guest.sh.
+# What t_capture and the pair's p5_capture share: tcpdump beneath an rxe device,
+# and what tshark makes of its capture and of ours. To be sourced behind guest.sh.
 
 # ---- the wire ----
 
