@@ -10,6 +10,7 @@ static const struct {
 	int (*run)(int argc, char **argv);
 } commands[] = {
 	{"info", cmd_info},
+	{"capture", cmd_capture},
 	{"log", cmd_log},
 	{"stat", cmd_stat},
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The commands about running mounts: rpcrdmafs stat, info, log. What is to be mounted always has a
+ * The commands about running mounts: rpcrdmafs stat, info, log, capture. What is to be mounted always has a
  * colon, so their names cannot be meant otherwise.
  *
  * Context: the only thread of the program.
@@ -13,6 +13,7 @@ int cmd_run(int argc, char **argv, int *ret_status);
 
 /* Each takes its own argv, argv[0] is its name. They return their exit status. */
 int cmd_info(int argc, char **argv);
+int cmd_capture(int argc, char **argv);
 int cmd_log(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 

@@ -151,6 +151,7 @@ static int run_log(void *ctx, int argc, char **argv, int fd, FILE *out)
 }
 
 const struct ctl_command mount_commands[] = {
+	{"capture", ctl_run_capture},
 	{"hello", run_hello},
 	{"info", run_info},
 	{"log", run_log},

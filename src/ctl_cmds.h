@@ -7,5 +7,7 @@
 
 /* For ctl_start(); ctx: the struct mount. */
 extern const struct ctl_command mount_commands[];
+/* capture: ctl_capture.c */
+int ctl_run_capture(void *ctx, int argc, char **argv, int fd, FILE *out);
 
 #endif

@@ -146,6 +146,8 @@ static void put_caching(struct info *i, const struct mount *m)
 		m->opt->helper && !(m->opt->given & ID(ALLOW_OTHER)) ? BY_HELPER
 								     : from(m, ID(ALLOW_OTHER)));
 	put_bool(i, m, "stats", m->opt->stats, ID(STATS));
+	if (m->opt->capture != NULL)
+		put(i, m, "capture", m->opt->capture, ID(CAPTURE));
 	if (f->mount_opts != NULL)
 		info_option(i, "for the kernel", f->mount_opts, GIVEN);
 }

@@ -11,7 +11,7 @@ _rpcrdmafs_options()
 		hard soft softerr timeo= retrans= rw ro rsize= wsize= write= dirty= buffers=
 		readahead= read_ahead_kb= max_background= sync async ac noac acregmin= acregmax=
 		acdirmin= acdirmax= actimeo= cto nocto lookupcache= rdirplus nordirplus
-		delegation nodelegation local_lock= lock nolock allow_other noallow_other stats fg bg retry=
+		delegation nodelegation local_lock= lock nolock allow_other noallow_other stats fg bg retry= capture= capture_size= capture_data
 		suid nosuid dev nodev exec noexec atime noatime diratime nodiratime dirsync'
 	# end of mount options
 	local values=
@@ -68,11 +68,12 @@ _rpcrdmafs()
 		case ${COMP_WORDS[1]} in
 		stat) _rpcrdmafs_command "$cur" '-i -c -h --json --prometheus'; return ;;
 		info) _rpcrdmafs_command "$cur" '-h --json'; return ;;
+		capture) _rpcrdmafs_command "$cur" '-d -s -t -h stop'; return ;;
 		log) _rpcrdmafs_command "$cur" '-h error warn info debug ops=on ops=off'; return ;;
 		esac
 	fi
 	if [[ $COMP_CWORD -eq 1 && ${COMP_WORDS[0]##*/} == rpcrdmafs && $cur == [a-z]* ]]; then
-		COMPREPLY=($(compgen -W 'stat info log' -- "$cur"))
+		COMPREPLY=($(compgen -W 'stat info log capture' -- "$cur"))
 		return 0
 	fi
 	case $cur in

@@ -218,6 +218,40 @@ removes_stale() {
 	[ ! -e "$dead" ] && umount -l "$work/dead"
 }
 
+is_pcapng() { [ "$(od -An -tx4 -N4 "$1")" = " 0a0d0d0a" ]; }
+capture_runs() { [ -s "$work/$1.pcapng" ]; }
+# capture NAME [OPTIONS] in the background: $capturing
+begin_capture() {
+	local name=$1
+	shift
+	rm -f "$work/$name.pcapng"
+	rpcrdmafs capture "$@" "$work/m" "$work/$name.pcapng" 2>"$work/$name.said" &
+	capturing=$!
+	wait_for 10 test -e "$work/$name.pcapng"
+}
+# It is over, well, with more than nothing in the file.
+captured() {
+	wait_for 20 ended "$capturing" && wait "$capturing" && is_pcapng "$work/$1.pcapng" &&
+		grep -q "capture $2: [1-9][0-9]* frames" "$work/$1.said" && return
+	cat "$work/$1.said"
+	return 1
+}
+captures_for_a_time() {
+	begin_capture timed -t 2 && sleep 0.5 && mkdir "$work/m/seen" && captured timed stopped &&
+		grep -q seen "$work/timed.pcapng" && rmdir "$work/m/seen"
+}
+captures_until_stopped() {
+	begin_capture one && sleep 0.5 && ls -l "$work/m" >/dev/null &&
+		complains 1 "running already" rpcrdmafs capture "$work/m" "$work/two.pcapng" &&
+		[ ! -e "$work/two.pcapng" ] && rpcrdmafs capture "$work/m" stop 2>"$work/stop.said" &&
+		grep -q "capture stopped: [1-9]" "$work/stop.said" && captured one stopped
+}
+captures_until_full() {
+	begin_capture full -d -s 1 && sleep 0.5 && head -c 5000000 /dev/zero >"$work/m/zeros" &&
+		captured full full && [ "$(stat -c %s "$work/full.pcapng")" -le 1048576 ] &&
+		rm "$work/m/zeros"
+}
+
 must "mounted" sim_start m "" "hard,timeo=10,retrans=1,probe=1"
 check "the socket is its owner's alone" private
 check "another user is refused" refuses_others
@@ -228,6 +262,13 @@ check "log changes the level" log_follows
 check "operations are logged on request" ops_are_logged
 check "stat says what the server counted" counts_agree
 check "stat shows intervals" intervals
+check "the wire is captured for a time" captures_for_a_time
+check "or until somebody ends it, once at a time" captures_until_stopped
+check "or until the file is full" captures_until_full
+check "a file that is there is left alone" complains 1 "remove it, or name another" \
+	rpcrdmafs capture "$work/m" "$work/one.pcapng"
+check "so is what is no file" complains 1 "remove it, or name another" \
+	rpcrdmafs capture "$work/m" /dev/null
 check "stat fits a terminal" fits_terminal
 must "a second mount" sim_start two "credits 20" "metalane,nconnect=2,rsize=65536,actimeo=7"
 check "info tells what is in force, and why" info_tells
