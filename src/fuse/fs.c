@@ -114,7 +114,8 @@ void fs_limits(const struct fs *fs, uint32_t *ret_max_read, uint32_t *ret_max_wr
 
 dev_t fs_dev(const struct fs *fs)
 {
-	return fs->dev;
+	/* The number of a mount that is gone is the next one's. */
+	return fs->exited ? 0 : fs->dev;
 }
 
 void fs_stop(struct fs *fs)

@@ -252,6 +252,26 @@ captures_until_full() {
 		rm "$work/m/zeros"
 }
 
+# A device number is used again as soon as it is free: a daemon that still ends names none.
+hello() {
+	python3 - "$1" <<-'END'
+		import socket, sys
+		s = socket.socket(socket.AF_UNIX)
+		s.connect(sys.argv[1])
+		s.sendall(b"hello\n")
+		while data := s.recv(1000):
+		    print(data.decode(), end="")
+	END
+}
+claims_no_device() {
+	local ending
+	sim_start ending leave "hard,timeo=10,retrans=1,probe=1" || return
+	ending=$(sock ending)
+	hello "$ending" | grep -q '^dev=[0-9]*:[0-9]*$' && ctl ending silent 1 >/dev/null &&
+		umount -l "$work/ending" && wait_for 5 without_device "$ending" && sim_ends ending 60
+}
+without_device() { local said; said=$(hello "$1") && [[ $said == *mountpoint=* ]] && [[ $said != *dev=* ]]; }
+
 must "mounted" sim_start m "" "hard,timeo=10,retrans=1,probe=1"
 check "the socket is its owner's alone" private
 check "another user is refused" refuses_others
@@ -282,6 +302,7 @@ check "no such level" complains 1 "the levels are" rpcrdmafs log "$work/m" loud
 check "no arguments" complains 2 usage rpcrdmafs log
 check "help" says usage rpcrdmafs log -h
 check "what a dead daemon left is removed" removes_stale
+check "one that ends claims no device" claims_no_device
 left=$(sock m)
 check "unmounted" sim_stop m
 check "the socket is gone" test ! -e "$left"

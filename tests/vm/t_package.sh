@@ -68,6 +68,11 @@ check "the daemon has ended" wait_for 15 gone
 check "the server has the file" cmp /tmp/data $export_dir/kept
 forgotten() { [ -z "$(ls /proc/fs/nfsd/clients)" ]; }
 check "and has forgotten the client" wait_for 5 forgotten
+check "boot again" systemd_up
+check "mounted again" sd mountpoint -q $mnt
+check "the file is there" sd cmp /tmp/data $mnt/kept
+check "shutdown" systemd_down
+check "the daemon has ended" wait_for 15 gone
 sed -i '$d' /etc/fstab
 
 # ---- units ----

@@ -47,6 +47,8 @@ static void refused(const char *line, const char *says)
 {
 	cr_assert_eq(parse(line), -EINVAL, "%s", line);
 	cr_assert(strstr(fault, says) != NULL, "%s: %s", line, fault);
+	teardown();
+	setup();
 }
 
 Test(mounthelper, is_known_by_its_name_in_any_folder)
