@@ -25,8 +25,15 @@ nfsd_up
 head -c 5000000 /dev/urandom >/tmp/data
 mnt=/mnt
 
-# Links to folders that are one (/sbin) would list files twice.
-files() { find /usr /etc /lib/systemd /var/lib -xdev 2>/dev/null | grep rpcrdmafs | sort; }
+# Of the package's files those that are there.
+files() {
+	local file
+	dpkg-deb -c "$deb" | awk '$1 !~ /^d/ { print substr($6, 2) }' | while read -r file; do
+		[ ! -e "$file" ] && [ ! -L "$file" ] || echo "$file"
+	done
+	ls -d /etc/rpcrdmafs 2>/dev/null || true
+}
+check "it has files" bash -c "dpkg-deb -c '$deb' | grep -q '/usr/bin/rpcrdmafs'"
 check_equal "nothing of it is there" "$(files)" ""
 
 check "installed" dpkg -i "$deb"
