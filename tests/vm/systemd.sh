@@ -9,6 +9,7 @@
 #   sd COMMAND...   runs it where systemd runs: its mounts are seen there alone
 
 systemd_pid=
+systemd_root= # its root, if not that of the guest
 
 # What the guest's root has enabled for another machine, or a guest has no use for.
 systemd_masked="systemd-udevd.service systemd-udev-trigger.service systemd-udev-settle.service
@@ -35,7 +36,8 @@ systemd_up() {
 		After=remote-fs.target
 		AllowIsolate=yes
 	END
-	unshare --cgroup --pid --fork --mount --mount-proc env container=unshare \
+	unshare --cgroup --pid --fork --mount --mount-proc ${systemd_root:+--root "$systemd_root"} \
+		env container=unshare \
 		/lib/systemd/systemd --system --unit=guest.target --log-target=console \
 		--show-status=no </dev/null >>"$RESULTS/systemd.log" 2>&1 &
 	systemd_unshare=$!
@@ -50,7 +52,7 @@ systemd_booted() {
 	esac
 }
 
-sd() { nsenter --target "$systemd_pid" --mount --pid --cgroup -- "$@"; }
+sd() { nsenter --target "$systemd_pid" --mount --pid --cgroup ${systemd_root:+--root --wd} -- "$@"; }
 
 # SIGRTMIN+4 is "poweroff" to a systemd; in a container it ends.
 systemd_down() {

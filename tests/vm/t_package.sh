@@ -50,7 +50,8 @@ check "mounted" rpcrdmafs "$server:/" $mnt
 check "written" cp /tmp/data $mnt/data
 check "the server has it" cmp /tmp/data $export_dir/data
 check "unmounted" umount $mnt
-gone() { ! pgrep -x rpcrdmafs >/dev/null; }
+# By fstab it runs under the name of mount(8)'s helper.
+gone() { ! pgrep -x '(mount.)?rpcrdmafs' >/dev/null; }
 check "the daemon ends" wait_for 15 gone
 
 # ---- a line in fstab, and a boot ----
