@@ -28,10 +28,13 @@ complains() {
 
 private() { [ "$(stat -c %a:%u "$run")" = 700:0 ] && [ "$(stat -c %a:%u "$(sock m)")" = 600:0 ]; }
 
-# Even where the folder does not keep them out.
+# Even where the folder does not keep them out: over another name in one that is open (other
+# daemons close theirs again).
 refuses_others() {
-	chmod 711 "$run" && chmod 666 "$(sock m)" || return
-	says "only root and the mount's owner" python3 - "$(sock m)" <<-'END'
+	local rc=0 open
+	open=$(mktemp -d /run/fuse-sim.XXXXXX) && chmod 755 "$open" && ln "$(sock m)" "$open/sock" &&
+		chmod 666 "$open/sock" || return
+	says "only root and the mount's owner" python3 - "$open/sock" <<-'END' || rc=$?
 			import os, socket, sys
 			os.setgroups([])
 			os.setuid(65534)
@@ -39,8 +42,7 @@ refuses_others() {
 			s.connect(sys.argv[1])
 			print(s.recv(1000).decode())
 		END
-	local rc=$?
-	chmod 700 "$run" && chmod 600 "$(sock m)" && return $rc
+	chmod 600 "$open/sock" && rm -r "$open" && return $rc
 }
 
 # The mount works on beside them, and so does the socket.
