@@ -71,7 +71,7 @@ void watchdog_start(struct watchdog *w, struct reactor *r, struct lane *const *l
 	w->reactor = r;
 	w->lanes = lanes;
 	w->lane_cnt = lane_cnt;
-	/* A third: a message each third is two in its time, and one may be late. */
+	/* Three in its time: one may be late. */
 	w->period_ns = usec * NSEC_PER_USEC / 3;
 	reactor_timer_init(&w->timer, watchdog_tick);
 	reactor_timer_in(r, &w->timer, 0);

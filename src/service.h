@@ -19,7 +19,7 @@ void service_status(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void service_stopping(void);
 
 /*
- * The watchdog (WatchdogSec=): the manager is told twice in its time that the main
+ * The watchdog (WatchdogSec=): the manager is told three times in its time that the main
  * thread and each lane's thread still run. A lane that waits for the server runs; one
  * that hangs keeps the message back, and the manager does what its unit says.
  */

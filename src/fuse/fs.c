@@ -76,11 +76,6 @@ int fs_set_root(struct fs *fs)
 	return 0;
 }
 
-bool fs_exited(const struct fs *fs)
-{
-	return fs->exited;
-}
-
 struct fs_gauges fs_gauges(struct fs *fs)
 {
 	struct fs_gauges g = {.inodes = fs_inode_count(fs), .files = fs->files_open};

@@ -112,8 +112,6 @@ int fs_mount_check(const struct fs *fs, char *text, size_t text_len);
  * permission, no /dev/fuse, fusermount3 missing...).
  */
 int fs_mount(struct fs *fs, char *text, size_t text_len);
-/* Any thread, signal safe: true once the kernel ended the session (unmounted). */
-bool fs_exited(const struct fs *fs);
 /*
  * Detaches the mount if it is still there; what programs have open goes on until they close it,
  * then the session ends (->exited). Waits for the kernel: any thread but a lane, joined before
