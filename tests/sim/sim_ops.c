@@ -735,7 +735,7 @@ static int clone_blocks(struct sim_nfs *w, struct sim_file *from, struct sim_fil
 
 static bool script_v42(struct sim_nfs *w, const struct nfs4_fh *d, struct sim_file *f)
 {
-	struct sim_file to;
+	struct sim_file to = {0};
 
 	STEP(setxattr(w, &f->fh, "small", 10));
 	STEP(setxattr(w, &f->fh, "large", 20001));
