@@ -276,13 +276,20 @@ Test(rpcrdma_conn, a_dead_server_is_noticed_in_bounded_time)
 
 Test(rpcrdma_conn, a_dead_server_is_noticed_with_all_credits_in_use)
 {
-	open_up(RPCRDMA_MEMREG_MW);
+	struct rpcrdma_conf conf;
+
+	sim_rpc_conf(&conf);
+	conf.data_cnt = 32;
+	conf.send_stall_ns = 0; /* by the probe, not by a Send that nobody takes */
+	sim_rpc_open(&w, &conf, NULL);
+	cr_assert(sim_rpc_up(&w));
 	start_mixed(1, false);
 	cr_assert(sim_rpc_wait(&w, 1, SIM_SEC));
 	fab_sim_conf()->blackhole = true;
 	fab_sim_conf()->refuse_err = -EHOSTUNREACH;
 	start_mixed(16, false);
 	sim_rpc_run(&w, 46 * SIM_SEC);
+	cr_assert_eq(w.st.probes, 1);
 	cr_assert_eq(w.down, 1);
 	SIM_RPC_CLOSE(&w);
 }

@@ -114,7 +114,8 @@ void rig_reply(uint32_t xid)
 	if (rig.body_len > 0)
 		xdr_put_fixed(&enc, rig.body, rig.body_len);
 	for (uint32_t i = 0; i < h.write_cnt; i++)
-		fill(&h.writes[i], rig.data + i * rig.data_len, rig.data_len);
+		fill(&h.writes[i], rig.data + i * rig.data_len,
+			i == 1 && rig.data_len2 ? rig.data_len2 : rig.data_len);
 	if (h.has_reply) {
 		h.proc = RDMA_NOMSG;
 		fill(&h.reply, msg, xdr_enc_len(&enc));

@@ -27,7 +27,8 @@ struct rig {
 	uint8_t body[8192]; /* results behind the RPC reply header */
 	size_t body_len;
 	uint8_t data[65536];    /* goes into Write chunks, one after the other */
-	size_t data_len;        /* into each */
+	size_t data_len;        /* into each ... */
+	size_t data_len2;       /* ... but for the second, if not 0 */
 	unsigned int calls;     /* seen */
 	struct rpcrdma_hdr hdr; /* of the last */
 	uint8_t msg[131072];    /* its message, chunks put in */

@@ -93,6 +93,12 @@ Test(rpcrdma_conn, larger_thresholds_need_both_sides)
 	rig_run(1000);
 	cr_assert_eq(rig.inline_len, 16000);
 	rig_fini();
+	rig_init(); /* ours are the lower ones */
+	memcpy(fake.peer_priv, "\xf6\xab\x0e\x18\x01\x00\x3f\x1f", 8);
+	cr_assert(rig_connect());
+	cr_assert_eq(rig.x->limits.send_max, 4096);
+	cr_assert_eq(rig.x->limits.recv_max, 4096);
+	rig_fini();
 }
 
 Test(rpcrdma_conn, foreign_private_data_is_as_none)
@@ -110,6 +116,35 @@ Test(rpcrdma_conn, foreign_private_data_is_as_none)
 	fake.peer_priv_len = 7;
 	cr_assert(rig_connect());
 	cr_assert_eq(rig.x->limits.send_max, 1024);
+	rig_fini();
+}
+
+/* RFC 8797 section 3.2: with standing registrations R is clear. */
+Test(rpcrdma_conn, an_invalidation_where_r_is_clear_replaces_the_connection)
+{
+	struct rpcrdma_hdr h;
+	uint8_t body[24] = {0};
+	struct rpcrdma_buf *buf;
+
+	rig.conf.memreg = RPCRDMA_MEMREG_STATIC;
+	cr_assert(rig_connect());
+	cr_assert_eq(fake.priv[5], 0);
+	buf = rpcrdma_buf_get(rig.x);
+	rig.silent = true;
+	call_init(&c[0], 20);
+	c[0].req.results[0].sink = (struct rpcrdma_span){buf, buf->data, 20000};
+	c[0].req.result_cnt = 1;
+	cr_assert_eq(call_send(&c[0]), 0);
+	rig_run(1000);
+	h = rig.hdr;
+	h.writes[0].segs[0].len = 0;
+	put_be32(body, h.xid);
+	put_be32(body + 4, RPC_MSG_REPLY);
+	rig_send_hdr(&h, body, sizeof(body), rig_key());
+	rig_run(NSEC_PER_SEC);
+	cr_assert_eq(c[0].end, RPCRDMA_BADREPLY);
+	cr_assert_eq(rig.stats.reconnects, 1);
+	rpcrdma_buf_put(rig.x, buf);
 	rig_fini();
 }
 

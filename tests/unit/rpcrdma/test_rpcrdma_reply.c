@@ -85,6 +85,7 @@ Test(rpcrdma_reply, a_reply_without_the_offered_write_list_means_unused)
 Test(rpcrdma_reply, two_results_are_matched_in_order)
 {
 	rig.data_len = 20000;
+	rig.data_len2 = 9001;
 	memset(rig.data, 1, 20000);
 	memset(rig.data + 20000, 2, 20000);
 	call_init(&c[0], 20);
@@ -96,6 +97,8 @@ Test(rpcrdma_reply, two_results_are_matched_in_order)
 	rig_run(1000);
 	cr_assert_eq(buf->data[0], 1);
 	cr_assert_eq(buf2->data[0], 2);
+	cr_assert_eq(c[0].req.results[0].got, 20000);
+	cr_assert_eq(c[0].req.results[1].got, 9001);
 	cr_assert_eq(rig.stats.local_invals, 2); /* two keys */
 	put(&c[0]);
 }

@@ -44,7 +44,7 @@ Test(rpcrdma_reverse, credits_and_xids_are_apart_from_the_forward_ones)
 {
 	uint32_t xid;
 
-	rig.silent = true;
+	rig.silent = rig.answer_rcalls = true;
 	call_start(&c[0], false);
 	call_start(&c[1], false);
 	rig_run(1000);
@@ -53,6 +53,9 @@ Test(rpcrdma_reverse, credits_and_xids_are_apart_from_the_forward_ones)
 	rig_run(1000);
 	cr_assert_eq(rig.rcalls, 1);
 	cr_assert_eq(c[0].done, 0);
+	cr_assert_eq(rig.hdr.xid, xid);
+	cr_assert_eq(get_be32(rig.msg + 4), RPC_MSG_REPLY);
+	cr_assert_eq(rig.hdr.credits, RPCRDMA_REVERSE_CREDITS); /* of this direction, not 8 */
 	cr_assert_eq(rig.x->credit.granted, 1); /* its credit field granted nothing */
 	rig_reply(xid);
 	rig_run(1000);

@@ -164,6 +164,30 @@ Test(rpcrdma_rfc, rdma_done_that_invalidates_a_window_replaces_the_connection)
 	cr_assert_eq(rig.stats.retransmits, 1);
 }
 
+/* RFC 8166 section 8.1.3: the bytes of the call, in its direction, while it runs. */
+Test(rpcrdma_rfc, a_window_opens_what_the_call_needs_and_no_more)
+{
+	const struct rpcrdma_seg *seg = &rig.hdr.writes[0].segs[0];
+	uint32_t key;
+
+	rig.silent = true;
+	call_init(&c[0], 20);
+	c[0].req.results[0].sink = (struct rpcrdma_span){buf, buf->data + 4096, 20000};
+	c[0].req.result_cnt = 1;
+	cr_assert_eq(call_send(&c[0]), 0);
+	rig_run(1000);
+	key = rig_key();
+	cr_assert_eq(seg->off, (uintptr_t)buf->data + 4096);
+	cr_assert_not_null(fake_mem(key, seg->off, 20000, FAB_REMOTE_WRITE));
+	cr_assert_null(fake_mem(key, seg->off, 20001, FAB_REMOTE_WRITE));
+	cr_assert_null(fake_mem(key, seg->off - 1, 1, FAB_REMOTE_WRITE));
+	cr_assert_null(fake_mem(key, seg->off, 1, FAB_REMOTE_READ));
+	rig_reply(c[0].req.xid);
+	rig_run(1000);
+	cr_assert_eq(c[0].end, RPCRDMA_REPLY);
+	cr_assert_null(fake_mem(key, (uintptr_t)buf->data + 4096, 1, FAB_REMOTE_WRITE));
+}
+
 /* RFC 8166 section 4.5.4: the connection is closed before the call ends. */
 Test(rpcrdma_rfc, memory_that_cannot_be_invalidated_is_closed_with_the_connection)
 {

@@ -102,6 +102,21 @@ Test(rpcrdma_timeo, memory_of_a_soft_call_is_closed_before_it_ends)
 	rpcrdma_buf_put(rig.x, buf);
 }
 
+/* Decided, and kept until the connection is gone: the end of everything does not undo it. */
+Test(rpcrdma_timeo, an_end_that_was_decided_stays)
+{
+	rig.silent = true;
+	call_start(&c[0], true);
+	rig_run(29 * NSEC_PER_SEC);
+	while (rig.stats.timeouts < 3)
+		reactor_turn(rig.r, NSEC_PER_SEC);
+	cr_assert_eq(c[0].done, 0);
+	rpcrdma_stop(rig.x);
+	rig_run(NSEC_PER_SEC);
+	cr_assert_eq(c[0].done, 1);
+	cr_assert_eq(c[0].end, RPCRDMA_TIMEDOUT);
+}
+
 Test(rpcrdma_timeo, answered_calls_never_time_out)
 {
 	for (int i = 0; i < 50; i++) {

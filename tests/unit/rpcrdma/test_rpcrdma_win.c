@@ -70,3 +70,29 @@ Test(rpcrdma_win, calls_wait_when_windows_run_out)
 	rpcrdma_buf_put(rig.x, b);
 	rig_fini();
 }
+
+/* RFC 8166 section 8.1.2: a key that was valid is wrong for as long as possible. */
+Test(rpcrdma_win, the_longest_unused_is_taken_next)
+{
+	static struct call c;
+	uint32_t keys[RPCRDMA_MAX_WINS + 1];
+	struct rpcrdma_buf *buf;
+
+	fake.caps.max_mw = RPCRDMA_MAX_WINS;
+	cr_assert(rig_connect());
+	buf = rpcrdma_buf_get(rig.x);
+	for (int i = 0; i <= RPCRDMA_MAX_WINS; i++) {
+		call_init(&c, 20);
+		c.req.results[0].sink = (struct rpcrdma_span){buf, buf->data, 20000};
+		c.req.result_cnt = 1;
+		cr_assert_eq(call_send(&c), 0);
+		rig_run(1000);
+		cr_assert_eq(c.end, RPCRDMA_REPLY);
+		keys[i] = rig_key();
+		for (int j = 0; j < i; j++)
+			cr_assert_eq(keys[j] >> 8 == keys[i] >> 8, j == 0 && i == RPCRDMA_MAX_WINS);
+	}
+	cr_assert_neq(keys[0], keys[RPCRDMA_MAX_WINS]);
+	rpcrdma_buf_put(rig.x, buf);
+	rig_fini();
+}
