@@ -9,7 +9,9 @@
 #                                       SETTINGS: see fuse_sim.c
 #   ctl NAME command...                 tells the server to do it, prints its answer
 #   sim_ends NAME SECONDS               waits for the daemon's end: its exit status, 124: none
-#   check NAME command...               one line of results (TAP)
+#
+# Checks and waiting are those of tests/tap.sh; a check that fails also shows the
+# ends of the logs of the mounts that its command names.
 #
 # No command on a mount may hang for ever: after LIMIT seconds (default 180) a
 # watchdog kills the daemons, which ends everything that waits for them.
@@ -30,26 +32,25 @@ fsx=$bin/../fsx/fsx # random operations against a model
 work=$(mktemp -d "${TMPDIR:-/tmp}/fuse-sim.XXXXXX")
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-halt_on_error=1:print_stacktrace=1}
 
-declare -A pid=() ctl_fd=() said_fd=()
-
-now_ms() { echo $((${EPOCHREALTIME/[.,]/} / 1000)); }
-
-# wait_for SECONDS command...: true as soon as the command succeeds.
-wait_for() {
-	local end=$((SECONDS + $1))
-	shift
-	until "$@" >/dev/null 2>&1; do
-		[ $SECONDS -lt $end ] || return 1
-		sleep 0.05
+# shellcheck source-path=SCRIPTDIR source=../tap.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../tap.sh"
+tap_output=$work/output
+tap_more() {
+	local log name
+	for log in "$work"/*.log; do
+		name=${log##*/}
+		[[ " $* " == *" ${name%.log} "* ]] || continue
+		echo "# $name ends with"
+		tail -n 20 "$log" | sed 's/^/#   /'
 	done
 }
+
+declare -A pid=() ctl_fd=() said_fd=()
 
 # ---- daemons ----
 
 # By the kernel's table: asking the mount itself may have to wait for the server.
 is_mounted() { grep -q " $1 fuse.rpcrdmafs " /proc/self/mounts; }
-runs() { kill -0 "$1" 2>/dev/null && ! grep -q '^State:.Z' "/proc/$1/status"; }
-ended() { ! runs "$1"; }
 
 sim_start() {
 	local name=$1 settings=$2 options=${3:-} fd
@@ -153,70 +154,6 @@ mkfifo "$work/never" "$work/go"
 ) &
 watchdog=$!
 disown "$watchdog"
-
-# ---- results, in the Test Anything Protocol ----
-
-tap_count=0
-tap_failed=0
-
-# check NAME command...: the command's output is shown only if it fails.
-check() {
-	local name=$1 rc=0 start=$SECONDS log
-	shift
-	tap_count=$((tap_count + 1))
-	"$@" >"$work/output" 2>&1 || rc=$?
-	if [ $rc -eq 0 ]; then
-		echo "ok $tap_count - $name # $((SECONDS - start)) s"
-	else
-		tap_failed=$((tap_failed + 1))
-		echo "not ok $tap_count - $name"
-		echo "# status $rc: $*"
-		tail -n 60 "$work/output" | sed 's/^/# /'
-		for log in "$work"/*.log; do
-			name=${log##*/}
-			[[ " $* " == *" ${name%.log} "* ]] || continue
-			echo "# $name ends with"
-			tail -n 20 "$log" | sed 's/^/#   /'
-		done
-	fi
-	return 0
-}
-
-# What makes no sense without it does not follow.
-must() {
-	local before=$tap_failed
-	check "$@"
-	[ $tap_failed = "$before" ] || tap_end
-}
-
-check_equal() { check "$1" same "$2" "$3"; }
-same() { [ "$1" = "$2" ] || { echo "found:    $1"; echo "expected: $2"; return 1; }; }
-# between LOW VALUE HIGH
-between() { [ "$1" -le "$2" ] && [ "$2" -le "$3" ] || { echo "$2 is not in $1 ... $3"; return 1; }; }
-not() { ! "$@"; }
-
-skip() {
-	tap_count=$((tap_count + 1))
-	echo "ok $tap_count - $1 # SKIP ${2:-}"
-}
-
-diag() { echo "# $*"; }
-
-tap_end() {
-	echo "1..$tap_count"
-	[ $tap_failed -eq 0 ] || echo "# $tap_failed of $tap_count failed"
-	[ $tap_failed -eq 0 ]
-	exit
-}
-
-# on_each "WORDS" command...: command... WORD for all words side by side.
-on_each() {
-	local word jobs=() job rc=0 words=$1
-	shift
-	for word in $words; do "$@" "$word" & jobs+=($!); done
-	for job in "${jobs[@]}"; do wait "$job" || rc=1; done
-	return $rc
-}
 
 # ---- programs that wait for the server ----
 

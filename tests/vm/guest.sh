@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # What scripts inside the test VM share: bring up rxe and nfsd, mount with the
-# kernel's client and with rpcrdmafs, count results. To be sourced.
+# kernel's client and with rpcrdmafs. Results are those of tests/tap.sh. To be sourced.
 #
 # Settings (environment):
 #   BUILD_DIR    where rpcrdmafs and the test programs were built
@@ -22,17 +22,9 @@ THREADS=${THREADS:-32}
 EXPORT_FS=${EXPORT_FS:-ext4}
 EXPORT_MIB=${EXPORT_MIB:-1536}
 
-# ---- bounded waiting ----
-
-# wait_for SECONDS command...: true as soon as the command succeeds.
-wait_for() {
-	local end=$((SECONDS + $1))
-	shift
-	until "$@" >/dev/null 2>&1; do
-		[ $SECONDS -lt $end ] || return 1
-		sleep 0.1
-	done
-}
+# check, wait_for and the like.
+# shellcheck source-path=SCRIPTDIR source=../tap.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../tap.sh"
 
 # ---- programs ----
 
@@ -364,55 +356,7 @@ client_stats() {
 # lanes= is the last of them.
 counters_told() { tail -c "+$(($2 + 1))" "$1" | grep -q 'lanes=[0-9]*$'; }
 
-# ---- results, in the Test Anything Protocol ----
-
-tap_count=0
-tap_failed=0
-
-# Long output of a failing check is shown to its end only.
-tap_output=${TMPDIR:-/tmp}/tap-output.$$
-
-# check NAME command...: the command's output is shown only if it fails.
-check() {
-	local name=$1 rc=0 start=$SECONDS
-	shift
-	tap_count=$((tap_count + 1))
-	"$@" >"$tap_output" 2>&1 || rc=$?
-	if [ $rc -eq 0 ]; then
-		echo "ok $tap_count - $name # $((SECONDS - start)) s"
-	else
-		tap_failed=$((tap_failed + 1))
-		echo "not ok $tap_count - $name"
-		echo "# status $rc: $*"
-		tail -n 40 "$tap_output" | sed 's/^/# /'
-	fi
-	return 0
-}
-
-# check_fails NAME command...: the command must fail.
-check_fails() {
-	local name=$1
-	shift
-	check "$name" not "$@"
-}
-not() { ! "$@"; }
-
-check_equal() { check "$1" same "$2" "$3"; }
-same() { [ "$1" = "$2" ] || { echo "expected: $2"; echo "found:    $1"; return 1; }; }
-
-skip() {
-	tap_count=$((tap_count + 1))
-	echo "ok $tap_count - $1 # SKIP ${2:-}"
-}
-
-# diag: a comment in the results
-diag() { echo "# $*"; }
-
-tap_end() {
-	echo "1..$tap_count"
-	[ $tap_failed -eq 0 ] || echo "# $tap_failed of $tap_count failed"
-	[ $tap_failed -eq 0 ]
-}
+# ---- trees ----
 
 # tree_sums DIR: what `witness` prints for the same directory, seen through the
 # file system that DIR is on; sort both before comparing.

@@ -12,8 +12,6 @@ nfsd_up
 # What others left behind: a courteous server keeps it.
 [ -z "$(ls /proc/fs/nfsd/clients)" ] || nfsd_restart
 mnt=/mnt
-running() { kill -0 "$1" 2>/dev/null; }
-ended() { ! running "$1"; }
 forgotten() { [ -z "$(ls /proc/fs/nfsd/clients)" ]; }
 echo text >$export_dir/file
 
@@ -26,7 +24,7 @@ pid=$(daemon_pid $mnt)
 exec 8>>$mnt/open-on
 echo one >&8
 check "detached under an open file" umount -l $mnt
-check "the daemon goes on" running "$pid"
+check "the daemon goes on" runs "$pid"
 check "the file can be written" bash -c "echo two >&8"
 exec 8>&-
 check "closed, the daemon ends" wait_for 20 ended "$pid"

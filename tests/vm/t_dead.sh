@@ -20,11 +20,8 @@ least=4000 most=34000 # of timeo=20,retrans=1
 declare -A job=()
 mkdir -p /run/dead
 
-now_ms() { echo $((${EPOCHREALTIME/[.,]/} / 1000)); }
 # By the kernel's table: asking the mount itself may have to wait for the server.
 is_mounted() { grep -q " $1 fuse" /proc/self/mounts; }
-runs() { kill -0 "$1" 2>/dev/null && ! grep -q '^State:.Z' "/proc/$1/status"; }
-ended() { ! runs "$1"; }
 own_qps() { rdma resource show qp | grep -c ' pid [1-9]'; }
 
 # fails_with TEXT command...: in time
@@ -112,7 +109,7 @@ for m in soft softerr hard force lazy; do
 	check "mounted: $m" fmount /mnt-$m "$o,$options"
 	ls -lR /mnt-$m >/dev/null
 done
-[ $tap_failed = 0 ] || tap_end || exit
+no_failure
 
 wire_cut
 for m in hard force lazy; do waiting $m; done

@@ -27,7 +27,6 @@ thaw() { [ $frozen = no ] || fsfreeze -u $export_dir; frozen=no; }
 trap thaw EXIT
 
 client() { client_stats $mnt | stat_of "$1"; }
-between() { [ "$1" -le "$2" ] && [ "$2" -le "$3" ] || { echo "$2 is not in $1 ... $3"; false; }; }
 in_flight() { [ "$(client in_flight)" -ge $most ]; }
 # nfsd threads that wait for the frozen file system.
 in_server() {

@@ -42,7 +42,6 @@ has_said() { [ "$(said "$1" "$2")" -gt "$3" ]; }
 show() { sed "s/^/$1: /" "/run/link/$1"; }
 go_on() { wait_for "$1" has_said "$2" recovered "$3" || { show "$2"; return 1; }; }
 at_work() { wait_for 60 has_said "$1" going 0 || { show "$1"; return 1; }; }
-end_of_test() { [ $tap_failed = 0 ] || tap_end || exit; }
 
 # cut SECONDS: returns when the programs of our mounts go on. The kernel's get a
 # little longer.
@@ -81,7 +80,7 @@ ends_well() {
 
 check "mounted without windows" fmount /mnt-keep memreg=static
 check "mounted, with a timeo of 10 s" fmount /mnt-new timeo=100,nconnect=2
-end_of_test
+no_failure
 before=$(packets)
 ls -l /mnt-keep >/dev/null
 check "what goes to the server goes over the wire" test "$(packets)" -gt "$before"
@@ -89,12 +88,12 @@ start keep
 start new
 if [ "${LINK_KERNEL:-}" = yes ]; then kmount /mnt-kernel timeo=100 && start kernel; fi
 for m in "${!job[@]}"; do check "$m: programs are at work" at_work "$m"; done
-end_of_test
+no_failure
 cut 2
 counters new
 counters keep
 check_equal "keep: it cost no connection" "$(stat_of reconnects <<<"$stats")" 0
-end_of_test
+no_failure
 cut 20
 for m in new keep; do
 	check_equal "$m: all of them had waited" "$(grep stuck /run/link/$m | tail -n 1)" "stuck 6 of 6"

@@ -18,7 +18,6 @@ cp "$BUILD_DIR/tests/vm/walk" /run/walk
 
 inodes() { client_stats $mnt | stat_of inodes; }
 resident() { awk '/^VmRSS:/ { print $2 * 1024 }' "/proc/$(daemon_pid $mnt)/status"; }
-between() { [ "$1" -le "$2" ] && [ "$2" -le "$3" ] || { echo "$2 is not in $1 ... $3"; return 1; }; }
 # at_most BYTES: what the process has more now, for each of them.
 at_most() {
 	local more=$(($(resident) - before))
