@@ -26,7 +26,7 @@ logs() {
 	done
 }
 
-# file passed failed skipped, one line a log
+# passed failed skipped file, one line a log: the file's path may have spaces
 count() {
 	logs "$@" | while IFS= read -r log; do
 		# Colours, where a program insists on them, hide the numbers.
@@ -51,19 +51,19 @@ count() {
 				if (!counted && status == 77) skip++
 				else if (!counted && status == "0") pass++
 				else if (status != "0" && !fail) fail++
-				print log_name, pass + 0, fail + 0, skip + 0
+				print pass + 0, fail + 0, skip + 0, log_name
 			}'
 	done
 }
 
 if [ "${1:-}" = --failed ]; then
 	shift
-	count "$@" | awk '$3 > 0 { print $1 }'
+	count "$@" | awk '$2 > 0 { sub(/^[0-9]+ [0-9]+ [0-9]+ /, ""); print }'
 	exit
 fi
 
 count "$@" | awk '
-	{ pass += $2; fail += $3; skip += $4 }
+	{ pass += $1; fail += $2; skip += $3 }
 	END {
 		printf "%d passed, %d failed", pass, fail
 		if (skip) printf ", %d skipped", skip
