@@ -41,7 +41,7 @@ check() {
 	return 0
 }
 
-# What else explains why the command failed, as comments.
+# Prints, as comments, more that explains why the command failed.
 tap_more() { :; }
 
 check_fails() {

@@ -76,8 +76,8 @@ kernel_packages() {
 	done
 }
 
-# What the machine's own lists know, if they are those of the suite: 6.1 on
-# Debian 12 needs no lists of ours.
+# The packages that the machine's own lists name, if they are those of the suite: 6.1
+# on Debian 12 needs no lists of ours.
 from_own_lists() {
 	local packages
 	[ "$kernel" = 6.1 ] || return 1
