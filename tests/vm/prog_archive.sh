@@ -4,7 +4,6 @@
 # tar, rsync -aHAX, cpio and cp -a, onto the mount, from it, and on it: names,
 # modes, owners, times, hard links, special files, extended attributes, contents.
 # vm-timeout: 2400
-# vm-long: yes
 # vm-boot: own
 
 . "$(dirname "$0")/prog_lib.sh"

@@ -5,7 +5,7 @@
 # time: the program runs, nothing is built twice, what changed is built again,
 # and all objects are the same on both mounts.
 # vm-timeout: 7200
-# vm-long: yes
+# tier: soak
 # vm-boot: own
 
 . "$(dirname "$0")/prog_lib.sh"

@@ -4,7 +4,6 @@
 # dpkg-deb builds and unpacks packages, and dpkg installs, upgrades and removes
 # them in a root on the mount.
 # vm-timeout: 1800
-# vm-long: yes
 # vm-boot: own
 
 . "$(dirname "$0")/prog_lib.sh"

@@ -8,8 +8,7 @@
 . "$(dirname "$0")/prog_lib.sh"
 
 in_ram fio awk
-mib=4
-[ -z "${LONG:-}" ] || mib=16 # both mounts' files fit into the export
+mib=${MIB:-4} # 16 at the most: both mounts' files fit into the export
 
 # job NAME [fio options]: what it writes it verifies, as fio goes (in part) and
 # at its end. Tells each job's error and the sums of bytes.

@@ -5,7 +5,7 @@
 # commit, merge, push, gc, fsck. Dates and packs are the same on both mounts, and
 # so are all names of objects.
 # vm-timeout: 3600
-# vm-long: yes
+# tier: soak
 # vm-boot: own
 
 . "$(dirname "$0")/prog_lib.sh"

@@ -5,7 +5,6 @@
 # each does next; then everything is checked, also as the server's file system
 # has it. SEED=n does a run again, as far as three programs at once can.
 # vm-timeout: 1800
-# vm-long: yes
 # vm-boot: own
 
 . "$(dirname "$0")/prog_lib.sh"

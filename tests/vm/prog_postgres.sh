@@ -4,7 +4,7 @@
 # PostgreSQL: initdb, pgbench with two clients, a crash in the middle and its
 # recovery, pg_amcheck, dump and restore; page checksums are on.
 # vm-timeout: 3600
-# vm-long: yes
+# tier: soak
 # vm-boot: own
 
 . "$(dirname "$0")/prog_lib.sh"

@@ -5,7 +5,7 @@
 # ends in the same way on both mounts. By two processes each, few operations, and
 # STRESS_SECONDS (4) at most, as its own sizes are made for local disks.
 # vm-timeout: 2400
-# vm-long: yes
+# tier: soak
 # vm-boot: own
 
 . "$(dirname "$0")/prog_lib.sh"

@@ -4,6 +4,7 @@
 # A tree copied in and out, seen by the server's file system, by libnfs over
 # TCP and by the kernel's NFS client on the same export; changes by either
 # client are seen by the other after open.
+# tier: quick
 # vm-timeout: 240
 
 . "$(dirname "$0")/guest.sh"

@@ -4,7 +4,7 @@
 # The bench of contrib/bench works: each work-load once, of next to nothing, by
 # each of its clients. How fast they are is not looked at.
 # vm-timeout: 3600
-# vm-long: yes
+# tier: soak
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 . "$top/tests/vm/guest.sh"

@@ -6,6 +6,7 @@
 # client and the server counted. Of most RDMA devices nobody sees the wire; rxe's
 # is an Ethernet device.
 # vm-boot: own
+# tier: quick
 # vm-timeout: 480
 
 # shellcheck source-path=SCRIPTDIR source=guest.sh

@@ -16,6 +16,7 @@
 # comparison of the times; it may hang for minutes:
 #   tests/vm/vm --env BUILD_DIR=... --env LINK_KERNEL=yes -- tests/vm/t_link.sh
 # vm-boot: own
+# tier: quick
 # vm-timeout: 420
 
 . "$(dirname "$0")/guest.sh"

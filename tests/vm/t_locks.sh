@@ -4,6 +4,7 @@
 # Locks on the server, between two mounts of ours, the kernel's client, and
 # programs on the server itself: what must hold is said in locker.c.
 # vm-boot: own
+# tier: quick
 # vm-timeout: 900
 
 . "$(dirname "$0")/guest.sh"

@@ -5,6 +5,7 @@
 # boot, as units of systemd, purged. It is what contrib/package made beside the build
 # folder.
 # vm-boot: own
+# tier: quick
 # vm-timeout: 480
 
 . "$(dirname "$0")/guest.sh"

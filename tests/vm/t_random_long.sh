@@ -4,6 +4,6 @@
 # t_random with 100,000 operations cached and as many O_DIRECT on each client.
 # vm-boot: own
 # vm-timeout: 9000
-# vm-long: yes
+# tier: soak
 
 OPS=${OPS:-100000} exec bash "$(dirname "$0")/t_random.sh"

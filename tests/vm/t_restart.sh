@@ -4,6 +4,7 @@
 # The server goes away under a mount and comes back: hard mounts wait and go
 # on, soft ones report; what was not committed is not lost.
 # vm-boot: own
+# tier: quick
 # vm-timeout: 900
 
 . "$(dirname "$0")/guest.sh"

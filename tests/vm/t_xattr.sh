@@ -5,6 +5,7 @@
 # the kernel's client see is the same, with both ways of exposing memory. The
 # long ones are long calls (Position-Zero Read chunks) and Reply chunks; a
 # large ACL is longer than the first Reply chunk offered, which is repeated.
+# tier: quick
 # vm-timeout: 300
 
 . "$(dirname "$0")/guest.sh"

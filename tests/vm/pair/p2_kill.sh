@@ -9,6 +9,7 @@
 # the boot, before any client could write again, and at the end. A third load is
 # the victim: it has ended well before the kill; what it was told is taken away
 # between kill and boot, which must be noticed.
+# tier: quick
 
 mount_both
 need_kernel

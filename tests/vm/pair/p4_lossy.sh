@@ -4,7 +4,7 @@
 # The wire loses 1 % of all packets, both ways: no program sees an error, what
 # was acknowledged is on the server.
 #
-# pair: all
+# tier: all
 #
 # Registered memory, not windows: see p3_cut.sh.
 

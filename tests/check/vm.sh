@@ -1,0 +1,97 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The part of contrib/check that runs in the virtual machine, and the builds that it
+# wants. To be sourced.
+
+# The programs of the tests that meson runs are not built here.
+configure_release() { configure release gcc --buildtype=release -Dtests=enabled; }
+
+# noted TEST|boot|... from the file that run-tests and run-pair leave.
+noted() { [ ! -f "$1/times" ] || cat "$1/times" >>"$logs/ran"; }
+
+# A program that runs tests has to leave a verdict: rig NAME command...
+rig() {
+	local name=$1 rc=0
+	shift
+	mkdir -p "$logs/$name"
+	"$@" --results "$logs/$name" || rc=$?
+	noted "$logs/$name"
+	compgen -G "$logs/$name/*.log" >/dev/null || echo "# exit $((rc ? rc : 1))" >"$logs/$name/none.log"
+	return $rc
+}
+
+vm_tests() {
+	local tests
+	mapfile -t tests < <(picked vm)
+	say "tests in the VM"
+	rig vm "$top/tests/vm/run-tests" --build "$out/release" --kernel "$kernel" "${tests[@]}"
+}
+
+pair_tests() {
+	local tests
+	mapfile -t tests < <(picked pair)
+	say "tests with two machines"
+	rig pair "$top/tests/vm/pair/run-pair" --build "$out/release" --kernel "$kernel" "${tests[@]}"
+}
+
+# On another kernel: a core of the tests.
+kernel_tests() {
+	local name start rc
+	for name in $(picked kernel); do
+		start=$SECONDS rc=0
+		say "the core of the tests on Linux ${name#kernel_}"
+		rig "$name" "$top/tests/vm/run-tests" --build "$out/release" \
+			--kernel "${name#kernel_}" --core || rc=1
+		ran "$name" "$([ $rc = 0 ] && echo passed || echo failed)" $((SECONDS - start))
+	done
+}
+
+reboot_test() {
+	local start=$SECONDS rc=0
+	say "a machine that is booted again"
+	rig reboot "$top/tests/vm/reboot/run-reboot" --build "$out/release" \
+		--package "$out/package" --kernel "$kernel" || rc=1
+	ran reboot "$([ $rc = 0 ] && echo passed || echo failed)" $((SECONDS - start))
+}
+
+# t_package and the reboot install it.
+packaged() {
+	local name
+	for name in $(picked package); do
+		if [ "$name" = package_twice ]; then
+			test_step package_twice "Debian package, twice, and lintian" \
+				"$top/contrib/package" --check "$out/package"
+		elif ! picked package | grep -qx package_twice; then
+			test_step package "Debian package" "$top/contrib/package" "$out/package"
+		fi
+	done
+	if picked vm reboot | grep -qxE 't_package|reboot' && ! is_picked package; then
+		step package "Debian package" "$top/contrib/package" "$out/package"
+	fi
+}
+
+vm_needs() {
+	local sets="package vm"
+	! picked vm | grep -qE '^prog_' || sets+=" programs"
+	! picked package | grep -qx package_twice || sets+=" lintian"
+	# shellcheck disable=SC2086  # words
+	"$top/contrib/deps" $sets
+}
+
+in_vm() {
+	is_picked release package vm pair kernel reboot || return 0
+	phase install step deps-vm "installing what the VM needs" vm_needs || return 0
+	if is_picked release vm pair kernel reboot; then
+		phase release test_step release "release build with gcc" built release src/rpcrdmafs \
+			vm_programs $(! picked vm | grep -qx t_bench || echo bench_programs) || return 0
+	fi
+	phase package packaged || true
+	is_picked vm pair kernel reboot || return 0
+	phase prepare step vm "preparing the test VM" \
+		"$top/tests/vm/vm" --kernel "$kernel" --prepare || return 0
+	if is_picked vm; then phase vm vm_tests || true; fi
+	if is_picked pair; then phase pair pair_tests || true; fi
+	if is_picked kernel; then phase kernels kernel_tests || true; fi
+	if is_picked reboot; then phase reboot reboot_test || true; fi
+}
