@@ -14,6 +14,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#define HANG_MS 60000
+
 struct rig rig;
 bool rig_delegation;
 enum fs_write rig_write_mode;
@@ -69,6 +71,19 @@ static void do_init(void)
 	fcntl(rig.fs->fd, F_SETFL, O_NONBLOCK);
 }
 
+/* The bound is for one that hangs. */
+static void wait_for_threads(void)
+{
+	for (int i = 0; i < HANG_MS * 10 && fs_notify_busy(rig.fs); i++)
+		usleep(100);
+}
+
+bool rig_turn(void)
+{
+	wait_for_threads();
+	return reactor_turn(rig.fake.r, NSEC_PER_MSEC);
+}
+
 void rig_up(const struct fs_conf *conf)
 {
 	struct fs_conf c = {
@@ -87,7 +102,7 @@ void rig_up(const struct fs_conf *conf)
 
 	memset(&rig, 0, sizeof(rig));
 	rig.uid = 1000;
-	fake_init(&rig.fake, reactor_new());
+	fake_init(&rig.fake, reactor_new_virtual());
 	rig.fs = fs_new(conf ? conf : &c, NULL);
 	cr_assert_not_null(rig.fs);
 	cr_assert_eq(fs_set_root(rig.fs), 0);
@@ -104,7 +119,7 @@ void rig_down(void)
 	if (!rig.idle) {
 		fs_lane_stop(rig.lane);
 		for (int i = 0; i < 1000 && !rig.idle; i++)
-			reactor_turn(rig.fake.r, NSEC_PER_MSEC);
+			rig_turn();
 	}
 	cr_expect(rig.idle, "the lane never became idle");
 	cr_expect_eq(rig.fake.calls, 0);
@@ -165,7 +180,7 @@ bool rig_reply(struct rig_reply *re, unsigned int wait_ms)
 			re->len = (size_t)n - sizeof(re->h);
 			return true;
 		}
-		reactor_turn(rig.fake.r, NSEC_PER_MSEC);
+		rig_turn();
 	}
 	return false;
 }
@@ -183,7 +198,7 @@ int rig_call(struct rig_reply *re, uint32_t opcode, uint64_t nodeid, const void 
 void rig_settle(void)
 {
 	for (int i = 0; i < 20; i++)
-		reactor_turn(rig.fake.r, NSEC_PER_MSEC);
+		rig_turn();
 }
 
 int rig_open(fuse_ino_t ino, int flags, struct fuse_open_out *out)

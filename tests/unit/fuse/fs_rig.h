@@ -169,7 +169,12 @@ struct rig_reply {
 /* Sends a request; the next reply to it is waited for with rig_reply(). */
 uint64_t rig_send(uint32_t opcode, uint64_t nodeid, const void *arg, size_t arg_len,
 	const void *more, size_t more_len);
-/* The next message to the kernel; false: none within the time. */
+/*
+ * One turn, of at most a millisecond. Time is virtual, but for the threads that tell the kernel
+ * (fs_notify.h): it stands still until they have done all they were given.
+ */
+bool rig_turn(void);
+/* The next message to the kernel; false: none within the time, which is virtual. */
 bool rig_reply(struct rig_reply *re, unsigned int wait_ms);
 /* Send and wait for this one's reply; fails the test if there is none. Returns its error. */
 int rig_call(struct rig_reply *re, uint32_t opcode, uint64_t nodeid, const void *arg,

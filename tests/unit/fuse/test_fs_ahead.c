@@ -329,7 +329,7 @@ Test(fs_ahead, what_is_old_is_not_believed)
 	stream();
 	memset(file->data, 'n', sizeof(file->data));
 	for (int i = 0; i < 5; i++)
-		reactor_turn(rig.fake.r, NSEC_PER_MSEC);
+		rig_turn();
 	reads(2 * PART, PART);
 	cr_assert_eq(re.body[0], 'n');
 }
@@ -340,7 +340,7 @@ Test(fs_ahead, what_nobody_reads_goes_after_a_moment)
 	stream();
 	cr_assert_eq(rig.lane->ahead_cnt, 2);
 	for (int i = 0; i < 700; i++)
-		reactor_turn(rig.fake.r, NSEC_PER_MSEC);
+		rig_turn();
 	cr_assert_eq(rig.lane->ahead_cnt, 0);
 }
 
@@ -378,6 +378,6 @@ Test(fs_ahead, a_lane_that_ends_gives_everything_back)
 	cr_assert_eq(rig.lane->ahead_cnt, 2);
 	fs_lane_stop(rig.lane);
 	for (int i = 0; i < 100 && !rig.idle; i++)
-		reactor_turn(rig.fake.r, NSEC_PER_MSEC);
+		rig_turn();
 	cr_assert(rig.idle);
 }

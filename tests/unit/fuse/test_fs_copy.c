@@ -502,7 +502,7 @@ Test(fs_copy, a_lane_that_stops_ends_it)
 	cr_assert_eq(end(3000), -EINTR);
 	cr_expect_eq(rig.fake.count[FAKE_OFFLOAD_CANCEL], 1);
 	for (int i = 0; i < 1000 && !rig.idle; i++)
-		reactor_turn(rig.fake.r, NSEC_PER_MSEC);
+		rig_turn();
 	cr_assert(rig.idle);
 	cr_expect_eq(rig.lane->copies, 0);
 }

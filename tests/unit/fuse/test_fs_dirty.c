@@ -241,13 +241,13 @@ Test(fs_dirty, what_waits_is_sent_after_a_moment)
 {
 	cr_assert_eq(put(0, KIB), KIB);
 	for (int i = 0; i < 500 && count(FAKE_WRITE) == 0; i++)
-		reactor_turn(rig.fake.r, NSEC_PER_MSEC);
+		rig_turn();
 	cr_assert_eq(count(FAKE_WRITE), 1);
 	rig_settle();
 	cr_assert(at_server(0, KIB));
 	cr_assert_eq(put(KIB, KIB), KIB);
 	for (int i = 0; i < 500 && count(FAKE_WRITE) == 1; i++)
-		reactor_turn(rig.fake.r, NSEC_PER_MSEC);
+		rig_turn();
 	cr_assert_eq(count(FAKE_WRITE), 2, "and again");
 }
 
@@ -256,7 +256,7 @@ Test(fs_dirty, a_lane_that_ends_sends_what_waits)
 	cr_assert_eq(put(0, KIB), KIB);
 	fs_lane_stop(rig.lane);
 	for (int i = 0; i < 100 && !rig.idle; i++)
-		reactor_turn(rig.fake.r, NSEC_PER_MSEC);
+		rig_turn();
 	cr_assert(rig.idle);
 	cr_assert(at_server(0, KIB));
 	cr_assert_eq(memcmp(dfile->stable, dfile->data, KIB), 0, "and commits it");
@@ -270,10 +270,10 @@ Test(fs_dirty, each_file_has_its_moment)
 	cr_assert_eq(rig_open(ino, O_RDWR, &other), 0);
 	cr_assert_eq(put(0, KIB), KIB);
 	for (int i = 0; i < 100; i++)
-		reactor_turn(rig.fake.r, NSEC_PER_MSEC);
+		rig_turn();
 	cr_assert_eq(rig_write(ino, other.fh, 0, ddata, KIB, O_RDWR), KIB);
 	for (int i = 0; i < 600 && count(FAKE_WRITE) < 2; i++)
-		reactor_turn(rig.fake.r, NSEC_PER_MSEC);
+		rig_turn();
 	cr_assert_eq(count(FAKE_WRITE), 2);
 	cr_assert_eq(rig_release(ino, other.fh), 0);
 	rig_settle();

@@ -59,7 +59,7 @@ static void tear_down(void)
 		fs_lane_stop(meta);
 		fs_lane_stop(rig.lane);
 		for (int i = 0; i < 1000 && !(meta_idle && rig.idle); i++)
-			reactor_turn(rig.fake.r, NSEC_PER_MSEC);
+			rig_turn();
 		cr_expect(meta_idle);
 		fs_lane_free(meta);
 	}

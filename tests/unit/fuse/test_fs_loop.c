@@ -43,7 +43,7 @@ Test(fs_loop, stop_waits_for_operations_in_work)
 	cr_assert(rig_reply(&re, 1000));
 	cr_assert_eq(re.h.error, 0);
 	for (int i = 0; i < 100 && !rig.idle; i++)
-		reactor_turn(rig.fake.r, NSEC_PER_MSEC);
+		rig_turn();
 	cr_assert(rig.idle);
 	rig_down(); /* checks that the file was closed on the server */
 }
@@ -62,7 +62,7 @@ Test(fs_loop, stop_commits_and_closes_what_is_left_open)
 	cr_assert_eq(rig_write(ino, fh[1].fh, 0, "abc", 3, O_RDWR), 3);
 	fs_lane_stop(rig.lane);
 	for (int i = 0; i < 200 && !rig.idle; i++)
-		reactor_turn(rig.fake.r, NSEC_PER_MSEC);
+		rig_turn();
 	cr_assert(rig.idle);
 	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 1);
 	cr_assert_eq(rig.fake.count[FAKE_CLOSE], 1);
@@ -80,7 +80,7 @@ Test(fs_loop, a_stop_with_a_dead_session_still_ends)
 	rig.fake.dead = -ESHUTDOWN;
 	fs_lane_stop(rig.lane);
 	for (int i = 0; i < 200 && !rig.idle; i++)
-		reactor_turn(rig.fake.r, NSEC_PER_MSEC);
+		rig_turn();
 	cr_assert(rig.idle);
 	rig.fake.opens = 0;
 	rig_down();

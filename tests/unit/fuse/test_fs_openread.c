@@ -127,7 +127,7 @@ Test(fs_openread, what_nobody_reads_goes_after_a_moment)
 	rig.fs->conf.acregmin_s = 1;
 	open_ok(O_RDONLY, &a);
 	for (int i = 0; i < 1700; i++)
-		reactor_turn(rig.fake.r, NSEC_PER_MSEC);
+		rig_turn();
 	cr_assert_eq(rig.lane->ahead_cnt, 0);
 	reads(a.fh, 0, 8 * KIB);
 	cr_assert_eq(count(FAKE_READ), 1);
@@ -437,6 +437,6 @@ Test(fs_openread, a_lane_that_ends_gives_everything_back)
 	cr_assert_eq(rig.lane->ahead_cnt, 1);
 	fs_lane_stop(rig.lane);
 	for (int i = 0; i < 100 && !rig.idle; i++)
-		reactor_turn(rig.fake.r, NSEC_PER_MSEC);
+		rig_turn();
 	cr_assert(rig.idle);
 }

@@ -211,7 +211,7 @@ Test(fs_train, it_is_sent_after_a_moment)
 {
 	pieces(0, 2);
 	for (int i = 0; i < 500 && count(FAKE_WRITE) == 0; i++)
-		reactor_turn(rig.fake.r, NSEC_PER_MSEC);
+		rig_turn();
 	rig_settle();
 	cr_assert_eq(sent(0)->len, 2 * PIECE);
 }
@@ -238,7 +238,7 @@ Test(fs_train, a_lane_that_ends_sends_it)
 	pieces(0, 3);
 	fs_lane_stop(rig.lane);
 	for (int i = 0; i < 100 && !rig.idle; i++)
-		reactor_turn(rig.fake.r, NSEC_PER_MSEC);
+		rig_turn();
 	cr_assert(rig.idle);
 	cr_assert(pieces_are_there(0, 3));
 	cr_assert(is_stable(3));
