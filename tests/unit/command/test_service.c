@@ -49,7 +49,7 @@ static void setup(void)
 		0);
 	setenv("NOTIFY_SOCKET", name, 1);
 	memset(lanes, 0, sizeof(lanes));
-	reactor = reactor_new();
+	reactor = reactor_new_virtual();
 	cr_assert_not_null(reactor);
 }
 
@@ -87,7 +87,7 @@ static void run_ms(unsigned int ms)
 	uint64_t end = reactor_now(reactor) + ms * 1000000ull;
 
 	while (reactor_now(reactor) < end)
-		(void)reactor_turn(reactor, 5000000ull);
+		(void)reactor_turn(reactor, end - reactor_now(reactor));
 }
 
 TestSuite(service, .init = setup, .fini = teardown);
@@ -140,10 +140,7 @@ Test(service, two_signs_of_life_in_the_watchdogs_time)
 
 	setenv("WATCHDOG_USEC", "300000", 1);
 	watchdog_start(&w, reactor, lane_list, &lane_cnt);
-	/* Of the timer, not of the clock: a busy machine is late. */
-	cr_assert_leq(w.period_ns, 150 * 1000000ull);
-	for (int i = 0; i < 100 && lanes[1].pings < 4; i++)
-		run_ms(100);
+	run_ms(599);
 	cr_assert_geq(lanes[0].pings, 4);
 	cr_assert_geq(lanes[1].pings, 4);
 	cr_assert_eq(signs_of_life(), lanes[0].pings, "one each");
