@@ -307,6 +307,7 @@ static void call_done(struct rpcrdma_req *req)
 
 	c->done++;
 	c->order = ++order;
+	c->open_windows = fake_open_windows();
 	c->end = req->end;
 	c->reply_len = req->reply_len;
 	if (req->end == RPCRDMA_REPLY) {

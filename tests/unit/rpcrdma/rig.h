@@ -46,7 +46,8 @@ struct call {
 	enum rpcrdma_end end;
 	uint8_t reply[8192];
 	size_t reply_len;
-	bool keep; /* do not put the request */
+	bool keep;                 /* do not put the request */
+	unsigned int open_windows; /* of all calls, when it was done */
 };
 
 const struct rpcrdma_ops *rpcrdma_test_ops(void);

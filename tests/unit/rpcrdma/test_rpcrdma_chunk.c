@@ -247,7 +247,8 @@ Test(rpcrdma_chunk, returned_chunks_may_only_shrink_from_the_end)
 	cr_assert_eq(rpcrdma_chunk_got(&c, 10000, 4096), -EBADMSG);
 	c.segs[2].len = UINT32_MAX;
 	cr_assert_eq(rpcrdma_chunk_got(&c, 10000, 4096), -EBADMSG);
-	c.cnt = 4;
+	rpcrdma_chunk_fill(&c, mem, 10000, 77, 4096);
+	c.segs[c.cnt++] = (struct rpcrdma_seg){.handle = 77}; /* one more than offered, empty */
 	cr_assert_eq(rpcrdma_chunk_got(&c, 10000, 4096), -EBADMSG);
 	c.cnt = 0; /* unused, without segments */
 	cr_assert_eq(rpcrdma_chunk_got(&c, 10000, 4096), 0);

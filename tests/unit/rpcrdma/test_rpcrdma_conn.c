@@ -205,6 +205,7 @@ Test(rpcrdma_conn, a_reply_that_waits_for_its_fence_is_delivered_when_the_connec
 	rig_run(NSEC_PER_SEC);
 	cr_assert_eq(c[0].end, RPCRDMA_REPLY);
 	cr_assert_eq(c[0].reply_len, 24);
+	cr_assert_eq(c[0].open_windows, 0, "not when the invalidation was flushed");
 	cr_assert_eq(rig.calls, 1);
 	rpcrdma_buf_put(rig.x, buf);
 	rig_fini();

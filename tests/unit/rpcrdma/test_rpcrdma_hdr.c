@@ -227,6 +227,13 @@ Test(rpcrdma_hdr, endless_lists_are_refused)
 		buf[at + 3] = 1; /* Read segments without end */
 	cr_assert_eq(decode(buf, sizeof(buf), &h, NULL), -EBADMSG);
 	memset(buf + 16, 0, sizeof(buf) - 16);
+	for (size_t i = 0; i <= RPCRDMA_MAX_READ_SEGS; i++)
+		buf[16 + 24 * i + 3] = 1; /* one more than there can be, and an end */
+	cr_assert_eq(decode(buf, sizeof(buf), &h, NULL), -EBADMSG);
+	memset(buf + 16, 0, sizeof(buf) - 16);
+	for (size_t i = 0; i <= RPCRDMA_MAX_RESULTS; i++)
+		buf[20 + 8 * i + 3] = 1;
+	cr_assert_eq(decode(buf, sizeof(buf), &h, NULL), -EBADMSG);
 	for (size_t at = 20; at + 8 <= sizeof(buf); at += 8)
 		buf[at + 3] = 1; /* empty Write chunks without end */
 	cr_assert_eq(decode(buf, sizeof(buf), &h, NULL), -EBADMSG);

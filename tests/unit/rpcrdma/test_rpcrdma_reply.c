@@ -82,6 +82,29 @@ Test(rpcrdma_reply, a_reply_without_the_offered_write_list_means_unused)
 	put(&c[0]);
 }
 
+Test(rpcrdma_reply, a_request_sent_again_tells_nothing_of_its_last_reply)
+{
+	struct rpcrdma_hdr h = {.vers = 1, .credits = 9};
+	uint8_t body[24] = {0};
+
+	rig.data_len = 30001;
+	start_read(&c[0], 65536);
+	cr_assert(c[0].req.results[0].used);
+	rig.silent = true;
+	h.xid = rpcrdma_next_xid(rig.x);
+	put_be32(c[0].req.head, h.xid);
+	cr_assert_eq(call_send(&c[0]), 0);
+	rig_run(1000);
+	put_be32(body, h.xid);
+	put_be32(body + 4, RPC_MSG_REPLY);
+	rig_send_hdr(&h, body, sizeof(body), 0);
+	rig_run(1000);
+	cr_assert_eq(c[0].done, 2);
+	cr_assert_not(c[0].req.results[0].used);
+	cr_assert_eq(c[0].req.results[0].got, 0);
+	put(&c[0]);
+}
+
 Test(rpcrdma_reply, two_results_are_matched_in_order)
 {
 	rig.data_len = 20000;
@@ -168,6 +191,7 @@ Test(rpcrdma_reply, a_key_that_is_another_calls_replaces_the_connection)
 	rig_send_hdr(&h, body, sizeof(body), key);
 	rig_run(NSEC_PER_SEC);
 	cr_assert_eq(c[1].end, RPCRDMA_BADREPLY);
+	cr_assert_eq(c[1].reply_len, 0);
 	cr_assert_eq(c[0].end, RPCRDMA_REPLY); /* sent again */
 	cr_assert_eq(rig.stats.reconnects, 1);
 	cr_assert_eq(rig.stats.retransmits, 1);
@@ -265,6 +289,10 @@ static void break_it(struct rpcrdma_hdr *h, int how)
 		h->has_reply = true; /* a Reply chunk that was not offered */
 		h->reply = h->writes[0];
 		break;
+	case 8:
+		h->write_cnt = 2; /* more chunks than offered, without segments */
+		h->writes[1].cnt = 0;
+		break;
 	default:
 		break;
 	}
@@ -272,7 +300,7 @@ static void break_it(struct rpcrdma_hdr *h, int how)
 
 Test(rpcrdma_reply, replies_that_lie_end_the_call_and_the_connection)
 {
-	for (int how = 0; how < 8; how++) {
+	for (int how = 0; how < 10; how++) {
 		struct rpcrdma_hdr h;
 		uint8_t body[24] = {0};
 
@@ -282,7 +310,7 @@ Test(rpcrdma_reply, replies_that_lie_end_the_call_and_the_connection)
 		h.writes[0].segs[1] = h.writes[0].segs[0];
 		break_it(&h, how);
 		put_be32(body, how == 6 ? h.xid + 1 : h.xid);
-		put_be32(body + 4, 1);
+		put_be32(body + 4, how == 9 ? 2 : RPC_MSG_REPLY); /* neither call nor reply */
 		rig_send_hdr(&h, body, how == 7 ? 4 : sizeof(body), 0);
 		rig_run(2 * NSEC_PER_SEC);
 		cr_assert_eq(c[how].end, RPCRDMA_BADREPLY, "case %d", how);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <signal.h>
 
 #include "rig.h"
@@ -93,6 +94,29 @@ Test(rpcrdma_win, the_longest_unused_is_taken_next)
 			cr_assert_eq(keys[j] >> 8 == keys[i] >> 8, j == 0 && i == RPCRDMA_MAX_WINS);
 	}
 	cr_assert_neq(keys[0], keys[RPCRDMA_MAX_WINS]);
+	rpcrdma_buf_put(rig.x, buf);
+	rig_fini();
+}
+
+Test(rpcrdma_win, come_back_from_a_send_that_the_queue_has_no_room_for)
+{
+	static struct call c[2];
+	struct rpcrdma_buf *buf;
+
+	cr_assert(rig_connect());
+	buf = rpcrdma_buf_get(rig.x);
+	call_start(&c[0], false);
+	rig_run(1000);
+	call_start(&c[0], false);
+	fake.fail[FAKE_POST_SEND] = -ENOMEM;
+	call_init(&c[1], 20);
+	c[1].req.results[0].sink = (struct rpcrdma_span){buf, buf->data, 20000};
+	c[1].req.result_cnt = 1;
+	cr_assert_eq(call_send(&c[1]), 0);
+	cr_assert_eq(rig.x->win_free_cnt, rig.x->win_cnt);
+	rig_run(1000);
+	cr_assert_eq(c[1].end, RPCRDMA_REPLY);
+	cr_assert_eq(rig.x->win_free_cnt, rig.x->win_cnt);
 	rpcrdma_buf_put(rig.x, buf);
 	rig_fini();
 }
