@@ -302,7 +302,7 @@ static int do_write(struct nfs4_op_write *w)
 	k->log[k->log_cnt++ % FAKE_LOG] = (struct fake_write){
 		w->offset, n, w->stable, container_of(w, struct nfs4_call, u.write)->cred->uid};
 	fake_touch(f);
-	w->count = n;
+	w->count = n + (uint32_t)k->wrong_count;
 	w->committed = w->stable;
 	w->verf = k->verf;
 	w->attr = f->attr;
@@ -436,8 +436,8 @@ static int execute(struct nfs4_call *call)
 	case FAKE_LOOKUP:
 		return do_lookup(&call->u.lookup);
 	case FAKE_ACCESS:
-		call->u.access.supported = call->u.access.want;
-		call->u.access.access = call->u.access.want & ~k->denied;
+		call->u.access.supported = call->u.access.want & ~k->unknown;
+		call->u.access.access = call->u.access.want & ~k->denied & ~k->unknown;
 		call->u.access.attr = fake_file_of(call->u.access.fh)->attr;
 		return 0;
 	case FAKE_LINK:
@@ -485,7 +485,7 @@ static void run_pending(struct reactor_timer *t)
 		struct nfs4_call *call = container_of(node, struct nfs4_call, link);
 		int *fail = &k->fail[call->state];
 
-		if (k->hold_ops & (1u << call->state)) {
+		if ((k->hold_ops & (1u << call->state)) || (k->holds && k->holds(call))) {
 			list_push_back(&k->pending, &call->link);
 			continue;
 		}

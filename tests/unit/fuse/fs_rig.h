@@ -83,10 +83,11 @@ struct fake_open {
 struct fake {
 	struct reactor *r;
 	struct reactor_timer timer, unblock;
-	struct list pending;                /* calls started */
-	bool hold;                          /* they wait until fake_release() */
-	uint32_t hold_ops;                  /* those of these kinds do, as 1 << FAKE_* */
-	struct fake_file files[FAKE_FILES]; /* 0 is the root directory */
+	struct list pending;                         /* calls started */
+	bool hold;                                   /* they wait until fake_release() */
+	uint32_t hold_ops;                           /* those of these kinds do, as 1 << FAKE_* */
+	bool (*holds)(const struct nfs4_call *call); /* and those; NULL: no others */
+	struct fake_file files[FAKE_FILES];          /* 0 is the root directory */
 	struct nfs4_fsinfo info;
 	struct nfs4_verf verf;
 	uint64_t change;
@@ -104,8 +105,10 @@ struct fake {
 	unsigned int count[FAKE_OPS];
 	int fail[FAKE_OPS];   /* errno of the next one of this kind */
 	uint32_t short_count; /* READ and WRITE move at most so many; 0: all */
+	int32_t wrong_count;  /* WRITE says so many more than it wrote */
 	uint32_t access;      /* what OPEN's ACCESS says */
 	uint32_t denied;      /* ACCESS does not grant these */
+	uint32_t unknown;     /* ... nor these, which it does not know */
 	bool inline_read;
 	/* FAKE_OTHER (CREATE, READDIR, READLINK, STATFS), xattrs, ACLs, SEEK: NULL:
 	 * EOPNOTSUPP */

@@ -116,3 +116,45 @@ Test(fs_commit, a_failed_commit_is_an_error_and_can_be_tried_again)
 	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
 	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 2);
 }
+
+static bool writes_the_first(const struct nfs4_call *call)
+{
+	return call->state == (int)FAKE_WRITE && call->u.write.offset == 0;
+}
+
+/* The WRITE that finds it and the COMMIT have the same new verifier. */
+Test(fs_commit, a_loss_that_a_write_finds_meanwhile_is_fsyncs_too)
+{
+	struct rig_reply re;
+	uint64_t unique;
+
+	write_to(&fh);
+	rig.fake.hold_ops = 1u << FAKE_COMMIT;
+	unique = rig_send(FUSE_FSYNC, ino, &(struct fuse_fsync_in){.fh = fh.fh},
+		sizeof(struct fuse_fsync_in), NULL, 0);
+	rig_settle();
+	fake_restart();
+	rig.fake.holds = writes_the_first;
+	cr_assert_eq(rig_write(ino, fh.fh, 8192, data, sizeof(data), O_RDWR), (int)sizeof(data));
+	fake_release();
+	cr_assert_not(rig_reply(&re, 50), "it is not written again yet");
+	rig.fake.holds = NULL;
+	fake_release();
+	cr_assert(rig_reply(&re, 1000));
+	cr_assert_eq(re.h.unique, unique);
+	cr_assert_eq(re.h.error, 0);
+	cr_assert_arr_eq(file->stable, data, sizeof(data));
+}
+
+/* What is given up with a handle whose COMMIT failed is its own. */
+Test(fs_commit, a_handle_that_goes_without_its_commit_takes_nothing_of_others)
+{
+	write_to(&fh);
+	cr_assert_eq(rig_write(ino, fh2.fh, 8192, data, sizeof(data), O_RDWR), (int)sizeof(data));
+	rig.fake.fail[FAKE_COMMIT] = EIO;
+	cr_assert_eq(rig_release(ino, fh.fh), 0);
+	rig_settle();
+	cr_assert_eq(rig_fsync(ino, fh2.fh), 0);
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 2);
+	cr_assert_arr_eq(file->stable + 8192, data, sizeof(data));
+}

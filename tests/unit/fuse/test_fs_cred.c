@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <criterion/criterion.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "fs_int.h"
 
@@ -47,4 +53,82 @@ Test(fs_cred, a_number_cut_by_the_end_of_the_text_is_no_group)
 {
 	cr_assert_eq(parse("X:\nGroups:\t10 100"), 1);
 	cr_assert_eq(gids[0], 10);
+}
+
+/* ---- kept for a moment ---- */
+
+static struct fuse_ctx ctx;
+static const char *groups; /* of whoever /proc is asked for */
+static unsigned int asked;
+static time_t later;
+
+/* In place of libfuse's and libc's. */
+const struct fuse_ctx *fuse_req_ctx(fuse_req_t req)
+{
+	return &ctx;
+}
+
+int clock_gettime(clockid_t id, struct timespec *ts)
+{
+	long rc = syscall(SYS_clock_gettime, id, ts);
+
+	ts->tv_sec += later;
+	return (int)rc;
+}
+
+int open(const char *path, int flags, ...)
+{
+	int fd;
+
+	if (!groups || strncmp(path, "/proc/", 6) != 0)
+		return (int)syscall(SYS_openat, AT_FDCWD, path, flags, 0600);
+	asked++;
+	fd = memfd_create("status", MFD_CLOEXEC);
+	cr_assert_eq(write(fd, groups, strlen(groups)), (ssize_t)strlen(groups));
+	lseek(fd, 0, SEEK_SET);
+	return fd;
+}
+
+static struct rpc_cred cred_of(pid_t pid, uid_t uid, gid_t gid, const char *now)
+{
+	struct rpc_cred cred;
+
+	ctx = (struct fuse_ctx){.pid = pid, .uid = uid, .gid = gid};
+	groups = now;
+	asked = 0;
+	fs_cred_of(NULL, &cred);
+	groups = NULL;
+	cr_assert_eq(cred.flavor, RPC_AUTH_SYS);
+	cr_assert_eq(cred.uid, uid);
+	cr_assert_eq(cred.gid, gid);
+	cr_assert_eq(cred.gids_cnt, 1);
+	return cred;
+}
+
+#define GROUP_7 "Name:\ta\nGroups:\t7 \n"
+#define GROUP_8 "Name:\ta\nGroups:\t8 \n"
+
+Test(fs_cred, groups_are_read_once_in_a_moment)
+{
+	cr_assert_eq(cred_of(70, 1000, 1001, GROUP_7).gids[0], 7);
+	cr_assert_eq(asked, 1);
+	cr_assert_eq(cred_of(70, 1000, 1001, GROUP_8).gids[0], 7);
+	cr_assert_eq(asked, 0);
+	later = 2;
+	cr_assert_eq(cred_of(70, 1000, 1001, GROUP_8).gids[0], 8);
+}
+
+/* The same thread id: another user's, or one that changed its uid or gid. */
+Test(fs_cred, groups_are_never_those_of_another_user)
+{
+	cr_assert_eq(cred_of(70, 1000, 1001, GROUP_7).gids[0], 7);
+	cr_assert_eq(cred_of(70, 1002, 1001, GROUP_8).gids[0], 8);
+	cr_assert_eq(cred_of(70, 1002, 1003, GROUP_7).gids[0], 7);
+}
+
+Test(fs_cred, groups_are_never_those_of_another_thread)
+{
+	for (pid_t pid = 70; pid < 70 + 3 * 64; pid++)
+		cr_assert_eq(cred_of(pid, 1000, 1001, pid & 64 ? GROUP_8 : GROUP_7).gids[0],
+			pid & 64 ? 8 : 7, "%d", (int)pid);
 }

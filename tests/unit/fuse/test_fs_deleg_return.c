@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How delegations end. */
+#include "fs_inode.h"
 #include "deleg_rig.h"
 
 TestSuite(fs_deleg_return, .init = deleg_set_up, .fini = rig_down);
@@ -66,6 +67,46 @@ Test(fs_deleg_return, a_recall_claims_what_each_user_has_open)
 	closed(c.fh);
 	closed(b.fh);
 	cr_assert_eq(rig.fake.opens, 0);
+}
+
+/* Both were served: the server must hear of the one for more. */
+Test(fs_deleg_return, a_recall_claims_all_that_a_user_has_it_open_for)
+{
+	uint32_t access = 0;
+
+	rig.fake.grant = OPEN_DELEGATE_WRITE;
+	open_ok(O_RDWR, &a);
+	closed(a.fh);
+	open_ok(O_RDONLY, &a);
+	open_ok(O_RDWR, &b);
+	cr_assert_eq(rig.fake.opens, 0);
+	fake_recall(file);
+	rig_settle();
+	for (int i = 0; i < FAKE_OPENS; i++)
+		access |= rig.fake.held[i].owner ? rig.fake.held[i].access : 0;
+	cr_assert_eq(access, OPEN4_SHARE_ACCESS_BOTH);
+	returned();
+	closed(a.fh);
+	closed(b.fh);
+	cr_assert_eq(rig.fake.opens, 0);
+}
+
+/* On another lane, which has not said yet what it opened. */
+Test(fs_deleg_return, waits_for_who_is_opening_by_it)
+{
+	struct fs_inode *in = fs_inode_get(rig.fs, ino);
+	struct fs_deleg *d;
+
+	delegated();
+	d = in->deleg;
+	d->opening++;
+	fake_recall(file);
+	rig_settle();
+	cr_assert_eq(count(FAKE_DELEGRETURN), 0);
+	fs_deleg_unuse(d);
+	rig_settle();
+	returned();
+	fs_inode_put(rig.fs, in);
 }
 
 Test(fs_deleg_return, after_a_recall_the_server_is_asked_for_attributes)

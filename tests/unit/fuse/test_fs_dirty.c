@@ -339,3 +339,40 @@ Test(fs_dirty, gathered_data_is_retained_too)
 	cr_assert(at_server(0, 40 * KIB));
 	cr_assert_eq(memcmp(dfile->stable, ddata, 40 * KIB), 0);
 }
+
+/* What was reserved for others is not taken for something to be committed. */
+Test(fs_dirty, a_small_file_is_durable_after_one_call_also_when_others_were_committed)
+{
+	cr_assert_eq(put(0, 20 * KIB), 20 * KIB);
+	cr_assert_eq(rig_fsync(dino, dfh.fh), 0);
+	cr_assert_eq(count(FAKE_COMMIT), 1);
+	cr_assert_eq(put(0, KIB), KIB);
+	cr_assert_eq(rig_fsync(dino, dfh.fh), 0);
+	cr_assert_eq(count(FAKE_COMMIT), 1);
+}
+
+/* Each of a train was answered, and the kernel has pages of each. */
+Test(fs_dirty, an_error_of_a_train_drops_the_pages_of_all_of_it)
+{
+	struct rig_reply re;
+	uint64_t seen = 0;
+
+	rig.lane->train_max = 4;
+	for (unsigned int i = 0; i < 3; i++)
+		cr_assert_eq(put(i * 16 * KIB, 16 * KIB), 16 * KIB);
+	rig.fake.dead = -EIO;
+	rig_send(FUSE_FSYNC, dino, &(struct fuse_fsync_in){.fh = dfh.fh},
+		sizeof(struct fuse_fsync_in), NULL, 0);
+	while (rig_reply(&re, 200)) {
+		struct fuse_notify_inval_inode_out out;
+
+		if (re.h.unique != 0 || re.h.error != FUSE_NOTIFY_INVAL_INODE)
+			continue;
+		memcpy(&out, re.body, sizeof(out));
+		if (out.off >= 0)
+			seen |= 1u << out.off / (16 * KIB);
+	}
+	rig.fake.dead = 0;
+	cr_assert_eq(seen, 7);
+	rig_settle();
+}

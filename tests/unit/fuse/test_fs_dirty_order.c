@@ -120,6 +120,30 @@ Test(fs_dirty_order, a_direct_write_over_what_is_gathered_sends_it_first)
 	cr_assert_arr_eq(dfile->data, other, KIB);
 }
 
+static bool is_the_second(const struct nfs4_call *call)
+{
+	return call->state == (int)FAKE_WRITE && call->u.write.offset == 30 * KIB;
+}
+
+Test(fs_dirty_order, a_direct_write_is_not_woken_by_what_it_does_not_overlap)
+{
+	uint64_t unique;
+
+	behind(0);
+	cr_assert_eq(put(30 * KIB, 20 * KIB), 20 * KIB);
+	unique = put_send(32 * KIB, 4096, O_RDWR | O_DIRECT, 0);
+	rig_settle();
+	rig.fake.holds = is_the_second;
+	fake_release();
+	no_answer(50);
+	cr_assert(at_server(0, 20 * KIB));
+	cr_assert_eq(count(FAKE_WRITE), 2, "its own was sent too early");
+	rig.fake.holds = NULL;
+	fake_release();
+	cr_assert_eq(answer_to(unique, 1000), 0);
+	cr_assert_eq(count(FAKE_WRITE), 3);
+}
+
 Test(fs_dirty_order, a_write_elsewhere_does_not_wait)
 {
 	behind(0);

@@ -276,6 +276,42 @@ Test(fs_lock, that_may_be_held_is_given_back_before_anything_else)
 	cr_assert_eq(fake_locks.cnt, 1);
 }
 
+/* 10 to 19 may be locked: neither the LOCK nor the LOCKU was answered. */
+static void in_doubt(void)
+{
+	fake_locks.silent = 2;
+	cr_assert_eq(setlk(ino, a.fh, 1, F_WRLCK, 10, 19), ETIMEDOUT);
+	rig_settle();
+	cr_assert_eq(count(FAKE_LOCKU), 1);
+}
+
+Test(fs_lock, stays_in_doubt_when_something_else_is_given_back)
+{
+	in_doubt();
+	cr_assert_eq(setlk(ino, a.fh, 1, F_UNLCK, 100, 109), 0);
+	cr_assert_eq(count(FAKE_LOCKU), 2);
+	cr_assert_eq(setlk(ino, a.fh, 1, F_RDLCK, 50, 59), 0);
+	cr_assert_eq(count(FAKE_LOCKU), 3);
+}
+
+Test(fs_lock, in_doubt_twice_is_given_back_as_a_whole)
+{
+	const struct nfs4_call *call;
+	uint64_t unique;
+
+	in_doubt();
+	fake_locks.silent = 1;
+	cr_assert_eq(setlk(ino, a.fh, 1, F_UNLCK, 100, 109), ETIMEDOUT);
+	rig.fake.hold_ops = 1u << FAKE_LOCKU;
+	unique = lk_send(FUSE_SETLK, ino, a.fh, 1, F_RDLCK, 50, 59);
+	rig_settle();
+	call = list_first(&rig.fake.pending, struct nfs4_call, link);
+	cr_assert_eq(call->u.locku.offset, 0);
+	cr_assert_eq(call->u.locku.length, NFS4_LOCK_TO_END);
+	fake_release();
+	cr_assert_eq(answer_to(unique, 3000), 0);
+}
+
 Test(fs_lock, stays_in_doubt_until_the_close_if_need_be)
 {
 	fake_locks.lost_ok = true;

@@ -328,6 +328,21 @@ Test(fs_retain, half_of_the_buffers_start_a_commit_in_the_background)
 	cr_assert(fake_all_free());
 }
 
+Test(fs_retain, there_is_one_commit_in_the_background_at_a_time)
+{
+	rig.fake.hold_ops = 1u << FAKE_COMMIT;
+	rig_write(oino, ofh.fh, 0, a, LARGE, O_RDWR);
+	put(&fh, 0, a, LARGE);
+	rig_settle();
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 1);
+	put(&fh, LARGE, a, 100);
+	rig_settle();
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 1);
+	fake_release();
+	rig_settle();
+	cr_assert(fake_all_free());
+}
+
 Test(fs_retain, without_a_buffer_to_keep_writes_are_file_sync)
 {
 	rig.fake.fail[FAKE_COMMIT] =

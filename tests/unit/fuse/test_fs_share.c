@@ -15,6 +15,7 @@ static void set_up(void)
 }
 
 TestSuite(fs_share, .init = set_up, .fini = rig_down);
+TestSuite(fs_access, .init = set_up, .fini = rig_down);
 
 static uint64_t open_send(int flags)
 {
@@ -269,4 +270,105 @@ Test(fs_share, an_open_that_waits_and_whose_lane_stops_ends)
 	cr_assert(rig_reply(&re, 1000));
 	cr_assert_eq(re.h.error, 0);
 	/* rig_down() finds nothing open */
+}
+
+Test(fs_share, a_credential_is_all_of_it)
+{
+	const struct rpc_cred one = {
+		.flavor = RPC_AUTH_SYS, .uid = 1, .gid = 2, .gids_cnt = 2, .gids = {3, 4}};
+	struct rpc_cred other = one;
+
+	cr_assert(fs_cred_equal(&one, &other));
+	other.uid++;
+	cr_assert_not(fs_cred_equal(&one, &other));
+	other = one;
+	other.gid++;
+	cr_assert_not(fs_cred_equal(&one, &other));
+	other = one;
+	other.gids_cnt--;
+	cr_assert_not(fs_cred_equal(&one, &other));
+	other = one;
+	other.gids[1]++;
+	cr_assert_not(fs_cred_equal(&one, &other));
+	other = one;
+	other.flavor = RPC_AUTH_NONE;
+	cr_assert_not(fs_cred_equal(&one, &other));
+}
+
+/* What the server has is less than before: nothing more is to be given up. */
+Test(fs_share, is_given_up_in_part_once)
+{
+	struct fuse_open_out both, one, two;
+
+	cr_assert_eq(rig_open(ino, O_RDWR, &both), 0);
+	cr_assert_eq(rig_open(ino, O_RDONLY, &one), 0);
+	cr_assert_eq(rig_open(ino, O_RDONLY, &two), 0);
+	cr_assert_eq(rig_release(ino, both.fh), 0);
+	rig_settle();
+	cr_assert_eq(count(FAKE_DOWNGRADE), 1);
+	cr_assert_eq(rig_release(ino, one.fh), 0);
+	rig_settle();
+	cr_assert_eq(count(FAKE_DOWNGRADE), 1);
+	cr_assert_eq(rig_release(ino, two.fh), 0);
+	rig_settle();
+}
+
+/* Else one that wants to be alone never is. */
+Test(fs_share, an_open_does_not_overtake_a_close_that_waits)
+{
+	struct fuse_open_out both, out;
+	unsigned int before;
+
+	cr_assert_eq(rig_open(ino, O_RDWR, &both), 0);
+	before = count(FAKE_OPEN);
+	rig.fake.hold_ops = 1u << FAKE_OPEN;
+	open_send(O_RDONLY);
+	rig_settle();
+	cr_assert_eq(rig_release(ino, both.fh), 0);
+	rig_settle();
+	open_send(O_RDONLY);
+	rig_settle();
+	cr_assert_eq(count(FAKE_OPEN), before + 1);
+	fake_release();
+	for (int i = 0; i < 2; i++) {
+		cr_assert(rig_reply(&re, 1000));
+		cr_assert_eq(re.h.error, 0);
+		memcpy(&out, re.body, sizeof(out));
+		cr_assert_eq(rig_release(ino, out.fh), 0);
+	}
+	rig_settle();
+}
+
+/* ---- ACCESS ---- */
+
+static int may(fuse_ino_t what, uint32_t mask)
+{
+	struct fuse_access_in in = {.mask = mask};
+
+	return rig_call(&re, FUSE_ACCESS, what, &in, sizeof(in), NULL, 0);
+}
+
+Test(fs_access, asks_for_what_the_kind_of_object_needs)
+{
+	rig.fake.files[0].attr.type = NF4DIR;
+	cr_assert_eq(may(ino, R_OK | W_OK | X_OK), 0);
+	cr_assert_eq(may(FUSE_ROOT_ID, R_OK | W_OK | X_OK), 0);
+	rig.fake.denied = ACCESS4_DELETE;
+	cr_assert_eq(may(ino, W_OK), 0);
+	cr_assert_eq(may(FUSE_ROOT_ID, W_OK), EACCES);
+	rig.fake.denied = ACCESS4_LOOKUP;
+	cr_assert_eq(may(ino, X_OK), 0);
+	cr_assert_eq(may(FUSE_ROOT_ID, X_OK), EACCES);
+	rig.fake.denied = ACCESS4_EXECUTE;
+	cr_assert_eq(may(ino, X_OK), EACCES);
+	cr_assert_eq(may(FUSE_ROOT_ID, X_OK), 0);
+	rig.fake.denied = ACCESS4_READ;
+	cr_assert_eq(may(ino, R_OK), EACCES);
+	cr_assert_eq(may(ino, W_OK), 0);
+}
+
+Test(fs_access, what_the_server_does_not_know_it_cannot_refuse)
+{
+	rig.fake.unknown = ACCESS4_DELETE;
+	cr_assert_eq(may(FUSE_ROOT_ID, W_OK), 0);
 }

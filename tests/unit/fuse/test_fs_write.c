@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "fs_inode.h"
 #include "fs_rig.h"
 
 static struct fake_file *file;
@@ -78,6 +79,52 @@ Test(fs_write, a_short_one_goes_on_where_it_ended)
 	cr_assert_eq(rig_write(ino, fh.fh, 0, data, 2500, O_RDWR), 2500);
 	cr_assert_eq(rig.fake.count[FAKE_WRITE], 3);
 	cr_assert_arr_eq(file->data, data, 2500);
+}
+
+/* A server that says so would be asked for ever, or the file end behind its data. */
+Test(fs_write, a_count_of_nothing_or_of_more_than_was_sent_is_an_error)
+{
+	rig.fake.wrong_count = -100;
+	cr_assert_eq(rig_write(ino, fh.fh, 0, data, 100, O_RDWR), -EIO);
+	rig.fake.wrong_count = 1;
+	cr_assert_eq(rig_write(ino, fh.fh, 0, data, 100, O_RDWR), -EIO);
+	cr_assert_eq(rig.fake.count[FAKE_WRITE], 2);
+	cr_assert(fake_all_free());
+}
+
+Test(fs_write, with_noac_is_file_sync)
+{
+	rig.fs->conf.noac = true;
+	cr_assert_eq(rig_write(ino, fh.fh, 0, data, 100, O_RDWR), 100);
+	cr_assert_eq(rig.fake.last_stable, FILE_SYNC4);
+}
+
+/* The server clears the bit, and does not say so. */
+Test(fs_write, of_a_file_with_a_suid_bit_makes_the_kernel_ask_for_its_mode)
+{
+	struct fs_inode *in = fs_inode_get(rig.fs, ino);
+	struct rig_reply re;
+
+	in->attr.mode |= 04000;
+	fs_inode_put(rig.fs, in);
+	rig_send(FUSE_WRITE, ino, &(struct fuse_write_in){.fh = fh.fh, .size = 100},
+		sizeof(struct fuse_write_in), data, 100);
+	for (int told = 0; told == 0;) {
+		cr_assert(rig_reply(&re, 1000), "the kernel is not told");
+		told = re.h.unique == 0 && re.h.error == FUSE_NOTIFY_INVAL_INODE;
+	}
+}
+
+/* With O_DIRECT no attributes come back: what is known of the size grows all the same. */
+Test(fs_write, makes_the_file_as_long_as_it_is_also_without_attributes)
+{
+	struct fs_inode *in = fs_inode_get(rig.fs, ino);
+
+	cr_assert_eq(rig_write(ino, fh.fh, 4096, data, 4096, O_RDWR | O_DIRECT), 4096);
+	cr_assert_eq(in->attr.size, 8192);
+	cr_assert_eq(rig_write(ino, fh.fh, 0, data, 4096, O_RDWR | O_DIRECT), 4096);
+	cr_assert_eq(in->attr.size, 8192);
+	fs_inode_put(rig.fs, in);
 }
 
 Test(fs_write, an_error_is_the_answer)
