@@ -309,8 +309,6 @@ static void xprt_reverse_call(void *ctx, const struct rpcrdma_rcall *call)
 		nfs4_slots_set_highest(&s->slots, s->slots.cnt - 1, s->cb.recall_slot);
 		stats_set(&s->stats->slots, s->slots.limit);
 		s->cb.recall_slot = UINT32_MAX;
-		pthread_mutex_init(&s->view_lock, NULL);
-		s->view.state = nfs4_sess_state_name(NFS4_SESS_IDLE);
 	}
 	for (uint32_t i = 0; i < s->cb.lock_free_cnt && s->cl->lock_free; i++)
 		s->cl->lock_free(s->cl->lock_free_ctx, s->cb.lock_free[i]);
@@ -368,6 +366,8 @@ struct nfs4_sess *nfs4_sess_new_small(struct nfs4_client *cl, struct reactor *r,
 		errno = err;
 		return NULL;
 	}
+	pthread_mutex_init(&s->view_lock, NULL);
+	s->view.state = nfs4_sess_state_name(NFS4_SESS_IDLE);
 	return s;
 }
 

@@ -219,7 +219,8 @@ enum nfsd_sim_cb {
 	NFSD_SIM_CB_NULL,
 	NFSD_SIM_CB_SEQUENCE, /* CB_COMPOUND with CB_SEQUENCE alone */
 	NFSD_SIM_CB_RECALL_ANY,
-	NFSD_SIM_CB_RECALL, /* of a delegation that was never given */
+	NFSD_SIM_CB_RECALL,      /* of a delegation that was never given */
+	NFSD_SIM_CB_RECALL_SLOT, /* slots 0 to 3 are enough */
 	NFSD_SIM_CB_AGAIN,  /* CB_SEQUENCE alone with the number of the last call: a repetition */
 	NFSD_SIM_CB_AHEAD,  /* CB_SEQUENCE alone with a number that is not the next */
 	NFSD_SIM_CB_BAD_OP, /* CB_SEQUENCE and an operation that does not exist */

@@ -50,6 +50,10 @@ static void wr_op(struct wr *w, struct nfsd_sim *sim, const struct cb_args *a)
 		wr_u32(w, 1);
 		wr_u32(w, a->mask);
 		break;
+	case NFSD_SIM_CB_RECALL_SLOT:
+		wr_u32(w, 10);
+		wr_u32(w, 3);
+		break;
 	case NFSD_SIM_CB_RECALL:
 		wr_u32(w, 4);
 		if (d) {
@@ -94,8 +98,9 @@ static void wr_op(struct wr *w, struct nfsd_sim *sim, const struct cb_args *a)
 static bool has_op(enum nfsd_sim_cb what)
 {
 	return what == NFSD_SIM_CB_RECALL_ANY || what == NFSD_SIM_CB_RECALL ||
-	       what == NFSD_SIM_CB_GETATTR || what == NFSD_SIM_CB_BAD_OP ||
-	       what == NFSD_SIM_CB_NOTIFY_LOCK || what == NFSD_SIM_CB_OFFLOAD;
+	       what == NFSD_SIM_CB_RECALL_SLOT || what == NFSD_SIM_CB_GETATTR ||
+	       what == NFSD_SIM_CB_BAD_OP || what == NFSD_SIM_CB_NOTIFY_LOCK ||
+	       what == NFSD_SIM_CB_OFFLOAD;
 }
 
 /* referring_call_lists<> */
