@@ -92,6 +92,6 @@ void fs_do_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_fi
 void fs_do_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock);
 void fs_do_setlk(
 	fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock, int sleep);
-void fs_do_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int op);
+void fs_do_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int how);
 
 #endif
