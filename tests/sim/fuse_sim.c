@@ -22,7 +22,7 @@
  *   hold OP, release   calls with NFS operation OP (0: all) wait for the release
  *   hostile wire|body N, hostile off N   every Nth reply is garbage: message, or RPC reply
  *   restart LOSE    the server restarts; LOSE 1: what was not committed is lost
- *   grace MS        it restarts, loses nothing, and has so long a grace period
+ *   grace MS        it restarts, loses nothing, and has so long a grace period; 0: which ends now
  *   state           clients= sessions= opens= delegs= conns= held= calls= conns_made= failures=
  *   ops NUMBER...   how often these NFS operations were asked for
  *   crowd N         /crowd has N files, which are made up (and take no memory here)
@@ -318,6 +318,8 @@ static bool run_event(const char *name, unsigned int num)
 		nfsd_sim_recall(sim, NULL);
 	else if (strcmp(name, "restart") == 0)
 		nfsd_sim_restart(sim, 0, num != 0);
+	else if (strcmp(name, "grace") == 0 && num == 0)
+		nfsd_sim_end_grace(sim);
 	else if (strcmp(name, "grace") == 0)
 		nfsd_sim_restart(sim, num * NSEC_PER_MSEC, false);
 	else if (strcmp(name, "grow") == 0)

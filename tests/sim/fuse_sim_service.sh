@@ -23,7 +23,7 @@ while True:
         print(f"{time.monotonic():.3f} {line}", flush=True)
 END
 echo $! >>"$work/pids"
-wait_for 20 test -S "$work/notify"
+wait_for 60 test -S "$work/notify"
 export NOTIFY_SOCKET=$work/notify WATCHDOG_USEC=3000000
 
 heard() { grep -q -- "^[0-9.]* $1" "$work/heard"; }
@@ -32,19 +32,26 @@ signs() { grep -c WATCHDOG=1 "$work/heard"; }
 lives() {
 	local before
 	before=$(signs)
-	wait_for 20 more_than $((before + 1))
+	wait_for 60 more_than $((before + 1))
 }
 more_than() { [ "$(signs)" -gt "$1" ]; }
+# All that was said before this is heard.
+mark() {
+	python3 -c 'import socket, sys
+socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(sys.argv[2].encode(), sys.argv[1])' \
+		"$work/notify" "MARK=$1" && wait_for 60 heard "MARK=$1\$"
+}
+stopped() { grep -q '^State:.T' "/proc/${pid[m]}/status"; }
 silent() {
 	local before
-	sleep 0.5
+	wait_for 60 stopped && mark 1 || return
 	before=$(signs)
 	sleep 3
-	[ "$(signs)" = "$before" ]
+	mark 2 && [ "$(signs)" = "$before" ]
 }
 
 check "mounted" sim_start m ""
-check "READY=1" wait_for 10 heard READY=1
+check "READY=1" wait_for 60 heard READY=1
 check "of this process" heard "MAINPID=${pid[m]}\$"
 check "what it does is told" heard "STATUS=127.0.0.1:/ mounted on $work/m"
 check "before that, that it connects" heard "STATUS=connecting to 127.0.0.1"
@@ -59,6 +66,6 @@ check "and again when it goes on" lives
 check "the server answers" ctl m silent 0
 wait $!
 check "it is told to end" kill -TERM "${pid[m]}"
-check "which it says" wait_for 10 heard STOPPING=1
+check "which it says" wait_for 60 heard STOPPING=1
 check "and does" sim_ends m 60
 tap_end

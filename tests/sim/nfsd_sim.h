@@ -176,6 +176,8 @@ void nfsd_sim_disconnect(struct nfsd_sim *sim);
  * break. Files stay, unless data was written and not committed: then it is lost if lose_data.
  */
 void nfsd_sim_restart(struct nfsd_sim *sim, uint64_t grace_ns, bool lose_data);
+/* The grace period of a restart is over. */
+void nfsd_sim_end_grace(struct nfsd_sim *sim);
 /* The write verifier changes and uncommitted data is lost, as after a writeback error. */
 void nfsd_sim_new_verifier(struct nfsd_sim *sim);
 /* Sessions are gone (BADSESSION), clients stay. */

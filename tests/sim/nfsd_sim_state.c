@@ -258,3 +258,10 @@ void held_complete(struct cmp *c)
 			c->sim->stats.not_reclaimed++;
 	}
 }
+
+void nfsd_sim_end_grace(struct nfsd_sim *sim)
+{
+	pthread_mutex_lock(&sim->lock);
+	sim->grace_until_ns = 0;
+	pthread_mutex_unlock(&sim->lock);
+}
