@@ -63,7 +63,7 @@ ends_while_used() {
 	exec {fd}>"$work/m/file"
 	echo one >&"$fd"
 	kill -TERM "${pid[m]}"
-	wait_for 30 not is_mounted "$work/m" || return
+	wait_for 60 not is_mounted "$work/m" || return
 	echo two >&"$fd" || return
 	exec {fd}>&-
 	sim_ends m 60

@@ -10,7 +10,7 @@
 crowd() {
 	local i jobs=() rc=0
 	for i in 1 2 3 4 5 6 7 8; do
-		timeout 100 "$fsx" -n 150 -m mixed "$work/m/fsx$i" &
+		timeout 500 "$fsx" -n 150 -m mixed "$work/m/fsx$i" &
 		jobs+=($!)
 	done
 	for i in "${jobs[@]}"; do wait "$i" || rc=1; done

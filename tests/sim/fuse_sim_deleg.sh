@@ -21,7 +21,7 @@ crowd() {
 	recalls "$@" &
 	local recaller=$!
 	for i in 1 2 3; do
-		timeout 100 "$fsx" -n 500 -m mixed "$work/m/fsx$i" &
+		timeout 500 "$fsx" -n 500 -m mixed "$work/m/fsx$i" &
 		jobs+=($!)
 	done
 	for i in 1 2 3 4; do
@@ -48,9 +48,9 @@ must "mounted" sim_start m "" "nconnect=4,stats"
 : >"$work/m/shared"
 check "a file is read" cat "$work/m/shared"
 # Not while the CLOSE of who made it, which nobody waits for, is on its way on another lane.
-check "and delegated" wait_for 10 read_delegated
+check "and delegated" wait_for 60 read_delegated
 check "recalled, it is returned" ctl m recall
-check "all of them" wait_for 10 none_held
+check "all of them" wait_for 60 none_held
 check "programs, and recalls" crowd
 check "cuts" ctl m cuts 60
 check "programs, and recalls, with cuts" crowd

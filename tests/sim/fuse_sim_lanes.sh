@@ -10,7 +10,7 @@
 beside() {
 	local i jobs=() rc=0
 	for i in 1 2 3 4 5; do
-		timeout 100 "$fsx" -n 800 -m mixed "$work/m/fsx$i" &
+		timeout 500 "$fsx" -n 800 -m mixed "$work/m/fsx$i" &
 		jobs+=($!)
 	done
 	"$@" || rc=1

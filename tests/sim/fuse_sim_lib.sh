@@ -13,7 +13,7 @@
 # Checks and waiting are those of tests/tap.sh; a check that fails also shows the
 # ends of the logs of the mounts that its command names.
 #
-# No command on a mount may hang for ever: after LIMIT seconds (default 180) a
+# No command on a mount may hang for ever: after LIMIT seconds (default 600) a
 # watchdog kills the daemons, which ends everything that waits for them.
 
 set -uo pipefail
@@ -148,7 +148,7 @@ mkfifo "$work/never" "$work/go"
 (
 	trap - EXIT
 	trap 'exit 0' TERM
-	read -r -t "${LIMIT:-180}" _ <>"$work/never"
+	read -r -t "${LIMIT:-600}" _ <>"$work/never"
 	echo "# time is up: the daemons are killed"
 	kill_daemons
 ) &
@@ -196,7 +196,7 @@ reference() {
 work_load() {
 	local dir=$work/$1/${2:-load}
 	mkdir "$dir" || return
-	timeout 120 "$bin/fuse_sim_work" "$dir" >"$work/found-$1" || return
+	timeout 500 "$bin/fuse_sim_work" "$dir" >"$work/found-$1" || return
 	rmdir "$dir" || return
 	diff "$work/right" "$work/found-$1"
 }

@@ -9,7 +9,7 @@
 n=0
 try() {
 	n=$((n + 1))
-	timeout 100 "$bin/fuse_sim_locker" "$1" "$2" "$work/m/lock$n" "$work/m/lock$n"
+	timeout 500 "$bin/fuse_sim_locker" "$1" "$2" "$work/m/lock$n" "$work/m/lock$n"
 }
 everything() {
 	local what

@@ -35,7 +35,7 @@ start_programs() {
 		programs+=($!)
 	done
 	# Some have to be waiting at the server, the others had time to come.
-	wait_for 30 some_held "$1" && sleep 2
+	wait_for 60 some_held "$1" && sleep 2
 }
 some_held() { [ "$(value "$1" held)" -ge 4 ]; }
 
@@ -59,7 +59,7 @@ metadata() {
 }
 export -f metadata
 export work
-quickly() { timeout -s KILL 15 bash -c "metadata $1"; }
+quickly() { timeout -s KILL 120 bash -c "metadata $1"; }
 stat_waits() {
 	timeout 4 stat "$work/$1/d/other" &
 	wait $!
@@ -79,7 +79,7 @@ hold() { ctl "$1" hold $op_read && ctl "$1" hold $op_write; }
 
 kill_all() {
 	kill -KILL "${programs[@]}"
-	wait_for 20 none_left
+	wait_for 60 none_left
 }
 none_left() {
 	local p
@@ -88,7 +88,7 @@ none_left() {
 
 handed_over() {
 	kill -USR1 "${pid[$1]}"
-	wait_for 10 grep -q "lanes=2" "$work/$1.log" && grep "handed_over=[1-9]" "$work/$1.log"
+	wait_for 60 grep -q "lanes=2" "$work/$1.log" && grep "handed_over=[1-9]" "$work/$1.log"
 }
 
 must "mounted" sim_start without "" "$options"

@@ -37,9 +37,9 @@ right() {
 # LOOKUP, OPEN with READ, CLOSE.
 three_calls() {
 	stat "$work/m"
-	sleep 0.2
+	wait_for 60 closed || return
 	count
-	right 1 && wait_for 10 closed || return
+	right 1 && wait_for 60 closed || return
 	for key in CALLS LOOKUP OPEN READ CLOSE; do diag "$key $(since $key)"; done
 	same "$(since LOOKUP) $(since OPEN) $(since READ) $(since CLOSE)" "1 1 1 1" &&
 		same "$(since CALLS)" 3
@@ -49,7 +49,7 @@ each_of_them() {
 	local i
 	count
 	for ((i = 10; i < 60; i++)); do right $i || return; done
-	wait_for 10 closed && same "$(since READ)" 50 && between 150 "$(since CALLS)" 153
+	wait_for 60 closed && same "$(since READ)" 50 && between 150 "$(since CALLS)" 153
 }
 
 grown_meanwhile() {
@@ -63,7 +63,7 @@ opened_in_vain() {
 	local i
 	count
 	for ((i = 60; i < FILES; i++)); do : <"$work/m/small$i" || return; done
-	wait_for 10 closed && same "$(since OPEN)" 60 && between 8 "$(since READ)" 10 || return
+	wait_for 60 closed && same "$(since OPEN)" 60 && between 8 "$(since READ)" 10 || return
 	for ((i = 60; i < FILES; i++)); do right $i || return; done
 }
 
@@ -79,7 +79,7 @@ while_it_is_cut() {
 	ctl m cuts 4
 	on_each "0 1 2" some || return
 	ctl m cuts 0
-	wait_for 30 closed && between 10 "$(value m conns_made)" 10000
+	wait_for 60 closed && between 10 "$(value m conns_made)" 10000
 }
 
 for AHEAD in 0 4; do

@@ -8,7 +8,7 @@
 
 shape() {
 	sim_start m "$1" "$2" && work_load m &&
-		timeout 100 "$fsx" -n 600 -m mixed "$work/m/fsx" && sim_stop m
+		timeout 500 "$fsx" -n 600 -m mixed "$work/m/fsx" && sim_stop m
 }
 
 # A counter as SIGUSR1 told it last; 0 is not told.
@@ -21,7 +21,7 @@ coupled() {
 	dd if="$work/pieces" of="$work/m/pieces" bs=128k conv=fsync status=none || return 1
 	cmp "$work/pieces" "$work/m/pieces" || return 1
 	kill -USR1 "${pid[m]}"
-	wait_for 10 grep -q writes_coupled= "$work/m.log" || return 1
+	wait_for 60 grep -q writes_coupled= "$work/m.log" || return 1
 	echo "$(counter writes_coupled) coupled, $(counter copied_bytes_large) bytes copied"
 	[ "$(counter writes_coupled)" -ge 20 ] && [ "$(counter copied_bytes_large)" = 0 ] && sim_stop m
 }

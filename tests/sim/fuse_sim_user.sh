@@ -43,9 +43,9 @@ start() {
 
 works() {
 	as_user mkdir "$work/u/load" || return
-	as_user timeout 100 "$bin/fuse_sim_work" -u "$work/u/load" >"$work/found" || return
+	as_user timeout 500 "$bin/fuse_sim_work" -u "$work/u/load" >"$work/found" || return
 	mkdir "$work/local" && chown "$user" "$work/local" || return
-	as_user timeout 100 "$bin/fuse_sim_work" -u "$work/local" >"$work/right" || return
+	as_user timeout 500 "$bin/fuse_sim_work" -u "$work/local" >"$work/right" || return
 	diff "$work/right" "$work/found"
 }
 

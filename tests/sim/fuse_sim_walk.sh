@@ -6,7 +6,6 @@
 # it, and that it gives everything back when the kernel forgets them; a tenth of
 # them with filehandles of 128 bytes.
 
-LIMIT=${LIMIT:-600}
 . "$(dirname "$0")/fuse_sim_lib.sh"
 
 entries=${ENTRIES:-1000000}
