@@ -208,6 +208,22 @@ Test(nfs4_back, a_bind_that_fails_does_not_disturb)
 	}
 }
 
+/* As good as it gets, until the next connection. */
+Test(nfs4_back, a_bind_that_always_fails_is_tried_once_a_connection)
+{
+	sim_nfs_open(&w, NULL);
+	sim_nfs_mounted(&w, 1);
+	rule(NFSD_SIM_STATUS, OP_BIND_CONN_TO_SESSION, 0, 0, NFS4ERR_INVAL);
+	for (unsigned int i = 1; i <= 2; i++) {
+		nfsd_sim_disconnect(w.srv);
+		sim_nfs_run(&w, 100 * SIM_SEC);
+		must_getattr(0);
+		cr_assert_eq(w.lane[0].st.reconnects, i);
+		cr_assert_leq(binds(), i);
+	}
+	SIM_NFS_CLOSE(&w, 0);
+}
+
 Test(nfs4_back, a_server_without_one_is_not_asked_to_bind)
 {
 	struct nfsd_sim_conf sconf;

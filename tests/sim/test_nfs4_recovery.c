@@ -72,6 +72,24 @@ Test(nfs4_recovery, lost_session_is_made_anew_and_calls_go_on)
 	SIM_NFS_CLOSE(&w, 0);
 }
 
+/* Its answer is about the session before. */
+Test(nfs4_recovery, a_late_badsession_does_not_end_the_new_session)
+{
+	struct sim_nfs_call c[2] = {0};
+
+	sim_nfs_open(&w, NULL);
+	sim_nfs_mounted(&w, 1);
+	nfsd_sim_drop_sessions(w.srv);
+	rule(NFSD_SIM_LATE, OP_GETATTR, 1, 1, SIM_SEC);
+	for (int i = 0; i < 2; i++)
+		cr_assert_eq(sim_nfs_getattr(&w, 0, &c[i]), 0);
+	for (int i = 0; i < 2; i++)
+		cr_assert_eq(sim_nfs_wait(&w, &c[i]), 0);
+	sim_nfs_run(&w, 5 * SIM_SEC);
+	cr_assert_eq(nfsd_sim_stats(w.srv).sessions, 2);
+	SIM_NFS_CLOSE(&w, 0);
+}
+
 Test(nfs4_recovery, restarted_server_gets_one_new_client_id_from_all_lanes)
 {
 	struct sim_nfs_call c[4][8] = {0};

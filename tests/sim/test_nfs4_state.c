@@ -184,6 +184,17 @@ Test(nfs4_state, files_that_nobody_uses_are_had_again_too, .init = setup)
 	}
 }
 
+Test(nfs4_state, files_that_were_closed_are_not_had_again, .init = setup)
+{
+	begin(1, FILES);
+	close_files(FILES);
+	nfsd_sim_restart(w.srv, GRACE, false);
+	sim_nfs_run(&w, 60 * SIM_SEC);
+	cr_assert_eq(nfsd_sim_stats(w.srv).reclaims, 0);
+	cr_assert_eq(nfsd_sim_live_opens(w.srv), 0);
+	SIM_NFS_CLOSE(&w, 0);
+}
+
 Test(nfs4_state, reclaim_is_done_as_who_opened_it, .init = setup)
 {
 	sim_nfs_open(&w, NULL);

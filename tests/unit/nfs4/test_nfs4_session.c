@@ -138,8 +138,33 @@ Test(nfs4_session, useless_grants_are_named)
 	got.fore.maxresp = 1000;
 	cr_assert_not_null(nfs4_session_check(&asked, &got));
 	got = asked;
+	got.fore.maxreq = 1000;
+	cr_assert_not_null(nfs4_session_check(&asked, &got));
+	got = asked;
 	got.sequence = 5;
 	cr_assert_not_null(nfs4_session_check(&asked, &got));
+	got = asked;
+	got.back.maxops = 2;
+	cr_assert_null(nfs4_session_check(&asked, &got), "CB_SEQUENCE and one more");
+	got.back.maxops = 1;
+	cr_assert_not_null(nfs4_session_check(&asked, &got));
+	got = asked;
+	asked.flags = 0;
+	cr_assert_not_null(nfs4_session_check(&asked, &got), "a back channel nobody asked for");
+}
+
+/* RFC 8167 section 5.1: calls and answers fit inline, or there are none. */
+Test(nfs4_session, the_back_channel_is_no_longer_than_inline)
+{
+	struct nfs4_create_session cs;
+
+	nfs4_session_ask(&cs, 64, 65536);
+	nfs4_session_ask_back(&cs, 1000, 900);
+	cr_assert_eq(cs.back.maxreq, 1000);
+	cr_assert_eq(cs.back.maxresp, 900);
+	cr_assert(cs.flags & CREATE_SESSION4_FLAG_CONN_BACK_CHAN);
+	nfs4_session_ask_back(&cs, 500, 900);
+	cr_assert_not(cs.flags & CREATE_SESSION4_FLAG_CONN_BACK_CHAN);
 }
 
 Test(nfs4_session, bind_conn_both_ways)
