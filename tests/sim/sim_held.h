@@ -9,6 +9,11 @@
 
 #include "sim_ops.h"
 
+/* What a file is opened for. */
+#define READ  OPEN4_SHARE_ACCESS_READ
+#define WRITE OPEN4_SHARE_ACCESS_WRITE
+#define BOTH  OPEN4_SHARE_ACCESS_BOTH
+
 struct sim_held {
 	struct sim_file f; /* first */
 	struct sim_nfs *w;

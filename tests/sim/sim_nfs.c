@@ -71,6 +71,14 @@ void sim_nfs_open(struct sim_nfs *w, const struct nfsd_sim_conf *sconf)
 	w->cred.uid = w->cred.gid = 1000;
 }
 
+void sim_nfs_soft(struct sim_nfs *w, unsigned int retrans)
+{
+	w->conf.hard = false;
+	w->conf.timeout_errno = ETIMEDOUT;
+	w->conf.rdma.timeo_ns = 2 * SIM_SEC;
+	w->conf.rdma.retrans = retrans;
+}
+
 void sim_nfs_client(struct sim_nfs *w, unsigned int lanes)
 {
 	w->cl = nfs4_client_new(&w->conf);
@@ -139,6 +147,20 @@ void sim_nfs_mounted(struct sim_nfs *w, unsigned int lanes)
 		fab_sim_fail("not up: %s", w->lane[0].failure.text);
 	else if (!sim_nfs_mount(w, "/"))
 		fab_sim_fail("not mounted: %s", w->mount_failure.text);
+}
+
+void sim_rule(struct sim_nfs *w, enum nfsd_sim_act act, uint32_t op, uint32_t skip, uint32_t count,
+	uint64_t arg)
+{
+	struct nfsd_sim_rule rule = {
+		.act = act, .op = op, .skip = skip, .count = count, .arg = arg};
+
+	nfsd_sim_rule(w->srv, &rule);
+}
+
+uint64_t sim_ops(const struct sim_nfs *w, unsigned int op)
+{
+	return nfsd_sim_stats(w->srv).ops[op];
 }
 
 void sim_nfs_run(struct sim_nfs *w, uint64_t ns)

@@ -49,8 +49,16 @@ struct sim_nfs_call {
 	void (*then)(struct sim_nfs_call *c);
 };
 
+/* What a rule of the server makes of a call; a row of a test's table. */
+struct sim_fault {
+	enum nfsd_sim_act act;
+	uint32_t status;
+};
+
 /* Small, quick settings; change w->conf afterwards, before sim_nfs_client(). */
 void sim_nfs_open(struct sim_nfs *w, const struct nfsd_sim_conf *sconf);
+/* Before sim_nfs_client(): a soft mount that asks again `retrans` times, every 2 s. */
+void sim_nfs_soft(struct sim_nfs *w, unsigned int retrans);
 /* The client and `lanes` sessions, not started. */
 void sim_nfs_client(struct sim_nfs *w, unsigned int lanes);
 /* As nfs4_sess_start(). */
@@ -61,6 +69,12 @@ bool sim_nfs_up(struct sim_nfs *w);
 void sim_nfs_mounted(struct sim_nfs *w, unsigned int lanes);
 /* Runs nfs4_mount_path(); true: it worked, else w->mount_failure. */
 bool sim_nfs_mount(struct sim_nfs *w, const char *path);
+
+/* nfsd_sim_rule() of these; count 0: all after `skip`. */
+void sim_rule(struct sim_nfs *w, enum nfsd_sim_act act, uint32_t op, uint32_t skip, uint32_t count,
+	uint64_t arg);
+/* How many of this operation the server saw. */
+uint64_t sim_ops(const struct sim_nfs *w, unsigned int op);
 
 void sim_nfs_run(struct sim_nfs *w, uint64_t ns);
 /* Turns until *cnt is at least `want`, at most `ns`. */

@@ -32,11 +32,6 @@ static void setup(void)
 	lost_lines = smaller_lines = 0;
 }
 
-static uint64_t ops(unsigned int op)
-{
-	return nfsd_sim_stats(w.srv).ops[op];
-}
-
 static void open_files(unsigned int cnt)
 {
 	for (unsigned int i = 0; i < cnt; i++) {
@@ -170,14 +165,14 @@ Test(nfs4_another, what_the_token_holder_reclaims_is_not_reclaimed_again, .init 
 
 			begin(lanes, cnt);
 			nfsd_sim_conf(w.srv)->restart_flag = true;
-			completes = ops(OP_RECLAIM_COMPLETE);
-			opens = ops(OP_OPEN);
+			completes = sim_ops(&w, OP_RECLAIM_COMPLETE);
+			opens = sim_ops(&w, OP_OPEN);
 			nfsd_sim_restart(w.srv, grace ? 10 * SIM_SEC : 0, false);
 			sim_nfs_run(&w, LEASE);
 			use_files(cnt, -1);
-			cr_assert_eq(ops(OP_RECLAIM_COMPLETE) - completes, 1);
+			cr_assert_eq(sim_ops(&w, OP_RECLAIM_COMPLETE) - completes, 1);
 			/* The first one is told that it is too late. */
-			cr_assert_eq(ops(OP_OPEN) - opens, cnt && !grace ? cnt + 1 : cnt);
+			cr_assert_eq(sim_ops(&w, OP_OPEN) - opens, cnt && !grace ? cnt + 1 : cnt);
 			end(cnt);
 		}
 	cr_assert_eq(lost_lines, 0);

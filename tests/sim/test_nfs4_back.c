@@ -9,13 +9,6 @@
 
 static struct sim_nfs w;
 
-static void rule(enum nfsd_sim_act act, uint32_t op, uint32_t skip, uint32_t count, uint64_t arg)
-{
-	nfsd_sim_rule(
-		w.srv, &(struct nfsd_sim_rule){
-			       .act = act, .op = op, .skip = skip, .count = count, .arg = arg});
-}
-
 /* One call of the server's: the NFS status of its answer; accept_stat must be 0. */
 static uint64_t callback(enum nfsd_sim_cb what)
 {
@@ -114,7 +107,7 @@ Test(nfs4_back, a_reconnect_under_load_brings_it_back)
 
 	sim_nfs_open(&w, NULL);
 	sim_nfs_mounted(&w, 1);
-	rule(NFSD_SIM_LATE, OP_GETATTR, 0, 16, SIM_MSEC);
+	sim_rule(&w, NFSD_SIM_LATE, OP_GETATTR, 0, 16, SIM_MSEC);
 	while (n < 16 && sim_nfs_getattr(&w, 0, &c[n]) == 0)
 		n++;
 	cr_assert_gt(n, 10);
@@ -139,7 +132,7 @@ Test(nfs4_back, a_connection_lost_at_any_call_of_the_set_up_leaves_it_bound)
 	for (int i = 0; i < 3; i++)
 		for (int j = 0; j < 3; j++) {
 			sim_nfs_open(&w, NULL);
-			rule(acts[j], calls[i], 0, 1, 0);
+			sim_rule(&w, acts[j], calls[i], 0, 1, 0);
 			sim_nfs_mounted(&w, 1);
 			sim_nfs_run(&w, SIM_SEC);
 			cr_assert_eq(callback(NFSD_SIM_CB_SEQUENCE), NFS4_OK);
@@ -152,7 +145,8 @@ Test(nfs4_back, a_server_that_says_the_path_is_down_gets_it_bound_again)
 	sim_nfs_open(&w, NULL);
 	sim_nfs_mounted(&w, 1);
 	for (unsigned int i = 1; i <= 3; i++) {
-		rule(NFSD_SIM_SEQ_FLAGS, OP_GETATTR, 0, 1, SEQ4_STATUS_CB_PATH_DOWN_SESSION);
+		sim_rule(
+			&w, NFSD_SIM_SEQ_FLAGS, OP_GETATTR, 0, 1, SEQ4_STATUS_CB_PATH_DOWN_SESSION);
 		must_getattr(0);
 		must_getattr(0);
 		sim_nfs_run(&w, SIM_SEC);
@@ -166,7 +160,7 @@ Test(nfs4_back, a_path_that_stays_down_is_not_bound_for_ever)
 {
 	sim_nfs_open(&w, NULL);
 	sim_nfs_mounted(&w, 1);
-	rule(NFSD_SIM_SEQ_FLAGS, 0, 0, 0, SEQ4_STATUS_CB_PATH_DOWN);
+	sim_rule(&w, NFSD_SIM_SEQ_FLAGS, 0, 0, 0, SEQ4_STATUS_CB_PATH_DOWN);
 	for (int i = 0; i < 50; i++)
 		must_getattr(0);
 	sim_nfs_run(&w, 600 * SIM_SEC);
@@ -178,7 +172,7 @@ Test(nfs4_back, a_fault_makes_a_new_session_once_in_a_while)
 {
 	sim_nfs_open(&w, NULL);
 	sim_nfs_mounted(&w, 1);
-	rule(NFSD_SIM_SEQ_FLAGS, OP_GETATTR, 0, 0, SEQ4_STATUS_BACKCHANNEL_FAULT);
+	sim_rule(&w, NFSD_SIM_SEQ_FLAGS, OP_GETATTR, 0, 0, SEQ4_STATUS_BACKCHANNEL_FAULT);
 	for (int i = 0; i < 20; i++)
 		must_getattr(0);
 	cr_assert_eq(w.lane[0].st.sessions, 2);
@@ -213,7 +207,7 @@ Test(nfs4_back, a_bind_that_always_fails_is_tried_once_a_connection)
 {
 	sim_nfs_open(&w, NULL);
 	sim_nfs_mounted(&w, 1);
-	rule(NFSD_SIM_STATUS, OP_BIND_CONN_TO_SESSION, 0, 0, NFS4ERR_INVAL);
+	sim_rule(&w, NFSD_SIM_STATUS, OP_BIND_CONN_TO_SESSION, 0, 0, NFS4ERR_INVAL);
 	for (unsigned int i = 1; i <= 2; i++) {
 		nfsd_sim_disconnect(w.srv);
 		sim_nfs_run(&w, 100 * SIM_SEC);

@@ -11,10 +11,6 @@
 #include "log.h"
 #include "sim_held.h"
 
-#define READ  OPEN4_SHARE_ACCESS_READ
-#define WRITE OPEN4_SHARE_ACCESS_WRITE
-#define BOTH  OPEN4_SHARE_ACCESS_BOTH
-
 static struct sim_nfs w;
 static struct sim_held h, h2;
 static unsigned int lost_lines;
@@ -29,18 +25,6 @@ static void setup(void)
 {
 	log_set_sink(sink, NULL);
 	lost_lines = 0;
-}
-
-static void rule(enum nfsd_sim_act act, uint32_t op, uint32_t skip, uint32_t count, uint64_t arg)
-{
-	nfsd_sim_rule(
-		w.srv, &(struct nfsd_sim_rule){
-			       .act = act, .op = op, .skip = skip, .count = count, .arg = arg});
-}
-
-static uint64_t ops(unsigned int op)
-{
-	return nfsd_sim_stats(w.srv).ops[op];
 }
 
 static void begin(unsigned int lanes, uint32_t delegs)
@@ -183,10 +167,7 @@ Test(nfs4_deleg, refused_one_is_returned_in_the_background, .init = setup)
 
 Test(nfs4_deleg, return_of_a_refused_one_may_fail_in_any_way, .init = setup)
 {
-	static const struct {
-		enum nfsd_sim_act act;
-		uint32_t status;
-	} rows[] = {
+	static const struct sim_fault rows[] = {
 		{NFSD_SIM_CUT_BEFORE, 0},
 		{NFSD_SIM_CUT_AFTER, 0},
 		{NFSD_SIM_CUT_REPLIED, 0},
@@ -199,7 +180,7 @@ Test(nfs4_deleg, return_of_a_refused_one_may_fail_in_any_way, .init = setup)
 		struct sim_held_op ho = {.refuses = true};
 
 		begin(2, NFSD_SIM_DELEG_READ);
-		rule(rows[i].act, OP_DELEGRETURN, 0, 1, rows[i].status);
+		sim_rule(&w, rows[i].act, OP_DELEGRETURN, 0, 1, rows[i].status);
 		cr_assert(sim_open_start(&ho, &h, 1, READ, true));
 		cr_assert_eq(sim_held_wait(&ho), 0);
 		sim_nfs_run(&w, 30 * SIM_SEC);
@@ -253,7 +234,7 @@ Test(nfs4_deleg, claimed_open_is_its_own_and_survives_the_return, .init = setup)
 				cr_assert_eq(sim_hwrite(&h, 1), 0);
 			cr_assert_eq(nfsd_sim_stats(w.srv).deleg_io, 0);
 			cr_assert_eq(sim_hclose(&h, 0), 0);
-			cr_assert_eq(ops(OP_CLOSE), 2);
+			cr_assert_eq(sim_ops(&w, OP_CLOSE), 2);
 			end(0);
 		}
 }
@@ -302,10 +283,7 @@ Test(nfs4_deleg, reads_go_on_while_it_is_claimed, .init = setup)
 
 Test(nfs4_deleg, claim_may_fail_in_any_way, .init = setup)
 {
-	static const struct {
-		enum nfsd_sim_act act;
-		uint32_t status;
-	} rows[] = {
+	static const struct sim_fault rows[] = {
 		{NFSD_SIM_CUT_BEFORE, 0},
 		{NFSD_SIM_CUT_AFTER, 0},
 		{NFSD_SIM_CUT_REPLIED, 0},
@@ -317,7 +295,7 @@ Test(nfs4_deleg, claim_may_fail_in_any_way, .init = setup)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		begin_served(2, NFSD_SIM_DELEG_READ);
-		rule(rows[i].act, OP_OPEN, 0, 1, rows[i].status);
+		sim_rule(&w, rows[i].act, OP_OPEN, 0, 1, rows[i].status);
 		cr_assert_eq(sim_hclaim(&h, 0), 0, "row %zu", i);
 		cr_assert_not(nfs4_state_is_served(&h.f.state));
 		cr_assert_eq(sim_hreturn(&h, 1), 0);
@@ -330,7 +308,7 @@ Test(nfs4_deleg, claim_may_fail_in_any_way, .init = setup)
 Test(nfs4_deleg, claim_that_is_refused_loses_the_open, .init = setup)
 {
 	begin_served(1, NFSD_SIM_DELEG_READ);
-	rule(NFSD_SIM_STATUS, OP_OPEN, 0, 1, NFS4ERR_ACCESS);
+	sim_rule(&w, NFSD_SIM_STATUS, OP_OPEN, 0, 1, NFS4ERR_ACCESS);
 	cr_assert_eq(sim_hclaim(&h, 0), -EACCES);
 	cr_assert_eq(sim_hread(&h, 0), -EIO);
 	cr_assert_eq(lost_lines, 1);
@@ -343,16 +321,13 @@ Test(nfs4_deleg, claim_that_is_refused_loses_the_open, .init = setup)
 Test(nfs4_deleg, soft_mount_claim_without_an_answer_leaves_it_served, .init = setup)
 {
 	sim_nfs_open(&w, NULL);
-	w.conf.hard = false;
-	w.conf.timeout_errno = ETIMEDOUT;
-	w.conf.rdma.timeo_ns = 2 * SIM_SEC;
-	w.conf.rdma.retrans = 2;
+	sim_nfs_soft(&w, 2);
 	sim_held_mounted(&w, 1, NFSD_SIM_DELEG_READ);
 	sim_held_file(&w, &h, "/f");
 	cr_assert_eq(sim_hopen(&h, 0, READ, true), 0);
 	cr_assert_eq(sim_hclose(&h, 0), 0);
 	cr_assert(sim_hserve(&h, READ));
-	rule(NFSD_SIM_STATUS, OP_OPEN, 0, 0, NFS4ERR_DELAY);
+	sim_rule(&w, NFSD_SIM_STATUS, OP_OPEN, 0, 0, NFS4ERR_DELAY);
 	cr_assert_eq(sim_hclaim(&h, 0), -ETIMEDOUT);
 	cr_assert(nfs4_state_is_served(&h.f.state));
 	cr_assert_eq(sim_hread(&h, 0), 0);
@@ -386,10 +361,7 @@ Test(nfs4_deleg, open_of_a_served_state_makes_it_its_own, .init = setup)
 
 Test(nfs4_deleg, return_may_fail_in_any_way, .init = setup)
 {
-	static const struct {
-		enum nfsd_sim_act act;
-		uint32_t status;
-	} rows[] = {
+	static const struct sim_fault rows[] = {
 		{NFSD_SIM_CUT_BEFORE, 0},
 		{NFSD_SIM_CUT_AFTER, 0},
 		{NFSD_SIM_CUT_REPLIED, 0},
@@ -402,7 +374,7 @@ Test(nfs4_deleg, return_may_fail_in_any_way, .init = setup)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		begin_idle(2, NFSD_SIM_DELEG_READ);
-		rule(rows[i].act, OP_DELEGRETURN, 0, 1, rows[i].status);
+		sim_rule(&w, rows[i].act, OP_DELEGRETURN, 0, 1, rows[i].status);
 		cr_assert_eq(sim_hreturn(&h, 0), 0, "row %zu", i);
 		cr_assert_eq(nfs4_deleg_count(w.cl), 0);
 		/* The next one may come, when there is a backchannel again. */
@@ -446,7 +418,7 @@ Test(nfs4_deleg, reads_that_come_after_the_return_are_repeated, .init = setup)
 
 	begin_served(2, NFSD_SIM_DELEG_READ);
 	/* They are resent, as they were, long after the other lane has returned it. */
-	rule(NFSD_SIM_CUT_BEFORE, OP_READ, 0, 1, 0);
+	sim_rule(&w, NFSD_SIM_CUT_BEFORE, OP_READ, 0, 1, 0);
 	for (int i = 0; i < 4; i++)
 		cr_assert(sim_read_start(&io[i], &h, 1));
 	sim_nfs_run(&w, 50 * NSEC_PER_USEC);

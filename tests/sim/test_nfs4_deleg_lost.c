@@ -13,8 +13,6 @@
 #include "log.h"
 #include "sim_held.h"
 
-#define READ  OPEN4_SHARE_ACCESS_READ
-#define BOTH  OPEN4_SHARE_ACCESS_BOTH
 #define GRACE (10 * SIM_SEC)
 #define LEASE (100 * SIM_SEC) /* after it every lane has sent a SEQUENCE */
 #define FILES 4
@@ -33,18 +31,6 @@ static void setup(void)
 {
 	log_set_sink(sink, NULL);
 	lost_lines = 0;
-}
-
-static void rule(enum nfsd_sim_act act, uint32_t op, uint32_t skip, uint32_t count, uint64_t arg)
-{
-	nfsd_sim_rule(
-		w.srv, &(struct nfsd_sim_rule){
-			       .act = act, .op = op, .skip = skip, .count = count, .arg = arg});
-}
-
-static uint64_t ops(unsigned int op)
-{
-	return nfsd_sim_stats(w.srv).ops[op];
 }
 
 static uint32_t access_of(uint32_t type)
@@ -229,13 +215,13 @@ Test(nfs4_deleg_lost, revoked_one_is_found_freed_and_lost_once, .init = setup)
 			if (idle) {
 				sim_nfs_run(&w, LEASE);
 				cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
-				cr_assert_geq(ops(OP_TEST_STATEID), 1);
+				cr_assert_geq(sim_ops(&w, OP_TEST_STATEID), 1);
 			}
 			for (unsigned int f = 0; f < 3; f++)
 				use(&files[f], "file", f);
 			sim_nfs_run(&w, LEASE);
 			cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
-			cr_assert_eq(ops(OP_FREE_STATEID), 2);
+			cr_assert_eq(sim_ops(&w, OP_FREE_STATEID), 2);
 			for (unsigned int f = 0; f < FILES; f++)
 				cr_assert_eq(files[f].losses, f % 2, "%d, %d: file %u", idle, i, f);
 			cr_assert_eq(nfsd_sim_live_opens(w.srv), 1, "what it served");
@@ -272,7 +258,7 @@ Test(nfs4_deleg_lost, refused_stateid_of_a_served_open_opens_it_anew, .init = se
 		begin(2, 2, NFSD_SIM_DELEG_WRITE, 0x3);
 		/* The server forgot it altogether, and says so in its own way. */
 		nfsd_sim_revoke_deleg(w.srv, "/f0", NFS4ERR_BAD_STATEID);
-		rule(NFSD_SIM_STATUS, OP_READ, 0, 1, refusals[i]);
+		sim_rule(&w, NFSD_SIM_STATUS, OP_READ, 0, 1, refusals[i]);
 		for (unsigned int j = 0; j < 4; j++)
 			cr_assert(sim_read_start(&io[j], &files[0], j % 2));
 		for (unsigned int j = 0; j < 4; j++)

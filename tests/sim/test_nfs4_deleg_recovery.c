@@ -12,8 +12,6 @@
 #include "log.h"
 #include "sim_held.h"
 
-#define READ  OPEN4_SHARE_ACCESS_READ
-#define BOTH  OPEN4_SHARE_ACCESS_BOTH
 #define GRACE (10 * SIM_SEC)
 #define LEASE (100 * SIM_SEC) /* after it every lane has sent a SEQUENCE */
 #define FILES 4
@@ -32,13 +30,6 @@ static void setup(void)
 {
 	log_set_sink(sink, NULL);
 	lost_lines = 0;
-}
-
-static void rule(enum nfsd_sim_act act, uint32_t op, uint32_t skip, uint32_t count, uint64_t arg)
-{
-	nfsd_sim_rule(
-		w.srv, &(struct nfsd_sim_rule){
-			       .act = act, .op = op, .skip = skip, .count = count, .arg = arg});
 }
 
 static uint32_t access_of(uint32_t type)
@@ -263,10 +254,7 @@ Test(nfs4_deleg_recovery, second_restart_at_any_moment, .init = setup)
 
 Test(nfs4_deleg_recovery, second_failure_in_the_middle_of_the_reclaim, .init = setup)
 {
-	static const struct {
-		enum nfsd_sim_act act;
-		uint32_t status;
-	} rows[] = {
+	static const struct sim_fault rows[] = {
 		{NFSD_SIM_CUT_BEFORE, 0},
 		{NFSD_SIM_CUT_AFTER, 0},
 		{NFSD_SIM_CUT_REPLIED, 0},
@@ -283,7 +271,7 @@ Test(nfs4_deleg_recovery, second_failure_in_the_middle_of_the_reclaim, .init = s
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		for (uint32_t skip = 0; skip < 3; skip++) {
 			begin(2, 3, NFSD_SIM_DELEG_READ, 0x7);
-			rule(rows[i].act, OP_OPEN, skip, 1, rows[i].status);
+			sim_rule(&w, rows[i].act, OP_OPEN, skip, 1, rows[i].status);
 			nfsd_sim_restart(w.srv, GRACE, false);
 			for (unsigned int f = 0; f < 3; f++)
 				use(&files[f], "row", i);

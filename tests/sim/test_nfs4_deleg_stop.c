@@ -7,17 +7,8 @@
 
 #include "sim_held.h"
 
-#define READ OPEN4_SHARE_ACCESS_READ
-
 static struct sim_nfs w;
 static struct sim_held h;
-
-static void rule(enum nfsd_sim_act act, uint32_t op, uint32_t skip, uint32_t count, uint64_t arg)
-{
-	nfsd_sim_rule(
-		w.srv, &(struct nfsd_sim_rule){
-			       .act = act, .op = op, .skip = skip, .count = count, .arg = arg});
-}
 
 static void begin(unsigned int lanes, uint32_t delegs)
 {
@@ -86,10 +77,7 @@ Test(nfs4_deleg_stop, delegations_may_be_left_at_the_stop)
 
 Test(nfs4_deleg_stop, its_return_may_fail_in_any_way)
 {
-	static const struct {
-		enum nfsd_sim_act act;
-		uint32_t status;
-	} rows[] = {
+	static const struct sim_fault rows[] = {
 		{NFSD_SIM_CUT_BEFORE, 0},
 		{NFSD_SIM_CUT_AFTER, 0},
 		{NFSD_SIM_LOSE, 0},
@@ -103,7 +91,7 @@ Test(nfs4_deleg_stop, its_return_may_fail_in_any_way)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		for (uint32_t count = 0; count < 2; count++) {
 			begin_idle(2, NFSD_SIM_DELEG_READ);
-			rule(rows[i].act, OP_DELEGRETURN, 0, count, rows[i].status);
+			sim_rule(&w, rows[i].act, OP_DELEGRETURN, 0, count, rows[i].status);
 			/* In 5 s, whatever the server does. */
 			SIM_NFS_CLOSE(&w, 1);
 			cr_assert(!h.deleg.cl);

@@ -28,12 +28,6 @@ static void setup(void)
 	log_set_sink(sink, NULL);
 }
 
-static void rule(enum nfsd_sim_act act, uint32_t op, uint32_t count, uint64_t arg)
-{
-	nfsd_sim_rule(
-		w.srv, &(struct nfsd_sim_rule){.act = act, .op = op, .count = count, .arg = arg});
-}
-
 static void begin(void)
 {
 	sim_nfs_open(&w, NULL);
@@ -133,7 +127,7 @@ Test(nfs4_errors, each_row_answers_an_operation_once, .init = setup)
 
 	for (unsigned int i = 1; (row = nfs4_status_at(i)); i++) {
 		begin();
-		rule(NFSD_SIM_STATUS, OP_READ, 1, row->status);
+		sim_rule(&w, NFSD_SIM_STATUS, OP_READ, 0, 1, row->status);
 		check_once(row);
 		must_have_all_slots(row->name);
 		/* What it says is revoked it has not revoked. */
@@ -154,7 +148,7 @@ Test(nfs4_errors, each_row_answers_a_change_once_and_it_is_made_at_most_once, .i
 			row->action == NFS4_ACT_CLIENT)
 			want = 0;
 		begin();
-		rule(NFSD_SIM_STATUS, OP_CREATE, 1, row->status);
+		sim_rule(&w, NFSD_SIM_STATUS, OP_CREATE, 0, 1, row->status);
 		cr_assert_eq(sim_nfs_mkdir(&w, 0, &c, "d"), 0);
 		cr_assert_eq(sim_nfs_wait(&w, &c), want, "%s: %d", row->name, c.err);
 		cr_assert_eq(more(OP_CREATE), want ? 0 : 1, "%s", row->name);
@@ -176,7 +170,7 @@ Test(nfs4_errors, each_row_answers_always, .init = setup)
 			     row->status == NFS4ERR_RETRY_UNCACHED_REP;
 
 		begin();
-		rule(NFSD_SIM_STATUS, OP_READ, 0, row->status);
+		sim_rule(&w, NFSD_SIM_STATUS, OP_READ, 0, 0, row->status);
 		cr_assert(sim_op_get(&w, 0, &op));
 		op.call.u.read.fh = &file.fh;
 		op.call.u.read.state = &file.state;
@@ -208,9 +202,9 @@ Test(nfs4_errors, status_that_no_rfc_has_is_an_io_error, .init = setup)
 
 		begin();
 		/* -1 is the rule's "none". */
-		rule(NFSD_SIM_STATUS, OP_READ, 1, unknown[i] & 0x7fffffff);
+		sim_rule(&w, NFSD_SIM_STATUS, OP_READ, 0, 1, unknown[i] & 0x7fffffff);
 		cr_assert_eq(sim_read(&w, &op, &file, 0, 100), -EIO);
-		rule(NFSD_SIM_STATUS, OP_SEQUENCE, 1, unknown[i] & 0x7fffffff);
+		sim_rule(&w, NFSD_SIM_STATUS, OP_SEQUENCE, 0, 1, unknown[i] & 0x7fffffff);
 		cr_assert_eq(sim_nfs_getattr(&w, 0, &c), 0);
 		cr_assert_eq(sim_nfs_wait(&w, &c), -EIO);
 		must_have_all_slots("unknown");
@@ -268,7 +262,7 @@ static void check_sequence(const struct nfs4_status_row *row, bool once)
 
 	begin();
 	nfsd_sim_conf(w.srv)->tolerant_seq = uses_up(row->status);
-	rule(NFSD_SIM_STATUS, OP_SEQUENCE, 1, row->status);
+	sim_rule(&w, NFSD_SIM_STATUS, OP_SEQUENCE, 0, 1, row->status);
 	if (once)
 		cr_assert_eq(sim_nfs_mkdir(&w, 0, &c, "d"), 0);
 	else
@@ -297,10 +291,10 @@ Test(nfs4_errors, slots_the_server_takes_back_are_not_used, .init = setup)
 	struct sim_nfs_call held = {0}, c = {0};
 
 	begin();
-	rule(NFSD_SIM_HOLD, OP_CREATE, 1, 0);
+	sim_rule(&w, NFSD_SIM_HOLD, OP_CREATE, 0, 1, 0);
 	cr_assert_eq(sim_nfs_mkdir(&w, 0, &held, "d"), 0);
 	sim_nfs_run(&w, SIM_MSEC);
-	rule(NFSD_SIM_STATUS, OP_SEQUENCE, 1, NFS4ERR_BADSLOT);
+	sim_rule(&w, NFSD_SIM_STATUS, OP_SEQUENCE, 0, 1, NFS4ERR_BADSLOT);
 	cr_assert_eq(sim_nfs_getattr(&w, 0, &c), 0);
 	sim_nfs_run(&w, SIM_MSEC);
 	cr_assert_eq(c.done_cnt, 0, "there is no slot but the one in use");
@@ -343,7 +337,7 @@ Test(nfs4_errors, all_slots_get_the_same_answer_at_once, .init = setup)
 		struct sim_nfs_call c[13] = {0};
 
 		begin();
-		rule(NFSD_SIM_STATUS, OP_SEQUENCE, 13, statuses[i]);
+		sim_rule(&w, NFSD_SIM_STATUS, OP_SEQUENCE, 0, 13, statuses[i]);
 		for (int j = 0; j < 13; j++)
 			cr_assert_eq(sim_nfs_getattr(&w, 0, &c[j]), 0);
 		for (int j = 0; j < 13; j++)
@@ -382,11 +376,13 @@ Test(nfs4_errors, each_row_answers_each_step_of_a_recovery_once, .init = setup)
 			int err;
 
 			begin();
-			rule(is_done_already(steps[j], row->status) ? NFSD_SIM_STATUS_DONE
-								    : NFSD_SIM_STATUS,
-				steps[j], 1, row->status);
+			sim_rule(&w,
+				is_done_already(steps[j], row->status) ? NFSD_SIM_STATUS_DONE
+								       : NFSD_SIM_STATUS,
+				steps[j], 0, 1, row->status);
 			if (steps[j] == OP_DESTROY_SESSION)
-				rule(NFSD_SIM_STATUS, OP_SEQUENCE, 1, NFS4ERR_DEADSESSION);
+				sim_rule(&w, NFSD_SIM_STATUS, OP_SEQUENCE, 0, 1,
+					NFS4ERR_DEADSESSION);
 			else
 				nfsd_sim_restart(w.srv, 0, false);
 			err = sim_read(&w, &op, &file, 0, 100);
@@ -472,7 +468,7 @@ Test(nfs4_errors, each_transition_of_a_session_is_driven, .init = setup)
 	SIM_NFS_CLOSE(&w, 1);
 	for (int dead = 0; dead < 2; dead++) {
 		sim_nfs_open(&w, NULL);
-		rule(NFSD_SIM_STATUS, OP_EXCHANGE_ID, 0, NFS4ERR_SERVERFAULT);
+		sim_rule(&w, NFSD_SIM_STATUS, OP_EXCHANGE_ID, 0, 0, NFS4ERR_SERVERFAULT);
 		stop_in(dead ? NFS4_SESS_DEAD : NFS4_SESS_FAILING);
 	}
 	sim_nfs_open(&w, NULL);

@@ -12,9 +12,6 @@
 #include "log.h"
 #include "sim_held.h"
 
-#define READ OPEN4_SHARE_ACCESS_READ
-#define BOTH OPEN4_SHARE_ACCESS_BOTH
-
 static struct sim_nfs w;
 static struct sim_held h;
 

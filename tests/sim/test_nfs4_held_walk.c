@@ -16,9 +16,6 @@
 #include "log.h"
 #include "sim_held.h"
 
-#define READ  OPEN4_SHARE_ACCESS_READ
-#define WRITE OPEN4_SHARE_ACCESS_WRITE
-#define BOTH  OPEN4_SHARE_ACCESS_BOTH
 #define FILES 3
 #define USERS 2 /* of each file; the delegation is with the first */
 #define CALLS 12

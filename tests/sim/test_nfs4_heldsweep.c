@@ -11,10 +11,6 @@
 #include "log.h"
 #include "sim_held.h"
 
-#define READ  OPEN4_SHARE_ACCESS_READ
-#define WRITE OPEN4_SHARE_ACCESS_WRITE
-#define BOTH  OPEN4_SHARE_ACCESS_BOTH
-
 static struct sim_nfs w;
 static struct sim_held h;
 
@@ -167,10 +163,7 @@ Test(nfs4_heldsweep, each_call_fails_once_in_each_way, .init = setup)
 {
 	static const uint32_t ops[] = {
 		OP_OPEN, OP_READ, OP_WRITE, OP_OPEN_DOWNGRADE, OP_CLOSE, OP_DELEGRETURN};
-	static const struct {
-		enum nfsd_sim_act act;
-		uint32_t status;
-	} rows[] = {
+	static const struct sim_fault rows[] = {
 		{NFSD_SIM_CUT_BEFORE, 0},
 		{NFSD_SIM_CUT_AFTER, 0},
 		{NFSD_SIM_CUT_REPLIED, 0},

@@ -28,13 +28,6 @@ static void setup(void)
 	log_set_sink(quiet, NULL);
 }
 
-static void rule(enum nfsd_sim_act act, uint32_t opnum, uint32_t skip, uint32_t count, uint64_t arg)
-{
-	nfsd_sim_rule(
-		w.srv, &(struct nfsd_sim_rule){
-			       .act = act, .op = opnum, .skip = skip, .count = count, .arg = arg});
-}
-
 static void ready(unsigned int lanes)
 {
 	sim_nfs_mounted(&w, lanes);
@@ -302,7 +295,7 @@ Test(nfs4_locks, close_that_finds_locks_for_ever_fails, .init = setup)
 {
 	begin(1);
 	cr_assert_eq(sim_brlock(&w, 0, &f, &a, 0, 10, true), 0);
-	rule(NFSD_SIM_STATUS, OP_CLOSE, 0, 0, NFS4ERR_LOCKS_HELD);
+	sim_rule(&w, NFSD_SIM_STATUS, OP_CLOSE, 0, 0, NFS4ERR_LOCKS_HELD);
 	cr_assert_eq(sim_close(&w, &f), -EBUSY);
 	cr_assert_null(a.state);
 	SIM_NFS_CLOSE(&w, 1);
@@ -317,8 +310,8 @@ Test(nfs4_locks, once_whatever_becomes_of_the_connection, .init = setup)
 
 	for (int i = 0; i < 5; i++) {
 		begin(1);
-		rule(acts[i], OP_LOCK, 0, 1, 0);
-		rule(acts[i], OP_LOCKU, 0, 1, 0);
+		sim_rule(&w, acts[i], OP_LOCK, 0, 1, 0);
+		sim_rule(&w, acts[i], OP_LOCKU, 0, 1, 0);
 		cr_assert_eq(sim_brlock(&w, 0, &f, &a, 0, 10, true), 0);
 		cr_assert_eq(nfsd_sim_stats(w.srv).locks, 1, "row %d", i);
 		cr_assert_eq(check_books(&a, "locked"), 1);
@@ -333,7 +326,7 @@ Test(nfs4_locks, session_lost_with_a_lock_in_flight, .init = setup)
 {
 	for (int i = 0; i < 2; i++) {
 		begin(1);
-		rule(i ? NFSD_SIM_LOSE : NFSD_SIM_CUT_AFTER, OP_LOCK, 0, 1, 0);
+		sim_rule(&w, i ? NFSD_SIM_LOSE : NFSD_SIM_CUT_AFTER, OP_LOCK, 0, 1, 0);
 		cr_assert(sim_op_get(&w, 0, &op));
 		sim_lock_start(&op, &f, &a, 0, 10, true, false);
 		sim_nfs_run(&w, 100 * NSEC_PER_USEC);
@@ -342,7 +335,7 @@ Test(nfs4_locks, session_lost_with_a_lock_in_flight, .init = setup)
 		cr_assert_eq(op.err, 0);
 		cr_assert_eq(check_books(&a, "again"), 1);
 		/* The same with a stateid that the lost answer made old. */
-		rule(i ? NFSD_SIM_LOSE : NFSD_SIM_CUT_AFTER, OP_LOCK, 0, 1, 0);
+		sim_rule(&w, i ? NFSD_SIM_LOSE : NFSD_SIM_CUT_AFTER, OP_LOCK, 0, 1, 0);
 		cr_assert(sim_op_get(&w, 0, &op));
 		sim_lock_start(&op, &f, &a, 5, 10, false, false);
 		sim_nfs_run(&w, 100 * NSEC_PER_USEC);
@@ -363,8 +356,8 @@ Test(nfs4_locks, refused_stateid_of_locks_is_had_again_with_the_open, .init = se
 		begin(2);
 		cr_assert_eq(sim_brlock(&w, 0, &f, &a, 0, 10, true), 0);
 		cr_assert_eq(sim_brlock(&w, 0, &f, &b, 100, 10, false), 0);
-		rule(NFSD_SIM_STATUS, OP_LOCKU, 0, 1, refusals[i]);
-		rule(NFSD_SIM_STATUS, OP_LOCK, 0, 1, refusals[i]);
+		sim_rule(&w, NFSD_SIM_STATUS, OP_LOCKU, 0, 1, refusals[i]);
+		sim_rule(&w, NFSD_SIM_STATUS, OP_LOCK, 0, 1, refusals[i]);
 		cr_assert_eq(sim_brunlock(&w, 0, &f, &a, 5, 2), 0);
 		cr_assert_eq(sim_brlock(&w, 1, &f, &b, 105, 10, true), 0);
 		cr_assert_eq(check_books(&a, "a"), 2);
@@ -388,7 +381,7 @@ Test(nfs4_locks, lock_without_an_answer_can_be_given_back, .init = setup)
 		ready(1);
 		if (i / 2)
 			cr_assert_eq(sim_brlock(&w, 0, &f, &a, 1000, 10, true), 0);
-		rule(acts[i % 2], OP_LOCK, 0, 0, 0);
+		sim_rule(&w, acts[i % 2], OP_LOCK, 0, 0, 0);
 		cr_assert_eq(sim_brlock(&w, 0, &f, &a, 0, 10, true), -ETIMEDOUT);
 		cr_assert_eq(nfsd_sim_stats(w.srv).ops[OP_LOCKU], 0);
 		nfsd_sim_rules_clear(w.srv);

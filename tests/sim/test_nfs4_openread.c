@@ -9,8 +9,7 @@
 
 #include "sim_held.h"
 
-#define READ OPEN4_SHARE_ACCESS_READ
-#define BIG  20000u
+#define BIG 20000u
 
 enum {
 	NR_CLOSE = 4,
@@ -20,17 +19,6 @@ enum {
 
 static struct sim_nfs w;
 static struct sim_held h;
-
-static void rule(enum nfsd_sim_act act, uint32_t op, uint32_t count, uint64_t arg)
-{
-	nfsd_sim_rule(
-		w.srv, &(struct nfsd_sim_rule){.act = act, .op = op, .count = count, .arg = arg});
-}
-
-static uint64_t ops(unsigned int op)
-{
-	return nfsd_sim_stats(w.srv).ops[op];
-}
 
 static void begin(unsigned int lanes, uint32_t delegs)
 {
@@ -85,7 +73,7 @@ Test(nfs4_openread, brings_the_file_inline_or_by_write_chunk)
 	is_open(1, BIG);
 	cr_assert_eq(nfsd_sim_stats(w.srv).write_chunks, 1);
 	cr_assert_eq(sim_hclose(&h, 0), 0);
-	cr_assert_eq(ops(NR_OPEN), 2);
+	cr_assert_eq(sim_ops(&w, NR_OPEN), 2);
 	end();
 }
 
@@ -114,10 +102,10 @@ Test(nfs4_openread, an_error_of_its_read_is_none_of_the_open)
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
 		h.came = 1;
 		nfsd_sim_rules_clear(w.srv);
-		rule(NFSD_SIM_STATUS, NR_READ, 1, errors[i]);
+		sim_rule(&w, NFSD_SIM_STATUS, NR_READ, 0, 1, errors[i]);
 		cr_assert_eq(sim_hopen(&h, 0, READ, false), 0);
 		cr_assert_eq(h.came, 0);
-		cr_assert_eq(ops(NR_OPEN), i + 1, "executed once");
+		cr_assert_eq(sim_ops(&w, NR_OPEN), i + 1, "executed once");
 		cr_assert_eq(sim_hread(&h, 0), 0, "and good to be read");
 		cr_assert_eq(sim_hclose(&h, 0), 0);
 		cr_assert_eq(nfsd_sim_live_opens(w.srv), 0);
@@ -128,10 +116,10 @@ Test(nfs4_openread, an_error_of_its_read_is_none_of_the_open)
 Test(nfs4_openread, an_error_of_the_open_is_its_own)
 {
 	begin(1, 0);
-	rule(NFSD_SIM_STATUS, NR_OPEN, 1, NFS4ERR_ACCESS);
+	sim_rule(&w, NFSD_SIM_STATUS, NR_OPEN, 0, 1, NFS4ERR_ACCESS);
 	cr_assert_eq(sim_hopen(&h, 0, READ, false), -EACCES);
-	cr_assert_eq(ops(NR_READ), 0);
-	rule(NFSD_SIM_STATUS, NR_OPEN, 2, NFS4ERR_DELAY);
+	cr_assert_eq(sim_ops(&w, NR_READ), 0);
+	sim_rule(&w, NFSD_SIM_STATUS, NR_OPEN, 0, 2, NFS4ERR_DELAY);
 	cr_assert_eq(sim_hopen(&h, 0, READ, false), 0);
 	is_open(1, 100);
 	cr_assert_eq(sim_hclose(&h, 0), 0);
@@ -147,14 +135,14 @@ Test(nfs4_openread, executed_twice_it_is_one_open)
 		if (len > 100)
 			grow();
 		h.with_open = len;
-		rule(NFSD_SIM_CUT_AFTER, NR_OPEN, 1, 0);
+		sim_rule(&w, NFSD_SIM_CUT_AFTER, NR_OPEN, 0, 1, 0);
 		cr_assert_eq(sim_hopen(&h, 0, READ, false), 0);
 		cr_assert_eq(nfsd_sim_stats(w.srv).uncached_replays, 1);
-		cr_assert_eq(ops(NR_OPEN), 2);
+		cr_assert_eq(sim_ops(&w, NR_OPEN), 2);
 		is_open(2, len);
 		cr_assert_eq(sim_hread(&h, 0), 0);
 		cr_assert_eq(sim_hclose(&h, 0), 0);
-		cr_assert_eq(ops(NR_CLOSE), 1);
+		cr_assert_eq(sim_ops(&w, NR_CLOSE), 1);
 		end();
 	}
 }
@@ -171,7 +159,7 @@ Test(nfs4_openread, however_often_the_reply_is_lost)
 	cr_assert_eq(sim_hopen(&h, 0, READ, false), 0);
 	is_open(4, 100);
 	cr_assert_eq(sim_hclose(&h, 0), 0);
-	cr_assert_eq(ops(NR_OPEN), 4);
+	cr_assert_eq(sim_ops(&w, NR_OPEN), 4);
 	end();
 }
 
@@ -179,7 +167,7 @@ Test(nfs4_openread, beside_another_open_of_its_owner_it_is_the_same)
 {
 	begin(2, 0);
 	cr_assert_eq(sim_hopen(&h, 1, READ, false), 0);
-	rule(NFSD_SIM_CUT_AFTER, NR_OPEN, 1, 0);
+	sim_rule(&w, NFSD_SIM_CUT_AFTER, NR_OPEN, 0, 1, 0);
 	cr_assert_eq(sim_hopen(&h, 0, READ, false), 0);
 	is_open(3, 100);
 	cr_assert_eq(sim_hread(&h, 1), 0);
@@ -192,7 +180,7 @@ Test(nfs4_openread, the_session_is_lost_too)
 	struct sim_held_op ho;
 
 	begin(1, 0);
-	rule(NFSD_SIM_CUT_AFTER, NR_OPEN, 1, 0);
+	sim_rule(&w, NFSD_SIM_CUT_AFTER, NR_OPEN, 0, 1, 0);
 	cr_assert(sim_open_start(&ho, &h, 0, READ, false));
 	sim_nfs_run(&w, 10 * SIM_MSEC);
 	nfsd_sim_drop_sessions(w.srv);
@@ -207,7 +195,7 @@ Test(nfs4_openread, the_server_is_restarted_too)
 	struct sim_held_op ho;
 
 	begin(1, 0);
-	rule(NFSD_SIM_LOSE, NR_OPEN, 1, 0);
+	sim_rule(&w, NFSD_SIM_LOSE, NR_OPEN, 0, 1, 0);
 	cr_assert(sim_open_start(&ho, &h, 0, READ, false));
 	sim_nfs_run(&w, 10 * SIM_MSEC);
 	nfsd_sim_restart(w.srv, SIM_SEC, false);
@@ -223,7 +211,7 @@ Test(nfs4_openread, the_server_is_restarted_too)
 Test(nfs4_openread, asks_for_no_delegation)
 {
 	begin(1, NFSD_SIM_DELEG_READ);
-	rule(NFSD_SIM_CUT_AFTER, NR_OPEN, 1, 0);
+	sim_rule(&w, NFSD_SIM_CUT_AFTER, NR_OPEN, 0, 1, 0);
 	cr_assert_eq(sim_hopen(&h, 0, READ, true), 0);
 	is_open(2, 100);
 	cr_assert_eq(h.taken, 0);

@@ -11,10 +11,6 @@
 #include "log.h"
 #include "sim_held.h"
 
-#define READ  OPEN4_SHARE_ACCESS_READ
-#define WRITE OPEN4_SHARE_ACCESS_WRITE
-#define BOTH  OPEN4_SHARE_ACCESS_BOTH
-
 static struct sim_nfs w;
 static struct sim_held h, h2;
 static unsigned int lost_lines;
@@ -29,13 +25,6 @@ static void setup(void)
 {
 	log_set_sink(sink, NULL);
 	lost_lines = 0;
-}
-
-static void rule(enum nfsd_sim_act act, uint32_t op, uint32_t skip, uint32_t count, uint64_t arg)
-{
-	nfsd_sim_rule(
-		w.srv, &(struct nfsd_sim_rule){
-			       .act = act, .op = op, .skip = skip, .count = count, .arg = arg});
 }
 
 static void begin(unsigned int lanes, uint32_t delegs)
@@ -300,7 +289,7 @@ Test(nfs4_recall, early_recall_and_the_reply_is_lost, .init = setup)
 		begin(2, NFSD_SIM_DELEG_READ);
 		nfsd_sim_conf(w.srv)->deleg_early = NFSD_SIM_EARLY_PLAIN;
 		nfsd_sim_conf(w.srv)->deleg_early_ns = SIM_MSEC;
-		rule(acts[i], OP_OPEN, 0, 1, 0);
+		sim_rule(&w, acts[i], OP_OPEN, 0, 1, 0);
 		cr_assert_eq(sim_hopen(&h, 1, READ, true), 0);
 		cr_assert_eq(h.taken, 1);
 		sim_nfs_run(&w, 30 * SIM_SEC);

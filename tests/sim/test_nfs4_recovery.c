@@ -9,13 +9,6 @@
 
 static struct sim_nfs w;
 
-static void rule(enum nfsd_sim_act act, uint32_t op, uint32_t skip, uint32_t count, uint64_t arg)
-{
-	nfsd_sim_rule(
-		w.srv, &(struct nfsd_sim_rule){
-			       .act = act, .op = op, .skip = skip, .count = count, .arg = arg});
-}
-
 static void must_getattr(unsigned int lane)
 {
 	struct sim_nfs_call c = {0};
@@ -34,7 +27,7 @@ Test(nfs4_recovery, lost_reply_is_replayed_not_executed_again)
 
 		sim_nfs_open(&w, NULL);
 		sim_nfs_mounted(&w, 1);
-		rule(acts[i], OP_CREATE, 0, 1, 0);
+		sim_rule(&w, acts[i], OP_CREATE, 0, 1, 0);
 		cr_assert_eq(sim_nfs_mkdir(&w, 0, &c, "d"), 0);
 		cr_assert_eq(sim_nfs_wait(&w, &c), 0, "executed twice it would be EEXIST");
 		cr_assert_eq(nfsd_sim_stats(w.srv).sessions, 1, "the session outlives it");
@@ -48,7 +41,7 @@ Test(nfs4_recovery, uncached_replay_is_asked_anew)
 
 	sim_nfs_open(&w, NULL);
 	sim_nfs_mounted(&w, 1);
-	rule(NFSD_SIM_CUT_AFTER, OP_GETATTR, 0, 1, 0);
+	sim_rule(&w, NFSD_SIM_CUT_AFTER, OP_GETATTR, 0, 1, 0);
 	cr_assert_eq(sim_nfs_getattr(&w, 0, &c), 0);
 	cr_assert_eq(sim_nfs_wait(&w, &c), 0);
 	cr_assert_eq(nfsd_sim_stats(w.srv).uncached_replays, 1);
@@ -80,7 +73,7 @@ Test(nfs4_recovery, a_late_badsession_does_not_end_the_new_session)
 	sim_nfs_open(&w, NULL);
 	sim_nfs_mounted(&w, 1);
 	nfsd_sim_drop_sessions(w.srv);
-	rule(NFSD_SIM_LATE, OP_GETATTR, 1, 1, SIM_SEC);
+	sim_rule(&w, NFSD_SIM_LATE, OP_GETATTR, 1, 1, SIM_SEC);
 	for (int i = 0; i < 2; i++)
 		cr_assert_eq(sim_nfs_getattr(&w, 0, &c[i]), 0);
 	for (int i = 0; i < 2; i++)
@@ -174,7 +167,7 @@ Test(nfs4_recovery, second_failure_in_the_middle_of_recovery)
 		for (int j = 0; j < 4; j++) {
 			sim_nfs_open(&w, NULL);
 			sim_nfs_mounted(&w, 2);
-			rule(acts[j], calls[i], 0, 2, NFS4ERR_SERVERFAULT);
+			sim_rule(&w, acts[j], calls[i], 0, 2, NFS4ERR_SERVERFAULT);
 			nfsd_sim_restart(w.srv, 0, false);
 			must_getattr(0);
 			must_getattr(1);
@@ -227,7 +220,7 @@ Test(nfs4_recovery, each_sequence_error_is_survived)
 
 		sim_nfs_open(&w, NULL);
 		sim_nfs_mounted(&w, 1);
-		rule(NFSD_SIM_STATUS, OP_SEQUENCE, 0, 1, rows[i].status);
+		sim_rule(&w, NFSD_SIM_STATUS, OP_SEQUENCE, 0, 1, rows[i].status);
 		cr_assert_eq(sim_nfs_getattr(&w, 0, &c), 0);
 		cr_assert_eq(sim_nfs_wait(&w, &c), rows[i].err, "%u: %d", rows[i].status, c.err);
 		cr_assert_eq(w.lane[0].st.sessions, rows[i].sessions, "%u", rows[i].status);
@@ -243,13 +236,10 @@ Test(nfs4_recovery, soft_mount_does_not_wait_for_ever_for_a_session)
 	uint64_t t0;
 
 	sim_nfs_open(&w, NULL);
-	w.conf.hard = false;
-	w.conf.timeout_errno = ETIMEDOUT;
-	w.conf.rdma.timeo_ns = 2 * SIM_SEC;
-	w.conf.rdma.retrans = 2;
+	sim_nfs_soft(&w, 2);
 	sim_nfs_mounted(&w, 1);
 	nfsd_sim_drop_sessions(w.srv);
-	rule(NFSD_SIM_STATUS, OP_CREATE_SESSION, 0, 12, NFS4ERR_DELAY);
+	sim_rule(&w, NFSD_SIM_STATUS, OP_CREATE_SESSION, 0, 12, NFS4ERR_DELAY);
 	t0 = reactor_now(w.r);
 	cr_assert_eq(sim_nfs_getattr(&w, 0, &c), 0);
 	cr_assert_eq(sim_nfs_wait(&w, &c), -ETIMEDOUT);
@@ -268,7 +258,7 @@ Test(nfs4_recovery, delayed_sequence_keeps_its_slot_and_number)
 	sconf.max_slots = 1;
 	sim_nfs_open(&w, &sconf);
 	sim_nfs_mounted(&w, 1);
-	rule(NFSD_SIM_STATUS, OP_SEQUENCE, 0, 3, NFS4ERR_DELAY);
+	sim_rule(&w, NFSD_SIM_STATUS, OP_SEQUENCE, 0, 3, NFS4ERR_DELAY);
 	for (int i = 0; i < 3; i++)
 		cr_assert_eq(sim_nfs_getattr(&w, 0, &c[i]), 0);
 	for (int i = 0; i < 3; i++)
@@ -282,12 +272,9 @@ Test(nfs4_recovery, timed_out_call_keeps_its_slot_from_others)
 	struct sim_nfs_call c = {0};
 
 	sim_nfs_open(&w, NULL);
-	w.conf.hard = false;
-	w.conf.timeout_errno = ETIMEDOUT;
-	w.conf.rdma.timeo_ns = 2 * SIM_SEC;
-	w.conf.rdma.retrans = 1;
+	sim_nfs_soft(&w, 1);
 	sim_nfs_mounted(&w, 1);
-	rule(NFSD_SIM_LOSE, OP_CREATE, 0, 0, 0);
+	sim_rule(&w, NFSD_SIM_LOSE, OP_CREATE, 0, 0, 0);
 	cr_assert_eq(sim_nfs_mkdir(&w, 0, &c, "d"), 0);
 	cr_assert_eq(sim_nfs_wait(&w, &c), -ETIMEDOUT);
 	/* The judge would see a false retry. */
@@ -306,7 +293,7 @@ Test(nfs4_recovery, worn_table_is_replaced_by_a_new_session)
 	w.conf.rdma.timeo_ns = SIM_SEC;
 	w.conf.rdma.retrans = 0;
 	sim_nfs_mounted(&w, 1);
-	rule(NFSD_SIM_LOSE, OP_CREATE, 0, 0, 0);
+	sim_rule(&w, NFSD_SIM_LOSE, OP_CREATE, 0, 0, 0);
 	for (int i = 0; i < 20; i++) {
 		cr_assert_eq(sim_nfs_mkdir(&w, 0, &c, "d"), 0);
 		cr_assert_eq(sim_nfs_wait(&w, &c), -EIO);
@@ -327,10 +314,11 @@ Test(nfs4_recovery, status_flags_of_sequence_do_not_disturb_and_restart_is_acted
 		sim_nfs_mounted(&w, 1);
 		/* A second RECLAIM_COMPLETE is what this flag asks for; the judge minds. */
 		if (1u << bit == SEQ4_STATUS_RESTART_RECLAIM_NEEDED) {
-			rule(NFSD_SIM_STATUS, OP_RECLAIM_COMPLETE, 0, 0, NFS4ERR_COMPLETE_ALREADY);
-			rule(NFSD_SIM_SEQ_FLAGS, OP_GETATTR, 0, 0, 1u << bit);
+			sim_rule(&w, NFSD_SIM_STATUS, OP_RECLAIM_COMPLETE, 0, 0,
+				NFS4ERR_COMPLETE_ALREADY);
+			sim_rule(&w, NFSD_SIM_SEQ_FLAGS, OP_GETATTR, 0, 0, 1u << bit);
 		} else {
-			rule(NFSD_SIM_SEQ_FLAGS, 0, 0, 0, 1u << bit);
+			sim_rule(&w, NFSD_SIM_SEQ_FLAGS, 0, 0, 0, 1u << bit);
 		}
 		for (int i = 0; i < 5; i++)
 			must_getattr(0);
@@ -427,7 +415,7 @@ Test(nfs4_recovery, connection_lost_while_saying_goodbye_leaves_nothing_behind)
 		for (int j = 0; j < 3; j++) {
 			sim_nfs_open(&w, NULL);
 			sim_nfs_mounted(&w, 2);
-			rule(acts[j], calls[i], 0, 1, 0);
+			sim_rule(&w, acts[j], calls[i], 0, 1, 0);
 			SIM_NFS_CLOSE(&w, 0);
 		}
 }
@@ -458,7 +446,7 @@ Test(nfs4_recovery, calls_in_flight_may_end_well_before_the_stop)
 
 	sim_nfs_open(&w, NULL);
 	sim_nfs_mounted(&w, 1);
-	rule(NFSD_SIM_LATE, OP_CREATE, 0, 0, SIM_SEC);
+	sim_rule(&w, NFSD_SIM_LATE, OP_CREATE, 0, 0, SIM_SEC);
 	cr_assert_eq(sim_nfs_mkdir(&w, 0, &c[0], "d"), 0);
 	sim_nfs_run(&w, SIM_MSEC);
 	sim_nfs_stop(&w);

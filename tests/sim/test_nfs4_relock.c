@@ -38,13 +38,6 @@ static void setup(void)
 	lost_lines = 0;
 }
 
-static void rule(enum nfsd_sim_act act, uint32_t op, uint32_t skip, uint32_t count, uint64_t arg)
-{
-	nfsd_sim_rule(
-		w.srv, &(struct nfsd_sim_rule){
-			       .act = act, .op = op, .skip = skip, .count = count, .arg = arg});
-}
-
 static uint64_t offset_of(unsigned int owner, unsigned int range)
 {
 	return owner * 1000 + range * 20;
@@ -192,7 +185,7 @@ Test(nfs4_relock, after_the_lease_and_with_another_stateid, .init = setup)
 	had_again("lease", 0);
 	nfsd_sim_unlock(w.srv, "/f0", 0, END);
 	/* One open alone: its stateid is refused once. */
-	rule(NFSD_SIM_STATUS, OP_READ, 0, 1, NFS4ERR_BAD_STATEID);
+	sim_rule(&w, NFSD_SIM_STATUS, OP_READ, 0, 1, NFS4ERR_BAD_STATEID);
 	start_io(FILES);
 	had_again("refused", 0);
 	end(0);
@@ -265,7 +258,7 @@ Test(nfs4_relock, conflict_in_the_reclaim_makes_the_open_lost, .init = setup)
 		lost_lines = 0;
 		begin(1, FILES, 2, 2);
 		/* After the four of the first file. */
-		rule(NFSD_SIM_STATUS, OP_LOCK, 5, 1, refusals[i]);
+		sim_rule(&w, NFSD_SIM_STATUS, OP_LOCK, 5, 1, refusals[i]);
 		nfsd_sim_restart(w.srv, GRACE, false);
 		one_is_lost("status", refusals[i]);
 		end(0);
@@ -293,10 +286,7 @@ Test(nfs4_relock, lost_open_stays_lost_over_another_restart, .init = setup)
 
 Test(nfs4_relock, second_failure_at_each_lock, .init = setup)
 {
-	static const struct {
-		enum nfsd_sim_act act;
-		uint32_t status;
-	} rows[] = {
+	static const struct sim_fault rows[] = {
 		{NFSD_SIM_CUT_BEFORE, 0},
 		{NFSD_SIM_CUT_AFTER, 0},
 		{NFSD_SIM_CUT_REPLIED, 0},
@@ -313,7 +303,7 @@ Test(nfs4_relock, second_failure_at_each_lock, .init = setup)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		for (uint32_t skip = 0; skip < 5; skip++) {
 			begin(2, 2, 2, 2);
-			rule(rows[i].act, OP_LOCK, skip, 1, rows[i].status);
+			sim_rule(&w, rows[i].act, OP_LOCK, skip, 1, rows[i].status);
 			restart(GRACE);
 			had_again("row", i);
 			end(1);
@@ -323,10 +313,7 @@ Test(nfs4_relock, second_failure_at_each_lock, .init = setup)
 
 Test(nfs4_relock, second_failure_at_each_lock_after_grace, .init = setup)
 {
-	static const struct {
-		enum nfsd_sim_act act;
-		uint32_t status;
-	} rows[] = {
+	static const struct sim_fault rows[] = {
 		{NFSD_SIM_CUT_BEFORE, 0},
 		{NFSD_SIM_CUT_AFTER, 0},
 		{NFSD_SIM_STATUS, NFS4ERR_DELAY},
@@ -339,7 +326,7 @@ Test(nfs4_relock, second_failure_at_each_lock_after_grace, .init = setup)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		for (uint32_t skip = 0; skip < 5; skip++) {
 			begin(2, 2, 2, 2);
-			rule(rows[i].act, OP_LOCK, skip, 1, rows[i].status);
+			sim_rule(&w, rows[i].act, OP_LOCK, skip, 1, rows[i].status);
 			restart(0);
 			had_again("row", i);
 			end(1);
@@ -352,7 +339,7 @@ Test(nfs4_relock, session_lost_at_each_step, .init = setup)
 	for (uint32_t skip = 0; skip < 14; skip++) {
 		begin(2, 2, 2, 2);
 		nfsd_sim_restart(w.srv, skip % 2 ? GRACE : 0, false);
-		rule(NFSD_SIM_STATUS, OP_SEQUENCE, skip, 1, NFS4ERR_BADSESSION);
+		sim_rule(&w, NFSD_SIM_STATUS, OP_SEQUENCE, skip, 1, NFS4ERR_BADSESSION);
 		start_io(file_cnt);
 		had_again("skip", skip);
 		end(1);

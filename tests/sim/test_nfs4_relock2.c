@@ -38,13 +38,6 @@ static void setup(void)
 	lost_lines = 0;
 }
 
-static void rule(enum nfsd_sim_act act, uint32_t op, uint32_t skip, uint32_t count, uint64_t arg)
-{
-	nfsd_sim_rule(
-		w.srv, &(struct nfsd_sim_rule){
-			       .act = act, .op = op, .skip = skip, .count = count, .arg = arg});
-}
-
 static uint64_t offset_of(unsigned int owner, unsigned int range)
 {
 	return owner * 1000 + range * 20;
@@ -221,7 +214,7 @@ Test(nfs4_relock2, answered_when_the_open_was_had_again_already, .init = setup)
 		struct sim_op op = {0}, read = {0};
 
 		begin(2, 1);
-		rule(NFSD_SIM_HOLD, unlock ? OP_LOCKU : OP_LOCK, 0, 1, 0);
+		sim_rule(&w, NFSD_SIM_HOLD, unlock ? OP_LOCKU : OP_LOCK, 0, 1, 0);
 		cr_assert(sim_op_get(&w, 1, &op));
 		if (unlock)
 			sim_unlock_start(&op, &files[0], owners[0][0], offset_of(0, 0), 10);
@@ -245,7 +238,7 @@ Test(nfs4_relock2, answered_when_the_open_is_lost, .init = setup)
 	struct sim_op op = {0}, read = {0};
 
 	begin(2, 1);
-	rule(NFSD_SIM_HOLD, OP_LOCK, 0, 1, 0);
+	sim_rule(&w, NFSD_SIM_HOLD, OP_LOCK, 0, 1, 0);
 	cr_assert(sim_op_get(&w, 1, &op));
 	sim_lock_start(&op, &files[0], owners[0][0], 500, 10, true, false);
 	sim_nfs_run(&w, 100 * NSEC_PER_USEC);
@@ -267,10 +260,10 @@ Test(nfs4_relock2, session_lost_before_the_locks_and_no_more_reclaims, .init = s
 
 		begin(2, 1);
 		nfsd_sim_restart(w.srv, GRACE, false);
-		rule(NFSD_SIM_STATUS, OP_LOCK, 0, 1, NFS4ERR_BADSESSION);
+		sim_rule(&w, NFSD_SIM_STATUS, OP_LOCK, 0, 1, NFS4ERR_BADSESSION);
 		if (again) /* so that its next OPEN fails too */
-			rule(NFSD_SIM_STATUS, OP_OPEN, 1, 2, NFS4ERR_BADSESSION);
-		rule(NFSD_SIM_STATUS, OP_OPEN, 1, 1, NFS4ERR_NO_GRACE);
+			sim_rule(&w, NFSD_SIM_STATUS, OP_OPEN, 1, 2, NFS4ERR_BADSESSION);
+		sim_rule(&w, NFSD_SIM_STATUS, OP_OPEN, 1, 1, NFS4ERR_NO_GRACE);
 		cr_assert_eq(sim_read(&w, &op, &files[0], 0, 100), 0);
 		cr_assert_eq(sim_read(&w, &op, &files[1], 0, 100), 0);
 		cr_assert_eq(held(), 4);
@@ -286,10 +279,10 @@ Test(nfs4_relock2, closed_when_the_locks_are_not_there_yet, .init = setup)
 	for (uint32_t again = 0; again < 2; again++) {
 		begin(1, 1);
 		nfsd_sim_restart(w.srv, GRACE, false);
-		rule(NFSD_SIM_STATUS, OP_LOCK, 0, 1, NFS4ERR_BADSESSION);
+		sim_rule(&w, NFSD_SIM_STATUS, OP_LOCK, 0, 1, NFS4ERR_BADSESSION);
 		if (again)
-			rule(NFSD_SIM_STATUS, OP_OPEN, 1, 2, NFS4ERR_BADSESSION);
-		rule(NFSD_SIM_STATUS, OP_OPEN, 1, 1, NFS4ERR_NO_GRACE);
+			sim_rule(&w, NFSD_SIM_STATUS, OP_OPEN, 1, 2, NFS4ERR_BADSESSION);
+		sim_rule(&w, NFSD_SIM_STATUS, OP_OPEN, 1, 1, NFS4ERR_NO_GRACE);
 		sim_nfs_run(&w, 2 * SIM_SEC);
 		end(1);
 	}
@@ -300,9 +293,9 @@ Test(nfs4_relock2, closed_when_the_open_is_refused_after_its_locks, .init = setu
 {
 	begin(1, 1);
 	nfsd_sim_restart(w.srv, 0, false);
-	rule(NFSD_SIM_STATUS, OP_LOCK, 0, 1, NFS4ERR_BAD_STATEID);
+	sim_rule(&w, NFSD_SIM_STATUS, OP_LOCK, 0, 1, NFS4ERR_BAD_STATEID);
 	/* After the reclaim, its own and that of the other file. */
-	rule(NFSD_SIM_STATUS, OP_OPEN, 3, 1, NFS4ERR_ACCESS);
+	sim_rule(&w, NFSD_SIM_STATUS, OP_OPEN, 3, 1, NFS4ERR_ACCESS);
 	sim_nfs_run(&w, 2 * SIM_SEC);
 	cr_assert_eq(lost_lines, 1);
 	cr_assert_eq(nfsd_sim_live_opens(w.srv), 2);
@@ -315,7 +308,7 @@ static void free_one(uint32_t delays, uint32_t status)
 {
 	begin(1, 2);
 	if (status)
-		rule(NFSD_SIM_STATUS, OP_FREE_STATEID, 0, delays, status);
+		sim_rule(&w, NFSD_SIM_STATUS, OP_FREE_STATEID, 0, delays, status);
 	cr_assert_eq(sim_brunlock(&w, 0, &files[0], owners[0][1], 0, END), 0);
 	owner_free(&owners[0][1], 0);
 }
@@ -331,7 +324,7 @@ Test(nfs4_relock2, free_stateid_that_is_delayed_for_ever_is_given_up, .init = se
 		free_one(0, waits[i]);
 		since = reactor_now(w.r);
 		/* Opens that are had again do not wait for it. */
-		rule(NFSD_SIM_STATUS, OP_READ, 0, 1, NFS4ERR_BAD_STATEID);
+		sim_rule(&w, NFSD_SIM_STATUS, OP_READ, 0, 1, NFS4ERR_BAD_STATEID);
 		cr_assert_eq(sim_read(&w, &op, &files[0], 0, 100), 0);
 		cr_assert_lt(reactor_now(w.r) - since, 2 * SIM_SEC);
 		sim_nfs_run(&w, 60 * SIM_SEC);
@@ -427,14 +420,14 @@ Test(nfs4_relock2, open_had_again_while_it_moves, .init = setup)
 		open_for(&rd, OPEN4_SHARE_ACCESS_READ);
 		lo = owner_new();
 		cr_assert_eq(sim_brlock(&w, 0, &rd, lo, 0, 10, false), 0);
-		rule(NFSD_SIM_HOLD, OP_LOCK, 0, 1, 0);
+		sim_rule(&w, NFSD_SIM_HOLD, OP_LOCK, 0, 1, 0);
 		cr_assert(sim_op_get(&w, 1, &op));
 		sim_lock_start(&op, &files[0], lo, 0, 10, true, false);
 		sim_nfs_run(&w, 100 * NSEC_PER_USEC);
 		cr_assert_eq(held(), 1);
-		rule(NFSD_SIM_STATUS, OP_READ, 0, 1, NFS4ERR_BAD_STATEID);
+		sim_rule(&w, NFSD_SIM_STATUS, OP_READ, 0, 1, NFS4ERR_BAD_STATEID);
 		if (rows[i] == NFSD_SIM_LATE) { /* its answer comes while the other is on its way */
-			rule(NFSD_SIM_LATE, OP_LOCK, 0, 1, SIM_MSEC);
+			sim_rule(&w, NFSD_SIM_LATE, OP_LOCK, 0, 1, SIM_MSEC);
 			cr_assert(sim_op_get(&w, 0, &read));
 			read.call.u.read = (struct nfs4_op_read){.fh = &rd.fh,
 				.state = &rd.state,
@@ -465,14 +458,14 @@ Test(nfs4_relock2, close_drops_what_is_asked_for, .init = setup)
 	begin(2, 1);
 	nfsd_sim_conf(w.srv)->close_wants_unlock = true;
 	nfsd_sim_conf(w.srv)->tolerant_state = true;
-	rule(NFSD_SIM_HOLD, OP_CLOSE, 0, 1, 0);
+	sim_rule(&w, NFSD_SIM_HOLD, OP_CLOSE, 0, 1, 0);
 	cr_assert(sim_op_get(&w, 1, &c) && sim_op_get(&w, 0, &read));
 	c.call.u.close.fh = &files[0].fh;
 	c.call.u.close.state = &files[0].state;
 	sim_op_start(&c, nfs4_close);
 	sim_nfs_run(&w, 100 * NSEC_PER_USEC);
-	rule(NFSD_SIM_STATUS, OP_READ, 0, 1, NFS4ERR_BAD_STATEID);
-	rule(NFSD_SIM_LATE, OP_LOCK, 0, 1, SIM_MSEC);
+	sim_rule(&w, NFSD_SIM_STATUS, OP_READ, 0, 1, NFS4ERR_BAD_STATEID);
+	sim_rule(&w, NFSD_SIM_LATE, OP_LOCK, 0, 1, SIM_MSEC);
 	read.call.u.read = (struct nfs4_op_read){.fh = &files[0].fh,
 		.state = &files[0].state,
 		.count = 10,

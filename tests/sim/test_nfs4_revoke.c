@@ -31,18 +31,6 @@ static void setup(void)
 	lost_lines = 0;
 }
 
-static void rule(enum nfsd_sim_act act, uint32_t op, uint32_t skip, uint32_t count, uint64_t arg)
-{
-	nfsd_sim_rule(
-		w.srv, &(struct nfsd_sim_rule){
-			       .act = act, .op = op, .skip = skip, .count = count, .arg = arg});
-}
-
-static uint64_t ops(unsigned int op)
-{
-	return nfsd_sim_stats(w.srv).ops[op];
-}
-
 static void open_files(unsigned int cnt)
 {
 	for (unsigned int i = 0; i < cnt; i++) {
@@ -91,19 +79,19 @@ Test(nfs4_revoke, what_nobody_uses_is_found_freed_and_opened_anew, .init = setup
 			uint64_t tests, opens;
 
 			begin(lanes, FILES);
-			opens = ops(OP_OPEN);
+			opens = sim_ops(&w, OP_OPEN);
 			cr_assert_eq(nfsd_sim_revoke(w.srv, "/f1", expired[i]), 1);
 			cr_assert_eq(nfsd_sim_revoke(w.srv, "/f5", expired[i]), 1);
 			sim_nfs_run(&w, LEASE);
 			cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
 			cr_assert_eq(nfsd_sim_live_opens(w.srv), FILES);
-			cr_assert_eq(ops(OP_FREE_STATEID), 2);
-			cr_assert_eq(ops(OP_OPEN) - opens, 2);
-			tests = ops(OP_TEST_STATEID);
+			cr_assert_eq(sim_ops(&w, OP_FREE_STATEID), 2);
+			cr_assert_eq(sim_ops(&w, OP_OPEN) - opens, 2);
+			tests = sim_ops(&w, OP_TEST_STATEID);
 			cr_assert(tests == 1, "8 opens are asked about in one call: %u calls",
 				(unsigned int)tests);
 			sim_nfs_run(&w, 10 * LEASE);
-			cr_assert_eq(ops(OP_TEST_STATEID), tests, "the flag is gone");
+			cr_assert_eq(sim_ops(&w, OP_TEST_STATEID), tests, "the flag is gone");
 			use_files(FILES, -1);
 			cr_assert_eq(nfsd_sim_stats(w.srv).sessions, lanes);
 			end(FILES);
@@ -135,7 +123,7 @@ Test(nfs4_revoke, what_is_used_is_freed_before_it_is_opened_anew, .init = setup)
 		/* The judge minds an OPEN while the old one is there. */
 		use_files(FILES, -1);
 		cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
-		cr_assert_eq(ops(OP_FREE_STATEID), 1);
+		cr_assert_eq(sim_ops(&w, OP_FREE_STATEID), 1);
 		end(FILES);
 	}
 	cr_assert_eq(lost_lines, 0);
@@ -218,7 +206,7 @@ Test(nfs4_revoke, many_opens_are_asked_about_a_few_at_a_time, .init = setup)
 	sim_nfs_run(&w, LEASE);
 	cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
 	cr_assert_eq(nfsd_sim_live_opens(w.srv), 100);
-	cr_assert_eq(ops(OP_TEST_STATEID), 4, "of 32 each");
+	cr_assert_eq(sim_ops(&w, OP_TEST_STATEID), 4, "of 32 each");
 	end(100);
 }
 
@@ -253,7 +241,7 @@ Test(nfs4_revoke, locks_come_back_with_their_open, .init = setup)
 		cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
 		cr_assert_eq(nfsd_sim_locks(w.srv, "/f0", NULL, 0), 3);
 		cr_assert_eq(nfsd_sim_live_lock_states(w.srv), 3);
-		cr_assert_eq(ops(OP_FREE_STATEID), 4, "each stateid, not the open's alone");
+		cr_assert_eq(sim_ops(&w, OP_FREE_STATEID), 4, "each stateid, not the open's alone");
 		free_all(3);
 		end(2);
 	}
@@ -314,17 +302,17 @@ Test(nfs4_revoke, flag_that_stays_makes_rounds_at_growing_distances, .init = set
 		uint64_t opens;
 
 		begin(2, FILES);
-		opens = ops(OP_OPEN);
-		rule(NFSD_SIM_SEQ_FLAGS, 0, 0, 0, flags[i]);
+		opens = sim_ops(&w, OP_OPEN);
+		sim_rule(&w, NFSD_SIM_SEQ_FLAGS, 0, 0, 0, flags[i]);
 		for (int j = 0; j < 200; j++) {
 			sim_nfs_run(&w, 30 * SIM_SEC);
 			use_files(2, -1);
 		}
-		cr_assert_geq(ops(OP_TEST_STATEID), 3);
-		cr_assert_leq(ops(OP_TEST_STATEID), 12, "in 100 minutes: %u",
-			(unsigned int)ops(OP_TEST_STATEID));
-		cr_assert_eq(ops(OP_OPEN), opens);
-		cr_assert_eq(ops(OP_FREE_STATEID), 0);
+		cr_assert_geq(sim_ops(&w, OP_TEST_STATEID), 3);
+		cr_assert_leq(sim_ops(&w, OP_TEST_STATEID), 12, "in 100 minutes: %u",
+			(unsigned int)sim_ops(&w, OP_TEST_STATEID));
+		cr_assert_eq(sim_ops(&w, OP_OPEN), opens);
+		cr_assert_eq(sim_ops(&w, OP_FREE_STATEID), 0);
 		end(FILES);
 	}
 	cr_assert_eq(lost_lines, 0);
@@ -334,10 +322,10 @@ Test(nfs4_revoke, flag_that_comes_back_is_looked_at_at_once, .init = setup)
 {
 	begin(1, FILES);
 	for (int i = 0; i < 3; i++) {
-		rule(NFSD_SIM_SEQ_FLAGS, 0, 0, 1, SEQ4_STATUS_RECALLABLE_STATE_REVOKED);
+		sim_rule(&w, NFSD_SIM_SEQ_FLAGS, 0, 0, 1, SEQ4_STATUS_RECALLABLE_STATE_REVOKED);
 		use_files(1, -1);
 		sim_nfs_run(&w, SIM_SEC);
-		cr_assert_eq(ops(OP_TEST_STATEID), i + 1);
+		cr_assert_eq(sim_ops(&w, OP_TEST_STATEID), i + 1);
 		nfsd_sim_rules_clear(w.srv);
 		use_files(1, -1);
 	}
@@ -347,7 +335,7 @@ Test(nfs4_revoke, flag_that_comes_back_is_looked_at_at_once, .init = setup)
 Test(nfs4_revoke, server_without_test_stateid_is_lived_with, .init = setup)
 {
 	begin(1, FILES);
-	rule(NFSD_SIM_STATUS, OP_TEST_STATEID, 0, 0, NFS4ERR_NOTSUPP);
+	sim_rule(&w, NFSD_SIM_STATUS, OP_TEST_STATEID, 0, 0, NFS4ERR_NOTSUPP);
 	nfsd_sim_revoke(w.srv, "/f3", NFS4ERR_EXPIRED);
 	sim_nfs_run(&w, 3 * LEASE);
 	cr_assert_eq(nfsd_sim_revoked(w.srv), 1);
@@ -364,7 +352,7 @@ Test(nfs4_revoke, state_that_cannot_be_freed_does_not_hold_up_the_rest, .init = 
 
 	for (int i = 0; i < 4; i++) {
 		begin(1, FILES);
-		rule(NFSD_SIM_STATUS_DONE, OP_FREE_STATEID, 0, 1, refusals[i]);
+		sim_rule(&w, NFSD_SIM_STATUS_DONE, OP_FREE_STATEID, 0, 1, refusals[i]);
 		nfsd_sim_revoke(w.srv, "/f3", NFS4ERR_EXPIRED);
 		use_files(FILES, -1);
 		end(FILES);
@@ -377,10 +365,7 @@ Test(nfs4_revoke, state_that_cannot_be_freed_does_not_hold_up_the_rest, .init = 
 Test(nfs4_revoke, each_call_of_it_may_fail, .init = setup)
 {
 	static const uint32_t calls[] = {OP_TEST_STATEID, OP_FREE_STATEID, OP_OPEN};
-	static const struct {
-		enum nfsd_sim_act act;
-		uint32_t status;
-	} rows[] = {
+	static const struct sim_fault rows[] = {
 		{NFSD_SIM_CUT_BEFORE, 0},
 		{NFSD_SIM_CUT_AFTER, 0},
 		{NFSD_SIM_CUT_REPLIED, 0},
@@ -392,7 +377,7 @@ Test(nfs4_revoke, each_call_of_it_may_fail, .init = setup)
 	for (int c = 0; c < 3; c++)
 		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 			begin(2, FILES);
-			rule(rows[i].act, calls[c], 0, 2, rows[i].status);
+			sim_rule(&w, rows[i].act, calls[c], 0, 2, rows[i].status);
 			nfsd_sim_revoke(w.srv, "/f2", NFS4ERR_EXPIRED);
 			nfsd_sim_revoke(w.srv, "/f7", NFS4ERR_EXPIRED);
 			sim_nfs_run(&w, 2 * LEASE);
@@ -469,7 +454,7 @@ Test(nfs4_revoke, closed_one_whose_reply_is_lost_is_not_opened_anew, .init = set
 		begin(2, 3);
 		cr_assert_eq(sim_nfs_creat(&w, 0, &o, "a"), 0);
 		cr_assert_eq(sim_nfs_wait(&w, &o), 0);
-		rule(NFSD_SIM_CUT_AFTER, OP_CLOSE, 0, 1, 0);
+		sim_rule(&w, NFSD_SIM_CUT_AFTER, OP_CLOSE, 0, 1, 0);
 		cr_assert_eq(sim_nfs_close_file(&w, 1, &c, &o), 0);
 		sim_nfs_run(&w, us * NSEC_PER_USEC);
 		nfsd_sim_revoke(w.srv, "/f1", NFS4ERR_EXPIRED);
@@ -491,15 +476,15 @@ Test(nfs4_revoke, what_was_freed_is_not_closed_again, .init = setup)
 	begin(1, 1);
 	cr_assert_eq(sim_nfs_creat(&w, 0, &o, "a"), 0);
 	cr_assert_eq(sim_nfs_wait(&w, &o), 0);
-	closes = ops(OP_CLOSE);
-	rule(NFSD_SIM_STATUS, OP_CLOSE, 0, 1, NFS4ERR_DELAY);
+	closes = sim_ops(&w, OP_CLOSE);
+	sim_rule(&w, NFSD_SIM_STATUS, OP_CLOSE, 0, 1, NFS4ERR_DELAY);
 	cr_assert_eq(sim_nfs_close_file(&w, 0, &c, &o), 0);
 	sim_nfs_run(&w, NSEC_PER_MSEC);
 	cr_assert_eq(nfsd_sim_revoke(w.srv, "/a", NFS4ERR_EXPIRED), 1);
 	cr_assert_eq(sim_nfs_getattr(&w, 0, &g), 0);
 	cr_assert_eq(sim_nfs_wait(&w, &c), 0);
 	cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
-	cr_assert_eq(ops(OP_CLOSE), closes, "there was nothing to close any more");
+	cr_assert_eq(sim_ops(&w, OP_CLOSE), closes, "there was nothing to close any more");
 	sim_nfs_run(&w, LEASE);
 	cr_assert_eq(nfsd_sim_live_opens(w.srv), 1);
 	end(1);
@@ -527,13 +512,10 @@ Test(nfs4_revoke, soft_mount_gives_up_and_goes_on_later, .init = setup)
 
 	for (int i = 0; i < 2; i++) {
 		sim_nfs_open(&w, NULL);
-		w.conf.hard = false;
-		w.conf.timeout_errno = ETIMEDOUT;
-		w.conf.rdma.timeo_ns = 2 * SIM_SEC;
-		w.conf.rdma.retrans = 2;
+		sim_nfs_soft(&w, 2);
 		sim_nfs_mounted(&w, 1);
 		open_files(FILES);
-		rule(NFSD_SIM_STATUS, calls[i], 0, 12, NFS4ERR_DELAY);
+		sim_rule(&w, NFSD_SIM_STATUS, calls[i], 0, 12, NFS4ERR_DELAY);
 		nfsd_sim_revoke(w.srv, "/f3", NFS4ERR_EXPIRED);
 		sim_nfs_run(&w, 10 * LEASE);
 		cr_assert_eq(nfsd_sim_revoked(w.srv), 0);

@@ -13,13 +13,6 @@ static struct sim_file file;
 
 #define VALUE_MAX 65536u
 
-static void rule(enum nfsd_sim_act act, uint32_t opnum, uint32_t skip, uint32_t count, uint64_t arg)
-{
-	nfsd_sim_rule(
-		w.srv, &(struct nfsd_sim_rule){
-			       .act = act, .op = opnum, .skip = skip, .count = count, .arg = arg});
-}
-
 static void set_value(const char *name, uint32_t len)
 {
 	static uint8_t value[VALUE_MAX];
@@ -108,7 +101,7 @@ Test(nfs4_room, numbers_that_were_not_used_up_are_used_again)
 	open_with(3000);
 	nfsd_sim_conf(w.srv)->tolerant_seq = true;
 	for (unsigned int times = 1; times <= 1; times++) {
-		rule(NFSD_SIM_ERR_CHUNK, OP_GETXATTR, 0, times, 0);
+		sim_rule(&w, NFSD_SIM_ERR_CHUNK, OP_GETXATTR, 0, times, 0);
 		cr_assert_eq(get_value(100000), 0);
 		cr_assert(op.len == 3000 && sim_is_pattern(op.data, 0, op.len));
 	}
@@ -130,8 +123,8 @@ Test(nfs4_room, other_calls_on_the_slot_find_the_number_too)
 
 	open_with(3000);
 	nfsd_sim_conf(w.srv)->tolerant_seq = true;
-	rule(NFSD_SIM_ERR_CHUNK, OP_GETXATTR, 0, 3, 0);
-	rule(NFSD_SIM_ERR_CHUNK, OP_CREATE, 0, 6, 0);
+	sim_rule(&w, NFSD_SIM_ERR_CHUNK, OP_GETXATTR, 0, 3, 0);
+	sim_rule(&w, NFSD_SIM_ERR_CHUNK, OP_CREATE, 0, 6, 0);
 	for (int i = 0; i < 12; i++) {
 		char name[8];
 
@@ -161,7 +154,7 @@ Test(nfs4_room, a_server_that_always_refuses_is_not_asked_for_ever)
 	open_with(3000);
 	nfsd_sim_conf(w.srv)->tolerant_seq = true;
 	before = nfsd_sim_stats(w.srv).calls;
-	rule(NFSD_SIM_ERR_CHUNK, OP_GETXATTR, 0, 0, 0);
+	sim_rule(&w, NFSD_SIM_ERR_CHUNK, OP_GETXATTR, 0, 0, 0);
 	cr_assert_eq(get_value(100000), -E2BIG);
 	cr_assert_leq(nfsd_sim_stats(w.srv).calls - before, 5);
 	nfsd_sim_rules_clear(w.srv);
@@ -176,13 +169,13 @@ Test(nfs4_room, statuses_that_say_the_same_are_treated_the_same)
 
 	for (size_t i = 0; i < 3; i++) {
 		open_with(3000);
-		rule(NFSD_SIM_STATUS, OP_GETXATTR, 0, 1, statuses[i]);
+		sim_rule(&w, NFSD_SIM_STATUS, OP_GETXATTR, 0, 1, statuses[i]);
 		cr_assert_eq(get_value(100000), 0);
 		cr_assert_eq(retries(), 1);
-		rule(NFSD_SIM_STATUS, OP_SEQUENCE, 0, 1, statuses[i]);
+		sim_rule(&w, NFSD_SIM_STATUS, OP_SEQUENCE, 0, 1, statuses[i]);
 		cr_assert_eq(get_value(100000), 0);
 		cr_assert_eq(retries(), 2);
-		rule(NFSD_SIM_STATUS, OP_GETXATTR, 0, 0, statuses[i]);
+		sim_rule(&w, NFSD_SIM_STATUS, OP_GETXATTR, 0, 0, statuses[i]);
 		cr_assert_eq(get_value(100000), -E2BIG);
 		nfsd_sim_rules_clear(w.srv);
 		done_with();
@@ -216,7 +209,7 @@ Test(nfs4_room, a_lost_connection_on_the_way_changes_nothing)
 	for (int i = 0; i < 3; i++)
 		for (uint32_t skip = 0; skip < 2; skip++) {
 			open_with(60000);
-			rule(acts[i], OP_GETXATTR, skip, 1, 0);
+			sim_rule(&w, acts[i], OP_GETXATTR, skip, 1, 0);
 			cr_assert_eq(get_value(70000), 0);
 			cr_assert(op.len == 60000 && sim_is_pattern(op.data, 0, op.len));
 			done_with();
@@ -229,7 +222,7 @@ Test(nfs4_room, others_are_not_repeated)
 	struct sim_nfs_call c = {0};
 
 	open_with(1);
-	rule(NFSD_SIM_ERR_AFTER, OP_CREATE, 0, 1, 0);
+	sim_rule(&w, NFSD_SIM_ERR_AFTER, OP_CREATE, 0, 1, 0);
 	cr_assert_eq(sim_nfs_mkdir(&w, 0, &c, "d"), 0);
 	cr_assert_eq(sim_nfs_wait(&w, &c), -EREMOTEIO);
 	cr_assert(nfsd_sim_exists(w.srv, "/d"));

@@ -8,13 +8,6 @@
 
 static struct sim_nfs w;
 
-static void rule(enum nfsd_sim_act act, uint32_t op, uint32_t skip, uint32_t count, uint64_t arg)
-{
-	nfsd_sim_rule(
-		w.srv, &(struct nfsd_sim_rule){
-			       .act = act, .op = op, .skip = skip, .count = count, .arg = arg});
-}
-
 Test(nfs4_session, comes_up_and_leaves_nothing_behind)
 {
 	struct nfsd_sim_stats st;
@@ -137,7 +130,7 @@ Test(nfs4_session, refused_set_up_calls_fail_the_mount_and_nothing_stays)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		sim_nfs_open(&w, NULL);
-		rule(NFSD_SIM_STATUS, rows[i].op, 0, 0, rows[i].status);
+		sim_rule(&w, NFSD_SIM_STATUS, rows[i].op, 0, 0, rows[i].status);
 		sim_nfs_client(&w, 1);
 		cr_assert_not(sim_nfs_up(&w));
 		cr_assert_eq(w.lane[0].failed, 1);
@@ -161,7 +154,7 @@ Test(nfs4_session, rpc_errors_at_set_up_have_hints)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		sim_nfs_open(&w, NULL);
-		rule(rows[i].act, OP_EXCHANGE_ID, 0, 0, rows[i].arg);
+		sim_rule(&w, rows[i].act, OP_EXCHANGE_ID, 0, 0, rows[i].arg);
 		sim_nfs_client(&w, 1);
 		cr_assert_not(sim_nfs_up(&w));
 		cr_assert(
@@ -202,7 +195,7 @@ Test(nfs4_session, set_up_survives_losing_the_connection_before_and_after_each_c
 	for (int i = 0; i < 3; i++)
 		for (int j = 0; j < 3; j++) {
 			sim_nfs_open(&w, NULL);
-			rule(acts[j], calls[i], 0, 2, 0);
+			sim_rule(&w, acts[j], calls[i], 0, 2, 0);
 			sim_nfs_mounted(&w, 1);
 			SIM_NFS_CLOSE(&w, 0);
 		}
@@ -211,7 +204,7 @@ Test(nfs4_session, set_up_survives_losing_the_connection_before_and_after_each_c
 Test(nfs4_session, server_that_drops_us_again_and_again_fails_the_mount)
 {
 	sim_nfs_open(&w, NULL);
-	rule(NFSD_SIM_CUT_BEFORE, OP_EXCHANGE_ID, 0, 0, 0);
+	sim_rule(&w, NFSD_SIM_CUT_BEFORE, OP_EXCHANGE_ID, 0, 0, 0);
 	sim_nfs_client(&w, 1);
 	cr_assert_not(sim_nfs_up(&w));
 	cr_assert(strstr(w.lane[0].failure.text, "dropped"), "%s", w.lane[0].failure.text);
@@ -223,7 +216,7 @@ Test(nfs4_session, server_that_never_answers_fails_the_mount)
 	sim_nfs_open(&w, NULL);
 	w.conf.rdma.timeo_ns = 600 * SIM_SEC;
 	w.conf.rdma.idle_probe_ns = 0;
-	rule(NFSD_SIM_LOSE, OP_CREATE_SESSION, 0, 0, 0);
+	sim_rule(&w, NFSD_SIM_LOSE, OP_CREATE_SESSION, 0, 0, 0);
 	sim_nfs_client(&w, 1);
 	cr_assert_not(sim_nfs_up(&w));
 	cr_assert(strstr(w.lane[0].failure.text, "makes no session"), "%s", w.lane[0].failure.text);
@@ -245,9 +238,9 @@ Test(nfs4_session, nobody_listening_is_a_failure_to_connect)
 Test(nfs4_session, set_up_waits_out_delay)
 {
 	sim_nfs_open(&w, NULL);
-	rule(NFSD_SIM_STATUS, OP_EXCHANGE_ID, 0, 2, NFS4ERR_DELAY);
-	rule(NFSD_SIM_STATUS, OP_CREATE_SESSION, 0, 2, NFS4ERR_DELAY);
-	rule(NFSD_SIM_STATUS, OP_RECLAIM_COMPLETE, 0, 2, NFS4ERR_DELAY);
+	sim_rule(&w, NFSD_SIM_STATUS, OP_EXCHANGE_ID, 0, 2, NFS4ERR_DELAY);
+	sim_rule(&w, NFSD_SIM_STATUS, OP_CREATE_SESSION, 0, 2, NFS4ERR_DELAY);
+	sim_rule(&w, NFSD_SIM_STATUS, OP_RECLAIM_COMPLETE, 0, 2, NFS4ERR_DELAY);
 	sim_nfs_mounted(&w, 1);
 	cr_assert_eq(w.lane[0].st.delays, 6);
 	SIM_NFS_CLOSE(&w, 0);
@@ -308,8 +301,8 @@ Test(nfs4_session, delay_and_grace_are_waited_out)
 
 	sim_nfs_open(&w, NULL);
 	sim_nfs_mounted(&w, 1);
-	rule(NFSD_SIM_STATUS, OP_CREATE, 0, 3, NFS4ERR_DELAY);
-	rule(NFSD_SIM_STATUS, OP_CREATE, 0, 2, NFS4ERR_GRACE);
+	sim_rule(&w, NFSD_SIM_STATUS, OP_CREATE, 0, 3, NFS4ERR_DELAY);
+	sim_rule(&w, NFSD_SIM_STATUS, OP_CREATE, 0, 2, NFS4ERR_GRACE);
 	t0 = reactor_now(w.r);
 	cr_assert_eq(sim_nfs_mkdir(&w, 0, &c, "d"), 0);
 	cr_assert_eq(sim_nfs_wait(&w, &c), 0);
@@ -324,12 +317,9 @@ Test(nfs4_session, soft_mount_does_not_wait_for_ever)
 	struct sim_nfs_call c = {0};
 
 	sim_nfs_open(&w, NULL);
-	w.conf.hard = false;
-	w.conf.timeout_errno = ETIMEDOUT;
-	w.conf.rdma.timeo_ns = 2 * SIM_SEC;
-	w.conf.rdma.retrans = 2;
+	sim_nfs_soft(&w, 2);
 	sim_nfs_mounted(&w, 1);
-	rule(NFSD_SIM_STATUS, OP_CREATE, 0, 0, NFS4ERR_DELAY);
+	sim_rule(&w, NFSD_SIM_STATUS, OP_CREATE, 0, 0, NFS4ERR_DELAY);
 	cr_assert_eq(sim_nfs_mkdir(&w, 0, &c, "d"), 0);
 	cr_assert_eq(sim_nfs_wait(&w, &c), -ETIMEDOUT);
 	SIM_NFS_CLOSE(&w, 0);
@@ -344,7 +334,7 @@ Test(nfs4_session, statuses_become_errnos)
 	cr_assert_eq(sim_nfs_lookup(&w, 0, &c, "nothing"), 0);
 	cr_assert_eq(sim_nfs_wait(&w, &c), -ENOENT);
 	cr_assert_eq(c.call.status, NFS4ERR_NOENT);
-	rule(NFSD_SIM_STATUS, OP_GETATTR, 0, 1, 10999);
+	sim_rule(&w, NFSD_SIM_STATUS, OP_GETATTR, 0, 1, 10999);
 	cr_assert_eq(sim_nfs_getattr(&w, 0, &c), 0);
 	cr_assert_eq(sim_nfs_wait(&w, &c), -EIO);
 	SIM_NFS_CLOSE(&w, 0);

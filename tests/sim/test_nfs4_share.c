@@ -12,9 +12,6 @@
 #include "nfs4_state.h"
 #include "sim_held.h"
 
-#define READ  OPEN4_SHARE_ACCESS_READ
-#define WRITE OPEN4_SHARE_ACCESS_WRITE
-#define BOTH  OPEN4_SHARE_ACCESS_BOTH
 #define GRACE (10 * SIM_SEC)
 
 static struct sim_nfs w;
@@ -31,18 +28,6 @@ static void setup(void)
 {
 	log_set_sink(sink, NULL);
 	lost_lines = 0;
-}
-
-static void rule(enum nfsd_sim_act act, uint32_t op, uint32_t skip, uint32_t count, uint64_t arg)
-{
-	nfsd_sim_rule(
-		w.srv, &(struct nfsd_sim_rule){
-			       .act = act, .op = op, .skip = skip, .count = count, .arg = arg});
-}
-
-static uint64_t ops(unsigned int op)
-{
-	return nfsd_sim_stats(w.srv).ops[op];
 }
 
 static void begin(unsigned int lanes)
@@ -83,7 +68,7 @@ Test(nfs4_share, second_open_shares_and_one_close_ends_both, .init = setup)
 	check_open(BOTH, "and to write", 0);
 	cr_assert_eq(sim_hread(&h, 1), 0);
 	cr_assert_eq(sim_hwrite(&h, 0), 0);
-	cr_assert_eq(ops(OP_CLOSE), 0);
+	cr_assert_eq(sim_ops(&w, OP_CLOSE), 0);
 	end(0);
 	cr_assert_eq(lost_lines, 0);
 }
@@ -110,7 +95,7 @@ Test(nfs4_share, two_opens_side_by_side_are_one, .init = setup)
 
 		begin(2);
 		if (late)
-			rule(NFSD_SIM_LATE, OP_OPEN, late - 1, 1, SIM_MSEC);
+			sim_rule(&w, NFSD_SIM_LATE, OP_OPEN, late - 1, 1, SIM_MSEC);
 		cr_assert(sim_open_start(&a, &h, 0, READ, false));
 		cr_assert(sim_open_start(&b, &h, 1, WRITE, false));
 		cr_assert_eq(sim_held_wait(&a), 0);
@@ -130,7 +115,7 @@ Test(nfs4_share, io_during_a_parallel_open_never_has_an_old_stateid, .init = set
 		begin(2);
 		cr_assert_eq(sim_hopen(&h, 0, BOTH, false), 0);
 		/* The server has the new seqid long before we hear of it. */
-		rule(NFSD_SIM_LATE, OP_OPEN, 0, 1, SIM_MSEC);
+		sim_rule(&w, NFSD_SIM_LATE, OP_OPEN, 0, 1, SIM_MSEC);
 		cr_assert(sim_open_start(&open, &h, 0, READ, false));
 		sim_nfs_run(&w, us * NSEC_PER_USEC);
 		for (unsigned int i = 0; i < 8; i++)
@@ -152,7 +137,7 @@ Test(nfs4_share, close_after_opens_names_the_newest_stateid, .init = setup)
 		struct sim_held_op a = {0}, b = {0};
 
 		/* Replies in reverse: the older one is not taken for the newest. */
-		rule(NFSD_SIM_LATE, OP_OPEN, 0, 1, SIM_MSEC);
+		sim_rule(&w, NFSD_SIM_LATE, OP_OPEN, 0, 1, SIM_MSEC);
 		cr_assert(sim_open_start(&a, &h, 0, READ, false));
 		sim_nfs_run(&w, 50 * NSEC_PER_USEC);
 		cr_assert(sim_open_start(&b, &h, 0, READ, false));
@@ -177,7 +162,7 @@ Test(nfs4_share, downgrade_goes_to_a_mode_that_was_opened, .init = setup)
 		check_open(BOTH, "both", i);
 		cr_assert_eq(sim_hdowngrade(&h, 0, modes[i]), 0);
 		check_open(modes[i], "downgraded", i);
-		cr_assert_eq(ops(OP_OPEN_DOWNGRADE), 1);
+		cr_assert_eq(sim_ops(&w, OP_OPEN_DOWNGRADE), 1);
 		cr_assert_eq(i ? sim_hwrite(&h, 0) : sim_hread(&h, 0), 0);
 		/* Up and down once more. */
 		cr_assert_eq(sim_hopen(&h, 0, BOTH, false), 0);
@@ -193,14 +178,14 @@ Test(nfs4_share, no_downgrade_to_what_was_not_opened_as_such, .init = setup)
 	begin(1);
 	cr_assert_eq(sim_hopen(&h, 0, BOTH, false), 0);
 	cr_assert_eq(sim_hdowngrade(&h, 0, READ), 0);
-	cr_assert_eq(ops(OP_OPEN_DOWNGRADE), 0);
+	cr_assert_eq(sim_ops(&w, OP_OPEN_DOWNGRADE), 0);
 	check_open(BOTH, "kept", 0);
 	cr_assert_eq(sim_hread(&h, 0), 0);
 	/* Nor if there is nothing to tell. */
 	cr_assert_eq(sim_hopen(&h, 0, READ, false), 0);
 	cr_assert_eq(sim_hopen(&h, 0, WRITE, false), 0);
 	cr_assert_eq(sim_hdowngrade(&h, 0, BOTH), 0);
-	cr_assert_eq(ops(OP_OPEN_DOWNGRADE), 0);
+	cr_assert_eq(sim_ops(&w, OP_OPEN_DOWNGRADE), 0);
 	end(0);
 }
 
@@ -216,7 +201,7 @@ Test(nfs4_share, no_downgrade_after_a_reclaim, .init = setup)
 		sim_nfs_run(&w, 30 * SIM_SEC);
 		check_open(BOTH, "had again", i);
 		cr_assert_eq(sim_hdowngrade(&h, 1, READ), 0);
-		cr_assert_eq(ops(OP_OPEN_DOWNGRADE), 0);
+		cr_assert_eq(sim_ops(&w, OP_OPEN_DOWNGRADE), 0);
 		cr_assert_eq(sim_hread(&h, 0), 0);
 		/* What is not needed any more is not asked for at the next one. */
 		nfsd_sim_restart(w.srv, graces[i], false);
@@ -229,10 +214,7 @@ Test(nfs4_share, no_downgrade_after_a_reclaim, .init = setup)
 
 Test(nfs4_share, downgrade_may_fail_in_any_way, .init = setup)
 {
-	static const struct {
-		enum nfsd_sim_act act;
-		uint32_t status;
-	} rows[] = {
+	static const struct sim_fault rows[] = {
 		{NFSD_SIM_CUT_BEFORE, 0},
 		{NFSD_SIM_CUT_AFTER, 0},
 		{NFSD_SIM_CUT_REPLIED, 0},
@@ -248,7 +230,7 @@ Test(nfs4_share, downgrade_may_fail_in_any_way, .init = setup)
 		begin(2);
 		cr_assert_eq(sim_hopen(&h, 0, READ, false), 0);
 		cr_assert_eq(sim_hopen(&h, 0, WRITE, false), 0);
-		rule(rows[i].act, OP_OPEN_DOWNGRADE, 0, 1, rows[i].status);
+		sim_rule(&w, rows[i].act, OP_OPEN_DOWNGRADE, 0, 1, rows[i].status);
 		sim_hdowngrade(&h, 0, READ);
 		nfsd_sim_rules_clear(w.srv);
 		/* Whatever it was: what is left works, and what is opened after it too. */
@@ -359,9 +341,10 @@ Test(nfs4_share, open_beside_the_reopen_keeps_the_union, .init = setup)
 
 			begin(2);
 			cr_assert_eq(sim_hopen(&h, 0, READ, false), 0);
-			rule(NFSD_SIM_STATUS, OP_READ, 0, 1, NFS4ERR_BAD_STATEID);
+			sim_rule(&w, NFSD_SIM_STATUS, OP_READ, 0, 1, NFS4ERR_BAD_STATEID);
 			if (late)
-				rule(NFSD_SIM_LATE, OP_OPEN, late - 1, 1, 100 * NSEC_PER_USEC);
+				sim_rule(&w, NFSD_SIM_LATE, OP_OPEN, late - 1, 1,
+					100 * NSEC_PER_USEC);
 			cr_assert(sim_read_start(&io, &h, 0));
 			sim_nfs_run(&w, us * NSEC_PER_USEC);
 			cr_assert(sim_open_start(&up, &h, 1, WRITE, false));
@@ -406,13 +389,13 @@ Test(nfs4_share, revoked_open_is_freed_whose_open_is_answered_late, .init = setu
 		struct sim_held_op first = {0}, third = {0};
 
 		begin(2);
-		rule(NFSD_SIM_LATE, OP_OPEN, 0, 1, NSEC_PER_MSEC);
+		sim_rule(&w, NFSD_SIM_LATE, OP_OPEN, 0, 1, NSEC_PER_MSEC);
 		cr_assert(sim_open_start(&first, &h, 0, READ, false));
 		sim_nfs_run(&w, 300 * NSEC_PER_USEC);
 		cr_assert_eq(nfsd_sim_live_opens(w.srv), 1, "it was done");
 		revoke(w.srv);
 		cr_assert_eq(sim_hopen(&h, 1, WRITE, false), 0);
-		rule(NFSD_SIM_LATE, OP_OPEN, 0, 1, us * NSEC_PER_USEC);
+		sim_rule(&w, NFSD_SIM_LATE, OP_OPEN, 0, 1, us * NSEC_PER_USEC);
 		cr_assert(sim_open_start(&third, &h, 1, BOTH, false));
 		cr_assert_eq(sim_held_wait(&first), 0, "%u us", us);
 		cr_assert_eq(sim_held_wait(&third), 0, "%u us", us);
@@ -445,7 +428,7 @@ Test(nfs4_share, second_open_may_fail_in_any_way, .init = setup)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		begin(2);
 		cr_assert_eq(sim_hopen(&h, 0, READ, false), 0);
-		rule(rows[i].act, OP_OPEN, 0, 1, rows[i].status);
+		sim_rule(&w, rows[i].act, OP_OPEN, 0, 1, rows[i].status);
 		cr_assert_eq(sim_hopen(&h, 1, BOTH, false), rows[i].err, "row %zu", i);
 		nfsd_sim_rules_clear(w.srv);
 		cr_assert_eq(sim_hread(&h, 0), 0);

@@ -33,13 +33,6 @@ static void setup(void)
 	lost_lines = 0;
 }
 
-static void rule(enum nfsd_sim_act act, uint32_t op, uint32_t skip, uint32_t count, uint64_t arg)
-{
-	nfsd_sim_rule(
-		w.srv, &(struct nfsd_sim_rule){
-			       .act = act, .op = op, .skip = skip, .count = count, .arg = arg});
-}
-
 /* ---- a load: each worker writes and reads its own part of a file ---- */
 
 struct worker {
@@ -244,10 +237,7 @@ Test(nfs4_state, second_restart_in_the_middle_of_the_reclaim, .init = setup)
 
 Test(nfs4_state, second_failure_in_the_middle_of_the_reclaim, .init = setup)
 {
-	static const struct {
-		enum nfsd_sim_act act;
-		uint32_t status;
-	} rows[] = {
+	static const struct sim_fault rows[] = {
 		{NFSD_SIM_CUT_BEFORE, 0},
 		{NFSD_SIM_CUT_AFTER, 0},
 		{NFSD_SIM_CUT_REPLIED, 0},
@@ -264,7 +254,7 @@ Test(nfs4_state, second_failure_in_the_middle_of_the_reclaim, .init = setup)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		for (uint32_t skip = 0; skip < 3; skip++) {
 			begin(2, 3);
-			rule(rows[i].act, OP_OPEN, skip, 1, rows[i].status);
+			sim_rule(&w, rows[i].act, OP_OPEN, skip, 1, rows[i].status);
 			nfsd_sim_restart(w.srv, GRACE, false);
 			start_load(3, 3);
 			end_load(3, "row", i);
@@ -279,7 +269,7 @@ Test(nfs4_state, session_lost_at_each_step_of_the_reclaim, .init = setup)
 	for (uint32_t skip = 0; skip < 8; skip++) {
 		begin(2, 3);
 		nfsd_sim_restart(w.srv, GRACE, false);
-		rule(NFSD_SIM_STATUS, OP_SEQUENCE, skip, 1, NFS4ERR_BADSESSION);
+		sim_rule(&w, NFSD_SIM_STATUS, OP_SEQUENCE, skip, 1, NFS4ERR_BADSESSION);
 		start_load(3, 3);
 		end_load(3, "skip", skip);
 		close_files(3);
@@ -332,8 +322,8 @@ Test(nfs4_state, server_that_kept_the_session_but_lost_its_memory, .init = setup
 	begin(2, 3);
 	/* What the flag asks for is done once; the judge has not been restarted and minds. */
 	nfsd_sim_conf(w.srv)->tolerant_state = true;
-	rule(NFSD_SIM_STATUS, OP_RECLAIM_COMPLETE, 0, 1, NFS4ERR_COMPLETE_ALREADY);
-	rule(NFSD_SIM_SEQ_FLAGS, 0, 0, 3, SEQ4_STATUS_RESTART_RECLAIM_NEEDED);
+	sim_rule(&w, NFSD_SIM_STATUS, OP_RECLAIM_COMPLETE, 0, 1, NFS4ERR_COMPLETE_ALREADY);
+	sim_rule(&w, NFSD_SIM_SEQ_FLAGS, 0, 0, 3, SEQ4_STATUS_RESTART_RECLAIM_NEEDED);
 	start_load(3, 10);
 	end_load(3, "flag", 0);
 	close_files(3);
@@ -352,7 +342,7 @@ Test(nfs4_state, open_whose_reply_is_lost_over_the_restart, .init = setup)
 		struct sim_nfs_call o = {0}, c = {0};
 
 		begin(2, 2);
-		rule(acts[i], OP_OPEN, 0, 1, 0);
+		sim_rule(&w, acts[i], OP_OPEN, 0, 1, 0);
 		cr_assert_eq(sim_nfs_creat(&w, 0, &o, "new"), 0);
 		sim_nfs_run(&w, 300 * NSEC_PER_USEC);
 		nfsd_sim_restart(w.srv, GRACE, false);
@@ -460,8 +450,8 @@ Test(nfs4_state, refused_stateid_is_had_again, .init = setup)
 {
 	for (size_t i = 0; i < HAD_AGAIN; i++) {
 		begin(2, 4);
-		rule(NFSD_SIM_STATUS, OP_WRITE, 5, 3, refusals[i]);
-		rule(NFSD_SIM_STATUS, OP_READ, 10, 1, refusals[i]);
+		sim_rule(&w, NFSD_SIM_STATUS, OP_WRITE, 5, 3, refusals[i]);
+		sim_rule(&w, NFSD_SIM_STATUS, OP_READ, 10, 1, refusals[i]);
 		start_load(4, 20);
 		end_load(4, "status", refusals[i]);
 		cr_assert_eq(nfsd_sim_stats(w.srv).clients, 1);
@@ -480,7 +470,7 @@ Test(nfs4_state, stateid_that_is_always_refused_is_lost_after_a_few_tries, .init
 
 		lost_lines = 0;
 		begin(1, 2);
-		rule(NFSD_SIM_STATUS, OP_READ, 0, 0, refusals[i]);
+		sim_rule(&w, NFSD_SIM_STATUS, OP_READ, 0, 0, refusals[i]);
 		t0 = reactor_now(w.r);
 		cr_assert_eq(sim_read(&w, &op, &files[0], 0, 100), -EIO);
 		cr_assert_leq(reactor_now(w.r) - t0, 2 * SIM_SEC);
@@ -504,7 +494,7 @@ Test(nfs4_state, close_of_what_is_not_open_any_more_is_success, .init = setup)
 
 	for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++) {
 		begin(1, 1);
-		rule(NFSD_SIM_STATUS_DONE, OP_CLOSE, 0, 1, gone[i]);
+		sim_rule(&w, NFSD_SIM_STATUS_DONE, OP_CLOSE, 0, 1, gone[i]);
 		cr_assert_eq(sim_close(&w, &files[0]), 0);
 		SIM_NFS_CLOSE(&w, 0);
 	}
@@ -519,7 +509,7 @@ Test(nfs4_state, opening_anew_waits_for_the_end_of_grace_and_others_do_not, .ini
 
 	begin(1, 2);
 	/* The server has forgotten us altogether. */
-	rule(NFSD_SIM_STATUS, OP_OPEN, 0, 2, NFS4ERR_RECLAIM_BAD);
+	sim_rule(&w, NFSD_SIM_STATUS, OP_OPEN, 0, 2, NFS4ERR_RECLAIM_BAD);
 	nfsd_sim_restart(w.srv, GRACE, false);
 	t0 = reactor_now(w.r);
 	start_load(2, 2);
@@ -541,14 +531,11 @@ Test(nfs4_state, soft_mount_does_not_wait_for_ever_for_a_state, .init = setup)
 		uint64_t t0;
 
 		sim_nfs_open(&w, NULL);
-		w.conf.hard = false;
-		w.conf.timeout_errno = ETIMEDOUT;
-		w.conf.rdma.timeo_ns = 2 * SIM_SEC;
-		w.conf.rdma.retrans = 2;
+		sim_nfs_soft(&w, 2);
 		sim_nfs_mounted(&w, 1);
 		open_files(1);
 		nfsd_sim_restart(w.srv, skip ? 0 : GRACE, false);
-		rule(NFSD_SIM_STATUS, OP_OPEN, skip, 40, NFS4ERR_DELAY);
+		sim_rule(&w, NFSD_SIM_STATUS, OP_OPEN, skip, 40, NFS4ERR_DELAY);
 		t0 = reactor_now(w.r);
 		cr_assert_eq(
 			sim_read(&w, &op, &files[0], 0, 100), -ETIMEDOUT, "%u: %d", skip, op.err);
