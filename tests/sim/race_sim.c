@@ -14,9 +14,9 @@
 
 #include "capture.h"
 #include "fab_sim.h"
-#include "log.h"
 #include "nfsd_sim.h"
 #include "rpcrdma.h"
+#include "sim_log.h"
 #include "xdr.h"
 
 #define LANES 4
@@ -139,10 +139,6 @@ static void *lane_main(void *arg)
 	return NULL;
 }
 
-static void quiet(void *ctx, enum log_level level, const char *line)
-{
-}
-
 /* A capture starts and ends while lanes send; with and without data, full or not. */
 static bool toggle_capture(int i)
 {
@@ -165,7 +161,7 @@ int main(void)
 	unsigned int bad = 0, done = 0;
 	struct nfsd_sim *srv;
 
-	log_set_sink(quiet, NULL);
+	sim_log_quiet();
 	fab_sim_reset();
 	fab_sim_conf()->rnr_waits = true;
 	srv = nfsd_sim_new(NULL, NULL);

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "fab_sim.h"
-#include "log.h"
 #include "nfsd_sim.h"
+#include "sim_log.h"
 
 /* A client that does what a test wants, right or wrong. */
 static struct {
@@ -113,16 +113,12 @@ static void connect_up(unsigned int recvs)
 	cr_assert_eq(t.up, 1);
 }
 
-static void quiet(void *ctx, enum log_level level, const char *line)
-{
-}
-
 static void start(unsigned int recvs)
 {
 	static const struct fab_conf conf = {
 		.resolve_timeout_ns = NSEC_PER_SEC, .connect_timeout_ns = NSEC_PER_SEC};
 
-	log_set_sink(quiet, NULL);
+	sim_log_quiet();
 	memset(&t, 0, sizeof(t));
 	memset(mem, 0, sizeof(mem));
 	fab_sim_reset();

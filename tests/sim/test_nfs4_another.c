@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "log.h"
+#include "sim_log.h"
 #include "sim_ops.h"
 
 #define FILES 8
@@ -16,21 +16,6 @@
 
 static struct sim_nfs w;
 static struct sim_file files[FILES];
-static unsigned int lost_lines, smaller_lines;
-
-static void sink(void *ctx, enum log_level level, const char *line)
-{
-	if (strstr(line, "does not give back"))
-		lost_lines++;
-	if (strstr(line, "less at once than before"))
-		smaller_lines++;
-}
-
-static void setup(void)
-{
-	log_set_sink(sink, NULL);
-	lost_lines = smaller_lines = 0;
-}
 
 static void open_files(unsigned int cnt)
 {
@@ -69,7 +54,7 @@ static void end(unsigned int cnt)
 	SIM_NFS_CLOSE(&w, 0);
 }
 
-Test(nfs4_another, another_server_is_not_asked_for_reclaims, .init = setup)
+Test(nfs4_another, another_server_is_not_asked_for_reclaims, .init = sim_log_count)
 {
 	for (unsigned int lanes = 1; lanes <= 4; lanes += 3)
 		for (int same = 0; same < 2; same++) {
@@ -87,16 +72,16 @@ Test(nfs4_another, another_server_is_not_asked_for_reclaims, .init = setup)
 			use_files(FILES, -1);
 			end(FILES);
 		}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_another, another_file_under_the_same_handle_is_not_touched, .init = setup)
+Test(nfs4_another, another_file_under_the_same_handle_is_not_touched, .init = sim_log_count)
 {
 	/* 0: CLAIM_FH by another server; 1: CLAIM_PREVIOUS */
 	for (int reclaim = 0; reclaim < 2; reclaim++) {
 		uint8_t byte = 0;
 
-		lost_lines = 0;
+		sim_said.lost = 0;
 		begin(1, 4);
 		use_files(4, -1);
 		nfsd_sim_conf(w.srv)->scope = reclaim ? NULL : "another";
@@ -108,18 +93,19 @@ Test(nfs4_another, another_file_under_the_same_handle_is_not_touched, .init = se
 		cr_assert_eq(nfsd_sim_peek(w.srv, "/f2", 50, &byte, 1), 100);
 		cr_assert_eq(byte, 'x', "what was meant for f1");
 		sim_nfs_run(&w, LEASE);
-		cr_assert_eq(lost_lines, 2);
+		cr_assert_eq(sim_said.lost, 2);
 		/* CLOSE is sent: the server has the other files open. */
 		for (int i = 0; i < 4; i++)
 			cr_assert_eq(sim_close(&w, &files[i]), 0);
 		cr_assert_eq(nfsd_sim_live_opens(w.srv), 0);
 		nfsd_sim_swap(w.srv, "/f1", "/f2"); /* the server is freed by numbers */
 		SIM_NFS_CLOSE(&w, 0);
-		cr_assert_eq(lost_lines, 2);
+		cr_assert_eq(sim_said.lost, 2);
 	}
 }
 
-Test(nfs4_another, server_that_takes_less_at_once_than_before_is_complained_of, .init = setup)
+Test(nfs4_another, server_that_takes_less_at_once_than_before_is_complained_of,
+	.init = sim_log_count)
 {
 	enum {
 		LARGE = 60 * 1024
@@ -129,11 +115,11 @@ Test(nfs4_another, server_that_takes_less_at_once_than_before_is_complained_of, 
 	begin(1, 1);
 	nfsd_sim_restart(w.srv, 0, false);
 	sim_nfs_run(&w, LEASE);
-	cr_assert_eq(smaller_lines, 0);
+	cr_assert_eq(sim_said.smaller, 0);
 	nfsd_sim_conf(w.srv)->max_request = 32 * 1024;
 	nfsd_sim_restart(w.srv, 0, false);
 	sim_nfs_run(&w, LEASE);
-	cr_assert_eq(smaller_lines, 1);
+	cr_assert_eq(sim_said.smaller, 1);
 	use_files(1, -1);
 	/* What the kernel was promised at the mount goes in parts. */
 	cr_assert_eq(sim_write(&w, &files[0], 0, 24 * 1024, FILE_SYNC4, NULL), 0);
@@ -154,7 +140,7 @@ Test(nfs4_another, server_that_takes_less_at_once_than_before_is_complained_of, 
 	end(1);
 }
 
-Test(nfs4_another, what_the_token_holder_reclaims_is_not_reclaimed_again, .init = setup)
+Test(nfs4_another, what_the_token_holder_reclaims_is_not_reclaimed_again, .init = sim_log_count)
 {
 	/* The flag is there until RECLAIM_COMPLETE, in the answers to the reclaims too. */
 	for (unsigned int lanes = 1; lanes <= 4; lanes += 3)
@@ -175,5 +161,5 @@ Test(nfs4_another, what_the_token_holder_reclaims_is_not_reclaimed_again, .init 
 			cr_assert_eq(sim_ops(&w, OP_OPEN) - opens, cnt && !grace ? cnt + 1 : cnt);
 			end(cnt);
 		}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }

@@ -8,24 +8,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "log.h"
 #include "sim_held.h"
+#include "sim_log.h"
 
 static struct sim_nfs w;
 static struct sim_held h, h2;
-static unsigned int lost_lines;
-
-static void sink(void *ctx, enum log_level level, const char *line)
-{
-	if (strstr(line, "does not give back"))
-		lost_lines++;
-}
-
-static void setup(void)
-{
-	log_set_sink(sink, NULL);
-	lost_lines = 0;
-}
 
 static void begin(unsigned int lanes, uint32_t delegs)
 {
@@ -58,12 +45,12 @@ static void end(unsigned int left)
 	cr_assert_eq(nfsd_sim_live_delegs(w.srv), 0);
 	cr_assert_eq(nfsd_sim_live_opens(w.srv), 0);
 	SIM_NFS_CLOSE(&w, left);
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
 /* ---- given ---- */
 
-Test(nfs4_deleg, served_open_costs_no_call_and_its_read_bears_the_delegation, .init = setup)
+Test(nfs4_deleg, served_open_costs_no_call_and_its_read_bears_the_delegation, .init = sim_log_count)
 {
 	uint64_t calls;
 
@@ -92,7 +79,7 @@ Test(nfs4_deleg, served_open_costs_no_call_and_its_read_bears_the_delegation, .i
 	end(0);
 }
 
-Test(nfs4_deleg, read_delegation_does_not_serve_writers, .init = setup)
+Test(nfs4_deleg, read_delegation_does_not_serve_writers, .init = sim_log_count)
 {
 	begin_idle(1, NFSD_SIM_DELEG_READ);
 	cr_assert_not(sim_hserve(&h, WRITE));
@@ -105,7 +92,7 @@ Test(nfs4_deleg, read_delegation_does_not_serve_writers, .init = setup)
 	end(0);
 }
 
-Test(nfs4_deleg, write_delegation_serves_everybody, .init = setup)
+Test(nfs4_deleg, write_delegation_serves_everybody, .init = sim_log_count)
 {
 	static struct sim_op op;
 
@@ -124,7 +111,7 @@ Test(nfs4_deleg, write_delegation_serves_everybody, .init = setup)
 	end(0);
 }
 
-Test(nfs4_deleg, none_is_given_to_who_does_not_want_one, .init = setup)
+Test(nfs4_deleg, none_is_given_to_who_does_not_want_one, .init = sim_log_count)
 {
 	begin(1, NFSD_SIM_DELEG_READ | NFSD_SIM_DELEG_WRITE);
 	cr_assert_eq(sim_hopen(&h, 0, BOTH, false), 0);
@@ -134,7 +121,7 @@ Test(nfs4_deleg, none_is_given_to_who_does_not_want_one, .init = setup)
 	end(0);
 }
 
-Test(nfs4_deleg, none_is_given_to_a_client_that_has_nobody_for_it, .init = setup)
+Test(nfs4_deleg, none_is_given_to_a_client_that_has_nobody_for_it, .init = sim_log_count)
 {
 	struct nfsd_sim_conf sconf;
 
@@ -150,7 +137,7 @@ Test(nfs4_deleg, none_is_given_to_a_client_that_has_nobody_for_it, .init = setup
 	end(0);
 }
 
-Test(nfs4_deleg, refused_one_is_returned_in_the_background, .init = setup)
+Test(nfs4_deleg, refused_one_is_returned_in_the_background, .init = sim_log_count)
 {
 	struct sim_held_op ho = {.refuses = true};
 
@@ -165,7 +152,7 @@ Test(nfs4_deleg, refused_one_is_returned_in_the_background, .init = setup)
 	end(0);
 }
 
-Test(nfs4_deleg, return_of_a_refused_one_may_fail_in_any_way, .init = setup)
+Test(nfs4_deleg, return_of_a_refused_one_may_fail_in_any_way, .init = sim_log_count)
 {
 	static const struct sim_fault rows[] = {
 		{NFSD_SIM_CUT_BEFORE, 0},
@@ -190,7 +177,7 @@ Test(nfs4_deleg, return_of_a_refused_one_may_fail_in_any_way, .init = setup)
 	}
 }
 
-Test(nfs4_deleg, filehandles_and_owners_of_the_largest_size_fit, .init = setup)
+Test(nfs4_deleg, filehandles_and_owners_of_the_largest_size_fit, .init = sim_log_count)
 {
 	struct nfsd_sim_conf sconf;
 
@@ -211,7 +198,7 @@ Test(nfs4_deleg, filehandles_and_owners_of_the_largest_size_fit, .init = setup)
 
 /* ---- claimed ---- */
 
-Test(nfs4_deleg, claimed_open_is_its_own_and_survives_the_return, .init = setup)
+Test(nfs4_deleg, claimed_open_is_its_own_and_survives_the_return, .init = sim_log_count)
 {
 	static const uint32_t types[] = {NFSD_SIM_DELEG_READ, NFSD_SIM_DELEG_WRITE};
 
@@ -239,7 +226,7 @@ Test(nfs4_deleg, claimed_open_is_its_own_and_survives_the_return, .init = setup)
 		}
 }
 
-Test(nfs4_deleg, return_waits_for_the_last_claim, .init = setup)
+Test(nfs4_deleg, return_waits_for_the_last_claim, .init = sim_log_count)
 {
 	begin_served(1, NFSD_SIM_DELEG_READ);
 	h2 = (struct sim_held){.w = &w, .owner = nfs4_new_owner(w.cl), .f.fh = h.f.fh};
@@ -259,7 +246,7 @@ Test(nfs4_deleg, return_waits_for_the_last_claim, .init = setup)
 	end(0);
 }
 
-Test(nfs4_deleg, reads_go_on_while_it_is_claimed, .init = setup)
+Test(nfs4_deleg, reads_go_on_while_it_is_claimed, .init = sim_log_count)
 {
 	for (unsigned int us = 0; us < 100; us += 3) {
 		struct sim_held_op claim = {0}, io[4] = {0};
@@ -281,7 +268,7 @@ Test(nfs4_deleg, reads_go_on_while_it_is_claimed, .init = setup)
 	}
 }
 
-Test(nfs4_deleg, claim_may_fail_in_any_way, .init = setup)
+Test(nfs4_deleg, claim_may_fail_in_any_way, .init = sim_log_count)
 {
 	static const struct sim_fault rows[] = {
 		{NFSD_SIM_CUT_BEFORE, 0},
@@ -305,20 +292,20 @@ Test(nfs4_deleg, claim_may_fail_in_any_way, .init = setup)
 	}
 }
 
-Test(nfs4_deleg, claim_that_is_refused_loses_the_open, .init = setup)
+Test(nfs4_deleg, claim_that_is_refused_loses_the_open, .init = sim_log_count)
 {
 	begin_served(1, NFSD_SIM_DELEG_READ);
 	sim_rule(&w, NFSD_SIM_STATUS, OP_OPEN, 0, 1, NFS4ERR_ACCESS);
 	cr_assert_eq(sim_hclaim(&h, 0), -EACCES);
 	cr_assert_eq(sim_hread(&h, 0), -EIO);
-	cr_assert_eq(lost_lines, 1);
+	cr_assert_eq(sim_said.lost, 1);
 	cr_assert_eq(sim_hclose(&h, 0), 0);
 	cr_assert_eq(sim_hreturn(&h, 0), 0);
-	lost_lines = 0;
+	sim_said.lost = 0;
 	end(0);
 }
 
-Test(nfs4_deleg, soft_mount_claim_without_an_answer_leaves_it_served, .init = setup)
+Test(nfs4_deleg, soft_mount_claim_without_an_answer_leaves_it_served, .init = sim_log_count)
 {
 	sim_nfs_open(&w, NULL);
 	sim_nfs_soft(&w, 2);
@@ -342,7 +329,7 @@ Test(nfs4_deleg, soft_mount_claim_without_an_answer_leaves_it_served, .init = se
 
 /* ---- an OPEN beside it ---- */
 
-Test(nfs4_deleg, open_of_a_served_state_makes_it_its_own, .init = setup)
+Test(nfs4_deleg, open_of_a_served_state_makes_it_its_own, .init = sim_log_count)
 {
 	begin_served(2, NFSD_SIM_DELEG_READ);
 	cr_assert_eq(sim_hopen(&h, 1, WRITE, false), 0);
@@ -359,7 +346,7 @@ Test(nfs4_deleg, open_of_a_served_state_makes_it_its_own, .init = setup)
 
 /* ---- returned ---- */
 
-Test(nfs4_deleg, return_may_fail_in_any_way, .init = setup)
+Test(nfs4_deleg, return_may_fail_in_any_way, .init = sim_log_count)
 {
 	static const struct sim_fault rows[] = {
 		{NFSD_SIM_CUT_BEFORE, 0},
@@ -388,7 +375,7 @@ Test(nfs4_deleg, return_may_fail_in_any_way, .init = setup)
 	}
 }
 
-Test(nfs4_deleg, it_serves_nothing_once_its_return_was_started, .init = setup)
+Test(nfs4_deleg, it_serves_nothing_once_its_return_was_started, .init = sim_log_count)
 {
 	/* at once; while the session is made anew */
 	for (int wait = 0; wait < 2; wait++) {
@@ -412,7 +399,7 @@ Test(nfs4_deleg, it_serves_nothing_once_its_return_was_started, .init = setup)
 }
 
 /* Its user need not wait for what is on its way: that is repeated, with the open's stateid. */
-Test(nfs4_deleg, reads_that_come_after_the_return_are_repeated, .init = setup)
+Test(nfs4_deleg, reads_that_come_after_the_return_are_repeated, .init = sim_log_count)
 {
 	struct sim_held_op io[4] = {0};
 

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "log.h"
 #include "sim_held.h"
+#include "sim_log.h"
 
 #define GRACE (10 * SIM_SEC)
 #define LEASE (100 * SIM_SEC) /* after it every lane has sent a SEQUENCE */
@@ -19,19 +19,6 @@
 
 static struct sim_nfs w;
 static struct sim_held files[FILES];
-static unsigned int lost_lines;
-
-static void sink(void *ctx, enum log_level level, const char *line)
-{
-	if (strstr(line, "does not give back"))
-		lost_lines++;
-}
-
-static void setup(void)
-{
-	log_set_sink(sink, NULL);
-	lost_lines = 0;
-}
 
 static uint32_t access_of(uint32_t type)
 {
@@ -124,7 +111,7 @@ static void settle(size_t event)
 	sim_nfs_run(&w, events[event] == recall ? 10 * SIM_SEC : LEASE);
 }
 
-Test(nfs4_deleg_lost, anything_at_any_moment_of_a_claim, .init = setup)
+Test(nfs4_deleg_lost, anything_at_any_moment_of_a_claim, .init = sim_log_count)
 {
 	for (size_t e = 0; e < EVENTS; e++)
 		for (unsigned int us = 0; us < 80; us += 2) {
@@ -143,10 +130,10 @@ Test(nfs4_deleg_lost, anything_at_any_moment_of_a_claim, .init = setup)
 			cr_assert_eq(files[0].losses, !files[0].deleg.cl);
 			end(1, 0);
 		}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_deleg_lost, anything_at_any_moment_of_a_return, .init = setup)
+Test(nfs4_deleg_lost, anything_at_any_moment_of_a_return, .init = sim_log_count)
 {
 	for (size_t e = 0; e < EVENTS; e++)
 		for (unsigned int us = 0; us < 80; us += 2) {
@@ -162,10 +149,10 @@ Test(nfs4_deleg_lost, anything_at_any_moment_of_a_return, .init = setup)
 			cr_assert_leq(files[0].losses, 1);
 			end(1, 0);
 		}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_deleg_lost, anything_at_any_moment_of_the_open_that_brings_it, .init = setup)
+Test(nfs4_deleg_lost, anything_at_any_moment_of_the_open_that_brings_it, .init = sim_log_count)
 {
 	for (size_t e = 0; e < EVENTS; e++)
 		for (unsigned int us = 0; us < 80; us += 2) {
@@ -184,10 +171,10 @@ Test(nfs4_deleg_lost, anything_at_any_moment_of_the_open_that_brings_it, .init =
 			cr_assert_leq(f->losses, 1);
 			end(1, 0);
 		}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_deleg_lost, stop_at_any_moment, .init = setup)
+Test(nfs4_deleg_lost, stop_at_any_moment, .init = sim_log_count)
 {
 	for (size_t e = 0; e < EVENTS; e++)
 		for (unsigned int us = 0; us < 600; us += 23) {
@@ -201,7 +188,7 @@ Test(nfs4_deleg_lost, stop_at_any_moment, .init = setup)
 
 /* ---- one is taken away ---- */
 
-Test(nfs4_deleg_lost, revoked_one_is_found_freed_and_lost_once, .init = setup)
+Test(nfs4_deleg_lost, revoked_one_is_found_freed_and_lost_once, .init = sim_log_count)
 {
 	static const uint32_t all[] = {
 		NFS4ERR_DELEG_REVOKED, NFS4ERR_EXPIRED, NFS4ERR_ADMIN_REVOKED};
@@ -228,10 +215,10 @@ Test(nfs4_deleg_lost, revoked_one_is_found_freed_and_lost_once, .init = setup)
 			cr_assert_eq(nfsd_sim_live_delegs(w.srv), 2);
 			end(FILES, 0);
 		}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_deleg_lost, recalled_one_that_is_not_returned_in_time_is_lost, .init = setup)
+Test(nfs4_deleg_lost, recalled_one_that_is_not_returned_in_time_is_lost, .init = sim_log_count)
 {
 	begin(2, 2, NFSD_SIM_DELEG_WRITE, 0x3);
 	nfsd_sim_conf(w.srv)->deleg_expires = true;
@@ -244,10 +231,10 @@ Test(nfs4_deleg_lost, recalled_one_that_is_not_returned_in_time_is_lost, .init =
 	use(&files[0], "file", 0);
 	use(&files[1], "file", 1);
 	end(2, 0);
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_deleg_lost, refused_stateid_of_a_served_open_opens_it_anew, .init = setup)
+Test(nfs4_deleg_lost, refused_stateid_of_a_served_open_opens_it_anew, .init = sim_log_count)
 {
 	static const uint32_t refusals[] = {NFS4ERR_BAD_STATEID, NFS4ERR_STALE_STATEID,
 		NFS4ERR_EXPIRED, NFS4ERR_DELEG_REVOKED, NFS4ERR_ADMIN_REVOKED};
@@ -271,10 +258,11 @@ Test(nfs4_deleg_lost, refused_stateid_of_a_served_open_opens_it_anew, .init = se
 		cr_assert_not(nfs4_state_is_served(&files[0].f.state));
 		end(2, 0);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_deleg_lost, claim_of_what_is_lost_meanwhile_has_its_open_all_the_same, .init = setup)
+Test(nfs4_deleg_lost, claim_of_what_is_lost_meanwhile_has_its_open_all_the_same,
+	.init = sim_log_count)
 {
 	static void (*const how[])(struct nfsd_sim *) = {revoke, forget};
 
@@ -288,10 +276,10 @@ Test(nfs4_deleg_lost, claim_of_what_is_lost_meanwhile_has_its_open_all_the_same,
 		sim_nfs_run(&w, LEASE);
 		end(1, 0);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_deleg_lost, return_of_what_is_lost_meanwhile_is_success, .init = setup)
+Test(nfs4_deleg_lost, return_of_what_is_lost_meanwhile_is_success, .init = sim_log_count)
 {
 	static void (*const how[])(struct nfsd_sim *) = {revoke, forget, nfsd_sim_drop_clients};
 
@@ -308,7 +296,7 @@ Test(nfs4_deleg_lost, return_of_what_is_lost_meanwhile_is_success, .init = setup
 
 /* ---- the lease is over ---- */
 
-Test(nfs4_deleg_lost, after_the_lease_all_are_lost_and_files_opened_anew, .init = setup)
+Test(nfs4_deleg_lost, after_the_lease_all_are_lost_and_files_opened_anew, .init = sim_log_count)
 {
 	for (unsigned int lanes = 1; lanes <= 4; lanes += 3) {
 		begin(lanes, FILES, NFSD_SIM_DELEG_WRITE, 0x6);
@@ -321,12 +309,12 @@ Test(nfs4_deleg_lost, after_the_lease_all_are_lost_and_files_opened_anew, .init 
 		cr_assert_eq(nfsd_sim_live_opens(w.srv), 2);
 		end(FILES, 0);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
 /* ---- with locks ---- */
 
-Test(nfs4_deleg_lost, lock_after_the_claim_survives_the_return_and_a_restart, .init = setup)
+Test(nfs4_deleg_lost, lock_after_the_claim_survives_the_return_and_a_restart, .init = sim_log_count)
 {
 	struct nfs4_lockowner lo;
 

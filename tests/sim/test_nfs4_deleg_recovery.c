@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "log.h"
 #include "sim_held.h"
+#include "sim_log.h"
 
 #define GRACE (10 * SIM_SEC)
 #define LEASE (100 * SIM_SEC) /* after it every lane has sent a SEQUENCE */
@@ -18,19 +18,6 @@
 
 static struct sim_nfs w;
 static struct sim_held files[FILES];
-static unsigned int lost_lines;
-
-static void sink(void *ctx, enum log_level level, const char *line)
-{
-	if (strstr(line, "does not give back"))
-		lost_lines++;
-}
-
-static void setup(void)
-{
-	log_set_sink(sink, NULL);
-	lost_lines = 0;
-}
 
 static uint32_t access_of(uint32_t type)
 {
@@ -88,7 +75,7 @@ static void end(unsigned int cnt, unsigned int left)
 
 /* ---- the server is restarted ---- */
 
-Test(nfs4_deleg_recovery, what_is_in_use_is_reclaimed_and_what_is_idle_lost, .init = setup)
+Test(nfs4_deleg_recovery, what_is_in_use_is_reclaimed_and_what_is_idle_lost, .init = sim_log_count)
 {
 	static const uint32_t types[] = {NFSD_SIM_DELEG_READ, NFSD_SIM_DELEG_WRITE};
 
@@ -117,10 +104,10 @@ Test(nfs4_deleg_recovery, what_is_in_use_is_reclaimed_and_what_is_idle_lost, .in
 			use(&files[2], "served anew", lanes);
 			end(FILES, 0);
 		}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_deleg_recovery, refused_one_is_lost_and_the_open_kept, .init = setup)
+Test(nfs4_deleg_recovery, refused_one_is_lost_and_the_open_kept, .init = sim_log_count)
 {
 	begin(2, FILES, NFSD_SIM_DELEG_READ, 0xf);
 	nfsd_sim_conf(w.srv)->deleg_no_reclaim = true;
@@ -134,10 +121,10 @@ Test(nfs4_deleg_recovery, refused_one_is_lost_and_the_open_kept, .init = setup)
 		use(&files[i], "file", i);
 	}
 	end(FILES, 0);
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_deleg_recovery, one_that_comes_back_with_its_recall_is_told, .init = setup)
+Test(nfs4_deleg_recovery, one_that_comes_back_with_its_recall_is_told, .init = sim_log_count)
 {
 	begin(2, 2, NFSD_SIM_DELEG_READ, 0x3);
 	nfsd_sim_conf(w.srv)->deleg_recalled = true;
@@ -150,10 +137,10 @@ Test(nfs4_deleg_recovery, one_that_comes_back_with_its_recall_is_told, .init = s
 		use(&files[i], "file", i);
 	}
 	end(2, 0);
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_deleg_recovery, early_recall_of_what_is_reclaimed_is_heard, .init = setup)
+Test(nfs4_deleg_recovery, early_recall_of_what_is_reclaimed_is_heard, .init = sim_log_count)
 {
 	static const enum nfsd_sim_early early[] = {NFSD_SIM_EARLY_PLAIN, NFSD_SIM_EARLY_REFERS};
 
@@ -172,11 +159,11 @@ Test(nfs4_deleg_recovery, early_recall_of_what_is_reclaimed_is_heard, .init = se
 			}
 			end(2, 0);
 		}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
 /* Two users of a file: the delegation comes back with the first of their opens. */
-Test(nfs4_deleg_recovery, delegation_of_two_opens_is_reclaimed_once, .init = setup)
+Test(nfs4_deleg_recovery, delegation_of_two_opens_is_reclaimed_once, .init = sim_log_count)
 {
 	static struct sim_held second;
 
@@ -195,7 +182,7 @@ Test(nfs4_deleg_recovery, delegation_of_two_opens_is_reclaimed_once, .init = set
 	end(1, 0);
 }
 
-Test(nfs4_deleg_recovery, recalled_one_is_not_reclaimed, .init = setup)
+Test(nfs4_deleg_recovery, recalled_one_is_not_reclaimed, .init = sim_log_count)
 {
 	begin(2, 2, NFSD_SIM_DELEG_READ, 0x3);
 	nfsd_sim_recall(w.srv, "/f1");
@@ -210,7 +197,8 @@ Test(nfs4_deleg_recovery, recalled_one_is_not_reclaimed, .init = setup)
 	end(2, 0);
 }
 
-Test(nfs4_deleg_recovery, without_a_grace_period_all_are_lost_and_files_opened_anew, .init = setup)
+Test(nfs4_deleg_recovery, without_a_grace_period_all_are_lost_and_files_opened_anew,
+	.init = sim_log_count)
 {
 	for (unsigned int lanes = 1; lanes <= 4; lanes += 3) {
 		begin(lanes, FILES, NFSD_SIM_DELEG_WRITE, 0x5);
@@ -225,10 +213,10 @@ Test(nfs4_deleg_recovery, without_a_grace_period_all_are_lost_and_files_opened_a
 		use(&files[2], "lanes", lanes);
 		end(FILES, 0);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_deleg_recovery, second_restart_at_any_moment, .init = setup)
+Test(nfs4_deleg_recovery, second_restart_at_any_moment, .init = sim_log_count)
 {
 	for (unsigned int us = 0; us < 1200; us += 5) {
 		struct sim_held_op io[2] = {0};
@@ -249,10 +237,10 @@ Test(nfs4_deleg_recovery, second_restart_at_any_moment, .init = setup)
 			cr_assert_eq(files[0].losses, 0, "%u us", us);
 		end(3, 0);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_deleg_recovery, second_failure_in_the_middle_of_the_reclaim, .init = setup)
+Test(nfs4_deleg_recovery, second_failure_in_the_middle_of_the_reclaim, .init = sim_log_count)
 {
 	static const struct sim_fault rows[] = {
 		{NFSD_SIM_CUT_BEFORE, 0},
@@ -280,5 +268,5 @@ Test(nfs4_deleg_recovery, second_failure_in_the_middle_of_the_reclaim, .init = s
 				cr_assert_eq(files[f].losses, !files[f].deleg.cl, "row %zu", i);
 			end(3, 1);
 		}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }

@@ -13,20 +13,12 @@
 #include "log.h"
 #include "nfs4_sess_int.h"
 #include "nfs4_status.h"
+#include "sim_log.h"
 #include "sim_ops.h"
 
 static struct sim_nfs w;
 static struct sim_file file;
 static struct nfsd_sim_stats before;
-
-static void sink(void *ctx, enum log_level level, const char *line)
-{
-}
-
-static void setup(void)
-{
-	log_set_sink(sink, NULL);
-}
 
 static void begin(void)
 {
@@ -121,7 +113,7 @@ static void check_once(const struct nfs4_status_row *row)
 		nfsd_sim_stats(w.srv).clients, 1, "%s: the client ID is still good", row->name);
 }
 
-Test(nfs4_errors, each_row_answers_an_operation_once, .init = setup)
+Test(nfs4_errors, each_row_answers_an_operation_once, .init = sim_log_quiet)
 {
 	const struct nfs4_status_row *row;
 
@@ -136,7 +128,7 @@ Test(nfs4_errors, each_row_answers_an_operation_once, .init = setup)
 }
 
 /* The operations that change something; the answer is the second time the real one. */
-Test(nfs4_errors, each_row_answers_a_change_once_and_it_is_made_at_most_once, .init = setup)
+Test(nfs4_errors, each_row_answers_a_change_once_and_it_is_made_at_most_once, .init = sim_log_quiet)
 {
 	const struct nfs4_status_row *row;
 
@@ -159,7 +151,7 @@ Test(nfs4_errors, each_row_answers_a_change_once_and_it_is_made_at_most_once, .i
 }
 
 /* Nobody waits for ever but for what will end: DELAY, and a session that cannot be made. */
-Test(nfs4_errors, each_row_answers_always, .init = setup)
+Test(nfs4_errors, each_row_answers_always, .init = sim_log_quiet)
 {
 	const struct nfs4_status_row *row;
 
@@ -192,7 +184,7 @@ Test(nfs4_errors, each_row_answers_always, .init = setup)
 	}
 }
 
-Test(nfs4_errors, status_that_no_rfc_has_is_an_io_error, .init = setup)
+Test(nfs4_errors, status_that_no_rfc_has_is_an_io_error, .init = sim_log_quiet)
 {
 	static const uint32_t unknown[] = {3, 9999, 10199, 0x7fffffff, 0xffffffff};
 
@@ -275,7 +267,7 @@ static void check_sequence(const struct nfs4_status_row *row, bool once)
 	end(due.sessions > 1);
 }
 
-Test(nfs4_errors, each_row_answers_sequence_once, .init = setup)
+Test(nfs4_errors, each_row_answers_sequence_once, .init = sim_log_quiet)
 {
 	const struct nfs4_status_row *row;
 
@@ -286,7 +278,7 @@ Test(nfs4_errors, each_row_answers_sequence_once, .init = setup)
 }
 
 /* On a slot that is not 0 there is another way than a new session. */
-Test(nfs4_errors, slots_the_server_takes_back_are_not_used, .init = setup)
+Test(nfs4_errors, slots_the_server_takes_back_are_not_used, .init = sim_log_quiet)
 {
 	struct sim_nfs_call held = {0}, c = {0};
 
@@ -307,7 +299,7 @@ Test(nfs4_errors, slots_the_server_takes_back_are_not_used, .init = setup)
 	end(0);
 }
 
-Test(nfs4_errors, no_more_slots_are_used_than_the_server_would_like, .init = setup)
+Test(nfs4_errors, no_more_slots_are_used_than_the_server_would_like, .init = sim_log_quiet)
 {
 	static const unsigned int targets[] = {3, 1, 8, 100, 2, 0};
 
@@ -327,7 +319,7 @@ Test(nfs4_errors, no_more_slots_are_used_than_the_server_would_like, .init = set
 }
 
 /* Every slot in use when the answer comes, with each of the statuses that concern the session. */
-Test(nfs4_errors, all_slots_get_the_same_answer_at_once, .init = setup)
+Test(nfs4_errors, all_slots_get_the_same_answer_at_once, .init = sim_log_quiet)
 {
 	static const uint32_t statuses[] = {NFS4ERR_DELAY, NFS4ERR_BAD_HIGH_SLOT,
 		NFS4ERR_BADSESSION, NFS4ERR_DEADSESSION, NFS4ERR_CONN_NOT_BOUND_TO_SESSION,
@@ -364,7 +356,7 @@ static bool is_done_already(uint32_t op, enum nfs4_status status)
 }
 
 /* A step of the recovery gets it once: there is another attempt, and calls go on. */
-Test(nfs4_errors, each_row_answers_each_step_of_a_recovery_once, .init = setup)
+Test(nfs4_errors, each_row_answers_each_step_of_a_recovery_once, .init = sim_log_quiet)
 {
 	static const uint32_t steps[] = {OP_EXCHANGE_ID, OP_CREATE_SESSION, OP_RECLAIM_COMPLETE,
 		OP_BIND_CONN_TO_SESSION, OP_DESTROY_SESSION};
@@ -447,7 +439,7 @@ static void stop_in(enum nfs4_sess_state state)
 	SIM_NFS_CLOSE(&w, 1);
 }
 
-Test(nfs4_errors, each_transition_of_a_session_is_driven, .init = setup)
+Test(nfs4_errors, each_transition_of_a_session_is_driven, .init = sim_log_quiet)
 {
 	log_set_sink(count_moves, NULL);
 	log_set_level(LOG_LVL_DEBUG);

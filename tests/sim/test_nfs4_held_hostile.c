@@ -9,21 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log.h"
 #include "sim_held.h"
+#include "sim_log.h"
 
 static struct sim_nfs w;
 static struct sim_held h;
-
-static void quiet(void *ctx, enum log_level level, const char *line)
-{
-}
 
 static void begin(void)
 {
 	struct nfsd_sim_conf *conf;
 
-	log_set_sink(quiet, NULL);
+	sim_log_quiet();
 	sim_nfs_open(&w, NULL);
 	conf = nfsd_sim_conf(w.srv);
 	conf->tolerant_seq = conf->tolerant_state = conf->tolerant_revoked = true;

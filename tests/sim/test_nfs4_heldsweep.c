@@ -8,8 +8,8 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
-#include "log.h"
 #include "sim_held.h"
+#include "sim_log.h"
 
 static struct sim_nfs w;
 static struct sim_held h;
@@ -126,15 +126,6 @@ static uint64_t run(enum rpcrdma_memreg memreg, uint64_t fail_at, int err, uint6
 	return used;
 }
 
-static void quiet(void *ctx, enum log_level level, const char *line)
-{
-}
-
-static void setup(void)
-{
-	log_set_sink(quiet, NULL);
-}
-
 static void sweep(enum rpcrdma_memreg memreg)
 {
 	static const int errs[] = {ENOMEM, EIO, ENOTCONN};
@@ -147,19 +138,19 @@ static void sweep(enum rpcrdma_memreg memreg)
 	}
 }
 
-Test(nfs4_heldsweep, with_windows, .init = setup)
+Test(nfs4_heldsweep, with_windows, .init = sim_log_quiet)
 {
 	sweep(RPCRDMA_MEMREG_MW);
 }
 
-Test(nfs4_heldsweep, with_standing_registrations, .init = setup)
+Test(nfs4_heldsweep, with_standing_registrations, .init = sim_log_quiet)
 {
 	sweep(RPCRDMA_MEMREG_STATIC);
 }
 
 /* ---- each operation, in each way ---- */
 
-Test(nfs4_heldsweep, each_call_fails_once_in_each_way, .init = setup)
+Test(nfs4_heldsweep, each_call_fails_once_in_each_way, .init = sim_log_quiet)
 {
 	static const uint32_t ops[] = {
 		OP_OPEN, OP_READ, OP_WRITE, OP_OPEN_DOWNGRADE, OP_CLOSE, OP_DELEGRETURN};
@@ -232,7 +223,7 @@ static void it_happens(struct reactor_timer *t)
 }
 
 /* The script is done in a few ms, but for the time after the recalls. */
-Test(nfs4_heldsweep, something_happens_at_each_moment, .init = setup)
+Test(nfs4_heldsweep, something_happens_at_each_moment, .init = sim_log_quiet)
 {
 	for (size_t e = 0; e < sizeof(events) / sizeof(events[0]); e++)
 		for (unsigned int half = 0; half < 2; half++)

@@ -9,20 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log.h"
+#include "sim_log.h"
 #include "sim_ops.h"
 
 static struct sim_nfs w;
 static struct sim_file file;
 static struct nfs4_fh link_fh;
 
-static void quiet(void *ctx, enum log_level level, const char *line)
-{
-}
-
 static void open_all(enum rpcrdma_memreg memreg)
 {
-	log_set_sink(quiet, NULL);
+	sim_log_quiet();
 	sim_nfs_open(&w, NULL);
 	w.conf.rdma.memreg = memreg;
 	nfsd_sim_mknod(w.srv, "/l", NFSD_SIM_LNK, 0777, "target", 6);

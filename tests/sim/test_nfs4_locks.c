@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log.h"
 #include "nfs4_lock.h"
+#include "sim_log.h"
 #include "sim_ops.h"
 
 #define END NFS4_LOCK_TO_END
@@ -18,15 +18,6 @@ static struct sim_nfs w;
 static struct sim_file f;
 static struct nfs4_lockowner a, b;
 static struct sim_op op;
-
-static void quiet(void *ctx, enum log_level level, const char *line)
-{
-}
-
-static void setup(void)
-{
-	log_set_sink(quiet, NULL);
-}
 
 static void ready(unsigned int lanes)
 {
@@ -83,7 +74,7 @@ static unsigned int check_books(struct nfs4_lockowner *lo, const char *when)
 	return n;
 }
 
-Test(nfs4_locks, granted_denied_and_given_back, .init = setup)
+Test(nfs4_locks, granted_denied_and_given_back, .init = sim_log_quiet)
 {
 	begin(1);
 	cr_assert_eq(sim_brlock(&w, 0, &f, &a, 0, 10, true), 0);
@@ -106,7 +97,7 @@ Test(nfs4_locks, granted_denied_and_given_back, .init = setup)
 	end();
 }
 
-Test(nfs4_locks, books_are_what_the_server_has_whatever_is_locked, .init = setup)
+Test(nfs4_locks, books_are_what_the_server_has_whatever_is_locked, .init = sim_log_quiet)
 {
 	unsigned int most = 0, seed = 7;
 	uint64_t before;
@@ -150,7 +141,7 @@ static void open_for(struct sim_file *file, uint32_t access)
 	nfs4_state_open(&file->state, &op.call);
 }
 
-Test(nfs4_locks, the_open_must_allow_for_the_lock, .init = setup)
+Test(nfs4_locks, the_open_must_allow_for_the_lock, .init = sim_log_quiet)
 {
 	struct sim_file r = {0}, wr = {0};
 
@@ -175,7 +166,7 @@ Test(nfs4_locks, the_open_must_allow_for_the_lock, .init = setup)
 	end();
 }
 
-Test(nfs4_locks, lockt_tells_whose_it_is, .init = setup)
+Test(nfs4_locks, lockt_tells_whose_it_is, .init = sim_log_quiet)
 {
 	struct nfs4_denied d;
 
@@ -192,7 +183,7 @@ Test(nfs4_locks, lockt_tells_whose_it_is, .init = setup)
 	end();
 }
 
-Test(nfs4_locks, what_is_not_held_is_unlocked_without_a_call, .init = setup)
+Test(nfs4_locks, what_is_not_held_is_unlocked_without_a_call, .init = sim_log_quiet)
 {
 	uint64_t calls;
 
@@ -218,7 +209,7 @@ static void lock_free(void *ctx, uint64_t number)
 	told[told_cnt++ % 8] = number;
 }
 
-Test(nfs4_locks, who_waits_is_told, .init = setup)
+Test(nfs4_locks, who_waits_is_told, .init = sim_log_quiet)
 {
 	sim_nfs_open(&w, NULL);
 	ready(2);
@@ -248,7 +239,7 @@ Test(nfs4_locks, who_waits_is_told, .init = setup)
 
 /* ---- FREE_STATEID, CLOSE ---- */
 
-Test(nfs4_locks, owners_that_are_done_leave_nothing_on_the_server, .init = setup)
+Test(nfs4_locks, owners_that_are_done_leave_nothing_on_the_server, .init = sim_log_quiet)
 {
 	begin(2);
 	for (int i = 0; i < 5; i++) {
@@ -272,7 +263,8 @@ Test(nfs4_locks, owners_that_are_done_leave_nothing_on_the_server, .init = setup
 	end();
 }
 
-Test(nfs4_locks, close_ends_locks_also_where_the_server_wants_them_back_first, .init = setup)
+Test(nfs4_locks, close_ends_locks_also_where_the_server_wants_them_back_first,
+	.init = sim_log_quiet)
 {
 	struct nfs4_lockowner more[12];
 
@@ -291,7 +283,7 @@ Test(nfs4_locks, close_ends_locks_also_where_the_server_wants_them_back_first, .
 	}
 }
 
-Test(nfs4_locks, close_that_finds_locks_for_ever_fails, .init = setup)
+Test(nfs4_locks, close_that_finds_locks_for_ever_fails, .init = sim_log_quiet)
 {
 	begin(1);
 	cr_assert_eq(sim_brlock(&w, 0, &f, &a, 0, 10, true), 0);
@@ -303,7 +295,7 @@ Test(nfs4_locks, close_that_finds_locks_for_ever_fails, .init = setup)
 
 /* ---- trouble on the way ---- */
 
-Test(nfs4_locks, once_whatever_becomes_of_the_connection, .init = setup)
+Test(nfs4_locks, once_whatever_becomes_of_the_connection, .init = sim_log_quiet)
 {
 	static const enum nfsd_sim_act acts[] = {NFSD_SIM_CUT_BEFORE, NFSD_SIM_CUT_AFTER,
 		NFSD_SIM_CUT_REPLIED, NFSD_SIM_LOSE, NFSD_SIM_DUP};
@@ -322,7 +314,7 @@ Test(nfs4_locks, once_whatever_becomes_of_the_connection, .init = setup)
 	}
 }
 
-Test(nfs4_locks, session_lost_with_a_lock_in_flight, .init = setup)
+Test(nfs4_locks, session_lost_with_a_lock_in_flight, .init = sim_log_quiet)
 {
 	for (int i = 0; i < 2; i++) {
 		begin(1);
@@ -347,7 +339,7 @@ Test(nfs4_locks, session_lost_with_a_lock_in_flight, .init = setup)
 	}
 }
 
-Test(nfs4_locks, refused_stateid_of_locks_is_had_again_with_the_open, .init = setup)
+Test(nfs4_locks, refused_stateid_of_locks_is_had_again_with_the_open, .init = sim_log_quiet)
 {
 	static const uint32_t refusals[] = {
 		NFS4ERR_BAD_STATEID, NFS4ERR_OLD_STATEID, NFS4ERR_STALE_STATEID};
@@ -368,7 +360,7 @@ Test(nfs4_locks, refused_stateid_of_locks_is_had_again_with_the_open, .init = se
 }
 
 /* A soft mount gives up; what the server made of it is found out by the LOCKU that must follow. */
-Test(nfs4_locks, lock_without_an_answer_can_be_given_back, .init = setup)
+Test(nfs4_locks, lock_without_an_answer_can_be_given_back, .init = sim_log_quiet)
 {
 	static const enum nfsd_sim_act acts[] = {NFSD_SIM_LOSE, NFSD_SIM_CUT_BEFORE};
 
@@ -396,7 +388,7 @@ Test(nfs4_locks, lock_without_an_answer_can_be_given_back, .init = setup)
 }
 
 /* A server tells whose lock is in the way by the owner's number alone. */
-Test(nfs4_locks, owners_of_two_clients_have_numbers_of_their_own, .init = setup)
+Test(nfs4_locks, owners_of_two_clients_have_numbers_of_their_own, .init = sim_log_quiet)
 {
 	struct nfs4_client *other;
 	uint64_t first;

@@ -8,7 +8,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
-#include "log.h"
+#include "sim_log.h"
 #include "sim_ops.h"
 
 static struct sim_nfs w;
@@ -64,27 +64,18 @@ static void sweep(const struct variant *v)
 	}
 }
 
-static void quiet(void *ctx, enum log_level level, const char *line)
-{
-}
-
-static void setup(void)
-{
-	log_set_sink(quiet, NULL);
-}
-
-Test(nfs4_opsweep, with_windows, .init = setup)
+Test(nfs4_opsweep, with_windows, .init = sim_log_quiet)
 {
 	sweep(&(struct variant){.memreg = RPCRDMA_MEMREG_MW});
 }
 
-Test(nfs4_opsweep, with_windows_taken_back_and_late_sends, .init = setup)
+Test(nfs4_opsweep, with_windows_taken_back_and_late_sends, .init = sim_log_quiet)
 {
 	sweep(&(struct variant){
 		.memreg = RPCRDMA_MEMREG_MW, .no_inval = true, .late = true, .flush_first = true});
 }
 
-Test(nfs4_opsweep, with_standing_registrations, .init = setup)
+Test(nfs4_opsweep, with_standing_registrations, .init = sim_log_quiet)
 {
 	sweep(&(struct variant){.memreg = RPCRDMA_MEMREG_STATIC});
 }

@@ -8,24 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "log.h"
 #include "sim_held.h"
+#include "sim_log.h"
 
 static struct sim_nfs w;
 static struct sim_held h, h2;
-static unsigned int lost_lines;
-
-static void sink(void *ctx, enum log_level level, const char *line)
-{
-	if (strstr(line, "does not give back"))
-		lost_lines++;
-}
-
-static void setup(void)
-{
-	log_set_sink(sink, NULL);
-	lost_lines = 0;
-}
 
 static void begin(unsigned int lanes, uint32_t delegs)
 {
@@ -51,7 +38,7 @@ static void end(unsigned int left)
 	cr_assert_eq(nfsd_sim_live_delegs(w.srv), 0);
 	cr_assert_eq(nfsd_sim_live_opens(w.srv), 0);
 	SIM_NFS_CLOSE(&w, left);
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
 /* As a user does it who was told. */
@@ -65,7 +52,7 @@ static void claim_and_return(unsigned int lane)
 
 /* ---- CB_RECALL ---- */
 
-Test(nfs4_recall, recall_is_told_once_however_often_it_is_sent, .init = setup)
+Test(nfs4_recall, recall_is_told_once_however_often_it_is_sent, .init = sim_log_count)
 {
 	begin_served(1, NFSD_SIM_DELEG_READ);
 	for (int i = 0; i < 4; i++) {
@@ -87,7 +74,7 @@ Test(nfs4_recall, recall_is_told_once_however_often_it_is_sent, .init = setup)
 	end(0);
 }
 
-Test(nfs4_recall, recall_on_one_session_of_what_another_one_opened, .init = setup)
+Test(nfs4_recall, recall_on_one_session_of_what_another_one_opened, .init = sim_log_count)
 {
 	for (unsigned int lane = 0; lane < 4; lane++) {
 		begin(4, NFSD_SIM_DELEG_WRITE);
@@ -104,7 +91,7 @@ Test(nfs4_recall, recall_on_one_session_of_what_another_one_opened, .init = setu
 	}
 }
 
-Test(nfs4_recall, recall_of_what_is_not_ours_is_refused, .init = setup)
+Test(nfs4_recall, recall_of_what_is_not_ours_is_refused, .init = sim_log_count)
 {
 	begin_served(1, NFSD_SIM_DELEG_READ);
 	cr_assert_eq(nfsd_sim_callback(w.srv, NFSD_SIM_CB_RECALL, false), 1);
@@ -115,7 +102,7 @@ Test(nfs4_recall, recall_of_what_is_not_ours_is_refused, .init = setup)
 	end(0);
 }
 
-Test(nfs4_recall, another_client_writes_when_it_was_returned_and_not_before, .init = setup)
+Test(nfs4_recall, another_client_writes_when_it_was_returned_and_not_before, .init = sim_log_count)
 {
 	static const uint32_t types[] = {NFSD_SIM_DELEG_READ, NFSD_SIM_DELEG_WRITE};
 
@@ -156,7 +143,7 @@ static void other_end(void)
 	nfs4_client_free(other.cl);
 }
 
-Test(nfs4_recall, open_of_another_mount_waits_for_the_return, .init = setup)
+Test(nfs4_recall, open_of_another_mount_waits_for_the_return, .init = sim_log_count)
 {
 	struct sim_held_op ho = {0};
 
@@ -189,7 +176,7 @@ Test(nfs4_recall, delegation_kept_for_longer_than_the_lease_is_noticed)
 	cr_assert_not_null(sim_nfs_close(&w, 1));
 }
 
-Test(nfs4_recall, recall_without_an_answer_comes_again_and_is_told_once, .init = setup)
+Test(nfs4_recall, recall_without_an_answer_comes_again_and_is_told_once, .init = sim_log_count)
 {
 	/* The connection breaks right after it was sent, or some time later. */
 	for (unsigned int us = 0; us < 60; us += 2) {
@@ -204,7 +191,7 @@ Test(nfs4_recall, recall_without_an_answer_comes_again_and_is_told_once, .init =
 	}
 }
 
-Test(nfs4_recall, recall_at_any_moment_of_an_open_claim_and_return, .init = setup)
+Test(nfs4_recall, recall_at_any_moment_of_an_open_claim_and_return, .init = sim_log_count)
 {
 	for (unsigned int us = 0; us < 300; us += 2) {
 		struct sim_held_op ho = {0};
@@ -231,7 +218,7 @@ Test(nfs4_recall, recall_at_any_moment_of_an_open_claim_and_return, .init = setu
 
 /* ---- it overtakes the OPEN's reply ---- */
 
-Test(nfs4_recall, recall_that_overtakes_the_reply_is_heard, .init = setup)
+Test(nfs4_recall, recall_that_overtakes_the_reply_is_heard, .init = sim_log_count)
 {
 	static const enum nfsd_sim_early early[] = {NFSD_SIM_EARLY_PLAIN, NFSD_SIM_EARLY_REFERS};
 	static const uint64_t late_ns[] = {
@@ -262,7 +249,7 @@ Test(nfs4_recall, recall_that_overtakes_the_reply_is_heard, .init = setup)
 			}
 }
 
-Test(nfs4_recall, early_recall_of_what_is_refused_needs_nothing, .init = setup)
+Test(nfs4_recall, early_recall_of_what_is_refused_needs_nothing, .init = sim_log_count)
 {
 	for (int late = 0; late < 2; late++) {
 		struct sim_held_op ho = {.refuses = true};
@@ -281,7 +268,7 @@ Test(nfs4_recall, early_recall_of_what_is_refused_needs_nothing, .init = setup)
 	}
 }
 
-Test(nfs4_recall, early_recall_and_the_reply_is_lost, .init = setup)
+Test(nfs4_recall, early_recall_and_the_reply_is_lost, .init = sim_log_count)
 {
 	static const enum nfsd_sim_act acts[] = {NFSD_SIM_CUT_AFTER, NFSD_SIM_CUT_REPLIED};
 
@@ -300,7 +287,7 @@ Test(nfs4_recall, early_recall_and_the_reply_is_lost, .init = setup)
 	}
 }
 
-Test(nfs4_recall, reply_that_says_it_is_recalled_is_all_that_is_said, .init = setup)
+Test(nfs4_recall, reply_that_says_it_is_recalled_is_all_that_is_said, .init = sim_log_count)
 {
 	begin(2, NFSD_SIM_DELEG_WRITE);
 	nfsd_sim_conf(w.srv)->deleg_recalled = true;
@@ -318,7 +305,7 @@ Test(nfs4_recall, reply_that_says_it_is_recalled_is_all_that_is_said, .init = se
 
 /* ---- CB_RECALL_ANY ---- */
 
-Test(nfs4_recall, recall_any_says_how_many_of_which, .init = setup)
+Test(nfs4_recall, recall_any_says_how_many_of_which, .init = sim_log_count)
 {
 	static const struct {
 		uint32_t keep, mask;
@@ -355,7 +342,7 @@ Test(nfs4_recall, recall_any_says_how_many_of_which, .init = setup)
 
 /* ---- CB_GETATTR ---- */
 
-Test(nfs4_recall, getattr_is_answered_with_what_the_user_knows, .init = setup)
+Test(nfs4_recall, getattr_is_answered_with_what_the_user_knows, .init = sim_log_count)
 {
 	struct nfsd_sim_cb_answer ans;
 
@@ -381,7 +368,7 @@ Test(nfs4_recall, getattr_is_answered_with_what_the_user_knows, .init = setup)
 	end(0);
 }
 
-Test(nfs4_recall, getattr_of_what_is_not_delegated_to_write_is_refused, .init = setup)
+Test(nfs4_recall, getattr_of_what_is_not_delegated_to_write_is_refused, .init = sim_log_count)
 {
 	begin_served(1, NFSD_SIM_DELEG_READ);
 	h.answers = true;

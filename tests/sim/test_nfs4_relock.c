@@ -8,10 +8,9 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "log.h"
 #include "nfs4_lock.h"
+#include "sim_log.h"
 #include "sim_ops.h"
 
 #define FILES  3
@@ -24,19 +23,6 @@ static struct sim_nfs w;
 static struct sim_file files[FILES];
 static struct nfs4_lockowner owners[FILES][OWNERS];
 static unsigned int file_cnt, owner_cnt, range_cnt;
-static unsigned int lost_lines;
-
-static void sink(void *ctx, enum log_level level, const char *line)
-{
-	if (strstr(line, "does not give back"))
-		lost_lines++;
-}
-
-static void setup(void)
-{
-	log_set_sink(sink, NULL);
-	lost_lines = 0;
-}
 
 static uint64_t offset_of(unsigned int owner, unsigned int range)
 {
@@ -134,7 +120,7 @@ static void had_again(const char *what, uint64_t where)
 	check_locks(what, where);
 }
 
-Test(nfs4_relock, many_owners_and_ranges_survive_a_restart, .init = setup)
+Test(nfs4_relock, many_owners_and_ranges_survive_a_restart, .init = sim_log_count)
 {
 	static const uint64_t graces[] = {GRACE, 0};
 
@@ -150,10 +136,10 @@ Test(nfs4_relock, many_owners_and_ranges_survive_a_restart, .init = setup)
 				nfsd_sim_stats(w.srv).locks_not_reclaimed, graces[i] ? 0 : cnt);
 			end(0);
 		}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_relock, files_that_nobody_uses_have_them_again_too, .init = setup)
+Test(nfs4_relock, files_that_nobody_uses_have_them_again_too, .init = sim_log_count)
 {
 	begin(2, FILES, OWNERS, 1);
 	nfsd_sim_restart(w.srv, 0, false);
@@ -162,7 +148,7 @@ Test(nfs4_relock, files_that_nobody_uses_have_them_again_too, .init = setup)
 	end(0);
 }
 
-Test(nfs4_relock, what_was_unlocked_or_freed_is_not_asked_for, .init = setup)
+Test(nfs4_relock, what_was_unlocked_or_freed_is_not_asked_for, .init = sim_log_count)
 {
 	begin(1, 1, 3, 2);
 	cr_assert_eq(sim_brunlock(&w, 0, &files[0], &owners[0][0], 0, END), 0);
@@ -177,7 +163,7 @@ Test(nfs4_relock, what_was_unlocked_or_freed_is_not_asked_for, .init = setup)
 	end(0);
 }
 
-Test(nfs4_relock, after_the_lease_and_with_another_stateid, .init = setup)
+Test(nfs4_relock, after_the_lease_and_with_another_stateid, .init = sim_log_count)
 {
 	begin(2, FILES, 2, 3);
 	nfsd_sim_drop_clients(w.srv);
@@ -189,10 +175,10 @@ Test(nfs4_relock, after_the_lease_and_with_another_stateid, .init = setup)
 	start_io(FILES);
 	had_again("refused", 0);
 	end(0);
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_relock, revoked_open_has_its_locks_again, .init = setup)
+Test(nfs4_relock, revoked_open_has_its_locks_again, .init = sim_log_count)
 {
 	static const uint32_t first[] = {OP_READ, OP_LOCK, OP_LOCKU};
 
@@ -213,7 +199,7 @@ Test(nfs4_relock, revoked_open_has_its_locks_again, .init = setup)
 		cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
 		end(0);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
 /* ---- refused ---- */
@@ -233,13 +219,14 @@ static void one_is_lost(const char *what, uint64_t where)
 		cr_assert_eq(sim_brunlock(&w, 0, &files[1], &owners[1][0], 0, END), 0);
 		cr_assert_not(nfs4_lockowner_holds(&owners[1][1], 0, END));
 	}
-	cr_assert_eq(lost_lines, 1, "%s %lu: %u lines", what, (unsigned long)where, lost_lines);
+	cr_assert_eq(
+		sim_said.lost, 1, "%s %lu: %u lines", what, (unsigned long)where, sim_said.lost);
 }
 
-Test(nfs4_relock, lock_that_somebody_took_meanwhile_makes_the_open_lost, .init = setup)
+Test(nfs4_relock, lock_that_somebody_took_meanwhile_makes_the_open_lost, .init = sim_log_count)
 {
 	for (unsigned int k = 0; k < 2; k++) {
-		lost_lines = 0;
+		sim_said.lost = 0;
 		begin(2, FILES, 2, 3);
 		nfsd_sim_restart(w.srv, 0, false);
 		cr_assert(nfsd_sim_lock(w.srv, "/f1", offset_of(k, 1), 1, true));
@@ -250,12 +237,12 @@ Test(nfs4_relock, lock_that_somebody_took_meanwhile_makes_the_open_lost, .init =
 	}
 }
 
-Test(nfs4_relock, conflict_in_the_reclaim_makes_the_open_lost, .init = setup)
+Test(nfs4_relock, conflict_in_the_reclaim_makes_the_open_lost, .init = sim_log_count)
 {
 	static const uint32_t refusals[] = {NFS4ERR_RECLAIM_CONFLICT, NFS4ERR_DENIED};
 
 	for (uint32_t i = 0; i < 2; i++) {
-		lost_lines = 0;
+		sim_said.lost = 0;
 		begin(1, FILES, 2, 2);
 		/* After the four of the first file. */
 		sim_rule(&w, NFSD_SIM_STATUS, OP_LOCK, 5, 1, refusals[i]);
@@ -265,7 +252,7 @@ Test(nfs4_relock, conflict_in_the_reclaim_makes_the_open_lost, .init = setup)
 	}
 }
 
-Test(nfs4_relock, lost_open_stays_lost_over_another_restart, .init = setup)
+Test(nfs4_relock, lost_open_stays_lost_over_another_restart, .init = sim_log_count)
 {
 	struct sim_op op = {0};
 
@@ -279,12 +266,12 @@ Test(nfs4_relock, lost_open_stays_lost_over_another_restart, .init = setup)
 	cr_assert_eq(sim_read(&w, &op, &files[2], 0, 100), 0);
 	cr_assert_eq(nfsd_sim_live_opens(w.srv), 2);
 	end(0);
-	cr_assert_eq(lost_lines, 1);
+	cr_assert_eq(sim_said.lost, 1);
 }
 
 /* ---- a second failure on the way ---- */
 
-Test(nfs4_relock, second_failure_at_each_lock, .init = setup)
+Test(nfs4_relock, second_failure_at_each_lock, .init = sim_log_count)
 {
 	static const struct sim_fault rows[] = {
 		{NFSD_SIM_CUT_BEFORE, 0},
@@ -308,10 +295,10 @@ Test(nfs4_relock, second_failure_at_each_lock, .init = setup)
 			had_again("row", i);
 			end(1);
 		}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_relock, second_failure_at_each_lock_after_grace, .init = setup)
+Test(nfs4_relock, second_failure_at_each_lock_after_grace, .init = sim_log_count)
 {
 	static const struct sim_fault rows[] = {
 		{NFSD_SIM_CUT_BEFORE, 0},
@@ -331,10 +318,10 @@ Test(nfs4_relock, second_failure_at_each_lock_after_grace, .init = setup)
 			had_again("row", i);
 			end(1);
 		}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_relock, session_lost_at_each_step, .init = setup)
+Test(nfs4_relock, session_lost_at_each_step, .init = sim_log_count)
 {
 	for (uint32_t skip = 0; skip < 14; skip++) {
 		begin(2, 2, 2, 2);
@@ -344,7 +331,7 @@ Test(nfs4_relock, session_lost_at_each_step, .init = setup)
 		had_again("skip", skip);
 		end(1);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
 /* Each fabric call from the restart on fails once, and the connection is cut once after each. */
@@ -367,7 +354,7 @@ static uint64_t recovery(uint64_t cut_at, uint64_t fail_at, uint64_t grace_ns)
 	return used;
 }
 
-Test(nfs4_relock, disconnect_after_each_fabric_call_of_the_recovery, .init = setup)
+Test(nfs4_relock, disconnect_after_each_fabric_call_of_the_recovery, .init = sim_log_count)
 {
 	for (uint64_t grace = 0; grace <= GRACE; grace += GRACE) {
 		uint64_t cnt = recovery(0, 0, grace);
@@ -376,10 +363,10 @@ Test(nfs4_relock, disconnect_after_each_fabric_call_of_the_recovery, .init = set
 		for (uint64_t n = 1; n <= cnt; n++)
 			recovery(n, 0, grace);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_relock, each_fabric_call_of_the_recovery_fails_once, .init = setup)
+Test(nfs4_relock, each_fabric_call_of_the_recovery_fails_once, .init = sim_log_count)
 {
 	for (uint64_t grace = 0; grace <= GRACE; grace += GRACE) {
 		uint64_t cnt = recovery(0, 0, grace);
@@ -387,7 +374,7 @@ Test(nfs4_relock, each_fabric_call_of_the_recovery_fails_once, .init = setup)
 		for (uint64_t n = 1; n <= cnt; n++)
 			recovery(0, n, grace);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
 /* ---- the user meanwhile ---- */
@@ -422,9 +409,9 @@ static void ask_meanwhile(unsigned int us, bool other_lane)
 	end(0);
 }
 
-Test(nfs4_relock, our_other_programs_wait_until_it_is_had_again, .init = setup)
+Test(nfs4_relock, our_other_programs_wait_until_it_is_had_again, .init = sim_log_count)
 {
 	for (unsigned int i = 0; i < 100; i++)
 		ask_meanwhile(i < 50 ? i : (i - 50) * 2000, i % 2);
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }

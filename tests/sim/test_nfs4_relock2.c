@@ -8,10 +8,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "log.h"
 #include "nfs4_lock.h"
+#include "sim_log.h"
 #include "sim_ops.h"
 
 #define FILES  2
@@ -24,19 +23,7 @@ static struct sim_nfs w;
 static struct sim_file files[FILES];
 /* Each in memory of its own: what touches one that was freed is found. */
 static struct nfs4_lockowner *owners[FILES][OWNERS];
-static unsigned int owner_cnt, lost_lines;
-
-static void sink(void *ctx, enum log_level level, const char *line)
-{
-	if (strstr(line, "does not give back"))
-		lost_lines++;
-}
-
-static void setup(void)
-{
-	log_set_sink(sink, NULL);
-	lost_lines = 0;
-}
+static unsigned int owner_cnt;
 
 static uint64_t offset_of(unsigned int owner, unsigned int range)
 {
@@ -117,7 +104,7 @@ static void restart(unsigned int moment, uint64_t grace_ns)
 	sim_nfs_run(&w, moment % PER_CALL * MOMENT_US * NSEC_PER_USEC);
 }
 
-Test(nfs4_relock2, second_restart_at_any_moment, .init = setup)
+Test(nfs4_relock2, second_restart_at_any_moment, .init = sim_log_count)
 {
 	for (unsigned int m = 0; m < LAST_MOMENT; m++)
 		for (unsigned int i = 0; i < 4; i++) {
@@ -131,12 +118,12 @@ Test(nfs4_relock2, second_restart_at_any_moment, .init = setup)
 			cr_assert_eq(held(), 8, "moment %u: %u", m, held());
 			end(0);
 		}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
 /* ---- the user meanwhile ---- */
 
-Test(nfs4_relock2, lock_and_unlock_in_flight_over_a_restart, .init = setup)
+Test(nfs4_relock2, lock_and_unlock_in_flight_over_a_restart, .init = sim_log_count)
 {
 	for (unsigned int us = 0; us < 80; us++) {
 		struct sim_op l = {0}, u = {0};
@@ -158,10 +145,10 @@ Test(nfs4_relock2, lock_and_unlock_in_flight_over_a_restart, .init = setup)
 		cr_assert_not(nfsd_sim_lock(w.srv, "/f0", 500, 10, false), "%u us", us);
 		end(0);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_relock2, locked_unlocked_freed_and_closed_at_any_moment, .init = setup)
+Test(nfs4_relock2, locked_unlocked_freed_and_closed_at_any_moment, .init = sim_log_count)
 {
 	for (unsigned int m = 0; m < 2 * LAST_MOMENT; m++) {
 		struct sim_nfs_call o = {0}, c = {0};
@@ -181,10 +168,10 @@ Test(nfs4_relock2, locked_unlocked_freed_and_closed_at_any_moment, .init = setup
 		cr_assert_eq(nfsd_sim_live_opens(w.srv), 2, "moment %u", m);
 		end(0);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_relock2, stop_and_forget_at_any_moment, .init = setup)
+Test(nfs4_relock2, stop_and_forget_at_any_moment, .init = sim_log_count)
 {
 	for (unsigned int m = 0; m < 2 * LAST_MOMENT; m++) {
 		begin(2, 2);
@@ -208,7 +195,7 @@ Test(nfs4_relock2, stop_and_forget_at_any_moment, .init = setup)
 
 /* ---- on its way when it began ---- */
 
-Test(nfs4_relock2, answered_when_the_open_was_had_again_already, .init = setup)
+Test(nfs4_relock2, answered_when_the_open_was_had_again_already, .init = sim_log_count)
 {
 	for (int unlock = 0; unlock < 2; unlock++) {
 		struct sim_op op = {0}, read = {0};
@@ -233,7 +220,7 @@ Test(nfs4_relock2, answered_when_the_open_was_had_again_already, .init = setup)
 	}
 }
 
-Test(nfs4_relock2, answered_when_the_open_is_lost, .init = setup)
+Test(nfs4_relock2, answered_when_the_open_is_lost, .init = sim_log_count)
 {
 	struct sim_op op = {0}, read = {0};
 
@@ -249,11 +236,11 @@ Test(nfs4_relock2, answered_when_the_open_is_lost, .init = setup)
 	cr_assert_eq(op.err, -EIO);
 	cr_assert_not(nfs4_lockowner_holds(owners[0][0], 0, END));
 	end(0);
-	cr_assert_eq(lost_lines, 1);
+	cr_assert_eq(sim_said.lost, 1);
 }
 
 /* Opened, and without its locks: another file's NFS4ERR_NO_GRACE must not set it free. */
-Test(nfs4_relock2, session_lost_before_the_locks_and_no_more_reclaims, .init = setup)
+Test(nfs4_relock2, session_lost_before_the_locks_and_no_more_reclaims, .init = sim_log_count)
 {
 	for (uint32_t again = 0; again < 2; again++) {
 		struct sim_op op = {0};
@@ -270,11 +257,11 @@ Test(nfs4_relock2, session_lost_before_the_locks_and_no_more_reclaims, .init = s
 		cr_assert_eq(nfsd_sim_stats(w.srv).lock_reclaims, 0);
 		end(1);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
 /* The server has it open, so CLOSE is sent, although the open is not to be used. */
-Test(nfs4_relock2, closed_when_the_locks_are_not_there_yet, .init = setup)
+Test(nfs4_relock2, closed_when_the_locks_are_not_there_yet, .init = sim_log_count)
 {
 	for (uint32_t again = 0; again < 2; again++) {
 		begin(1, 1);
@@ -286,10 +273,10 @@ Test(nfs4_relock2, closed_when_the_locks_are_not_there_yet, .init = setup)
 		sim_nfs_run(&w, 2 * SIM_SEC);
 		end(1);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_relock2, closed_when_the_open_is_refused_after_its_locks, .init = setup)
+Test(nfs4_relock2, closed_when_the_open_is_refused_after_its_locks, .init = sim_log_count)
 {
 	begin(1, 1);
 	nfsd_sim_restart(w.srv, 0, false);
@@ -297,7 +284,7 @@ Test(nfs4_relock2, closed_when_the_open_is_refused_after_its_locks, .init = setu
 	/* After the reclaim, its own and that of the other file. */
 	sim_rule(&w, NFSD_SIM_STATUS, OP_OPEN, 3, 1, NFS4ERR_ACCESS);
 	sim_nfs_run(&w, 2 * SIM_SEC);
-	cr_assert_eq(lost_lines, 1);
+	cr_assert_eq(sim_said.lost, 1);
 	cr_assert_eq(nfsd_sim_live_opens(w.srv), 2);
 	end(0);
 }
@@ -313,7 +300,7 @@ static void free_one(uint32_t delays, uint32_t status)
 	owner_free(&owners[0][1], 0);
 }
 
-Test(nfs4_relock2, free_stateid_that_is_delayed_for_ever_is_given_up, .init = setup)
+Test(nfs4_relock2, free_stateid_that_is_delayed_for_ever_is_given_up, .init = sim_log_count)
 {
 	static const uint32_t waits[] = {NFS4ERR_DELAY, NFS4ERR_GRACE};
 
@@ -336,7 +323,7 @@ Test(nfs4_relock2, free_stateid_that_is_delayed_for_ever_is_given_up, .init = se
 	}
 }
 
-Test(nfs4_relock2, free_stateid_that_is_delayed_is_tried_again, .init = setup)
+Test(nfs4_relock2, free_stateid_that_is_delayed_is_tried_again, .init = sim_log_count)
 {
 	free_one(2, NFS4ERR_DELAY);
 	sim_nfs_run(&w, SIM_SEC);
@@ -346,7 +333,7 @@ Test(nfs4_relock2, free_stateid_that_is_delayed_is_tried_again, .init = setup)
 }
 
 /* To another incarnation of the server the stateid may mean something else. */
-Test(nfs4_relock2, stateid_of_before_is_not_freed, .init = setup)
+Test(nfs4_relock2, stateid_of_before_is_not_freed, .init = sim_log_count)
 {
 	for (int i = 0; i < 2; i++) {
 		free_one(0, 0);
@@ -387,7 +374,7 @@ static void check_moved(struct nfs4_lockowner *lo, unsigned int when)
 		there.write, there.first, there.last);
 }
 
-Test(nfs4_relock2, moved_while_its_open_is_had_again, .init = setup)
+Test(nfs4_relock2, moved_while_its_open_is_had_again, .init = sim_log_count)
 {
 	for (unsigned int m = 0; m < LAST_MOMENT; m++) {
 		struct nfs4_lockowner *lo;
@@ -407,7 +394,7 @@ Test(nfs4_relock2, moved_while_its_open_is_had_again, .init = setup)
 	}
 }
 
-Test(nfs4_relock2, open_had_again_while_it_moves, .init = setup)
+Test(nfs4_relock2, open_had_again_while_it_moves, .init = sim_log_count)
 {
 	static const uint32_t rows[] = {NFSD_SIM_HOLD, NFSD_SIM_LATE};
 
@@ -451,7 +438,7 @@ Test(nfs4_relock2, open_had_again_while_it_moves, .init = setup)
 }
 
 /* CLOSE finds locks, and meanwhile they are had again. */
-Test(nfs4_relock2, close_drops_what_is_asked_for, .init = setup)
+Test(nfs4_relock2, close_drops_what_is_asked_for, .init = sim_log_count)
 {
 	struct sim_op c = {0}, read = {0};
 

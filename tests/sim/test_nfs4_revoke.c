@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "log.h"
+#include "sim_log.h"
 #include "sim_ops.h"
 
 #define FILES 8
@@ -17,19 +17,6 @@
 
 static struct sim_nfs w;
 static struct sim_file files[100];
-static unsigned int lost_lines;
-
-static void sink(void *ctx, enum log_level level, const char *line)
-{
-	if (strstr(line, "does not give back"))
-		lost_lines++;
-}
-
-static void setup(void)
-{
-	log_set_sink(sink, NULL);
-	lost_lines = 0;
-}
 
 static void open_files(unsigned int cnt)
 {
@@ -72,7 +59,7 @@ static void end(unsigned int cnt)
 
 static const uint32_t expired[] = {NFS4ERR_EXPIRED, NFS4ERR_DELEG_REVOKED};
 
-Test(nfs4_revoke, what_nobody_uses_is_found_freed_and_opened_anew, .init = setup)
+Test(nfs4_revoke, what_nobody_uses_is_found_freed_and_opened_anew, .init = sim_log_count)
 {
 	for (int i = 0; i < 2; i++)
 		for (unsigned int lanes = 1; lanes <= 4; lanes += 3) {
@@ -96,10 +83,10 @@ Test(nfs4_revoke, what_nobody_uses_is_found_freed_and_opened_anew, .init = setup
 			cr_assert_eq(nfsd_sim_stats(w.srv).sessions, lanes);
 			end(FILES);
 		}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_revoke, everything_revoked_is_opened_anew, .init = setup)
+Test(nfs4_revoke, everything_revoked_is_opened_anew, .init = sim_log_count)
 {
 	for (unsigned int lanes = 1; lanes <= 4; lanes += 3) {
 		begin(lanes, FILES);
@@ -111,10 +98,10 @@ Test(nfs4_revoke, everything_revoked_is_opened_anew, .init = setup)
 		use_files(FILES, -1);
 		end(FILES);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_revoke, what_is_used_is_freed_before_it_is_opened_anew, .init = setup)
+Test(nfs4_revoke, what_is_used_is_freed_before_it_is_opened_anew, .init = sim_log_count)
 {
 	for (int i = 0; i < 2; i++) {
 		begin(2, FILES);
@@ -126,17 +113,17 @@ Test(nfs4_revoke, what_is_used_is_freed_before_it_is_opened_anew, .init = setup)
 		cr_assert_eq(sim_ops(&w, OP_FREE_STATEID), 1);
 		end(FILES);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_revoke, what_the_administrator_took_is_lost_and_told_once, .init = setup)
+Test(nfs4_revoke, what_the_administrator_took_is_lost_and_told_once, .init = sim_log_count)
 {
 	/* found by the flag; by a call */
 	for (int idle = 0; idle < 2; idle++) {
 		uint64_t calls;
 		struct sim_op op = {0};
 
-		lost_lines = 0;
+		sim_said.lost = 0;
 		begin(2, FILES);
 		use_files(FILES, -1);
 		nfsd_sim_revoke(w.srv, "/f3", NFS4ERR_ADMIN_REVOKED);
@@ -149,13 +136,13 @@ Test(nfs4_revoke, what_the_administrator_took_is_lost_and_told_once, .init = set
 		calls = nfsd_sim_stats(w.srv).calls;
 		cr_assert_eq(sim_read(&w, &op, &files[3], 0, 100), -EIO);
 		cr_assert_eq(nfsd_sim_stats(w.srv).calls, calls, "nothing is sent any more");
-		cr_assert_eq(lost_lines, 1);
+		cr_assert_eq(sim_said.lost, 1);
 		end(FILES);
-		cr_assert_eq(lost_lines, 1);
+		cr_assert_eq(sim_said.lost, 1);
 	}
 }
 
-Test(nfs4_revoke, file_of_what_was_revoked_can_be_opened_by_name_again, .init = setup)
+Test(nfs4_revoke, file_of_what_was_revoked_can_be_opened_by_name_again, .init = sim_log_count)
 {
 	struct sim_file again = {0};
 	struct sim_op op = {0};
@@ -170,7 +157,7 @@ Test(nfs4_revoke, file_of_what_was_revoked_can_be_opened_by_name_again, .init = 
 	end(1);
 }
 
-Test(nfs4_revoke, what_is_closed_is_freed, .init = setup)
+Test(nfs4_revoke, what_is_closed_is_freed, .init = sim_log_count)
 {
 	static const uint32_t all[] = {
 		NFS4ERR_EXPIRED, NFS4ERR_DELEG_REVOKED, NFS4ERR_ADMIN_REVOKED};
@@ -186,18 +173,18 @@ Test(nfs4_revoke, what_is_closed_is_freed, .init = setup)
 	}
 }
 
-Test(nfs4_revoke, removed_file_that_was_revoked_is_lost, .init = setup)
+Test(nfs4_revoke, removed_file_that_was_revoked_is_lost, .init = sim_log_count)
 {
 	begin(2, FILES);
 	use_files(FILES, -1);
 	nfsd_sim_revoke(w.srv, "/f6", NFS4ERR_EXPIRED);
 	cr_assert(nfsd_sim_unlink(w.srv, "/f6"));
 	use_files(FILES, 6);
-	cr_assert_eq(lost_lines, 1);
+	cr_assert_eq(sim_said.lost, 1);
 	end(FILES);
 }
 
-Test(nfs4_revoke, many_opens_are_asked_about_a_few_at_a_time, .init = setup)
+Test(nfs4_revoke, many_opens_are_asked_about_a_few_at_a_time, .init = sim_log_count)
 {
 	begin(1, 100);
 	nfsd_sim_revoke(w.srv, "/f99", NFS4ERR_EXPIRED);
@@ -228,7 +215,7 @@ static void free_all(unsigned int cnt)
 		nfs4_lockowner_free(&owners[i], w.lane[0].sess);
 }
 
-Test(nfs4_revoke, locks_come_back_with_their_open, .init = setup)
+Test(nfs4_revoke, locks_come_back_with_their_open, .init = sim_log_count)
 {
 	for (int idle = 0; idle < 2; idle++) {
 		begin(2, 2);
@@ -245,13 +232,13 @@ Test(nfs4_revoke, locks_come_back_with_their_open, .init = setup)
 		free_all(3);
 		end(2);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_revoke, lock_that_another_client_took_in_between_is_an_error_once, .init = setup)
+Test(nfs4_revoke, lock_that_another_client_took_in_between_is_an_error_once, .init = sim_log_count)
 {
 	for (int idle = 0; idle < 2; idle++) {
-		lost_lines = 0;
+		sim_said.lost = 0;
 		begin(2, 2);
 		use_files(2, -1);
 		lock_all(3);
@@ -261,7 +248,7 @@ Test(nfs4_revoke, lock_that_another_client_took_in_between_is_an_error_once, .in
 			sim_nfs_run(&w, LEASE);
 		use_files(2, 0);
 		use_files(2, 0);
-		cr_assert_eq(lost_lines, 1);
+		cr_assert_eq(sim_said.lost, 1);
 		cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
 		free_all(3);
 		nfsd_sim_unlock(w.srv, "/f0", 0, UINT64_MAX);
@@ -269,10 +256,10 @@ Test(nfs4_revoke, lock_that_another_client_took_in_between_is_an_error_once, .in
 	}
 }
 
-Test(nfs4_revoke, locks_that_the_administrator_took_are_freed_too, .init = setup)
+Test(nfs4_revoke, locks_that_the_administrator_took_are_freed_too, .init = sim_log_count)
 {
 	for (int idle = 0; idle < 2; idle++) {
-		lost_lines = 0;
+		sim_said.lost = 0;
 		begin(2, 2);
 		use_files(2, -1);
 		lock_all(3);
@@ -281,7 +268,7 @@ Test(nfs4_revoke, locks_that_the_administrator_took_are_freed_too, .init = setup
 			sim_nfs_run(&w, LEASE);
 		use_files(2, 0);
 		sim_nfs_run(&w, LEASE);
-		cr_assert_eq(lost_lines, 1);
+		cr_assert_eq(sim_said.lost, 1);
 		cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
 		cr_assert_eq(nfsd_sim_live_lock_states(w.srv), 0);
 		cr_assert_eq(nfsd_sim_locks(w.srv, "/f0", NULL, 0), 0);
@@ -292,7 +279,7 @@ Test(nfs4_revoke, locks_that_the_administrator_took_are_freed_too, .init = setup
 
 /* ---- flags that nothing of ours explains ---- */
 
-Test(nfs4_revoke, flag_that_stays_makes_rounds_at_growing_distances, .init = setup)
+Test(nfs4_revoke, flag_that_stays_makes_rounds_at_growing_distances, .init = sim_log_count)
 {
 	static const uint32_t flags[] = {SEQ4_STATUS_EXPIRED_ALL_STATE_REVOKED,
 		SEQ4_STATUS_EXPIRED_SOME_STATE_REVOKED, SEQ4_STATUS_ADMIN_STATE_REVOKED,
@@ -315,10 +302,10 @@ Test(nfs4_revoke, flag_that_stays_makes_rounds_at_growing_distances, .init = set
 		cr_assert_eq(sim_ops(&w, OP_FREE_STATEID), 0);
 		end(FILES);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_revoke, flag_that_comes_back_is_looked_at_at_once, .init = setup)
+Test(nfs4_revoke, flag_that_comes_back_is_looked_at_at_once, .init = sim_log_count)
 {
 	begin(1, FILES);
 	for (int i = 0; i < 3; i++) {
@@ -332,7 +319,7 @@ Test(nfs4_revoke, flag_that_comes_back_is_looked_at_at_once, .init = setup)
 	end(FILES);
 }
 
-Test(nfs4_revoke, server_without_test_stateid_is_lived_with, .init = setup)
+Test(nfs4_revoke, server_without_test_stateid_is_lived_with, .init = sim_log_count)
 {
 	begin(1, FILES);
 	sim_rule(&w, NFSD_SIM_STATUS, OP_TEST_STATEID, 0, 0, NFS4ERR_NOTSUPP);
@@ -342,10 +329,10 @@ Test(nfs4_revoke, server_without_test_stateid_is_lived_with, .init = setup)
 	use_files(FILES, -1);
 	cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
 	end(FILES);
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_revoke, state_that_cannot_be_freed_does_not_hold_up_the_rest, .init = setup)
+Test(nfs4_revoke, state_that_cannot_be_freed_does_not_hold_up_the_rest, .init = sim_log_count)
 {
 	static const uint32_t refusals[] = {
 		NFS4ERR_LOCKS_HELD, NFS4ERR_BAD_STATEID, NFS4ERR_SERVERFAULT, NFS4ERR_WRONG_CRED};
@@ -357,12 +344,12 @@ Test(nfs4_revoke, state_that_cannot_be_freed_does_not_hold_up_the_rest, .init = 
 		use_files(FILES, -1);
 		end(FILES);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
 /* ---- a second failure on the way ---- */
 
-Test(nfs4_revoke, each_call_of_it_may_fail, .init = setup)
+Test(nfs4_revoke, each_call_of_it_may_fail, .init = sim_log_count)
 {
 	static const uint32_t calls[] = {OP_TEST_STATEID, OP_FREE_STATEID, OP_OPEN};
 	static const struct sim_fault rows[] = {
@@ -389,7 +376,7 @@ Test(nfs4_revoke, each_call_of_it_may_fail, .init = setup)
 			/* Sessions that it said it lost while it has them. */
 			SIM_NFS_CLOSE(&w, 1);
 		}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
 static void restart(struct nfsd_sim *srv)
@@ -403,7 +390,7 @@ static void revoke_all(struct nfsd_sim *srv)
 }
 
 /* Something is revoked, and found by a call; `us` later something else happens. */
-Test(nfs4_revoke, more_is_lost_at_any_moment, .init = setup)
+Test(nfs4_revoke, more_is_lost_at_any_moment, .init = sim_log_count)
 {
 	static void (*const what[])(struct nfsd_sim *) = {
 		restart, revoke_all, nfsd_sim_drop_clients, nfsd_sim_drop_sessions};
@@ -423,10 +410,10 @@ Test(nfs4_revoke, more_is_lost_at_any_moment, .init = setup)
 		use_files(FILES, -1);
 		end(FILES);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_revoke, closed_at_any_moment, .init = setup)
+Test(nfs4_revoke, closed_at_any_moment, .init = sim_log_count)
 {
 	for (unsigned int us = 0; us < 400; us += 3) {
 		struct sim_nfs_call o = {0}, c = {0}, g = {0};
@@ -446,7 +433,7 @@ Test(nfs4_revoke, closed_at_any_moment, .init = setup)
 }
 
 /* The round hears that the server does not know what it has just closed. */
-Test(nfs4_revoke, closed_one_whose_reply_is_lost_is_not_opened_anew, .init = setup)
+Test(nfs4_revoke, closed_one_whose_reply_is_lost_is_not_opened_anew, .init = sim_log_count)
 {
 	for (unsigned int us = 0; us < 300; us += 10) {
 		struct sim_nfs_call o = {0}, c = {0}, g = {0};
@@ -464,11 +451,11 @@ Test(nfs4_revoke, closed_one_whose_reply_is_lost_is_not_opened_anew, .init = set
 		cr_assert_eq(nfsd_sim_live_opens(w.srv), 3, "%u us", us);
 		end(3);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
 /* The CLOSE is told to come again; meanwhile its stateid is found out to be revoked, and freed. */
-Test(nfs4_revoke, what_was_freed_is_not_closed_again, .init = setup)
+Test(nfs4_revoke, what_was_freed_is_not_closed_again, .init = sim_log_count)
 {
 	struct sim_nfs_call o = {0}, c = {0}, g = {0};
 	uint64_t closes;
@@ -490,7 +477,7 @@ Test(nfs4_revoke, what_was_freed_is_not_closed_again, .init = setup)
 	end(1);
 }
 
-Test(nfs4_revoke, stopped_at_any_moment, .init = setup)
+Test(nfs4_revoke, stopped_at_any_moment, .init = sim_log_count)
 {
 	for (unsigned int us = 0; us < 400; us += 3) {
 		struct sim_nfs_call g = {0};
@@ -506,7 +493,7 @@ Test(nfs4_revoke, stopped_at_any_moment, .init = setup)
 	}
 }
 
-Test(nfs4_revoke, soft_mount_gives_up_and_goes_on_later, .init = setup)
+Test(nfs4_revoke, soft_mount_gives_up_and_goes_on_later, .init = sim_log_count)
 {
 	static const uint32_t calls[] = {OP_TEST_STATEID, OP_FREE_STATEID};
 
@@ -522,5 +509,5 @@ Test(nfs4_revoke, soft_mount_gives_up_and_goes_on_later, .init = setup)
 		use_files(FILES, -1);
 		end(FILES);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }

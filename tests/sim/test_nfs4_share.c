@@ -6,29 +6,15 @@
  */
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <string.h>
 
-#include "log.h"
 #include "nfs4_state.h"
 #include "sim_held.h"
+#include "sim_log.h"
 
 #define GRACE (10 * SIM_SEC)
 
 static struct sim_nfs w;
 static struct sim_held h, h2;
-static unsigned int lost_lines;
-
-static void sink(void *ctx, enum log_level level, const char *line)
-{
-	if (strstr(line, "does not give back"))
-		lost_lines++;
-}
-
-static void setup(void)
-{
-	log_set_sink(sink, NULL);
-	lost_lines = 0;
-}
 
 static void begin(unsigned int lanes)
 {
@@ -57,7 +43,7 @@ static void end(unsigned int left)
 
 /* ---- one open ---- */
 
-Test(nfs4_share, second_open_shares_and_one_close_ends_both, .init = setup)
+Test(nfs4_share, second_open_shares_and_one_close_ends_both, .init = sim_log_count)
 {
 	begin(2);
 	for (unsigned int i = 0; i < 5; i++)
@@ -70,10 +56,10 @@ Test(nfs4_share, second_open_shares_and_one_close_ends_both, .init = setup)
 	cr_assert_eq(sim_hwrite(&h, 0), 0);
 	cr_assert_eq(sim_ops(&w, OP_CLOSE), 0);
 	end(0);
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_share, each_owner_has_an_open_of_its_own, .init = setup)
+Test(nfs4_share, each_owner_has_an_open_of_its_own, .init = sim_log_count)
 {
 	begin(1);
 	cr_assert_eq(sim_hopen(&h, 0, READ, false), 0);
@@ -87,7 +73,7 @@ Test(nfs4_share, each_owner_has_an_open_of_its_own, .init = setup)
 	end(0);
 }
 
-Test(nfs4_share, two_opens_side_by_side_are_one, .init = setup)
+Test(nfs4_share, two_opens_side_by_side_are_one, .init = sim_log_count)
 {
 	/* The replies in any order: the first one made to write is late, or the second. */
 	for (int late = 0; late < 3; late++) {
@@ -107,7 +93,7 @@ Test(nfs4_share, two_opens_side_by_side_are_one, .init = setup)
 	}
 }
 
-Test(nfs4_share, io_during_a_parallel_open_never_has_an_old_stateid, .init = setup)
+Test(nfs4_share, io_during_a_parallel_open_never_has_an_old_stateid, .init = sim_log_count)
 {
 	for (unsigned int us = 0; us < 120; us += 3) {
 		struct sim_held_op open = {0}, io[8] = {0};
@@ -127,10 +113,10 @@ Test(nfs4_share, io_during_a_parallel_open_never_has_an_old_stateid, .init = set
 		cr_assert_eq(sim_hread(&h, 1), 0);
 		end(0);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_share, close_after_opens_names_the_newest_stateid, .init = setup)
+Test(nfs4_share, close_after_opens_names_the_newest_stateid, .init = sim_log_count)
 {
 	begin(2);
 	for (int i = 0; i < 3; i++) {
@@ -151,7 +137,7 @@ Test(nfs4_share, close_after_opens_names_the_newest_stateid, .init = setup)
 
 /* ---- OPEN_DOWNGRADE ---- */
 
-Test(nfs4_share, downgrade_goes_to_a_mode_that_was_opened, .init = setup)
+Test(nfs4_share, downgrade_goes_to_a_mode_that_was_opened, .init = sim_log_count)
 {
 	static const uint32_t modes[] = {READ, WRITE};
 
@@ -173,7 +159,7 @@ Test(nfs4_share, downgrade_goes_to_a_mode_that_was_opened, .init = setup)
 	}
 }
 
-Test(nfs4_share, no_downgrade_to_what_was_not_opened_as_such, .init = setup)
+Test(nfs4_share, no_downgrade_to_what_was_not_opened_as_such, .init = sim_log_count)
 {
 	begin(1);
 	cr_assert_eq(sim_hopen(&h, 0, BOTH, false), 0);
@@ -189,7 +175,7 @@ Test(nfs4_share, no_downgrade_to_what_was_not_opened_as_such, .init = setup)
 	end(0);
 }
 
-Test(nfs4_share, no_downgrade_after_a_reclaim, .init = setup)
+Test(nfs4_share, no_downgrade_after_a_reclaim, .init = sim_log_count)
 {
 	static const uint64_t graces[] = {GRACE, 0};
 
@@ -209,10 +195,10 @@ Test(nfs4_share, no_downgrade_after_a_reclaim, .init = setup)
 		check_open(READ, "had again", i);
 		end(0);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_share, downgrade_may_fail_in_any_way, .init = setup)
+Test(nfs4_share, downgrade_may_fail_in_any_way, .init = sim_log_count)
 {
 	static const struct sim_fault rows[] = {
 		{NFSD_SIM_CUT_BEFORE, 0},
@@ -241,7 +227,7 @@ Test(nfs4_share, downgrade_may_fail_in_any_way, .init = setup)
 		check_open(BOTH, "row", i);
 		end(1);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
 /* ---- the union, had again ---- */
@@ -267,7 +253,7 @@ static void (*const losses[])(struct nfsd_sim *) = {
 	restart_grace, restart_no_grace, revoke, nfsd_sim_drop_clients, nfsd_sim_drop_sessions};
 #define LOSSES (sizeof(losses) / sizeof(losses[0]))
 
-Test(nfs4_share, upgraded_open_is_had_again_with_the_union, .init = setup)
+Test(nfs4_share, upgraded_open_is_had_again_with_the_union, .init = sim_log_count)
 {
 	for (size_t i = 0; i < LOSSES; i++) {
 		begin(2);
@@ -281,11 +267,11 @@ Test(nfs4_share, upgraded_open_is_had_again_with_the_union, .init = setup)
 		cr_assert_eq(nfsd_sim_stats(w.srv).not_reclaimed, i == 1);
 		end(0);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
 /* The state is lost, and an OPEN for more comes at any moment of its return. */
-Test(nfs4_share, open_at_any_moment_of_a_loss_keeps_the_union, .init = setup)
+Test(nfs4_share, open_at_any_moment_of_a_loss_keeps_the_union, .init = sim_log_count)
 {
 	for (size_t i = 0; i < LOSSES; i++)
 		for (unsigned int us = 0; us < 400; us += 7) {
@@ -305,11 +291,11 @@ Test(nfs4_share, open_at_any_moment_of_a_loss_keeps_the_union, .init = setup)
 			check_open(BOTH, "us", us);
 			end(0);
 		}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
 /* The OPEN for more is on its way, and the state is lost at any moment. */
-Test(nfs4_share, loss_at_any_moment_of_an_open_keeps_the_union, .init = setup)
+Test(nfs4_share, loss_at_any_moment_of_an_open_keeps_the_union, .init = sim_log_count)
 {
 	for (size_t i = 0; i < LOSSES; i++)
 		for (unsigned int us = 0; us < 100; us += 2) {
@@ -329,11 +315,11 @@ Test(nfs4_share, loss_at_any_moment_of_an_open_keeps_the_union, .init = setup)
 			check_open(BOTH, "us", us);
 			end(0);
 		}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
 /* One stateid is refused, so it is BAD, then BUSY, while an OPEN of its owner comes back. */
-Test(nfs4_share, open_beside_the_reopen_keeps_the_union, .init = setup)
+Test(nfs4_share, open_beside_the_reopen_keeps_the_union, .init = sim_log_count)
 {
 	for (int late = 0; late < 3; late++)
 		for (unsigned int us = 0; us < 300; us += 5) {
@@ -355,11 +341,11 @@ Test(nfs4_share, open_beside_the_reopen_keeps_the_union, .init = setup)
 			check_open(BOTH, "us", us);
 			end(0);
 		}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
 /* Nobody has heard of it when the next OPEN makes another one. */
-Test(nfs4_share, revoked_open_is_freed_although_another_took_its_place, .init = setup)
+Test(nfs4_share, revoked_open_is_freed_although_another_took_its_place, .init = sim_log_count)
 {
 	for (unsigned int us = 0; us < 60; us += 5) {
 		struct sim_held_op io = {0};
@@ -379,11 +365,11 @@ Test(nfs4_share, revoked_open_is_freed_although_another_took_its_place, .init = 
 		check_open(BOTH, "us", us);
 		end(0);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
 /* The first OPEN's answer comes between those of two others, which made another open. */
-Test(nfs4_share, revoked_open_is_freed_whose_open_is_answered_late, .init = setup)
+Test(nfs4_share, revoked_open_is_freed_whose_open_is_answered_late, .init = sim_log_count)
 {
 	for (unsigned int us = 500; us < 800; us += 5) {
 		struct sim_held_op first = {0}, third = {0};
@@ -405,11 +391,11 @@ Test(nfs4_share, revoked_open_is_freed_whose_open_is_answered_late, .init = setu
 		check_open(BOTH, "us", us);
 		end(0);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
 /* The answer to the OPEN is lost, in every way there is. */
-Test(nfs4_share, second_open_may_fail_in_any_way, .init = setup)
+Test(nfs4_share, second_open_may_fail_in_any_way, .init = sim_log_count)
 {
 	static const struct {
 		enum nfsd_sim_act act;
@@ -438,5 +424,5 @@ Test(nfs4_share, second_open_may_fail_in_any_way, .init = setup)
 		check_open(rows[i].err ? READ : BOTH, "row, had again", i);
 		end(1);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "log.h"
+#include "sim_log.h"
 #include "sim_ops.h"
 
 #define FILES   8
@@ -19,19 +19,6 @@
 
 static struct sim_nfs w;
 static struct sim_file files[FILES];
-static unsigned int lost_lines;
-
-static void sink(void *ctx, enum log_level level, const char *line)
-{
-	if (strstr(line, "does not give back"))
-		lost_lines++;
-}
-
-static void setup(void)
-{
-	log_set_sink(sink, NULL);
-	lost_lines = 0;
-}
 
 /* ---- a load: each worker writes and reads its own part of a file ---- */
 
@@ -144,7 +131,7 @@ static void begin(unsigned int lanes, unsigned int cnt)
 
 /* ---- the server is restarted ---- */
 
-Test(nfs4_state, files_under_load_survive_a_restart, .init = setup)
+Test(nfs4_state, files_under_load_survive_a_restart, .init = sim_log_count)
 {
 	static const uint64_t graces[] = {GRACE, 0};
 
@@ -160,10 +147,10 @@ Test(nfs4_state, files_under_load_survive_a_restart, .init = setup)
 			close_files(FILES);
 			SIM_NFS_CLOSE(&w, 0);
 		}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_state, files_that_nobody_uses_are_had_again_too, .init = setup)
+Test(nfs4_state, files_that_nobody_uses_are_had_again_too, .init = sim_log_count)
 {
 	static const uint64_t graces[] = {GRACE, 0};
 
@@ -177,7 +164,7 @@ Test(nfs4_state, files_that_nobody_uses_are_had_again_too, .init = setup)
 	}
 }
 
-Test(nfs4_state, files_that_were_closed_are_not_had_again, .init = setup)
+Test(nfs4_state, files_that_were_closed_are_not_had_again, .init = sim_log_count)
 {
 	begin(1, FILES);
 	close_files(FILES);
@@ -188,7 +175,7 @@ Test(nfs4_state, files_that_were_closed_are_not_had_again, .init = setup)
 	SIM_NFS_CLOSE(&w, 0);
 }
 
-Test(nfs4_state, reclaim_is_done_as_who_opened_it, .init = setup)
+Test(nfs4_state, reclaim_is_done_as_who_opened_it, .init = sim_log_count)
 {
 	sim_nfs_open(&w, NULL);
 	sim_nfs_mounted(&w, 1);
@@ -204,7 +191,7 @@ Test(nfs4_state, reclaim_is_done_as_who_opened_it, .init = setup)
 	SIM_NFS_CLOSE(&w, 0);
 }
 
-Test(nfs4_state, restart_after_restart, .init = setup)
+Test(nfs4_state, restart_after_restart, .init = sim_log_count)
 {
 	begin(2, FILES);
 	start_load(FILES, 100);
@@ -216,10 +203,10 @@ Test(nfs4_state, restart_after_restart, .init = setup)
 	end_load(FILES, "restarts", 5);
 	close_files(FILES);
 	SIM_NFS_CLOSE(&w, 0);
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_state, second_restart_in_the_middle_of_the_reclaim, .init = setup)
+Test(nfs4_state, second_restart_in_the_middle_of_the_reclaim, .init = sim_log_count)
 {
 	for (unsigned int us = 0; us < 1500; us += 7) {
 		begin(2, FILES);
@@ -232,10 +219,10 @@ Test(nfs4_state, second_restart_in_the_middle_of_the_reclaim, .init = setup)
 		close_files(FILES);
 		SIM_NFS_CLOSE(&w, 0);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_state, second_failure_in_the_middle_of_the_reclaim, .init = setup)
+Test(nfs4_state, second_failure_in_the_middle_of_the_reclaim, .init = sim_log_count)
 {
 	static const struct sim_fault rows[] = {
 		{NFSD_SIM_CUT_BEFORE, 0},
@@ -261,10 +248,10 @@ Test(nfs4_state, second_failure_in_the_middle_of_the_reclaim, .init = setup)
 			close_files(3);
 			SIM_NFS_CLOSE(&w, 1);
 		}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_state, session_lost_at_each_step_of_the_reclaim, .init = setup)
+Test(nfs4_state, session_lost_at_each_step_of_the_reclaim, .init = sim_log_count)
 {
 	for (uint32_t skip = 0; skip < 8; skip++) {
 		begin(2, 3);
@@ -298,26 +285,26 @@ static uint64_t recovery(uint64_t cut_at, uint64_t fail_at)
 	return used;
 }
 
-Test(nfs4_state, disconnect_after_each_fabric_call_of_the_recovery, .init = setup)
+Test(nfs4_state, disconnect_after_each_fabric_call_of_the_recovery, .init = sim_log_count)
 {
 	uint64_t cnt = recovery(0, 0);
 
 	cr_assert_gt(cnt, 100);
 	for (uint64_t n = 1; n <= cnt; n++)
 		recovery(n, 0);
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_state, each_fabric_call_of_the_recovery_fails_once, .init = setup)
+Test(nfs4_state, each_fabric_call_of_the_recovery_fails_once, .init = sim_log_count)
 {
 	uint64_t cnt = recovery(0, 0);
 
 	for (uint64_t n = 1; n <= cnt; n++)
 		recovery(0, n);
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_state, server_that_kept_the_session_but_lost_its_memory, .init = setup)
+Test(nfs4_state, server_that_kept_the_session_but_lost_its_memory, .init = sim_log_count)
 {
 	begin(2, 3);
 	/* What the flag asks for is done once; the judge has not been restarted and minds. */
@@ -328,12 +315,12 @@ Test(nfs4_state, server_that_kept_the_session_but_lost_its_memory, .init = setup
 	end_load(3, "flag", 0);
 	close_files(3);
 	SIM_NFS_CLOSE(&w, 0);
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
 /* ---- OPEN and CLOSE meanwhile ---- */
 
-Test(nfs4_state, open_whose_reply_is_lost_over_the_restart, .init = setup)
+Test(nfs4_state, open_whose_reply_is_lost_over_the_restart, .init = sim_log_count)
 {
 	static const enum nfsd_sim_act acts[] = {
 		NFSD_SIM_CUT_BEFORE, NFSD_SIM_CUT_AFTER, NFSD_SIM_CUT_REPLIED, NFSD_SIM_LOSE};
@@ -356,7 +343,7 @@ Test(nfs4_state, open_whose_reply_is_lost_over_the_restart, .init = setup)
 	}
 }
 
-Test(nfs4_state, opened_and_closed_at_any_moment_of_the_recovery, .init = setup)
+Test(nfs4_state, opened_and_closed_at_any_moment_of_the_recovery, .init = sim_log_count)
 {
 	for (unsigned int us = 0; us < 1200; us += 11) {
 		struct sim_nfs_call o = {0}, o2 = {0}, c = {0}, c2 = {0};
@@ -380,7 +367,7 @@ Test(nfs4_state, opened_and_closed_at_any_moment_of_the_recovery, .init = setup)
 	}
 }
 
-Test(nfs4_state, stop_during_the_reclaim_at_any_moment, .init = setup)
+Test(nfs4_state, stop_during_the_reclaim_at_any_moment, .init = sim_log_count)
 {
 	for (unsigned int us = 0; us < 1500; us += 17) {
 		begin(2, FILES);
@@ -399,7 +386,7 @@ Test(nfs4_state, stop_during_the_reclaim_at_any_moment, .init = setup)
 
 /* ---- the lease is over, the server is the same ---- */
 
-Test(nfs4_state, files_are_opened_anew_after_the_lease, .init = setup)
+Test(nfs4_state, files_are_opened_anew_after_the_lease, .init = sim_log_count)
 {
 	for (unsigned int lanes = 1; lanes <= 4; lanes += 3) {
 		uint64_t t0;
@@ -415,10 +402,10 @@ Test(nfs4_state, files_are_opened_anew_after_the_lease, .init = setup)
 		close_files(FILES);
 		SIM_NFS_CLOSE(&w, 0);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_state, what_cannot_be_opened_anew_is_lost_and_the_rest_goes_on, .init = setup)
+Test(nfs4_state, what_cannot_be_opened_anew_is_lost_and_the_rest_goes_on, .init = sim_log_count)
 {
 	struct sim_op op = {0};
 
@@ -433,10 +420,10 @@ Test(nfs4_state, what_cannot_be_opened_anew_is_lost_and_the_rest_goes_on, .init 
 		cr_assert_eq(sim_read(&w, &op, &files[i], 0, 100), want, "%d: %d", i, op.err);
 		cr_assert_eq(sim_write(&w, &files[i], 0, 100, FILE_SYNC4, NULL), want);
 	}
-	cr_assert_eq(lost_lines, 1);
+	cr_assert_eq(sim_said.lost, 1);
 	close_files(3);
 	SIM_NFS_CLOSE(&w, 0);
-	cr_assert_eq(lost_lines, 1);
+	cr_assert_eq(sim_said.lost, 1);
 }
 
 /* ---- one stateid is refused ---- */
@@ -446,7 +433,7 @@ static const uint32_t refusals[] = {NFS4ERR_BAD_STATEID, NFS4ERR_STALE_STATEID, 
 #define REFUSALS  (sizeof(refusals) / sizeof(refusals[0]))
 #define HAD_AGAIN (REFUSALS - 1) /* not what the administrator took */
 
-Test(nfs4_state, refused_stateid_is_had_again, .init = setup)
+Test(nfs4_state, refused_stateid_is_had_again, .init = sim_log_count)
 {
 	for (size_t i = 0; i < HAD_AGAIN; i++) {
 		begin(2, 4);
@@ -459,16 +446,16 @@ Test(nfs4_state, refused_stateid_is_had_again, .init = setup)
 		close_files(4);
 		SIM_NFS_CLOSE(&w, 0);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_state, stateid_that_is_always_refused_is_lost_after_a_few_tries, .init = setup)
+Test(nfs4_state, stateid_that_is_always_refused_is_lost_after_a_few_tries, .init = sim_log_count)
 {
 	for (size_t i = 0; i < REFUSALS; i++) {
 		struct sim_op op = {0};
 		uint64_t t0, calls;
 
-		lost_lines = 0;
+		sim_said.lost = 0;
 		begin(1, 2);
 		sim_rule(&w, NFSD_SIM_STATUS, OP_READ, 0, 0, refusals[i]);
 		t0 = reactor_now(w.r);
@@ -479,7 +466,7 @@ Test(nfs4_state, stateid_that_is_always_refused_is_lost_after_a_few_tries, .init
 		cr_assert_eq(sim_read(&w, &op, &files[0], 0, 100), -EIO);
 		cr_assert_eq(nfsd_sim_stats(w.srv).calls, calls, "nothing is sent any more");
 		cr_assert_eq(sim_read(&w, &op, &files[1], 0, 100), 0);
-		cr_assert_eq(lost_lines, 1);
+		cr_assert_eq(sim_said.lost, 1);
 		cr_assert_eq(sim_close(&w, &files[0]), 0);
 		cr_assert_eq(sim_close(&w, &files[1]), 0);
 		/* The open that the server says it does not know, it has. */
@@ -487,7 +474,7 @@ Test(nfs4_state, stateid_that_is_always_refused_is_lost_after_a_few_tries, .init
 	}
 }
 
-Test(nfs4_state, close_of_what_is_not_open_any_more_is_success, .init = setup)
+Test(nfs4_state, close_of_what_is_not_open_any_more_is_success, .init = sim_log_count)
 {
 	static const uint32_t gone[] = {
 		NFS4ERR_BAD_STATEID, NFS4ERR_STALE_STATEID, NFS4ERR_EXPIRED, NFS4ERR_ADMIN_REVOKED};
@@ -502,7 +489,7 @@ Test(nfs4_state, close_of_what_is_not_open_any_more_is_success, .init = setup)
 
 /* ---- waiting ---- */
 
-Test(nfs4_state, opening_anew_waits_for_the_end_of_grace_and_others_do_not, .init = setup)
+Test(nfs4_state, opening_anew_waits_for_the_end_of_grace_and_others_do_not, .init = sim_log_count)
 {
 	struct sim_nfs_call g = {0};
 	uint64_t t0;
@@ -520,10 +507,10 @@ Test(nfs4_state, opening_anew_waits_for_the_end_of_grace_and_others_do_not, .ini
 	cr_assert_geq(reactor_now(w.r) - t0, GRACE);
 	close_files(2);
 	SIM_NFS_CLOSE(&w, 0);
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_state, soft_mount_does_not_wait_for_ever_for_a_state, .init = setup)
+Test(nfs4_state, soft_mount_does_not_wait_for_ever_for_a_state, .init = sim_log_count)
 {
 	/* in the reclaim, and after it */
 	for (uint32_t skip = 0; skip < 2; skip++) {
@@ -546,5 +533,5 @@ Test(nfs4_state, soft_mount_does_not_wait_for_ever_for_a_state, .init = setup)
 		close_files(1);
 		SIM_NFS_CLOSE(&w, 0);
 	}
-	cr_assert_eq(lost_lines, 0);
+	cr_assert_eq(sim_said.lost, 0);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "sim_log.h"
 #include "sim_rpc.h"
 
 #define TOTAL 90u
@@ -124,29 +125,20 @@ static void sweep(const struct variant *v)
 	}
 }
 
-static void quiet(void *ctx, enum log_level level, const char *line)
-{
-}
-
-static void setup(void)
-{
-	log_set_sink(quiet, NULL);
-}
-
-Test(sweep, windows_and_remote_invalidation, .init = setup)
+Test(sweep, windows_and_remote_invalidation, .init = sim_log_quiet)
 {
 	sweep(&(struct variant){.memreg = RPCRDMA_MEMREG_MW});
 	sweep(&(struct variant){.memreg = RPCRDMA_MEMREG_MW, .late = true, .flush_first = true});
 }
 
-Test(sweep, windows_and_local_invalidation, .init = setup)
+Test(sweep, windows_and_local_invalidation, .init = sim_log_quiet)
 {
 	sweep(&(struct variant){.memreg = RPCRDMA_MEMREG_MW, .no_inval = true});
 	sweep(&(struct variant){
 		.memreg = RPCRDMA_MEMREG_MW, .no_inval = true, .late = true, .flush_first = true});
 }
 
-Test(sweep, standing_registrations, .init = setup)
+Test(sweep, standing_registrations, .init = sim_log_quiet)
 {
 	sweep(&(struct variant){.memreg = RPCRDMA_MEMREG_STATIC});
 	sweep(&(struct variant){
@@ -154,7 +146,7 @@ Test(sweep, standing_registrations, .init = setup)
 }
 
 /* Two faults: the second one while the first is being dealt with. */
-Test(sweep, a_disconnect_soon_after_a_failing_call, .init = setup)
+Test(sweep, a_disconnect_soon_after_a_failing_call, .init = sim_log_quiet)
 {
 	struct variant v = {.memreg = RPCRDMA_MEMREG_MW};
 	uint64_t cnt = run(&v, 0, 0, 0);
