@@ -4,73 +4,29 @@
  * handles, or says for longer than others that it was restarted.
  */
 #include <criterion/criterion.h>
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "sim_log.h"
-#include "sim_ops.h"
+#include "open_rig.h"
 
 #define FILES 8
 #define LEASE (100 * SIM_SEC) /* after it every lane has sent a SEQUENCE */
-
-static struct sim_nfs w;
-static struct sim_file files[FILES];
-
-static void open_files(unsigned int cnt)
-{
-	for (unsigned int i = 0; i < cnt; i++) {
-		char name[16];
-
-		snprintf(name, sizeof(name), "f%u", i);
-		cr_assert_eq(sim_create(&w, &nfs4_client_fsinfo(w.cl)->root, name, &files[i]), 0);
-	}
-}
-
-static void begin(unsigned int lanes, unsigned int cnt)
-{
-	sim_nfs_open(&w, NULL);
-	sim_nfs_mounted(&w, lanes);
-	open_files(cnt);
-}
-
-static void use_files(unsigned int cnt, int lost)
-{
-	static struct sim_op op;
-
-	for (unsigned int i = 0; i < cnt; i++) {
-		int want = (int)i == lost ? -EIO : 0;
-
-		cr_assert_eq(sim_write(&w, &files[i], 0, 100, FILE_SYNC4, NULL), want, "%u", i);
-		cr_assert_eq(sim_read(&w, &op, &files[i], 0, 100), want, "%u: %d", i, op.err);
-	}
-}
-
-static void end(unsigned int cnt)
-{
-	for (unsigned int i = 0; i < cnt; i++)
-		cr_assert_eq(sim_close(&w, &files[i]), 0);
-	cr_assert_eq(nfsd_sim_live_opens(w.srv), 0);
-	SIM_NFS_CLOSE(&w, 0);
-}
 
 Test(nfs4_another, another_server_is_not_asked_for_reclaims, .init = sim_log_count)
 {
 	for (unsigned int lanes = 1; lanes <= 4; lanes += 3)
 		for (int same = 0; same < 2; same++) {
-			begin(lanes, FILES);
+			open_begin(lanes, FILES);
 			nfsd_sim_conf(w.srv)->scope = same ? "simscope" : "another";
 			nfsd_sim_restart(w.srv, 10 * SIM_SEC, false);
 			sim_nfs_run(&w, LEASE);
 			cr_assert_eq(nfsd_sim_stats(w.srv).reclaims, same ? FILES : 0);
 			/* The files are there: it was one of a cluster. */
-			use_files(FILES, -1);
+			open_use(FILES, -1);
 			nfsd_sim_restart(w.srv, 10 * SIM_SEC, false);
 			sim_nfs_run(&w, LEASE);
 			cr_assert_eq(nfsd_sim_stats(w.srv).reclaims, same ? 2 * FILES : FILES,
 				"it is the same again");
-			use_files(FILES, -1);
-			end(FILES);
+			open_use(FILES, -1);
+			open_end(FILES);
 		}
 	cr_assert_eq(sim_said.lost, 0);
 }
@@ -82,14 +38,14 @@ Test(nfs4_another, another_file_under_the_same_handle_is_not_touched, .init = si
 		uint8_t byte = 0;
 
 		sim_said.lost = 0;
-		begin(1, 4);
-		use_files(4, -1);
+		open_begin(1, 4);
+		open_use(4, -1);
 		nfsd_sim_conf(w.srv)->scope = reclaim ? NULL : "another";
 		nfsd_sim_conf(w.srv)->tolerant_state = true; /* the judge knows it by its number */
 		nfsd_sim_restart(w.srv, 0, false);
 		nfsd_sim_swap(w.srv, "/f1", "/f2");
 		cr_assert(nfsd_sim_poke(w.srv, "/f2", 50, "x", 1));
-		use_files(2, 1);
+		open_use(2, 1);
 		cr_assert_eq(nfsd_sim_peek(w.srv, "/f2", 50, &byte, 1), 100);
 		cr_assert_eq(byte, 'x', "what was meant for f1");
 		sim_nfs_run(&w, LEASE);
@@ -112,7 +68,7 @@ Test(nfs4_another, server_that_takes_less_at_once_than_before_is_complained_of,
 	};
 	static struct sim_op op;
 
-	begin(1, 1);
+	open_begin(1, 1);
 	nfsd_sim_restart(w.srv, 0, false);
 	sim_nfs_run(&w, LEASE);
 	cr_assert_eq(sim_said.smaller, 0);
@@ -120,7 +76,7 @@ Test(nfs4_another, server_that_takes_less_at_once_than_before_is_complained_of,
 	nfsd_sim_restart(w.srv, 0, false);
 	sim_nfs_run(&w, LEASE);
 	cr_assert_eq(sim_said.smaller, 1);
-	use_files(1, -1);
+	open_use(1, -1);
 	/* What the kernel was promised at the mount goes in parts. */
 	cr_assert_eq(sim_write(&w, &files[0], 0, 24 * 1024, FILE_SYNC4, NULL), 0);
 	cr_assert(sim_op_get(&w, 0, &op));
@@ -137,7 +93,7 @@ Test(nfs4_another, server_that_takes_less_at_once_than_before_is_complained_of,
 	cr_assert_eq(sim_read(&w, &op, &files[0], 0, LARGE), 0);
 	cr_assert_eq(op.len, 12 * 1024);
 	cr_assert_not(op.call.u.read.eof);
-	end(1);
+	open_end(1);
 }
 
 Test(nfs4_another, what_the_token_holder_reclaims_is_not_reclaimed_again, .init = sim_log_count)
@@ -149,17 +105,17 @@ Test(nfs4_another, what_the_token_holder_reclaims_is_not_reclaimed_again, .init 
 			bool grace = i % 2;
 			unsigned int cnt = i < 2 ? FILES : 0;
 
-			begin(lanes, cnt);
+			open_begin(lanes, cnt);
 			nfsd_sim_conf(w.srv)->restart_flag = true;
 			completes = sim_ops(&w, OP_RECLAIM_COMPLETE);
 			opens = sim_ops(&w, OP_OPEN);
 			nfsd_sim_restart(w.srv, grace ? 10 * SIM_SEC : 0, false);
 			sim_nfs_run(&w, LEASE);
-			use_files(cnt, -1);
+			open_use(cnt, -1);
 			cr_assert_eq(sim_ops(&w, OP_RECLAIM_COMPLETE) - completes, 1);
 			/* The first one is told that it is too late. */
 			cr_assert_eq(sim_ops(&w, OP_OPEN) - opens, cnt && !grace ? cnt + 1 : cnt);
-			end(cnt);
+			open_end(cnt);
 		}
 	cr_assert_eq(sim_said.lost, 0);
 }

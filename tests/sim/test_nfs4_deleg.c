@@ -6,47 +6,10 @@
  */
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <string.h>
 
-#include "sim_held.h"
-#include "sim_log.h"
+#include "deleg_rig.h"
 
-static struct sim_nfs w;
-static struct sim_held h, h2;
-
-static void begin(unsigned int lanes, uint32_t delegs)
-{
-	sim_nfs_open(&w, NULL);
-	sim_held_mounted(&w, lanes, delegs);
-	sim_held_file(&w, &h, "/f");
-}
-
-/* A delegation that nothing uses. */
-static void begin_idle(unsigned int lanes, uint32_t type)
-{
-	begin(lanes, type);
-	cr_assert_eq(sim_hopen(&h, 0, type == NFSD_SIM_DELEG_WRITE ? BOTH : READ, true), 0);
-	cr_assert_eq(h.taken, 1);
-	cr_assert_eq(h.how, NFS4_DELEG_KEPT);
-	cr_assert_eq(sim_hclose(&h, 0), 0);
-	cr_assert_eq(nfsd_sim_live_opens(w.srv), 0);
-}
-
-/* One that serves an open. */
-static void begin_served(unsigned int lanes, uint32_t type)
-{
-	begin_idle(lanes, type);
-	cr_assert(sim_hserve(&h, type == NFSD_SIM_DELEG_WRITE ? BOTH : READ));
-}
-
-static void end(unsigned int left)
-{
-	cr_assert_eq(nfs4_deleg_count(w.cl), 0);
-	cr_assert_eq(nfsd_sim_live_delegs(w.srv), 0);
-	cr_assert_eq(nfsd_sim_live_opens(w.srv), 0);
-	SIM_NFS_CLOSE(&w, left);
-	cr_assert_eq(sim_said.lost, 0);
-}
+static struct sim_held h2;
 
 /* ---- given ---- */
 
@@ -54,7 +17,7 @@ Test(nfs4_deleg, served_open_costs_no_call_and_its_read_bears_the_delegation, .i
 {
 	uint64_t calls;
 
-	begin_idle(2, NFSD_SIM_DELEG_READ);
+	deleg_begin_idle(2, NFSD_SIM_DELEG_READ);
 	cr_assert(nfs4_deleg_holds(&h.deleg));
 	cr_assert_eq(nfs4_deleg_count(w.cl), 1);
 	calls = nfsd_sim_stats(w.srv).calls;
@@ -76,12 +39,12 @@ Test(nfs4_deleg, served_open_costs_no_call_and_its_read_bears_the_delegation, .i
 	cr_assert_eq(sim_hreturn(&h, 1), 0);
 	cr_assert_not(nfs4_deleg_holds(&h.deleg));
 	cr_assert_eq(h.recalls + h.losses, 0);
-	end(0);
+	deleg_end(0);
 }
 
 Test(nfs4_deleg, read_delegation_does_not_serve_writers, .init = sim_log_count)
 {
-	begin_idle(1, NFSD_SIM_DELEG_READ);
+	deleg_begin_idle(1, NFSD_SIM_DELEG_READ);
 	cr_assert_not(sim_hserve(&h, WRITE));
 	cr_assert_not(sim_hserve(&h, BOTH));
 	cr_assert(sim_hserve(&h, READ));
@@ -89,14 +52,14 @@ Test(nfs4_deleg, read_delegation_does_not_serve_writers, .init = sim_log_count)
 	cr_assert_eq(sim_hread(&h, 0), 0);
 	cr_assert_eq(sim_hclose(&h, 0), 0);
 	cr_assert_eq(sim_hreturn(&h, 0), 0);
-	end(0);
+	deleg_end(0);
 }
 
 Test(nfs4_deleg, write_delegation_serves_everybody, .init = sim_log_count)
 {
 	static struct sim_op op;
 
-	begin_served(2, NFSD_SIM_DELEG_WRITE);
+	deleg_begin_served(2, NFSD_SIM_DELEG_WRITE);
 	cr_assert_eq(sim_hwrite(&h, 0), 0);
 	cr_assert_eq(sim_hread(&h, 1), 0);
 	cr_assert(sim_op_get(&w, 1, &op));
@@ -108,17 +71,17 @@ Test(nfs4_deleg, write_delegation_serves_everybody, .init = sim_log_count)
 	cr_assert_eq(nfsd_sim_stats(w.srv).deleg_io, 3);
 	cr_assert_eq(sim_hclose(&h, 0), 0);
 	cr_assert_eq(sim_hreturn(&h, 0), 0);
-	end(0);
+	deleg_end(0);
 }
 
 Test(nfs4_deleg, none_is_given_to_who_does_not_want_one, .init = sim_log_count)
 {
-	begin(1, NFSD_SIM_DELEG_READ | NFSD_SIM_DELEG_WRITE);
+	deleg_begin(1, NFSD_SIM_DELEG_READ | NFSD_SIM_DELEG_WRITE);
 	cr_assert_eq(sim_hopen(&h, 0, BOTH, false), 0);
 	cr_assert_eq(h.taken, 0);
 	cr_assert_eq(nfsd_sim_stats(w.srv).delegs, 0);
 	cr_assert_eq(sim_hclose(&h, 0), 0);
-	end(0);
+	deleg_end(0);
 }
 
 Test(nfs4_deleg, none_is_given_to_a_client_that_has_nobody_for_it, .init = sim_log_count)
@@ -134,14 +97,14 @@ Test(nfs4_deleg, none_is_given_to_a_client_that_has_nobody_for_it, .init = sim_l
 	cr_assert_eq(h.taken, 0);
 	cr_assert_eq(nfsd_sim_stats(w.srv).delegs, 0);
 	cr_assert_eq(sim_hclose(&h, 0), 0);
-	end(0);
+	deleg_end(0);
 }
 
 Test(nfs4_deleg, refused_one_is_returned_in_the_background, .init = sim_log_count)
 {
 	struct sim_held_op ho = {.refuses = true};
 
-	begin(2, NFSD_SIM_DELEG_READ);
+	deleg_begin(2, NFSD_SIM_DELEG_READ);
 	cr_assert(sim_open_start(&ho, &h, 1, READ, true));
 	cr_assert_eq(sim_held_wait(&ho), 0);
 	cr_assert_eq(h.refused, 1);
@@ -149,7 +112,7 @@ Test(nfs4_deleg, refused_one_is_returned_in_the_background, .init = sim_log_coun
 	cr_assert_eq(nfsd_sim_stats(w.srv).deleg_returns, 1);
 	cr_assert_eq(sim_hread(&h, 0), 0);
 	cr_assert_eq(sim_hclose(&h, 0), 0);
-	end(0);
+	deleg_end(0);
 }
 
 Test(nfs4_deleg, return_of_a_refused_one_may_fail_in_any_way, .init = sim_log_count)
@@ -166,14 +129,14 @@ Test(nfs4_deleg, return_of_a_refused_one_may_fail_in_any_way, .init = sim_log_co
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct sim_held_op ho = {.refuses = true};
 
-		begin(2, NFSD_SIM_DELEG_READ);
+		deleg_begin(2, NFSD_SIM_DELEG_READ);
 		sim_rule(&w, rows[i].act, OP_DELEGRETURN, 0, 1, rows[i].status);
 		cr_assert(sim_open_start(&ho, &h, 1, READ, true));
 		cr_assert_eq(sim_held_wait(&ho), 0);
 		sim_nfs_run(&w, 30 * SIM_SEC);
 		cr_assert_eq(nfsd_sim_live_delegs(w.srv), 0, "row %zu", i);
 		cr_assert_eq(sim_hclose(&h, 0), 0);
-		end(1);
+		deleg_end(1);
 	}
 }
 
@@ -193,7 +156,7 @@ Test(nfs4_deleg, filehandles_and_owners_of_the_largest_size_fit, .init = sim_log
 	cr_assert_eq(h.recalls, 1);
 	cr_assert_eq(sim_hclose(&h, 0), 0);
 	cr_assert_eq(sim_hreturn(&h, 0), 0);
-	end(0);
+	deleg_end(0);
 }
 
 /* ---- claimed ---- */
@@ -206,7 +169,7 @@ Test(nfs4_deleg, claimed_open_is_its_own_and_survives_the_return, .init = sim_lo
 		for (unsigned int lane = 0; lane < 2; lane++) {
 			uint64_t calls;
 
-			begin_served(2, types[i]);
+			deleg_begin_served(2, types[i]);
 			cr_assert_eq(sim_hclaim(&h, lane), 0);
 			cr_assert_eq(nfsd_sim_stats(w.srv).deleg_claims, 1);
 			cr_assert_not(nfs4_state_is_served(&h.f.state));
@@ -222,13 +185,13 @@ Test(nfs4_deleg, claimed_open_is_its_own_and_survives_the_return, .init = sim_lo
 			cr_assert_eq(nfsd_sim_stats(w.srv).deleg_io, 0);
 			cr_assert_eq(sim_hclose(&h, 0), 0);
 			cr_assert_eq(sim_ops(&w, OP_CLOSE), 2);
-			end(0);
+			deleg_end(0);
 		}
 }
 
 Test(nfs4_deleg, return_waits_for_the_last_claim, .init = sim_log_count)
 {
-	begin_served(1, NFSD_SIM_DELEG_READ);
+	deleg_begin_served(1, NFSD_SIM_DELEG_READ);
 	h2 = (struct sim_held){.w = &w, .owner = nfs4_new_owner(w.cl), .f.fh = h.f.fh};
 	cr_assert(nfs4_deleg_open(&h.deleg, &h2.f.state, &w.cred, READ, h2.owner, 0));
 	cr_assert_eq(sim_hclaim(&h2, 0), 0);
@@ -243,7 +206,7 @@ Test(nfs4_deleg, return_waits_for_the_last_claim, .init = sim_log_count)
 	cr_assert_eq(sim_hread(&h2, 0), 0);
 	cr_assert_eq(sim_hclose(&h, 0), 0);
 	cr_assert_eq(sim_hclose(&h2, 0), 0);
-	end(0);
+	deleg_end(0);
 }
 
 Test(nfs4_deleg, reads_go_on_while_it_is_claimed, .init = sim_log_count)
@@ -251,7 +214,7 @@ Test(nfs4_deleg, reads_go_on_while_it_is_claimed, .init = sim_log_count)
 	for (unsigned int us = 0; us < 100; us += 3) {
 		struct sim_held_op claim = {0}, io[4] = {0};
 
-		begin_served(2, NFSD_SIM_DELEG_READ);
+		deleg_begin_served(2, NFSD_SIM_DELEG_READ);
 		cr_assert(sim_read_start(&io[0], &h, 0));
 		cr_assert(sim_read_start(&io[1], &h, 1));
 		cr_assert(sim_claim_start(&claim, &h, 0));
@@ -264,7 +227,7 @@ Test(nfs4_deleg, reads_go_on_while_it_is_claimed, .init = sim_log_count)
 		cr_assert_eq(sim_hreturn(&h, 1), 0);
 		cr_assert_eq(sim_hread(&h, 0), 0);
 		cr_assert_eq(sim_hclose(&h, 0), 0);
-		end(0);
+		deleg_end(0);
 	}
 }
 
@@ -281,20 +244,20 @@ Test(nfs4_deleg, claim_may_fail_in_any_way, .init = sim_log_count)
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		begin_served(2, NFSD_SIM_DELEG_READ);
+		deleg_begin_served(2, NFSD_SIM_DELEG_READ);
 		sim_rule(&w, rows[i].act, OP_OPEN, 0, 1, rows[i].status);
 		cr_assert_eq(sim_hclaim(&h, 0), 0, "row %zu", i);
 		cr_assert_not(nfs4_state_is_served(&h.f.state));
 		cr_assert_eq(sim_hreturn(&h, 1), 0);
 		cr_assert_eq(sim_hread(&h, 1), 0);
 		cr_assert_eq(sim_hclose(&h, 0), 0);
-		end(1);
+		deleg_end(1);
 	}
 }
 
 Test(nfs4_deleg, claim_that_is_refused_loses_the_open, .init = sim_log_count)
 {
-	begin_served(1, NFSD_SIM_DELEG_READ);
+	deleg_begin_served(1, NFSD_SIM_DELEG_READ);
 	sim_rule(&w, NFSD_SIM_STATUS, OP_OPEN, 0, 1, NFS4ERR_ACCESS);
 	cr_assert_eq(sim_hclaim(&h, 0), -EACCES);
 	cr_assert_eq(sim_hread(&h, 0), -EIO);
@@ -302,7 +265,7 @@ Test(nfs4_deleg, claim_that_is_refused_loses_the_open, .init = sim_log_count)
 	cr_assert_eq(sim_hclose(&h, 0), 0);
 	cr_assert_eq(sim_hreturn(&h, 0), 0);
 	sim_said.lost = 0;
-	end(0);
+	deleg_end(0);
 }
 
 Test(nfs4_deleg, soft_mount_claim_without_an_answer_leaves_it_served, .init = sim_log_count)
@@ -324,14 +287,14 @@ Test(nfs4_deleg, soft_mount_claim_without_an_answer_leaves_it_served, .init = si
 	cr_assert_not(nfs4_state_is_served(&h.f.state));
 	cr_assert_eq(sim_hreturn(&h, 0), 0);
 	cr_assert_eq(sim_hclose(&h, 0), 0);
-	end(0);
+	deleg_end(0);
 }
 
 /* ---- an OPEN beside it ---- */
 
 Test(nfs4_deleg, open_of_a_served_state_makes_it_its_own, .init = sim_log_count)
 {
-	begin_served(2, NFSD_SIM_DELEG_READ);
+	deleg_begin_served(2, NFSD_SIM_DELEG_READ);
 	cr_assert_eq(sim_hopen(&h, 1, WRITE, false), 0);
 	cr_assert_not(nfs4_state_is_served(&h.f.state));
 	cr_assert_eq(sim_hwrite(&h, 0), 0);
@@ -341,7 +304,7 @@ Test(nfs4_deleg, open_of_a_served_state_makes_it_its_own, .init = sim_log_count)
 	cr_assert_eq(sim_hreturn(&h, 0), 0);
 	cr_assert_eq(sim_hread(&h, 1), 0);
 	cr_assert_eq(sim_hclose(&h, 0), 0);
-	end(0);
+	deleg_end(0);
 }
 
 /* ---- returned ---- */
@@ -360,7 +323,7 @@ Test(nfs4_deleg, return_may_fail_in_any_way, .init = sim_log_count)
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		begin_idle(2, NFSD_SIM_DELEG_READ);
+		deleg_begin_idle(2, NFSD_SIM_DELEG_READ);
 		sim_rule(&w, rows[i].act, OP_DELEGRETURN, 0, 1, rows[i].status);
 		cr_assert_eq(sim_hreturn(&h, 0), 0, "row %zu", i);
 		cr_assert_eq(nfs4_deleg_count(w.cl), 0);
@@ -371,7 +334,7 @@ Test(nfs4_deleg, return_may_fail_in_any_way, .init = sim_log_count)
 		cr_assert_eq(h.taken, 2, "row %zu", i);
 		cr_assert_eq(sim_hclose(&h, 0), 0);
 		cr_assert_eq(sim_hreturn(&h, 1), 0);
-		end(1);
+		deleg_end(1);
 	}
 }
 
@@ -381,7 +344,7 @@ Test(nfs4_deleg, it_serves_nothing_once_its_return_was_started, .init = sim_log_
 	for (int wait = 0; wait < 2; wait++) {
 		struct sim_held_op ho = {0};
 
-		begin_idle(1, NFSD_SIM_DELEG_READ);
+		deleg_begin_idle(1, NFSD_SIM_DELEG_READ);
 		if (wait) {
 			static struct sim_nfs_call g;
 
@@ -394,7 +357,7 @@ Test(nfs4_deleg, it_serves_nothing_once_its_return_was_started, .init = sim_log_
 		cr_assert_not(sim_hserve(&h, READ));
 		cr_assert_eq(sim_held_wait(&ho), 0);
 		sim_nfs_run(&w, SIM_SEC);
-		end(0);
+		deleg_end(0);
 	}
 }
 
@@ -403,7 +366,7 @@ Test(nfs4_deleg, reads_that_come_after_the_return_are_repeated, .init = sim_log_
 {
 	struct sim_held_op io[4] = {0};
 
-	begin_served(2, NFSD_SIM_DELEG_READ);
+	deleg_begin_served(2, NFSD_SIM_DELEG_READ);
 	/* They are resent, as they were, long after the other lane has returned it. */
 	sim_rule(&w, NFSD_SIM_CUT_BEFORE, OP_READ, 0, 1, 0);
 	for (int i = 0; i < 4; i++)
@@ -417,5 +380,5 @@ Test(nfs4_deleg, reads_that_come_after_the_return_are_repeated, .init = sim_log_
 	cr_assert_eq(nfsd_sim_stats(w.srv).deleg_io, 0);
 	cr_assert_eq(sim_hread(&h, 1), 0);
 	cr_assert_eq(sim_hclose(&h, 0), 0);
-	end(0);
+	deleg_end(0);
 }

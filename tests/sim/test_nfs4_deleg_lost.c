@@ -7,72 +7,12 @@
  */
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "sim_held.h"
-#include "sim_log.h"
+#include "deleg_rig.h"
 
 #define GRACE (10 * SIM_SEC)
 #define LEASE (100 * SIM_SEC) /* after it every lane has sent a SEQUENCE */
 #define FILES 4
-
-static struct sim_nfs w;
-static struct sim_held files[FILES];
-
-static uint32_t access_of(uint32_t type)
-{
-	return type == NFSD_SIM_DELEG_WRITE ? BOTH : READ;
-}
-
-/* Each file has a delegation; those with a bit in `served` are open by it. */
-static void begin(unsigned int lanes, unsigned int cnt, uint32_t type, unsigned int served)
-{
-	sim_nfs_open(&w, NULL);
-	sim_held_mounted(&w, lanes, type);
-	for (unsigned int i = 0; i < cnt; i++) {
-		char path[16];
-
-		snprintf(path, sizeof(path), "/f%u", i);
-		sim_held_file(&w, &files[i], path);
-		cr_assert_eq(sim_hopen(&files[i], i % lanes, access_of(type), true), 0);
-		cr_assert_eq(files[i].taken, 1);
-		cr_assert_eq(sim_hclose(&files[i], 0), 0);
-		if (served & 1u << i)
-			cr_assert(sim_hserve(&files[i], access_of(type)));
-	}
-}
-
-static void use(struct sim_held *f, const char *what, uint64_t where)
-{
-	int err = sim_hread(f, 0);
-
-	cr_assert_eq(err, 0, "%s %lu: %d", what, (unsigned long)where, err);
-	err = sim_hread(f, w.lanes - 1);
-	cr_assert_eq(err, 0, "%s %lu: %d", what, (unsigned long)where, err);
-}
-
-/* All is claimed, returned and closed, as who lives on would do it. */
-static void end(unsigned int cnt, unsigned int left)
-{
-	for (unsigned int i = 0; i < cnt; i++) {
-		struct sim_held *f = &files[i];
-
-		if (f->f.state.cl)
-			cr_assert_eq(sim_hclaim(f, i % w.lanes), 0);
-		if (f->deleg.cl)
-			cr_assert_eq(sim_hreturn(f, i % w.lanes), 0);
-		if (f->f.state.cl) {
-			use(f, "at the end", i);
-			cr_assert_eq(sim_hclose(f, 0), 0);
-		}
-	}
-	cr_assert_eq(nfs4_deleg_count(w.cl), 0);
-	cr_assert_eq(nfsd_sim_live_delegs(w.srv), 0);
-	cr_assert_eq(nfsd_sim_live_opens(w.srv), 0);
-	cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
-	SIM_NFS_CLOSE(&w, left);
-}
 
 /* ---- while it is claimed or returned ---- */
 
@@ -117,18 +57,18 @@ Test(nfs4_deleg_lost, anything_at_any_moment_of_a_claim, .init = sim_log_count)
 		for (unsigned int us = 0; us < 80; us += 2) {
 			struct sim_held_op claim = {0}, io = {0};
 
-			begin(2, 1, NFSD_SIM_DELEG_READ, 0x1);
+			deleg_files_begin(2, 1, NFSD_SIM_DELEG_READ, 0x1);
 			cr_assert(sim_claim_start(&claim, &files[0], 0));
 			cr_assert(sim_read_start(&io, &files[0], 1));
 			sim_nfs_run(&w, us * NSEC_PER_USEC);
 			events[e](w.srv);
 			cr_assert_eq(sim_held_wait(&claim), 0, "%zu, %u us", e, us);
 			cr_assert_eq(sim_held_wait(&io), 0, "%zu, %u us", e, us);
-			use(&files[0], "us", us);
+			deleg_use(&files[0], "us", us);
 			settle(e);
 			cr_assert_leq(files[0].losses, 1);
 			cr_assert_eq(files[0].losses, !files[0].deleg.cl);
-			end(1, 0);
+			deleg_files_end(1, 0);
 		}
 	cr_assert_eq(sim_said.lost, 0);
 }
@@ -139,7 +79,7 @@ Test(nfs4_deleg_lost, anything_at_any_moment_of_a_return, .init = sim_log_count)
 		for (unsigned int us = 0; us < 80; us += 2) {
 			struct sim_held_op ho = {0};
 
-			begin(2, 1, NFSD_SIM_DELEG_READ, 0);
+			deleg_files_begin(2, 1, NFSD_SIM_DELEG_READ, 0);
 			cr_assert(sim_return_start(&ho, &files[0], 1));
 			sim_nfs_run(&w, us * NSEC_PER_USEC);
 			events[e](w.srv);
@@ -147,7 +87,7 @@ Test(nfs4_deleg_lost, anything_at_any_moment_of_a_return, .init = sim_log_count)
 			cr_assert_eq(nfs4_deleg_count(w.cl), 0);
 			settle(e);
 			cr_assert_leq(files[0].losses, 1);
-			end(1, 0);
+			deleg_files_end(1, 0);
 		}
 	cr_assert_eq(sim_said.lost, 0);
 }
@@ -166,10 +106,10 @@ Test(nfs4_deleg_lost, anything_at_any_moment_of_the_open_that_brings_it, .init =
 			sim_nfs_run(&w, us * NSEC_PER_USEC);
 			events[e](w.srv);
 			cr_assert_eq(sim_held_wait(&ho), 0, "%zu, %u us", e, us);
-			use(f, "us", us);
+			deleg_use(f, "us", us);
 			settle(e);
 			cr_assert_leq(f->losses, 1);
-			end(1, 0);
+			deleg_files_end(1, 0);
 		}
 	cr_assert_eq(sim_said.lost, 0);
 }
@@ -178,7 +118,7 @@ Test(nfs4_deleg_lost, stop_at_any_moment, .init = sim_log_count)
 {
 	for (size_t e = 0; e < EVENTS; e++)
 		for (unsigned int us = 0; us < 600; us += 23) {
-			begin(2, 3, NFSD_SIM_DELEG_READ, 0x3);
+			deleg_files_begin(2, 3, NFSD_SIM_DELEG_READ, 0x3);
 			events[e](w.srv);
 			sim_nfs_run(&w, us * NSEC_PER_USEC);
 			sim_nfs_stop(&w);
@@ -196,7 +136,7 @@ Test(nfs4_deleg_lost, revoked_one_is_found_freed_and_lost_once, .init = sim_log_
 	/* found by the flag; by a call */
 	for (int idle = 0; idle < 2; idle++)
 		for (int i = 0; i < 3; i++) {
-			begin(2, FILES, NFSD_SIM_DELEG_READ, 0x7);
+			deleg_files_begin(2, FILES, NFSD_SIM_DELEG_READ, 0x7);
 			cr_assert_eq(nfsd_sim_revoke_deleg(w.srv, "/f1", all[i]), 1);
 			cr_assert_eq(nfsd_sim_revoke_deleg(w.srv, "/f3", all[i]), 1);
 			if (idle) {
@@ -205,7 +145,7 @@ Test(nfs4_deleg_lost, revoked_one_is_found_freed_and_lost_once, .init = sim_log_
 				cr_assert_geq(sim_ops(&w, OP_TEST_STATEID), 1);
 			}
 			for (unsigned int f = 0; f < 3; f++)
-				use(&files[f], "file", f);
+				deleg_use(&files[f], "file", f);
 			sim_nfs_run(&w, LEASE);
 			cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
 			cr_assert_eq(sim_ops(&w, OP_FREE_STATEID), 2);
@@ -213,14 +153,14 @@ Test(nfs4_deleg_lost, revoked_one_is_found_freed_and_lost_once, .init = sim_log_
 				cr_assert_eq(files[f].losses, f % 2, "%d, %d: file %u", idle, i, f);
 			cr_assert_eq(nfsd_sim_live_opens(w.srv), 1, "what it served");
 			cr_assert_eq(nfsd_sim_live_delegs(w.srv), 2);
-			end(FILES, 0);
+			deleg_files_end(FILES, 0);
 		}
 	cr_assert_eq(sim_said.lost, 0);
 }
 
 Test(nfs4_deleg_lost, recalled_one_that_is_not_returned_in_time_is_lost, .init = sim_log_count)
 {
-	begin(2, 2, NFSD_SIM_DELEG_WRITE, 0x3);
+	deleg_files_begin(2, 2, NFSD_SIM_DELEG_WRITE, 0x3);
 	nfsd_sim_conf(w.srv)->deleg_expires = true;
 	nfsd_sim_recall(w.srv, "/f1");
 	sim_nfs_run(&w, 3 * LEASE);
@@ -228,9 +168,9 @@ Test(nfs4_deleg_lost, recalled_one_that_is_not_returned_in_time_is_lost, .init =
 	cr_assert_eq(files[1].recalls, 1);
 	cr_assert_eq(files[1].losses, 1);
 	cr_assert_eq(files[0].losses, 0);
-	use(&files[0], "file", 0);
-	use(&files[1], "file", 1);
-	end(2, 0);
+	deleg_use(&files[0], "file", 0);
+	deleg_use(&files[1], "file", 1);
+	deleg_files_end(2, 0);
 	cr_assert_eq(sim_said.lost, 0);
 }
 
@@ -242,7 +182,7 @@ Test(nfs4_deleg_lost, refused_stateid_of_a_served_open_opens_it_anew, .init = si
 	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
 		struct sim_held_op io[4] = {0};
 
-		begin(2, 2, NFSD_SIM_DELEG_WRITE, 0x3);
+		deleg_files_begin(2, 2, NFSD_SIM_DELEG_WRITE, 0x3);
 		/* The server forgot it altogether, and says so in its own way. */
 		nfsd_sim_revoke_deleg(w.srv, "/f0", NFS4ERR_BAD_STATEID);
 		sim_rule(&w, NFSD_SIM_STATUS, OP_READ, 0, 1, refusals[i]);
@@ -251,12 +191,12 @@ Test(nfs4_deleg_lost, refused_stateid_of_a_served_open_opens_it_anew, .init = si
 		for (unsigned int j = 0; j < 4; j++)
 			cr_assert_eq(sim_held_wait(&io[j]), 0, "row %zu", i);
 		nfsd_sim_rules_clear(w.srv);
-		use(&files[0], "row", i);
-		use(&files[1], "row", i);
+		deleg_use(&files[0], "row", i);
+		deleg_use(&files[1], "row", i);
 		cr_assert_eq(files[0].losses, 1);
 		cr_assert_eq(files[1].losses, 0);
 		cr_assert_not(nfs4_state_is_served(&files[0].f.state));
-		end(2, 0);
+		deleg_files_end(2, 0);
 	}
 	cr_assert_eq(sim_said.lost, 0);
 }
@@ -267,14 +207,14 @@ Test(nfs4_deleg_lost, claim_of_what_is_lost_meanwhile_has_its_open_all_the_same,
 	static void (*const how[])(struct nfsd_sim *) = {revoke, forget};
 
 	for (int i = 0; i < 2; i++) {
-		begin(2, 1, NFSD_SIM_DELEG_READ, 0x1);
+		deleg_files_begin(2, 1, NFSD_SIM_DELEG_READ, 0x1);
 		how[i](w.srv);
 		cr_assert_eq(sim_hclaim(&files[0], 1), 0);
-		use(&files[0], "row", i);
+		deleg_use(&files[0], "row", i);
 		cr_assert_eq(files[0].losses, 1);
 		cr_assert_eq(nfsd_sim_opens(w.srv, "/f0", NULL, 0), 1);
 		sim_nfs_run(&w, LEASE);
-		end(1, 0);
+		deleg_files_end(1, 0);
 	}
 	cr_assert_eq(sim_said.lost, 0);
 }
@@ -284,13 +224,13 @@ Test(nfs4_deleg_lost, return_of_what_is_lost_meanwhile_is_success, .init = sim_l
 	static void (*const how[])(struct nfsd_sim *) = {revoke, forget, nfsd_sim_drop_clients};
 
 	for (int i = 0; i < 3; i++) {
-		begin(2, 1, NFSD_SIM_DELEG_READ, 0);
+		deleg_files_begin(2, 1, NFSD_SIM_DELEG_READ, 0);
 		how[i](w.srv);
 		cr_assert_eq(sim_hreturn(&files[0], 1), 0);
 		cr_assert_eq(nfs4_deleg_count(w.cl), 0);
 		sim_nfs_run(&w, LEASE);
 		cr_assert_leq(files[0].losses, 1);
-		end(1, 0);
+		deleg_files_end(1, 0);
 	}
 }
 
@@ -299,15 +239,15 @@ Test(nfs4_deleg_lost, return_of_what_is_lost_meanwhile_is_success, .init = sim_l
 Test(nfs4_deleg_lost, after_the_lease_all_are_lost_and_files_opened_anew, .init = sim_log_count)
 {
 	for (unsigned int lanes = 1; lanes <= 4; lanes += 3) {
-		begin(lanes, FILES, NFSD_SIM_DELEG_WRITE, 0x6);
+		deleg_files_begin(lanes, FILES, NFSD_SIM_DELEG_WRITE, 0x6);
 		nfsd_sim_drop_clients(w.srv);
-		use(&files[1], "lanes", lanes);
+		deleg_use(&files[1], "lanes", lanes);
 		sim_nfs_run(&w, LEASE);
-		use(&files[2], "lanes", lanes);
+		deleg_use(&files[2], "lanes", lanes);
 		for (unsigned int i = 0; i < FILES; i++)
 			cr_assert_eq(files[i].losses, 1);
 		cr_assert_eq(nfsd_sim_live_opens(w.srv), 2);
-		end(FILES, 0);
+		deleg_files_end(FILES, 0);
 	}
 	cr_assert_eq(sim_said.lost, 0);
 }
@@ -318,15 +258,15 @@ Test(nfs4_deleg_lost, lock_after_the_claim_survives_the_return_and_a_restart, .i
 {
 	struct nfs4_lockowner lo;
 
-	begin(2, 1, NFSD_SIM_DELEG_READ, 0x1);
+	deleg_files_begin(2, 1, NFSD_SIM_DELEG_READ, 0x1);
 	nfs4_lockowner_init(&lo, w.cl);
 	cr_assert_eq(sim_hclaim(&files[0], 0), 0);
 	cr_assert_eq(sim_brlock(&w, 1, &files[0].f, &lo, 0, 10, false), 0);
 	cr_assert_eq(sim_hreturn(&files[0], 0), 0);
 	cr_assert_eq(nfsd_sim_locks(w.srv, "/f0", NULL, 0), 1);
 	nfsd_sim_restart(w.srv, GRACE, false);
-	use(&files[0], "locked", 0);
+	deleg_use(&files[0], "locked", 0);
 	cr_assert_eq(nfsd_sim_locks(w.srv, "/f0", NULL, 0), 1);
 	nfs4_lockowner_free(&lo, w.lane[0].sess);
-	end(1, 0);
+	deleg_files_end(1, 0);
 }

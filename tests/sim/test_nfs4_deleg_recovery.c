@@ -5,73 +5,12 @@
  * when. What is lost otherwise is test_nfs4_deleg_lost.c's.
  */
 #include <criterion/criterion.h>
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "sim_held.h"
-#include "sim_log.h"
+#include "deleg_rig.h"
 
 #define GRACE (10 * SIM_SEC)
 #define LEASE (100 * SIM_SEC) /* after it every lane has sent a SEQUENCE */
 #define FILES 4
-
-static struct sim_nfs w;
-static struct sim_held files[FILES];
-
-static uint32_t access_of(uint32_t type)
-{
-	return type == NFSD_SIM_DELEG_WRITE ? BOTH : READ;
-}
-
-/* Each file has a delegation; those with a bit in `served` are open by it. */
-static void begin(unsigned int lanes, unsigned int cnt, uint32_t type, unsigned int served)
-{
-	sim_nfs_open(&w, NULL);
-	sim_held_mounted(&w, lanes, type);
-	for (unsigned int i = 0; i < cnt; i++) {
-		char path[16];
-
-		snprintf(path, sizeof(path), "/f%u", i);
-		sim_held_file(&w, &files[i], path);
-		cr_assert_eq(sim_hopen(&files[i], i % lanes, access_of(type), true), 0);
-		cr_assert_eq(files[i].taken, 1);
-		cr_assert_eq(sim_hclose(&files[i], 0), 0);
-		if (served & 1u << i)
-			cr_assert(sim_hserve(&files[i], access_of(type)));
-	}
-}
-
-static void use(struct sim_held *f, const char *what, uint64_t where)
-{
-	int err = sim_hread(f, 0);
-
-	cr_assert_eq(err, 0, "%s %lu: %d", what, (unsigned long)where, err);
-	err = sim_hread(f, w.lanes - 1);
-	cr_assert_eq(err, 0, "%s %lu: %d", what, (unsigned long)where, err);
-}
-
-/* All is claimed, returned and closed, as who lives on would do it. */
-static void end(unsigned int cnt, unsigned int left)
-{
-	for (unsigned int i = 0; i < cnt; i++) {
-		struct sim_held *f = &files[i];
-
-		if (f->f.state.cl)
-			cr_assert_eq(sim_hclaim(f, i % w.lanes), 0);
-		if (f->deleg.cl)
-			cr_assert_eq(sim_hreturn(f, i % w.lanes), 0);
-		if (f->f.state.cl) {
-			use(f, "at the end", i);
-			cr_assert_eq(sim_hclose(f, 0), 0);
-		}
-	}
-	cr_assert_eq(nfs4_deleg_count(w.cl), 0);
-	cr_assert_eq(nfsd_sim_live_delegs(w.srv), 0);
-	cr_assert_eq(nfsd_sim_live_opens(w.srv), 0);
-	cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
-	SIM_NFS_CLOSE(&w, left);
-}
 
 /* ---- the server is restarted ---- */
 
@@ -81,15 +20,15 @@ Test(nfs4_deleg_recovery, what_is_in_use_is_reclaimed_and_what_is_idle_lost, .in
 
 	for (int t = 0; t < 2; t++)
 		for (unsigned int lanes = 1; lanes <= 4; lanes += 3) {
-			begin(lanes, FILES, types[t], 0x5);
+			deleg_files_begin(lanes, FILES, types[t], 0x5);
 			/* One has an open of its own beside its delegation, which serves nothing.
 			 */
 			cr_assert_eq(sim_hopen(&files[1], 0, READ, false), 0);
 			nfsd_sim_restart(w.srv, GRACE, false);
-			use(&files[0], "served", lanes);
-			use(&files[1], "opened", lanes);
+			deleg_use(&files[0], "served", lanes);
+			deleg_use(&files[1], "opened", lanes);
 			sim_nfs_run(&w, 30 * SIM_SEC);
-			use(&files[2], "served", lanes);
+			deleg_use(&files[2], "served", lanes);
 			for (unsigned int i = 0; i < FILES; i++) {
 				cr_assert_eq(files[i].losses, i % 2, "file %u", i);
 				cr_assert_eq(nfs4_deleg_holds(&files[i].deleg), i % 2 == 0);
@@ -101,15 +40,15 @@ Test(nfs4_deleg_recovery, what_is_in_use_is_reclaimed_and_what_is_idle_lost, .in
 			/* What was reclaimed is good for more. */
 			cr_assert_eq(sim_hclose(&files[2], 0), 0);
 			cr_assert(sim_hserve(&files[2], READ));
-			use(&files[2], "served anew", lanes);
-			end(FILES, 0);
+			deleg_use(&files[2], "served anew", lanes);
+			deleg_files_end(FILES, 0);
 		}
 	cr_assert_eq(sim_said.lost, 0);
 }
 
 Test(nfs4_deleg_recovery, refused_one_is_lost_and_the_open_kept, .init = sim_log_count)
 {
-	begin(2, FILES, NFSD_SIM_DELEG_READ, 0xf);
+	deleg_files_begin(2, FILES, NFSD_SIM_DELEG_READ, 0xf);
 	nfsd_sim_conf(w.srv)->deleg_no_reclaim = true;
 	nfsd_sim_restart(w.srv, GRACE, false);
 	sim_nfs_run(&w, 30 * SIM_SEC);
@@ -118,15 +57,15 @@ Test(nfs4_deleg_recovery, refused_one_is_lost_and_the_open_kept, .init = sim_log
 	for (unsigned int i = 0; i < FILES; i++) {
 		cr_assert_eq(files[i].losses, 1);
 		cr_assert_not(nfs4_state_is_served(&files[i].f.state));
-		use(&files[i], "file", i);
+		deleg_use(&files[i], "file", i);
 	}
-	end(FILES, 0);
+	deleg_files_end(FILES, 0);
 	cr_assert_eq(sim_said.lost, 0);
 }
 
 Test(nfs4_deleg_recovery, one_that_comes_back_with_its_recall_is_told, .init = sim_log_count)
 {
-	begin(2, 2, NFSD_SIM_DELEG_READ, 0x3);
+	deleg_files_begin(2, 2, NFSD_SIM_DELEG_READ, 0x3);
 	nfsd_sim_conf(w.srv)->deleg_recalled = true;
 	nfsd_sim_restart(w.srv, GRACE, false);
 	sim_nfs_run(&w, 30 * SIM_SEC);
@@ -134,9 +73,9 @@ Test(nfs4_deleg_recovery, one_that_comes_back_with_its_recall_is_told, .init = s
 		cr_assert_eq(files[i].recalls, 1);
 		cr_assert_eq(files[i].losses, 0);
 		cr_assert_not(nfs4_deleg_holds(&files[i].deleg));
-		use(&files[i], "file", i);
+		deleg_use(&files[i], "file", i);
 	}
-	end(2, 0);
+	deleg_files_end(2, 0);
 	cr_assert_eq(sim_said.lost, 0);
 }
 
@@ -146,7 +85,7 @@ Test(nfs4_deleg_recovery, early_recall_of_what_is_reclaimed_is_heard, .init = si
 
 	for (int e = 0; e < 2; e++)
 		for (unsigned int lanes = 1; lanes <= 2; lanes++) {
-			begin(lanes, 2, NFSD_SIM_DELEG_READ, 0x3);
+			deleg_files_begin(lanes, 2, NFSD_SIM_DELEG_READ, 0x3);
 			nfsd_sim_conf(w.srv)->deleg_early = early[e];
 			nfsd_sim_conf(w.srv)->deleg_early_ns = SIM_MSEC;
 			nfsd_sim_restart(w.srv, GRACE, false);
@@ -155,9 +94,9 @@ Test(nfs4_deleg_recovery, early_recall_of_what_is_reclaimed_is_heard, .init = si
 				cr_assert_eq(files[i].recalls, 1, "%d, %u: file %u: %u", e, lanes,
 					i, files[i].recalls);
 				cr_assert_eq(files[i].losses, 0);
-				use(&files[i], "file", i);
+				deleg_use(&files[i], "file", i);
 			}
-			end(2, 0);
+			deleg_files_end(2, 0);
 		}
 	cr_assert_eq(sim_said.lost, 0);
 }
@@ -167,51 +106,51 @@ Test(nfs4_deleg_recovery, delegation_of_two_opens_is_reclaimed_once, .init = sim
 {
 	static struct sim_held second;
 
-	begin(2, 1, NFSD_SIM_DELEG_READ, 0x1);
+	deleg_files_begin(2, 1, NFSD_SIM_DELEG_READ, 0x1);
 	second = (struct sim_held){.w = &w, .owner = nfs4_new_owner(w.cl), .f.fh = files[0].f.fh};
 	cr_assert(
 		nfs4_deleg_open(&files[0].deleg, &second.f.state, &w.cred, READ, second.owner, 0));
 	nfsd_sim_restart(w.srv, GRACE, false);
-	use(&files[0], "first", 0);
-	use(&second, "second", 0);
+	deleg_use(&files[0], "first", 0);
+	deleg_use(&second, "second", 0);
 	cr_assert_eq(nfsd_sim_stats(w.srv).deleg_reclaims, 1);
 	cr_assert_eq(nfsd_sim_stats(w.srv).reclaims, 2);
 	cr_assert_eq(files[0].losses, 0);
 	cr_assert_eq(sim_hclaim(&second, 0), 0);
 	cr_assert_eq(sim_hclose(&second, 0), 0);
-	end(1, 0);
+	deleg_files_end(1, 0);
 }
 
 Test(nfs4_deleg_recovery, recalled_one_is_not_reclaimed, .init = sim_log_count)
 {
-	begin(2, 2, NFSD_SIM_DELEG_READ, 0x3);
+	deleg_files_begin(2, 2, NFSD_SIM_DELEG_READ, 0x3);
 	nfsd_sim_recall(w.srv, "/f1");
 	sim_nfs_run(&w, SIM_MSEC);
 	nfsd_sim_restart(w.srv, GRACE, false);
-	use(&files[0], "not recalled", 0);
-	use(&files[1], "recalled", 1);
+	deleg_use(&files[0], "not recalled", 0);
+	deleg_use(&files[1], "recalled", 1);
 	sim_nfs_run(&w, 30 * SIM_SEC);
 	cr_assert_eq(nfsd_sim_stats(w.srv).deleg_reclaims, 1);
 	cr_assert_eq(files[1].recalls, 1);
 	cr_assert_eq(files[1].losses, 1);
-	end(2, 0);
+	deleg_files_end(2, 0);
 }
 
 Test(nfs4_deleg_recovery, without_a_grace_period_all_are_lost_and_files_opened_anew,
 	.init = sim_log_count)
 {
 	for (unsigned int lanes = 1; lanes <= 4; lanes += 3) {
-		begin(lanes, FILES, NFSD_SIM_DELEG_WRITE, 0x5);
+		deleg_files_begin(lanes, FILES, NFSD_SIM_DELEG_WRITE, 0x5);
 		nfsd_sim_restart(w.srv, 0, false);
-		use(&files[0], "lanes", lanes);
+		deleg_use(&files[0], "lanes", lanes);
 		sim_nfs_run(&w, 30 * SIM_SEC);
 		for (unsigned int i = 0; i < FILES; i++)
 			cr_assert_eq(files[i].losses, 1, "file %u", i);
 		cr_assert_eq(nfsd_sim_stats(w.srv).reclaims, 0);
 		cr_assert_eq(nfsd_sim_live_opens(w.srv), 2);
 		cr_assert_eq(nfsd_sim_live_delegs(w.srv), 0);
-		use(&files[2], "lanes", lanes);
-		end(FILES, 0);
+		deleg_use(&files[2], "lanes", lanes);
+		deleg_files_end(FILES, 0);
 	}
 	cr_assert_eq(sim_said.lost, 0);
 }
@@ -221,7 +160,7 @@ Test(nfs4_deleg_recovery, second_restart_at_any_moment, .init = sim_log_count)
 	for (unsigned int us = 0; us < 1200; us += 5) {
 		struct sim_held_op io[2] = {0};
 
-		begin(2, 3, NFSD_SIM_DELEG_READ, 0x3);
+		deleg_files_begin(2, 3, NFSD_SIM_DELEG_READ, 0x3);
 		nfsd_sim_restart(w.srv, us % 3 ? GRACE : 0, false);
 		cr_assert(sim_read_start(&io[0], &files[0], 0));
 		cr_assert(sim_read_start(&io[1], &files[1], 1));
@@ -235,7 +174,7 @@ Test(nfs4_deleg_recovery, second_restart_at_any_moment, .init = sim_log_count)
 		cr_assert_eq(files[2].losses, 1);
 		if (us % 2 && us % 3)
 			cr_assert_eq(files[0].losses, 0, "%u us", us);
-		end(3, 0);
+		deleg_files_end(3, 0);
 	}
 	cr_assert_eq(sim_said.lost, 0);
 }
@@ -258,15 +197,15 @@ Test(nfs4_deleg_recovery, second_failure_in_the_middle_of_the_reclaim, .init = s
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		for (uint32_t skip = 0; skip < 3; skip++) {
-			begin(2, 3, NFSD_SIM_DELEG_READ, 0x7);
+			deleg_files_begin(2, 3, NFSD_SIM_DELEG_READ, 0x7);
 			sim_rule(&w, rows[i].act, OP_OPEN, skip, 1, rows[i].status);
 			nfsd_sim_restart(w.srv, GRACE, false);
 			for (unsigned int f = 0; f < 3; f++)
-				use(&files[f], "row", i);
+				deleg_use(&files[f], "row", i);
 			sim_nfs_run(&w, 30 * SIM_SEC);
 			for (unsigned int f = 0; f < 3; f++)
 				cr_assert_eq(files[f].losses, !files[f].deleg.cl, "row %zu", i);
-			end(3, 1);
+			deleg_files_end(3, 1);
 		}
 	cr_assert_eq(sim_said.lost, 0);
 }

@@ -1,39 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Delegations at the end: what nobody uses is returned, and no server is waited for. */
 #include <criterion/criterion.h>
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "sim_held.h"
-
-static struct sim_nfs w;
-static struct sim_held h;
-
-static void begin(unsigned int lanes, uint32_t delegs)
-{
-	sim_nfs_open(&w, NULL);
-	sim_held_mounted(&w, lanes, delegs);
-	sim_held_file(&w, &h, "/f");
-}
-
-static void begin_idle(unsigned int lanes, uint32_t type)
-{
-	begin(lanes, type);
-	cr_assert_eq(sim_hopen(&h, 0, READ, true), 0);
-	cr_assert_eq(h.how, NFS4_DELEG_KEPT);
-	cr_assert_eq(sim_hclose(&h, 0), 0);
-}
-
-static void begin_served(unsigned int lanes, uint32_t type)
-{
-	begin_idle(lanes, type);
-	cr_assert(sim_hserve(&h, READ));
-}
+#include "deleg_rig.h"
 
 Test(nfs4_deleg_stop, forgotten_one_is_returned_at_the_latest_at_the_end)
 {
-	begin_idle(1, NFSD_SIM_DELEG_READ);
+	deleg_begin_idle(1, NFSD_SIM_DELEG_READ);
 	nfs4_deleg_forget(&h.deleg);
 	cr_assert_eq(nfs4_deleg_count(w.cl), 0);
 	cr_assert_not(sim_hserve(&h, READ));
@@ -45,7 +19,7 @@ Test(nfs4_deleg_stop, many_idle_ones_are_returned_at_the_end)
 {
 	static struct sim_held many[50];
 
-	begin(3, NFSD_SIM_DELEG_READ);
+	deleg_begin(3, NFSD_SIM_DELEG_READ);
 	for (unsigned int i = 0; i < 50; i++) {
 		char path[8];
 
@@ -63,9 +37,9 @@ Test(nfs4_deleg_stop, delegations_may_be_left_at_the_stop)
 {
 	for (int served = 0; served < 2; served++) {
 		if (served)
-			begin_served(2, NFSD_SIM_DELEG_READ);
+			deleg_begin_served(2, NFSD_SIM_DELEG_READ);
 		else
-			begin_idle(2, NFSD_SIM_DELEG_READ);
+			deleg_begin_idle(2, NFSD_SIM_DELEG_READ);
 		sim_nfs_stop(&w);
 		cr_assert_eq(nfsd_sim_live_sessions(w.srv), 0);
 		/* In use it keeps the client ID busy: that is left to its lease. */
@@ -90,7 +64,7 @@ Test(nfs4_deleg_stop, its_return_may_fail_in_any_way)
 	/* always; once */
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		for (uint32_t count = 0; count < 2; count++) {
-			begin_idle(2, NFSD_SIM_DELEG_READ);
+			deleg_begin_idle(2, NFSD_SIM_DELEG_READ);
 			sim_rule(&w, rows[i].act, OP_DELEGRETURN, 0, count, rows[i].status);
 			/* In 5 s, whatever the server does. */
 			SIM_NFS_CLOSE(&w, 1);
@@ -103,7 +77,7 @@ Test(nfs4_deleg_stop, it_may_come_at_any_moment_of_a_recall_and_a_return)
 	for (unsigned int us = 0; us < 150; us += 3) {
 		struct sim_held_op ho = {0};
 
-		begin_served(2, NFSD_SIM_DELEG_READ);
+		deleg_begin_served(2, NFSD_SIM_DELEG_READ);
 		nfsd_sim_recall(w.srv, NULL);
 		cr_assert(sim_claim_start(&ho, &h, 1));
 		sim_nfs_run(&w, us * NSEC_PER_USEC);

@@ -4,42 +4,10 @@
  * brings the delegation, CB_RECALL_ANY, CB_GETATTR.
  */
 #include <criterion/criterion.h>
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "sim_held.h"
-#include "sim_log.h"
+#include "deleg_rig.h"
 
-static struct sim_nfs w;
-static struct sim_held h, h2;
-
-static void begin(unsigned int lanes, uint32_t delegs)
-{
-	sim_nfs_open(&w, NULL);
-	sim_held_mounted(&w, lanes, delegs);
-	sim_held_file(&w, &h, "/f");
-}
-
-static void begin_served(unsigned int lanes, uint32_t type)
-{
-	uint32_t access = type == NFSD_SIM_DELEG_WRITE ? BOTH : READ;
-
-	begin(lanes, type);
-	cr_assert_eq(sim_hopen(&h, 0, access, true), 0);
-	cr_assert_eq(h.taken, 1);
-	cr_assert_eq(sim_hclose(&h, 0), 0);
-	cr_assert(sim_hserve(&h, access));
-}
-
-static void end(unsigned int left)
-{
-	cr_assert_eq(nfs4_deleg_count(w.cl), 0);
-	cr_assert_eq(nfsd_sim_live_delegs(w.srv), 0);
-	cr_assert_eq(nfsd_sim_live_opens(w.srv), 0);
-	SIM_NFS_CLOSE(&w, left);
-	cr_assert_eq(sim_said.lost, 0);
-}
+static struct sim_held h2;
 
 /* As a user does it who was told. */
 static void claim_and_return(unsigned int lane)
@@ -54,7 +22,7 @@ static void claim_and_return(unsigned int lane)
 
 Test(nfs4_recall, recall_is_told_once_however_often_it_is_sent, .init = sim_log_count)
 {
-	begin_served(1, NFSD_SIM_DELEG_READ);
+	deleg_begin_served(1, NFSD_SIM_DELEG_READ);
 	for (int i = 0; i < 4; i++) {
 		cr_assert_eq(nfsd_sim_recall(w.srv, "/f"), 1);
 		/* The second one is sent before the first one is answered: a repetition. */
@@ -71,13 +39,13 @@ Test(nfs4_recall, recall_is_told_once_however_often_it_is_sent, .init = sim_log_
 	cr_assert_eq(sim_hread(&h, 0), 0);
 	claim_and_return(0);
 	cr_assert_eq(h.recalls, 1);
-	end(0);
+	deleg_end(0);
 }
 
 Test(nfs4_recall, recall_on_one_session_of_what_another_one_opened, .init = sim_log_count)
 {
 	for (unsigned int lane = 0; lane < 4; lane++) {
-		begin(4, NFSD_SIM_DELEG_WRITE);
+		deleg_begin(4, NFSD_SIM_DELEG_WRITE);
 		cr_assert_eq(sim_hopen(&h, 1, BOTH, true), 0);
 		cr_assert_eq(sim_hclose(&h, 2), 0);
 		cr_assert(sim_hserve(&h, BOTH));
@@ -87,19 +55,19 @@ Test(nfs4_recall, recall_on_one_session_of_what_another_one_opened, .init = sim_
 		cr_assert_eq(nfsd_sim_cb_last(w.srv).status, NFS4_OK);
 		cr_assert_eq(h.recalls, 1);
 		claim_and_return((lane + 1) % 4);
-		end(0);
+		deleg_end(0);
 	}
 }
 
 Test(nfs4_recall, recall_of_what_is_not_ours_is_refused, .init = sim_log_count)
 {
-	begin_served(1, NFSD_SIM_DELEG_READ);
+	deleg_begin_served(1, NFSD_SIM_DELEG_READ);
 	cr_assert_eq(nfsd_sim_callback(w.srv, NFSD_SIM_CB_RECALL, false), 1);
 	sim_nfs_run(&w, SIM_MSEC);
 	cr_assert_eq(nfsd_sim_cb_last(w.srv).status, NFS4ERR_BADHANDLE);
 	cr_assert_eq(h.recalls, 0);
 	claim_and_return(0);
-	end(0);
+	deleg_end(0);
 }
 
 Test(nfs4_recall, another_client_writes_when_it_was_returned_and_not_before, .init = sim_log_count)
@@ -107,7 +75,7 @@ Test(nfs4_recall, another_client_writes_when_it_was_returned_and_not_before, .in
 	static const uint32_t types[] = {NFSD_SIM_DELEG_READ, NFSD_SIM_DELEG_WRITE};
 
 	for (int i = 0; i < 2; i++) {
-		begin_served(2, types[i]);
+		deleg_begin_served(2, types[i]);
 		cr_assert_eq(nfsd_sim_other_open(w.srv, "/f", READ), i == 0, "readers");
 		sim_nfs_run(&w, SIM_MSEC);
 		cr_assert_eq(h.recalls, i);
@@ -121,7 +89,7 @@ Test(nfs4_recall, another_client_writes_when_it_was_returned_and_not_before, .in
 		cr_assert_eq(sim_hopen(&h, 0, READ, true), 0);
 		cr_assert_eq(h.taken, 1);
 		cr_assert_eq(sim_hclose(&h, 0), 0);
-		end(0);
+		deleg_end(0);
 	}
 }
 
@@ -147,7 +115,7 @@ Test(nfs4_recall, open_of_another_mount_waits_for_the_return, .init = sim_log_co
 {
 	struct sim_held_op ho = {0};
 
-	begin_served(1, NFSD_SIM_DELEG_READ);
+	deleg_begin_served(1, NFSD_SIM_DELEG_READ);
 	other_begin();
 	cr_assert_eq(sim_hopen(&h2, 0, READ, false), 0, "readers need not wait");
 	cr_assert_eq(sim_hread(&h2, 0), 0);
@@ -160,12 +128,12 @@ Test(nfs4_recall, open_of_another_mount_waits_for_the_return, .init = sim_log_co
 	cr_assert_eq(sim_hwrite(&h2, 0), 0);
 	cr_assert_eq(sim_hclose(&h2, 0), 0);
 	other_end();
-	end(0);
+	deleg_end(0);
 }
 
 Test(nfs4_recall, delegation_kept_for_longer_than_the_lease_is_noticed)
 {
-	begin_served(1, NFSD_SIM_DELEG_READ);
+	deleg_begin_served(1, NFSD_SIM_DELEG_READ);
 	nfsd_sim_recall(w.srv, NULL);
 	sim_nfs_run(&w, 80 * SIM_SEC);
 	cr_assert_eq(sim_hread(&h, 0), 0);
@@ -180,14 +148,14 @@ Test(nfs4_recall, recall_without_an_answer_comes_again_and_is_told_once, .init =
 {
 	/* The connection breaks right after it was sent, or some time later. */
 	for (unsigned int us = 0; us < 60; us += 2) {
-		begin_served(2, NFSD_SIM_DELEG_READ);
+		deleg_begin_served(2, NFSD_SIM_DELEG_READ);
 		nfsd_sim_recall_on(w.srv, NULL, us % 2);
 		sim_nfs_run(&w, us * NSEC_PER_USEC);
 		nfsd_sim_disconnect(w.srv);
 		sim_nfs_run(&w, 30 * SIM_SEC);
 		cr_assert_eq(h.recalls, 1, "%u us", us);
 		claim_and_return(0);
-		end(0);
+		deleg_end(0);
 	}
 }
 
@@ -196,7 +164,7 @@ Test(nfs4_recall, recall_at_any_moment_of_an_open_claim_and_return, .init = sim_
 	for (unsigned int us = 0; us < 300; us += 2) {
 		struct sim_held_op ho = {0};
 
-		begin_served(2, NFSD_SIM_DELEG_READ);
+		deleg_begin_served(2, NFSD_SIM_DELEG_READ);
 		cr_assert(sim_claim_start(&ho, &h, 0));
 		sim_nfs_run(&w, us % 100 * NSEC_PER_USEC);
 		if (us >= 100) {
@@ -212,7 +180,7 @@ Test(nfs4_recall, recall_at_any_moment_of_an_open_claim_and_return, .init = sim_
 		cr_assert_eq(sim_hread(&h, 0), 0);
 		cr_assert_eq(sim_hclose(&h, 0), 0);
 		sim_nfs_run(&w, 5 * SIM_SEC);
-		end(0);
+		deleg_end(0);
 	}
 }
 
@@ -229,7 +197,7 @@ Test(nfs4_recall, recall_that_overtakes_the_reply_is_heard, .init = sim_log_coun
 			for (unsigned int lane = 0; lane < 2; lane++) {
 				struct nfsd_sim_conf *conf;
 
-				begin(2, NFSD_SIM_DELEG_READ);
+				deleg_begin(2, NFSD_SIM_DELEG_READ);
 				conf = nfsd_sim_conf(w.srv);
 				conf->deleg_early = early[i];
 				conf->deleg_early_ns = late_ns[l];
@@ -245,7 +213,7 @@ Test(nfs4_recall, recall_that_overtakes_the_reply_is_heard, .init = sim_log_coun
 				cr_assert_eq(nfsd_sim_stats(w.srv).recalls_refused, 0);
 				cr_assert_eq(nfsd_sim_cb_last(w.srv).status, NFS4_OK);
 				claim_and_return(0);
-				end(0);
+				deleg_end(0);
 			}
 }
 
@@ -254,7 +222,7 @@ Test(nfs4_recall, early_recall_of_what_is_refused_needs_nothing, .init = sim_log
 	for (int late = 0; late < 2; late++) {
 		struct sim_held_op ho = {.refuses = true};
 
-		begin(2, NFSD_SIM_DELEG_READ);
+		deleg_begin(2, NFSD_SIM_DELEG_READ);
 		nfsd_sim_conf(w.srv)->deleg_early = NFSD_SIM_EARLY_PLAIN;
 		nfsd_sim_conf(w.srv)->deleg_early_ns = late ? 3 * SIM_SEC : 0;
 		cr_assert(sim_open_start(&ho, &h, 1, READ, true));
@@ -264,7 +232,7 @@ Test(nfs4_recall, early_recall_of_what_is_refused_needs_nothing, .init = sim_log
 		cr_assert_eq(h.recalls, 0);
 		cr_assert_eq(nfsd_sim_live_delegs(w.srv), 0);
 		cr_assert_eq(sim_hclose(&h, 0), 0);
-		end(0);
+		deleg_end(0);
 	}
 }
 
@@ -273,7 +241,7 @@ Test(nfs4_recall, early_recall_and_the_reply_is_lost, .init = sim_log_count)
 	static const enum nfsd_sim_act acts[] = {NFSD_SIM_CUT_AFTER, NFSD_SIM_CUT_REPLIED};
 
 	for (int i = 0; i < 2; i++) {
-		begin(2, NFSD_SIM_DELEG_READ);
+		deleg_begin(2, NFSD_SIM_DELEG_READ);
 		nfsd_sim_conf(w.srv)->deleg_early = NFSD_SIM_EARLY_PLAIN;
 		nfsd_sim_conf(w.srv)->deleg_early_ns = SIM_MSEC;
 		sim_rule(&w, acts[i], OP_OPEN, 0, 1, 0);
@@ -283,13 +251,13 @@ Test(nfs4_recall, early_recall_and_the_reply_is_lost, .init = sim_log_count)
 		cr_assert_eq(h.recalls, h.how == NFS4_DELEG_KEPT);
 		cr_assert_not(nfs4_deleg_holds(&h.deleg));
 		claim_and_return(0);
-		end(0);
+		deleg_end(0);
 	}
 }
 
 Test(nfs4_recall, reply_that_says_it_is_recalled_is_all_that_is_said, .init = sim_log_count)
 {
-	begin(2, NFSD_SIM_DELEG_WRITE);
+	deleg_begin(2, NFSD_SIM_DELEG_WRITE);
 	nfsd_sim_conf(w.srv)->deleg_recalled = true;
 	cr_assert_eq(sim_hopen(&h, 1, BOTH, true), 0);
 	cr_assert_eq(h.how, NFS4_DELEG_RECALLED);
@@ -300,7 +268,7 @@ Test(nfs4_recall, reply_that_says_it_is_recalled_is_all_that_is_said, .init = si
 	cr_assert_eq(nfsd_sim_cb_last(w.srv).status, NFS4_OK);
 	cr_assert_eq(h.recalls, 0);
 	claim_and_return(0);
-	end(0);
+	deleg_end(0);
 }
 
 /* ---- CB_RECALL_ANY ---- */
@@ -316,7 +284,7 @@ Test(nfs4_recall, recall_any_says_how_many_of_which, .init = sim_log_count)
 	};
 	unsigned int cnt = 0;
 
-	begin_served(2, NFSD_SIM_DELEG_READ);
+	deleg_begin_served(2, NFSD_SIM_DELEG_READ);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		cr_assert_eq(nfsd_sim_recall_any(w.srv, rows[i].keep, rows[i].mask), 1);
 		sim_nfs_run(&w, SIM_MSEC);
@@ -337,7 +305,7 @@ Test(nfs4_recall, recall_any_says_how_many_of_which, .init = sim_log_count)
 	cr_assert_eq(h.recalls, 0);
 	cr_assert(nfs4_deleg_holds(&h.deleg));
 	claim_and_return(0);
-	end(0);
+	deleg_end(0);
 }
 
 /* ---- CB_GETATTR ---- */
@@ -346,7 +314,7 @@ Test(nfs4_recall, getattr_is_answered_with_what_the_user_knows, .init = sim_log_
 {
 	struct nfsd_sim_cb_answer ans;
 
-	begin_served(2, NFSD_SIM_DELEG_WRITE);
+	deleg_begin_served(2, NFSD_SIM_DELEG_WRITE);
 	h.answers = true;
 	h.change = 0x1122334455667788;
 	h.size = 12345;
@@ -365,12 +333,12 @@ Test(nfs4_recall, getattr_is_answered_with_what_the_user_knows, .init = sim_log_
 	cr_assert_neq(ans.status, NFS4_OK);
 	cr_assert_not(ans.has_change);
 	claim_and_return(0);
-	end(0);
+	deleg_end(0);
 }
 
 Test(nfs4_recall, getattr_of_what_is_not_delegated_to_write_is_refused, .init = sim_log_count)
 {
-	begin_served(1, NFSD_SIM_DELEG_READ);
+	deleg_begin_served(1, NFSD_SIM_DELEG_READ);
 	h.answers = true;
 	cr_assert_eq(nfsd_sim_cb_getattr(w.srv, "/f"), 1);
 	sim_nfs_run(&w, SIM_MSEC);
@@ -379,5 +347,5 @@ Test(nfs4_recall, getattr_of_what_is_not_delegated_to_write_is_refused, .init = 
 	sim_nfs_run(&w, SIM_MSEC);
 	cr_assert_eq(nfsd_sim_cb_last(w.srv).status, NFS4ERR_BADHANDLE);
 	claim_and_return(0);
-	end(0);
+	deleg_end(0);
 }

@@ -6,54 +6,11 @@
  */
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "sim_log.h"
-#include "sim_ops.h"
+#include "open_rig.h"
 
 #define FILES 8
 #define LEASE (100 * SIM_SEC) /* after it every lane has sent a SEQUENCE */
-
-static struct sim_nfs w;
-static struct sim_file files[100];
-
-static void open_files(unsigned int cnt)
-{
-	for (unsigned int i = 0; i < cnt; i++) {
-		char name[16];
-
-		snprintf(name, sizeof(name), "f%u", i);
-		cr_assert_eq(sim_create(&w, &nfs4_client_fsinfo(w.cl)->root, name, &files[i]), 0);
-	}
-}
-
-static void begin(unsigned int lanes, unsigned int cnt)
-{
-	sim_nfs_open(&w, NULL);
-	sim_nfs_mounted(&w, lanes);
-	open_files(cnt);
-}
-
-static void use_files(unsigned int cnt, int lost)
-{
-	static struct sim_op op;
-
-	for (unsigned int i = 0; i < cnt; i++) {
-		int want = (int)i == lost ? -EIO : 0;
-
-		cr_assert_eq(sim_write(&w, &files[i], 0, 100, FILE_SYNC4, NULL), want, "%u", i);
-		cr_assert_eq(sim_read(&w, &op, &files[i], 0, 100), want, "%u: %d", i, op.err);
-	}
-}
-
-static void end(unsigned int cnt)
-{
-	for (unsigned int i = 0; i < cnt; i++)
-		cr_assert_eq(sim_close(&w, &files[i]), 0);
-	cr_assert_eq(nfsd_sim_live_opens(w.srv), 0);
-	SIM_NFS_CLOSE(&w, 0);
-}
 
 /* ---- what is revoked ---- */
 
@@ -65,7 +22,7 @@ Test(nfs4_revoke, what_nobody_uses_is_found_freed_and_opened_anew, .init = sim_l
 		for (unsigned int lanes = 1; lanes <= 4; lanes += 3) {
 			uint64_t tests, opens;
 
-			begin(lanes, FILES);
+			open_begin(lanes, FILES);
 			opens = sim_ops(&w, OP_OPEN);
 			cr_assert_eq(nfsd_sim_revoke(w.srv, "/f1", expired[i]), 1);
 			cr_assert_eq(nfsd_sim_revoke(w.srv, "/f5", expired[i]), 1);
@@ -79,9 +36,9 @@ Test(nfs4_revoke, what_nobody_uses_is_found_freed_and_opened_anew, .init = sim_l
 				(unsigned int)tests);
 			sim_nfs_run(&w, 10 * LEASE);
 			cr_assert_eq(sim_ops(&w, OP_TEST_STATEID), tests, "the flag is gone");
-			use_files(FILES, -1);
+			open_use(FILES, -1);
 			cr_assert_eq(nfsd_sim_stats(w.srv).sessions, lanes);
-			end(FILES);
+			open_end(FILES);
 		}
 	cr_assert_eq(sim_said.lost, 0);
 }
@@ -89,14 +46,14 @@ Test(nfs4_revoke, what_nobody_uses_is_found_freed_and_opened_anew, .init = sim_l
 Test(nfs4_revoke, everything_revoked_is_opened_anew, .init = sim_log_count)
 {
 	for (unsigned int lanes = 1; lanes <= 4; lanes += 3) {
-		begin(lanes, FILES);
+		open_begin(lanes, FILES);
 		cr_assert_eq(nfsd_sim_revoke(w.srv, NULL, NFS4ERR_EXPIRED), FILES);
 		sim_nfs_run(&w, LEASE);
 		cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
 		cr_assert_eq(nfsd_sim_live_opens(w.srv), FILES);
 		cr_assert_eq(nfsd_sim_stats(w.srv).clients, 1, "the client ID is still good");
-		use_files(FILES, -1);
-		end(FILES);
+		open_use(FILES, -1);
+		open_end(FILES);
 	}
 	cr_assert_eq(sim_said.lost, 0);
 }
@@ -104,14 +61,14 @@ Test(nfs4_revoke, everything_revoked_is_opened_anew, .init = sim_log_count)
 Test(nfs4_revoke, what_is_used_is_freed_before_it_is_opened_anew, .init = sim_log_count)
 {
 	for (int i = 0; i < 2; i++) {
-		begin(2, FILES);
-		use_files(FILES, -1);
+		open_begin(2, FILES);
+		open_use(FILES, -1);
 		nfsd_sim_revoke(w.srv, "/f3", expired[i]);
 		/* The judge minds an OPEN while the old one is there. */
-		use_files(FILES, -1);
+		open_use(FILES, -1);
 		cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
 		cr_assert_eq(sim_ops(&w, OP_FREE_STATEID), 1);
-		end(FILES);
+		open_end(FILES);
 	}
 	cr_assert_eq(sim_said.lost, 0);
 }
@@ -124,12 +81,12 @@ Test(nfs4_revoke, what_the_administrator_took_is_lost_and_told_once, .init = sim
 		struct sim_op op = {0};
 
 		sim_said.lost = 0;
-		begin(2, FILES);
-		use_files(FILES, -1);
+		open_begin(2, FILES);
+		open_use(FILES, -1);
 		nfsd_sim_revoke(w.srv, "/f3", NFS4ERR_ADMIN_REVOKED);
 		if (idle)
 			sim_nfs_run(&w, LEASE);
-		use_files(FILES, 3);
+		open_use(FILES, 3);
 		sim_nfs_run(&w, SIM_SEC);
 		cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
 		cr_assert_eq(nfsd_sim_live_opens(w.srv), FILES - 1);
@@ -137,7 +94,7 @@ Test(nfs4_revoke, what_the_administrator_took_is_lost_and_told_once, .init = sim
 		cr_assert_eq(sim_read(&w, &op, &files[3], 0, 100), -EIO);
 		cr_assert_eq(nfsd_sim_stats(w.srv).calls, calls, "nothing is sent any more");
 		cr_assert_eq(sim_said.lost, 1);
-		end(FILES);
+		open_end(FILES);
 		cr_assert_eq(sim_said.lost, 1);
 	}
 }
@@ -147,14 +104,14 @@ Test(nfs4_revoke, file_of_what_was_revoked_can_be_opened_by_name_again, .init = 
 	struct sim_file again = {0};
 	struct sim_op op = {0};
 
-	begin(1, 1);
-	use_files(1, -1);
+	open_begin(1, 1);
+	open_use(1, -1);
 	nfsd_sim_revoke(w.srv, "/f0", NFS4ERR_ADMIN_REVOKED);
-	use_files(1, 0);
+	open_use(1, 0);
 	cr_assert_eq(sim_create(&w, &nfs4_client_fsinfo(w.cl)->root, "f0", &again), 0);
 	cr_assert_eq(sim_read(&w, &op, &again, 0, 100), 0);
 	cr_assert_eq(sim_close(&w, &again), 0);
-	end(1);
+	open_end(1);
 }
 
 Test(nfs4_revoke, what_is_closed_is_freed, .init = sim_log_count)
@@ -163,7 +120,7 @@ Test(nfs4_revoke, what_is_closed_is_freed, .init = sim_log_count)
 		NFS4ERR_EXPIRED, NFS4ERR_DELEG_REVOKED, NFS4ERR_ADMIN_REVOKED};
 
 	for (int i = 0; i < 3; i++) {
-		begin(1, 2);
+		open_begin(1, 2);
 		nfsd_sim_revoke(w.srv, "/f0", all[i]);
 		cr_assert_eq(sim_close(&w, &files[0]), 0);
 		sim_nfs_run(&w, SIM_SEC);
@@ -175,18 +132,18 @@ Test(nfs4_revoke, what_is_closed_is_freed, .init = sim_log_count)
 
 Test(nfs4_revoke, removed_file_that_was_revoked_is_lost, .init = sim_log_count)
 {
-	begin(2, FILES);
-	use_files(FILES, -1);
+	open_begin(2, FILES);
+	open_use(FILES, -1);
 	nfsd_sim_revoke(w.srv, "/f6", NFS4ERR_EXPIRED);
 	cr_assert(nfsd_sim_unlink(w.srv, "/f6"));
-	use_files(FILES, 6);
+	open_use(FILES, 6);
 	cr_assert_eq(sim_said.lost, 1);
-	end(FILES);
+	open_end(FILES);
 }
 
 Test(nfs4_revoke, many_opens_are_asked_about_a_few_at_a_time, .init = sim_log_count)
 {
-	begin(1, 100);
+	open_begin(1, 100);
 	nfsd_sim_revoke(w.srv, "/f99", NFS4ERR_EXPIRED);
 	nfsd_sim_revoke(w.srv, "/f31", NFS4ERR_EXPIRED);
 	nfsd_sim_revoke(w.srv, "/f32", NFS4ERR_EXPIRED);
@@ -194,7 +151,7 @@ Test(nfs4_revoke, many_opens_are_asked_about_a_few_at_a_time, .init = sim_log_co
 	cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
 	cr_assert_eq(nfsd_sim_live_opens(w.srv), 100);
 	cr_assert_eq(sim_ops(&w, OP_TEST_STATEID), 4, "of 32 each");
-	end(100);
+	open_end(100);
 }
 
 /* ---- with locks ---- */
@@ -218,19 +175,19 @@ static void free_all(unsigned int cnt)
 Test(nfs4_revoke, locks_come_back_with_their_open, .init = sim_log_count)
 {
 	for (int idle = 0; idle < 2; idle++) {
-		begin(2, 2);
+		open_begin(2, 2);
 		lock_all(3);
 		nfsd_sim_revoke(w.srv, "/f0", NFS4ERR_EXPIRED);
 		if (idle)
 			sim_nfs_run(&w, LEASE);
-		use_files(2, -1);
+		open_use(2, -1);
 		sim_nfs_run(&w, LEASE);
 		cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
 		cr_assert_eq(nfsd_sim_locks(w.srv, "/f0", NULL, 0), 3);
 		cr_assert_eq(nfsd_sim_live_lock_states(w.srv), 3);
 		cr_assert_eq(sim_ops(&w, OP_FREE_STATEID), 4, "each stateid, not the open's alone");
 		free_all(3);
-		end(2);
+		open_end(2);
 	}
 	cr_assert_eq(sim_said.lost, 0);
 }
@@ -239,20 +196,20 @@ Test(nfs4_revoke, lock_that_another_client_took_in_between_is_an_error_once, .in
 {
 	for (int idle = 0; idle < 2; idle++) {
 		sim_said.lost = 0;
-		begin(2, 2);
-		use_files(2, -1);
+		open_begin(2, 2);
+		open_use(2, -1);
 		lock_all(3);
 		nfsd_sim_revoke(w.srv, "/f0", NFS4ERR_EXPIRED);
 		cr_assert(nfsd_sim_lock(w.srv, "/f0", 15, 1, true));
 		if (idle)
 			sim_nfs_run(&w, LEASE);
-		use_files(2, 0);
-		use_files(2, 0);
+		open_use(2, 0);
+		open_use(2, 0);
 		cr_assert_eq(sim_said.lost, 1);
 		cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
 		free_all(3);
 		nfsd_sim_unlock(w.srv, "/f0", 0, UINT64_MAX);
-		end(2);
+		open_end(2);
 	}
 }
 
@@ -260,20 +217,20 @@ Test(nfs4_revoke, locks_that_the_administrator_took_are_freed_too, .init = sim_l
 {
 	for (int idle = 0; idle < 2; idle++) {
 		sim_said.lost = 0;
-		begin(2, 2);
-		use_files(2, -1);
+		open_begin(2, 2);
+		open_use(2, -1);
 		lock_all(3);
 		nfsd_sim_revoke(w.srv, "/f0", NFS4ERR_ADMIN_REVOKED);
 		if (idle)
 			sim_nfs_run(&w, LEASE);
-		use_files(2, 0);
+		open_use(2, 0);
 		sim_nfs_run(&w, LEASE);
 		cr_assert_eq(sim_said.lost, 1);
 		cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
 		cr_assert_eq(nfsd_sim_live_lock_states(w.srv), 0);
 		cr_assert_eq(nfsd_sim_locks(w.srv, "/f0", NULL, 0), 0);
 		free_all(3);
-		end(2);
+		open_end(2);
 	}
 }
 
@@ -288,47 +245,47 @@ Test(nfs4_revoke, flag_that_stays_makes_rounds_at_growing_distances, .init = sim
 	for (int i = 0; i < 4; i++) {
 		uint64_t opens;
 
-		begin(2, FILES);
+		open_begin(2, FILES);
 		opens = sim_ops(&w, OP_OPEN);
 		sim_rule(&w, NFSD_SIM_SEQ_FLAGS, 0, 0, 0, flags[i]);
 		for (int j = 0; j < 200; j++) {
 			sim_nfs_run(&w, 30 * SIM_SEC);
-			use_files(2, -1);
+			open_use(2, -1);
 		}
 		cr_assert_geq(sim_ops(&w, OP_TEST_STATEID), 3);
 		cr_assert_leq(sim_ops(&w, OP_TEST_STATEID), 12, "in 100 minutes: %u",
 			(unsigned int)sim_ops(&w, OP_TEST_STATEID));
 		cr_assert_eq(sim_ops(&w, OP_OPEN), opens);
 		cr_assert_eq(sim_ops(&w, OP_FREE_STATEID), 0);
-		end(FILES);
+		open_end(FILES);
 	}
 	cr_assert_eq(sim_said.lost, 0);
 }
 
 Test(nfs4_revoke, flag_that_comes_back_is_looked_at_at_once, .init = sim_log_count)
 {
-	begin(1, FILES);
+	open_begin(1, FILES);
 	for (int i = 0; i < 3; i++) {
 		sim_rule(&w, NFSD_SIM_SEQ_FLAGS, 0, 0, 1, SEQ4_STATUS_RECALLABLE_STATE_REVOKED);
-		use_files(1, -1);
+		open_use(1, -1);
 		sim_nfs_run(&w, SIM_SEC);
 		cr_assert_eq(sim_ops(&w, OP_TEST_STATEID), i + 1);
 		nfsd_sim_rules_clear(w.srv);
-		use_files(1, -1);
+		open_use(1, -1);
 	}
-	end(FILES);
+	open_end(FILES);
 }
 
 Test(nfs4_revoke, server_without_test_stateid_is_lived_with, .init = sim_log_count)
 {
-	begin(1, FILES);
+	open_begin(1, FILES);
 	sim_rule(&w, NFSD_SIM_STATUS, OP_TEST_STATEID, 0, 0, NFS4ERR_NOTSUPP);
 	nfsd_sim_revoke(w.srv, "/f3", NFS4ERR_EXPIRED);
 	sim_nfs_run(&w, 3 * LEASE);
 	cr_assert_eq(nfsd_sim_revoked(w.srv), 1);
-	use_files(FILES, -1);
+	open_use(FILES, -1);
 	cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
-	end(FILES);
+	open_end(FILES);
 	cr_assert_eq(sim_said.lost, 0);
 }
 
@@ -338,11 +295,11 @@ Test(nfs4_revoke, state_that_cannot_be_freed_does_not_hold_up_the_rest, .init = 
 		NFS4ERR_LOCKS_HELD, NFS4ERR_BAD_STATEID, NFS4ERR_SERVERFAULT, NFS4ERR_WRONG_CRED};
 
 	for (int i = 0; i < 4; i++) {
-		begin(1, FILES);
+		open_begin(1, FILES);
 		sim_rule(&w, NFSD_SIM_STATUS_DONE, OP_FREE_STATEID, 0, 1, refusals[i]);
 		nfsd_sim_revoke(w.srv, "/f3", NFS4ERR_EXPIRED);
-		use_files(FILES, -1);
-		end(FILES);
+		open_use(FILES, -1);
+		open_end(FILES);
 	}
 	cr_assert_eq(sim_said.lost, 0);
 }
@@ -363,13 +320,13 @@ Test(nfs4_revoke, each_call_of_it_may_fail, .init = sim_log_count)
 
 	for (int c = 0; c < 3; c++)
 		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-			begin(2, FILES);
+			open_begin(2, FILES);
 			sim_rule(&w, rows[i].act, calls[c], 0, 2, rows[i].status);
 			nfsd_sim_revoke(w.srv, "/f2", NFS4ERR_EXPIRED);
 			nfsd_sim_revoke(w.srv, "/f7", NFS4ERR_EXPIRED);
 			sim_nfs_run(&w, 2 * LEASE);
 			cr_assert_eq(nfsd_sim_revoked(w.srv), 0, "%d %zu", c, i);
-			use_files(FILES, -1);
+			open_use(FILES, -1);
 			for (int f = 0; f < FILES; f++)
 				cr_assert_eq(sim_close(&w, &files[f]), 0);
 			cr_assert_eq(nfsd_sim_live_opens(w.srv), 0);
@@ -398,7 +355,7 @@ Test(nfs4_revoke, more_is_lost_at_any_moment, .init = sim_log_count)
 	for (unsigned int us = 0; us < 4 * 400; us += 3) {
 		struct sim_nfs_call c = {0};
 
-		begin(us % 2 + 1, FILES);
+		open_begin(us % 2 + 1, FILES);
 		nfsd_sim_revoke(w.srv, "/f1", NFS4ERR_EXPIRED);
 		nfsd_sim_revoke(w.srv, "/f4", NFS4ERR_DELEG_REVOKED);
 		cr_assert_eq(sim_nfs_getattr(&w, 0, &c), 0); /* shows the flag */
@@ -407,8 +364,8 @@ Test(nfs4_revoke, more_is_lost_at_any_moment, .init = sim_log_count)
 		cr_assert_eq(sim_nfs_wait(&w, &c), 0);
 		sim_nfs_run(&w, 2 * LEASE);
 		cr_assert_eq(nfsd_sim_revoked(w.srv), 0, "%u us", us);
-		use_files(FILES, -1);
-		end(FILES);
+		open_use(FILES, -1);
+		open_end(FILES);
 	}
 	cr_assert_eq(sim_said.lost, 0);
 }
@@ -418,7 +375,7 @@ Test(nfs4_revoke, closed_at_any_moment, .init = sim_log_count)
 	for (unsigned int us = 0; us < 400; us += 3) {
 		struct sim_nfs_call o = {0}, c = {0}, g = {0};
 
-		begin(2, 3);
+		open_begin(2, 3);
 		cr_assert_eq(sim_nfs_creat(&w, 0, &o, "a"), 0);
 		cr_assert_eq(sim_nfs_wait(&w, &o), 0);
 		nfsd_sim_revoke(w.srv, NULL, NFS4ERR_EXPIRED);
@@ -428,7 +385,7 @@ Test(nfs4_revoke, closed_at_any_moment, .init = sim_log_count)
 		cr_assert_eq(sim_nfs_wait(&w, &c), 0, "%u us: %d", us, c.err);
 		sim_nfs_run(&w, LEASE);
 		cr_assert_eq(nfsd_sim_live_opens(w.srv), 3, "%u us", us);
-		end(3);
+		open_end(3);
 	}
 }
 
@@ -438,7 +395,7 @@ Test(nfs4_revoke, closed_one_whose_reply_is_lost_is_not_opened_anew, .init = sim
 	for (unsigned int us = 0; us < 300; us += 10) {
 		struct sim_nfs_call o = {0}, c = {0}, g = {0};
 
-		begin(2, 3);
+		open_begin(2, 3);
 		cr_assert_eq(sim_nfs_creat(&w, 0, &o, "a"), 0);
 		cr_assert_eq(sim_nfs_wait(&w, &o), 0);
 		sim_rule(&w, NFSD_SIM_CUT_AFTER, OP_CLOSE, 0, 1, 0);
@@ -449,7 +406,7 @@ Test(nfs4_revoke, closed_one_whose_reply_is_lost_is_not_opened_anew, .init = sim
 		cr_assert_eq(sim_nfs_wait(&w, &c), 0, "%u us: %d", us, c.err);
 		sim_nfs_run(&w, LEASE);
 		cr_assert_eq(nfsd_sim_live_opens(w.srv), 3, "%u us", us);
-		end(3);
+		open_end(3);
 	}
 	cr_assert_eq(sim_said.lost, 0);
 }
@@ -460,7 +417,7 @@ Test(nfs4_revoke, what_was_freed_is_not_closed_again, .init = sim_log_count)
 	struct sim_nfs_call o = {0}, c = {0}, g = {0};
 	uint64_t closes;
 
-	begin(1, 1);
+	open_begin(1, 1);
 	cr_assert_eq(sim_nfs_creat(&w, 0, &o, "a"), 0);
 	cr_assert_eq(sim_nfs_wait(&w, &o), 0);
 	closes = sim_ops(&w, OP_CLOSE);
@@ -474,7 +431,7 @@ Test(nfs4_revoke, what_was_freed_is_not_closed_again, .init = sim_log_count)
 	cr_assert_eq(sim_ops(&w, OP_CLOSE), closes, "there was nothing to close any more");
 	sim_nfs_run(&w, LEASE);
 	cr_assert_eq(nfsd_sim_live_opens(w.srv), 1);
-	end(1);
+	open_end(1);
 }
 
 Test(nfs4_revoke, stopped_at_any_moment, .init = sim_log_count)
@@ -482,7 +439,7 @@ Test(nfs4_revoke, stopped_at_any_moment, .init = sim_log_count)
 	for (unsigned int us = 0; us < 400; us += 3) {
 		struct sim_nfs_call g = {0};
 
-		begin(2, FILES);
+		open_begin(2, FILES);
 		nfsd_sim_revoke(w.srv, NULL, NFS4ERR_EXPIRED);
 		cr_assert_eq(sim_nfs_getattr(&w, 0, &g), 0);
 		sim_nfs_run(&w, us * NSEC_PER_USEC);
@@ -506,8 +463,8 @@ Test(nfs4_revoke, soft_mount_gives_up_and_goes_on_later, .init = sim_log_count)
 		nfsd_sim_revoke(w.srv, "/f3", NFS4ERR_EXPIRED);
 		sim_nfs_run(&w, 10 * LEASE);
 		cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
-		use_files(FILES, -1);
-		end(FILES);
+		open_use(FILES, -1);
+		open_end(FILES);
 	}
 	cr_assert_eq(sim_said.lost, 0);
 }

@@ -7,18 +7,13 @@
  */
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "sim_log.h"
-#include "sim_ops.h"
+#include "open_rig.h"
 
 #define FILES   8
 #define GRACE   (10 * SIM_SEC)
 #define OP_SIZE 5000u
-
-static struct sim_nfs w;
-static struct sim_file files[FILES];
 
 /* ---- a load: each worker writes and reads its own part of a file ---- */
 
@@ -105,30 +100,6 @@ static void end_load(unsigned int cnt, const char *what, uint64_t where)
 	}
 }
 
-static void open_files(unsigned int cnt)
-{
-	for (unsigned int i = 0; i < cnt; i++) {
-		char name[16];
-
-		snprintf(name, sizeof(name), "f%u", i);
-		cr_assert_eq(sim_create(&w, &nfs4_client_fsinfo(w.cl)->root, name, &files[i]), 0);
-	}
-}
-
-static void close_files(unsigned int cnt)
-{
-	for (unsigned int i = 0; i < cnt; i++)
-		cr_assert_eq(sim_close(&w, &files[i]), 0);
-	cr_assert_eq(nfsd_sim_live_opens(w.srv), 0);
-}
-
-static void begin(unsigned int lanes, unsigned int cnt)
-{
-	sim_nfs_open(&w, NULL);
-	sim_nfs_mounted(&w, lanes);
-	open_files(cnt);
-}
-
 /* ---- the server is restarted ---- */
 
 Test(nfs4_state, files_under_load_survive_a_restart, .init = sim_log_count)
@@ -137,15 +108,14 @@ Test(nfs4_state, files_under_load_survive_a_restart, .init = sim_log_count)
 
 	for (int i = 0; i < 2; i++)
 		for (unsigned int lanes = 1; lanes <= 4; lanes += 3) {
-			begin(lanes, FILES);
+			open_begin(lanes, FILES);
 			start_load(FILES, 30);
 			sim_nfs_run(&w, 50 * NSEC_PER_USEC);
 			nfsd_sim_restart(w.srv, graces[i], true);
 			end_load(FILES, "lanes", lanes);
 			cr_assert_eq(nfsd_sim_stats(w.srv).reclaims, graces[i] ? FILES : 0);
 			cr_assert_eq(nfsd_sim_stats(w.srv).not_reclaimed, graces[i] ? 0 : FILES);
-			close_files(FILES);
-			SIM_NFS_CLOSE(&w, 0);
+			open_end(FILES);
 		}
 	cr_assert_eq(sim_said.lost, 0);
 }
@@ -155,19 +125,18 @@ Test(nfs4_state, files_that_nobody_uses_are_had_again_too, .init = sim_log_count
 	static const uint64_t graces[] = {GRACE, 0};
 
 	for (int i = 0; i < 2; i++) {
-		begin(2, FILES);
+		open_begin(2, FILES);
 		nfsd_sim_restart(w.srv, graces[i], false);
 		sim_nfs_run(&w, 60 * SIM_SEC);
 		cr_assert_eq(nfsd_sim_live_opens(w.srv), FILES);
-		close_files(FILES);
-		SIM_NFS_CLOSE(&w, 0);
+		open_end(FILES);
 	}
 }
 
 Test(nfs4_state, files_that_were_closed_are_not_had_again, .init = sim_log_count)
 {
-	begin(1, FILES);
-	close_files(FILES);
+	open_begin(1, FILES);
+	open_close(FILES);
 	nfsd_sim_restart(w.srv, GRACE, false);
 	sim_nfs_run(&w, 60 * SIM_SEC);
 	cr_assert_eq(nfsd_sim_stats(w.srv).reclaims, 0);
@@ -187,13 +156,12 @@ Test(nfs4_state, reclaim_is_done_as_who_opened_it, .init = sim_log_count)
 	sim_nfs_run(&w, 30 * SIM_SEC);
 	cr_assert_eq(nfsd_sim_stats(w.srv).reclaims, 1);
 	cr_assert_eq(nfsd_sim_live_opens(w.srv), 1);
-	close_files(1);
-	SIM_NFS_CLOSE(&w, 0);
+	open_end(1);
 }
 
 Test(nfs4_state, restart_after_restart, .init = sim_log_count)
 {
-	begin(2, FILES);
+	open_begin(2, FILES);
 	start_load(FILES, 100);
 	for (int i = 0; i < 5; i++) {
 		sim_nfs_run(&w, 3 * SIM_MSEC);
@@ -201,23 +169,21 @@ Test(nfs4_state, restart_after_restart, .init = sim_log_count)
 		sim_nfs_run(&w, 20 * SIM_SEC);
 	}
 	end_load(FILES, "restarts", 5);
-	close_files(FILES);
-	SIM_NFS_CLOSE(&w, 0);
+	open_end(FILES);
 	cr_assert_eq(sim_said.lost, 0);
 }
 
 Test(nfs4_state, second_restart_in_the_middle_of_the_reclaim, .init = sim_log_count)
 {
 	for (unsigned int us = 0; us < 1500; us += 7) {
-		begin(2, FILES);
+		open_begin(2, FILES);
 		start_load(FILES, 3);
 		nfsd_sim_restart(w.srv, GRACE, true);
 		sim_nfs_run(&w, us * NSEC_PER_USEC);
 		nfsd_sim_restart(w.srv, GRACE, true);
 		end_load(FILES, "us", us);
 		cr_assert_eq(nfsd_sim_stats(w.srv).not_reclaimed, 0, "%u us", us);
-		close_files(FILES);
-		SIM_NFS_CLOSE(&w, 0);
+		open_end(FILES);
 	}
 	cr_assert_eq(sim_said.lost, 0);
 }
@@ -240,12 +206,12 @@ Test(nfs4_state, second_failure_in_the_middle_of_the_reclaim, .init = sim_log_co
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		for (uint32_t skip = 0; skip < 3; skip++) {
-			begin(2, 3);
+			open_begin(2, 3);
 			sim_rule(&w, rows[i].act, OP_OPEN, skip, 1, rows[i].status);
 			nfsd_sim_restart(w.srv, GRACE, false);
 			start_load(3, 3);
 			end_load(3, "row", i);
-			close_files(3);
+			open_close(3);
 			SIM_NFS_CLOSE(&w, 1);
 		}
 	cr_assert_eq(sim_said.lost, 0);
@@ -254,12 +220,12 @@ Test(nfs4_state, second_failure_in_the_middle_of_the_reclaim, .init = sim_log_co
 Test(nfs4_state, session_lost_at_each_step_of_the_reclaim, .init = sim_log_count)
 {
 	for (uint32_t skip = 0; skip < 8; skip++) {
-		begin(2, 3);
+		open_begin(2, 3);
 		nfsd_sim_restart(w.srv, GRACE, false);
 		sim_rule(&w, NFSD_SIM_STATUS, OP_SEQUENCE, skip, 1, NFS4ERR_BADSESSION);
 		start_load(3, 3);
 		end_load(3, "skip", skip);
-		close_files(3);
+		open_close(3);
 		SIM_NFS_CLOSE(&w, 1);
 	}
 }
@@ -269,7 +235,7 @@ static uint64_t recovery(uint64_t cut_at, uint64_t fail_at)
 {
 	uint64_t before, used;
 
-	begin(2, 4);
+	open_begin(2, 4);
 	before = fab_sim_calls();
 	if (cut_at)
 		fab_sim_cut_after(before + cut_at);
@@ -280,7 +246,7 @@ static uint64_t recovery(uint64_t cut_at, uint64_t fail_at)
 	end_load(4, cut_at ? "cut" : "fail", cut_at ? cut_at : fail_at);
 	sim_nfs_run(&w, SIM_SEC);
 	used = fab_sim_calls() - before;
-	close_files(4);
+	open_close(4);
 	SIM_NFS_CLOSE(&w, 1);
 	return used;
 }
@@ -306,15 +272,14 @@ Test(nfs4_state, each_fabric_call_of_the_recovery_fails_once, .init = sim_log_co
 
 Test(nfs4_state, server_that_kept_the_session_but_lost_its_memory, .init = sim_log_count)
 {
-	begin(2, 3);
+	open_begin(2, 3);
 	/* What the flag asks for is done once; the judge has not been restarted and minds. */
 	nfsd_sim_conf(w.srv)->tolerant_state = true;
 	sim_rule(&w, NFSD_SIM_STATUS, OP_RECLAIM_COMPLETE, 0, 1, NFS4ERR_COMPLETE_ALREADY);
 	sim_rule(&w, NFSD_SIM_SEQ_FLAGS, 0, 0, 3, SEQ4_STATUS_RESTART_RECLAIM_NEEDED);
 	start_load(3, 10);
 	end_load(3, "flag", 0);
-	close_files(3);
-	SIM_NFS_CLOSE(&w, 0);
+	open_end(3);
 	cr_assert_eq(sim_said.lost, 0);
 }
 
@@ -328,7 +293,7 @@ Test(nfs4_state, open_whose_reply_is_lost_over_the_restart, .init = sim_log_coun
 	for (int i = 0; i < 4; i++) {
 		struct sim_nfs_call o = {0}, c = {0};
 
-		begin(2, 2);
+		open_begin(2, 2);
 		sim_rule(&w, acts[i], OP_OPEN, 0, 1, 0);
 		cr_assert_eq(sim_nfs_creat(&w, 0, &o, "new"), 0);
 		sim_nfs_run(&w, 300 * NSEC_PER_USEC);
@@ -338,8 +303,7 @@ Test(nfs4_state, open_whose_reply_is_lost_over_the_restart, .init = sim_log_coun
 		cr_assert_eq(nfsd_sim_live_opens(w.srv), 3);
 		cr_assert_eq(sim_nfs_close_file(&w, 1, &c, &o), 0);
 		cr_assert_eq(sim_nfs_wait(&w, &c), 0);
-		close_files(2);
-		SIM_NFS_CLOSE(&w, 0);
+		open_end(2);
 	}
 }
 
@@ -348,7 +312,7 @@ Test(nfs4_state, opened_and_closed_at_any_moment_of_the_recovery, .init = sim_lo
 	for (unsigned int us = 0; us < 1200; us += 11) {
 		struct sim_nfs_call o = {0}, o2 = {0}, c = {0}, c2 = {0};
 
-		begin(2, 3);
+		open_begin(2, 3);
 		cr_assert_eq(sim_nfs_creat(&w, 0, &o, "a"), 0);
 		cr_assert_eq(sim_nfs_wait(&w, &o), 0);
 		cr_assert_eq(sim_nfs_creat(&w, 1, &o2, "b"), 0);
@@ -362,15 +326,14 @@ Test(nfs4_state, opened_and_closed_at_any_moment_of_the_recovery, .init = sim_lo
 		cr_assert_eq(sim_nfs_wait(&w, &c2), 0);
 		sim_nfs_run(&w, 30 * SIM_SEC);
 		cr_assert_eq(nfsd_sim_live_opens(w.srv), 3, "%u us", us);
-		close_files(3);
-		SIM_NFS_CLOSE(&w, 0);
+		open_end(3);
 	}
 }
 
 Test(nfs4_state, stop_during_the_reclaim_at_any_moment, .init = sim_log_count)
 {
 	for (unsigned int us = 0; us < 1500; us += 17) {
-		begin(2, FILES);
+		open_begin(2, FILES);
 		start_load(FILES, 2);
 		nfsd_sim_restart(w.srv, us % 2 ? GRACE : 0, false);
 		sim_nfs_run(&w, us * NSEC_PER_USEC);
@@ -391,7 +354,7 @@ Test(nfs4_state, files_are_opened_anew_after_the_lease, .init = sim_log_count)
 	for (unsigned int lanes = 1; lanes <= 4; lanes += 3) {
 		uint64_t t0;
 
-		begin(lanes, FILES);
+		open_begin(lanes, FILES);
 		t0 = reactor_now(w.r);
 		start_load(FILES, 20);
 		sim_nfs_run(&w, 50 * NSEC_PER_USEC);
@@ -399,8 +362,7 @@ Test(nfs4_state, files_are_opened_anew_after_the_lease, .init = sim_log_count)
 		end_load(FILES, "lanes", lanes);
 		cr_assert_leq(reactor_now(w.r) - t0, SIM_SEC);
 		cr_assert_eq(nfsd_sim_live_opens(w.srv), FILES);
-		close_files(FILES);
-		SIM_NFS_CLOSE(&w, 0);
+		open_end(FILES);
 	}
 	cr_assert_eq(sim_said.lost, 0);
 }
@@ -409,7 +371,7 @@ Test(nfs4_state, what_cannot_be_opened_anew_is_lost_and_the_rest_goes_on, .init 
 {
 	struct sim_op op = {0};
 
-	begin(2, 3);
+	open_begin(2, 3);
 	for (int i = 0; i < 3; i++)
 		cr_assert_eq(sim_write(&w, &files[i], 0, 100, FILE_SYNC4, NULL), 0);
 	nfsd_sim_drop_clients(w.srv);
@@ -421,8 +383,7 @@ Test(nfs4_state, what_cannot_be_opened_anew_is_lost_and_the_rest_goes_on, .init 
 		cr_assert_eq(sim_write(&w, &files[i], 0, 100, FILE_SYNC4, NULL), want);
 	}
 	cr_assert_eq(sim_said.lost, 1);
-	close_files(3);
-	SIM_NFS_CLOSE(&w, 0);
+	open_end(3);
 	cr_assert_eq(sim_said.lost, 1);
 }
 
@@ -436,15 +397,14 @@ static const uint32_t refusals[] = {NFS4ERR_BAD_STATEID, NFS4ERR_STALE_STATEID, 
 Test(nfs4_state, refused_stateid_is_had_again, .init = sim_log_count)
 {
 	for (size_t i = 0; i < HAD_AGAIN; i++) {
-		begin(2, 4);
+		open_begin(2, 4);
 		sim_rule(&w, NFSD_SIM_STATUS, OP_WRITE, 5, 3, refusals[i]);
 		sim_rule(&w, NFSD_SIM_STATUS, OP_READ, 10, 1, refusals[i]);
 		start_load(4, 20);
 		end_load(4, "status", refusals[i]);
 		cr_assert_eq(nfsd_sim_stats(w.srv).clients, 1);
 		cr_assert_eq(nfsd_sim_stats(w.srv).sessions, 2);
-		close_files(4);
-		SIM_NFS_CLOSE(&w, 0);
+		open_end(4);
 	}
 	cr_assert_eq(sim_said.lost, 0);
 }
@@ -456,7 +416,7 @@ Test(nfs4_state, stateid_that_is_always_refused_is_lost_after_a_few_tries, .init
 		uint64_t t0, calls;
 
 		sim_said.lost = 0;
-		begin(1, 2);
+		open_begin(1, 2);
 		sim_rule(&w, NFSD_SIM_STATUS, OP_READ, 0, 0, refusals[i]);
 		t0 = reactor_now(w.r);
 		cr_assert_eq(sim_read(&w, &op, &files[0], 0, 100), -EIO);
@@ -480,7 +440,7 @@ Test(nfs4_state, close_of_what_is_not_open_any_more_is_success, .init = sim_log_
 		NFS4ERR_BAD_STATEID, NFS4ERR_STALE_STATEID, NFS4ERR_EXPIRED, NFS4ERR_ADMIN_REVOKED};
 
 	for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++) {
-		begin(1, 1);
+		open_begin(1, 1);
 		sim_rule(&w, NFSD_SIM_STATUS_DONE, OP_CLOSE, 0, 1, gone[i]);
 		cr_assert_eq(sim_close(&w, &files[0]), 0);
 		SIM_NFS_CLOSE(&w, 0);
@@ -494,7 +454,7 @@ Test(nfs4_state, opening_anew_waits_for_the_end_of_grace_and_others_do_not, .ini
 	struct sim_nfs_call g = {0};
 	uint64_t t0;
 
-	begin(1, 2);
+	open_begin(1, 2);
 	/* The server has forgotten us altogether. */
 	sim_rule(&w, NFSD_SIM_STATUS, OP_OPEN, 0, 2, NFS4ERR_RECLAIM_BAD);
 	nfsd_sim_restart(w.srv, GRACE, false);
@@ -505,8 +465,7 @@ Test(nfs4_state, opening_anew_waits_for_the_end_of_grace_and_others_do_not, .ini
 	cr_assert_leq(reactor_now(w.r) - t0, 5 * SIM_SEC);
 	end_load(2, "grace", 0);
 	cr_assert_geq(reactor_now(w.r) - t0, GRACE);
-	close_files(2);
-	SIM_NFS_CLOSE(&w, 0);
+	open_end(2);
 	cr_assert_eq(sim_said.lost, 0);
 }
 
@@ -530,8 +489,7 @@ Test(nfs4_state, soft_mount_does_not_wait_for_ever_for_a_state, .init = sim_log_
 		sim_nfs_run(&w, 300 * SIM_SEC);
 		nfsd_sim_rules_clear(w.srv);
 		cr_assert_eq(sim_read(&w, &op, &files[0], 0, 100), 0, "%d", op.err);
-		close_files(1);
-		SIM_NFS_CLOSE(&w, 0);
+		open_end(1);
 	}
 	cr_assert_eq(sim_said.lost, 0);
 }
