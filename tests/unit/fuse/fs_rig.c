@@ -146,26 +146,38 @@ fuse_ino_t rig_ino(struct fake_file *f)
 	return fs_inode_ino(rig.fs, in);
 }
 
-uint64_t rig_send(uint32_t opcode, uint64_t nodeid, const void *arg, size_t arg_len,
-	const void *more, size_t more_len)
+static uint64_t send_as(
+	struct fuse_in_header h, const void *arg, size_t arg_len, const void *more, size_t more_len)
 {
-	struct fuse_in_header h = {
-		.len = (uint32_t)(sizeof(h) + arg_len + more_len),
-		.opcode = opcode,
-		.unique = (rig.unique += 2),
-		.nodeid = nodeid,
-		.uid = rig.uid,
-		.gid = 1001,
-		.pid = (uint32_t)getpid(),
-	};
 	struct iovec iov[3] = {
 		{&h, sizeof(h)},
 		{(void *)(uintptr_t)arg, arg_len},
 		{(void *)(uintptr_t)more, more_len},
 	};
 
+	h.len = (uint32_t)(sizeof(h) + arg_len + more_len);
+	h.unique = rig.unique += 2;
 	cr_assert_eq(writev(rig.peer, iov, 3), (ssize_t)h.len);
 	return h.unique;
+}
+
+uint64_t rig_send(uint32_t opcode, uint64_t nodeid, const void *arg, size_t arg_len,
+	const void *more, size_t more_len)
+{
+	struct fuse_in_header h = {.opcode = opcode,
+		.nodeid = nodeid,
+		.uid = rig.uid,
+		.gid = 1001,
+		.pid = (uint32_t)getpid()};
+
+	return send_as(h, arg, arg_len, more, more_len);
+}
+
+uint64_t rig_send_of(pid_t pid, uint32_t opcode, uint64_t nodeid, const void *arg, size_t arg_len)
+{
+	struct fuse_in_header h = {.opcode = opcode, .nodeid = nodeid, .pid = (uint32_t)pid};
+
+	return send_as(h, arg, arg_len, NULL, 0);
 }
 
 bool rig_reply(struct rig_reply *re, unsigned int wait_ms)

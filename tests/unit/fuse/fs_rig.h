@@ -172,6 +172,9 @@ struct rig_reply {
 /* Sends a request; the next reply to it is waited for with rig_reply(). */
 uint64_t rig_send(uint32_t opcode, uint64_t nodeid, const void *arg, size_t arg_len,
 	const void *more, size_t more_len);
+/* As a request of that process, which may be dead, and of user 0: it shares no open of the rig's.
+ */
+uint64_t rig_send_of(pid_t pid, uint32_t opcode, uint64_t nodeid, const void *arg, size_t arg_len);
 /*
  * One turn, of at most a millisecond. Time is virtual, but for the threads that tell the kernel
  * (fs_notify.h): it stands still until they have done all they were given.

@@ -6,24 +6,16 @@
 #include <string.h>
 
 #include "fs_ahead.h"
-#include "fs_rig.h"
-#include "lock_rig.h"
+#include "file_rig.h"
 
 #define KIB  1024u
 #define PART (8 * KIB)
 
-static struct fake_file *file;
-static struct fuse_open_out fh;
-static fuse_ino_t ino;
-static struct rig_reply re;
-
 static void set_up(void)
 {
-	rig_up(NULL);
+	file_set_up(200 * KIB);
 	rig.fs->conf.readahead = 1u << 20;
 	rig.lane->ahead_max = 4;
-	file = fake_add("f", 200 * KIB);
-	ino = rig_ino(file);
 	cr_assert_eq(rig_open(ino, O_RDWR, &fh), 0);
 }
 

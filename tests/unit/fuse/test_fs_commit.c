@@ -5,19 +5,14 @@
 #include <string.h>
 
 #include "fs_file.h"
-#include "fs_rig.h"
+#include "file_rig.h"
 
-static struct fake_file *file;
-static struct fuse_open_out fh, fh2;
-static fuse_ino_t ino;
+static struct fuse_open_out fh2;
 static const char data[100] = "data";
 
 static void set_up(void)
 {
-	rig_up(NULL);
-	file = fake_add("f", 100);
-	ino = rig_ino(file);
-	cr_assert_eq(rig_open(ino, O_RDWR, &fh), 0);
+	file_set_up_open(100, O_RDWR);
 	cr_assert_eq(rig_open(ino, O_RDWR, &fh2), 0);
 }
 
@@ -86,8 +81,6 @@ Test(fs_commit, data_that_cannot_be_written_again_is_an_error_once_on_each_writi
 
 Test(fs_commit, a_write_answered_after_the_commit_was_sent_stays_dirty)
 {
-	struct rig_reply re;
-
 	write_to(&fh);
 	rig.fake.hold = true;
 	/* COMMIT goes out first; the WRITE is answered before it, but started after. */
@@ -125,7 +118,6 @@ static bool writes_the_first(const struct nfs4_call *call)
 /* The WRITE that finds it and the COMMIT have the same new verifier. */
 Test(fs_commit, a_loss_that_a_write_finds_meanwhile_is_fsyncs_too)
 {
-	struct rig_reply re;
 	uint64_t unique;
 
 	write_to(&fh);

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -509,22 +508,6 @@ Test(fs_copy, a_lane_that_stops_ends_it)
 
 /* ---- programs that die ---- */
 
-static uint64_t send_of(
-	pid_t pid, uint32_t opcode, uint64_t nodeid, const void *arg, size_t arg_len)
-{
-	struct fuse_in_header h = {
-		.len = (uint32_t)(sizeof(h) + arg_len),
-		.opcode = opcode,
-		.unique = (rig.unique += 2),
-		.nodeid = nodeid,
-		.pid = (uint32_t)pid,
-	};
-	struct iovec iov[2] = {{&h, sizeof(h)}, {(void *)(uintptr_t)arg, arg_len}};
-
-	cr_assert_eq(writev(rig.peer, iov, 2), (ssize_t)h.len);
-	return h.unique;
-}
-
 Test(fs_copy, the_server_stops_when_the_program_is_killed)
 {
 	struct fuse_copy_file_range_in in = request(0, 0, LARGE);
@@ -539,10 +522,10 @@ Test(fs_copy, the_server_stops_when_the_program_is_killed)
 	kill(victim, SIGKILL);
 	cr_assert_eq(waitid(P_PID, (id_t)victim, &info, WEXITED | WNOWAIT), 0);
 	fake_copy.async = true;
-	intr.unique = send_of(victim, FUSE_COPY_FILE_RANGE, from_ino, &in, sizeof(in));
+	intr.unique = rig_send_of(victim, FUSE_COPY_FILE_RANGE, from_ino, &in, sizeof(in));
 	rig_settle();
 	cr_assert(fake_copy.running);
-	send_of(0, FUSE_INTERRUPT, 0, &intr, sizeof(intr));
+	rig_send_of(0, FUSE_INTERRUPT, 0, &intr, sizeof(intr));
 	cr_assert_eq(end(3000), -EINTR);
 	cr_assert(fake_copy.running);
 	/* Neither file is closed before, and nobody's data is overtaken. */

@@ -5,12 +5,11 @@
 #include <linux/falloc.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "fs_interrupt.h"
-#include "fs_rig.h"
+#include "file_rig.h"
 
 /* ---- what /proc says ---- */
 
@@ -105,10 +104,6 @@ Test(fs_interrupt, a_name_may_contain_anything)
 
 /* ---- requests of programs that die ---- */
 
-static struct fake_file *file;
-static struct fuse_open_out fh;
-static fuse_ino_t ino;
-static struct rig_reply re;
 static pid_t victim;
 
 /* A program that was killed and stays to be looked at. */
@@ -116,10 +111,7 @@ static void set_up(void)
 {
 	siginfo_t info;
 
-	rig_up(NULL);
-	file = fake_add("f", 100000);
-	ino = rig_ino(file);
-	cr_assert_eq(rig_open(ino, O_RDWR, &fh), 0);
+	file_set_up_open(100000, O_RDWR);
 	victim = fork();
 	if (victim == 0) {
 		for (;;)
@@ -137,34 +129,18 @@ static void tear_down(void)
 
 TestSuite(fs_interrupted, .init = set_up, .fini = tear_down);
 
-static uint64_t send_of(
-	pid_t pid, uint32_t opcode, uint64_t nodeid, const void *arg, size_t arg_len)
-{
-	struct fuse_in_header h = {
-		.len = (uint32_t)(sizeof(h) + arg_len),
-		.opcode = opcode,
-		.unique = (rig.unique += 2),
-		.nodeid = nodeid,
-		.pid = (uint32_t)pid,
-	};
-	struct iovec iov[2] = {{&h, sizeof(h)}, {(void *)(uintptr_t)arg, arg_len}};
-
-	cr_assert_eq(writev(rig.peer, iov, 2), (ssize_t)h.len);
-	return h.unique;
-}
-
 static uint64_t send_read(pid_t pid)
 {
 	struct fuse_read_in in = {.fh = fh.fh, .size = 65536};
 
-	return send_of(pid, FUSE_READ, ino, &in, sizeof(in));
+	return rig_send_of(pid, FUSE_READ, ino, &in, sizeof(in));
 }
 
 static void send_interrupt(uint64_t unique)
 {
 	struct fuse_interrupt_in in = {.unique = unique};
 
-	send_of(0, FUSE_INTERRUPT, 0, &in, sizeof(in));
+	rig_send_of(0, FUSE_INTERRUPT, 0, &in, sizeof(in));
 }
 
 static void expect_eintr(uint64_t unique, unsigned int wait_ms)
@@ -271,7 +247,7 @@ Test(fs_interrupted, a_file_opened_for_nobody_is_closed)
 {
 	struct fuse_open_in in = {.flags = O_RDONLY};
 
-	kill_while_held(send_of(victim, FUSE_OPEN, ino, &in, sizeof(in)));
+	kill_while_held(rig_send_of(victim, FUSE_OPEN, ino, &in, sizeof(in)));
 	fake_release();
 	rig_settle();
 	cr_assert_eq(rig.fake.count[FAKE_CLOSE], 1);
@@ -280,7 +256,7 @@ Test(fs_interrupted, a_file_opened_for_nobody_is_closed)
 
 static uint64_t send_named(pid_t pid, uint32_t opcode, const char *name)
 {
-	return send_of(pid, opcode, FUSE_ROOT_ID, name, strlen(name) + 1);
+	return rig_send_of(pid, opcode, FUSE_ROOT_ID, name, strlen(name) + 1);
 }
 
 Test(fs_interrupted, a_name_that_was_looked_up_for_nobody_is_forgotten)
@@ -303,7 +279,7 @@ Test(fs_interrupted, a_file_that_was_made_for_nobody_is_closed_and_forgotten)
 	} create = {{.flags = O_RDWR, .mode = S_IFREG | 0644}, "new"};
 	size_t before = fs_inode_count(rig.fs);
 
-	kill_while_held(send_of(victim, FUSE_CREATE, FUSE_ROOT_ID, &create, sizeof(create)));
+	kill_while_held(rig_send_of(victim, FUSE_CREATE, FUSE_ROOT_ID, &create, sizeof(create)));
 	fake_release();
 	rig_settle();
 	cr_assert_eq(rig.fake.count[FAKE_CLOSE], 1);
@@ -332,7 +308,7 @@ Test(fs_interrupted, a_directory_lives_until_its_readdir_has_ended)
 	cr_assert_eq(
 		rig_call(&re, FUSE_OPENDIR, FUSE_ROOT_ID, &open_in, sizeof(open_in), NULL, 0), 0);
 	in.fh = release_in.fh = ((struct fuse_open_out *)re.body)->fh;
-	kill_while_held(send_of(victim, FUSE_READDIRPLUS, FUSE_ROOT_ID, &in, sizeof(in)));
+	kill_while_held(rig_send_of(victim, FUSE_READDIRPLUS, FUSE_ROOT_ID, &in, sizeof(in)));
 	cr_assert_eq(rig_call(&re, FUSE_RELEASEDIR, FUSE_ROOT_ID, &release_in, sizeof(release_in),
 			     NULL, 0),
 		0);
@@ -361,7 +337,7 @@ Test(fs_interrupted, pages_are_dropped_when_data_of_a_dead_program_is_written)
 		char data[5];
 	} write_of = {{.fh = fh.fh, .offset = 8192, .size = 5}, "late"};
 
-	kill_while_held(send_of(victim, FUSE_WRITE, ino, &write_of, sizeof(write_of.in) + 5));
+	kill_while_held(rig_send_of(victim, FUSE_WRITE, ino, &write_of, sizeof(write_of.in) + 5));
 	fake_release();
 	expect_inval(8192, 5);
 	cr_assert_eq(memcmp(file->data + 8192, "late", 5), 0);
@@ -374,7 +350,7 @@ Test(fs_interrupted, attributes_are_dropped_when_a_dead_program_changes_the_size
 {
 	struct fuse_setattr_in in = {.valid = FATTR_SIZE | FATTR_FH, .fh = fh.fh, .size = 10};
 
-	kill_while_held(send_of(victim, FUSE_SETATTR, ino, &in, sizeof(in)));
+	kill_while_held(rig_send_of(victim, FUSE_SETATTR, ino, &in, sizeof(in)));
 	fake_release();
 	expect_inval(-1, 0);
 	cr_assert_eq(file->attr.size, 10);
@@ -387,7 +363,7 @@ Test(fs_interrupted, a_dead_programs_truncate_is_not_done_late)
 	uint64_t size = file->attr.size;
 
 	cr_assert_neq(size, 10);
-	kill_while_held(send_of(victim, FUSE_SETATTR, ino, &in, sizeof(in)));
+	kill_while_held(rig_send_of(victim, FUSE_SETATTR, ino, &in, sizeof(in)));
 	fake_release();
 	rig_settle();
 	cr_assert_eq(file->attr.size, size);
@@ -403,7 +379,7 @@ Test(fs_interrupted, pages_are_dropped_when_a_dead_program_makes_a_hole)
 		.length = 8192,
 		.mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE};
 
-	kill_while_held(send_of(victim, FUSE_FALLOCATE, ino, &in, sizeof(in)));
+	kill_while_held(rig_send_of(victim, FUSE_FALLOCATE, ino, &in, sizeof(in)));
 	fake_release();
 	expect_inval(4096, 8192);
 	cr_assert_eq(rig.fake.count[FAKE_DEALLOCATE], 1);
@@ -435,7 +411,7 @@ static void late_rename(const char *to)
 	memcpy(rename_of.names, "other", 6);
 	memcpy(rename_of.names + 6, to, len);
 	fake_add("other", 5);
-	kill_while_held(send_of(
+	kill_while_held(rig_send_of(
 		victim, FUSE_RENAME, FUSE_ROOT_ID, &rename_of, sizeof(rename_of.in) + 6 + len));
 	fake_release();
 	rig_settle();
@@ -461,7 +437,7 @@ static uint64_t send_write(pid_t pid, const char data[5])
 	} write_of = {{.fh = fh.fh, .offset = 8192, .size = 5}, ""};
 
 	memcpy(write_of.data, data, 5);
-	return send_of(pid, FUSE_WRITE, ino, &write_of, sizeof(write_of.in) + 5);
+	return rig_send_of(pid, FUSE_WRITE, ino, &write_of, sizeof(write_of.in) + 5);
 }
 
 /* The next reply to `unique`; notifications pass by. */
@@ -525,7 +501,7 @@ Test(fs_interrupted, a_dying_program_closes_many_files_soon)
 	kill_while_held(send_read(victim));
 	begin = reactor_now(rig.fake.r);
 	for (int i = 0; i < 20; i++) {
-		unique = send_of(victim, FUSE_FLUSH, ino, &in, sizeof(in));
+		unique = rig_send_of(victim, FUSE_FLUSH, ino, &in, sizeof(in));
 		expect_eintr(unique, 20000);
 	}
 	cr_assert_lt(reactor_now(rig.fake.r) - begin, 20 * NSEC_PER_SEC);
@@ -546,9 +522,9 @@ Test(fs_interrupted, a_lane_that_is_full_still_reads_what_dying_programs_ask)
 	rig.fake.hold = true;
 	unique = send_read(victim);
 	for (int i = 0; i < 20; i++)
-		send_of(getpid(), FUSE_ACCESS, ino, &access_in, sizeof(access_in));
+		rig_send_of(getpid(), FUSE_ACCESS, ino, &access_in, sizeof(access_in));
 	rig_settle();
-	flush = send_of(victim, FUSE_FLUSH, ino, &in, sizeof(in));
+	flush = rig_send_of(victim, FUSE_FLUSH, ino, &in, sizeof(in));
 	expect_eintr(unique, 5000);
 	cr_assert(rig_reply(&re, 3000));
 	cr_assert_eq(re.h.unique, flush);

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lock_rig.h"
+#include "file_rig.h"
 
 #include <stdlib.h>
 
-static struct fake_file *file;
 static struct fuse_open_out a, b; /* two opens */
-static fuse_ino_t ino;
-static struct rig_reply re;
 
 static void set_up(void)
 {
-	rig_up(NULL);
-	file = fake_add("f", 100);
-	ino = rig_ino(file);
+	file_set_up(100);
 	cr_assert_eq(rig_open(ino, O_RDWR, &a), 0);
 	cr_assert_eq(rig_open(ino, O_RDWR, &b), 0);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_lock.h"
-#include "lock_rig.h"
+#include "file_rig.h"
 
 #include <signal.h>
 #include <sys/socket.h>
@@ -8,19 +8,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct fake_file *file;
 static struct fuse_open_out a, b; /* two opens */
-static fuse_ino_t ino;
-static struct rig_reply re;
 
 #define OFTEN (100 * NSEC_PER_MSEC)
 
 static void set_up(void)
 {
-	rig_up(NULL);
+	file_set_up(100);
 	rig.fs->lock_poll_ns = 3600 * NSEC_PER_SEC; /* but for who sets it OFTEN */
-	file = fake_add("f", 100);
-	ino = rig_ino(file);
 	cr_assert_eq(rig_open(ino, O_RDWR, &a), 0);
 	cr_assert_eq(rig_open(ino, O_RDWR, &b), 0);
 }
@@ -169,7 +164,6 @@ Test(fs_lockwait, hundreds_sleep_and_nothing_else_does)
 Test(fs_lockwait, of_many_files_leave_operations_to_others)
 {
 	struct fake_file *f[FILES];
-	struct fuse_open_out fh;
 	struct fuse_attr_out attr;
 	fuse_ino_t inos[FILES];
 

@@ -10,11 +10,8 @@
 #include <unistd.h>
 
 #include "fs_attr.h"
-#include "fs_rig.h"
+#include "file_rig.h"
 
-static struct fake_file *file;
-static fuse_ino_t ino;
-static struct rig_reply re;
 static struct nfs4_op_create created;
 static char created_target[5000];
 
@@ -34,9 +31,7 @@ static int serve_create(struct nfs4_call *call)
 
 static void set_up(void)
 {
-	rig_up(NULL);
-	file = fake_add("f", 10);
-	ino = rig_ino(file);
+	file_set_up(10);
 	rig.fake.other = serve_create;
 }
 

@@ -4,18 +4,11 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "fs_rig.h"
-
-static struct fake_file *file;
-static struct fuse_open_out fh;
-static fuse_ino_t ino;
-static struct rig_reply re;
+#include "file_rig.h"
 
 static void set_up(void)
 {
-	rig_up(NULL);
-	file = fake_add("f", 100);
-	ino = rig_ino(file);
+	file_set_up(100);
 }
 
 TestSuite(fs_open, .init = set_up, .fini = rig_down);

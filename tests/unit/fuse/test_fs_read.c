@@ -4,19 +4,11 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "fs_rig.h"
-
-static struct fake_file *file;
-static struct fuse_open_out fh;
-static fuse_ino_t ino;
-static struct rig_reply re;
+#include "file_rig.h"
 
 static void set_up(void)
 {
-	rig_up(NULL);
-	file = fake_add("f", 100000);
-	ino = rig_ino(file);
-	cr_assert_eq(rig_open(ino, O_RDONLY, &fh), 0);
+	file_set_up_open(100000, O_RDONLY);
 }
 
 TestSuite(fs_read, .init = set_up, .fini = rig_down);

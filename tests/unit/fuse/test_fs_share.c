@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_share.h"
-#include "lock_rig.h"
+#include "file_rig.h"
 
-static struct fake_file *file;
 static struct fuse_open_out a, b;
-static fuse_ino_t ino;
-static struct rig_reply re;
 
 static void set_up(void)
 {
-	rig_up(NULL);
-	file = fake_add("f", 100);
-	ino = rig_ino(file);
+	file_set_up(100);
 }
 
 TestSuite(fs_share, .init = set_up, .fini = rig_down);
@@ -24,9 +19,9 @@ static uint64_t open_send(int flags)
 	return rig_send(FUSE_OPEN, ino, &in, sizeof(in), NULL, 0);
 }
 
-static void closed(uint64_t fh)
+static void closed(uint64_t handle)
 {
-	cr_assert_eq(rig_release(ino, fh), 0);
+	cr_assert_eq(rig_release(ino, handle), 0);
 	rig_settle();
 }
 

@@ -4,25 +4,19 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "fs_rig.h"
+#include "file_rig.h"
 
-static struct fake_file *file;
-static struct fuse_open_out fh, fh2;
-static fuse_ino_t ino;
+static struct fuse_open_out fh2;
 
 static void set_up(void)
 {
-	rig_up(NULL);
-	file = fake_add("f", 100);
-	ino = rig_ino(file);
+	file_set_up(100);
 }
 
 TestSuite(fs_silly, .init = set_up, .fini = rig_down);
 
 static int unlink_f(void)
 {
-	struct rig_reply re;
-
 	return rig_call(&re, FUSE_UNLINK, FUSE_ROOT_ID, NULL, 0, "f", 2);
 }
 
@@ -35,8 +29,6 @@ Test(fs_silly, a_closed_file_is_removed)
 
 Test(fs_silly, an_open_file_is_renamed_and_goes_with_its_last_close)
 {
-	struct rig_reply re;
-
 	cr_assert_eq(rig_open(ino, O_RDONLY, &fh), 0);
 	cr_assert_eq(rig_open(ino, O_RDONLY, &fh2), 0);
 	cr_assert_eq(unlink_f(), 0);
@@ -66,7 +58,6 @@ static int not_empty_once(struct nfs4_call *call, enum fake_op op)
 
 Test(fs_silly, a_directory_that_was_emptied_meanwhile_is_removed_again)
 {
-	struct rig_reply re;
 	uint64_t rmdir;
 
 	cr_assert_eq(rig_open(ino, O_RDONLY, &fh), 0);
@@ -95,8 +86,6 @@ Test(fs_silly, a_directory_that_was_emptied_meanwhile_is_removed_again)
 /* ... and what goes on elsewhere does not keep it from its answer. */
 Test(fs_silly, a_directory_with_other_files_is_not_empty)
 {
-	struct rig_reply re;
-
 	cr_assert_eq(rig_open(ino, O_RDONLY, &fh), 0);
 	cr_assert_eq(unlink_f(), 0);
 	cr_assert_eq(rig_release(ino, fh.fh), 0);
@@ -109,8 +98,6 @@ Test(fs_silly, a_directory_with_other_files_is_not_empty)
 
 Test(fs_silly, closed_while_it_is_renamed_it_is_removed_at_once)
 {
-	struct rig_reply re;
-
 	cr_assert_eq(rig_open(ino, O_RDONLY, &fh), 0);
 	rig_settle();
 	rig.fake.hold = true;

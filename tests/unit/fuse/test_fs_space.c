@@ -6,14 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fs_rig.h"
+#include "file_rig.h"
 
 #define PUNCH (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE)
 
-static struct fake_file *file;
-static fuse_ino_t ino;
 static struct fuse_open_out of;
-static struct rig_reply re;
 /* the server's answer to SEEK, and what it was asked */
 static bool eof;
 static uint64_t found;
@@ -37,9 +34,7 @@ static int serve(struct nfs4_call *call)
 
 static void set_up(void)
 {
-	rig_up(NULL);
-	file = fake_add("f", 100);
-	ino = rig_ino(file);
+	file_set_up(100);
 	rig.fake.other = serve;
 	eof = false;
 	found = 0;

@@ -4,19 +4,14 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "file_rig.h"
 #include "fs_inode.h"
-#include "fs_rig.h"
 
-static struct fake_file *file;
-static struct fuse_open_out fh;
-static fuse_ino_t ino;
 static uint8_t data[RIG_WSIZE];
 
 static void set_up(void)
 {
-	rig_up(NULL);
-	file = fake_add("f", 100);
-	ino = rig_ino(file);
+	file_set_up(100);
 	for (size_t i = 0; i < sizeof(data); i++)
 		data[i] = (uint8_t)(i * 13);
 	cr_assert_eq(rig_open(ino, O_RDWR, &fh), 0);
@@ -103,7 +98,6 @@ Test(fs_write, with_noac_is_file_sync)
 Test(fs_write, of_a_file_with_a_suid_bit_makes_the_kernel_ask_for_its_mode)
 {
 	struct fs_inode *in = fs_inode_get(rig.fs, ino);
-	struct rig_reply re;
 
 	in->attr.mode |= 04000;
 	fs_inode_put(rig.fs, in);
@@ -136,7 +130,7 @@ Test(fs_write, an_error_is_the_answer)
 }
 
 /* Of 2000 bytes the first 1000 are written, then there is an error. */
-static void write_half(int flags, int err, struct rig_reply *re)
+static void write_half(int flags, int err, struct rig_reply *ret)
 {
 	rig.fake.short_count = 1000;
 	rig.fake.hold = true;
@@ -150,14 +144,12 @@ static void write_half(int flags, int err, struct rig_reply *re)
 		reactor_turn(rig.fake.r, 0);
 	}
 	rig.fake.fail[FAKE_WRITE] = err;
-	cr_assert(rig_reply(re, 1000));
+	cr_assert(rig_reply(ret, 1000));
 }
 
 /* The kernel makes EIO of a short answer there. */
 Test(fs_write, with_o_direct_an_error_after_a_part_is_the_answer)
 {
-	struct rig_reply re;
-
 	write_half(O_RDWR | O_DIRECT, ENOSPC, &re);
 	cr_assert_eq(re.h.error, -ENOSPC);
 	cr_assert_eq(rig_flush(ino, fh.fh), 0, "reported once, at the write");
@@ -165,8 +157,6 @@ Test(fs_write, with_o_direct_an_error_after_a_part_is_the_answer)
 
 Test(fs_write, an_error_after_a_part_is_a_short_write_and_is_told_at_close)
 {
-	struct rig_reply re;
-
 	write_half(O_RDWR, EDQUOT, &re);
 	cr_assert_eq(re.h.error, 0);
 	cr_assert_eq(((struct fuse_write_out *)re.body)->size, 1000);
@@ -176,8 +166,6 @@ Test(fs_write, an_error_after_a_part_is_a_short_write_and_is_told_at_close)
 
 Test(fs_write, waits_for_a_call_and_stops_the_reading_meanwhile)
 {
-	struct rig_reply re;
-
 	rig.fake.calls_max = 1;
 	rig.fake.hold = true;
 	for (int i = 0; i < 4; i++)
@@ -199,8 +187,6 @@ Test(fs_write, waits_for_a_call_and_stops_the_reading_meanwhile)
 
 Test(fs_write, with_a_single_buffer_still_goes_on)
 {
-	struct rig_reply re;
-
 	rig_settle();
 	rig.fake.bufs_max = 1;
 	for (int i = 0; i < 3; i++)

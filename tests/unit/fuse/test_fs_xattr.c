@@ -5,13 +5,10 @@
 #include <string.h>
 #include <sys/xattr.h>
 
-#include "fs_rig.h"
+#include "file_rig.h"
 
 #define VALUE_MAX 65536u
 
-static struct fake_file *file;
-static fuse_ino_t ino;
-static struct rig_reply re;
 /* what the server has and was asked */
 static uint8_t value[VALUE_MAX + 4];
 static uint32_t value_len;
@@ -101,9 +98,7 @@ static void supports(uint32_t minor, bool xattr, bool acl)
 
 static void set_up(void)
 {
-	rig_up(NULL);
-	file = fake_add("f", 10);
-	ino = rig_ino(file);
+	file_set_up(10);
 	rig.fake.other = serve;
 	supports(2, true, true);
 	no_acl = false;
