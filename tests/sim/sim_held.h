@@ -9,7 +9,7 @@
 
 #include "sim_ops.h"
 
-/* What a file is opened for. */
+/* The share accesses of an open. */
 #define READ  OPEN4_SHARE_ACCESS_READ
 #define WRITE OPEN4_SHARE_ACCESS_WRITE
 #define BOTH  OPEN4_SHARE_ACCESS_BOTH

@@ -49,7 +49,7 @@ struct sim_nfs_call {
 	void (*then)(struct sim_nfs_call *c);
 };
 
-/* What a rule of the server makes of a call; a row of a test's table. */
+/* A row of a test's table: the answer that a rule of the server gives to a call. */
 struct sim_fault {
 	enum nfsd_sim_act act;
 	uint32_t status;

@@ -38,5 +38,5 @@ kvm_boots() {
 	rm -rf "$scratch"
 	return $rc
 }
-# What init says then.
+# The line that init prints then.
 trial_word="rpcrdmafs-vm: a guest starts"

@@ -138,7 +138,7 @@ Test(fs_commit, a_loss_that_a_write_finds_meanwhile_is_fsyncs_too)
 	cr_assert_arr_eq(file->stable, data, sizeof(data));
 }
 
-/* What is given up with a handle whose COMMIT failed is its own. */
+/* A handle whose COMMIT failed gives up its own extents only. */
 Test(fs_commit, a_handle_that_goes_without_its_commit_takes_nothing_of_others)
 {
 	write_to(&fh);

@@ -340,7 +340,7 @@ Test(fs_dirty, gathered_data_is_retained_too)
 	cr_assert_eq(memcmp(dfile->stable, ddata, 40 * KIB), 0);
 }
 
-/* What was reserved for others is not taken for something to be committed. */
+/* A reservation of others does not count as data to be committed. */
 Test(fs_dirty, a_small_file_is_durable_after_one_call_also_when_others_were_committed)
 {
 	cr_assert_eq(put(0, 20 * KIB), 20 * KIB);

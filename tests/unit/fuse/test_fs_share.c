@@ -290,7 +290,7 @@ Test(fs_share, a_credential_is_all_of_it)
 	cr_assert_not(fs_cred_equal(&one, &other));
 }
 
-/* What the server has is less than before: nothing more is to be given up. */
+/* The server holds less than before: nothing more is to be given up. */
 Test(fs_share, is_given_up_in_part_once)
 {
 	struct fuse_open_out both, one, two;
