@@ -115,6 +115,40 @@ fuzzed() {
 	say "fuzz: $("$top/tests/tally.sh" "$logs/fuzz" || true)"
 }
 
+# Static analysis, of the sources as the sanitizer build compiles them.
+analyzed() {
+	step deps-analyze "installing clang-tidy" "$top/contrib/deps" analyze || return
+	test_step analyze "clang-tidy over src/" "$top/tests/lint/analyze" "$out/asan"
+}
+
+# Small defects: whether the tests notice. Another tenth each week: one that survives is
+# found on the day it is in the tenth, and again for as long as the week lasts.
+mutated() {
+	local name start rc options
+	for name in $(picked mutants); do
+		start=$SECONDS rc=0 options=()
+		say "$name: whether the tests notice small defects"
+		mkdir -p "$logs/$name"
+		case $name in
+		mutants_tenth) options=(--sample 1/10 --seed "$(date -u +%G%V)") ;;
+		mutants_generated)
+			"$top/tests/mutants/generate" --seed "$(date -u +%G%V)" --count 300 \
+				>"$logs/$name/list.mutants" || rc=1
+			options=("$logs/$name/list.mutants")
+			;;
+		esac
+		"$top/tests/mutants/run" --work "$out/mutants" --results "$logs/$name" \
+			${options[@]+"${options[@]}"} >"$logs/$name.out" 2>&1 || rc=$?
+		if [ $rc -ne 0 ]; then
+			say "FAILED: $name"
+			grep -A6 '^not ok' "$logs/$name.out" | sed 's/^/    | /' || true
+			[ -f "$logs/$name/mutants.log" ] || echo "# exit $rc" >"$logs/$name/mutants.log"
+		fi
+		ran "$name" "$([ $rc = 0 ] && echo passed || echo failed)" $((SECONDS - start))
+		say "$name: $("$top/tests/tally.sh" "$logs/$name" || true)"
+	done
+}
+
 on_host() {
 	# The machine in QEMU has clocks of its own: it comes first.
 	[ $vm = no ] || renice -n 10 -p $BASHPID >/dev/null
@@ -124,4 +158,6 @@ on_host() {
 	if is_picked unit sim fuse replay bench; then asan_tests || true; fi
 	if is_picked race; then phase tsan tsan_tests || true; fi
 	if is_picked fuzz; then phase fuzz fuzzed || true; fi
+	if is_picked analyze; then phase analyze analyzed || true; fi
+	if is_picked mutants; then phase mutants mutated || true; fi
 }
