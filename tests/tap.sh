@@ -15,7 +15,7 @@
 #   wait_for SECONDS command...   true as soon as the command succeeds; else says what did not come
 #
 # Commands for check: same, between, not, on_each, ended. A script may set
-# tap_output, the file that holds a command's output, and redefine tap_more.
+# tap_output, the file that holds a command's output, and redefine tap_more and wait_more.
 
 tap_count=0
 tap_failed=0
@@ -97,10 +97,13 @@ wait_for() {
 	local seconds=$1 end=$((SECONDS + $1))
 	shift
 	until "$@" >/dev/null 2>&1; do
-		[ $SECONDS -lt $end ] || { echo "not within $seconds s: $*" >&2; return 1; }
+		[ $SECONDS -lt $end ] || { { echo "not within $seconds s: $*"; wait_more; } >&2; return 1; }
 		sleep 0.05
 	done
 }
+
+# Prints more that explains why nothing came.
+wait_more() { :; }
 
 now_ms() { echo $((${EPOCHREALTIME/[.,]/} / 1000)); }
 

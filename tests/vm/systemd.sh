@@ -41,7 +41,10 @@ systemd_up() {
 		/lib/systemd/systemd --system --unit=guest.target --log-target=console \
 		--show-status=no </dev/null >>"$RESULTS/systemd.log" 2>&1 &
 	systemd_unshare=$!
-	wait_for 20 systemd_child && wait_for 60 systemd_booted
+	wait_for 20 systemd_child && wait_for 60 systemd_booted && return
+	echo "# its jobs:" >&2
+	sd systemctl --no-pager list-jobs >&2 || true
+	return 1
 }
 systemd_child() { systemd_pid=$(pgrep -P $systemd_unshare); }
 # "degraded": a unit failed, which may be what a test wants.
@@ -52,7 +55,8 @@ systemd_booted() {
 	esac
 }
 
-sd() { nsenter --target "$systemd_pid" --mount --pid --cgroup ${systemd_root:+--root --wd} -- "$@"; }
+# Bounded: a systemd that hangs, or a mount that does, must not stop the test.
+sd() { timeout -k 5 90 nsenter --target "$systemd_pid" --mount --pid --cgroup ${systemd_root:+--root --wd} -- "$@"; }
 
 # SIGRTMIN+4 is "poweroff" to a systemd; in a container it ends.
 systemd_down() {
