@@ -4,6 +4,7 @@
 # Users: each request carries the uid, gid and supplementary groups of who made
 # it, and the server decides. manage-gids is off in the guest (guest.sh).
 # tier: quick
+# vm-core: yes
 
 . "$(dirname "$0")/guest.sh"
 
