@@ -12,7 +12,6 @@ import os
 import shlex
 import shutil
 import subprocess
-import time
 from pathlib import Path
 
 SOURCES = ("src", "tests", "docs", "contrib", "meson.build", "meson_options.txt")
@@ -184,7 +183,7 @@ class Bench:
         Returns (how many ran, the name of one that failed or "").
         """
         exe, tap, log = self.program(program), self.work / "tap", self.work / "log"
-        args = [*LIMITS, str(exe), "-j1", "--fail-fast", f"--timeout={seconds}", f"--tap={tap}"]
+        args = [*LIMITS, str(exe), "-j1", "--fail-fast", f"--tap={tap}"]
         if names is not None:
             suites = {name.split("::")[0] for name in names}
             tests = {name.split("::")[1] for name in names}
@@ -193,9 +192,8 @@ class Bench:
         with open(log, "w") as out:
             child = subprocess.Popen(args, cwd=self.work, stdin=subprocess.DEVNULL, stdout=out,
                                      stderr=subprocess.STDOUT, start_new_session=True)
-            end = time.monotonic() + 6 * seconds
-            try:
-                status = child.wait(timeout=end - time.monotonic())
+            try:  # Criterion's own --timeout does not end a loop
+                status = child.wait(timeout=seconds)
             except subprocess.TimeoutExpired:
                 status = None
             if status != 0:
@@ -209,7 +207,7 @@ class Bench:
         ran = sum(line.startswith(("ok", "not ok")) for line in lines)
         failed = [line.split()[3] for line in lines if line.startswith("not ok - ")]
         if status is None:
-            return ran, "the whole program took too long"
+            return ran, "hangs"
         if status != 0:
             return ran, failed[0] if failed else f"{Path(program).name} ended with {status}"
         return ran, ""
