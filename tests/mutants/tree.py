@@ -196,13 +196,12 @@ class Bench:
                 status = child.wait(timeout=seconds)
             except subprocess.TimeoutExpired:
                 status = None
-            if status != 0:
-                # what is left of its tests
-                try:
-                    os.killpg(child.pid, 9)
-                except ProcessLookupError:
-                    pass
-                child.wait()
+            # Also the rest of its tests, and what they forked.
+            try:
+                os.killpg(child.pid, 9)
+            except ProcessLookupError:
+                pass
+            child.wait()
         lines = tap.read_text(errors="replace").split("\n") if tap.exists() else []
         ran = sum(line.startswith(("ok", "not ok")) for line in lines)
         failed = [line.split()[3] for line in lines if line.startswith("not ok - ")]
