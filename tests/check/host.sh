@@ -39,7 +39,9 @@ suite() {
 	local record=$out/$name/meson-logs/testlog-run-sanitized.json
 	rm -f "$record"
 	# More at a time than there are cores: many of them mostly wait.
-	LOGS=$logs/$name meson test -C "$out/$name" --no-rebuild --wrapper "$top/tests/run-sanitized" \
+	# meson splits the wrapper as a shell would.
+	LOGS=$logs/$name meson test -C "$out/$name" --no-rebuild \
+		--wrapper "$(printf '%q' "$top/tests/run-sanitized")" \
 		--num-processes $((2 * $(nproc))) --timeout-multiplier 3 "$@" >"$logs/$name.out" 2>&1 &
 	follow $! "$logs/$name.out" || rc=$?
 	while read -r log; do
