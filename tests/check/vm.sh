@@ -21,11 +21,27 @@ rig() {
 	return $rc
 }
 
+# vm_part first|second: tests for one of the two machines that --all has at a time. Each
+# second one of those that boot a machine of their own, and are not quick, is for the second.
+vm_part() {
+	local name script n=0 part
+	for name in $(picked vm); do
+		script=$top/tests/vm/$name.sh part=first
+		if [ $host = yes ] && [ -f "$script" ] && grep -q '^# vm-boot: own$' "$script" &&
+			! grep -q '^# tier: quick$' "$script"; then
+			n=$((n + 1))
+			[ $((n % 2)) = 1 ] || part=second
+		fi
+		[ $part != "$1" ] || echo "$name"
+	done
+}
+
 vm_tests() {
 	local tests
-	mapfile -t tests < <(picked vm)
+	mapfile -t tests < <(vm_part "$1")
+	[ ${#tests[@]} -gt 0 ] || return 0
 	say "tests in the VM"
-	rig vm "$top/tests/vm/run-tests" --build "$out/release" --kernel "$kernel" "${tests[@]}"
+	rig "$2" "$top/tests/vm/run-tests" --build "$out/release" --kernel "$kernel" "${tests[@]}"
 }
 
 pair_tests() {
@@ -81,7 +97,7 @@ vm_needs() {
 
 # Tests that have machines of their own: in the track of the host part, once that is done.
 beside_vm() {
-	is_picked pair kernel reboot || return 0
+	is_picked vm pair kernel reboot || return 0
 	until [ -f "$logs/vm-ready" ]; do sleep 1; done
 	[ "$(cat "$logs/vm-ready")" = yes ] || return 0
 	# `vm` lets one machine run at a time; this is the second on purpose.
@@ -89,6 +105,7 @@ beside_vm() {
 	if is_picked pair; then phase pair pair_tests || true; fi
 	if is_picked kernel; then phase kernels kernel_tests || true; fi
 	if is_picked reboot; then phase reboot reboot_test || true; fi
+	[ $host = no ] || phase vm vm_tests second vm_second || true
 }
 
 # beside_vm() waits for this, however it ends.
@@ -107,6 +124,6 @@ in_vm() {
 	phase prepare step vm "preparing the test VM" \
 		"$top/tests/vm/vm" --kernel "$kernel" --prepare || return 0
 	vm_ready yes
-	if is_picked vm; then phase vm vm_tests || true; fi
+	if is_picked vm; then phase vm vm_tests first vm || true; fi
 	[ $host = yes ] || beside_vm
 }
