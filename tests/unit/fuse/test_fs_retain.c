@@ -404,6 +404,36 @@ Test(fs_retain, a_write_in_parts_that_met_two_servers_is_lost_as_a_whole)
 	assert_stable(LARGE);
 }
 
+/*
+ * Just between a COMMIT that waits for a call and its start: the WRITE is answered before it, and
+ * under the same verifier, but the server that had its first part is gone.
+ */
+Test(fs_retain, a_commit_that_waited_does_not_release_what_was_found_lost_meanwhile)
+{
+	put(&fh, LARGE, b, 100);
+	rig.fake.short_count = 10000;
+	rig.fake.hold = true;
+	send_write(0, a, LARGE);
+	memcpy(want, a, LARGE);
+	rig_settle();
+	fake_release();
+	for (int i = 0; i < 50 && rig.fake.log_cnt < 2; i++)
+		reactor_turn(rig.fake.r, 0);
+	cr_assert_eq(rig.fake.log_cnt, 2, "the first part");
+	fake_restart();
+	rig.fake.short_count = 0;
+	rig.fake.hold = true;
+	rig.fake.calls_max = 1;
+	send_fsync();
+	rig_settle();
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 0, "it waits for a call");
+	fake_release();
+	replies(2);
+	rig.fake.calls_max = 64;
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	assert_stable(LARGE + 100);
+}
+
 Test(fs_retain, a_rewrite_in_parts_that_met_two_servers_starts_again)
 {
 	put(&fh, 0, a, LARGE);
