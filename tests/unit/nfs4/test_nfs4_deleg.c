@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The books of delegations (nfs4_deleg.c, nfs4_return.c) and locks
+ * (nfs4_lockowner.c, nfs4_lock_regain.c); scenarios are in tests/sim.
+ */
+#include "sess_rig.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "nfs4_lock.h"
+
+static struct nfs4_state st, st2;
+static struct nfs4_deleg d, d2;
+static struct nfs4_lockowner lo;
+static struct nfs4_call call;
+
+static void set_up(void)
+{
+	sess_rig_up();
+	st = st2 = (struct nfs4_state){0};
+	d = d2 = (struct nfs4_deleg){0};
+	sess_rig_call(&call);
+	call.u.open.fh = sr.fh;
+	call.u.open.want_deleg = true;
+	call.u.open.deleg_type = OPEN_DELEGATE_WRITE;
+	call.u.open.deleg = sess_rig_stateid('d', 1);
+}
+
+TestSuite(nfs4_booked_deleg, .init = set_up, .fini = sess_rig_down);
+TestSuite(nfs4_booked_lock, .init = set_up, .fini = sess_rig_down);
+
+static void take(void)
+{
+	cr_assert_eq(nfs4_deleg_take(&d, &call), NFS4_DELEG_KEPT);
+}
+
+static bool serve(struct nfs4_state *state)
+{
+	return nfs4_deleg_open(&d, state, &sr.cred, OPEN4_SHARE_ACCESS_READ, 1, 0);
+}
+
+/* ---- taken ---- */
+
+Test(nfs4_booked_deleg, given_twice_it_is_one)
+{
+	take();
+	cr_assert_eq(nfs4_deleg_take(&d2, &call), NFS4_DELEG_GONE);
+	cr_assert_eq(nfs4_deleg_count(&sr.cl), 1);
+}
+
+Test(nfs4_booked_deleg, is_recalled_when_its_recall_came_before_it)
+{
+	nfs4_deleg_await(&call);
+	cr_assert_eq(nfs4_deleg_recall(&sr.cl, &call.u.open.deleg, &sr.fh), NFS4ERR_DELAY);
+	cr_assert_eq(nfs4_deleg_take(&d, &call), NFS4_DELEG_RECALLED);
+	cr_assert_not(nfs4_deleg_holds(&d));
+}
+
+Test(nfs4_booked_deleg, of_another_file_with_the_same_stateid_is_another)
+{
+	struct nfs4_fh fh = {.len = 8};
+	uint32_t nr;
+
+	take();
+	cr_assert_eq(nfs4_deleg_find(&sr.cl.states, &sr.fh, &d.stateid), &d);
+	/* Some of so many are in the same bucket. */
+	for (nr = 0; nr < 20 * NFS4_DELEG_BUCKETS; nr++) {
+		memcpy(fh.data, &nr, sizeof(nr));
+		cr_assert_null(nfs4_deleg_find(&sr.cl.states, &fh, &d.stateid));
+	}
+}
+
+/* ---- another client ID ---- */
+
+Test(nfs4_booked_deleg, serves_nothing_before_it_is_had_again)
+{
+	take();
+	cr_assert(serve(&st));
+	sess_rig_new_client();
+	cr_assert_eq(sr.lost, 0, "it is to be reclaimed");
+	cr_assert_not(nfs4_deleg_holds(&d));
+	cr_assert_not(serve(&st2));
+}
+
+Test(nfs4_booked_deleg, that_serves_nothing_is_lost_with_its_client_id)
+{
+	take();
+	sess_rig_new_client();
+	cr_assert_eq(sr.lost, 1);
+	cr_assert_eq(nfs4_deleg_count(&sr.cl), 0);
+	cr_assert_null(d.cl);
+}
+
+/* ---- returned ---- */
+
+Test(nfs4_booked_deleg, of_an_older_client_id_is_returned_without_a_call)
+{
+	static const struct nfs4_opdesc desc = {.name = "DELEGRETURN", .returns = true};
+
+	take();
+	sr.s.id_gen = 2; /* the list is not gone through yet */
+	call.desc = &desc;
+	call.u.delegreturn.deleg = &d;
+	cr_assert_eq(nfs4_return_take(&call), NFS4_STATE_END);
+	cr_assert_eq(call.err, 0);
+}
+
+Test(nfs4_booked_deleg, that_nobody_wants_is_returned_three_times_at_most)
+{
+	nfs4_deleg_refuse(&call);
+	for (int i = 0; i < 3; i++) {
+		cr_assert(nfs4_return_due(&sr.s), "%d times is not enough", i);
+		cr_assert(nfs4_return_send(&sr.s));
+		cr_assert_not(nfs4_return_due(&sr.s), "it is on its way");
+		cr_assert(nfs4_return_knows(&sr.cl.states, &call.u.open.deleg));
+		sess_rig_answer(&sr.s.renew, NFS4ERR_SERVERFAULT);
+	}
+	cr_assert_not(nfs4_return_due(&sr.s));
+	cr_assert_not(nfs4_return_knows(&sr.cl.states, &call.u.open.deleg));
+}
+
+Test(nfs4_booked_deleg, that_the_server_does_not_know_counts_as_returned)
+{
+	nfs4_deleg_refuse(&call);
+	cr_assert(nfs4_return_send(&sr.s));
+	sess_rig_answer(&sr.s.renew, NFS4ERR_BAD_STATEID);
+	cr_assert_not(nfs4_return_due(&sr.s));
+}
+
+/* ---- locks ---- */
+
+static const struct nfs4_opdesc lock_desc = {
+	.name = "LOCK", .lock_off = offsetof(struct nfs4_call, u.lock.work)};
+
+static struct nfs4_lock_work *work(uint64_t first, uint64_t last, bool unlock)
+{
+	struct nfs4_lock_work *k = &call.u.lock.work;
+
+	sess_rig_call(&call);
+	call.desc = &lock_desc;
+	*k = (struct nfs4_lock_work){
+		.lo = &lo,
+		.wanted = &st,
+		.offset = first,
+		.length = last - first + 1,
+		.unlock = unlock,
+	};
+	return k;
+}
+
+static void lock_set_up(void)
+{
+	sess_rig_open(&st, OPEN4_SHARE_ACCESS_READ, sess_rig_stateid('a', 1));
+	nfs4_lockowner_init(&lo, &sr.cl);
+}
+
+static void no_answer(uint64_t first, uint64_t last)
+{
+	work(first, last, false);
+	cr_assert_eq(nfs4_lock_take(&call), NFS4_STATE_GO);
+	call.err = -ETIMEDOUT;
+	nfs4_lock_ended(&call);
+}
+
+static void granted(uint64_t first, uint64_t last, bool unlock)
+{
+	struct nfs4_lock_work *k = work(first, last, unlock);
+
+	cr_assert_eq(nfs4_lock_take(&call), NFS4_STATE_GO);
+	k->stateid = sess_rig_stateid('l', 1);
+	cr_assert(nfs4_lock_granted(&call));
+	nfs4_lock_ended(&call);
+}
+
+Test(nfs4_booked_lock, two_without_an_answer_are_both_in_doubt)
+{
+	lock_set_up();
+	no_answer(30, 39);
+	no_answer(10, 19);
+	no_answer(50, 59);
+	work(50, 59, true);
+	cr_assert_eq(nfs4_lock_take(&call), NFS4_STATE_GO);
+	cr_assert_eq(call.u.lock.work.offset, 10, "all of it, since nobody wants any");
+	cr_assert_eq(call.u.lock.work.length, 50);
+	nfs4_lock_ended(&call);
+}
+
+Test(nfs4_booked_lock, only_the_stateid_of_who_holds_nothing_is_freed)
+{
+	lock_set_up();
+	granted(10, 19, false);
+	nfs4_lockowner_free(&lo, &sr.s);
+	cr_assert_eq(sr.cl.states.free_cnt, 0);
+	nfs4_lockowner_init(&lo, &sr.cl);
+	granted(10, 19, false);
+	granted(10, 19, true);
+	nfs4_lockowner_free(&lo, &sr.s);
+	cr_assert_eq(sr.cl.states.free_cnt, 1);
+}
+
+Test(nfs4_booked_lock, a_stateid_is_not_freed_under_another_client_id)
+{
+	lock_set_up();
+	granted(10, 19, false);
+	granted(10, 19, true);
+	nfs4_lockowner_free(&lo, &sr.s);
+	cr_assert_eq(sr.cl.states.free_cnt, 1);
+	sess_rig_new_client();
+	cr_assert_not(nfs4_frees_next(&sr.s));
+	cr_assert_eq(sr.cl.states.free_cnt, 0);
+}
