@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <criterion/criterion.h>
 
-#include "nfs4_sess_int.h"
+#include "sess_rig.h"
 
 Test(nfs4_room, grows_to_the_limit_and_stays_there)
 {
@@ -27,4 +27,17 @@ Test(nfs4_room, only_three_statuses_say_that_a_reply_is_too_long)
 	for (uint32_t st = 0; st < 11000; st++)
 		cnt += nfs4_status_is_room((enum nfs4_status)st);
 	cr_assert_eq(cnt, 3);
+}
+
+Test(nfs4_room, only_a_call_whose_reply_has_no_bound_is_sent_again_with_more)
+{
+	static const struct nfs4_opdesc desc = {.name = "WRITE"};
+	struct nfs4_call call;
+
+	sess_rig_up();
+	sess_rig_call(&call);
+	call.desc = &desc;
+	call.room_most = 1u << 20; /* of what it was used for before */
+	cr_assert_not(nfs4_room_grow(&call));
+	sess_rig_down();
 }
