@@ -314,6 +314,7 @@ int fab_ep_resolve(struct fab_ep *ep, const struct sockaddr *src, const struct s
 	assert(ep->state == S_IDLE);
 	if (err)
 		return err;
+	fake.src = src ? ntohl(((const struct sockaddr_in *)src)->sin_addr.s_addr) : 0;
 	ep->state = S_RESOLVING;
 	event(ep, FAB_EV_RESOLVED, 0, FAB_STEP_ADDR);
 	return 0;

@@ -27,6 +27,7 @@ enum fake_call {
 struct fake {
 	struct fab_caps caps;
 	struct fab_qp_conf qp;
+	uint32_t src;     /* IPv4 address that it was to connect from; 0: any */
 	uint8_t priv[32]; /* what the client sent */
 	size_t priv_len;
 	uint8_t peer_priv[64]; /* what the server answers */

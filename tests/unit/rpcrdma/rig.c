@@ -275,12 +275,15 @@ void rig_run(uint64_t ns)
 bool rig_connect(void)
 {
 	struct sockaddr_in dst = {.sin_family = AF_INET, .sin_port = htons(20049)};
+	struct sockaddr_in src = {.sin_family = AF_INET};
 
 	dst.sin_addr.s_addr = htonl(0x0a000001);
+	src.sin_addr.s_addr = htonl(rig.src);
 	rig.r = reactor_new_virtual();
 	rig.x = rpcrdma_new(rig.r, &rig.conf, &ops, NULL, &rig.stats);
 	assert(rig.x);
-	if (rpcrdma_connect(rig.x, NULL, (const struct sockaddr *)&dst))
+	if (rpcrdma_connect(rig.x, rig.src ? (const struct sockaddr *)&src : NULL,
+		    (const struct sockaddr *)&dst))
 		return false;
 	rig_run(NSEC_PER_MSEC);
 	return rig.up > 0;

@@ -12,6 +12,7 @@
 struct rig {
 	struct reactor *r;
 	struct rpcrdma_conf conf;
+	uint32_t src; /* IPv4 address to connect from; 0: any */
 	struct rpcrdma *x;
 	struct stats stats;
 	/* the client's callbacks */

@@ -48,6 +48,14 @@ Test(rpcrdma_chunk, the_last_byte_that_fits_is_inline)
 	cr_assert_eq(make(), -EMSGSIZE);
 }
 
+Test(rpcrdma_chunk, a_head_may_fill_its_room)
+{
+	req.head_len = req.head_room = 400;
+	cr_assert_eq(make(), 0);
+	req.head_len += 4;
+	cr_assert_eq(make(), -EINVAL);
+}
+
 Test(rpcrdma_chunk, small_args_are_gathered_with_their_round_up)
 {
 	req.args[0] = span(&buf, 1001);

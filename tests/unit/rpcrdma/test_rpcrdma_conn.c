@@ -24,6 +24,18 @@ Test(rpcrdma_conn, comes_up_with_receives_posted_and_private_data_sent)
 	rig_fini();
 }
 
+Test(rpcrdma_conn, comes_from_the_address_that_was_asked_for)
+{
+	rig.src = 0x0a000002;
+	cr_assert(rig_connect());
+	cr_assert_eq(fake.src, 0x0a000002);
+	rig_fini();
+	rig_init();
+	cr_assert(rig_connect());
+	cr_assert_eq(fake.src, 0);
+	rig_fini();
+}
+
 Test(rpcrdma_conn, the_first_failure_is_final_and_names_the_step)
 {
 	fake.refuse = true;
@@ -230,6 +242,15 @@ Test(rpcrdma_conn, back_off_grows_and_starts_at_once_after_a_good_connection)
 	fake.refuse = false;
 	rig_run(31 * NSEC_PER_SEC);
 	cr_assert_eq(rig.up, 2);
+	/* This one is good too: what the delay grew to is forgotten. */
+	call_start(&c[1], false);
+	rig_run(NSEC_PER_SEC);
+	fake.refuse = true;
+	fake_down(0);
+	rig_run(NSEC_PER_MSEC);
+	cr_assert_eq(rig.x->backoff_ns, rig.conf.backoff_min_ns);
+	fake.refuse = false;
+	rig_run(31 * NSEC_PER_SEC);
 	rig_fini();
 }
 
