@@ -78,6 +78,7 @@ void sess_rig_up(void)
 void sess_rig_down(void)
 {
 	nfs4_states_fini(&sr.cl.states);
+	reactor_timer_cancel(sr.s.r, &sr.s.reopener.timer);
 	reactor_timer_cancel(sr.s.r, &sr.s.step_timer);
 	reactor_timer_cancel(sr.s.r, &sr.s.ending_timer);
 	reactor_free(sr.s.r);

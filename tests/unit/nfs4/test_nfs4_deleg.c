@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "nfs4_lock.h"
 
@@ -57,6 +58,15 @@ Test(nfs4_booked_deleg, is_recalled_when_its_recall_came_before_it)
 	cr_assert_not(nfs4_deleg_holds(&d));
 }
 
+Test(nfs4_booked_deleg, is_not_recalled_by_what_came_for_one_that_never_did)
+{
+	nfs4_deleg_await(&call);
+	cr_assert_eq(nfs4_deleg_recall(&sr.cl, &call.u.open.deleg, &sr.fh), NFS4ERR_DELAY);
+	nfs4_deleg_awaited(&sr.cl);
+	take();
+	cr_assert(nfs4_deleg_holds(&d));
+}
+
 Test(nfs4_booked_deleg, of_another_file_with_the_same_stateid_is_another)
 {
 	struct nfs4_fh fh = {.len = 8};
@@ -69,6 +79,34 @@ Test(nfs4_booked_deleg, of_another_file_with_the_same_stateid_is_another)
 		memcpy(fh.data, &nr, sizeof(nr));
 		cr_assert_null(nfs4_deleg_find(&sr.cl.states, &fh, &d.stateid));
 	}
+}
+
+Test(nfs4_booked_deleg, that_serves_an_open_is_asked_for_more_and_for_less)
+{
+	take();
+	cr_assert(serve(&st));
+	cr_assert(nfs4_state_is_served(&st));
+	cr_assert(nfs4_deleg_open(&d, &st, &sr.cred, OPEN4_SHARE_ACCESS_WRITE, 1, 0));
+	cr_assert_eq(st.share_access, OPEN4_SHARE_ACCESS_BOTH);
+	cr_assert(nfs4_deleg_close(&st));
+	cr_assert_null(st.cl);
+	cr_assert_not(nfs4_deleg_close(&st));
+	cr_assert(nfs4_deleg_holds(&d));
+}
+
+Test(nfs4_booked_deleg, that_nobody_asked_for_is_returned)
+{
+	call.u.open.want_deleg = false;
+	nfs4_deleg_unasked(&call);
+	cr_assert_eq(call.u.open.deleg_type, OPEN_DELEGATE_NONE);
+	cr_assert(nfs4_return_due(&sr.s));
+}
+
+Test(nfs4_booked_deleg, that_somebody_asked_for_is_not_returned)
+{
+	nfs4_deleg_unasked(&call);
+	cr_assert_eq(call.u.open.deleg_type, OPEN_DELEGATE_WRITE);
+	cr_assert_not(nfs4_return_due(&sr.s));
 }
 
 /* ---- another client ID ---- */
@@ -90,6 +128,25 @@ Test(nfs4_booked_deleg, that_serves_nothing_is_lost_with_its_client_id)
 	cr_assert_eq(sr.lost, 1);
 	cr_assert_eq(nfs4_deleg_count(&sr.cl), 0);
 	cr_assert_null(d.cl);
+}
+
+/* Enough of them that each bucket has some. */
+Test(nfs4_booked_deleg, of_whatever_file_is_lost_with_its_client_id)
+{
+	const uint32_t cnt = 16 * NFS4_DELEG_BUCKETS;
+	struct nfs4_deleg *many = calloc(cnt, sizeof(*many));
+
+	cr_assert_not_null(many);
+	for (uint32_t nr = 0; nr < cnt; nr++) {
+		memcpy(call.u.open.fh.data, &nr, sizeof(nr));
+		call.u.open.fh.len = sizeof(nr);
+		cr_assert_eq(nfs4_deleg_take(&many[nr], &call), NFS4_DELEG_KEPT);
+	}
+	cr_assert_eq(nfs4_deleg_count(&sr.cl), cnt);
+	sess_rig_new_client();
+	cr_assert_eq(nfs4_deleg_count(&sr.cl), 0);
+	cr_assert_eq(sr.lost, cnt);
+	free(many);
 }
 
 /* ---- returned ---- */
@@ -118,6 +175,14 @@ Test(nfs4_booked_deleg, that_nobody_wants_is_returned_three_times_at_most)
 	}
 	cr_assert_not(nfs4_return_due(&sr.s));
 	cr_assert_not(nfs4_return_knows(&sr.cl.states, &call.u.open.deleg));
+}
+
+Test(nfs4_booked_deleg, that_nobody_wants_is_gone_with_its_client_id)
+{
+	nfs4_deleg_refuse(&call);
+	sess_rig_new_client();
+	cr_assert_not(nfs4_return_due(&sr.s));
+	cr_assert_not(nfs4_return_send(&sr.s));
 }
 
 Test(nfs4_booked_deleg, that_the_server_does_not_know_counts_as_returned)
@@ -209,4 +274,31 @@ Test(nfs4_booked_lock, a_stateid_is_not_freed_under_another_client_id)
 	sess_rig_new_client();
 	cr_assert_not(nfs4_frees_next(&sr.s));
 	cr_assert_eq(sr.cl.states.free_cnt, 0);
+}
+
+/* More are left to CLOSE. */
+Test(nfs4_booked_lock, so_many_stateids_wait_to_be_freed_and_no_more)
+{
+	const unsigned int most = 1024;
+
+	sess_rig_open(&st, OPEN4_SHARE_ACCESS_READ, sess_rig_stateid('a', 1));
+	for (unsigned int i = 0; i < most + 2; i++) {
+		nfs4_lockowner_init(&lo, &sr.cl);
+		granted(10, 19, false);
+		granted(10, 19, true);
+		nfs4_lockowner_free(&lo, &sr.s);
+		cr_assert_eq(sr.cl.states.free_cnt, i < most ? i + 1 : most);
+	}
+}
+
+Test(nfs4_booked_lock, of_this_file_only_are_waited_for)
+{
+	lock_set_up();
+	granted(10, 19, false);
+	nfs4_state_bad(&sr.cl.states, &st, &st.stateid, NFS4ERR_EXPIRED);
+	sess_rig_call(&call);
+	call.u.lockt.fh = &sr.fh;
+	cr_assert_eq(nfs4_lockt_take(&call), NFS4_STATE_WAIT, "it is not there yet");
+	call.u.lockt.fh = &(struct nfs4_fh){.len = 2, .data = "gh"};
+	cr_assert_eq(nfs4_lockt_take(&call), NFS4_STATE_GO);
 }

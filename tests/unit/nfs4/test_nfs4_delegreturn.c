@@ -42,3 +42,15 @@ Test(nfs4_delegreturn, attributes_are_there_though_it_is_gone_already)
 	cr_assert_eq(t.status, NFS4ERR_BAD_STATEID);
 	op_test_is_stat(&t.call.u.delegreturn.attr);
 }
+
+Test(nfs4_delegreturn, there_are_none_of_a_file_that_is_gone)
+{
+	const char *results[] = {"00000016 00000046"};
+	struct op_test t;
+
+	op_test_init(&t, &golden);
+	t.call.u.delegreturn.attr.valid = NFS4_ATTR_SIZE;
+	cr_assert_eq(op_test_decode(&t, results, 1, NFS4ERR_STALE), 0);
+	cr_assert_eq(t.status, NFS4ERR_STALE);
+	cr_assert_eq(t.call.u.delegreturn.attr.valid, 0);
+}

@@ -227,3 +227,20 @@ Test(nfs4_held, a_call_goes_on_in_the_moment_that_its_open_is_there_again)
 	sess_rig_answer(&sr.s.reopener, NFS4_OK);
 	cr_assert_eq(read.state, NFS4_CALL_WAITING, "for a slot, not for a while");
 }
+
+/* Soft: each wait for an open has its own time, however long ago the call began. */
+Test(nfs4_held, a_call_that_found_its_open_good_waits_anew_when_it_is_gone)
+{
+	struct nfs4_call read = call_of(&read_desc);
+
+	sr.cl.conf.hard = false;
+	sr.cl.conf.rdma.timeo_ns = NSEC_PER_SEC / 2; /* time began longer ago */
+	sr.s.state = NFS4_SESS_UP;
+	open_read('a', 1);
+	nfs4_call_start(&read, &read_desc);
+	cr_assert_eq(read.state, NFS4_CALL_WAITING, "for a slot");
+	nfs4_state_bad(&sr.cl.states, &st, &st.stateid, NFS4ERR_EXPIRED);
+	nfs4_calls_kick(&sr.s);
+	cr_assert_eq(read.state, NFS4_CALL_DELAYED, "for the open");
+	reactor_timer_cancel(sr.s.r, &read.timer);
+}
