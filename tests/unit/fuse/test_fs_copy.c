@@ -219,6 +219,19 @@ Test(fs_copy, where_the_kernel_can_do_it_itself_it_is_asked_to)
 	cr_expect_eq(copy(0, 0, 10), -EIO);
 }
 
+Test(fs_copy, a_source_that_cannot_be_committed_is_copied_by_the_program)
+{
+	struct fuse_open_out out;
+
+	cr_assert_eq(rig_open(from_ino, O_WRONLY, &out), 0);
+	cr_assert_eq(rig_write(from_ino, out.fh, 0, "new", 3, O_WRONLY), 3);
+	rig.fake.fail[FAKE_COMMIT] = EIO;
+	cr_assert_eq(copy(0, 0, 10), -EOPNOTSUPP);
+	cr_assert_eq(rig.fake.count[FAKE_COPY], 0);
+	cr_assert_eq(rig_fsync(from_ino, out.fh), 0);
+	cr_assert_eq(rig_release(from_ino, out.fh), 0);
+}
+
 Test(fs_copy, what_both_files_retain_is_committed_before)
 {
 	struct fuse_open_out out;

@@ -339,6 +339,24 @@ Test(fs_deleg_return, recall_any_takes_the_least_recently_used)
 	cr_assert_null(second->deleg);
 }
 
+Test(fs_deleg_return, recall_any_takes_those_of_the_kind_that_is_asked_for)
+{
+	struct fake_file *for_writing = file, *for_reading = fake_add("g", 1);
+
+	rig.fake.grant = OPEN_DELEGATE_WRITE;
+	open_ok(O_RDWR, &a);
+	cr_assert_not_null(file->deleg);
+	closed(a.fh);
+	rig.fake.grant = OPEN_DELEGATE_READ;
+	file = for_reading;
+	ino = rig_ino(for_reading);
+	delegated();
+	fake_recall_any(0); /* of those for reading */
+	rig_settle();
+	cr_assert_null(for_reading->deleg);
+	cr_assert_not_null(for_writing->deleg, "though it was used before the other");
+}
+
 Test(fs_deleg_return, what_the_kernel_forgets_goes)
 {
 	struct fuse_forget_in in = {.nlookup = 1};

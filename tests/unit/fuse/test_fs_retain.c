@@ -326,6 +326,24 @@ Test(fs_retain, half_of_the_buffers_start_a_commit_in_the_background)
 	cr_assert_arr_eq(other->stable, a, LARGE, "of the oldest file");
 	cr_assert_eq(rig.lane->keep_bufs, 1);
 	cr_assert(fake_all_free());
+	/* And the next one. */
+	rig_write(oino, ofh.fh, LARGE, a, LARGE, O_RDWR);
+	rig_settle();
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 2);
+	assert_stable(LARGE);
+}
+
+Test(fs_retain, after_a_restart_what_is_from_before_is_asked_for_at_once)
+{
+	put(&fh, 0, a, 100);
+	rig_settle();
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 0);
+	fake_restart();
+	rig.fake.gen++;
+	rig_write(oino, ofh.fh, 0, b, 100, O_RDWR);
+	rig_settle();
+	assert_stable(100);
+	cr_assert_eq(other->stable_size, 0, "what is from after it can wait");
 }
 
 Test(fs_retain, there_is_one_commit_in_the_background_at_a_time)
