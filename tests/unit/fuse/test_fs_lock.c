@@ -405,9 +405,10 @@ Test(fs_lock, goes_after_the_data_that_was_written_under_it)
 Test(fs_lock, that_is_asked_for_behind_a_close_is_not_swept_away_by_it)
 {
 	struct fuse_flush_in in = {.fh = a.fh, .lock_owner = 1};
-	uint64_t flush, lock;
+	uint64_t flush, lock, number;
 
 	cr_assert_eq(setlk(ino, a.fh, 1, F_WRLCK, 0, 9), 0);
+	number = fake_locks.v[0].owner;
 	cr_assert_eq(rig_write(ino, a.fh, 0, "x", 1, O_RDWR), 1);
 	rig.fake.hold_ops = 1u << FAKE_COMMIT;
 	flush = rig_send(FUSE_FLUSH, ino, &in, sizeof(in), NULL, 0);
@@ -425,6 +426,7 @@ Test(fs_lock, that_is_asked_for_behind_a_close_is_not_swept_away_by_it)
 	cr_assert_eq(re.h.error, 0);
 	cr_assert_eq(fake_locks.cnt, 1);
 	cr_assert_eq(fake_locks.v[0].off, 50);
+	cr_assert_neq(fake_locks.v[0].owner, number, "the server frees that one");
 }
 
 /* ---- RELEASE ---- */
