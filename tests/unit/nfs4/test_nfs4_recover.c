@@ -61,3 +61,21 @@ Test(nfs4_recovers, what_a_server_lost_that_kept_the_session)
 	cr_assert_eq(sr.s.state, NFS4_SESS_RECOVERING);
 	cr_assert_eq(sr.s.need, NFS4_NEED_RECLAIM);
 }
+
+/* The mount, or its end, waits meanwhile. */
+Test(nfs4_recovers, a_step_that_the_server_delays_is_not_waited_for_for_ever)
+{
+	static const struct {
+		enum nfs4_step step;
+		uint32_t most;
+	} rows[] = {{NFS4_STEP_REOPEN, 12}, {NFS4_STEP_RELOCK, 12}, {NFS4_STEP_BYE_DELEG, 2},
+		{NFS4_STEP_DESTROY, 5}};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		sr.s.step = rows[i].step;
+		cr_assert(nfs4_step_may_wait(&sr.s, rows[i].most));
+		cr_assert_not(nfs4_step_may_wait(&sr.s, rows[i].most + 1));
+	}
+	sr.s.step = NFS4_STEP_CREATE;
+	cr_assert(nfs4_step_may_wait(&sr.s, 1000), "nothing goes without it");
+}

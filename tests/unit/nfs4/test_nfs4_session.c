@@ -167,6 +167,21 @@ Test(nfs4_session, the_back_channel_is_no_longer_than_inline)
 	cr_assert_not(cs.flags & CREATE_SESSION4_FLAG_CONN_BACK_CHAN);
 }
 
+Test(nfs4_session, golden_destroy_session)
+{
+	const struct nfs4_sessionid id = {"0123456789abcdef"};
+	struct nfs4_compound c = {0};
+
+	xdr_enc_init(&c.enc, mem, sizeof(mem));
+	nfs4_put_destroy_session(&c, &id);
+	cr_assert_eq(xdr_enc_len(&c.enc), 20);
+	cr_assert_arr_eq(mem,
+		"\0\0\0\x2c"
+		"0123456789abcdef",
+		20);
+	cr_assert_eq(c.reply_max, 8, "its number and its status");
+}
+
 Test(nfs4_session, bind_conn_both_ways)
 {
 	const struct nfs4_sessionid id = {"0123456789abcdef"};
