@@ -36,6 +36,15 @@ Test(fs_read, ends_at_the_end_of_the_file)
 	cr_assert_eq(rig_read(&re, ino, fh.fh, 200000, 4096), 0);
 }
 
+Test(fs_read, as_little_as_there_is)
+{
+	cr_assert_eq(rig_read(&re, ino, fh.fh, 77, 1), 1);
+	cr_assert_eq(re.body[0], file->data[77]);
+	cr_assert_eq(rig.fake.count[FAKE_READ], 1);
+	cr_assert_eq(rig_read(&re, ino, fh.fh, 77, 0), 0);
+	cr_assert_eq(rig.fake.count[FAKE_READ], 1, "nothing asks nobody");
+}
+
 Test(fs_read, a_short_answer_before_the_end_goes_on)
 {
 	rig.fake.short_count = 30000;

@@ -531,6 +531,17 @@ Test(fs_retain, without_an_answer_all_that_is_lost_is_given_up)
 	cr_assert_eq(rig.lane->keep_bytes, 0);
 }
 
+Test(fs_retain, a_rewrite_of_which_the_server_takes_more_than_there_was_fails)
+{
+	put(&fh, 0, a, 100);
+	fake_restart();
+	rig.fake.wrong_count = 1;
+	cr_assert_eq(rig_fsync(ino, fh.fh), EIO);
+	rig.fake.wrong_count = 0;
+	cr_assert_eq(rig.lane->keep_bytes, 0);
+	cr_assert(fake_all_free());
+}
+
 Test(fs_retain, a_rewrite_needs_no_more_than_the_receive_buffer)
 {
 	put(&fh, 0, a, LARGE);
