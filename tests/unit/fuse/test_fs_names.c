@@ -295,14 +295,19 @@ Test(fs_names, mkdir_sends_mode_and_umask)
 	cr_assert_neq(entry()->nodeid, 0);
 }
 
-Test(fs_names, mknod_of_a_device)
+Test(fs_names, mknod_of_devices)
 {
-	const struct fuse_mknod_in in = {.mode = S_IFCHR | 0600, .rdev = (5 << 8) | 3};
+	struct fuse_mknod_in in = {.mode = S_IFCHR | 0600, .rdev = (5 << 8) | 3};
 
 	cr_assert_eq(rig_call(&re, FUSE_MKNOD, FUSE_ROOT_ID, &in, sizeof(in), "c", 2), 0);
 	cr_assert_eq(created.type, NF4CHR);
 	cr_assert_eq(created.rdev_major, 5);
 	cr_assert_eq(created.rdev_minor, 3);
+	in = (struct fuse_mknod_in){.mode = S_IFBLK | 0600, .rdev = (8 << 8) | 1};
+	cr_assert_eq(rig_call(&re, FUSE_MKNOD, FUSE_ROOT_ID, &in, sizeof(in), "b", 2), 0);
+	cr_assert_eq(created.type, NF4BLK);
+	cr_assert_eq(created.rdev_major, 8);
+	cr_assert_eq(created.rdev_minor, 1);
 }
 
 Test(fs_names, mknod_of_a_regular_file_opens_and_closes)
