@@ -91,12 +91,15 @@ bool nfs4_get_denied(struct nfs4_compound *c, enum nfs4_opnum op, struct nfs4_de
 	/* Whose it is: other clients' names mean nothing here, and nfsd may leave it out. */
 	if (!nfs4_get_lock_owner(x, &d.owner))
 		d.owner = 0;
-	/* WIRE: a range that is none, a lock of no kind. */
-	if (!nfs4_lock_range_ok(d.offset, d.length) || type < READ_LT || type > WRITEW_LT)
-		xdr_fail(x);
 	if (x->failed)
 		return false;
-	d.write = type == WRITE_LT || type == WRITEW_LT;
+	/*
+	 * WIRE: a range that is none, a lock of no kind. That does not make the answer another one.
+	 * Ganesha says length 0 where a lock goes to the end of the file.
+	 */
+	if (!nfs4_lock_range_ok(d.offset, d.length))
+		d.length = NFS4_LOCK_TO_END;
+	d.write = type != READ_LT && type != READW_LT;
 	*denied = d;
 	return true;
 }

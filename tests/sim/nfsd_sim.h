@@ -57,6 +57,7 @@ struct nfsd_sim_conf {
 	bool fresh_names;           /* they are never the same twice: x<count>@sim */
 	bool no_backchannel;        /* CREATE_SESSION without CONN_BACK_CHAN */
 	bool close_wants_unlock;    /* CLOSE of an open with locks: LOCKS_HELD */
+	bool denied_len0;           /* LOCK4denied: "to the end" is length 0, as Ganesha has it */
 	bool restart_flag;          /* RESTART_RECLAIM_NEEDED until RECLAIM_COMPLETE */
 	const char *scope;          /* server scope; NULL: "simscope" */
 	unsigned int target_slots;  /* sr_target_highest_slotid + 1; 0: all */

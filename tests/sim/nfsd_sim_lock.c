@@ -264,7 +264,10 @@ void wr_denied(struct cmp *c, const struct lock_range *r)
 	if (!r)
 		r = &somebody;
 	wr_u64(c->out, r->first);
-	wr_u64(c->out, r->last == TO_END ? TO_END : r->last - r->first + 1);
+	if (r->last == TO_END)
+		wr_u64(c->out, c->sim->conf.denied_len0 ? 0 : TO_END);
+	else
+		wr_u64(c->out, r->last - r->first + 1);
 	wr_u32(c->out, r->write ? 2 : 1);
 	wr_u64(c->out, r->client ? r->client->id : 0);
 	wr_opaque(c->out, r->owner, r->owner_len);

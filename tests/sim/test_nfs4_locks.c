@@ -97,6 +97,24 @@ Test(nfs4_locks, granted_denied_and_given_back, .init = sim_log_quiet)
 	end();
 }
 
+Test(nfs4_locks, conflict_to_the_end_of_the_file_may_have_length_0, .init = sim_log_quiet)
+{
+	struct nfs4_denied denied;
+	uint64_t before;
+
+	begin(1);
+	nfsd_sim_conf(w.srv)->denied_len0 = true;
+	cr_assert(nfsd_sim_lock(w.srv, "/f", 20, END, true));
+	before = sim_ops(&w, OP_LOCKU);
+	cr_assert_eq(sim_brlock(&w, 0, &f, &a, 10, 15, true), -EAGAIN);
+	cr_assert_eq(sim_ops(&w, OP_LOCKU), before, "it is certain that nothing is held");
+	cr_assert_eq(sim_brtest(&w, &f, &a, 0, END, true, &denied), 1);
+	cr_assert(denied.offset == 20 && denied.length == END);
+	nfsd_sim_unlock(w.srv, "/f", 0, END);
+	cr_assert_eq(sim_brlock(&w, 0, &f, &a, 10, 15, true), 0);
+	end();
+}
+
 Test(nfs4_locks, books_are_what_the_server_has_whatever_is_locked, .init = sim_log_quiet)
 {
 	unsigned int most = 0, seed = 7;

@@ -132,15 +132,39 @@ Test(nfs4_lock, says_who_has_it)
 	cr_assert_eq(t.call.u.lock.denied.length, 0);
 }
 
-Test(nfs4_lock, denied_by_what_cannot_be)
+/* It is in the way all the same: the caller hears that, not that the reply is odd. */
+Test(nfs4_lock, denied_by_a_range_or_kind_that_cannot_be)
+{
+	static const struct {
+		const char *hex;
+		uint64_t offset;
+		bool write;
+	} rows[] = {
+		/* length 0: Ganesha's way to say "to the end of the file" */
+		{"0000000000000000 0000000000000000 00000001 0000000000000000 00000000", 0, false},
+		{"0000000000000007 0000000000000000 00000002 0000000000000000 00000000", 7, true},
+		/* beyond the last byte */
+		{"0000000000000002 fffffffffffffffe 00000001 0000000000000000 00000000", 2, false},
+		/* no kind of lock: the one that is in everybody's way */
+		{"0000000000000009 ffffffffffffffff 00000000 0000000000000000 00000000", 9, true},
+		{"0000000000000009 ffffffffffffffff 00000005 0000000000000000 00000000", 9, true},
+	};
+	struct op_test t;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct nfs4_denied *d = &t.call.u.lock.denied;
+
+		cr_assert_eq(decode(&t, rows[i].hex, NFS4ERR_DENIED), 0, "row %zu", i);
+		cr_assert_eq(t.status, NFS4ERR_DENIED, "row %zu", i);
+		cr_assert_eq(d->offset, rows[i].offset, "row %zu", i);
+		cr_assert_eq(d->length, NFS4_LOCK_TO_END, "row %zu", i);
+		cr_assert_eq(d->write, rows[i].write, "row %zu", i);
+	}
+}
+
+Test(nfs4_lock, denied_by_what_cannot_be_read)
 {
 	static const char *const rows[] = {
-		/* no bytes; beyond the last one */
-		"0000000000000000 0000000000000000 00000001 0000000000000000 00000000",
-		"0000000000000002 fffffffffffffffe 00000001 0000000000000000 00000000",
-		/* no kind of lock */
-		"0000000000000000 0000000000000001 00000000 0000000000000000 00000000",
-		"0000000000000000 0000000000000001 00000005 0000000000000000 00000000",
 		/* an owner that is longer than the reply, or than any */
 		"0000000000000000 0000000000000001 00000001 0000000000000000 00000004",
 		"0000000000000000 0000000000000001 00000001 0000000000000000 00000401",
