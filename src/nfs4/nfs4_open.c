@@ -14,7 +14,8 @@
  * it is the one that we made, and opened by its filehandle.
  *
  * By filehandle also what was open before a restart (CLAIM_PREVIOUS), and what
- * a delegation served (CLAIM_DELEG_CUR_FH; call->stateid is the delegation's).
+ * a delegation served (CLAIM_DELEG_CUR_FH; call->stateid is the delegation's; or
+ * CLAIM_FH where the server refuses that).
  * Which delegation is to be preferred is never said: what the server thinks best
  * (WANT_NO_PREFERENCE), or none.
  *
@@ -106,7 +107,7 @@ static void put_claim(struct nfs4_compound *c, const struct nfs4_op_open *o)
 	} else if (o->reclaim) {
 		xdr_put_u32(x, CLAIM_PREVIOUS);
 		xdr_put_u32(x, o->reclaim_deleg);
-	} else if (o->claim) {
+	} else if (o->claim && !o->plain_claim) {
 		xdr_put_u32(x, CLAIM_DELEG_CUR_FH);
 		nfs4_put_stateid(x, &c->call->stateid);
 	} else {
@@ -360,11 +361,26 @@ static const struct nfs4_opdesc open_read_desc = {
 	.opens = true,
 };
 
+/*
+ * Ganesha knows no CLAIM_DELEG_CUR_FH (NFS4ERR_NOTSUPP). As long as the delegation is ours nobody
+ * else can have changed the file, so that an OPEN like any other is as good.
+ */
+static bool claim_again(struct nfs4_call *call)
+{
+	struct nfs4_op_open *o = &call->u.open;
+
+	if (o->plain_claim || nfs4_status_action(call->status) != NFS4_ACT_FAIL)
+		return false;
+	o->plain_claim = true;
+	return true;
+}
+
 /* Its owner has it once, however often it is executed. */
 static const struct nfs4_opdesc claim_desc = {
 	.name = "OPEN",
 	.encode = open_encode,
 	.decode = open_decode,
+	.again = claim_again,
 	.cachethis = true,
 	.opens = true,
 	.claims = true,

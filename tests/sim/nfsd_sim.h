@@ -65,6 +65,7 @@ struct nfsd_sim_conf {
 	/* delegations */
 	uint32_t delegs;       /* NFSD_SIM_DELEG_*: what OPENs are given; see below */
 	bool deleg_recalled;   /* they come with their recall */
+	bool no_deleg_claim;   /* CLAIM_DELEG_CUR_FH is NOTSUPP, as with Ganesha */
 	bool deleg_no_reclaim; /* CLAIM_PREVIOUS: the open without it */
 	bool deleg_expires;    /* revoked a lease after the recall; else that is a failure */
 	enum nfsd_sim_early deleg_early;

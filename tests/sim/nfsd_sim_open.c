@@ -60,6 +60,8 @@ static uint32_t rd_open(struct cmp *c, struct open_args *a)
 		rd_stateid(&c->in, &a->deleg);
 	else if (a->claim != SIM_CLAIM_FH)
 		return ST_NOTSUPP;
+	if (a->claim == SIM_CLAIM_DELEG_CUR_FH && c->sim->conf.no_deleg_claim)
+		return ST_NOTSUPP;
 	return c->in.bad ? ST_BADXDR : ST_OK;
 }
 

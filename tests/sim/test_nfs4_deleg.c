@@ -255,10 +255,33 @@ Test(nfs4_deleg, claim_may_fail_in_any_way, .init = sim_log_count)
 	}
 }
 
-Test(nfs4_deleg, claim_that_is_refused_loses_the_open, .init = sim_log_count)
+Test(nfs4_deleg, server_without_claims_is_asked_for_an_open_like_any_other, .init = sim_log_count)
+{
+	static const uint32_t types[] = {NFSD_SIM_DELEG_READ, NFSD_SIM_DELEG_WRITE};
+	struct nfs4_lockowner lo;
+
+	for (int i = 0; i < 2; i++) {
+		deleg_begin_served(2, types[i]);
+		nfsd_sim_conf(w.srv)->no_deleg_claim = true;
+		nfs4_lockowner_init(&lo, w.cl);
+		cr_assert_eq(sim_hclaim(&h, 0), 0);
+		cr_assert_not(nfs4_state_is_served(&h.f.state));
+		cr_assert_eq(nfsd_sim_opens(w.srv, "/f", NULL, 0), 1);
+		cr_assert_eq(sim_hread(&h, 1), 0);
+		cr_assert_eq(nfsd_sim_stats(w.srv).deleg_io, 0);
+		cr_assert_eq(sim_brlock(&w, 0, &h.f, &lo, 0, 10, false), 0);
+		cr_assert_eq(sim_hreturn(&h, 0), 0);
+		cr_assert_eq(sim_hread(&h, 0), 0);
+		cr_assert_eq(sim_brunlock(&w, 0, &h.f, &lo, 0, 10), 0);
+		cr_assert_eq(sim_hclose(&h, 0), 0);
+		deleg_end(0);
+	}
+}
+
+Test(nfs4_deleg, claim_and_open_that_are_refused_lose_the_file, .init = sim_log_count)
 {
 	deleg_begin_served(1, NFSD_SIM_DELEG_READ);
-	sim_rule(&w, NFSD_SIM_STATUS, OP_OPEN, 0, 1, NFS4ERR_ACCESS);
+	sim_rule(&w, NFSD_SIM_STATUS, OP_OPEN, 0, 2, NFS4ERR_ACCESS);
 	cr_assert_eq(sim_hclaim(&h, 0), -EACCES);
 	cr_assert_eq(sim_hread(&h, 0), -EIO);
 	cr_assert_eq(sim_said.lost, 1);
