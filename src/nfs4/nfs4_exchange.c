@@ -22,7 +22,11 @@ void nfs4_put_exchange_id(struct nfs4_compound *c, const struct nfs4_verf *verf,
 	nfs4_op_begin(c, OP_EXCHANGE_ID, EXCHANGE_ID_RES);
 	xdr_put_fixed(&c->enc, verf->data, sizeof(verf->data));
 	xdr_put_opaque(&c->enc, owner, strlen(owner));
-	xdr_put_u32(&c->enc, EXCHGID4_FLAG_SUPP_MOVED_REFER | EXCHGID4_FLAG_BIND_PRINC_STATEID);
+	/*
+	 * SUPP_MOVED_REFER would invite referrals, which are not followed: without it a server may
+	 * hand on what lies elsewhere (section 18.35.3).
+	 */
+	xdr_put_u32(&c->enc, EXCHGID4_FLAG_BIND_PRINC_STATEID);
 	xdr_put_u32(&c->enc, SP4_NONE);
 	xdr_put_u32(&c->enc, 0); /* no eia_client_impl_id */
 }

@@ -59,8 +59,9 @@ struct nfsd_sim_conf {
 	bool close_wants_unlock;    /* CLOSE of an open with locks: LOCKS_HELD */
 	bool denied_len0;           /* LOCK4denied: "to the end" is length 0, as Ganesha has it */
 	bool restart_flag;          /* RESTART_RECLAIM_NEEDED until RECLAIM_COMPLETE */
-	const char *scope;          /* server scope; NULL: "simscope" */
-	unsigned int target_slots;  /* sr_target_highest_slotid + 1; 0: all */
+	const char *refers; /* LOOKUP of it is MOVED for who says that it follows referrals */
+	const char *scope;  /* server scope; NULL: "simscope" */
+	unsigned int target_slots; /* sr_target_highest_slotid + 1; 0: all */
 
 	/* delegations */
 	uint32_t delegs;       /* NFSD_SIM_DELEG_*: what OPENs are given; see below */

@@ -208,6 +208,7 @@ enum {
 	ST_EXPIRED = 10011,
 	ST_GRACE = 10013,
 	ST_NOFILEHANDLE = 10020,
+	ST_MOVED = 10019,
 	ST_MINOR_VERS_MISMATCH = 10021,
 	ST_STALE_CLIENTID = 10022,
 	ST_STALE_STATEID = 10023,
@@ -353,6 +354,7 @@ struct client {
 	uint8_t owner[1024];
 	uint32_t owner_len;
 	uint32_t uid;
+	uint32_t flags; /* of its EXCHANGE_ID */
 	bool confirmed, reclaimed;
 	uint32_t cs_seq; /* next CREATE_SESSION */
 	uint8_t cs_reply[256];

@@ -82,6 +82,17 @@ uint32_t op_restorefh(struct cmp *c)
 	return c->cur ? ST_OK : ST_RESTOREFH;
 }
 
+#define SUPP_MOVED_REFER 1u
+
+/* It lies on another server; for a client that cannot go there this one serves it. */
+static bool is_referral(const struct cmp *c, const char *name, uint32_t len)
+{
+	const char *refers = c->sim->conf.refers;
+
+	return refers && c->sess && c->sess->client->flags & SUPP_MOVED_REFER &&
+	       strlen(refers) == len && !memcmp(name, refers, len);
+}
+
 uint32_t op_lookup(struct cmp *c)
 {
 	const char *name;
@@ -94,6 +105,8 @@ uint32_t op_lookup(struct cmp *c)
 		return st;
 	if (!may(c, c->cur, 1))
 		return ST_ACCESS;
+	if (is_referral(c, name, len))
+		return ST_MOVED;
 	n = tree_lookup(&c->sim->tree, c->cur, name, len);
 	if (!n)
 		return ST_NOENT;

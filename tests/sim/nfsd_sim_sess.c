@@ -139,6 +139,7 @@ uint32_t op_exchange_id(struct cmp *c)
 		list_push_back(&sim->clients, &cl->link);
 		sim->stats.clients++;
 	}
+	cl->flags = flags;
 	wr_u64(c->out, cl->id);
 	wr_u32(c->out, cl->cs_seq);
 	wr_u32(c->out, FLAG_USE_NON_PNFS | (cl->confirmed ? FLAG_CONFIRMED_R : 0));

@@ -97,6 +97,21 @@ Test(nfs4_mount, failures_name_the_component_and_what_to_check)
 	SIM_NFS_CLOSE(&w, 0);
 }
 
+Test(nfs4_mount, what_lies_elsewhere_is_served_since_no_referral_is_followed)
+{
+	struct nfsd_sim_conf sconf;
+	struct sim_nfs_call c = {0};
+
+	nfsd_sim_conf_default(&sconf);
+	sconf.refers = "a";
+	up(&sconf);
+	cr_assert(sim_nfs_mount(&w, "/export/a/b"), "%s", w.mount_failure.text);
+	cr_assert(sim_nfs_mount(&w, "/export"), "%s", w.mount_failure.text);
+	cr_assert_eq(sim_nfs_lookup(&w, 0, &c, "a"), 0);
+	cr_assert_eq(sim_nfs_wait(&w, &c), 0);
+	SIM_NFS_CLOSE(&w, 0);
+}
+
 Test(nfs4_mount, statuses_of_the_walk_have_messages_of_their_own)
 {
 	static const struct {
