@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * PUTFH GETATTR CLOSE
- * PUTFH LOCKU GETATTR CLOSE
+ * PUTFH [GETATTR] CLOSE
+ * PUTFH LOCKU [GETATTR] CLOSE
+ *
+ * Where the attributes are refused it goes again without them.
  *
  * A CLOSE returns a stateid that means nothing any more (RFC 8881 section
  * 18.2.4). A server may want locks to be given back before it (NFS4ERR_LOCKS_HELD;
@@ -20,7 +22,8 @@ static int close_encode(struct nfs4_call *call, struct nfs4_compound *c)
 	nfs4_put_putfh(c, o->fh);
 	if (o->unlocks)
 		nfs4_put_locku(c, &o->unlock, 0, NFS4_LOCK_TO_END);
-	nfs4_put_getattr(c, NFS4_ATTR_STAT);
+	if (!o->no_attr)
+		nfs4_put_getattr(c, NFS4_ATTR_STAT);
 	nfs4_op_begin(c, OP_CLOSE, NFS4_STATEID_SIZE);
 	xdr_put_u32(&c->enc, 0); /* seqid: 4.0's */
 	nfs4_put_stateid(&c->enc, &call->stateid);
@@ -41,16 +44,28 @@ static int close_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	if (c->failed_op == OP_LOCKU && (nfs4_status_action(c->status) == NFS4_ACT_FAIL ||
 						nfs4_status_action(c->status) == NFS4_ACT_STATE))
 		c->status = NFS4ERR_LOCKS_HELD;
-	if (nfs4_get_getattr(c, &o->attr) && nfs4_op_result(c, OP_CLOSE))
+	if ((o->no_attr || nfs4_get_getattr(c, &o->attr)) && nfs4_op_result(c, OP_CLOSE))
 		nfs4_get_stateid(&c->dec, &gone);
 out:
+	o->attr_refused = nfs4_attrs_refused(c);
 	return nfs4_decode_end(c);
+}
+
+static bool close_again(struct nfs4_call *call)
+{
+	struct nfs4_op_close *o = &call->u.close;
+
+	if (!o->attr_refused || o->no_attr)
+		return false;
+	o->no_attr = true;
+	return true;
 }
 
 static const struct nfs4_opdesc close_desc = {
 	.name = "CLOSE",
 	.encode = close_encode,
 	.decode = close_decode,
+	.again = close_again,
 	.cachethis = true,
 	.state_off = offsetof(struct nfs4_call, u.close.state),
 	.closes = true,
@@ -58,6 +73,6 @@ static const struct nfs4_opdesc close_desc = {
 
 void nfs4_close(struct nfs4_call *call)
 {
-	call->u.close.unlocks = false;
+	call->u.close.unlocks = call->u.close.no_attr = false;
 	nfs4_call_start(call, &close_desc);
 }

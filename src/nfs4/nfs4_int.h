@@ -129,6 +129,11 @@ int nfs4_decode_end(struct nfs4_compound *c);
  * nor reported as failed, and those attributes have valid = 0.
  */
 void nfs4_decode_done(struct nfs4_compound *c);
+/*
+ * Decoding: attributes that we added before what the user asked for were refused (an ACL may deny
+ * READ_ATTRIBUTES), and so nothing of it was executed: it is to go again without them.
+ */
+bool nfs4_attrs_refused(const struct nfs4_compound *c);
 
 /*
  * READ, the last operation (nfs4_read.c): into the call's one Write chunk, or inline. -EINVAL: the

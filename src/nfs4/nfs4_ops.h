@@ -110,13 +110,17 @@ struct nfs4_op_downgrade {
 struct nfs4_op_delegreturn {
 	const struct nfs4_fh *fh; /* in */
 	struct nfs4_deleg *deleg; /* none any more when the call ends without an error */
-	struct nfs4_attr attr;    /* out: before the return */
+	struct nfs4_attr attr;    /* out: before the return; valid may be 0 */
+	/* the session's: attributes are not asked for, because they were refused */
+	bool no_attr, attr_refused;
 };
 
 struct nfs4_op_close {
 	const struct nfs4_fh *fh; /* in */
 	struct nfs4_state *state; /* forgotten when the call ends without an error */
-	struct nfs4_attr attr;    /* out: before the close */
+	struct nfs4_attr attr;    /* out: before the close; valid may be 0 */
+	/* the session's: as in nfs4_op_delegreturn */
+	bool no_attr, attr_refused;
 	/* the session's: the server wants these locks to be given back first */
 	bool unlocks;
 	struct nfs4_stateid unlock;

@@ -175,7 +175,8 @@ bool nfs4_return_send(struct nfs4_sess *s)
 	ret = container_of(node, struct nfs4_deleg_return, link);
 	s->testing.ret = ret;
 	s->testing.id_gen = s->id_gen;
-	call->u.delegreturn.fh = &ret->fh;
+	/* Nobody looks at the attributes. */
+	call->u.delegreturn = (struct nfs4_op_delegreturn){.fh = &ret->fh, .no_attr = true};
 	call->stateid = ret->stateid;
 	call->cred = &ret->cred;
 	call->done = return_done;
@@ -288,7 +289,7 @@ bool nfs4_return_last(struct nfs4_sess *s)
 	if (!node)
 		return false;
 	s->bye = container_of(node, struct nfs4_deleg_return, link);
-	s->ctl.u.delegreturn.fh = &s->bye->fh;
+	s->ctl.u.delegreturn = (struct nfs4_op_delegreturn){.fh = &s->bye->fh, .no_attr = true};
 	s->ctl.stateid = s->bye->stateid;
 	s->ctl.cred = &s->bye->cred;
 	return true;

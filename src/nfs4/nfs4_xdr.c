@@ -67,6 +67,12 @@ void nfs4_decode_done(struct nfs4_compound *c)
 	c->op_cnt = 0;
 }
 
+bool nfs4_attrs_refused(const struct nfs4_compound *c)
+{
+	return !c->dec.failed && c->failed_op == OP_GETATTR &&
+	       nfs4_status_action(c->status) == NFS4_ACT_FAIL;
+}
+
 uint32_t nfs4_sink_room(const struct rpcrdma_span *sink, uint32_t min)
 {
 	uint32_t head = NFS4_REPLY_HEAD + 8 + 8; /* and PUTFH, and its own opnum and status */

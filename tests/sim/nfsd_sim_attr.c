@@ -430,6 +430,8 @@ uint32_t op_getattr(struct cmp *c)
 		return ST_NOFILEHANDLE;
 	if (mask[1] & (BIT(48) | BIT(54)))
 		return ST_INVAL;
+	if (c->cur->attrs_denied)
+		return ST_ACCESS;
 	attr_encode(c, c->cur, mask, 0);
 	return ST_OK;
 }

@@ -60,6 +60,40 @@ Test(nfs4_close, gives_locks_back_before)
 	op_golden_check(&unlock);
 }
 
+Test(nfs4_close, goes_again_without_attributes_that_are_refused)
+{
+	static const struct {
+		const char *getattr;
+		enum nfs4_status status;
+		bool again;
+	} rows[] = {
+		{"00000009 0000000d", NFS4ERR_ACCESS, true},
+		{"00000009 00000001", NFS4ERR_PERM, true},
+		{"00000009 00002718", NFS4ERR_DELAY, false},
+	};
+	static const char *const results[] = {
+		RES_PUTFH, "00000004 00000000 ffffffff 000000000000000000000000"};
+
+	for (int i = 0; i < 3; i++) {
+		const char *refused[] = {RES_PUTFH, rows[i].getattr};
+		struct op_test t;
+
+		op_test_init(&t, &golden);
+		cr_assert_eq(op_test_decode(&t, refused, 2, rows[i].status), 0);
+		cr_assert_eq(t.status, rows[i].status);
+		cr_assert_eq(t.desc->again(&t.call), rows[i].again);
+		if (!rows[i].again)
+			continue;
+		cr_assert_eq(
+			op_test_encode(&t, &golden, 1000,
+				HEX_PUTFH "00000004 00000000 00000007 aabbcc000000000000000000"),
+			0);
+		cr_assert_eq(op_test_decode(&t, results, 2, NFS4_OK), 0);
+		cr_assert_eq(t.call.u.close.attr.valid, 0);
+		cr_assert_not(t.desc->again(&t.call));
+	}
+}
+
 Test(nfs4_close, locks_that_cannot_be_given_back_are_not_its_end)
 {
 	static const struct {

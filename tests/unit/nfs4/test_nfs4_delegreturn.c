@@ -54,3 +54,19 @@ Test(nfs4_delegreturn, there_are_none_of_a_file_that_is_gone)
 	cr_assert_eq(t.status, NFS4ERR_STALE);
 	cr_assert_eq(t.call.u.delegreturn.attr.valid, 0);
 }
+
+Test(nfs4_delegreturn, goes_again_without_attributes_that_are_refused)
+{
+	static const char *const refused[] = {RES_PUTFH, "00000009 0000000d"};
+	static const char *const results[] = {RES_PUTFH, "00000008 00000000"};
+	struct op_test t;
+
+	op_test_init(&t, &golden);
+	cr_assert_eq(op_test_decode(&t, refused, 2, NFS4ERR_ACCESS), 0);
+	cr_assert(t.desc->again(&t.call));
+	cr_assert_eq(op_test_encode(&t, &golden, 1000,
+			     HEX_PUTFH "00000008 00000001 ddee00000000000000000000"),
+		0);
+	cr_assert_eq(op_test_decode(&t, results, 2, NFS4_OK), 0);
+	cr_assert_not(t.desc->again(&t.call));
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Servers that do not do as Linux' nfsd does, as far as no other file has the
+ * subject: what an ACL may deny, which attributes there are.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+
+#include "deleg_rig.h"
+
+/* ---- attributes that an ACL denies ---- */
+
+Test(nfs4_servers, file_is_closed_though_its_attributes_are_denied, .init = sim_log_count)
+{
+	static struct sim_op op;
+	struct nfs4_lockowner lo;
+
+	for (int i = 0; i < 3; i++) {
+		deleg_begin(1, 0);
+		cr_assert_eq(sim_hopen(&h, 0, BOTH, false), 0);
+		/* With locks, which a server may want back before: close_wants_unlock. */
+		nfsd_sim_conf(w.srv)->close_wants_unlock = i == 1;
+		nfs4_lockowner_init(&lo, w.cl);
+		if (i == 1)
+			cr_assert_eq(sim_brlock(&w, 0, &h.f, &lo, 0, 10, true), 0);
+		nfsd_sim_deny_attrs(w.srv, "/f", true);
+		if (i == 2) /* delayed, not refused: it goes again as it was */
+			sim_rule(&w, NFSD_SIM_STATUS, OP_GETATTR, 0, 1, NFS4ERR_DELAY);
+		cr_assert(sim_op_get(&w, 0, &op));
+		op.call.u.close.fh = &h.f.fh;
+		op.call.u.close.state = &h.f.state;
+		cr_assert_eq(sim_op_run(&op, nfs4_close), 0, "%d", i);
+		cr_assert_eq(op.call.u.close.attr.valid, 0);
+		cr_assert_eq(nfsd_sim_live_opens(w.srv), 0);
+		deleg_end(0);
+	}
+}
+
+Test(nfs4_servers, delegation_is_returned_though_attributes_are_denied, .init = sim_log_count)
+{
+	deleg_begin_idle(1, NFSD_SIM_DELEG_READ);
+	nfsd_sim_deny_attrs(w.srv, "/f", true);
+	cr_assert_eq(sim_hreturn(&h, 0), 0);
+	cr_assert_eq(nfsd_sim_live_delegs(w.srv), 0);
+	deleg_end(0);
+}
+
+Test(nfs4_servers, what_nobody_wants_is_returned_without_attributes, .init = sim_log_count)
+{
+	struct sim_held_op ho = {.refuses = true};
+
+	deleg_begin(2, NFSD_SIM_DELEG_READ);
+	nfsd_sim_deny_attrs(w.srv, "/f", true);
+	cr_assert(sim_open_start(&ho, &h, 1, READ, true));
+	cr_assert_eq(sim_held_wait(&ho), 0);
+	sim_nfs_run(&w, SIM_SEC);
+	cr_assert_eq(nfsd_sim_stats(w.srv).deleg_returns, 1);
+	cr_assert_eq(sim_hclose(&h, 0), 0);
+	deleg_end(0);
+	/* And at the end of the mount. */
+	deleg_begin_idle(1, NFSD_SIM_DELEG_READ);
+	nfsd_sim_deny_attrs(w.srv, "/f", true);
+	sim_nfs_stop(&w);
+	cr_assert_eq(nfsd_sim_live_delegs(w.srv), 0);
+	nfs4_deleg_forget(&h.deleg);
+	deleg_end(0);
+}
