@@ -81,7 +81,7 @@ void nfs4_recover(struct nfs4_sess *s, uint32_t gen, unsigned int need, const ch
 	nfs4_sess_set_state(s, NFS4_SESS_RECOVERING, why);
 	if (s->recovered_ns == 0 || now - s->recovered_ns > CALM_NS) {
 		s->backoff = 0;
-		nfs4_setup_start(s);
+		nfs4_setup_recover(s);
 	} else {
 		reactor_timer_in(s->r, &s->step_timer, nfs4_delay_ns(s->backoff++));
 	}

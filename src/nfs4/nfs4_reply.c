@@ -381,5 +381,6 @@ void nfs4_reply_done(struct rpc_call *rpc)
 		nfs4_recover(s, s->gen, NFS4_NEED_SESSION | NFS4_NEED_DESTROY,
 			"too many slots wait for replies that will not come");
 	nfs4_calls_kick(s);
+	nfs4_setup_drained(s);
 	nfs4_sess_stop_next(s);
 }

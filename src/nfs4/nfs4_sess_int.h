@@ -359,6 +359,7 @@ struct nfs4_sess {
 
 	/* set-up, recovery and the end */
 	unsigned int need; /* NFS4_NEED_* */
+	bool drains;       /* RECOVERING: it waits for the calls in flight */
 	enum nfs4_step step;
 	struct nfs4_call ctl;   /* carries the steps; `calls_ready`: its request was got */
 	struct nfs4_call renew; /* lone SEQUENCE, BIND_CONN_TO_SESSION, nfs4_revoke.c's */
@@ -427,6 +428,10 @@ static inline bool nfs4_sess_is_up(const struct nfs4_sess *s)
 
 /* Gets the token, then does what sess->need and the client lack; nfs4_sess_up() at the end. */
 void nfs4_setup_start(struct nfs4_sess *s);
+/* The same in recovery: the calls of a session that is to be destroyed end before. */
+void nfs4_setup_recover(struct nfs4_sess *s);
+/* A call is back: was it the last one that is waited for? */
+void nfs4_setup_drained(struct nfs4_sess *s);
 void nfs4_setup_granted(struct nfs4_sess *s);
 void nfs4_setup_timer(struct reactor_timer *t);
 /* A step cannot succeed: at start the mount fails, later all of it is tried again in a while. */

@@ -4,7 +4,7 @@
  * time. The next step follows from what is missing, so that any step may fail,
  * be answered "stale" or be overtaken, and the same rule finds the way on:
  *
- *   an old session to be destroyed   DESTROY_SESSION   (sess->need)
+ *   an old session to be destroyed   DESTROY_SESSION   (sess->need), when its calls are back
  *   the connection is not bound      BIND_CONN_TO_SESSION
  *   no client ID                     EXCHANGE_ID       (the client's)
  *   no session                       CREATE_SESSION
@@ -137,6 +137,31 @@ void nfs4_setup_start(struct nfs4_sess *s)
 		setup_next(s);
 }
 
+/*
+ * Calls in flight have their replies in the reply cache of the session that is to be destroyed: one
+ * that is sent again without it (the connection may be lost) is executed twice. New ones wait
+ * already. A call that hangs in the server holds up the others for a while only; not until it is
+ * sent again, for it would take the new connection's one credit.
+ */
+void nfs4_setup_recover(struct nfs4_sess *s)
+{
+	if ((s->need & NFS4_NEED_DESTROY) && s->have_session && s->sent_cnt > 0 && !s->drains) {
+		s->drains = true;
+		reactor_timer_in(s->r, &s->step_timer, s->cl->conf.rdma.timeo_ns / 4);
+		return;
+	}
+	s->drains = false;
+	nfs4_setup_start(s);
+}
+
+void nfs4_setup_drained(struct nfs4_sess *s)
+{
+	if (!s->drains || s->sent_cnt > 0 || s->state != NFS4_SESS_RECOVERING)
+		return;
+	reactor_timer_cancel(s->r, &s->step_timer);
+	nfs4_setup_recover(s);
+}
+
 void nfs4_setup_granted(struct nfs4_sess *s)
 {
 	s->token = NFS4_TOKEN_HELD;
@@ -151,7 +176,7 @@ void nfs4_setup_timer(struct reactor_timer *t)
 	struct nfs4_sess *s = container_of(t, struct nfs4_sess, step_timer);
 
 	if (s->state == NFS4_SESS_RECOVERING)
-		nfs4_setup_start(s);
+		nfs4_setup_recover(s);
 	else if (s->state == NFS4_SESS_SETUP)
 		nfs4_sess_fail(s, ETIMEDOUT, "session",
 			"the server %s accepts the connection but makes no session: check that "

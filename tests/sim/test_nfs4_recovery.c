@@ -304,6 +304,78 @@ Test(nfs4_recovery, worn_table_is_replaced_by_a_new_session)
 	SIM_NFS_CLOSE(&w, 0);
 }
 
+/* One call is on its way while another one hears that the session is to be replaced. */
+static void fault_beside(struct sim_nfs_call *c)
+{
+	sim_nfs_open(&w, NULL);
+	sim_nfs_mounted(&w, 1);
+	sim_nfs_run(&w, 2 * SIM_SEC); /* it is not one recovery after the other */
+	sim_rule(&w, NFSD_SIM_HOLD, OP_CREATE, 0, 1, 0);
+	cr_assert_eq(sim_nfs_mkdir(&w, 0, c, "d"), 0);
+	sim_nfs_run(&w, 20 * SIM_MSEC);
+	sim_rule(&w, NFSD_SIM_SEQ_FLAGS, OP_GETATTR, 0, 1, SEQ4_STATUS_BACKCHANNEL_FAULT);
+	must_getattr(0);
+	sim_nfs_run(&w, 10 * SIM_MSEC);
+	cr_assert_eq(sim_ops(&w, OP_DESTROY_SESSION), 0);
+}
+
+Test(nfs4_recovery, session_is_destroyed_when_its_calls_are_answered)
+{
+	struct sim_nfs_call c = {0};
+
+	fault_beside(&c);
+	nfsd_sim_release(w.srv, false);
+	cr_assert_eq(sim_nfs_wait(&w, &c), 0);
+	must_getattr(0);
+	cr_assert_eq(sim_ops(&w, OP_DESTROY_SESSION), 1);
+	cr_assert_eq(w.lane[0].st.sessions, 2);
+	SIM_NFS_CLOSE(&w, 0);
+	/* Made once, although its reply is lost with the connection. */
+	c = (struct sim_nfs_call){0};
+	fault_beside(&c);
+	nfsd_sim_disconnect(w.srv);
+	cr_assert_eq(sim_nfs_wait(&w, &c), 0);
+	must_getattr(0);
+	cr_assert_eq(w.lane[0].st.sessions, 2);
+	SIM_NFS_CLOSE(&w, 0);
+}
+
+Test(nfs4_recovery, call_that_hangs_does_not_keep_the_session_for_ever)
+{
+	struct sim_nfs_call c = {0}, d = {0};
+
+	sim_nfs_open(&w, NULL);
+	sim_nfs_mounted(&w, 1);
+	sim_nfs_run(&w, 2 * SIM_SEC);
+	sim_rule(&w, NFSD_SIM_HOLD, OP_LOOKUP, 0, 0, 0);
+	cr_assert_eq(sim_nfs_lookup(&w, 0, &c, "d"), 0);
+	sim_rule(&w, NFSD_SIM_SEQ_FLAGS, OP_GETATTR, 1, 1, SEQ4_STATUS_BACKCHANNEL_FAULT);
+	must_getattr(0);
+	cr_assert_eq(sim_nfs_getattr(&w, 0, &d), 0);
+	cr_assert_not(sim_nfs_until(&w, &d.done_cnt, 1, 14 * SIM_SEC));
+	cr_assert(sim_nfs_until(&w, &d.done_cnt, 1, 2 * SIM_SEC));
+	cr_assert_eq(d.err, 0);
+	cr_assert_eq(sim_ops(&w, OP_DESTROY_SESSION), 1);
+	nfsd_sim_rules_clear(w.srv);
+	nfsd_sim_release(w.srv, false);
+	cr_assert_eq(sim_nfs_wait(&w, &c), -ENOENT);
+	SIM_NFS_CLOSE(&w, 0);
+}
+
+Test(nfs4_recovery, stop_while_a_session_waits_for_its_calls)
+{
+	struct sim_nfs_call c = {0};
+
+	fault_beside(&c);
+	nfsd_sim_release(w.srv, false);
+	SIM_NFS_CLOSE(&w, 0);
+	c = (struct sim_nfs_call){0};
+	fault_beside(&c);
+	sim_nfs_stop(&w);
+	cr_assert_eq(c.done_cnt, 1);
+	SIM_NFS_CLOSE(&w, 1);
+}
+
 Test(nfs4_recovery, status_flags_of_sequence_do_not_disturb_and_restart_is_acted_on)
 {
 	for (unsigned int bit = 0; bit < 32; bit++) {
