@@ -102,7 +102,7 @@ static bool is_digits(const uint8_t *p, uint32_t len)
 	return true;
 }
 
-/* user@domain, and nothing in it that is in no name. */
+/* user@domain, and nothing in it that is in no name; "Domain Users@corp" is one. */
 static bool is_name(const uint8_t *p, uint32_t len)
 {
 	const uint8_t *at = memchr(p, '@', len);
@@ -110,7 +110,7 @@ static bool is_name(const uint8_t *p, uint32_t len)
 	if (!at || at == p || at == p + len - 1)
 		return false;
 	for (uint32_t i = 0; i < len; i++)
-		if (p[i] <= ' ' || p[i] == 0x7f)
+		if (p[i] < ' ' || p[i] == 0x7f)
 			return false;
 	return true;
 }

@@ -209,7 +209,9 @@ Test(nfs4_attr, names_are_told_from_numbers_and_from_neither)
 	cr_assert_not(is_name("ro\0t@dom", 8));
 	cr_assert_not(is_name("root@dom\0", 9));
 	cr_assert_not(is_name("root@dom\n", 9));
-	cr_assert_not(is_name("ro ot@dom", 9));
+	cr_assert_not(is_name("root@dom\x7f", 9));
+	cr_assert_not(is_name("ro\tot@dom", 9));
+	cr_assert(is_name("Domain Users@corp", 17), "the commonest group of Active Directory");
 	owner("root@example.org");
 	cr_assert_eq(owners.user.len, 16);
 	cr_assert_null(owners.group.p);
