@@ -347,9 +347,11 @@ static bool call_send(struct nfs4_call *call)
 		call->slot = nfs4_slot_get(&s->slots, &call->seqid);
 		if (call->slot == NFS4_SLOT_NONE)
 			return false;
-		call->highest = nfs4_slot_highest(&s->slots);
+		call->highest = NFS4_SLOT_NONE;
 		call->resent = call->sent_ns != 0;
 	}
+	if (call->highest == NFS4_SLOT_NONE)
+		call->highest = nfs4_slot_highest(&s->slots);
 	call->sess_gen = s->gen;
 	call->id_gen = s->id_gen;
 	call->sent_ns = reactor_now(s->r);
@@ -505,7 +507,7 @@ void nfs4_call_start(struct nfs4_call *call, const struct nfs4_opdesc *desc)
 	call->status = NFS4_OK;
 	call->tries = call->state_tries = 0;
 	call->state_wait_ns = 0;
-	call->room_tries = call->bad_cnt = 0;
+	call->room_tries = call->bad_cnt = call->high_cnt = 0;
 	call->slot = NFS4_SLOT_NONE;
 	call->sent_ns = 0;
 	call->resent = false;

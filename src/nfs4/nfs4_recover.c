@@ -27,7 +27,7 @@ static const struct {
 	{NFS4ERR_BADSLOT, NFS4_SEQ_CUT},
 	/* sa_highest_slotid lies above its table, which shrank: when the higher calls have ended.
 	 */
-	{NFS4ERR_BAD_HIGH_SLOT, NFS4_SEQ_RESEND},
+	{NFS4ERR_BAD_HIGH_SLOT, NFS4_SEQ_HIGHEST},
 	/* The server was restarted, or dropped us after the lease. */
 	{NFS4ERR_BADSESSION, NFS4_SEQ_SESSION},
 	/* The session is being destroyed; it will not come back. */

@@ -17,6 +17,9 @@
 
 /* A call whose replies break the protocol is repeated so often, then fails with EIO. */
 #define MAX_BAD 3u
+/* BAD_HIGH_SLOTs of one call, 3 s in all: higher slots are orphans, or the server does not mean it
+ */
+#define MAX_HIGH 5u
 
 /*
  * The RPC ended without COMPOUND results. `slot`: cancel where the server
@@ -99,6 +102,21 @@ static void reply_broken(struct nfs4_call *call, const char *what)
 	nfs4_call_finish(call, -EIO);
 }
 
+/*
+ * The server's slot table shrank. By the next time the calls on higher slots may have ended:
+ * nothing was executed, so that sa_highest_slotid may be another one then. True: it goes again so.
+ */
+static bool repeat_lower(struct nfs4_call *call)
+{
+	if (!nfs4_is_ctl(call) && ++call->high_cnt > MAX_HIGH) {
+		call->high_cnt = 0;
+		return false;
+	}
+	call->highest = NFS4_SLOT_NONE;
+	nfs4_call_delay(call);
+	return true;
+}
+
 /* SEQUENCE failed: the server executed nothing and its slot is as it was (section 2.10.6.1.3). */
 static void sequence_failed(struct nfs4_call *call)
 {
@@ -107,6 +125,8 @@ static void sequence_failed(struct nfs4_call *call)
 	uint32_t gen = call->sess_gen, slot = call->slot;
 	bool current = gen == s->gen;
 
+	if (act == NFS4_SEQ_HIGHEST && repeat_lower(call))
+		return;
 	if (act != NFS4_SEQ_RESEND && current)
 		log_debug("%s: %s: SEQUENCE on slot %u, number %u: %s", s->peer, call->desc->name,
 			(unsigned int)slot, (unsigned int)call->seqid,
@@ -131,6 +151,11 @@ static void sequence_failed(struct nfs4_call *call)
 	case NFS4_SEQ_RESEND:
 		nfs4_call_delay(call);
 		return;
+	case NFS4_SEQ_HIGHEST:
+		nfs4_call_leave_slot(call, nfs4_slot_cancel);
+		nfs4_recover(s, gen, NFS4_NEED_SESSION | NFS4_NEED_DESTROY,
+			"the server has fewer slots than are in use");
+		break;
 	case NFS4_SEQ_NEXT:
 	case NFS4_SEQ_NEXT_IDEM:
 		nfs4_call_leave_slot(call, nfs4_slot_done);

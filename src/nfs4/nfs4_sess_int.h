@@ -140,6 +140,7 @@ bool nfs4_status_is_room(enum nfs4_status status);
 enum nfs4_seq_action {
 	NFS4_SEQ_FAIL,      /* the call ends with the status' errno; the slot was not used */
 	NFS4_SEQ_RESEND,    /* later again: same slot, same number */
+	NFS4_SEQ_HIGHEST,   /* the same, with another sa_highest_slotid */
 	NFS4_SEQ_NEXT,      /* the server has this number already: the next one, same slot */
 	NFS4_SEQ_NEXT_IDEM, /* as NEXT if the call may be executed twice, else the call fails */
 	NFS4_SEQ_CUT,       /* the server has fewer slots: another slot */

@@ -225,6 +225,7 @@ static struct due due_for(enum nfs4_status status)
 		due.fails_once = true;
 		break;
 	case NFS4_SEQ_RESEND:
+	case NFS4_SEQ_HIGHEST:
 	case NFS4_SEQ_NEXT:
 	case NFS4_SEQ_ORPHAN:
 	case NFS4_SEQ_BIND:
@@ -315,6 +316,43 @@ Test(nfs4_errors, no_more_slots_are_used_than_the_server_would_like, .init = sim
 		cr_assert_eq(nfsd_sim_stats(w.srv).over_target, over, "%u", targets[i]);
 		cr_assert_eq(w.lane[0].st.slots, targets[i] && targets[i] < 16 ? targets[i] : 16);
 	}
+	end(0);
+}
+
+Test(nfs4_errors, table_that_shrank_is_asked_again_when_higher_calls_have_ended,
+	.init = sim_log_quiet)
+{
+	struct sim_nfs_call held[5] = {0}, c = {0};
+
+	begin();
+	sim_rule(&w, NFSD_SIM_HOLD, OP_GETATTR, 1, 4, 0);
+	for (int i = 0; i < 5; i++)
+		cr_assert_eq(sim_nfs_getattr(&w, 0, &held[i]), 0);
+	sim_nfs_run(&w, 20 * SIM_MSEC);
+	sim_rule(&w, NFSD_SIM_STATUS, OP_SEQUENCE, 0, 2, NFS4ERR_BAD_HIGH_SLOT);
+	cr_assert_eq(sim_nfs_mkdir(&w, 0, &c, "d"), 0);
+	sim_nfs_run(&w, 50 * SIM_MSEC);
+	cr_assert_eq(c.call.slot, 0);
+	nfsd_sim_release(w.srv, false);
+	cr_assert_eq(sim_nfs_wait(&w, &c), 0);
+	cr_assert_eq(c.call.highest, 0, "all others have ended");
+	cr_assert_eq(more(OP_CREATE), 1);
+	cr_assert_eq(w.lane[0].st.sessions, 1);
+	end(0);
+}
+
+/* The server insists: nothing of the table is trusted any more. */
+Test(nfs4_errors, table_that_is_never_small_enough_is_replaced, .init = sim_log_quiet)
+{
+	struct sim_nfs_call c = {0};
+
+	begin();
+	sim_rule(&w, NFSD_SIM_STATUS, OP_SEQUENCE, 0, 6, NFS4ERR_BAD_HIGH_SLOT);
+	cr_assert_eq(sim_nfs_mkdir(&w, 0, &c, "d"), 0);
+	cr_assert(sim_nfs_until(&w, &c.done_cnt, 1, 10 * SIM_SEC));
+	cr_assert_eq(c.err, 0);
+	cr_assert_eq(more(OP_CREATE), 1);
+	cr_assert_eq(w.lane[0].st.sessions, 2);
 	end(0);
 }
 

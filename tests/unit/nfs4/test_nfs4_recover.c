@@ -8,7 +8,7 @@ Test(nfs4_recover, each_status_of_sequence_has_its_own_answer)
 {
 	cr_assert_eq(nfs4_seq_action(NFS4ERR_DELAY), NFS4_SEQ_RESEND);
 	cr_assert_eq(nfs4_seq_action(NFS4ERR_BADSLOT), NFS4_SEQ_CUT);
-	cr_assert_eq(nfs4_seq_action(NFS4ERR_BAD_HIGH_SLOT), NFS4_SEQ_RESEND);
+	cr_assert_eq(nfs4_seq_action(NFS4ERR_BAD_HIGH_SLOT), NFS4_SEQ_HIGHEST);
 	cr_assert_eq(nfs4_seq_action(NFS4ERR_BADSESSION), NFS4_SEQ_SESSION);
 	cr_assert_eq(nfs4_seq_action(NFS4ERR_DEADSESSION), NFS4_SEQ_SESSION);
 	cr_assert_eq(nfs4_seq_action(NFS4ERR_CONN_NOT_BOUND_TO_SESSION), NFS4_SEQ_BIND);
