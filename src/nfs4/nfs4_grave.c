@@ -13,6 +13,8 @@
 #include <string.h>
 
 #define MAX_FREE_TRIES 3u
+/* Of each try, 3 s: opens that are to be had again wait for it. */
+#define MAX_FREE_DELAYS 5u
 
 /* A revoked stateid that the server is to forget. */
 struct nfs4_grave {
@@ -155,6 +157,7 @@ static const struct nfs4_opdesc free_desc = {
 	.encode = free_encode,
 	.decode = free_decode,
 	.cachethis = true,
+	.max_delays = MAX_FREE_DELAYS,
 };
 
 static void free_done(struct nfs4_call *call)
@@ -162,7 +165,7 @@ static void free_done(struct nfs4_call *call)
 	struct nfs4_sess *s = call->sess;
 	struct nfs4_states *all = &s->cl->states;
 	struct nfs4_grave *g = s->testing.grave;
-	/* Soft mounts give up: it is tried again. Any answer will do. */
+	/* DELAY, soft mounts: it is tried again, after the others. Any answer will do. */
 	bool again = nfs4_revoke_no_answer(call) && call->err != -ESTALE && nfs4_sess_is_up(s);
 	bool last;
 

@@ -44,6 +44,8 @@ struct nfs4_state {
 	struct nfs4_state **tested; /* a session asks whether it is still good (nfs4_revoke.c) */
 	uint32_t test_round;
 	unsigned int tries;
+	unsigned int delays;    /* OPENs that were to have it again were answered DELAY */
+	uint64_t retry_ns;      /* not before */
 	struct list lockowners; /* of nfs4_lockowner.link: locks that hang on this open */
 	struct list served;     /* deleg->served */
 	uint32_t modes;         /* bit 1 << share_access of each OPEN since it was last had anew */

@@ -88,6 +88,8 @@ struct nfs4_opdesc {
 	/* LOCK, LOCKU: offset in nfs4_call of the nfs4_lock_work; 0: neither. */
 	uint16_t lock_off;
 	bool tests_lock; /* LOCKT */
+	/* So many DELAYs and the call ends, -EAGAIN with that status; 0: it waits as calls do. */
+	uint8_t max_delays;
 	bool repeatable; /* may be executed twice although a replay is possible */
 	bool regains;    /* by sess->ctl or ->reopener, for one client ID: nfs4_regain.id_gen */
 	/*

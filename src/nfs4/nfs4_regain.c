@@ -27,17 +27,34 @@
 
 /* ---- in the hand of a session ---- */
 
-/* The first state of a list into the session's hand; false: it is empty. */
-static bool take_first(struct nfs4_sess *s, struct list *from, struct nfs4_regain *rg,
-	struct nfs4_op_open *o, bool reclaim)
+/* The first of a list whose time has come; NULL: none, *ret_ns is when the next one is due. */
+static struct nfs4_state *first_due(struct list *from, uint64_t now, uint64_t *ret_ns)
 {
-	struct list *node;
+	*ret_ns = REACTOR_NEVER;
+	list_for_each (node, from) {
+		struct nfs4_state *st = container_of(node, struct nfs4_state, link);
+
+		if (st->retry_ns <= now)
+			return st;
+		if (st->retry_ns < *ret_ns)
+			*ret_ns = st->retry_ns;
+	}
+	return NULL;
+}
+
+/*
+ * The first state of a list, whose time has come by `now`, into the session's hand. False: there is
+ * none; *ret_ns: when there is one.
+ */
+static bool take_first(struct nfs4_sess *s, struct list *from, struct nfs4_regain *rg,
+	struct nfs4_op_open *o, bool reclaim, uint64_t now, uint64_t *ret_ns)
+{
 	struct nfs4_state *st;
 
 	pthread_mutex_lock(&s->cl->states.lock);
-	node = list_pop_front(from);
-	if (node) {
-		st = container_of(node, struct nfs4_state, link);
+	st = first_due(from, now, ret_ns);
+	if (st) {
+		list_del(&st->link);
 		pthread_mutex_lock(&st->lock);
 		st->status = NFS4_STATE_BUSY;
 		pthread_mutex_unlock(&st->lock);
@@ -55,7 +72,7 @@ static bool take_first(struct nfs4_sess *s, struct list *from, struct nfs4_regai
 		nfs4_deleg_reclaim(&s->cl->states, rg, st, o);
 	}
 	pthread_mutex_unlock(&s->cl->states.lock);
-	return node != NULL;
+	return st != NULL;
 }
 
 struct nfs4_state *nfs4_regain_let_go(struct nfs4_regain *rg)
@@ -119,7 +136,8 @@ static bool next_lock(
 	if (rg->id_gen == all->id_gen && nfs4_relock_next(rg, call, reclaim))
 		return true;
 	nfs4_regain_let_go(rg);
-	st->tries = 0;
+	st->tries = st->delays = 0;
+	st->retry_ns = 0;
 	if (rg->id_gen == all->id_gen && !nfs4_state_has_all(st))
 		nfs4_state_reopen(all, st);
 	else
@@ -139,7 +157,10 @@ static void note_orphan(const struct nfs4_call *call)
 
 bool nfs4_reclaim_next(struct nfs4_sess *s)
 {
-	return take_first(s, &s->cl->states.reclaim, &s->reclaim, &s->ctl.u.open, true);
+	uint64_t never;
+
+	return take_first(s, &s->cl->states.reclaim, &s->reclaim, &s->ctl.u.open, true,
+		REACTOR_NEVER, &never);
 }
 
 bool nfs4_reclaim_lock(struct nfs4_sess *s)
@@ -231,11 +252,34 @@ bool nfs4_reclaim_done(struct nfs4_sess *s, struct nfs4_call *call)
 
 /* ---- opened anew, one by one ---- */
 
+/*
+ * DELAY is about this file (it is on tape, or somebody who is gone has it delegated), and may be so
+ * for hours; GRACE is about all of them.
+ */
+bool nfs4_reopen_passes(const struct nfs4_call *call)
+{
+	return call == &call->sess->reopener && call->desc != &nfs4_lock_free_desc &&
+	       call->status != NFS4ERR_GRACE;
+}
+
+/* Back to the list; true: the others have their turn meanwhile. */
+static bool put_back(struct nfs4_states *all, struct nfs4_state *st, const struct nfs4_call *call)
+{
+	bool passes =
+		nfs4_status_action(call->status) == NFS4_ACT_DELAY && nfs4_reopen_passes(call);
+
+	if (passes)
+		st->retry_ns = reactor_now(call->sess->r) + nfs4_delay_ns(st->delays++);
+	nfs4_state_move(st, &all->reopen, NFS4_STATE_BAD);
+	return passes;
+}
+
 /* The LOCK after it failed: the same questions, but that the server has it open. */
 static bool relock_failed(
 	struct nfs4_states *all, struct nfs4_state *st, struct nfs4_call *call, uint32_t id_gen)
 {
 	enum nfs4_action act = nfs4_status_action(call->status);
+	bool go_on;
 
 	if (id_gen != all->id_gen) { /* all of it is gone */
 		nfs4_state_place(all, st, id_gen);
@@ -247,9 +291,9 @@ static bool relock_failed(
 		nfs4_state_lose_lock(all, st, call->status);
 		return true;
 	}
-	nfs4_state_move(st, &all->reopen, NFS4_STATE_BAD);
+	go_on = put_back(all, st, call);
 	nfs4_state_note_there(st);
-	return act == NFS4_ACT_STATE; /* stateids of just now: OPEN makes new ones */
+	return go_on || act == NFS4_ACT_STATE; /* stateids of just now: OPEN makes new ones */
 }
 
 /* The OPEN failed: another time, or never? */
@@ -260,7 +304,7 @@ static bool is_never(struct nfs4_state *st, const struct nfs4_call *call)
 	case NFS4_ACT_STATE:
 	case NFS4_ACT_REVALIDATE:
 		return true;
-	case NFS4_ACT_DELAY: /* soft: it waited long enough */
+	case NFS4_ACT_DELAY: /* another one's turn; GRACE, soft: it waited long enough */
 		return false;
 	case NFS4_ACT_NONE:
 		if (call->rpc.result == RPC_TIMEDOUT || call->err == -ESHUTDOWN)
@@ -278,15 +322,15 @@ static bool is_never(struct nfs4_state *st, const struct nfs4_call *call)
 static bool reopen_failed(struct nfs4_states *all, struct nfs4_state *st, struct nfs4_call *call)
 {
 	bool is_there = st->is_there; /* by an OPEN before this one, whose LOCKs failed */
-	bool never = is_never(st, call);
+	bool go_on = is_never(st, call);
 
-	if (never)
+	if (go_on)
 		nfs4_state_lose(all, st, call->status);
 	else
-		nfs4_state_move(st, &all->reopen, NFS4_STATE_BAD);
+		go_on = put_back(all, st, call);
 	if (is_there)
 		nfs4_state_note_there(st);
-	return never;
+	return go_on;
 }
 
 static void reopen_done(struct nfs4_call *call)
@@ -340,16 +384,25 @@ static void free_next(struct nfs4_sess *s)
 void nfs4_reopen_kick(struct nfs4_sess *s)
 {
 	struct nfs4_call *call = &s->reopener;
+	uint64_t next_ns;
 
 	if (!nfs4_sess_is_up(s) || call->state != NFS4_CALL_IDLE || nfs4_revoke_blocks(s))
 		return;
-	if (!take_first(s, &s->cl->states.reopen, &s->reopen, &call->u.open, false)) {
+	if (!take_first(s, &s->cl->states.reopen, &s->reopen, &call->u.open, false,
+		    reactor_now(s->r), &next_ns)) {
+		if (next_ns != REACTOR_NEVER)
+			reactor_timer_set(s->r, &s->reopen_timer, next_ns);
 		free_next(s);
 		return;
 	}
 	call->done = reopen_done;
 	call->cred = &s->reopen.cred;
 	nfs4_call_start(call, &nfs4_open_desc);
+}
+
+void nfs4_reopen_timer(struct reactor_timer *t)
+{
+	nfs4_reopen_kick(container_of(t, struct nfs4_sess, reopen_timer));
 }
 
 void nfs4_states_release(struct nfs4_sess *s)

@@ -258,6 +258,13 @@ static void reply_refused(struct nfs4_call *call)
 	nfs4_call_finish(call, -nfs4_status_errno(call->status));
 }
 
+/* DELAY of a call that others wait for: it is their turn. */
+static bool ends_with_delay(const struct nfs4_call *call)
+{
+	return nfs4_reopen_passes(call) ||
+	       (call->desc->max_delays && call->tries >= call->desc->max_delays);
+}
+
 /* SEQUENCE went well and the results are decoded: call->status is their verdict. */
 static void reply_status(struct nfs4_call *call)
 {
@@ -282,8 +289,12 @@ static void reply_status(struct nfs4_call *call)
 		reply_refused(call);
 		return;
 	case NFS4_ACT_DELAY:
-		nfs4_call_delay(call);
-		return;
+		if (!ends_with_delay(call)) {
+			nfs4_call_delay(call);
+			return;
+		}
+		stats_count(&s->stats->delays, 1);
+		break;
 	case NFS4_ACT_SLOT:
 		/* nfsd says RETRY_UNCACHED_REP as the second operation's status. */
 		if (call->status != NFS4ERR_RETRY_UNCACHED_REP ||

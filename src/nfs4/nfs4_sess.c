@@ -358,6 +358,7 @@ struct nfs4_sess *nfs4_sess_new_small(struct nfs4_client *cl, struct reactor *r,
 	reactor_timer_init(&s->step_timer, nfs4_setup_timer);
 	reactor_timer_init(&s->stop_timer, nfs4_stop_timer);
 	reactor_timer_init(&s->lease_timer, nfs4_lease_timer);
+	reactor_timer_init(&s->reopen_timer, nfs4_reopen_timer);
 	s->x = rpcrdma_new(r, &conf, &xprt_ops, s, stats);
 	if (!s->x) {
 		int err = errno;
@@ -396,6 +397,7 @@ void nfs4_sess_free(struct nfs4_sess *s)
 	reactor_timer_cancel(s->r, &s->step_timer);
 	reactor_timer_cancel(s->r, &s->stop_timer);
 	reactor_timer_cancel(s->r, &s->lease_timer);
+	reactor_timer_cancel(s->r, &s->reopen_timer);
 	rpcrdma_free(s->x);
 	pthread_mutex_destroy(&s->view_lock);
 	free(s);

@@ -367,6 +367,7 @@ struct nfs4_sess {
 	struct nfs4_testing testing;
 	struct nfs4_call reopener; /* OPENs what `reopen` holds, and LOCKs; FREE_STATEID of locks */
 	struct nfs4_regain reclaim, reopen; /* what ctl and reopener open again */
+	struct reactor_timer reopen_timer;  /* all of the list `reopen` are to be tried later */
 	bool calls_ready;
 	struct rpc_cred cred; /* of the calls above */
 	struct nfs4_create_session asked;

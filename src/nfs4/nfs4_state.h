@@ -121,6 +121,9 @@ void nfs4_state_bad(struct nfs4_states *all, struct nfs4_state *st, const struct
 	enum nfs4_status status);
 /* Opens one state of the list `reopen` after the other, in the background, while s is up. */
 void nfs4_reopen_kick(struct nfs4_sess *s);
+void nfs4_reopen_timer(struct reactor_timer *t);
+/* An OPEN or LOCK of it was answered DELAY: it ends, another open has its turn. */
+bool nfs4_reopen_passes(const struct nfs4_call *call);
 /* The session ends: what is in its hands goes back. */
 void nfs4_states_release(struct nfs4_sess *s);
 

@@ -87,6 +87,7 @@ static void finish(struct nfs4_sess *s)
 		return; /* the grant is in our mailbox: nfs4_setup_granted() comes back here */
 	reactor_timer_cancel(s->r, &s->stop_timer);
 	reactor_timer_cancel(s->r, &s->step_timer);
+	reactor_timer_cancel(s->r, &s->reopen_timer);
 	nfs4_lease_stop(s);
 	if (s->state == NFS4_SESS_FAILING) {
 		nfs4_sess_set_state(s, NFS4_SESS_DEAD, s->failure.step);

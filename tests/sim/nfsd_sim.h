@@ -351,6 +351,8 @@ int64_t nfsd_sim_peek(struct nfsd_sim *sim, const char *path, uint64_t off, void
 /* Another client writes; false: there is no such file, or see nfsd_sim_other_open(). */
 bool nfsd_sim_poke(
 	struct nfsd_sim *sim, const char *path, uint64_t off, const void *buf, size_t len);
+/* OPEN of it is NFS4ERR_DELAY, as of a file that is on tape. */
+void nfsd_sim_delay_opens(struct nfsd_sim *sim, const char *path, bool delay);
 /* An ACL denies READ_ATTRIBUTES: GETATTR of it is NFS4ERR_ACCESS for everybody. */
 void nfsd_sim_deny_attrs(struct nfsd_sim *sim, const char *path, bool deny);
 bool nfsd_sim_unlink(struct nfsd_sim *sim, const char *path);

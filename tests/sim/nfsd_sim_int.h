@@ -282,6 +282,7 @@ struct node {
 	struct timespec atime, mtime, ctime;
 	uint8_t excl[8];
 	bool is_excl;
+	bool opens_delayed;  /* nfsd_sim_delay_opens() */
 	bool attrs_denied;   /* nfsd_sim_deny_attrs() */
 	struct node *parent; /* of a directory */
 	struct list entries; /* struct dirent_sim, in order of their cookies */

@@ -97,7 +97,7 @@ static uint32_t open_existing(
 	rwx |= a->access & 2 ? 2 : 0;
 	if (!may(c, n, rwx) && c->uid != n->uid)
 		return ST_ACCESS;
-	if (deleg_conflict(c->sim, n, c->sess->client, a->access & 3))
+	if (n->opens_delayed || deleg_conflict(c->sim, n, c->sess->client, a->access & 3))
 		return ST_DELAY;
 	if (a->type != 1)
 		return ST_OK;

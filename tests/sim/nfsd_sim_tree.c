@@ -352,6 +352,17 @@ bool nfsd_sim_poke(
 	return ok;
 }
 
+void nfsd_sim_delay_opens(struct nfsd_sim *sim, const char *path, bool delay)
+{
+	struct node *n;
+
+	pthread_mutex_lock(&sim->lock);
+	n = tree_path(&sim->tree, path);
+	if (n)
+		n->opens_delayed = delay;
+	pthread_mutex_unlock(&sim->lock);
+}
+
 void nfsd_sim_deny_attrs(struct nfsd_sim *sim, const char *path, bool deny)
 {
 	struct node *n;

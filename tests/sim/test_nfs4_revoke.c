@@ -304,6 +304,26 @@ Test(nfs4_revoke, state_that_cannot_be_freed_does_not_hold_up_the_rest, .init = 
 	cr_assert_eq(sim_said.lost, 0);
 }
 
+Test(nfs4_revoke, free_that_is_always_delayed_does_not_hold_up_the_rest, .init = sim_log_count)
+{
+	uint64_t t0;
+
+	open_begin(2, FILES);
+	nfsd_sim_conf(w.srv)->tolerant_revoked = true;
+	sim_rule(&w, NFSD_SIM_STATUS, OP_FREE_STATEID, 0, 0, NFS4ERR_DELAY);
+	nfsd_sim_revoke(w.srv, "/f3", NFS4ERR_EXPIRED);
+	t0 = reactor_now(w.r);
+	open_use(FILES, -1);
+	cr_assert_leq(reactor_now(w.r) - t0, 10 * SIM_SEC);
+	cr_assert_eq(w.lane[0].st.delays + w.lane[1].st.delays, 18, "three times six");
+	for (int i = 0; i < FILES; i++)
+		cr_assert_eq(sim_close(&w, &files[i]), 0);
+	/* One is not freed, and stays there until the client ID ends. */
+	cr_assert_eq(nfsd_sim_revoked(w.srv), 1);
+	SIM_NFS_CLOSE(&w, 1);
+	cr_assert_eq(sim_said.lost, 0);
+}
+
 /* ---- a second failure on the way ---- */
 
 Test(nfs4_revoke, each_call_of_it_may_fail, .init = sim_log_count)

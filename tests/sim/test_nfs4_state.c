@@ -7,6 +7,7 @@
  */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "open_rig.h"
@@ -466,6 +467,68 @@ Test(nfs4_state, opening_anew_waits_for_the_end_of_grace_and_others_do_not, .ini
 	end_load(2, "grace", 0);
 	cr_assert_geq(reactor_now(w.r) - t0, GRACE);
 	open_end(2);
+	cr_assert_eq(sim_said.lost, 0);
+}
+
+Test(nfs4_state, file_that_is_delayed_does_not_keep_the_others_from_being_opened_anew,
+	.init = sim_log_count)
+{
+	for (unsigned int delayed = 1; delayed <= 3; delayed += 2) {
+		static struct sim_op op;
+		uint64_t t0, opens;
+
+		open_begin(1, FILES);
+		nfsd_sim_drop_clients(w.srv);
+		for (unsigned int i = 0; i < delayed; i++) {
+			char path[8];
+
+			snprintf(path, sizeof(path), "/f%u", i);
+			nfsd_sim_delay_opens(w.srv, path, true);
+		}
+		t0 = reactor_now(w.r);
+		for (unsigned int i = delayed; i < FILES; i++)
+			cr_assert_eq(sim_read(&w, &op, &files[i], 0, 100), 0);
+		cr_assert_leq(reactor_now(w.r) - t0, SIM_SEC);
+		/* The pauses grow, and nothing else is sent for it. */
+		sim_nfs_run(&w, 60 * SIM_SEC);
+		opens = sim_ops(&w, OP_OPEN);
+		sim_nfs_run(&w, 60 * SIM_SEC);
+		cr_assert_leq(sim_ops(&w, OP_OPEN) - opens, 5 * delayed);
+		cr_assert_geq(sim_ops(&w, OP_OPEN) - opens, 3 * delayed);
+		/* Had again by itself, without anybody who asks for it. */
+		for (unsigned int i = 0; i < delayed; i++) {
+			char path[8];
+
+			snprintf(path, sizeof(path), "/f%u", i);
+			nfsd_sim_delay_opens(w.srv, path, false);
+		}
+		sim_nfs_run(&w, 16 * SIM_SEC);
+		cr_assert_eq(nfsd_sim_live_opens(w.srv), FILES);
+		open_use(FILES, -1);
+		open_end(FILES);
+		cr_assert_eq(sim_said.lost, 0);
+	}
+}
+
+Test(nfs4_state, lock_that_is_delayed_does_not_keep_others_from_being_opened_anew,
+	.init = sim_log_count)
+{
+	static struct sim_op op;
+	struct nfs4_lockowner lo;
+	uint64_t t0;
+
+	open_begin(1, FILES);
+	nfs4_lockowner_init(&lo, w.cl);
+	cr_assert_eq(sim_brlock(&w, 0, &files[0], &lo, 0, 10, true), 0);
+	nfsd_sim_drop_clients(w.srv);
+	sim_rule(&w, NFSD_SIM_STATUS, OP_LOCK, 0, 8, NFS4ERR_DELAY);
+	t0 = reactor_now(w.r);
+	for (unsigned int i = 1; i < FILES; i++)
+		cr_assert_eq(sim_read(&w, &op, &files[i], 0, 100), 0);
+	cr_assert_leq(reactor_now(w.r) - t0, SIM_SEC);
+	open_use(FILES, -1);
+	cr_assert_eq(sim_brunlock(&w, 0, &files[0], &lo, 0, 10), 0);
+	open_end(FILES);
 	cr_assert_eq(sim_said.lost, 0);
 }
 
