@@ -306,6 +306,8 @@ static int call_encode_and_send(struct nfs4_call *call)
 	c.read_max = nfs4_io_size(fi->rsize, fi->rsize, 0, s->params.fore.maxresp);
 	c.write_max = nfs4_io_size(fi->wsize, fi->wsize, 0, s->params.fore.maxreq);
 	c.inline_max = rpcrdma_inline_reply_max(s->x);
+	c.ops_max = s->params.fore.maxops;
+	c.cached_max = desc->cachethis ? s->params.fore.maxcached : 0;
 	if (!desc->no_sequence)
 		nfs4_put_sequence(&c, &(struct nfs4_sequence){
 					      .id = s->id,

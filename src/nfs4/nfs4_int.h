@@ -29,6 +29,8 @@ struct nfs4_compound {
 	unsigned int minor;
 	const uint32_t *supported;    /* server's supported_attrs words; NULL: not known yet */
 	uint32_t read_max, write_max; /* of data, in this session; 0: not known */
+	/* of the session: operations; bytes of a reply that is kept, RPC header included; 0: any */
+	uint32_t ops_max, cached_max;
 	size_t inline_max; /* bytes of a reply, RPC header included, without a chunk; 0: not known
 			    */
 	enum nfs4_status status; /* decode: status of the whole */
@@ -112,7 +114,10 @@ extern const struct nfs4_opdesc nfs4_delegreturn_desc;
 void nfs4_put_putfh(struct nfs4_compound *c, const struct nfs4_fh *fh);
 void nfs4_put_getfh(struct nfs4_compound *c);
 bool nfs4_get_getfh(struct nfs4_compound *c, struct nfs4_fh *fh);
-/* mask: NFS4_ATTR_*; only what the server supports is asked for. */
+/*
+ * mask: NFS4_ATTR_*; only what the server supports is asked for, and nothing where the reply might
+ * be longer than what the server keeps of it: the call is worth more than its attributes.
+ */
 void nfs4_put_getattr(struct nfs4_compound *c, uint32_t mask);
 /* Reads a GETATTR result; attr->valid = 0 and false if it is not there. */
 bool nfs4_get_getattr(struct nfs4_compound *c, struct nfs4_attr *attr);

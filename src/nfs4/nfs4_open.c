@@ -6,6 +6,9 @@
  * Exclusively:   PUTFH SAVEFH OPEN GETFH SETATTR ACCESS GETATTR RESTOREFH GETATTR
  *         again: PUTFH SAVEFH LOOKUP VERIFY OPEN GETFH ACCESS GETATTR RESTOREFH GETATTR
  *
+ * The directory is not asked about (SAVEFH, RESTOREFH GETATTR) where that makes more
+ * operations than the server takes.
+ *
  * EXCLUSIVE4_1: the server keeps the verifier in the file's times, by which it knows
  * an OPEN that it has executed before. The SETATTR gives them proper values before
  * anybody sees them, and with that ends what the verifier is for: a server that
@@ -164,17 +167,31 @@ static int put_read(struct nfs4_compound *c, const struct nfs4_op_open *o)
 	return o->read ? nfs4_put_read(c, o->read, &current) : 0;
 }
 
+/* SEQUENCE and all the rest of an OPEN by name. */
+static bool dir_fits(const struct nfs4_compound *c, const struct nfs4_op_open *o)
+{
+	uint32_t cnt = o->again ? 11 : o->exclusive ? 10 : 9;
+
+	return !c->ops_max || cnt <= c->ops_max;
+}
+
+static bool asks_dir(const struct nfs4_op_open *o)
+{
+	return o->dir && !o->no_dir_attr;
+}
+
 static int open_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
-	const struct nfs4_op_open *o = &call->u.open;
+	struct nfs4_op_open *o = &call->u.open;
 	int err;
 
 	/* Only OPEN4_CREATE has attributes, only CLAIM_NULL may create. */
 	if ((o->truncate && !o->create) || (o->create && !o->dir) || (o->exclusive && !o->create) ||
 		(o->read && o->dir))
 		return -EINVAL;
+	o->no_dir_attr = !dir_fits(c, o);
 	nfs4_put_putfh(c, o->dir ? o->dir : o->file);
-	if (o->dir)
+	if (asks_dir(o))
 		nfs4_op_begin(c, OP_SAVEFH, 0);
 	if (o->again)
 		put_ours(c, o);
@@ -186,7 +203,7 @@ static int open_encode(struct nfs4_call *call, struct nfs4_compound *c)
 	nfs4_op_begin(c, OP_ACCESS, 8);
 	xdr_put_u32(&c->enc, ACCESS4_READ | ACCESS4_MODIFY | ACCESS4_EXTEND | ACCESS4_EXECUTE);
 	nfs4_put_getattr(c, NFS4_ATTR_STAT);
-	if (o->dir) {
+	if (asks_dir(o)) {
 		nfs4_op_begin(c, OP_RESTOREFH, 0);
 		nfs4_put_getattr(c, NFS4_ATTR_DIR);
 	}
@@ -293,7 +310,7 @@ static void get_rest(struct nfs4_compound *c, struct nfs4_op_open *o)
 {
 	if (o->exclusive)
 		o->stamped = o->again || get_stamp(c);
-	if (get_access(c, &o->access) && nfs4_get_getattr(c, &o->attr) && o->dir &&
+	if (get_access(c, &o->access) && nfs4_get_getattr(c, &o->attr) && asks_dir(o) &&
 		nfs4_op_void(c, OP_RESTOREFH))
 		nfs4_get_getattr(c, &o->dir_attr);
 	if (o->read)
@@ -318,7 +335,7 @@ static int open_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	memset(&o->deleg, 0, sizeof(o->deleg));
 	memset(&o->stateid, 0, sizeof(o->stateid));
 	memset(&o->cinfo, 0, sizeof(o->cinfo));
-	if (!nfs4_op_void(c, OP_PUTFH) || (o->dir && !nfs4_op_void(c, OP_SAVEFH)) ||
+	if (!nfs4_op_void(c, OP_PUTFH) || (asks_dir(o) && !nfs4_op_void(c, OP_SAVEFH)) ||
 		(o->again && !get_ours(c)) || !nfs4_op_result(c, OP_OPEN))
 		goto out;
 	get_open(&c->dec, o);

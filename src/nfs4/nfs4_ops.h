@@ -79,6 +79,7 @@ struct nfs4_op_open {
 	struct nfs4_verf verf;
 	struct timespec atime; /* with exclusive: what the file gets */
 	bool again;            /* the session's: open it only if it has that */
+	bool no_dir_attr;      /* the session's: the server takes too few operations at once */
 	struct nfs4_sattr sattr;
 	struct nfs4_stateid stateid; /* out */
 	struct nfs4_fh fh;

@@ -30,7 +30,9 @@
 
 /* Smaller than these and ordinary calls do not fit: see nfs4_session_check(). */
 #define MIN_SIZE 2048u
-#define MIN_OPS  9u /* SEQUENCE and OPEN by name */
+#define MIN_OPS  8u /* RENAME, CREATE; what Linux' client asks for */
+/* An OPEN by name with a filehandle of 32 bytes, a delegation, and no attributes. */
+#define MIN_CACHED 448u
 
 #define CHAN_RES 28u /* channel_attrs4 without ca_rdma_ird's one word */
 #define RDMA_IRD 4u
@@ -140,6 +142,8 @@ const char *nfs4_session_check(
 		return "it takes only requests or replies too short to be of use";
 	if (got->fore.maxops < MIN_OPS)
 		return "it takes too few operations in one request";
+	if (got->fore.maxcached < MIN_CACHED)
+		return "it keeps only replies too short to be of use";
 	return NULL;
 }
 

@@ -27,6 +27,9 @@ bool nfs4_get_getfh(struct nfs4_compound *c, struct nfs4_fh *fh)
 
 void nfs4_put_getattr(struct nfs4_compound *c, uint32_t mask)
 {
+	if (c->cached_max &&
+		RPC_REPLY_HDR + c->reply_max + 8 + nfs4_fattr_max(mask) > c->cached_max)
+		mask = 0;
 	nfs4_op_begin(c, OP_GETATTR, nfs4_fattr_max(mask));
 	nfs4_put_attr_request(&c->enc, mask, c->supported);
 }

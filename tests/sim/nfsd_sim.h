@@ -298,8 +298,9 @@ struct nfsd_sim_stats {
 	uint64_t remote_invals, plain_replies;
 	uint64_t replays, uncached_replays, misordered, false_retries, bad_sessions;
 	uint64_t err_chunks;
-	uint64_t resends;       /* calls whose XID was seen on another connection */
-	uint64_t client_errors; /* RDMA_ERROR the client sent */
+	uint64_t too_big_to_cache; /* replies */
+	uint64_t resends;          /* calls whose XID was seen on another connection */
+	uint64_t client_errors;    /* RDMA_ERROR the client sent */
 	uint64_t cb_replies, cb_accept_stat, cb_status; /* of the last reply */
 	uint64_t max_outstanding;
 	uint64_t over_target;       /* calls on slots above conf.target_slots */

@@ -338,8 +338,10 @@ static uint32_t check_size(const struct cmp *c, uint32_t st)
 		return st;
 	if (c->out->len > c->sess->max_response)
 		return ST_REP_TOO_BIG;
-	if (c->cachethis && c->out->len > c->sess->max_cached)
+	if (c->cachethis && c->out->len > c->sess->max_cached) {
+		c->sim->stats.too_big_to_cache++;
 		return ST_REP_TOO_BIG_TO_CACHE;
+	}
 	return st;
 }
 

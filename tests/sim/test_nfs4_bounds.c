@@ -36,6 +36,79 @@ Test(nfs4_bounds, every_operation_with_the_longest_replies)
 	}
 }
 
+static void open_with(uint32_t max_ops, uint32_t max_cached, bool longest)
+{
+	struct nfsd_sim_conf sconf;
+
+	nfsd_sim_conf_default(&sconf);
+	sconf.max_ops = max_ops;
+	sconf.max_cached = max_cached;
+	sconf.longest = longest;
+	sim_nfs_open(&w, &sconf);
+	sim_nfs_mounted(&w, 1);
+}
+
+/* Makes a file exclusively; true: its directory's attributes came with it. */
+static bool make(const char *name, struct sim_file *f)
+{
+	struct nfs4_op_open *o = &op.call.u.open;
+
+	cr_assert(sim_op_get(&w, 0, &op));
+	*o = (struct nfs4_op_open){
+		.dir = &nfs4_client_fsinfo(w.cl)->root,
+		.name = {name, (uint32_t)strlen(name)},
+		.share_access = OPEN4_SHARE_ACCESS_BOTH,
+		.owner = nfs4_new_owner(w.cl),
+		.create = true,
+		.sattr = {.set = NFS4_ATTR_MODE, .mode = 0600},
+	};
+	nfs4_make_exclusive(w.cl, o);
+	cr_assert_eq(sim_op_run(&op, nfs4_open), 0, "%s: %d", name, op.err);
+	f->fh = o->fh;
+	nfs4_state_open(&f->state, &op.call);
+	cr_assert(o->stamped);
+	cr_assert_neq(o->fh.len, 0);
+	return o->dir_attr.valid != 0;
+}
+
+Test(nfs4_bounds, few_operations_in_a_compound_are_enough)
+{
+	for (uint32_t max = 8; max <= 11; max++) {
+		struct sim_file f = {0}, g = {0};
+
+		open_with(max, 2048, false);
+		cr_assert_eq(make("f", &f), max >= 10, "%u", max);
+		cr_assert_neq(op.call.u.open.attr.valid, 0);
+		cr_assert_eq(sim_close(&w, &f), 0);
+		/* Executed before a session was lost: LOOKUP and VERIFY more. */
+		sim_rule(&w, NFSD_SIM_CUT_AFTER, OP_OPEN, 0, 1, 0);
+		sim_rule(&w, NFSD_SIM_STATUS, OP_SEQUENCE, 1, 1, NFS4ERR_BADSESSION);
+		cr_assert_eq(make("g", &g), max >= 11, "%u", max);
+		cr_assert(op.call.u.open.again);
+		cr_assert_eq(sim_close(&w, &g), 0);
+		cr_assert(sim_script(&w, true), "%u: %s", max, fab_sim_failure());
+		SIM_NFS_CLOSE(&w, 1);
+	}
+}
+
+Test(nfs4_bounds, replies_are_no_longer_than_what_the_server_keeps)
+{
+	static const uint32_t max[] = {448, 512, 640, 800, 1032};
+
+	for (int i = 0; i < 5; i++) {
+		struct sim_file f = {0};
+		struct nfs4_fh dir;
+
+		open_with(50, max[i], true);
+		make("f", &f);
+		cr_assert_eq(sim_mkdir(&w, &nfs4_client_fsinfo(w.cl)->root, "d", &dir), 0);
+		cr_assert_eq(sim_close(&w, &f), 0);
+		/* Not even of the attributes after it: some servers look at the whole before. */
+		cr_assert_eq(nfsd_sim_stats(w.srv).too_big_to_cache, 0, "%u", max[i]);
+		SIM_NFS_CLOSE(&w, 0);
+	}
+}
+
 static unsigned int entries;
 
 static bool an_entry(struct nfs4_call *call, const struct nfs4_dirent *de)

@@ -132,7 +132,14 @@ Test(nfs4_session, useless_grants_are_named)
 	got.fore.maxreqs = 0;
 	cr_assert_not_null(nfs4_session_check(&asked, &got));
 	got = asked;
-	got.fore.maxops = 3;
+	got.fore.maxops = 8;
+	cr_assert_null(nfs4_session_check(&asked, &got));
+	got.fore.maxops = 7;
+	cr_assert_not_null(nfs4_session_check(&asked, &got));
+	got = asked;
+	got.fore.maxcached = 512;
+	cr_assert_null(nfs4_session_check(&asked, &got), "attributes are asked for apart then");
+	got.fore.maxcached = 400;
 	cr_assert_not_null(nfs4_session_check(&asked, &got));
 	got = asked;
 	got.fore.maxresp = 1000;
