@@ -23,10 +23,12 @@ void nfs4_put_exchange_id(struct nfs4_compound *c, const struct nfs4_verf *verf,
 	xdr_put_fixed(&c->enc, verf->data, sizeof(verf->data));
 	xdr_put_opaque(&c->enc, owner, strlen(owner));
 	/*
-	 * SUPP_MOVED_REFER would invite referrals, which are not followed: without it a server may
-	 * hand on what lies elsewhere (section 18.35.3).
+	 * No flags. SUPP_MOVED_REFER would invite referrals, which are not followed: without it a
+	 * server may hand on what lies elsewhere (section 18.35.3). BIND_PRINC_STATEID would keep
+	 * users from what a delegation serves that another one's OPEN brought (NFS4ERR_WRONG_CRED),
+	 * and with AUTH_SYS protects nothing.
 	 */
-	xdr_put_u32(&c->enc, EXCHGID4_FLAG_BIND_PRINC_STATEID);
+	xdr_put_u32(&c->enc, 0);
 	xdr_put_u32(&c->enc, SP4_NONE);
 	xdr_put_u32(&c->enc, 0); /* no eia_client_impl_id */
 }

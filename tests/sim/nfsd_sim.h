@@ -59,6 +59,7 @@ struct nfsd_sim_conf {
 	bool close_wants_unlock;    /* CLOSE of an open with locks: LOCKS_HELD */
 	bool denied_len0;           /* LOCK4denied: "to the end" is length 0, as Ganesha has it */
 	bool restart_flag;          /* RESTART_RECLAIM_NEEDED until RECLAIM_COMPLETE */
+	bool bind_princ;            /* BIND_PRINC_STATEID is granted, and meant of delegations */
 	const char *refers; /* LOOKUP of it is MOVED for who says that it follows referrals */
 	const char *scope;  /* server scope; NULL: "simscope" */
 	unsigned int target_slots; /* sr_target_highest_slotid + 1; 0: all */

@@ -210,6 +210,8 @@ uint32_t deleg_check(struct cmp *c, const struct deleg *d, const struct stateid 
 		return bad_stateid(c, sid);
 	if (d->revoked)
 		return d->revoked;
+	if (d->client->bound && d->uid != c->uid)
+		return ST_WRONG_CRED;
 	if (need & 2 && d->type != NFSD_SIM_DELEG_WRITE) {
 		BLAME_STATE(c, "xid %#x: a READ delegation to write with", c->job->xid);
 		return ST_OPENMODE;

@@ -242,6 +242,7 @@ enum {
 	ST_CLIENTID_BUSY = 10074,
 	ST_SEQ_FALSE_RETRY = 10076,
 	ST_NOT_ONLY_OP = 10081,
+	ST_WRONG_CRED = 10082,
 	ST_WRONG_TYPE = 10083,
 	ST_NOXATTR = 10095,
 	ST_XATTR2BIG = 10096,
@@ -357,6 +358,7 @@ struct client {
 	uint32_t owner_len;
 	uint32_t uid;
 	uint32_t flags; /* of its EXCHANGE_ID */
+	bool bound;     /* stateids are of whoever opened: BIND_PRINC_STATEID */
 	bool confirmed, reclaimed;
 	uint32_t cs_seq; /* next CREATE_SESSION */
 	uint8_t cs_reply[256];

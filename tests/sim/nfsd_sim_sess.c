@@ -7,6 +7,7 @@
 
 #define FLAG_CONFIRMED_R            0x80000000u
 #define FLAG_USE_NON_PNFS           0x00010000u
+#define FLAG_BIND_PRINC_STATEID     0x00000100u
 #define SEQ4_CB_PATH_DOWN           0x1u
 #define SEQ4_CB_PATH_DOWN_SESSION   0x200u
 #define SEQ4_RESTART_RECLAIM_NEEDED 0x100u
@@ -140,9 +141,11 @@ uint32_t op_exchange_id(struct cmp *c)
 		sim->stats.clients++;
 	}
 	cl->flags = flags;
+	cl->bound = sim->conf.bind_princ && flags & FLAG_BIND_PRINC_STATEID;
 	wr_u64(c->out, cl->id);
 	wr_u32(c->out, cl->cs_seq);
-	wr_u32(c->out, FLAG_USE_NON_PNFS | (cl->confirmed ? FLAG_CONFIRMED_R : 0));
+	wr_u32(c->out, FLAG_USE_NON_PNFS | (cl->confirmed ? FLAG_CONFIRMED_R : 0) |
+			       (cl->bound ? FLAG_BIND_PRINC_STATEID : 0));
 	wr_u32(c->out, 0);
 	wr_u64(c->out, 0);
 	wr_opaque(c->out, "simserver", 9);

@@ -65,3 +65,26 @@ Test(nfs4_servers, what_nobody_wants_is_returned_without_attributes, .init = sim
 	nfs4_deleg_forget(&h.deleg);
 	deleg_end(0);
 }
+
+/* ---- stateids that are bound to users ---- */
+
+Test(nfs4_servers, delegation_serves_all_users, .init = sim_log_count)
+{
+	struct nfsd_sim_conf sconf;
+
+	nfsd_sim_conf_default(&sconf);
+	sconf.bind_princ = true;
+	sim_nfs_open(&w, &sconf);
+	sim_held_mounted(&w, 1, NFSD_SIM_DELEG_READ);
+	sim_held_file(&w, &h, "/f");
+	cr_assert_eq(sim_hopen(&h, 0, READ, true), 0);
+	cr_assert_eq(h.taken, 1);
+	cr_assert_eq(sim_hclose(&h, 0), 0);
+	w.cred.uid++;
+	cr_assert(sim_hserve(&h, READ));
+	cr_assert_eq(sim_hread(&h, 0), 0);
+	cr_assert_eq(nfsd_sim_stats(w.srv).deleg_io, 1);
+	cr_assert_eq(sim_hclose(&h, 0), 0);
+	cr_assert_eq(sim_hreturn(&h, 0), 0);
+	deleg_end(0);
+}

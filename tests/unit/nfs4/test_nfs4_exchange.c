@@ -12,7 +12,7 @@ Test(nfs4_exchange, golden_arguments)
 	static const char want[] = "\0\0\0\x2a" /* EXCHANGE_ID */
 				   "verifier"
 				   "\0\0\0\5owner\0\0\0"
-				   "\0\0\1\0"  /* BIND_PRINC_STATEID, no SUPP_MOVED_REFER */
+				   "\0\0\0\0"  /* neither SUPP_MOVED_REFER nor BIND_PRINC_STATEID */
 				   "\0\0\0\0"  /* SP4_NONE */
 				   "\0\0\0\0"; /* no implementation */
 	const struct nfs4_verf verf = {"verifier"};
