@@ -61,11 +61,15 @@ static void attr_start(struct fs_op *op)
 	nfs4_getattr(&op->call);
 }
 
-/* A file with odd times is a file. */
+/* A file with odd times is a file; one that others may read, or its owner may not, is another. */
 static void times_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
 
+	if (call->err && op->u.create.mode_unset) {
+		fs_create_undo(op, -call->err);
+		return;
+	}
 	if (call->err)
 		log_warn_limited("times of a new file: %s", strerror(-call->err));
 	op->failed = fs_create_undo;
@@ -80,6 +84,10 @@ static void times_start(struct fs_op *op)
 	s->fh = &op->fh2;
 	s->sattr.set = NFS4_ATTR_ATIME | NFS4_ATTR_MTIME;
 	s->sattr.atime_now = s->sattr.mtime_now = true;
+	if (op->u.create.mode_unset) {
+		s->sattr.set |= NFS4_ATTR_MODE;
+		s->sattr.mode = op->u.create.mode & ~op->u.create.umask;
+	}
 	op->call.done = times_done;
 	nfs4_setattr(&op->call);
 }
@@ -169,6 +177,7 @@ static void create_done(struct nfs4_call *call)
 	}
 	fs_attr_update_own(fs, op->inode, &o->dir_attr, op->attr_seq, fs_op_now(op));
 	op->attr = o->attr;
+	op->u.create.mode_unset = o->mode_unset;
 	if (!create_take(op, o, made)) {
 		/* Out of memory, or no filehandle: the lease's end will close it. */
 		log_err("a created file could not be taken over");

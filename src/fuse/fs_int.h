@@ -156,6 +156,7 @@ struct fs_op {
 		} open;
 		struct {
 			uint32_t mode, umask;
+			bool mode_unset; /* the OPEN made the file without its mode */
 		} create;
 		struct {
 			int to_set;
@@ -164,6 +165,7 @@ struct fs_op {
 		struct {
 			enum nfs4_ftype type;
 			mode_t mode, umask;
+			bool mode_unset; /* as for CREATE */
 			dev_t rdev;
 			struct nfs4_state state; /* MKNOD of a regular file */
 		} make;

@@ -111,6 +111,8 @@ static void regular_stamped(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
 
+	if (call->err != 0 && op->u.make.mode_unset)
+		log_warn_limited("mode of a file that mknod made: %s", strerror(-call->err));
 	op->failed = regular_failed;
 	fs_op_call(op, regular_close);
 }
@@ -124,6 +126,10 @@ static void regular_stamp(struct fs_op *op)
 			.atime_now = true,
 			.mtime_now = true},
 	};
+	if (op->u.make.mode_unset) {
+		op->call.u.setattr.sattr.set |= NFS4_ATTR_MODE;
+		op->call.u.setattr.sattr.mode = op->u.make.mode & 07777 & ~op->u.make.umask;
+	}
 	op->call.done = regular_stamped;
 	nfs4_setattr(&op->call);
 }
@@ -140,6 +146,7 @@ static void regular_done(struct nfs4_call *call)
 	}
 	fs_meta_changed(op, &o->dir_attr);
 	op->fh2 = o->fh;
+	op->u.make.mode_unset = o->mode_unset;
 	if (op->fh2.len == 0) {
 		fs_op_call(op, look_start);
 		return;

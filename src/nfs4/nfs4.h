@@ -151,6 +151,8 @@ struct nfs4_fsinfo {
 	uint32_t clone_blksize; /* 0: the server does not say */
 	uint64_t maxfilesize;
 	uint32_t supported[3]; /* supported_attrs bitmap words */
+	/* suppattr_exclcreat: what an exclusive create may set; 0: the server does not say */
+	uint32_t exclcreat[3];
 	bool case_insensitive;
 	struct nfs4_fh root; /* of the mounted path */
 	struct nfs4_attr root_attr;

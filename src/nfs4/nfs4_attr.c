@@ -321,6 +321,29 @@ void nfs4_put_atime(struct xdr_enc *x, const struct timespec *atime)
 	put_time(x, atime);
 }
 
+uint32_t nfs4_sattr_beyond(const struct nfs4_sattr *s, const uint32_t words[3])
+{
+	static const struct {
+		uint32_t mask;
+		enum nfs4_fattr num;
+	} settable[] = {
+		{NFS4_ATTR_SIZE, FATTR4_SIZE},
+		{NFS4_ATTR_OWNER, FATTR4_OWNER},
+		{NFS4_ATTR_GROUP, FATTR4_OWNER_GROUP},
+		{NFS4_ATTR_ATIME, FATTR4_TIME_ACCESS_SET},
+		{NFS4_ATTR_MTIME, FATTR4_TIME_MODIFY_SET},
+		{NFS4_ATTR_MODE, FATTR4_MODE},
+	};
+	uint32_t beyond = 0;
+
+	for (size_t i = 0; i < ARRAY_CNT(settable); i++)
+		if (!(words[WORD(settable[i].num)] & BIT(settable[i].num)))
+			beyond |= settable[i].mask;
+	if (s->use_umask && words[WORD(FATTR4_MODE_UMASK)] & BIT(FATTR4_MODE_UMASK))
+		beyond &= ~NFS4_ATTR_MODE;
+	return beyond & s->set;
+}
+
 /*
  * What the user wants set is sent even if the server does not have it: the user is to see the
  * server's NFS4ERR_ATTRNOTSUPP and not a success that changed nothing. Only the form of the mode

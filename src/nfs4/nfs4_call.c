@@ -302,6 +302,7 @@ static int call_encode_and_send(struct nfs4_call *call)
 	rpc_begin(s->x, &call->rpc, NFS4_PROG, NFS4_VERS, NFS4_PROC_COMPOUND, call->cred,
 		desc->long_buf ? desc->long_buf(call) : NULL, &c.enc);
 	nfs4_compound_begin(&c, call, s->cl->minor, fi->supported[0] ? fi->supported : NULL);
+	c.exclcreat = fi->exclcreat[0] | fi->exclcreat[1] ? fi->exclcreat : NULL;
 	/* A server that was restarted may take and give less at once than at the mount. */
 	c.read_max = nfs4_io_size(fi->rsize, fi->rsize, 0, s->params.fore.maxresp);
 	c.write_max = nfs4_io_size(fi->wsize, fi->wsize, 0, s->params.fore.maxreq);

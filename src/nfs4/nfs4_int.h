@@ -28,6 +28,7 @@ struct nfs4_compound {
 	uint32_t reply_max; /* sum of what the operations can return */
 	unsigned int minor;
 	const uint32_t *supported;    /* server's supported_attrs words; NULL: not known yet */
+	const uint32_t *exclcreat;    /* its suppattr_exclcreat; NULL: not known */
 	uint32_t read_max, write_max; /* of data, in this session; 0: not known */
 	/* of the session: operations; bytes of a reply that is kept, RPC header included; 0: any */
 	uint32_t ops_max, cached_max;
@@ -194,6 +195,8 @@ void nfs4_get_fattr(
 /* fattr4 of the access time alone, for VERIFY. */
 void nfs4_put_atime(struct xdr_enc *x, const struct timespec *atime);
 void nfs4_put_sattr(struct xdr_enc *x, const struct nfs4_sattr *s, const uint32_t supported[3]);
+/* Of s->set, as nfs4_put_sattr() would send it, what these words do not have; pure. */
+uint32_t nfs4_sattr_beyond(const struct nfs4_sattr *s, const uint32_t words[3]);
 /* Bound of a fattr4 reply for the mask NFS4_ATTR_STAT (names of owners up to 128 bytes each). */
 #define NFS4_FATTR_MAX  480u
 #define NFS4_FH_MAX_XDR (4u + NFS4_FHSIZE)

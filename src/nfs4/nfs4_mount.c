@@ -205,16 +205,18 @@ static void root_done(struct nfs4_call *call)
 	(BIT(FATTR4_SUPPORTED_ATTRS) | BIT(FATTR4_LEASE_TIME) | BIT(FATTR4_CASE_INSENSITIVE) |     \
 		BIT(FATTR4_MAXFILESIZE) | BIT(FATTR4_MAXNAME) | BIT(FATTR4_MAXREAD) |              \
 		BIT(FATTR4_MAXWRITE))
-#define FSINFO_MASK2 BIT(FATTR4_CLONE_BLKSIZE - 64) /* v4.2 */
-#define FSINFO_RES   108u
+#define FSINFO_EXCL  BIT(FATTR4_SUPPATTR_EXCLCREAT - 64)
+#define FSINFO_CLONE BIT(FATTR4_CLONE_BLKSIZE - 64) /* v4.2 */
+#define FSINFO_RES   144u
 
 static int fsinfo_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
-	static const uint32_t words[] = {FSINFO_MASK, 0, FSINFO_MASK2};
+	const uint32_t words[NFS4_BITMAP_WORDS] = {
+		FSINFO_MASK, 0, FSINFO_EXCL | (c->minor < 2 ? 0 : FSINFO_CLONE)};
 
 	nfs4_put_putfh(c, &to_mount(call)->fh);
 	nfs4_op_begin(c, OP_GETATTR, FSINFO_RES);
-	nfs4_put_bitmap(&c->enc, words, c->minor < 2 ? 1 : NFS4_BITMAP_WORDS);
+	nfs4_put_bitmap(&c->enc, words, NFS4_BITMAP_WORDS);
 	return 0;
 }
 
@@ -239,8 +241,8 @@ static void get_fsinfo(struct xdr_dec *x, struct mount *m, struct nfs4_fsinfo *f
 	uint32_t mask = words[0], len = xdr_get_u32(x);
 
 	/* WIRE: what we did not ask for has no known length here. */
-	if (more || (mask & ~FSINFO_MASK) || words[1] || (words[2] & ~FSINFO_MASK2) ||
-		len > xdr_dec_left(x))
+	if (more || (mask & ~FSINFO_MASK) || words[1] ||
+		(words[2] & ~(FSINFO_EXCL | FSINFO_CLONE)) || len > xdr_dec_left(x))
 		xdr_fail(x);
 	if (mask & BIT(FATTR4_SUPPORTED_ATTRS))
 		get_supported(x, fi->supported);
@@ -256,7 +258,9 @@ static void get_fsinfo(struct xdr_dec *x, struct mount *m, struct nfs4_fsinfo *f
 		m->maxread = xdr_get_u64(x);
 	if (mask & BIT(FATTR4_MAXWRITE))
 		m->maxwrite = xdr_get_u64(x);
-	if (words[2] & FSINFO_MASK2)
+	if (words[2] & FSINFO_EXCL)
+		get_supported(x, fi->exclcreat);
+	if (words[2] & FSINFO_CLONE)
 		fi->clone_blksize = xdr_get_u32(x);
 }
 

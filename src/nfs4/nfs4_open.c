@@ -78,6 +78,7 @@ static void put_openhow(struct nfs4_compound *c, const struct nfs4_op_open *o)
 {
 	struct xdr_enc *x = &c->enc;
 	struct nfs4_sattr sattr = o->sattr;
+	const uint32_t *supported = c->supported;
 
 	if (!o->create || o->again) {
 		xdr_put_u32(x, OPEN4_NOCREATE);
@@ -86,8 +87,8 @@ static void put_openhow(struct nfs4_compound *c, const struct nfs4_op_open *o)
 	sattr.set &= ~NFS4_ATTR_SIZE;
 	xdr_put_u32(x, OPEN4_CREATE);
 	if (o->exclusive) {
-		/* knfsd's suppattr_exclcreat is everything but the times. */
-		sattr.set &= ~(NFS4_ATTR_ATIME | NFS4_ATTR_MTIME);
+		sattr.set &= ~o->set_later;
+		supported = c->exclcreat ? c->exclcreat : supported;
 		xdr_put_u32(x, EXCLUSIVE4_1);
 		xdr_put_fixed(x, o->verf.data, sizeof(o->verf.data));
 	} else {
@@ -97,7 +98,7 @@ static void put_openhow(struct nfs4_compound *c, const struct nfs4_op_open *o)
 		}
 		xdr_put_u32(x, UNCHECKED4);
 	}
-	nfs4_put_sattr(x, &sattr, c->supported);
+	nfs4_put_sattr(x, &sattr, supported);
 }
 
 static void put_claim(struct nfs4_compound *c, const struct nfs4_op_open *o)
@@ -139,15 +140,18 @@ static void put_open(struct nfs4_compound *c, const struct nfs4_op_open *o)
 
 static void put_stamp(struct nfs4_compound *c, const struct nfs4_op_open *o)
 {
-	const struct nfs4_sattr times = {
-		.set = NFS4_ATTR_ATIME | NFS4_ATTR_MTIME,
-		.atime = o->atime,
-		.mtime_now = true,
-	};
+	struct nfs4_sattr sattr = o->sattr;
 
+	sattr.set = (sattr.set & o->set_later) | NFS4_ATTR_ATIME | NFS4_ATTR_MTIME;
+	sattr.atime = o->atime;
+	sattr.atime_now = false;
+	sattr.mtime_now = true;
+	/* MODE_UMASK is for files that are made (RFC 8275). */
+	sattr.mode &= ~(sattr.use_umask ? sattr.umask : 0);
+	sattr.use_umask = false;
 	nfs4_op_begin(c, OP_SETATTR, 4 + 4 * NFS4_BITMAP_WORDS);
 	nfs4_put_stateid(&c->enc, &(struct nfs4_stateid){0});
-	nfs4_put_sattr(&c->enc, &times, c->supported);
+	nfs4_put_sattr(&c->enc, &sattr, c->supported);
 }
 
 /* The file of this name, if it is the one that we made. */
@@ -165,6 +169,17 @@ static int put_read(struct nfs4_compound *c, const struct nfs4_op_open *o)
 	static const struct nfs4_stateid current = {.seqid = 1};
 
 	return o->read ? nfs4_put_read(c, o->read, &current) : 0;
+}
+
+/*
+ * RFC 8881 section 18.16.3: of what suppattr_exclcreat does not have nothing may be set by an
+ * exclusive create (NFS4ERR_INVAL). A server that does not say keeps its verifier in the times.
+ */
+static uint32_t not_exclusively(const struct nfs4_compound *c, const struct nfs4_op_open *o)
+{
+	uint32_t times = o->sattr.set & (NFS4_ATTR_ATIME | NFS4_ATTR_MTIME);
+
+	return times | (c->exclcreat ? nfs4_sattr_beyond(&o->sattr, c->exclcreat) : 0);
 }
 
 /* SEQUENCE and all the rest of an OPEN by name. */
@@ -190,6 +205,7 @@ static int open_encode(struct nfs4_call *call, struct nfs4_compound *c)
 		(o->read && o->dir))
 		return -EINVAL;
 	o->no_dir_attr = !dir_fits(c, o);
+	o->set_later = not_exclusively(c, o);
 	nfs4_put_putfh(c, o->dir ? o->dir : o->file);
 	if (asks_dir(o))
 		nfs4_op_begin(c, OP_SAVEFH, 0);
@@ -310,6 +326,7 @@ static void get_rest(struct nfs4_compound *c, struct nfs4_op_open *o)
 {
 	if (o->exclusive)
 		o->stamped = o->again || get_stamp(c);
+	o->mode_unset = o->exclusive && !o->stamped && o->set_later & NFS4_ATTR_MODE;
 	if (get_access(c, &o->access) && nfs4_get_getattr(c, &o->attr) && asks_dir(o) &&
 		nfs4_op_void(c, OP_RESTOREFH))
 		nfs4_get_getattr(c, &o->dir_attr);
@@ -322,7 +339,7 @@ static int open_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	struct nfs4_op_open *o = &call->u.open;
 
 	o->fh.len = 0;
-	o->stamped = false;
+	o->stamped = o->mode_unset = false;
 	o->attr.valid = o->dir_attr.valid = 0;
 	o->access = o->rflags = 0;
 	o->deleg_type = OPEN_DELEGATE_NONE;

@@ -79,6 +79,7 @@ struct nfs4_op_open {
 	struct nfs4_verf verf;
 	struct timespec atime; /* with exclusive: what the file gets */
 	bool again;            /* the session's: open it only if it has that */
+	uint32_t set_later;    /* the session's: of sattr.set, what goes with the times */
 	bool no_dir_attr;      /* the session's: the server takes too few operations at once */
 	struct nfs4_sattr sattr;
 	struct nfs4_stateid stateid; /* out */
@@ -86,6 +87,7 @@ struct nfs4_op_open {
 	struct nfs4_attr attr;
 	struct nfs4_attr dir_attr;
 	bool stamped;    /* with exclusive; false: the times are the verifier's, SETATTR them */
+	bool mode_unset; /* and the mode, if this is set */
 	uint32_t access; /* ACCESS4_* of the file for this user */
 	uint32_t rflags; /* OPEN4_RESULT_* */
 	struct nfs4_cinfo cinfo;

@@ -52,6 +52,7 @@ struct nfsd_sim_conf {
 	uint32_t max_request, max_response, max_cached;
 	uint32_t maxread, maxwrite;
 	uint32_t supported_mask[3]; /* attributes taken away from supported_attrs */
+	uint32_t excl_mask[3];      /* ... from suppattr_exclcreat, beside the times */
 	bool longest;               /* filehandles, owners and groups of 128 bytes */
 	bool names;                 /* owners are u<number>@sim, g<number>@sim both ways */
 	bool fresh_names;           /* they are never the same twice: x<count>@sim */

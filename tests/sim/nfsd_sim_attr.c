@@ -77,15 +77,31 @@ static void wr_owner(struct cmp *c, struct wr *w, char kind, uint32_t id)
 	wr_opaque(w, text, strlen(text));
 }
 
+static void mask_of(const struct cmp *c, bool exclcreat, uint32_t mask[3])
+{
+	for (int i = 0; i < 3; i++) {
+		mask[i] = supported[i] & ~c->sim->conf.supported_mask[i];
+		if (exclcreat)
+			mask[i] &= ~c->sim->conf.excl_mask[i];
+	}
+	if (exclcreat)
+		mask[1] &= ~(BIT(48) | BIT(54));
+}
+
 static void wr_mask_of(struct cmp *c, struct wr *w, bool exclcreat)
 {
 	uint32_t mask[3];
 
-	for (int i = 0; i < 3; i++)
-		mask[i] = supported[i] & ~c->sim->conf.supported_mask[i];
-	if (exclcreat)
-		mask[1] &= ~(BIT(48) | BIT(54));
+	mask_of(c, exclcreat, mask);
 	wr_bitmap(w, mask);
+}
+
+bool attr_is_exclcreat(const struct cmp *c, const uint32_t asked[3])
+{
+	uint32_t mask[3];
+
+	mask_of(c, true, mask);
+	return !((asked[0] & ~mask[0]) | (asked[1] & ~mask[1]) | (asked[2] & ~mask[2]));
 }
 
 /* Attributes with a value that does not depend on the node. */

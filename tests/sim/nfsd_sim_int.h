@@ -600,6 +600,8 @@ void rd_bitmap(struct rd *r, uint32_t mask[3]);
 void wr_bitmap(struct wr *w, const uint32_t mask[3]);
 /* Decodes a fattr4 and applies it; set: what was set. n NULL: skip. */
 uint32_t attr_apply(struct cmp *c, struct node *n, uint32_t set[3]);
+/* May an exclusive create set these? */
+bool attr_is_exclcreat(const struct cmp *c, const uint32_t asked[3]);
 void wr_fh(struct cmp *c, struct node *n);
 /* nfsd_sim_state.c */
 void held_note(struct nfsd_sim *sim); /* the server is restarted: what is open may be reclaimed */

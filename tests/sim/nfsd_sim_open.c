@@ -118,10 +118,16 @@ static uint32_t open_new(
 	struct cmp *c, const struct open_args *a, struct node **ret, uint32_t set[3])
 {
 	struct node *dir = c->cur, *n;
-	uint32_t st = ST_OK;
+	uint32_t st = ST_OK, asked[3];
+	struct rd attrs = a->attrs;
 
 	if (!may(c, dir, 3))
 		return ST_ACCESS;
+	if (a->mode == 3) {
+		rd_bitmap(&attrs, asked);
+		if (!attr_is_exclcreat(c, asked))
+			return ST_INVAL;
+	}
 	n = tree_new(&c->sim->tree, NFSD_SIM_REG, 0644);
 	n->uid = c->uid;
 	n->gid = c->gid;

@@ -88,3 +88,63 @@ Test(nfs4_servers, delegation_serves_all_users, .init = sim_log_count)
 	cr_assert_eq(sim_hreturn(&h, 0), 0);
 	deleg_end(0);
 }
+
+/* ---- attributes of an exclusive create ---- */
+
+#define WORD1_MODE       (1u << (33 - 32))
+#define WORD2_MODE_UMASK (1u << (81 - 64))
+
+Test(nfs4_servers, exclusive_create_sets_what_may_be_set_and_the_rest_after_it,
+	.init = sim_log_count)
+{
+	static const struct {
+		uint32_t word1, word2;
+		bool lose; /* the SETATTR is refused: what is left the caller must know */
+	} rows[] = {
+		{0, 0, false},
+		{0, WORD2_MODE_UMASK, false},
+		{WORD1_MODE, 0, false},
+		{WORD1_MODE, WORD2_MODE_UMASK, false},
+		{WORD1_MODE, WORD2_MODE_UMASK, true},
+		{0, 0, true},
+	};
+	static struct sim_op op;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct nfs4_op_open *o = &op.call.u.open;
+		struct nfsd_sim_conf sconf;
+		struct sim_file f = {0};
+		bool sends_mode = !rows[i].word1 || !rows[i].word2;
+
+		nfsd_sim_conf_default(&sconf);
+		sconf.excl_mask[1] = rows[i].word1;
+		sconf.excl_mask[2] = rows[i].word2;
+		sim_nfs_open(&w, &sconf);
+		sim_nfs_mounted(&w, 1);
+		cr_assert_neq(nfs4_client_fsinfo(w.cl)->exclcreat[0], 0);
+		if (rows[i].lose)
+			sim_rule(&w, NFSD_SIM_STATUS, OP_SETATTR, 0, 1, NFS4ERR_PERM);
+		cr_assert(sim_op_get(&w, 0, &op));
+		*o = (struct nfs4_op_open){
+			.dir = &nfs4_client_fsinfo(w.cl)->root,
+			.name = {"x", 1},
+			.share_access = BOTH,
+			.owner = nfs4_new_owner(w.cl),
+			.create = true,
+			.sattr = {.set = NFS4_ATTR_MODE,
+				.mode = 0666,
+				.umask = 027,
+				.use_umask = true},
+		};
+		nfs4_make_exclusive(w.cl, o);
+		cr_assert_eq(sim_op_run(&op, nfs4_open), 0, "%zu: %d", i, op.err);
+		cr_assert_eq(o->stamped, !rows[i].lose);
+		cr_assert_eq(o->mode_unset, rows[i].lose && !sends_mode, "%zu", i);
+		if (!rows[i].lose)
+			cr_assert_eq(o->attr.mode, 0640, "%zu: %o", i, o->attr.mode);
+		f.fh = o->fh;
+		nfs4_state_open(&f.state, &op.call);
+		cr_assert_eq(sim_close(&w, &f), 0);
+		SIM_NFS_CLOSE(&w, 0);
+	}
+}

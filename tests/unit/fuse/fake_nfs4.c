@@ -264,6 +264,7 @@ static int do_open(struct nfs4_op_open *o)
 	set_fh(&o->fh, f);
 	o->attr = f->attr;
 	o->stamped = o->exclusive && !k->unstamped;
+	o->mode_unset = o->exclusive && !o->stamped && k->mode_unset;
 	if (o->exclusive && !o->stamped)
 		o->attr.valid = 0;
 	o->dir_attr.valid = 0;
@@ -316,6 +317,7 @@ static int do_setattr(struct nfs4_op_setattr *s)
 {
 	struct fake_file *f = fake_file_of(s->fh);
 
+	rig.fake.last_sattr = s->sattr;
 	fake_check_clear(f);
 	if (s->sattr.set & NFS4_ATTR_SIZE) {
 		if (s->sattr.size < f->attr.size)

@@ -124,8 +124,10 @@ struct fake {
 	uint32_t gen;                    /* nfs4_client_generation() */
 	unsigned int restarts_in_commit; /* the verifier changes before each of so many COMMITs */
 	struct nfs4_op_open last_open;
-	bool no_open_read; /* the READ of an OPEN fails */
-	bool unstamped;    /* an exclusive OPEN ends before its SETATTR */
+	bool no_open_read;            /* the READ of an OPEN fails */
+	bool mode_unset;              /* with `unstamped`: nor has it its mode */
+	struct nfs4_sattr last_sattr; /* of SETATTR */
+	bool unstamped;               /* an exclusive OPEN ends before its SETATTR */
 	struct rpc_cred last_cred;
 	char last_name[64];
 	uint8_t inline_mem[FAKE_SIZE];

@@ -331,7 +331,12 @@ Test(fs_names, mknod_repairs_the_times_the_verifier_was_kept_in)
 	rig.fake.unstamped = true;
 	cr_assert_eq(rig_call(&re, FUSE_MKNOD, FUSE_ROOT_ID, &in, sizeof(in), "reg", 4), 0);
 	cr_assert_eq(rig.fake.count[FAKE_SETATTR], 1);
+	cr_assert_eq(rig.fake.last_sattr.set, NFS4_ATTR_ATIME | NFS4_ATTR_MTIME);
 	cr_assert_eq(rig.fake.opens, 0);
+	rig.fake.mode_unset = true;
+	cr_assert_eq(rig_call(&re, FUSE_MKNOD, FUSE_ROOT_ID, &in, sizeof(in), "two", 4), 0);
+	cr_assert(rig.fake.last_sattr.set & NFS4_ATTR_MODE);
+	cr_assert_eq(rig.fake.last_sattr.mode, 0640);
 }
 
 static int make_link(size_t len)

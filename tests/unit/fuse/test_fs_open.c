@@ -193,6 +193,23 @@ Test(fs_open, an_exclusive_create_repairs_the_times_the_verifier_was_kept_in)
 	rig.fake.unstamped = true;
 	cr_assert_eq(rig_create("new", O_RDWR | O_CREAT | O_EXCL, 0600, &fh, &made), 0);
 	cr_assert_eq(rig.fake.count[FAKE_SETATTR], 1);
+	cr_assert_eq(rig.fake.last_sattr.set, NFS4_ATTR_ATIME | NFS4_ATTR_MTIME);
+	cr_assert_eq(rig.fake.opens, 1);
+}
+
+Test(fs_open, an_exclusive_create_sets_the_mode_that_the_server_did_not_take)
+{
+	fuse_ino_t made;
+
+	rig.fake.unstamped = rig.fake.mode_unset = true;
+	cr_assert_eq(rig_create("new", O_RDWR | O_CREAT | O_EXCL, 0600, &fh, &made), 0);
+	cr_assert_eq(rig.fake.count[FAKE_SETATTR], 1);
+	cr_assert(rig.fake.last_sattr.set & NFS4_ATTR_MODE);
+	cr_assert_eq(rig.fake.last_sattr.mode, 0600);
+	/* Without it the file is none. */
+	rig.fake.fail[FAKE_SETATTR] = EPERM;
+	cr_assert_eq(rig_create("other", O_RDWR | O_CREAT | O_EXCL, 0600, &fh, &made), EPERM);
+	rig_settle();
 	cr_assert_eq(rig.fake.opens, 1);
 }
 

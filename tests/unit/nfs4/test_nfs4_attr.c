@@ -219,6 +219,23 @@ Test(nfs4_attr, names_are_told_from_numbers_and_from_neither)
 	cr_assert_null(owners.user.p);
 }
 
+Test(nfs4_attr, what_words_do_not_have_of_what_is_set)
+{
+	struct nfs4_sattr s = {.set = NFS4_ATTR_MODE | NFS4_ATTR_SIZE | NFS4_ATTR_ATIME};
+	uint32_t words[3] = {0};
+
+	cr_assert_eq(nfs4_sattr_beyond(&s, words), s.set);
+	words[0] = 1u << FATTR4_SIZE;
+	words[1] = 1u << (FATTR4_TIME_ACCESS_SET - 32);
+	words[2] = 1u << (FATTR4_MODE_UMASK - 64);
+	cr_assert_eq(nfs4_sattr_beyond(&s, words), NFS4_ATTR_MODE);
+	s.use_umask = true;
+	cr_assert_eq(nfs4_sattr_beyond(&s, words), 0);
+	words[2] = 0;
+	words[1] |= 1u << (FATTR4_MODE - 32);
+	cr_assert_eq(nfs4_sattr_beyond(&s, words), 0);
+}
+
 Test(nfs4_attr, owner_of_more_than_the_protocol_allows_is_refused)
 {
 	char text[4096];
