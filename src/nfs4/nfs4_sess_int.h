@@ -255,6 +255,7 @@ struct nfs4_client {
 	bool reclaim_done; /* RECLAIM_COMPLETE sent for this id */
 	uint64_t clientid;
 	uint32_t sequence;               /* csa_sequence of the next CREATE_SESSION */
+	bool sequence_lost;              /* nobody knows whether the last one used it up */
 	uint32_t id_gen;                 /* counts client IDs */
 	unsigned int id_tries;           /* EXCHANGE_IDs since a session was last made */
 	unsigned int minor;              /* negotiated */

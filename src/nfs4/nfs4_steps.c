@@ -117,8 +117,10 @@ static void exchange_apply(struct nfs4_sess *s)
 	 * RFC 8881 section 18.35.3: eir_sequenceid of a confirmed ID says nothing. It is used all
 	 * the same when we do not know the number: nfsd's is the one it expects.
 	 */
-	if (!(res->flags & EXCHGID4_FLAG_CONFIRMED_R) || res->clientid != cl->clientid)
+	if (!(res->flags & EXCHGID4_FLAG_CONFIRMED_R) || res->clientid != cl->clientid ||
+		cl->sequence_lost)
 		cl->sequence = res->sequence;
+	cl->sequence_lost = false;
 	/* A server that was restarted may have given us the same number again. */
 	if (res->clientid != cl->clientid || !cl->id_gen ||
 		!(res->flags & EXCHGID4_FLAG_CONFIRMED_R))
@@ -246,10 +248,12 @@ static bool create_done(struct nfs4_sess *s, struct nfs4_call *call)
 		create_apply(s);
 		return true;
 	}
-	/* Whatever it was: the number may be used up. EXCHANGE_ID tells anew, or makes a new ID. */
+	/*
+	 * Whatever it was: the number may be used up. EXCHANGE_ID tells anew, or makes a new ID; if
+	 * it is the old one nothing that we have with it is lost.
+	 */
 	cl->have_id = false;
-	if (call->status != NFS4ERR_STALE_CLIENTID)
-		cl->clientid = 0;
+	cl->sequence_lost = call->status != NFS4ERR_STALE_CLIENTID;
 	if ((call->status == NFS4ERR_STALE_CLIENTID || call->status == NFS4ERR_SEQ_MISORDERED) &&
 		cl->id_tries < MAX_ID_TRIES)
 		return true;

@@ -209,3 +209,38 @@ Test(nfs4_deleg_recovery, second_failure_in_the_middle_of_the_reclaim, .init = s
 		}
 	cr_assert_eq(sim_said.lost, 0);
 }
+
+/* ---- the session is lost, and cannot be made at once: the client ID is what it was ---- */
+
+Test(nfs4_deleg_recovery, session_that_is_refused_once_costs_neither_opens_nor_delegations,
+	.init = sim_log_count)
+{
+	static const struct sim_fault rows[] = {
+		{NFSD_SIM_STATUS, NFS4ERR_NOSPC},
+		{NFSD_SIM_STATUS_DONE, NFS4ERR_NOSPC},
+		{NFSD_SIM_STATUS, NFS4ERR_SEQ_MISORDERED},
+		{NFSD_SIM_STATUS, NFS4ERR_DELAY},
+		{NFSD_SIM_STATUS_DONE, NFS4ERR_SERVERFAULT},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint32_t generation;
+
+		deleg_files_begin(2, 2, NFSD_SIM_DELEG_READ, 1);
+		generation = nfs4_client_generation(w.cl);
+		sim_rule(&w, rows[i].act, OP_CREATE_SESSION, 0, 1, rows[i].status);
+		nfsd_sim_drop_sessions(w.srv);
+		sim_nfs_run(&w, 2 * LEASE);
+		cr_assert_eq(nfs4_client_generation(w.cl), generation, "row %zu", i);
+		cr_assert_eq(nfsd_sim_stats(w.srv).reclaims, 0);
+		cr_assert_eq(nfs4_deleg_count(w.cl), 2, "row %zu", i);
+		cr_assert_eq(nfsd_sim_live_delegs(w.srv), 2);
+		cr_assert_eq(files[0].losses + files[1].losses, 0);
+		deleg_use(&files[0], "row", i);
+		cr_assert_geq(nfsd_sim_recall(w.srv, NULL), 2);
+		sim_nfs_run(&w, SIM_MSEC);
+		cr_assert_eq(files[1].recalls, 1, "row %zu", i);
+		deleg_files_end(2, 1);
+		cr_assert_eq(sim_said.lost, 0);
+	}
+}
