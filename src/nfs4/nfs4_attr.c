@@ -160,8 +160,12 @@ static void get_time(struct xdr_dec *x, struct timespec *ts)
 	int64_t sec = (int64_t)xdr_get_u64(x);
 	uint32_t nsec = xdr_get_u32(x);
 
-	if (nsec >= NSEC_PER_SEC) /* WIRE */
-		xdr_fail(x);
+	/*
+	 * WIRE: an inode may be corrupt, or keep a verifier there. One odd time makes neither a
+	 * file nor the directory that it is in unreadable.
+	 */
+	if (nsec >= NSEC_PER_SEC)
+		nsec = NSEC_PER_SEC - 1;
 	ts->tv_sec = sec;
 	ts->tv_nsec = nsec;
 }

@@ -136,8 +136,13 @@ Test(nfs4_attr, nanoseconds_are_less_than_a_second)
 	cr_assert(
 		get("00000002 00000000 00008000 0000000c 8000000000000000 3b9ac9ff", &attr, NULL));
 	cr_assert_eq(attr.atime.tv_sec, INT64_MIN);
+	/* More: as many as there can be. */
 	cr_assert(
-		!get("00000002 00000000 00008000 0000000c 0000000000000000 3b9aca00", &attr, NULL));
+		get("00000002 00000000 00008000 0000000c 0000000000000007 3b9aca00", &attr, NULL));
+	cr_assert(attr.atime.tv_sec == 7 && attr.atime.tv_nsec == 999999999);
+	cr_assert(
+		get("00000002 00000000 00008000 0000000c 0000000000000007 ffffffff", &attr, NULL));
+	cr_assert(attr.atime.tv_sec == 7 && attr.atime.tv_nsec == 999999999);
 }
 
 static uint32_t owner(const char *name)
