@@ -219,10 +219,11 @@ void nfs4_owners_put(
 /* ---- errors (nfs4_status.c): one table ---- */
 
 enum nfs4_action {
-	NFS4_ACT_NONE,       /* success */
-	NFS4_ACT_FAIL,       /* the operation's errno goes to the user */
-	NFS4_ACT_DELAY,      /* wait, then the same call again (DELAY, GRACE) */
-	NFS4_ACT_SLOT,       /* sequence trouble on this slot */
+	NFS4_ACT_NONE,  /* success */
+	NFS4_ACT_FAIL,  /* the operation's errno goes to the user */
+	NFS4_ACT_DELAY, /* wait, then the same call again (DELAY, GRACE) */
+	NFS4_ACT_BUSY,  /* the same for a second, then as FAIL: it will pass at once or not soon */
+	NFS4_ACT_SLOT,  /* sequence trouble on this slot */
 	NFS4_ACT_SESSION,    /* the session is gone: a new one, then the call again */
 	NFS4_ACT_CLIENT,     /* the client ID is gone: everything anew */
 	NFS4_ACT_STATE,      /* a stateid is no longer good */

@@ -199,6 +199,7 @@ static bool is_about_session(const struct nfs4_call *call)
 	case NFS4_ACT_NONE:
 	case NFS4_ACT_FAIL:
 	case NFS4_ACT_DELAY:
+	case NFS4_ACT_BUSY:
 	case NFS4_ACT_STATE:
 	case NFS4_ACT_REVALIDATE:
 		break;
@@ -310,6 +311,7 @@ static bool is_never(struct nfs4_state *st, const struct nfs4_call *call)
 		if (call->rpc.result == RPC_TIMEDOUT || call->err == -ESHUTDOWN)
 			return false;
 		break;
+	case NFS4_ACT_BUSY:
 	case NFS4_ACT_SLOT:
 	case NFS4_ACT_SESSION:
 	case NFS4_ACT_CLIENT:

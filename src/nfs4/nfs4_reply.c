@@ -17,6 +17,8 @@
 
 /* A call whose replies break the protocol is repeated so often, then fails with EIO. */
 #define MAX_BAD 3u
+/* So long a call waits for what passes at once (FILE_OPEN), as Linux' client does. */
+#define BUSY_NS NSEC_PER_SEC
 /* BAD_HIGH_SLOTs of one call, 3 s in all: higher slots are orphans, or the server does not mean it
  */
 #define MAX_HIGH 5u
@@ -295,6 +297,11 @@ static void reply_status(struct nfs4_call *call)
 		}
 		stats_count(&s->stats->delays, 1);
 		break;
+	case NFS4_ACT_BUSY:
+		if (nfs4_delay_total_ns(call->tries + 1) > BUSY_NS)
+			break;
+		nfs4_call_delay(call);
+		return;
 	case NFS4_ACT_SLOT:
 		/* nfsd says RETRY_UNCACHED_REP as the second operation's status. */
 		if (call->status != NFS4ERR_RETRY_UNCACHED_REP ||

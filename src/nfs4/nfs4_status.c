@@ -78,7 +78,7 @@
 	X(LOCK_NOTSUPP, EOPNOTSUPP, FAIL, "") \
 	X(OP_ILLEGAL, EOPNOTSUPP, FAIL, "the server does not know the operation") \
 	X(DEADLOCK, EDEADLK, FAIL, "") \
-	X(FILE_OPEN, EBUSY, FAIL, "") \
+	X(FILE_OPEN, EBUSY, BUSY, "a client of another protocol has it open, maybe just closes it") \
 	X(ADMIN_REVOKED, EIO, STATE, "somebody took it away: freed, and lost") \
 	X(CB_PATH_DOWN, EIO, FAIL, "4.0's") \
 	X(BADIOMODE, EIO, FAIL, "pNFS") \

@@ -62,6 +62,8 @@ static const char *action_text(enum nfs4_action action)
 		return "fail";
 	case NFS4_ACT_DELAY:
 		return "delay";
+	case NFS4_ACT_BUSY:
+		return "delay of 1 s at most";
 	case NFS4_ACT_SLOT:
 		return "slot";
 	case NFS4_ACT_SESSION:

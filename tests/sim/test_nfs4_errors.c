@@ -82,6 +82,7 @@ static void check_once(const struct nfs4_status_row *row)
 		cr_assert_lt(waited, SIM_SEC, "%s", row->name);
 		break;
 	case NFS4_ACT_DELAY:
+	case NFS4_ACT_BUSY:
 		cr_assert_eq(err, 0, "%s: %d", row->name, err);
 		cr_assert(repeated && waited >= nfs4_delay_ns(0), "%s", row->name);
 		cr_assert_eq(w.lane[0].st.delays, 1, "%s", row->name);
@@ -136,8 +137,8 @@ Test(nfs4_errors, each_row_answers_a_change_once_and_it_is_made_at_most_once, .i
 		struct sim_nfs_call c = {0};
 		int want = -row->err;
 
-		if (row->action == NFS4_ACT_DELAY || row->action == NFS4_ACT_SESSION ||
-			row->action == NFS4_ACT_CLIENT)
+		if (row->action == NFS4_ACT_DELAY || row->action == NFS4_ACT_BUSY ||
+			row->action == NFS4_ACT_SESSION || row->action == NFS4_ACT_CLIENT)
 			want = 0;
 		begin();
 		sim_rule(&w, NFSD_SIM_STATUS, OP_CREATE, 0, 1, row->status);
@@ -157,12 +158,14 @@ Test(nfs4_errors, each_row_answers_always, .init = sim_log_quiet)
 
 	for (unsigned int i = 1; (row = nfs4_status_at(i)); i++) {
 		static struct sim_op op;
+		uint64_t t0;
 		bool waits = row->action == NFS4_ACT_DELAY || row->action == NFS4_ACT_SESSION ||
 			     row->action == NFS4_ACT_CLIENT ||
 			     row->status == NFS4ERR_RETRY_UNCACHED_REP;
 
 		begin();
 		sim_rule(&w, NFSD_SIM_STATUS, OP_READ, 0, 0, row->status);
+		t0 = reactor_now(w.r);
 		cr_assert(sim_op_get(&w, 0, &op));
 		op.call.u.read.fh = &file.fh;
 		op.call.u.read.state = &file.state;
@@ -171,6 +174,8 @@ Test(nfs4_errors, each_row_answers_always, .init = sim_log_quiet)
 		sim_op_start(&op, nfs4_read);
 		sim_nfs_until(&w, &op.done_cnt, 1, 100 * SIM_SEC);
 		cr_assert_eq(op.done_cnt, waits ? 0 : 1, "%s", row->name);
+		if (row->action == NFS4_ACT_BUSY)
+			cr_assert_leq(reactor_now(w.r) - t0, SIM_SEC, "%s", row->name);
 		/* Not in a busy loop: at most a few a second in the long run. */
 		cr_assert_leq(w.lane[0].st.sessions, 30, "%s: %u", row->name,
 			(unsigned int)w.lane[0].st.sessions);

@@ -148,3 +148,22 @@ Test(nfs4_servers, exclusive_create_sets_what_may_be_set_and_the_rest_after_it,
 		SIM_NFS_CLOSE(&w, 0);
 	}
 }
+
+/* ---- clients of other protocols ---- */
+
+Test(nfs4_servers, file_that_others_just_close_can_be_removed, .init = sim_log_count)
+{
+	for (uint32_t times = 2; times <= 10; times += 8) {
+		struct sim_nfs_call c = {0};
+		uint64_t t0;
+
+		deleg_begin(1, 0);
+		sim_rule(&w, NFSD_SIM_STATUS, OP_REMOVE, 0, times, NFS4ERR_FILE_OPEN);
+		t0 = reactor_now(w.r);
+		cr_assert_eq(sim_nfs_remove(&w, 0, &c, "f"), 0);
+		cr_assert_eq(sim_nfs_wait(&w, &c), times == 2 ? 0 : -EBUSY);
+		cr_assert_leq(reactor_now(w.r) - t0, SIM_SEC);
+		cr_assert_eq(nfsd_sim_exists(w.srv, "/f"), times != 2);
+		deleg_end(0);
+	}
+}

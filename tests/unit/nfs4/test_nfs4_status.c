@@ -64,6 +64,7 @@ Test(nfs4_status, actions_that_recovery_stands_on)
 {
 	cr_assert_eq(nfs4_status_action(NFS4ERR_DELAY), NFS4_ACT_DELAY);
 	cr_assert_eq(nfs4_status_action(NFS4ERR_GRACE), NFS4_ACT_DELAY);
+	cr_assert_eq(nfs4_status_action(NFS4ERR_FILE_OPEN), NFS4_ACT_BUSY);
 	cr_assert_eq(nfs4_status_action(NFS4ERR_BADSESSION), NFS4_ACT_SESSION);
 	cr_assert_eq(nfs4_status_action(NFS4ERR_DEADSESSION), NFS4_ACT_SESSION);
 	cr_assert_eq(nfs4_status_action(NFS4ERR_STALE_CLIENTID), NFS4_ACT_CLIENT);
