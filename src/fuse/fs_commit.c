@@ -11,8 +11,9 @@
  * verifiers mean nothing is not written to for ever.
  *
  * An error of the COMMIT leaves the data where it is, to be tried again by the
- * next one; data that cannot be written again is given up, and every handle
- * that may write hears of it, once.
+ * next one; data that cannot be written again is given up, and so is that of a
+ * handle whose last COMMIT failed (fs_release.c). Every handle of the file hears
+ * of that, once: by fsync, and if it may write by write or close.
  */
 #include "fs_attr.h"
 #include "fs_dirty.h"
@@ -37,12 +38,8 @@ static void commit_next(struct fs_op *op);
 
 void fs_retain_error(struct fs_inode *in, int err)
 {
-	list_for_each (node, &in->open_files) {
-		struct fs_file *f = container_of(node, struct fs_file, link);
-
-		if (f->share_access & OPEN4_SHARE_ACCESS_WRITE)
-			f->write_err = err;
-	}
+	list_for_each (node, &in->open_files)
+		container_of(node, struct fs_file, link)->write_err = err;
 }
 
 static void commit_done(struct nfs4_call *call)
@@ -177,9 +174,18 @@ static void reply_committed(struct fs_op *op, int err)
 	fs_reply_err(op, err ? err : lost);
 }
 
+/* close(2) of a file that was only read says nothing of what others wrote to it: fsync does. */
+static void reply_flushed(struct fs_op *op, int err)
+{
+	if (op->file->share_access & OPEN4_SHARE_ACCESS_WRITE)
+		reply_committed(op, err);
+	else
+		fs_reply_err(op, err);
+}
+
 static void flush_committed(struct fs_op *op, int err)
 {
-	fs_lock_flush_end(op, err, reply_committed);
+	fs_lock_flush_end(op, err, reply_flushed);
 }
 
 /* What was written under a lock may have been written through another handle. */

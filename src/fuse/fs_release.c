@@ -4,7 +4,8 @@
  * once; the operation lives on through COMMIT (pages of a mapping may have
  * been written after the last flush), LOCKU, CLOSE (or OPEN_DOWNGRADE, if what
  * else its user has open there needs less), and the removal of a .nfs file.
- * Nobody is left to hear of an error: it is logged.
+ * Nobody is left on this handle to hear of an error: it is logged, and if data
+ * is lost by it the file's other handles hear of it.
  */
 #include "fs_ahead.h"
 #include "fs_attr.h"
@@ -19,6 +20,7 @@
 #include "fs_share.h"
 #include "fs_silly.h"
 
+#include <errno.h>
 #include <string.h>
 
 static void release_closed(struct fs_op *op)
@@ -156,7 +158,7 @@ static void release_committed(struct fs_op *op, int err)
 	if (err)
 		log_warn("file %llu closed, but its last data may be lost: %s",
 			(unsigned long long)fs_inode_fileid(op->inode), strerror(err));
-	fs_retain_drop(op->lane, op->file);
+	fs_retain_drop(op->lane, op->file, err ? err : EIO);
 	fs_lock_release(op, release_unlocked);
 }
 

@@ -443,16 +443,15 @@ static bool is_of_file(const struct fs_extent *e, void *ctx)
 	return e->keep->file == ctx;
 }
 
-bool fs_retain_drop(struct fs_lane *l, struct fs_file *f)
+void fs_retain_drop(struct fs_lane *l, struct fs_file *f, int err)
 {
 	struct fs_keep *dead = NULL;
-	bool some;
 
 	pthread_mutex_lock(&f->inode->lock);
 	if (f->kept > 0)
 		fs_extents_remove(f->inode->retain, is_of_file, f, &dead);
-	some = dead != NULL;
+	if (dead)
+		fs_retain_error(f->inode, err);
 	pthread_mutex_unlock(&f->inode->lock);
 	fs_keeps_free(l, dead);
-	return some;
 }

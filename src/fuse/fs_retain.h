@@ -129,8 +129,11 @@ void fs_retain_commit_sent(struct fs_op *op);
  * Returns: true: nothing was lost since it was sent, so all that was written until then is durable.
  */
 bool fs_retain_committed(struct fs_op *op, const struct nfs4_verf *verf);
-/* What a handle that goes away could not commit is given up. False: there was nothing. */
-bool fs_retain_drop(struct fs_lane *l, struct fs_file *f);
+/*
+ * What a handle that goes away could not commit is given up: the file's other handles hear of err,
+ * positive errno (fs_retain_error()).
+ */
+void fs_retain_drop(struct fs_lane *l, struct fs_file *f, int err);
 
 /* For fs_rewrite.c. Inode lock held; keeps whose last extent goes are put before *dead. */
 void fs_extents_remove(struct fs_retain *r, bool (*which)(const struct fs_extent *e, void *ctx),
@@ -165,7 +168,10 @@ void fs_rewrite(struct fs_op *op, bool durable, void (*done)(struct fs_op *op));
 
 /* ---- fs_commit.c ---- */
 
-/* Every handle that may write hears of it, once. Inode lock held. */
+/*
+ * Data of the file is lost: every open handle hears of it, once. One that cannot write, too: fsync
+ * on it is about the file. Inode lock held.
+ */
 void fs_retain_error(struct fs_inode *in, int err);
 /*
  * fs_commit_background - COMMIT of the oldest file of the lane if half of its budget is used

@@ -63,7 +63,7 @@ Test(fs_commit, with_another_verifier_writes_the_data_again)
 	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 2);
 }
 
-Test(fs_commit, data_that_cannot_be_written_again_is_an_error_once_on_each_writing_handle)
+Test(fs_commit, data_that_cannot_be_written_again_is_an_error_once_on_each_handle)
 {
 	struct fuse_open_out reader;
 
@@ -75,7 +75,9 @@ Test(fs_commit, data_that_cannot_be_written_again_is_an_error_once_on_each_writi
 	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
 	cr_assert_eq(rig_flush(ino, fh2.fh), ENOSPC);
 	cr_assert_eq(rig_flush(ino, fh2.fh), 0);
-	cr_assert_eq(rig_fsync(ino, reader.fh), 0, "it cannot have written it");
+	cr_assert_eq(rig_flush(ino, reader.fh), 0, "it has written nothing");
+	cr_assert_eq(rig_fsync(ino, reader.fh), ENOSPC, "but the file is not what was written");
+	cr_assert_eq(rig_fsync(ino, reader.fh), 0);
 	cr_assert_eq(rig.lane->keep_bytes, 0);
 }
 
@@ -146,7 +148,37 @@ Test(fs_commit, a_handle_that_goes_without_its_commit_takes_nothing_of_others)
 	rig.fake.fail[FAKE_COMMIT] = EIO;
 	cr_assert_eq(rig_release(ino, fh.fh), 0);
 	rig_settle();
-	cr_assert_eq(rig_fsync(ino, fh2.fh), 0);
+	cr_assert_eq(rig_fsync(ino, fh2.fh), EIO, "of what the other wrote");
 	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 2);
 	cr_assert_arr_eq(file->stable + 8192, data, sizeof(data));
+	cr_assert_eq(rig_fsync(ino, fh2.fh), 0);
+}
+
+/* A program writes and ends, another one has the file open and syncs it later. */
+Test(fs_commit, data_that_a_closed_handle_could_not_commit_is_the_others_error_once)
+{
+	struct fuse_open_out reader;
+
+	cr_assert_eq(rig_open(ino, O_RDONLY, &reader), 0);
+	write_to(&fh);
+	rig.fake.fail[FAKE_COMMIT] = ENOSPC;
+	cr_assert_eq(rig_flush(ino, fh.fh), ENOSPC);
+	rig.fake.fail[FAKE_COMMIT] = ENOSPC;
+	cr_assert_eq(rig_release(ino, fh.fh), 0);
+	rig_settle();
+	cr_assert_eq(rig_fsync(ino, fh2.fh), ENOSPC);
+	cr_assert_eq(rig_fsync(ino, fh2.fh), 0);
+	cr_assert_eq(rig_fsync(ino, reader.fh), ENOSPC);
+	cr_assert_eq(rig_fsync(ino, reader.fh), 0);
+}
+
+Test(fs_commit, a_commit_that_failed_and_lost_nothing_is_nobodys_error)
+{
+	write_to(&fh);
+	rig.fake.fail[FAKE_COMMIT] = EIO;
+	cr_assert_eq(rig_flush(ino, fh.fh), EIO);
+	cr_assert_eq(rig_release(ino, fh.fh), 0);
+	rig_settle();
+	cr_assert_arr_eq(file->stable, data, sizeof(data));
+	cr_assert_eq(rig_fsync(ino, fh2.fh), 0);
 }
