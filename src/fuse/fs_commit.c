@@ -13,7 +13,8 @@
  * An error of the COMMIT leaves the data where it is, to be tried again by the
  * next one; data that cannot be written again is given up, and so is that of a
  * handle whose last COMMIT failed (fs_release.c). Every handle of the file hears
- * of that, once: by fsync, and if it may write by write or close.
+ * of that, once: by fsync, and if it may write by close; and the next write does
+ * before that.
  */
 #include "fs_attr.h"
 #include "fs_dirty.h"
@@ -38,8 +39,11 @@ static void commit_next(struct fs_op *op);
 
 void fs_retain_error(struct fs_inode *in, int err)
 {
-	list_for_each (node, &in->open_files)
-		container_of(node, struct fs_file, link)->write_err = err;
+	list_for_each (node, &in->open_files) {
+		struct fs_file *f = container_of(node, struct fs_file, link);
+
+		f->write_err = f->next_err = err;
+	}
 }
 
 static void commit_done(struct nfs4_call *call)

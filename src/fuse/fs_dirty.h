@@ -24,7 +24,7 @@
  * lane's budget used up (option dirty=, and a quarter of its buffers): that write
  * is answered by the server, so that writers keep its pace.
  *
- * An error is every handle's, at the next write, fsync or close (write_err),
+ * An error is every handle's, at the next write, and at the next fsync or close,
  * and the kernel drops the pages that it was told are written.
  *
  * Context: an inode's carriers are guarded by its lock; a carrier is its lane's,

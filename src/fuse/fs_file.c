@@ -114,7 +114,7 @@ bool fs_file_has_error(struct fs_file *f)
 	bool has;
 
 	pthread_mutex_lock(&f->inode->lock);
-	has = f->write_err != 0;
+	has = f->write_err || f->next_err;
 	pthread_mutex_unlock(&f->inode->lock);
 	return has;
 }
@@ -124,8 +124,19 @@ int fs_file_take_error(struct fs_file *f)
 	int err;
 
 	pthread_mutex_lock(&f->inode->lock);
-	err = f->write_err;
-	f->write_err = 0;
+	err = f->write_err ? f->write_err : f->next_err;
+	f->write_err = f->next_err = 0;
+	pthread_mutex_unlock(&f->inode->lock);
+	return err;
+}
+
+int fs_file_next_error(struct fs_file *f)
+{
+	int err;
+
+	pthread_mutex_lock(&f->inode->lock);
+	err = f->next_err;
+	f->next_err = 0;
 	pthread_mutex_unlock(&f->inode->lock);
 	return err;
 }

@@ -33,8 +33,13 @@ bool fs_file_is_dirty(struct fs_file *f);
  */
 bool fs_is_too_big(const struct fs_op *op);
 bool fs_file_has_error(struct fs_file *f);
-/* The error to report on this handle, once; 0: none. */
+/* An error for fsync or close to report on this handle, once; 0: none. */
 int fs_file_take_error(struct fs_file *f);
+/*
+ * One for the next write, once. Data that was lost stays fsync's and close's to report: a program
+ * that repeats the write that failed does not know of the one before it.
+ */
+int fs_file_next_error(struct fs_file *f);
 
 /* ---- fs_open.c, fs_create.c ---- */
 

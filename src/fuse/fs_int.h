@@ -70,15 +70,16 @@ struct fs_file {
 	struct fs_share *share; /* whose state it is open by, from its OPEN on; referenced */
 	struct rpc_cred cred;   /* of the opener: READ, WRITE and CLOSE go out under it */
 	uint32_t share_access;
-	int flags;               /* O_* of the open */
-	_Atomic uint32_t refs;   /* the handle itself and operations in flight */
-				 /* under inode->lock */
-	bool closing;            /* nothing more is read ahead */
-	struct fs_ahead *ahead;  /* fs_ahead.h; NULL: never read */
-	uint32_t kept;           /* fs_keeps of it: UNSTABLE data not committed yet */
-	uint32_t behind;         /* its carriers (fs_dirty.h): the server has not got them yet */
-	int write_err;           /* reported once by fsync, flush or the next write */
-	uint32_t unheard;        /* operations of programs that died (fs_interrupt.c) ... */
+	int flags;              /* O_* of the open */
+	_Atomic uint32_t refs;  /* the handle itself and operations in flight */
+				/* under inode->lock */
+	bool closing;           /* nothing more is read ahead */
+	struct fs_ahead *ahead; /* fs_ahead.h; NULL: never read */
+	uint32_t kept;          /* fs_keeps of it: UNSTABLE data not committed yet */
+	uint32_t behind;        /* its carriers (fs_dirty.h): the server has not got them yet */
+	int write_err;          /* data was lost: the next fsync or close tells it */
+	int next_err;           /* that, or of the rest of a short write: the next write tells it */
+	uint32_t unheard;       /* operations of programs that died (fs_interrupt.c) ... */
 	struct fs_op *releasing; /* ... which this RELEASE waits for */
 };
 

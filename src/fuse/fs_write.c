@@ -62,7 +62,7 @@ static void write_failed(struct fs_op *op, int err)
 	}
 	/* The program sees a short write; if it never writes again, close must tell. */
 	pthread_mutex_lock(&in->lock);
-	op->file->write_err = err;
+	op->file->next_err = err;
 	pthread_mutex_unlock(&in->lock);
 	fs_reply_write(op, op->u.rw.done);
 }
@@ -229,7 +229,7 @@ void fs_do_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, o
 {
 	struct fs_op *op = fs_op_begin_file(req, fi);
 	const struct fs_conf *conf = &op->lane->fs->conf;
-	int err = fs_file_take_error(op->file);
+	int err = fs_file_next_error(op->file);
 
 	op->off = off;
 	op->size = size;

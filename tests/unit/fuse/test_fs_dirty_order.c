@@ -501,7 +501,22 @@ Test(fs_dirty_order, an_error_is_the_next_writes)
 	cr_assert_eq(put(0, 20 * KIB), 20 * KIB);
 	rig_settle();
 	cr_assert_eq(answered(put_send(20 * KIB, KIB, O_RDWR, 0)), ENOSPC);
+	cr_assert_eq(put(20 * KIB, KIB), KIB, "told once");
+	cr_assert_eq(sync_of(FUSE_FSYNC, dfh.fh), ENOSPC);
+}
+
+/* The program repeats what it heard the error of, and not what was lost. */
+Test(fs_dirty_order, an_error_that_a_write_told_is_fsyncs_too)
+{
+	rig.fake.fail[FAKE_WRITE] = ENOSPC;
+	cr_assert_eq(put(0, 20 * KIB), 20 * KIB);
+	rig_settle();
+	cr_assert_eq(answered(put_send(20 * KIB, KIB, O_RDWR, 0)), ENOSPC);
+	cr_assert_eq(put(20 * KIB, KIB), KIB);
+	cr_assert_eq(sync_of(FUSE_FSYNC, dfh.fh), ENOSPC);
 	cr_assert_eq(sync_of(FUSE_FSYNC, dfh.fh), 0, "told once");
+	cr_assert_eq(put(40 * KIB, KIB), KIB);
+	cr_assert_eq(sync_of(FUSE_FLUSH, dfh.fh), 0);
 }
 
 Test(fs_dirty_order, an_error_is_the_closes)

@@ -164,6 +164,14 @@ Test(fs_write, an_error_after_a_part_is_a_short_write_and_is_told_at_close)
 	cr_assert_eq(rig_flush(ino, fh.fh), 0);
 }
 
+/* Nothing that was answered is lost: who hears it from write knows all. */
+Test(fs_write, an_error_after_a_part_that_the_next_write_told_is_not_fsyncs)
+{
+	write_half(O_RDWR, EDQUOT, &re);
+	cr_assert_eq(rig_write(ino, fh.fh, 1000, data, 100, O_RDWR), -EDQUOT);
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+}
+
 Test(fs_write, waits_for_a_call_and_stops_the_reading_meanwhile)
 {
 	rig.fake.calls_max = 1;
