@@ -30,8 +30,9 @@
 #include <string.h>
 
 #define UNSTABLE_TRIES 2u
-/* A lane that could not commit in the background tries again after so long. */
+/* A COMMIT that failed in the background is tried again after so long, twice that ... */
 #define BACKGROUND_RETRY_NS NSEC_PER_SEC
+#define RETRY_DOUBLES       3u
 /* Operations that background COMMITs leave to requests. */
 #define OPS_SPARE 2u
 
@@ -101,45 +102,91 @@ void fs_commit(struct fs_op *op, void (*done)(struct fs_op *op, int err))
 
 /* ---- in the background ---- */
 
+/*
+ * The server was restarted: whatever is from before is asked for at once, if it need not wait.
+ * keep_lock held.
+ */
+static struct fs_keep *from_before(struct fs_lane *l, uint32_t gen, uint64_t now_ns)
+{
+	bool some = false;
+
+	if (l->keep_gen == gen)
+		return NULL;
+	list_for_each (node, &l->kept) {
+		struct fs_keep *k = container_of(node, struct fs_keep, link);
+
+		if (k->gen == gen)
+			continue;
+		if (k->not_before <= now_ns)
+			return k;
+		some = true;
+	}
+	if (!some)
+		l->keep_gen = gen;
+	return NULL;
+}
+
 /* The next file to commit, referenced; NULL: there is no need. */
 static struct fs_file *pick(struct fs_lane *l, uint32_t gen)
 {
+	uint64_t now_ns = reactor_now(l->reactor);
 	struct fs_file *f = NULL;
+	struct fs_keep *found;
 
 	pthread_mutex_lock(&l->keep_lock);
-	if ((l->keep_bufs > 0 && l->keep_bufs * 2 >= l->keep_bufs_max) ||
-		l->keep_bytes * 2 >= FS_RETAIN_BYTES) {
-		if (!list_empty(&l->kept))
-			f = fs_file_get(list_first(&l->kept, struct fs_keep, link)->file);
-	} else if (l->keep_gen != gen) {
-		/* The server was restarted: whatever is from before is asked for at once. */
-		list_for_each (node, &l->kept) {
-			struct fs_keep *k = container_of(node, struct fs_keep, link);
-
-			if (k->gen == gen)
-				continue;
-			f = fs_file_get(k->file);
-			break;
-		}
-		if (!f)
-			l->keep_gen = gen;
-	}
+	found = fs_keeps_oldest(l, now_ns);
+	/* One that waited is due. */
+	if (found && !found->not_before && !fs_keeps_half(l))
+		found = from_before(l, gen, now_ns);
+	if (found)
+		f = fs_file_get(found->file);
 	pthread_mutex_unlock(&l->keep_lock);
 	return f;
+}
+
+static void background_failed(struct fs_op *op, int err)
+{
+	struct fs_inode *in = op->inode;
+	unsigned int doubles;
+
+	log_warn_limited("COMMIT of file %llu in the background: %s",
+		(unsigned long long)fs_inode_fileid(in), strerror(err));
+	pthread_mutex_lock(&in->lock);
+	doubles = in->retain->failures++;
+	pthread_mutex_unlock(&in->lock);
+	if (doubles > RETRY_DOUBLES)
+		doubles = RETRY_DOUBLES;
+	fs_keeps_late(op->lane, in, fs_op_now(op) + (BACKGROUND_RETRY_NS << doubles));
+}
+
+static void look_again(struct reactor_timer *t)
+{
+	fs_commit_background(container_of(t, struct fs_lane, commit_timer), NULL);
+}
+
+void fs_commit_lane_init(struct fs_lane *l)
+{
+	reactor_timer_init(&l->commit_timer, look_again);
+}
+
+void fs_commit_lane_fini(struct fs_lane *l)
+{
+	reactor_timer_cancel(l->reactor, &l->commit_timer);
 }
 
 static void background_done(struct fs_op *op, int err)
 {
 	struct fs_lane *l = op->lane;
 
-	if (err) {
-		log_warn_limited("COMMIT of file %llu in the background: %s",
-			(unsigned long long)fs_inode_fileid(op->inode), strerror(err));
-		l->commit_not_before = fs_op_now(op) + BACKGROUND_RETRY_NS;
-	}
+	if (err)
+		background_failed(op, err);
 	l->committing = false;
 	fs_op_end(op);
-	fs_commit_background(l, NULL);
+	/* Without a session each fails at once: not one inside the other. */
+	if (err)
+		reactor_timer_in(l->reactor, &l->commit_timer, 0);
+	else
+		fs_commit_background(l, NULL);
 }
 
 void fs_commit_background(struct fs_lane *l, struct fs_file *f)
@@ -149,8 +196,7 @@ void fs_commit_background(struct fs_lane *l, struct fs_file *f)
 	/* At the end each file is committed by its close. */
 	if (l->state != FS_LANE_RUNS && l->state != FS_LANE_QUIET)
 		return;
-	if (l->committing || l->ops_free <= OPS_SPARE ||
-		reactor_now(l->reactor) < l->commit_not_before)
+	if (l->committing || l->ops_free <= OPS_SPARE)
 		return;
 	f = f ? fs_file_get(f) : pick(l, nfs4_client_generation(l->fs->client));
 	if (!f)

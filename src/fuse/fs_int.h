@@ -337,6 +337,8 @@ struct fs_lane {
 	struct list kept; /* of fs_keep, oldest first */
 	unsigned int keep_bufs, keep_bufs_max;
 	uint32_t keep_bytes;
+	unsigned int late_bufs;       /* of keep_bufs: of files whose COMMIT failed */
+	uint32_t late_bytes;          /* of keep_bytes */
 	_Atomic uint64_t uncommitted; /* bytes of extents */
 	uint32_t keep_gen;            /* nfs4_client_generation() that all of it is from */
 	struct list returned;         /* buffers that other lanes released */
@@ -371,7 +373,7 @@ struct fs_lane {
 	struct reactor_timer deleg_timer;
 	/* COMMIT in the background (fs_commit.c) */
 	bool committing;
-	uint64_t commit_not_before;
+	struct reactor_timer commit_timer; /* looks for the next one */
 	/* fs_copywait.c: operations that wait for the server to copy; none does as long as its
 	 * callbacks do not come */
 	unsigned int copies;

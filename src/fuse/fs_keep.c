@@ -74,6 +74,64 @@ static void budget_put(struct fs_lane *l, bool large, uint32_t charge)
 		l->keep_bytes -= charge;
 }
 
+/* It is late, or not any more. keep_lock held. */
+static void count_late(struct fs_lane *l, const struct fs_keep *k, int by)
+{
+	if (k->buf)
+		l->late_bufs += (unsigned int)by;
+	else
+		l->late_bytes += (uint32_t)by * k->charge;
+}
+
+void fs_keeps_late(struct fs_lane *l, const struct fs_inode *in, uint64_t until_ns)
+{
+	struct list late;
+
+	list_init(&late);
+	pthread_mutex_lock(&l->keep_lock);
+	list_for_each_safe (node, next, &l->kept) {
+		struct fs_keep *k = container_of(node, struct fs_keep, link);
+
+		if (k->file->inode != in)
+			continue;
+		if (!k->not_before)
+			count_late(l, k, 1);
+		k->not_before = until_ns;
+		list_del(node);
+		list_push_back(&late, node);
+	}
+	list_splice_back(&l->kept, &late);
+	pthread_mutex_unlock(&l->keep_lock);
+}
+
+bool fs_keeps_half(const struct fs_lane *l)
+{
+	unsigned int bufs = l->keep_bufs - l->late_bufs;
+
+	return (bufs > 0 && bufs * 2 >= l->keep_bufs_max - l->late_bufs) ||
+	       (l->keep_bytes - l->late_bytes) * 2 >= FS_RETAIN_BYTES - l->late_bytes;
+}
+
+struct fs_keep *fs_keeps_oldest(struct fs_lane *l, uint64_t now_ns)
+{
+	const struct fs_keep *first = NULL;
+
+	while (!list_empty(&l->kept)) {
+		struct fs_keep *k = list_first(&l->kept, struct fs_keep, link);
+
+		if (k->not_before <= now_ns)
+			return k;
+		if (k == first)
+			return NULL;
+		if (!first)
+			first = k;
+		/* Those that wait are not looked at each time. */
+		list_del(&k->link);
+		list_push_back(&l->kept, &k->link);
+	}
+	return NULL;
+}
+
 static void keep_free(struct fs_lane *current, struct fs_keep *k)
 {
 	struct fs_lane *l = k->lane;
@@ -83,6 +141,8 @@ static void keep_free(struct fs_lane *current, struct fs_keep *k)
 	pthread_mutex_lock(&l->keep_lock);
 	list_del(&k->link);
 	budget_put(l, buf != NULL, k->charge);
+	if (k->not_before)
+		count_late(l, k, -1);
 	if (buf && l != current) {
 		list_push_back(&l->returned, &buf->link);
 		post = !l->return_posted;
@@ -130,6 +190,7 @@ struct fs_keep *fs_keep_new(struct fs_op *op)
 	k->buf = NULL;
 	k->refs = 0;
 	k->charge = charge;
+	k->not_before = 0;
 	atomic_init(&k->gen, nfs4_client_generation(op->lane->fs->client));
 	return k;
 }

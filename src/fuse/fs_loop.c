@@ -429,6 +429,7 @@ struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_sess *
 	l->kick->lane = l;
 	l->kick->msg.run = kick_run;
 	fs_retain_lane_init(l);
+	fs_commit_lane_init(l);
 	fs_dirty_lane_init(l);
 	fs_ahead_lane_init(l);
 	lane_join(fs, l);
@@ -452,6 +453,7 @@ void fs_lane_free(struct fs_lane *l)
 		rpcrdma_buf_put(l->xprt, l->rxbuf);
 	fs_dirty_lane_fini(l);
 	fs_ahead_lane_fini(l);
+	fs_commit_lane_fini(l);
 	fs_retain_lane_fini(l);
 	/* A kick on its way frees itself: the reactor runs what is in its mailbox before it goes.
 	 */

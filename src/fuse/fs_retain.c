@@ -230,6 +230,14 @@ static void say_lost(struct fs_lane *l, struct fs_inode *in)
 
 /* ---- WRITE ---- */
 
+/* Nothing more of what could not be committed. Inode lock held. */
+static bool may_retain(struct fs_retain *r)
+{
+	if (r->cnt == 0)
+		r->failures = 0; /* that was given up */
+	return r->failures == 0;
+}
+
 bool fs_retain_reserve(struct fs_op *op)
 {
 	struct fs_inode *in = op->inode;
@@ -239,7 +247,7 @@ bool fs_retain_reserve(struct fs_op *op)
 
 	if (k) {
 		pthread_mutex_lock(&in->lock);
-		ok = in->retain && make_room(in->retain);
+		ok = in->retain && may_retain(in->retain) && make_room(in->retain);
 		if (ok)
 			in->retain->reserved++;
 		pthread_mutex_unlock(&in->lock);
@@ -428,6 +436,7 @@ bool fs_retain_committed(struct fs_op *op, const struct nfs4_verf *verf)
 
 	pthread_mutex_lock(&in->lock);
 	fs_extents_remove(r, is_durable, &c, &dead);
+	r->failures = 0;
 	lost = fs_retain_new_verf(r, verf);
 	/* Also what another operation found lost meanwhile, and may have written again since. */
 	clean = r->losses == op->commit.losses;

@@ -10,7 +10,9 @@
  * FS_RETAIN_LARGE bytes on, and a copy below. Each lane has a budget for both;
  * when half is used the lane commits its oldest file in the background
  * (fs_commit.c), and a WRITE that finds none left goes FILE_SYNC: it waits for
- * nothing, so retention cannot deadlock.
+ * nothing, so retention cannot deadlock. So does one to a file whose COMMIT in the
+ * background failed: such a file keeps what it has of the budget, and the others
+ * share the rest as if there was no more.
  *
  * The gate: while data of an inode is written again nothing else may change
  * its data (fs_retain_enter), nor while the server may still do what a program
@@ -41,7 +43,8 @@ struct fs_keep {
 	struct rpcrdma_buf *buf; /* NULL: a copy in data */
 	uint32_t refs;           /* extents; inode lock */
 	uint32_t charge;         /* of FS_RETAIN_BYTES */
-	_Atomic uint32_t gen;    /* nfs4_client_generation() before it was last written */
+	uint64_t not_before; /* a COMMIT failed: when the next one is due; 0: none did; keep_lock */
+	_Atomic uint32_t gen; /* nfs4_client_generation() before it was last written */
 	uint8_t data[];
 };
 
@@ -60,9 +63,11 @@ struct fs_extent {
 struct fs_retain {
 	struct fs_extent **v; /* by offset */
 	size_t cnt, cap;
-	size_t reserved;        /* WRITEs on their way that may add extents */
-	size_t lost;            /* extents that are */
-	uint64_t losses;        /* counts extents that became so */
+	size_t reserved; /* WRITEs on their way that may add extents */
+	size_t lost;     /* extents that are */
+	uint64_t losses; /* counts extents that became so */
+	/* COMMITs in the background that failed since one succeeded: nothing more is retained */
+	unsigned int failures;
 	struct nfs4_verf verf;  /* the newest one seen */
 	unsigned int io;        /* changes of data on their way (fs_retain_enter) ... */
 	unsigned int unheard;   /* ... of programs that died: nothing may overtake them */
@@ -150,6 +155,15 @@ bool fs_retain_new_verf(struct fs_retain *r, const struct nfs4_verf *verf);
 struct fs_keep *fs_keep_new(struct fs_op *op);
 /* Gives back op->u.rw.keep, if nothing was put into it. */
 void fs_keep_unused(struct fs_op *op);
+/*
+ * The lane's COMMIT of this inode failed: what the lane retains of it waits until then, behind all
+ * else, and does not count in what is left of its budget.
+ */
+void fs_keeps_late(struct fs_lane *l, const struct fs_inode *in, uint64_t until_ns);
+/* Is half of the budget used, but for what is late? keep_lock held. */
+bool fs_keeps_half(const struct fs_lane *l);
+/* The oldest that need not wait; NULL: there is none. keep_lock held. */
+struct fs_keep *fs_keeps_oldest(struct fs_lane *l, uint64_t now_ns);
 /* Gives memory back, each to its lane. No lock held. */
 void fs_keeps_free(struct fs_lane *l, struct fs_keep *dead);
 
@@ -173,6 +187,8 @@ void fs_rewrite(struct fs_op *op, bool durable, void (*done)(struct fs_op *op));
  * on it is about the file. Inode lock held.
  */
 void fs_retain_error(struct fs_inode *in, int err);
+void fs_commit_lane_init(struct fs_lane *l);
+void fs_commit_lane_fini(struct fs_lane *l);
 /*
  * fs_commit_background - COMMIT of the oldest file of the lane if half of its budget is used
  *

@@ -313,6 +313,24 @@ static int do_write(struct nfs4_op_write *w)
 	return 0;
 }
 
+static int do_commit(struct nfs4_call *call)
+{
+	struct fake *k = &rig.fake;
+	struct fake_file *f = fake_file_of(call->u.commit.fh);
+	int err = k->refuse_commit ? k->refuse_commit(call) : 0;
+
+	if (err)
+		return err;
+	if (k->restarts_in_commit > 0) {
+		k->restarts_in_commit--;
+		fake_restart();
+	}
+	if (f)
+		stabilize(f, 0, FAKE_SIZE);
+	call->u.commit.verf = k->verf;
+	return 0;
+}
+
 static int do_setattr(struct nfs4_op_setattr *s)
 {
 	struct fake_file *f = fake_file_of(s->fh);
@@ -418,14 +436,7 @@ static int execute(struct nfs4_call *call)
 		err = k->refuse_write ? k->refuse_write(call) : 0;
 		return err ? err : do_write(&call->u.write);
 	case FAKE_COMMIT:
-		if (k->restarts_in_commit > 0) {
-			k->restarts_in_commit--;
-			fake_restart();
-		}
-		if (fake_file_of(call->u.commit.fh) != NULL)
-			stabilize(fake_file_of(call->u.commit.fh), 0, FAKE_SIZE);
-		call->u.commit.verf = k->verf;
-		return 0;
+		return do_commit(call);
 	case FAKE_GETATTR:
 		call->u.getattr.attr = fake_file_of(call->u.getattr.fh)->attr;
 		return 0;

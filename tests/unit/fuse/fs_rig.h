@@ -115,6 +115,7 @@ struct fake {
 	int (*other)(struct nfs4_call *call);
 	/* Before a WRITE is executed; -errno: it is not. Sets the call's status. */
 	int (*refuse_write)(struct nfs4_call *call);
+	int (*refuse_commit)(struct nfs4_call *call); /* the same before a COMMIT */
 	/* LOOKUP, CREATE, LINK, RENAME, REMOVE: in place of the files' names here */
 	int (*names)(struct nfs4_call *call, enum fake_op op);
 	enum nfs4_stable last_stable;

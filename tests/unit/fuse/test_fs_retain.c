@@ -361,10 +361,104 @@ Test(fs_retain, there_is_one_commit_in_the_background_at_a_time)
 	cr_assert(fake_all_free());
 }
 
+/* ---- files whose COMMIT fails ---- */
+
+static unsigned int refused_commits;
+
+static int refuse_commit_of_file(struct nfs4_call *call)
+{
+	if (fake_file_of(call->u.commit.fh) != file)
+		return 0;
+	refused_commits++;
+	return -EIO;
+}
+
+static void put_other(uint32_t off)
+{
+	cr_assert_eq(rig_write(oino, ofh.fh, off, a, LARGE, O_RDWR), (int)LARGE);
+}
+
+/* Half of the budget is the file's, and its COMMIT fails. */
+static void fail_commits_of_file(void)
+{
+	rig.fake.bufs_max = 64;
+	rig.lane->keep_bufs_max = 8;
+	rig.fake.refuse_commit = refuse_commit_of_file;
+	for (uint32_t i = 0; i < 4; i++)
+		put(&fh, i * LARGE, a, LARGE);
+	rig_settle();
+	cr_assert_eq(refused_commits, 1);
+}
+
+Test(fs_retain, a_file_whose_commit_fails_does_not_keep_others_from_theirs)
+{
+	fail_commits_of_file();
+	for (uint32_t i = 0; i < 40; i++) {
+		put_other(i % 16 * LARGE);
+		cr_assert_eq(rig.fake.last_stable, UNSTABLE4, "write %u", i);
+	}
+	rig_settle();
+	cr_assert_eq(refused_commits, 1, "it is not asked for again at once");
+	cr_assert_leq(rig.fake.count[FAKE_COMMIT], 1 + 20, "at half of what is left");
+	cr_assert_arr_eq(other->stable, a, LARGE);
+	rig.fake.refuse_commit = NULL;
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	assert_stable(4 * LARGE);
+	cr_assert_eq(rig.lane->late_bufs, 0);
+}
+
+Test(fs_retain, writes_to_a_file_whose_commit_fails_are_file_sync_until_one_succeeds)
+{
+	fail_commits_of_file();
+	put(&fh, 4 * LARGE, a, LARGE);
+	cr_assert_eq(rig.fake.last_stable, FILE_SYNC4);
+	rig.fake.refuse_commit = NULL;
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	put(&fh, 5 * LARGE, a, LARGE);
+	cr_assert_eq(rig.fake.last_stable, UNSTABLE4);
+}
+
+Test(fs_retain, they_are_unstable_again_when_its_data_was_given_up)
+{
+	fail_commits_of_file();
+	cr_assert_eq(rig_release(ino, fh.fh), 0);
+	rig_settle();
+	cr_assert_eq(rig.lane->late_bufs, 0);
+	cr_assert_eq(rig_fsync(ino, fh2.fh), EIO);
+	put(&fh2, 0, a, LARGE);
+	cr_assert_eq(rig.fake.last_stable, UNSTABLE4);
+	put(&fh2, LARGE, a, LARGE);
+	cr_assert_eq(rig.fake.last_stable, UNSTABLE4);
+	rig.fake.refuse_commit = NULL;
+}
+
+Test(fs_retain, a_commit_that_failed_is_tried_again_less_and_less_often)
+{
+	uint64_t end_ns = reactor_now(rig.fake.r) + 20 * NSEC_PER_SEC;
+
+	fail_commits_of_file();
+	for (uint32_t i = 0; reactor_now(rig.fake.r) < end_ns; i++) {
+		rig_settle();
+		put_other(i % 16 * LARGE);
+	}
+	cr_assert_eq(refused_commits, 5, "%u, after 0, 1, 3, 7 and 15 s", refused_commits);
+	rig.fake.refuse_commit = NULL;
+}
+
+Test(fs_retain, without_a_session_no_commit_is_tried_in_a_loop)
+{
+	put_other(0);
+	rig.fake.dead = -ESHUTDOWN;
+	rig.lane->keep_bufs_max = 2;
+	fs_commit_background(rig.lane, NULL);
+	rig_settle();
+	cr_assert_eq(rig.lane->late_bufs, 1);
+	rig.fake.dead = 0;
+}
+
 Test(fs_retain, without_a_buffer_to_keep_writes_are_file_sync)
 {
-	rig.fake.fail[FAKE_COMMIT] =
-		EIO; /* the one in the background: it tries again after a second */
+	rig.lane->committing = true; /* for ever */
 	for (int i = 0; i < 6; i++)
 		put(&fh, (uint64_t)i * LARGE, a, LARGE);
 	cr_assert_eq(rig.lane->keep_bufs, 4);
@@ -373,6 +467,7 @@ Test(fs_retain, without_a_buffer_to_keep_writes_are_file_sync)
 	cr_assert_eq(rig.fake.log[5].stable, FILE_SYNC4);
 	put(&fh, 6 * LARGE, b, 100);
 	cr_assert_eq(rig.fake.log[6].stable, UNSTABLE4, "copies have a budget of their own");
+	rig.lane->committing = false;
 	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
 	assert_stable(6 * LARGE + 100);
 	cr_assert_eq(rig.lane->keep_bufs, 0);
@@ -381,7 +476,7 @@ Test(fs_retain, without_a_buffer_to_keep_writes_are_file_sync)
 Test(fs_retain, without_memory_for_copies_small_writes_are_file_sync)
 {
 	rig.lane->keep_bytes = FS_RETAIN_BYTES - 600;
-	rig.lane->commit_not_before = UINT64_MAX;
+	rig.lane->committing = true; /* for ever */
 	put(&fh, 0, a, 100);
 	cr_assert_eq(rig.fake.last_stable, UNSTABLE4);
 	put(&fh, 100, a, 100);
@@ -556,7 +651,7 @@ Test(fs_retain, a_full_gate_cannot_starve_the_rewrite)
 {
 	rig.fake.bufs_max = 4;
 	rig.lane->keep_bufs_max = 2;
-	rig.lane->commit_not_before = UINT64_MAX;
+	rig.lane->committing = true; /* for ever */
 	put(&fh, 0, a, LARGE);
 	put(&fh, LARGE, a, LARGE);
 	fake_restart();
