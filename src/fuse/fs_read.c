@@ -4,8 +4,9 @@
  * and is left where it was received), and one writev hands it to the kernel.
  * A request larger than rsize, or one that the server answers in part, takes
  * several READs one after the other; an error in any of them is the answer,
- * because the kernel would take a short one for the end of the file. What is
- * written behind in that range (fs_dirty.h) the server gets first.
+ * because the kernel would take a short one for the end of the file; and so is
+ * a READ that brings nothing and is not the end. What is written behind in that
+ * range (fs_dirty.h) the server gets first.
  */
 #include "fs_ahead.h"
 #include "fs_dirty.h"
@@ -14,6 +15,7 @@
 #include "fs_reply.h"
 #include "fs_share.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
@@ -67,7 +69,7 @@ static void read_done(struct nfs4_call *call)
 	struct fs_op *op = fs_op_of(call);
 	const struct nfs4_op_read *r = &call->u.read;
 	uint8_t *place = op->buf->data + op->u.rw.done;
-	bool whole = op->u.rw.done == 0 && (r->eof || r->len == 0 || r->len == op->size);
+	bool whole = op->u.rw.done == 0 && (r->eof || r->len == op->size);
 
 	if (call->err) {
 		fs_reply_err(op, -call->err);
@@ -75,6 +77,11 @@ static void read_done(struct nfs4_call *call)
 	}
 	if (waits_for_lost(op) || waits_for_end(op, r))
 		return;
+	/* WIRE: no progress. The kernel would take it for the end, and cut the file off there. */
+	if (r->len == 0 && !r->eof) {
+		fs_reply_err(op, EIO);
+		return;
+	}
 	stats_count(&op->lane->stats->bytes_read, r->len);
 	if (whole) {
 		fs_reply_data(op, r->data, r->len);
@@ -86,7 +93,7 @@ static void read_done(struct nfs4_call *call)
 		stats_count(&op->lane->stats->copied_bytes, r->len);
 	}
 	op->u.rw.done += r->len;
-	if (r->eof || r->len == 0 || op->u.rw.done == op->size)
+	if (r->eof || op->u.rw.done == op->size)
 		fs_reply_data(op, op->buf->data, op->u.rw.done);
 	else
 		fs_op_call(op, read_start);

@@ -226,6 +226,10 @@ static int do_read(struct nfs4_op_read *r)
 	r->data = k->inline_read ? k->inline_mem : r->sink.p;
 	r->len = n;
 	r->eof = r->offset + n >= f->attr.size;
+	if (k->stuck_at && r->offset >= k->stuck_at) {
+		r->len = 0;
+		r->eof = false;
+	}
 	return 0;
 }
 

@@ -105,6 +105,7 @@ struct fake {
 	unsigned int count[FAKE_OPS];
 	int fail[FAKE_OPS];   /* errno of the next one of this kind */
 	uint32_t short_count; /* READ and WRITE move at most so many; 0: all */
+	uint64_t stuck_at;    /* READs from there on bring nothing, and not the end; 0: none */
 	int32_t wrong_count;  /* WRITE says so many more than it wrote */
 	uint32_t access;      /* what OPEN's ACCESS says */
 	uint32_t denied;      /* ACCESS does not grant these */

@@ -76,6 +76,24 @@ Test(fs_read, an_error_is_the_answer_never_a_short_read)
 	cr_assert(fake_all_free());
 }
 
+/* The kernel would fill the rest with zeros, and cut the file off there. */
+Test(fs_read, nothing_without_an_end_is_an_error_and_no_end)
+{
+	rig.fake.stuck_at = 4096;
+	cr_assert_eq(rig_read(&re, ino, fh.fh, 4096, 4096), -EIO);
+	cr_assert_eq(rig.fake.count[FAKE_READ], 1);
+	cr_assert(fake_all_free());
+}
+
+Test(fs_read, nothing_without_an_end_after_a_part_too)
+{
+	rig.fake.short_count = 1000;
+	rig.fake.stuck_at = 2000;
+	cr_assert_eq(rig_read(&re, ino, fh.fh, 0, 4096), -EIO);
+	cr_assert_eq(rig.fake.count[FAKE_READ], 3);
+	cr_assert(fake_all_free());
+}
+
 Test(fs_read, a_dead_session_is_an_error_for_each_request)
 {
 	rig.fake.dead = -EIO;
