@@ -71,8 +71,9 @@ static void print_summary(FILE *out, const struct snapshot *s)
 		"; delays by the server %" PRIu64 "\n",
 		st->credit_waits, st->slot_waits, st->buf_waits, st->delays);
 	fprintf(out,
-		"  reconnects %" PRIu64 ", retransmissions %" PRIu64 ", timeouts %" PRIu64 "\n",
-		st->reconnects, st->retransmits, st->timeouts);
+		"  reconnects %" PRIu64 ", retransmissions %" PRIu64 ", timeouts %" PRIu64
+		"; commits by age %" PRIu64 "\n",
+		st->reconnects, st->retransmits, st->timeouts, st->commits_by_age);
 	fprintf(out,
 		"  dirty %s, uncommitted %s; files %" PRIu64 " open, %" PRIu64
 		" known; delegations %" PRIu64 "\n",

@@ -150,10 +150,12 @@ static struct fs_names *note(
 	struct fs_names *lost = fs_search_shrinks(&in->attr, a) ? fs_names_take(fs, in) : NULL;
 	bool compare = (in->attr.valid & a->valid & NFS4_ATTR_CHANGE) != 0;
 	bool changed = compare && a->change != in->attr.change;
+	bool urged = false;
 
 	if (changed && !own && in->opened) {
 		in->inval_want++;
 		in->data_change = 0;
+		urged = fs_retain_urge(in);
 	}
 	attr_merge(&in->attr, a);
 	/* A server that lost what we retain gets it back: the file has not become shorter. */
@@ -172,6 +174,8 @@ static struct fs_names *note(
 		 */
 		expire(in);
 	}
+	if (urged)
+		expire(in); /* the size is ours until the COMMIT tells the server's */
 	return lost;
 }
 

@@ -33,6 +33,11 @@
 /* A COMMIT that failed in the background is tried again after so long, twice that ... */
 #define BACKGROUND_RETRY_NS NSEC_PER_SEC
 #define RETRY_DOUBLES       3u
+/*
+ * Nothing stays uncommitted for much longer: if the server is restarted it is written again, and
+ * others may have written there since.
+ */
+#define AGE_NS (5 * NSEC_PER_SEC)
 /* Operations that background COMMITs leave to requests. */
 #define OPS_SPARE 2u
 
@@ -51,13 +56,16 @@ static void commit_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
 	const struct nfs4_op_commit *c = &call->u.commit;
+	bool durable;
 
 	if (call->err) {
 		op->commit.done(op, -call->err);
 		return;
 	}
+	/* First: as long as data is retained the file is not believed to be shorter. */
+	durable = fs_retain_committed(op, &c->verf);
 	fs_attr_update(op->lane->fs, op->inode, &c->attr, op->attr_seq, fs_op_now(op));
-	if (fs_retain_committed(op, &c->verf))
+	if (durable)
 		op->commit.done(op, 0);
 	else
 		commit_next(op);
@@ -126,18 +134,28 @@ static struct fs_keep *from_before(struct fs_lane *l, uint32_t gen, uint64_t now
 	return NULL;
 }
 
+static bool is_old(const struct fs_keep *k, uint64_t now_ns)
+{
+	return k->since_ns == 0 || k->since_ns + AGE_NS <= now_ns;
+}
+
 /* The next file to commit, referenced; NULL: there is no need. */
 static struct fs_file *pick(struct fs_lane *l, uint32_t gen)
 {
 	uint64_t now_ns = reactor_now(l->reactor);
+	struct fs_keep *oldest, *found;
 	struct fs_file *f = NULL;
-	struct fs_keep *found;
 
 	pthread_mutex_lock(&l->keep_lock);
-	found = fs_keeps_oldest(l, now_ns);
+	found = oldest = fs_keeps_oldest(l, now_ns);
 	/* One that waited is due. */
-	if (found && !found->not_before && !fs_keeps_half(l))
+	if (oldest && !oldest->not_before && !fs_keeps_half(l)) {
 		found = from_before(l, gen, now_ns);
+		if (!found && is_old(oldest, now_ns)) {
+			found = oldest;
+			stats_count(&l->stats->commits_by_age, 1);
+		}
+	}
 	if (found)
 		f = fs_file_get(found->file);
 	pthread_mutex_unlock(&l->keep_lock);
@@ -159,9 +177,43 @@ static void background_failed(struct fs_op *op, int err)
 	fs_keeps_late(op->lane, in, fs_op_now(op) + (BACKGROUND_RETRY_NS << doubles));
 }
 
+static bool may_commit(const struct fs_lane *l)
+{
+	/* At the end each file is committed by its close. */
+	return l->state == FS_LANE_RUNS || l->state == FS_LANE_QUIET;
+}
+
+/* When the lane's oldest is due; it looks again in a while if it could not go on now. */
+static void arm(struct fs_lane *l)
+{
+	uint64_t now_ns = reactor_now(l->reactor), due_ns = 0;
+
+	pthread_mutex_lock(&l->keep_lock);
+	if (!list_empty(&l->kept)) {
+		const struct fs_keep *k = list_first(&l->kept, struct fs_keep, link);
+
+		due_ns = k->not_before ? k->not_before : k->since_ns + AGE_NS;
+	}
+	pthread_mutex_unlock(&l->keep_lock);
+	if (due_ns == 0 || !may_commit(l))
+		return;
+	if (due_ns <= now_ns)
+		due_ns = now_ns + BACKGROUND_RETRY_NS;
+	reactor_timer_set(l->reactor, &l->commit_timer, due_ns);
+}
+
+void fs_commit_watch(struct fs_lane *l)
+{
+	if (!l->committing && !reactor_timer_armed(&l->commit_timer))
+		arm(l);
+}
+
 static void look_again(struct reactor_timer *t)
 {
-	fs_commit_background(container_of(t, struct fs_lane, commit_timer), NULL);
+	struct fs_lane *l = container_of(t, struct fs_lane, commit_timer);
+
+	fs_commit_background(l, NULL);
+	fs_commit_watch(l);
 }
 
 void fs_commit_lane_init(struct fs_lane *l)
@@ -186,17 +238,14 @@ static void background_done(struct fs_op *op, int err)
 	if (err)
 		reactor_timer_in(l->reactor, &l->commit_timer, 0);
 	else
-		fs_commit_background(l, NULL);
+		look_again(&l->commit_timer);
 }
 
 void fs_commit_background(struct fs_lane *l, struct fs_file *f)
 {
 	struct fs_op *op;
 
-	/* At the end each file is committed by its close. */
-	if (l->state != FS_LANE_RUNS && l->state != FS_LANE_QUIET)
-		return;
-	if (l->committing || l->ops_free <= OPS_SPARE)
+	if (!may_commit(l) || l->committing || l->ops_free <= OPS_SPARE)
 		return;
 	f = f ? fs_file_get(f) : pick(l, nfs4_client_generation(l->fs->client));
 	if (!f)

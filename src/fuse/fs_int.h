@@ -374,6 +374,7 @@ struct fs_lane {
 	/* COMMIT in the background (fs_commit.c) */
 	bool committing;
 	struct reactor_timer commit_timer; /* looks for the next one */
+	_Atomic bool commit_due;           /* another lane found one that is due at once */
 	/* fs_copywait.c: operations that wait for the server to copy; none does as long as its
 	 * callbacks do not come */
 	unsigned int copies;

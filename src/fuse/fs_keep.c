@@ -104,6 +104,25 @@ void fs_keeps_late(struct fs_lane *l, const struct fs_inode *in, uint64_t until_
 	pthread_mutex_unlock(&l->keep_lock);
 }
 
+void fs_keep_urge(struct fs_keep *k)
+{
+	struct fs_lane *l = k->lane;
+	bool waits;
+
+	pthread_mutex_lock(&l->keep_lock);
+	waits = k->not_before != 0;
+	if (!waits) {
+		k->since_ns = 0;
+		list_del(&k->link);
+		list_push_front(&l->kept, &k->link);
+	}
+	pthread_mutex_unlock(&l->keep_lock);
+	if (waits)
+		return;
+	l->commit_due = true;
+	fs_lane_kick(l);
+}
+
 bool fs_keeps_half(const struct fs_lane *l)
 {
 	unsigned int bufs = l->keep_bufs - l->late_bufs;
@@ -190,7 +209,7 @@ struct fs_keep *fs_keep_new(struct fs_op *op)
 	k->buf = NULL;
 	k->refs = 0;
 	k->charge = charge;
-	k->not_before = 0;
+	k->since_ns = k->not_before = 0;
 	atomic_init(&k->gen, nfs4_client_generation(op->lane->fs->client));
 	return k;
 }

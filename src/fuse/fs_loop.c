@@ -43,7 +43,10 @@
 #define READ_BATCH    16u
 #define QUIET_POLL_NS (5 * NSEC_PER_MSEC)
 
-/* "Try to read": from a lane that stalled to the others. Outlives its lane if it must. */
+/*
+ * "Try to read", or "look what there is to do": from one lane to another. Outlives its lane if it
+ * must.
+ */
 struct fs_kick {
 	struct reactor_msg msg;
 	_Atomic bool posted;
@@ -83,6 +86,8 @@ static void kick_run(struct reactor_msg *msg)
 	k->posted = false;
 	if (k->lane->interrupted)
 		fs_handover_interrupt(k->lane, atomic_exchange(&k->lane->interrupted, 0));
+	if (atomic_exchange(&k->lane->commit_due, false))
+		fs_commit_background(k->lane, NULL);
 	if (k->lane->src.reactor)
 		lane_ready(&k->lane->src, EPOLLIN);
 	else

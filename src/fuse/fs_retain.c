@@ -280,11 +280,13 @@ static void keep_fill(struct fs_op *op, struct fs_keep *k, struct fs_extent *e)
 		e->p = k->data;
 	}
 	e->keep = k;
+	k->since_ns = fs_op_now(op);
 	fs_file_get(k->file);
 	k->file->kept++;
 	pthread_mutex_lock(&l->keep_lock);
 	list_push_back(&l->kept, &k->link);
 	pthread_mutex_unlock(&l->keep_lock);
+	fs_commit_watch(l);
 }
 
 static void retain(struct fs_op *op, struct fs_retain *r, bool lost)
@@ -402,6 +404,14 @@ bool fs_retain_suspect(struct fs_op *op)
 		suspect = r->v[i]->keep->gen != gen;
 	pthread_mutex_unlock(&in->lock);
 	return suspect;
+}
+
+bool fs_retain_urge(struct fs_inode *in)
+{
+	if (!in->retain || in->retain->cnt == 0)
+		return false;
+	fs_keep_urge(in->retain->v[0]->keep); /* a COMMIT is of the whole file */
+	return true;
 }
 
 struct covered {

@@ -8,8 +8,8 @@
  * the order in which they are written again does not matter. The memory is the
  * buffer that the request was received into, kept as it is, from
  * FS_RETAIN_LARGE bytes on, and a copy below. Each lane has a budget for both;
- * when half is used the lane commits its oldest file in the background
- * (fs_commit.c), and a WRITE that finds none left goes FILE_SYNC: it waits for
+ * when half is used, or after some seconds, the lane commits its oldest file in
+ * the background (fs_commit.c), and a WRITE that finds none left goes FILE_SYNC: it waits for
  * nothing, so retention cannot deadlock. So does one to a file whose COMMIT in the
  * background failed: such a file keeps what it has of the budget, and the others
  * share the rest as if there was no more.
@@ -43,6 +43,7 @@ struct fs_keep {
 	struct rpcrdma_buf *buf; /* NULL: a copy in data */
 	uint32_t refs;           /* extents; inode lock */
 	uint32_t charge;         /* of FS_RETAIN_BYTES */
+	uint64_t since_ns;       /* by its lane's clock; 0: to be committed at once; keep_lock */
 	uint64_t not_before; /* a COMMIT failed: when the next one is due; 0: none did; keep_lock */
 	_Atomic uint32_t gen; /* nfs4_client_generation() before it was last written */
 	uint8_t data[];
@@ -123,6 +124,12 @@ void fs_retain_cut(struct fs_lane *l, struct fs_inode *in, uint64_t size);
 
 /* ---- COMMIT (fs_commit.c) ---- */
 
+/*
+ * Somebody else changes the inode: what is retained of it is committed at once, so that a restart
+ * of the server does not make us write it over his. Any lane; inode lock held. False: nothing is.
+ */
+bool fs_retain_urge(struct fs_inode *in);
+
 bool fs_retain_is_empty(struct fs_inode *in);
 /* Data in the range of a READ may not be what the server has: commit first. Any lane. */
 bool fs_retain_suspect(struct fs_op *op);
@@ -160,6 +167,8 @@ void fs_keep_unused(struct fs_op *op);
  * else, and does not count in what is left of its budget.
  */
 void fs_keeps_late(struct fs_lane *l, const struct fs_inode *in, uint64_t until_ns);
+/* It is to be committed at once, unless it must wait: tells its lane. Any lane. */
+void fs_keep_urge(struct fs_keep *k);
 /* Is half of the budget used, but for what is late? keep_lock held. */
 bool fs_keeps_half(const struct fs_lane *l);
 /* The oldest that need not wait; NULL: there is none. keep_lock held. */
@@ -189,8 +198,11 @@ void fs_rewrite(struct fs_op *op, bool durable, void (*done)(struct fs_op *op));
 void fs_retain_error(struct fs_inode *in, int err);
 void fs_commit_lane_init(struct fs_lane *l);
 void fs_commit_lane_fini(struct fs_lane *l);
+/* The lane retains something: it looks after it when it is old. */
+void fs_commit_watch(struct fs_lane *l);
 /*
- * fs_commit_background - COMMIT of the oldest file of the lane if half of its budget is used
+ * fs_commit_background - COMMIT of the oldest file of the lane, if half of its budget is used, or
+ * if that is old or to be committed at once
  *
  * f: of this one anyway (its data was lost); or NULL.
  */

@@ -46,17 +46,20 @@ if end == 'fsync':
 os.close(fd)
 END
 
+aged() { client_stats $mnt | stat_of commits_by_age; }
+
 # lose FILE: the server goes down, and what it has of the file with it. KEEP=1: not so (of a file
-# that is committed in part already).
+# that is committed in part already), nor if that took so long that it was committed for its age.
 lose() {
 	nfsd_stop
-	[ -n "${KEEP:-}" ] || truncate -s 0 "$export_dir/$1"
+	[ -n "${KEEP:-}" ] || [ "$(aged)" != "$before" ] || truncate -s 0 "$export_dir/$1"
 	nfsd_start
 }
 
 # over_restart FILE fsync|close|read PART...
 over_restart() {
 	rm -f /tmp/ready /tmp/go
+	before=$(aged)
 	timeout 100 python3 /tmp/writer.py "$mnt/$1" "${@:2}" &
 	local pid=$!
 	wait_for 60 test -e /tmp/ready || return 1

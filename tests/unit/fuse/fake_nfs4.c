@@ -329,8 +329,10 @@ static int do_commit(struct nfs4_call *call)
 		k->restarts_in_commit--;
 		fake_restart();
 	}
-	if (f)
+	if (f) {
 		stabilize(f, 0, FAKE_SIZE);
+		call->u.commit.attr = f->attr;
+	}
 	call->u.commit.verf = k->verf;
 	return 0;
 }

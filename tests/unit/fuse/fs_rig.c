@@ -213,6 +213,14 @@ void rig_settle(void)
 		rig_turn();
 }
 
+void rig_run_for(uint64_t ns)
+{
+	uint64_t end_ns = reactor_now(rig.fake.r) + ns;
+
+	while (reactor_now(rig.fake.r) < end_ns)
+		rig_turn();
+}
+
 int rig_open(fuse_ino_t ino, int flags, struct fuse_open_out *out)
 {
 	struct fuse_open_in in = {.flags = (uint32_t)flags};

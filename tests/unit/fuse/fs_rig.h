@@ -191,6 +191,8 @@ int rig_call(struct rig_reply *re, uint32_t opcode, uint64_t nodeid, const void 
 	size_t arg_len, const void *more, size_t more_len);
 /* Lets the lane run until nothing happens for a moment. */
 void rig_settle(void);
+/* Lets it run for so long, in virtual time. */
+void rig_run_for(uint64_t ns);
 
 /* Common requests. */
 int rig_open(fuse_ino_t ino, int flags, struct fuse_open_out *out);
