@@ -81,16 +81,17 @@ static void granted_reply(struct fs_op *op)
 	end(op);
 }
 
-static void drop_pages(struct fs_op *op)
+static void pages_dropped(struct fs_op *op)
 {
-	fs_notify_then(op, op->inode, true, granted_reply);
+	fs_pages_dropped(op, &op->attr);
+	granted_reply(op);
 }
 
 /* The lock is there, but not what it is to make visible. */
 static void look_failed(struct fs_op *op, int err)
 {
 	fs_attr_changed(op->inode);
-	drop_pages(op);
+	fs_notify_then(op, op->inode, true, granted_reply);
 }
 
 static void look_done(struct nfs4_call *call)
@@ -103,8 +104,9 @@ static void look_done(struct nfs4_call *call)
 		return;
 	}
 	fs_attr_update(op->lane->fs, op->inode, a, op->attr_seq, fs_op_now(op));
+	op->attr = *a;
 	if (!fs_pages_good(op, a, true))
-		drop_pages(op);
+		fs_notify_then(op, op->inode, true, pages_dropped);
 	else if (fs_attr_told_other(op->inode, a))
 		fs_notify_then(op, op->inode, false, granted_reply);
 	else

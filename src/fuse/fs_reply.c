@@ -149,10 +149,13 @@ void fs_reply_negative(struct fs_op *op, struct fs_inode *dir)
 void fs_reply_open(struct fs_op *op, struct fs_file *f)
 {
 	op->fi.fh = (uintptr_t)f;
-	if (!op->req || fuse_reply_open(take_req(op), &op->fi) == -ENOENT)
+	if (!op->req || fuse_reply_open(take_req(op), &op->fi) == -ENOENT) {
 		fs_open_undo(op, 0); /* no RELEASE will come */
-	else
-		fs_op_end(op);
+		return;
+	}
+	if (!op->fi.keep_cache)
+		fs_pages_dropped(op, &op->attr); /* the answer makes the kernel do that */
+	fs_op_end(op);
 }
 
 static void create_now(struct fs_op *op)

@@ -259,6 +259,36 @@ static uint64_t send_named(pid_t pid, uint32_t opcode, const char *name)
 	return rig_send_of(pid, opcode, FUSE_ROOT_ID, name, strlen(name) + 1);
 }
 
+static uint32_t opened_with(void)
+{
+	struct fuse_open_out out;
+
+	cr_assert_eq(rig_open(ino, O_RDONLY, &out), 0);
+	cr_assert_eq(rig_release(ino, out.fh), 0);
+	rig_settle();
+	return out.open_flags;
+}
+
+/* The kernel drops pages when it has the answer of the open: there was none. */
+Test(fs_interrupted, an_open_of_nobody_drops_no_pages)
+{
+	struct fuse_open_in in = {.flags = O_RDONLY};
+
+	opened_with();
+	cr_assert(opened_with() & FOPEN_KEEP_CACHE);
+	/* A write of ours, and no change by others: nobody but the open drops them. */
+	cr_assert_eq(rig_write(ino, fh.fh, 0, "x", 1, O_RDWR), 1);
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	rig.fake.hold = true;
+	rig_send_of(victim, FUSE_OPEN, ino, &in, sizeof(in));
+	cr_assert(rig_reply(&re, 3000));
+	cr_assert_eq(re.h.error, -EINTR);
+	fake_release();
+	rig_settle();
+	cr_assert_not(opened_with() & FOPEN_KEEP_CACHE);
+	cr_assert(opened_with() & FOPEN_KEEP_CACHE);
+}
+
 Test(fs_interrupted, a_name_that_was_looked_up_for_nobody_is_forgotten)
 {
 	size_t before = fs_inode_count(rig.fs);
