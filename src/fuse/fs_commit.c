@@ -287,16 +287,21 @@ static void flush_committed(struct fs_op *op, int err)
 	fs_lock_flush_end(op, err, reply_flushed);
 }
 
-/* What was written under a lock may have been written through another handle. */
+/*
+ * All of the file, if it may have been written to by this handle: under a lock it may have been
+ * through another one, and pages of a mapping the kernel writes through any.
+ */
 static void flush(struct fs_op *op)
 {
-	if (fs_file_is_dirty(op->file) || op->u.lock.owner)
+	bool writes = op->file->share_access & OPEN4_SHARE_ACCESS_WRITE;
+
+	if ((writes && fs_dirty_inode(op->inode)) || op->u.lock.owner)
 		fs_commit(op, flush_committed);
 	else
 		flush_committed(op, 0);
 }
 
-/* close(2): what this handle wrote is durable, or the program hears that it is not. */
+/* close(2): what was written is durable, or the program hears that it is not. */
 void fs_do_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct fs_op *op = fs_op_begin_file(req, fi);

@@ -32,11 +32,25 @@ Test(fs_commit, close_of_a_written_file_commits_it_once)
 	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 1);
 }
 
-Test(fs_commit, close_of_a_handle_that_wrote_nothing_asks_nothing)
+Test(fs_commit, close_of_a_handle_that_cannot_write_asks_nothing)
+{
+	struct fuse_open_out reader;
+
+	cr_assert_eq(rig_open(ino, O_RDONLY, &reader), 0);
+	write_to(&fh);
+	cr_assert_eq(rig_flush(ino, reader.fh), 0);
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 0);
+}
+
+/* The kernel writes pages of a mapping through any handle that may write. */
+Test(fs_commit, close_of_a_handle_that_may_write_commits_what_others_wrote)
 {
 	write_to(&fh);
 	cr_assert_eq(rig_flush(ino, fh2.fh), 0);
-	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 0);
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 1);
+	cr_assert_arr_eq(file->stable, data, sizeof(data));
+	cr_assert_eq(rig_flush(ino, fh.fh), 0);
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 1);
 }
 
 Test(fs_commit, fsync_commits_what_any_handle_wrote)

@@ -394,7 +394,8 @@ Test(fs_lock, goes_after_the_data_that_was_written_under_it)
 	fake_release();
 	cr_assert(rig_reply(&re, 3000));
 	cr_assert_eq(count(FAKE_LOCKU), 1);
-	/* Written through one handle, another one is closed. */
+	/* Written through one handle, another one is closed, which cannot write. */
+	cr_assert_eq(rig_open(ino, O_RDONLY, &b), 0);
 	cr_assert_eq(rig_write(ino, a.fh, 0, "x", 1, O_RDWR), 1);
 	cr_assert_eq(flush_as(ino, b.fh, 1), 0);
 	cr_assert_eq(count(FAKE_COMMIT), 2);
