@@ -130,8 +130,7 @@ static void trunc_done(struct nfs4_call *call)
 	struct fs_op *op = fs_op_of(call);
 	struct fs *fs = op->lane->fs;
 
-	if (!call->err)
-		fs_retain_cut(op->lane, op->inode, 0);
+	fs_retain_truncated(op, 0);
 	fs_retain_leave(op);
 	if (call->err == -EROFS) {
 		fs_access_check(op, op->inode, W_OK, trunc_checked);

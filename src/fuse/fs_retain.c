@@ -370,6 +370,23 @@ void fs_retain_cut(struct fs_lane *l, struct fs_inode *in, uint64_t size)
 	fs_keeps_free(l, dead);
 }
 
+void fs_retain_truncated(struct fs_op *op, uint64_t size)
+{
+	const struct nfs4_call *call = &op->call;
+	struct fs_inode *in = op->inode;
+	const struct fs_retain *r = in->retain;
+
+	if (call->err && call->status != NFS4_OK)
+		return; /* refused */
+	if (call->err) {
+		pthread_mutex_lock(&in->lock);
+		if (r && r->cnt > 0 && r->v[r->cnt - 1]->off + r->v[r->cnt - 1]->len > size)
+			fs_retain_error(in, -call->err);
+		pthread_mutex_unlock(&in->lock);
+	}
+	fs_retain_cut(op->lane, in, size);
+}
+
 /* ---- COMMIT ---- */
 
 bool fs_retain_is_empty(struct fs_inode *in)

@@ -121,6 +121,11 @@ void fs_retain_wrote(struct fs_op *op, bool unstable, bool lost);
 
 /* Data from `size` on is over. */
 void fs_retain_cut(struct fs_lane *l, struct fs_inode *in, uint64_t size);
+/*
+ * The op's SETATTR of the size ended. Without an answer it may have been done: data behind it is
+ * not written again, and as it may still be the file's, every handle hears of the error.
+ */
+void fs_retain_truncated(struct fs_op *op, uint64_t size);
 
 /* ---- COMMIT (fs_commit.c) ---- */
 

@@ -73,8 +73,8 @@ static void setattr_done(struct nfs4_call *call)
 	struct fs_op *op = fs_op_of(call);
 	struct nfs4_attr *a = &call->u.setattr.attr;
 
-	if (op->u.setattr.to_set & FUSE_SET_ATTR_SIZE && call->err == 0)
-		fs_retain_cut(op->lane, op->inode, (uint64_t)op->u.setattr.st.st_size);
+	if (op->u.setattr.to_set & FUSE_SET_ATTR_SIZE)
+		fs_retain_truncated(op, (uint64_t)op->u.setattr.st.st_size);
 	fs_retain_leave(op);
 	if (call->err != 0) {
 		/* A server may have set some of them before it failed. */

@@ -447,7 +447,8 @@ static int execute(struct nfs4_call *call)
 		call->u.getattr.attr = fake_file_of(call->u.getattr.fh)->attr;
 		return 0;
 	case FAKE_SETATTR:
-		return do_setattr(&call->u.setattr);
+		err = k->refuse_setattr ? k->refuse_setattr(call) : 0;
+		return err ? err : do_setattr(&call->u.setattr);
 	case FAKE_REMOVE:
 		return do_remove(&call->u.remove);
 	case FAKE_RENAME:

@@ -117,6 +117,7 @@ struct fake {
 	/* Before a WRITE is executed; -errno: it is not. Sets the call's status. */
 	int (*refuse_write)(struct nfs4_call *call);
 	int (*refuse_commit)(struct nfs4_call *call); /* the same before a COMMIT */
+	int (*refuse_setattr)(struct nfs4_call *call);
 	/* LOOKUP, CREATE, LINK, RENAME, REMOVE: in place of the files' names here */
 	int (*names)(struct nfs4_call *call, enum fake_op op);
 	enum nfs4_stable last_stable;

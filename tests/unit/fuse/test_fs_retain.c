@@ -574,6 +574,75 @@ Test(fs_retain, truncation_is_not_undone)
 	cr_assert_eq(rig.lane->keep_bytes, 0);
 }
 
+static int truncate_without_an_answer(struct nfs4_call *call)
+{
+	file->attr.size = file->stable_size = call->u.setattr.sattr.size;
+	fake_touch(file);
+	return -ETIMEDOUT; /* status: none */
+}
+
+static int refuse_to_truncate(struct nfs4_call *call)
+{
+	call->status = NFS4ERR_ACCESS;
+	return -EACCES;
+}
+
+/* With `soft`: it may have been done. The data behind it is not written again, and not forgotten.
+ */
+Test(fs_retain, nor_is_one_without_an_answer)
+{
+	struct fuse_setattr_in in = {.valid = FATTR_SIZE, .size = 1000};
+	struct rig_reply re;
+
+	put(&fh, 0, a, LARGE);
+	rig.fake.refuse_setattr = truncate_without_an_answer;
+	cr_assert_eq(rig_call(&re, FUSE_SETATTR, ino, &in, sizeof(in), NULL, 0), ETIMEDOUT);
+	fake_restart();
+	cr_assert_eq(rig_fsync(ino, fh.fh), ETIMEDOUT);
+	cr_assert_eq(file->attr.size, 1000);
+	cr_assert_arr_eq(file->stable, a, 1000);
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+}
+
+Test(fs_retain, nor_is_an_open_with_o_trunc_without_an_answer)
+{
+	struct fuse_open_in in = {.flags = O_RDWR | O_TRUNC};
+	struct rig_reply re;
+
+	put(&fh, 0, a, LARGE);
+	rig.fake.refuse_setattr = truncate_without_an_answer;
+	cr_assert_eq(rig_call(&re, FUSE_OPEN, ino, &in, sizeof(in), NULL, 0), ETIMEDOUT);
+	rig_settle();
+	fake_restart();
+	cr_assert_eq(rig_fsync(ino, fh.fh), ETIMEDOUT);
+	cr_assert_eq(file->attr.size, 0);
+}
+
+Test(fs_retain, one_without_an_answer_that_cuts_nothing_is_no_error)
+{
+	struct fuse_setattr_in in = {.valid = FATTR_SIZE, .size = LARGE};
+	struct rig_reply re;
+
+	put(&fh, 0, a, LARGE);
+	rig.fake.refuse_setattr = truncate_without_an_answer;
+	cr_assert_eq(rig_call(&re, FUSE_SETATTR, ino, &in, sizeof(in), NULL, 0), ETIMEDOUT);
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	assert_stable(LARGE);
+}
+
+Test(fs_retain, one_that_is_refused_cuts_nothing)
+{
+	struct fuse_setattr_in in = {.valid = FATTR_SIZE, .size = 1000};
+	struct rig_reply re;
+
+	put(&fh, 0, a, LARGE);
+	rig.fake.refuse_setattr = refuse_to_truncate;
+	cr_assert_eq(rig_call(&re, FUSE_SETATTR, ino, &in, sizeof(in), NULL, 0), EACCES);
+	fake_restart();
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	assert_stable(LARGE);
+}
+
 Test(fs_retain, nor_is_an_open_with_o_trunc)
 {
 	struct fuse_open_out h;
