@@ -39,6 +39,32 @@ struct fs_file *fs_file_new(struct fs *fs, struct fs_inode *in, const struct rpc
 	return f;
 }
 
+void fs_file_opening(struct fs *fs, struct fs_file *f)
+{
+	pthread_mutex_lock(&f->inode->lock);
+	f->opening = true;
+	f->inode->opening++;
+	pthread_mutex_unlock(&f->inode->lock);
+	atomic_fetch_add(&fs->files_opening, 1);
+}
+
+/* Inode lock held. */
+static void open_over(struct fs *fs, struct fs_file *f)
+{
+	if (!f->opening)
+		return;
+	f->opening = false;
+	f->inode->opening--;
+	atomic_fetch_sub(&fs->files_opening, 1);
+}
+
+void fs_file_not_opened(struct fs *fs, struct fs_file *f)
+{
+	pthread_mutex_lock(&f->inode->lock);
+	open_over(fs, f);
+	pthread_mutex_unlock(&f->inode->lock);
+}
+
 void fs_file_opened(struct fs *fs, struct fs_file *f)
 {
 	struct fs_inode *in = f->inode;
@@ -50,9 +76,10 @@ void fs_file_opened(struct fs *fs, struct fs_file *f)
 	fs_share_opened(f->share, f->share_access);
 	in->opens++;
 	in->opened = true;
+	atomic_fetch_add(&fs->files_open, 1);
+	open_over(fs, f);
 	pthread_mutex_unlock(&in->lock);
 	fs_table_unlock(fs);
-	atomic_fetch_add(&fs->files_open, 1);
 }
 
 void fs_file_closed(struct fs *fs, struct fs_file *f)
@@ -93,6 +120,8 @@ void fs_file_put(struct fs *fs, struct fs_file *f)
 	if (atomic_fetch_sub(&f->refs, 1) != 1)
 		return;
 	count_writer(f, -1);
+	if (f->opening)
+		fs_file_not_opened(fs, f);
 	fs_share_put(f->share);
 	fs_ahead_free(f);
 	fs_inode_put(fs, f->inode);

@@ -14,6 +14,10 @@
 /* Takes a reference on the inode; not yet among its open files. NULL: out of memory. */
 struct fs_file *fs_file_new(struct fs *fs, struct fs_inode *in, const struct rpc_cred *cred,
 	uint32_t share_access, int flags);
+/* Its OPEN is about to be sent: from here on the server's name of the inode is not removed. */
+void fs_file_opening(struct fs *fs, struct fs_file *f);
+/* It failed: fs_silly_finish() is to look whether the name is to go. */
+void fs_file_not_opened(struct fs *fs, struct fs_file *f);
 /* Its share is open for it now: counts there, and in inode->opens until fs_file_closed(). */
 void fs_file_opened(struct fs *fs, struct fs_file *f);
 void fs_file_closed(struct fs *fs, struct fs_file *f);

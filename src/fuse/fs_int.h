@@ -56,6 +56,7 @@ struct fs_inode {
 	uint32_t deleg_bars;      /* operations on their way beside which none is taken */
 	struct fs_silly *silly_name; /* parent and name of the .nfs file */
 	uint32_t sillies;            /* a directory: .nfs files in it */
+	uint32_t opening;            /* files whose OPEN is on its way */
 	/* Owners of locks on the server (fs_lock.h), by `next`; fs->locks_lock */
 	struct fs_lockowner *_Atomic lockowners;
 	struct fs_names *names; /* of a directory: what the kernel may walk (fs_names.h) */
@@ -73,6 +74,7 @@ struct fs_file {
 	int flags;              /* O_* of the open */
 	_Atomic uint32_t refs;  /* the handle itself and operations in flight */
 				/* under inode->lock */
+	bool opening;           /* counted in the inode's */
 	bool closing;           /* nothing more is read ahead */
 	struct fs_ahead *ahead; /* fs_ahead.h; NULL: never read */
 	uint32_t kept;          /* fs_keeps of it: UNSTABLE data not committed yet */
@@ -417,7 +419,7 @@ struct fs {
 	_Atomic uint64_t names_seq;       /* names found before: their time may not begin */
 	struct list files;                /* of fs_file by all_link; table lock */
 	struct list dirs;                 /* open directories (fs_dir.c); table lock */
-	_Atomic uint32_t files_open;
+	_Atomic uint32_t files_open, files_opening;
 	_Atomic uint32_t silly_cnt;    /* last counter of a .nfs name */
 	_Atomic uint32_t sillies;      /* .nfs files that are there, or on their way */
 	_Atomic uint32_t sillies_gone; /* counts those that were */

@@ -22,7 +22,8 @@ static inline struct nfs4_str fs_meta_str(const char *name)
 /* May some file have to be dealt with before its name goes: open here, or delegated? */
 static inline bool fs_names_matter(struct fs *fs)
 {
-	return atomic_load(&fs->files_open) > 0 || atomic_load(&fs->delegs_cnt) > 0;
+	return atomic_load(&fs->files_open) > 0 || atomic_load(&fs->files_opening) > 0 ||
+	       atomic_load(&fs->delegs_cnt) > 0;
 }
 
 /* The attributes of op->inode that a call read (dir_attr of a LOOKUP); valid may be 0. */

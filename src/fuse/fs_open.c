@@ -23,6 +23,7 @@
 #include "fs_openread.h"
 #include "fs_reply.h"
 #include "fs_share.h"
+#include "fs_silly.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -181,12 +182,23 @@ static void trunc_in_order(struct fs_op *op)
 		gate_is_open(op);
 }
 
+/* Its name may have been removed meanwhile, and be kept for it. */
+static void not_opened(struct fs_op *op, int err)
+{
+	struct fs *fs = op->lane->fs;
+
+	fs_file_not_opened(fs, op->file);
+	fs_file_put(fs, op->file);
+	fs_reply_early(op, err);
+	atomic_fetch_add(&fs->releasing, 1);
+	fs_silly_finish(op);
+}
+
 static void open_failed(struct fs_op *op, int err)
 {
 	fs_openread_end(op, false);
 	fs_share_leave(op->file->share);
-	fs_file_put(op->lane->fs, op->file);
-	fs_reply_err(op, err);
+	not_opened(op, err);
 }
 
 static void open_done(struct nfs4_call *call)
@@ -255,8 +267,7 @@ static void open_ask(struct fs_op *op)
 		fs_share_enter(op, f->share, false, open_inside);
 		return;
 	}
-	fs_file_put(fs, f);
-	fs_reply_err(op, ENOMEM);
+	not_opened(op, ENOMEM);
 }
 
 static void open_begin(struct fs_op *op)
@@ -281,5 +292,6 @@ void fs_do_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		return;
 	}
 	op->file = fs_file_get(f); /* one reference for the handle, one for the op */
+	fs_file_opening(op->lane->fs, f);
 	open_begin(op);
 }

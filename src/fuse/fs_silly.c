@@ -32,12 +32,18 @@ void fs_silly_name(struct fs *fs, uint64_t fileid, char ret[FS_SILLY_NAME])
 		(unsigned int)atomic_fetch_add(&fs->silly_cnt, 1));
 }
 
+/* Or about to be: the server may have done the OPEN already. Inode lock held. */
+static bool is_open(const struct fs_inode *in)
+{
+	return in->opens > 0 || in->opening > 0;
+}
+
 bool fs_silly_needed(struct fs_inode *in)
 {
 	bool needed;
 
 	pthread_mutex_lock(&in->lock);
-	needed = in->opens > 0 && !in->silly;
+	needed = is_open(in) && !in->silly;
 	pthread_mutex_unlock(&in->lock);
 	return needed;
 }
@@ -133,7 +139,7 @@ void fs_silly_finish(struct fs_op *op)
 	struct fs_silly *s = NULL;
 
 	pthread_mutex_lock(&in->lock);
-	if (in->opens == 0 && in->silly) {
+	if (!is_open(in) && in->silly) {
 		s = in->silly_name;
 		in->silly_name = NULL;
 		in->silly = false;
@@ -175,7 +181,7 @@ static void rename_done(struct nfs4_call *call)
 		op->lane->fs, s->dir, &call->u.rename.to_attr, s->dir_seq, fs_op_now(op));
 	fs_attr_changed(in); /* its ctime */
 	pthread_mutex_lock(&in->lock);
-	open = in->opens > 0;
+	open = is_open(in);
 	if (open) {
 		in->silly = true;
 		in->silly_name = s;

@@ -24,7 +24,10 @@ bool fs_silly_needed(struct fs_inode *in);
  */
 void fs_silly_rename(struct fs_op *op, struct fs_inode *dir, const char *name, struct fs_inode *in,
 	void (*done)(struct fs_op *op, int err));
-/* After a close: removes the .nfs file of op->inode if that was the last, then ends the op. */
+/*
+ * After a close, or an OPEN that failed: removes the .nfs file of op->inode if that was the last,
+ * then ends the op, which is counted in fs->releasing.
+ */
 void fs_silly_finish(struct fs_op *op);
 
 #endif

@@ -45,6 +45,54 @@ Test(fs_silly, an_open_file_is_renamed_and_goes_with_its_last_close)
 	cr_assert(fake_all_free());
 }
 
+/* The OPEN is on its way when the name is removed. */
+static uint64_t open_while_unlinked(void)
+{
+	struct fuse_open_in in = {.flags = O_RDONLY};
+	uint64_t unique, open;
+
+	rig.fake.hold_ops = 1u << FAKE_OPEN;
+	open = rig_send(FUSE_OPEN, ino, &in, sizeof(in), NULL, 0);
+	rig_settle();
+	unique = rig_send(FUSE_UNLINK, FUSE_ROOT_ID, NULL, 0, "f", 2);
+	cr_assert(rig_reply(&re, 1000));
+	cr_assert_eq(re.h.unique, unique);
+	cr_assert_eq(re.h.error, 0);
+	cr_assert(file->used);
+	cr_assert_eq(strncmp(file->name, ".nfs", 4), 0, "%s", file->name);
+	return open;
+}
+
+Test(fs_silly, a_file_that_is_being_opened_is_renamed_too)
+{
+	uint64_t open = open_while_unlinked();
+
+	fake_release();
+	cr_assert(rig_reply(&re, 1000));
+	cr_assert_eq(re.h.unique, open);
+	cr_assert_eq(re.h.error, 0);
+	memcpy(&fh, re.body, sizeof(fh));
+	cr_assert_eq(rig_read(&re, ino, fh.fh, 0, 100), 100);
+	cr_assert_eq(rig_release(ino, fh.fh), 0);
+	rig_settle();
+	cr_assert_not(file->used);
+	cr_assert(fake_all_free());
+}
+
+Test(fs_silly, and_goes_if_it_could_not_be_opened)
+{
+	open_while_unlinked();
+	rig.fake.fail[FAKE_OPEN] = EACCES;
+	fake_release();
+	cr_assert(rig_reply(&re, 1000));
+	cr_assert_eq(re.h.error, -EACCES);
+	rig_settle();
+	cr_assert_not(file->used);
+	cr_assert_eq(rig.fs->sillies, 0);
+	cr_assert_eq(rig.fs->files_opening, 0);
+	cr_assert(fake_all_free());
+}
+
 static unsigned int dir_removals;
 
 /* REMOVE of "d" found the .nfs file that has gone by the time this is heard. */
