@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 static int resolve(int family, const char *host, const char *port, struct sockaddr_storage *to,
@@ -53,17 +52,6 @@ void host_cred(const struct options *o, struct rpc_cred *ret)
 	ret->gid = getegid();
 	for (int i = 0; i < cnt && ret->gids_cnt < RPC_MAX_GROUPS; i++)
 		ret->gids[ret->gids_cnt++] = groups[i];
-}
-
-int host_owner(char *owner, size_t len, const char *host)
-{
-	uint64_t id[2];
-
-	if (getrandom(id, sizeof(id), 0) != (ssize_t)sizeof(id))
-		return -errno;
-	snprintf(owner, len, "rpcrdmafs %s %016llx%016llx", host, (unsigned long long)id[0],
-		(unsigned long long)id[1]);
-	return 0;
 }
 
 /* A slash at the end makes realpath() ask what is mounted there. */

@@ -19,11 +19,6 @@ int host_addresses(const struct options *o, struct sockaddr_storage *dst,
 /* The credential of who mounts: the export is looked up under it. */
 void host_cred(const struct options *o, struct rpc_cred *ret);
 /*
- * co_ownerid (RFC 8881 section 2.4): never the same for two mounts, or they would throw each
- * other's state away. 0 or -errno.
- */
-int host_owner(char *owner, size_t len, const char *host);
-/*
  * Makes o->mountpoint absolute, since the daemon leaves the folder it was started in, and checks
  * it (fs_mountpoint_check()). 0 or -errno.
  */

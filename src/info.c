@@ -87,6 +87,11 @@ static void print_server(struct info *i, const struct mount *m, const struct nfs
 	nfs4_client_server_impl(m->client, impl, sizeof(impl));
 	if (impl[0] != '\0')
 		info_text(i, "implementation", "implementation", impl);
+	info_text(i, "identity", "identity", m->identity.owner);
+	info_text(i, "identity_from", "  which is",
+		m->identity.kind == IDENTITY_KEPT    ? m->identity.path
+		: m->identity.kind == IDENTITY_GIVEN ? "given by clientid="
+						     : m->identity.why);
 	info_text(i, "device", "device", v->device);
 	info_text(i, "memory_registration", "memory registration",
 		v->memreg == RPCRDMA_MEMREG_MW ? "mw" : "static");

@@ -93,6 +93,8 @@ static void put_protocol(struct info *i, const struct mount *m)
 	put_number(i, m, "retry", o->retry_min, ID(RETRY));
 	if (o->clientaddr != NULL)
 		put(i, m, "srcaddr", o->clientaddr, ID(SRC));
+	if (o->clientid != NULL)
+		put(i, m, "clientid", o->clientid, ID(CLIENTID));
 }
 
 static void put_transport(struct info *i, const struct mount *m)

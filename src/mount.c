@@ -211,12 +211,13 @@ static void on_report(void *ctx, const struct lane_report *r)
 
 static int make_client(struct mount *m)
 {
-	char host[HOST_NAME_MAX + 1] = "localhost", owner[HOST_NAME_MAX + 64];
+	char host[HOST_NAME_MAX + 1] = "localhost", folder[PATH_MAX];
 	int err;
 
 	gethostname(host, sizeof(host) - 1);
 	rpc_set_machine_name(host);
-	err = host_owner(owner, sizeof(owner), host);
+	identity_folder(folder);
+	err = identity_get(&m->identity, m->opt, folder);
 	if (err != 0)
 		return err;
 	m->idmap = idmap_lib_new();
@@ -224,7 +225,7 @@ static int make_client(struct mount *m)
 		return -errno;
 	m->opt->nfs.idmap = m->idmap;
 	m->opt->nfs.rdma.capture = m->capture;
-	m->opt->nfs.owner = owner;
+	m->opt->nfs.owner = m->identity.owner;
 	m->client = nfs4_client_new(&m->opt->nfs);
 	m->opt->nfs.owner = NULL;
 	if (m->client == NULL)
@@ -325,6 +326,7 @@ static void fini(struct mount *m)
 		lane_free(m->lanes[i]);
 	fs_free(m->fs);
 	nfs4_client_free(m->client);
+	identity_put(&m->identity);
 	idmap_free(m->idmap);
 	if (m->signals.reactor != NULL) {
 		reactor_fd_del(&m->signals);

@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "ctl.h"
+#include "identity.h"
 #include "lane.h"
 #include "mount.h"
 #include "options.h"
@@ -36,6 +37,7 @@ struct mount {
 	uint64_t mounted_ns;
 	struct idmap *idmap;
 	struct capture *capture; /* of all lanes; started by `capture=`, or later */
+	struct identity identity;
 	struct nfs4_client *client;
 	struct fs *fs;
 	struct lane *lanes[LANES_MAX]; /* the one for metadata, if wanted, is the last */

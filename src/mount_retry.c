@@ -83,7 +83,12 @@ static int try_until_mounted(struct options *opt, struct capture *capture)
 
 	retry_init(&retry, now_ns(), opt->retry_min, opt->bg);
 	for (;;) {
-		struct mount m = {.opt = opt, .retry = &retry, .capture = capture};
+		struct mount m = {
+			.opt = opt,
+			.retry = &retry,
+			.capture = capture,
+			.identity.fd = -1,
+		};
 
 		mount_attempt(&m);
 		if (!m.again)

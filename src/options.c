@@ -70,6 +70,7 @@ void options_fini(struct options *o)
 	free(o->mountpoint);
 	free(o->vfs_opts);
 	free(o->clientaddr);
+	free(o->clientid);
 	free(o->capture);
 }
 
@@ -95,6 +96,21 @@ static int replace_str(char **to, const char *s)
 	free(*to);
 	*to = copy;
 	return 0;
+}
+
+static int set_string(struct options *o, enum opt_id id, const char *value, char *fault, size_t len)
+{
+	if (id == ID_CAPTURE)
+		return replace_str(&o->capture, value);
+	if (id == ID_SRC)
+		return replace_str(&o->clientaddr, value);
+	if (strlen(value) > OPTIONS_CLIENTID_MAX)
+		return fault_say(
+			fault, len, "option clientid: %u bytes at most", OPTIONS_CLIENTID_MAX);
+	for (const char *p = value; *p != '\0'; p++)
+		if (*p < ' ' || *p > '~')
+			return fault_say(fault, len, "option clientid: printable ASCII only");
+	return replace_str(&o->clientid, value);
 }
 
 static int vfs_append(struct options *o, const char *name)
@@ -313,7 +329,7 @@ static int opt_apply(struct options *o, struct options_seen *seen, const char *n
 		if (value == NULL || *value == '\0')
 			return fault_say(fault, len, "option %s needs a value", name);
 		o->given |= 1ull << opt->id;
-		return replace_str(opt->id == ID_CAPTURE ? &o->capture : &o->clientaddr, value);
+		return set_string(o, opt->id, value, fault, len);
 	case OPT_FLAG:
 	case OPT_UINT:
 	case OPT_WORD:

@@ -17,6 +17,7 @@
 
 #define OPTIONS_PORT         20049 /* RFC 8267 section 6.1: NFS over RDMA */
 #define OPTIONS_NCONNECT_MAX 16
+#define OPTIONS_CLIENTID_MAX 200 /* bytes */
 
 struct options {
 	bool foreground, debug, stats, help, version;
@@ -32,6 +33,7 @@ struct options {
 	char *mountpoint;   /* as the user wrote it */
 	char *vfs_opts;     /* nosuid,nodev,...: for the kernel; or NULL */
 	char *clientaddr;   /* local address to connect from; or NULL */
+	char *clientid;     /* identity.h; or NULL: one that is kept, or random */
 	uint64_t given; /* bits by enum opt_id (opttable.h): what the user said, not a default */
 	uint16_t port;
 	int family; /* AF_UNSPEC, AF_INET (proto=rdma), AF_INET6 (proto=rdma6) */

@@ -67,6 +67,7 @@ static const struct opt opts[] = {
 	{"allow_other", OPT_FLAG, ID_ALLOW_OTHER, 1},
 	{"noallow_other", OPT_FLAG, ID_ALLOW_OTHER, 0},
 	{"srcaddr", OPT_STRING, ID_SRC},
+	{"clientid", OPT_STRING, ID_CLIENTID},
 	{"capture", OPT_STRING, ID_CAPTURE},
 	{"capture_size", OPT_UINT, ID_CAPTURE_SIZE, 1, 1u << 20},
 	{"capture_data", OPT_FLAG, ID_CAPTURE_DATA, 1},

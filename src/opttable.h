@@ -11,7 +11,7 @@ enum opt_kind {
 	OPT_UINT,   /* decimal, min..max */
 	OPT_WORD,   /* one of a set */
 	OPT_VERS,   /* 4, 4.1, 4.2 */
-	OPT_STRING, /* srcaddr, capture */
+	OPT_STRING, /* srcaddr, clientid, capture */
 	OPT_VFS,    /* for the kernel: passed on as it is */
 	OPT_IGNORE, /* means nothing here: accepted with a warning */
 	OPT_QUIET,  /* means nothing here and nobody need know (x-systemd.*, _netdev, intr) */
@@ -68,6 +68,7 @@ enum opt_id {
 	ID_BG,
 	ID_RETRY,
 	ID_SLOPPY,
+	ID_CLIENTID,
 	ID_CAPTURE,
 	ID_CAPTURE_SIZE,
 	ID_CAPTURE_DATA,

@@ -173,6 +173,28 @@ Test(options, a_capture_has_a_file_and_a_limit)
 	refused("capture_size=0", "capture_size");
 }
 
+Test(options, clientid_is_short_and_printable)
+{
+	char text[] =
+		"clientid=................................................................"
+		"........................................................................."
+		"...............................................................................";
+
+	cr_assert_null(o.clientid);
+	cr_assert_eq(apply("clientid=pod 7,capture=/tmp/a"), 0);
+	cr_assert_str_eq(o.clientid, "pod 7");
+	cr_assert_str_eq(o.capture, "/tmp/a");
+	cr_assert_null(o.clientaddr);
+	refused("clientid", "clientid");
+	refused("clientid=", "clientid");
+	refused("clientid=a\tb", "clientid");
+	refused("clientid=\xc3\xa4", "clientid");
+	cr_assert_geq(strlen(text), strlen("clientid=") + OPTIONS_CLIENTID_MAX + 1);
+	refused(text, "clientid");
+	text[strlen("clientid=") + OPTIONS_CLIENTID_MAX] = '\0';
+	cr_assert_eq(apply(text), 0, "%s", fault);
+}
+
 Test(options, what_a_capture_contains_means_nothing_without_one)
 {
 	cr_assert_eq(apply("capture_data"), 0);
