@@ -257,6 +257,7 @@ struct nfs4_client {
 	uint32_t sequence;               /* csa_sequence of the next CREATE_SESSION */
 	bool sequence_lost;              /* nobody knows whether the last one used it up */
 	uint32_t id_gen;                 /* counts client IDs */
+	uint64_t lost_ns;                /* when the same server dropped one last; 0: never */
 	unsigned int id_tries;           /* EXCHANGE_IDs since a session was last made */
 	unsigned int minor;              /* negotiated */
 	struct nfs4_exchange_res server; /* who answered: compared after a restart */

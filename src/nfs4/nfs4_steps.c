@@ -22,6 +22,8 @@
 #define MAX_REOPEN_DELAYS 12u
 /* DELAYs of a DELEGRETURN at the end: there is little time left. */
 #define MAX_BYE_DELAYS 2u
+/* A client ID that is lost again within so many leases is somebody's doing. */
+#define LOST_AGAIN 3u
 
 static const char *rpc_hint(enum rpc_result result)
 {
@@ -81,6 +83,23 @@ static bool same_scope(const struct nfs4_exchange_res *a, const struct nfs4_exch
 	return a->scope_len == b->scope_len && memcmp(a->scope, b->scope, a->scope_len) == 0;
 }
 
+/*
+ * The server was not another one. It drops a client whose lease ended, once; or if one with the
+ * same co_ownerid comes, for which that one is told in turn (RFC 8881 section 18.35.4, case 5).
+ */
+static void lost_again(struct nfs4_sess *s)
+{
+	uint64_t last_ns = s->cl->lost_ns, age_ns = reactor_now(s->r) - last_ns;
+
+	s->cl->lost_ns = reactor_now(s->r);
+	if (last_ns != 0 && age_ns < LOST_AGAIN * s->cl->fsinfo.lease_s * NSEC_PER_SEC)
+		log_warn_limited(
+			"%s: the client ID is lost again after %llu s: if the server was not "
+			"restarted, another mount has the same identity (option clientid=, "
+			"or a copy of the file that keeps it)",
+			s->peer, (unsigned long long)(age_ns / NSEC_PER_SEC));
+}
+
 /* A new client ID, and with it all state. */
 static void exchange_new_id(struct nfs4_sess *s, const struct nfs4_exchange_res *res)
 {
@@ -105,6 +124,8 @@ static void exchange_new_id(struct nfs4_sess *s, const struct nfs4_exchange_res 
 		nfs4_states_no_grace(cl);
 	} else if (!same_owner(res, &cl->server)) {
 		log_info("%s: another server of the same cluster answers", s->peer);
+	} else {
+		lost_again(s);
 	}
 }
 

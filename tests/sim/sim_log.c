@@ -11,6 +11,8 @@ static void count(void *ctx, enum log_level level, const char *line)
 {
 	if (strstr(line, "does not give back"))
 		sim_said.lost++;
+	if (strstr(line, "is lost again"))
+		sim_said.again++;
 	if (strstr(line, "less at once than before"))
 		sim_said.smaller++;
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "sim_log.h"
 #include "sim_nfs.h"
 
 static struct sim_nfs w;
@@ -154,6 +155,21 @@ Test(nfs4_recovery, expired_client_is_made_anew)
 	must_getattr(0);
 	must_getattr(1);
 	cr_assert_eq(nfsd_sim_stats(w.srv).clients, 2);
+	SIM_NFS_CLOSE(&w, 0);
+}
+
+/* Two mounts with one co_ownerid throw each other out by turns. */
+Test(nfs4_recovery, client_id_that_is_lost_again_and_again_is_told, .init = sim_log_count)
+{
+	sim_nfs_open(&w, NULL);
+	sim_nfs_mounted(&w, 1);
+	must_getattr(0);
+	nfsd_sim_drop_clients(w.srv);
+	must_getattr(0);
+	cr_assert_eq(sim_said.again, 0);
+	nfsd_sim_drop_clients(w.srv);
+	must_getattr(0);
+	cr_assert_eq(sim_said.again, 1);
 	SIM_NFS_CLOSE(&w, 0);
 }
 
