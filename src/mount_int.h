@@ -50,6 +50,7 @@ struct mount {
 	struct reactor_timer linger;
 	struct reactor_timer silence;
 	struct progress progress; /* of draining */
+	struct fs_losses lost;    /* before it: programs heard of that */
 	uint64_t heard, heard_ns; /* answers counted at that time */
 	bool drains;              /* every lane reports LANE_IDLE */
 	struct watchdog watchdog; /* while it serves */

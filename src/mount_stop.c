@@ -83,6 +83,7 @@ void mount_start_draining(struct mount *m)
 	service_stopping();
 	service_status("finishing what is in work");
 	m->drains = true;
+	m->lost = fs_losses(m->fs);
 	m->heard = answers(m);
 	m->heard_ns = reactor_now(m->reactor);
 	progress_start(&m->progress, m->heard_ns, m->opt->mountpoint,
@@ -151,8 +152,21 @@ void mount_stop_signal(struct mount *m, int signo)
 	_exit(1);
 }
 
+/* Nobody heard of it but the log, one line a file. */
+static void say_lost(const struct mount *m)
+{
+	struct fs_losses now = fs_losses(m->fs);
+	uint64_t bytes = now.bytes - m->lost.bytes;
+
+	if (bytes > 0)
+		log_err("%s: %llu bytes of %u files were not written, and are lost",
+			m->opt->mountpoint, (unsigned long long)bytes, now.files - m->lost.files);
+}
+
 void mount_stop_fini(struct mount *m)
 {
+	if (m->drains)
+		say_lost(m);
 	if (m->unmounting) {
 		pthread_join(m->unmount_thread, NULL);
 		reactor_timer_cancel(m->reactor, &m->linger);

@@ -91,6 +91,11 @@ struct fs_gauges fs_gauges(struct fs *fs)
 	return g;
 }
 
+struct fs_losses fs_losses(const struct fs *fs)
+{
+	return (struct fs_losses){.bytes = fs->lost_bytes, .files = fs->lost_files};
+}
+
 void fs_set_ops_log(struct fs *fs, bool on)
 {
 	fs->ops_log = on;

@@ -78,6 +78,15 @@ struct fs_gauges {
 	uint64_t uncommitted; /* bytes that it has and may lose */
 };
 struct fs_gauges fs_gauges(struct fs *fs);
+/*
+ * Data that was answered, and neither did the server take it nor can it be written again. Counted
+ * since the mount; files: that were closed with such an error which no program heard. Any thread.
+ */
+struct fs_losses {
+	uint64_t bytes;
+	uint32_t files;
+};
+struct fs_losses fs_losses(const struct fs *fs);
 /* One log line for each request that is answered, whatever the log level. Any thread. */
 void fs_set_ops_log(struct fs *fs, bool on);
 bool fs_ops_log(const struct fs *fs);

@@ -304,6 +304,7 @@ static void take_back(struct fs_op *op, int err)
 {
 	log_warn_limited("WRITE to file %llu, answered before: %s",
 		(unsigned long long)fs_inode_fileid(op->inode), strerror(err));
+	atomic_fetch_add(&op->lane->fs->lost_bytes, op->size - op->u.rw.done);
 	fs_notify_inval_inode(op->lane->fs, op->inode, op->off, (off_t)op->size);
 }
 

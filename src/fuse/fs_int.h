@@ -423,8 +423,10 @@ struct fs {
 	_Atomic uint32_t silly_cnt;    /* last counter of a .nfs name */
 	_Atomic uint32_t sillies;      /* .nfs files that are there, or on their way */
 	_Atomic uint32_t sillies_gone; /* counts those that were */
-	_Atomic uint32_t releasing; /* files that are being closed, and removed if they are .nfs */
-	_Atomic uint32_t closes;    /* counts those that were */
+	_Atomic uint32_t releasing;  /* files that are being closed, and removed if they are .nfs */
+	_Atomic uint32_t closes;     /* counts those that were */
+	_Atomic uint64_t lost_bytes; /* fs_losses() */
+	_Atomic uint32_t lost_files;
 	pthread_mutex_t lanes_lock;
 	struct list lanes;
 	unsigned int lanes_cnt, lanes_drained; /* lanes_lock */

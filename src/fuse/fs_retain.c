@@ -131,18 +131,22 @@ static void remove_range(struct fs_retain *r, size_t from, size_t to, struct fs_
 	r->cnt -= to - from;
 }
 
-void fs_extents_remove(struct fs_retain *r, bool (*which)(const struct fs_extent *e, void *ctx),
+uint64_t fs_extents_remove(struct fs_retain *r, bool (*which)(const struct fs_extent *e, void *ctx),
 	void *ctx, struct fs_keep **dead)
 {
+	uint64_t bytes = 0;
 	size_t to = 0;
 
 	for (size_t i = 0; i < r->cnt; i++) {
-		if (which(r->v[i], ctx))
-			extent_free(r, r->v[i], dead);
-		else
+		if (!which(r->v[i], ctx)) {
 			r->v[to++] = r->v[i];
+			continue;
+		}
+		bytes += r->v[i]->len;
+		extent_free(r, r->v[i], dead);
 	}
 	r->cnt = to;
+	return bytes;
 }
 
 /* [off, end) is in the middle of extent i, whose second part becomes `tail`. */
@@ -479,15 +483,18 @@ static bool is_of_file(const struct fs_extent *e, void *ctx)
 	return e->keep->file == ctx;
 }
 
-void fs_retain_drop(struct fs_lane *l, struct fs_file *f, int err)
+bool fs_retain_drop(struct fs_lane *l, struct fs_file *f, int err)
 {
 	struct fs_keep *dead = NULL;
+	uint64_t bytes = 0;
 
 	pthread_mutex_lock(&f->inode->lock);
 	if (f->kept > 0)
-		fs_extents_remove(f->inode->retain, is_of_file, f, &dead);
+		bytes = fs_extents_remove(f->inode->retain, is_of_file, f, &dead);
 	if (dead)
 		fs_retain_error(f->inode, err);
 	pthread_mutex_unlock(&f->inode->lock);
+	atomic_fetch_add(&l->fs->lost_bytes, bytes);
 	fs_keeps_free(l, dead);
+	return bytes > 0;
 }

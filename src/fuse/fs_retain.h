@@ -148,12 +148,15 @@ void fs_retain_commit_sent(struct fs_op *op);
 bool fs_retain_committed(struct fs_op *op, const struct nfs4_verf *verf);
 /*
  * What a handle that goes away could not commit is given up: the file's other handles hear of err,
- * positive errno (fs_retain_error()).
+ * positive errno (fs_retain_error()). False: there was nothing.
  */
-void fs_retain_drop(struct fs_lane *l, struct fs_file *f, int err);
+bool fs_retain_drop(struct fs_lane *l, struct fs_file *f, int err);
 
-/* For fs_rewrite.c. Inode lock held; keeps whose last extent goes are put before *dead. */
-void fs_extents_remove(struct fs_retain *r, bool (*which)(const struct fs_extent *e, void *ctx),
+/*
+ * For fs_rewrite.c. Inode lock held; keeps whose last extent goes are put before *dead. Returns
+ * the bytes of those that went.
+ */
+uint64_t fs_extents_remove(struct fs_retain *r, bool (*which)(const struct fs_extent *e, void *ctx),
 	void *ctx, struct fs_keep **dead);
 /* Made if there is none; NULL: out of memory. Inode lock held. */
 struct fs_retain *fs_retain_of(struct fs_inode *in);

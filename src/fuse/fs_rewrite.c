@@ -234,13 +234,15 @@ static void batch_failed(struct fs_op *op, int err, bool all)
 {
 	struct fs_inode *in = op->inode;
 	struct fs_keep *dead = NULL;
+	uint64_t bytes;
 
 	log_err("file %llu: data that the server lost cannot be written again: %s",
 		(unsigned long long)fs_inode_fileid(in), strerror(err));
 	pthread_mutex_lock(&in->lock);
-	fs_extents_remove(in->retain, all ? is_moving_or_lost : is_moving, NULL, &dead);
+	bytes = fs_extents_remove(in->retain, all ? is_moving_or_lost : is_moving, NULL, &dead);
 	fs_retain_error(in, err);
 	pthread_mutex_unlock(&in->lock);
+	atomic_fetch_add(&op->lane->fs->lost_bytes, bytes);
 	batch_over(op, dead);
 }
 

@@ -186,6 +186,36 @@ Test(fs_commit, data_that_a_closed_handle_could_not_commit_is_the_others_error_o
 	cr_assert_eq(rig_fsync(ino, reader.fh), 0);
 }
 
+/* A mount that ends without its server: the files that are left open are closed. */
+Test(fs_commit, data_that_the_end_of_a_mount_loses_is_counted)
+{
+	write_to(&fh);
+	cr_assert_eq(rig_write(ino, fh2.fh, 8192, data, 50, O_RDWR), 50);
+	cr_assert_eq(fs_losses(rig.fs).bytes, 0);
+	rig.fake.dead = -ESHUTDOWN;
+	fs_lane_stop(rig.lane);
+	for (int i = 0; i < 1000 && !rig.idle; i++)
+		rig_turn();
+	cr_assert(rig.idle);
+	cr_assert_eq(fs_losses(rig.fs).bytes, sizeof(data) + 50);
+	cr_assert_eq(fs_losses(rig.fs).files, 2);
+	rig.fake.opens = 0; /* the server's, until the lease is over */
+}
+
+Test(fs_commit, data_that_was_written_behind_and_refused_is_counted)
+{
+	rig.fs->conf.write = FS_WRITE_EAGER;
+	rig.fake.fail[FAKE_WRITE] = EDQUOT;
+	write_to(&fh);
+	rig_settle();
+	while (rig_reply(&re, 0)) /* its pages are dropped */
+		;
+	cr_assert_eq(rig_release(ino, fh.fh), 0);
+	rig_settle();
+	cr_assert_eq(fs_losses(rig.fs).bytes, sizeof(data));
+	cr_assert_eq(fs_losses(rig.fs).files, 1);
+}
+
 Test(fs_commit, a_commit_that_failed_and_lost_nothing_is_nobodys_error)
 {
 	write_to(&fh);
