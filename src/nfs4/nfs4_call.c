@@ -76,6 +76,7 @@ void nfs4_call_finish(struct nfs4_call *call, int err)
 {
 	struct nfs4_client *cl = call->sess->cl;
 	bool awaited = call->awaits_deleg, copies = call->desc->copies;
+	uint32_t epoch = call->await_epoch;
 
 	assert(call->slot == NFS4_SLOT_NONE);
 	reactor_timer_cancel(call->sess->r, &call->timer);
@@ -94,7 +95,7 @@ void nfs4_call_finish(struct nfs4_call *call, int err)
 	call->done(call);
 	/* The call may be gone; only now what it brought is known. */
 	if (awaited)
-		nfs4_deleg_awaited(cl);
+		nfs4_deleg_awaited(cl, epoch);
 	if (copies)
 		nfs4_offload_awaited(cl);
 }

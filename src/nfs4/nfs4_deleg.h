@@ -59,7 +59,7 @@ void nfs4_deleg_release(struct nfs4_states *all, struct nfs4_regain *rg);
 
 /* A call is started, or has ended (after its ->done): it may bring a delegation. */
 void nfs4_deleg_await(struct nfs4_call *call);
-void nfs4_deleg_awaited(struct nfs4_client *cl);
+void nfs4_deleg_awaited(struct nfs4_client *cl, uint32_t epoch);
 /* OPEN was answered with NFS4_OK: a delegation that nobody asked for is returned. */
 void nfs4_deleg_unasked(struct nfs4_call *call);
 /* nfs4_delegreturn(): from now on it serves nothing; then as nfs4_state_take(). */

@@ -468,7 +468,8 @@ struct nfs4_call {
 	const struct nfs4_opdesc *desc;
 	uint16_t op;                   /* the operation that it is about, when it was encoded */
 	uint32_t slot, seqid, highest; /* of SEQUENCE: a resend has the same */
-	bool awaits_deleg;             /* it may bring a delegation (nfs4_deleg.c) */
+	bool awaits_deleg;             /* it may bring a delegation (nfs4_deleg.c) ... */
+	uint32_t await_epoch;          /* ... whose recall did not come before this */
 	uint32_t sess_gen;             /* session the call was last encoded for */
 	uint32_t id_gen;               /* client ID of that session */
 	struct nfs4_stateid stateid;   /* sent with it; a resend has the same */

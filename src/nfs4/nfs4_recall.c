@@ -7,7 +7,8 @@
  * A recall may overtake the reply that brings the delegation, and nfsd names no
  * referring calls (section 2.10.6.3): while an OPEN is in flight that may bring
  * one, a recall of something unknown is remembered, and the server asked to
- * come again.
+ * come again, until the OPENs that were in flight have ended. Those that began
+ * after the recall do not count: on a busy mount there is always one.
  *
  * Context: the lane that the call came on, or that an OPEN is started on.
  */
@@ -16,18 +17,49 @@
 
 /* ---- recalls that come early; states.lock held ---- */
 
-bool nfs4_recall_is_early(const struct nfs4_delegs *ds, const struct nfs4_stateid *sid)
+static const struct nfs4_early_recall *find_early(
+	const struct nfs4_delegs *ds, const struct nfs4_stateid *sid)
 {
 	for (unsigned int i = 0; i < ds->early_cnt && i < NFS4_EARLY_RECALLS; i++)
-		if (nfs4_same_other(&ds->early[i], sid))
-			return true;
-	return false;
+		if (nfs4_same_other(&ds->early[i].stateid, sid))
+			return &ds->early[i];
+	return NULL;
+}
+
+bool nfs4_recall_is_early(const struct nfs4_delegs *ds, const struct nfs4_stateid *sid)
+{
+	return find_early(ds, sid) != NULL;
 }
 
 static void note_early(struct nfs4_delegs *ds, const struct nfs4_stateid *sid)
 {
-	if (!nfs4_recall_is_early(ds, sid))
-		ds->early[ds->early_cnt++ % NFS4_EARLY_RECALLS] = *sid;
+	ds->early[ds->early_cnt++ % NFS4_EARLY_RECALLS] =
+		(struct nfs4_early_recall){.stateid = *sid, .epoch = ds->epoch};
+	/* While a very old call is in flight there is no room: it waits for more than it needs. */
+	if (ds->awaited[(ds->epoch + 1) % NFS4_AWAIT_EPOCHS] == 0)
+		ds->epoch++;
+}
+
+/* Is a call in flight that began before this recall came? */
+static bool is_awaited(const struct nfs4_delegs *ds, const struct nfs4_early_recall *early)
+{
+	for (uint32_t age = ds->epoch - early->epoch; age < NFS4_AWAIT_EPOCHS; age++)
+		if (ds->awaited[(ds->epoch - age) % NFS4_AWAIT_EPOCHS] > 0)
+			return true;
+	return false;
+}
+
+/* The delegation may come, with a reply that the recall has overtaken. */
+static bool may_come(struct nfs4_delegs *ds, const struct nfs4_stateid *sid)
+{
+	const struct nfs4_early_recall *early = find_early(ds, sid);
+
+	if (early)
+		return is_awaited(ds, early);
+	if (ds->awaited_cnt == 0)
+		return false;
+	note_early(ds, sid);
+	return true;
 }
 
 void nfs4_deleg_await(struct nfs4_call *call)
@@ -41,16 +73,19 @@ void nfs4_deleg_await(struct nfs4_call *call)
 		return;
 	call->awaits_deleg = true;
 	pthread_mutex_lock(&all->lock);
-	all->delegs.awaited++;
+	all->delegs.awaited_cnt++;
+	call->await_epoch = all->delegs.epoch;
+	all->delegs.awaited[call->await_epoch % NFS4_AWAIT_EPOCHS]++;
 	pthread_mutex_unlock(&all->lock);
 }
 
-void nfs4_deleg_awaited(struct nfs4_client *cl)
+void nfs4_deleg_awaited(struct nfs4_client *cl, uint32_t epoch)
 {
 	struct nfs4_delegs *ds = &cl->states.delegs;
 
 	pthread_mutex_lock(&cl->states.lock);
-	if (--ds->awaited == 0)
+	ds->awaited[epoch % NFS4_AWAIT_EPOCHS]--;
+	if (--ds->awaited_cnt == 0)
 		ds->early_cnt = 0;
 	pthread_mutex_unlock(&cl->states.lock);
 }
@@ -75,8 +110,7 @@ enum nfs4_status nfs4_deleg_recall(
 			ds->ops->recall(ds->ctx, d);
 	} else if (nfs4_return_knows(all, sid)) {
 		/* It is on its way. */
-	} else if (ds->awaited > 0) {
-		note_early(ds, sid);
+	} else if (may_come(ds, sid)) {
 		status = NFS4ERR_DELAY;
 	} else {
 		status = nfs4_deleg_find_file(all, fh, false) ? NFS4ERR_BAD_STATEID

@@ -31,6 +31,13 @@ enum nfs4_state_status {
 
 /* Recalls that came before their delegations, as long as one may be on its way. */
 #define NFS4_EARLY_RECALLS 16u
+/* Calls that may bring one are counted by how many such recalls had come when they began. */
+#define NFS4_AWAIT_EPOCHS 16u
+
+struct nfs4_early_recall {
+	struct nfs4_stateid stateid;
+	uint32_t epoch; /* calls of later ones do not bring it */
+};
 
 /* Delegations (nfs4_deleg.c). Of the client; owner: states.lock. */
 struct nfs4_delegs {
@@ -40,8 +47,10 @@ struct nfs4_delegs {
 	struct list held[NFS4_DELEG_BUCKETS]; /* of nfs4_deleg.link, by filehandle */
 	uint32_t cnt;
 	struct nfs4_deleg *reclaimed; /* the holder of the token asks for it: nfs4_regain.deleg */
-	unsigned int awaited;         /* calls in flight that may bring one */
-	struct nfs4_stateid early[NFS4_EARLY_RECALLS];
+	/* calls in flight that may bring one; in all, and of each epoch (modulo) */
+	unsigned int awaited_cnt, awaited[NFS4_AWAIT_EPOCHS];
+	uint32_t epoch; /* of now */
+	struct nfs4_early_recall early[NFS4_EARLY_RECALLS];
 	unsigned int early_cnt; /* ever; the last of them are there */
 	struct list returns;    /* nobody's, to be returned (nfs4_return.c) */
 	struct list returning;  /* of these, in the hand of a session */

@@ -62,9 +62,53 @@ Test(nfs4_booked_deleg, is_not_recalled_by_what_came_for_one_that_never_did)
 {
 	nfs4_deleg_await(&call);
 	cr_assert_eq(nfs4_deleg_recall(&sr.cl, &call.u.open.deleg, &sr.fh), NFS4ERR_DELAY);
-	nfs4_deleg_awaited(&sr.cl);
+	nfs4_deleg_awaited(&sr.cl, call.await_epoch);
 	take();
 	cr_assert(nfs4_deleg_holds(&d));
+}
+
+/* On a busy mount some OPEN is always in flight. */
+Test(nfs4_booked_deleg, is_waited_for_by_its_recall_while_calls_of_before_are_in_flight)
+{
+	const struct nfs4_stateid *sid = &call.u.open.deleg;
+	struct nfs4_call before = call, after = call;
+
+	nfs4_deleg_await(&before);
+	cr_assert_eq(nfs4_deleg_recall(&sr.cl, sid, &sr.fh), NFS4ERR_DELAY);
+	nfs4_deleg_await(&after);
+	cr_assert_eq(nfs4_deleg_recall(&sr.cl, sid, &sr.fh), NFS4ERR_DELAY);
+	nfs4_deleg_awaited(&sr.cl, before.await_epoch);
+	cr_assert_eq(nfs4_deleg_recall(&sr.cl, sid, &sr.fh), NFS4ERR_BADHANDLE);
+	nfs4_deleg_awaited(&sr.cl, after.await_epoch);
+	cr_assert_eq(nfs4_deleg_recall(&sr.cl, sid, &sr.fh), NFS4ERR_BADHANDLE);
+}
+
+Test(nfs4_booked_deleg, is_waited_for_however_many_recalls_come_while_one_call_takes_long)
+{
+	struct nfs4_call old = call, c = call;
+	struct nfs4_stateid sid = {.seqid = 1};
+
+	nfs4_deleg_await(&old);
+	for (uint8_t i = 0; i < 50; i++) {
+		sid.other[0] = i;
+		nfs4_deleg_await(&c);
+		cr_assert_eq(nfs4_deleg_recall(&sr.cl, &sid, &sr.fh), NFS4ERR_DELAY);
+		nfs4_deleg_awaited(&sr.cl, c.await_epoch);
+		cr_assert_eq(nfs4_deleg_recall(&sr.cl, &sid, &sr.fh), NFS4ERR_DELAY, "%u", i);
+	}
+	nfs4_deleg_await(&c);
+	nfs4_deleg_awaited(&sr.cl, old.await_epoch);
+	sid.other[0] = 40;
+	cr_assert_eq(nfs4_deleg_recall(&sr.cl, &sid, &sr.fh), NFS4ERR_DELAY, "c may be as old");
+	nfs4_deleg_awaited(&sr.cl, c.await_epoch);
+	cr_assert_eq(nfs4_deleg_recall(&sr.cl, &sid, &sr.fh), NFS4ERR_BADHANDLE);
+	/* There is room again. */
+	nfs4_deleg_await(&c);
+	cr_assert_eq(nfs4_deleg_recall(&sr.cl, &sid, &sr.fh), NFS4ERR_DELAY);
+	nfs4_deleg_await(&old);
+	nfs4_deleg_awaited(&sr.cl, c.await_epoch);
+	cr_assert_eq(nfs4_deleg_recall(&sr.cl, &sid, &sr.fh), NFS4ERR_BADHANDLE);
+	nfs4_deleg_awaited(&sr.cl, old.await_epoch);
 }
 
 Test(nfs4_booked_deleg, of_another_file_with_the_same_stateid_is_another)
