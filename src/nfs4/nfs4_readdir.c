@@ -14,6 +14,20 @@
 
 #define READDIR_ATTRS      (NFS4_ATTR_TYPE | NFS4_ATTR_FILEID | NFS4_ATTR_MOUNTED_ON | NFS4_ATTR_RDERROR)
 #define READDIR_PLUS_ATTRS (READDIR_ATTRS | NFS4_ATTR_STAT | NFS4_ATTR_FH)
+#define MOUNTED_ON_BIT     (1u << (FATTR4_MOUNTED_ON_FILEID - 32))
+
+/*
+ * Without attributes an entry is shown as one of its directory's file system. Where another one is
+ * mounted the number there is the mounted-on one; the fileid of that one's root is, say, 2.
+ */
+static uint32_t attrs_of(const struct nfs4_compound *c, const struct nfs4_op_readdir *o)
+{
+	if (o->plus)
+		return READDIR_PLUS_ATTRS;
+	if (c->supported && c->supported[1] & MOUNTED_ON_BIT)
+		return READDIR_ATTRS & ~NFS4_ATTR_FILEID;
+	return READDIR_ATTRS;
+}
 
 static int readdir_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
@@ -28,7 +42,7 @@ static int readdir_encode(struct nfs4_call *call, struct nfs4_compound *c)
 	xdr_put_fixed(x, o->verf.data, sizeof(o->verf.data));
 	xdr_put_u32(x, o->maxcount); /* dircount: never the smaller limit */
 	xdr_put_u32(x, o->maxcount);
-	nfs4_put_attr_request(x, o->plus ? READDIR_PLUS_ATTRS : READDIR_ATTRS, c->supported);
+	nfs4_put_attr_request(x, attrs_of(c, o), c->supported);
 	call->rpc.req.reply_sink = o->sink;
 	return nfs4_encode_end(c);
 }

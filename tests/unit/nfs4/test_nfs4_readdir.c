@@ -84,6 +84,42 @@ static const struct op_golden golden = {
 	.check = check,
 };
 
+/* A directory of the server where something is mounted has a number of its own. */
+static const uint32_t supported[3] = {UINT32_MAX, UINT32_MAX, UINT32_MAX};
+
+static void check_mounted_on(const struct nfs4_call *call)
+{
+	cr_assert_eq(seen_cnt, 1);
+	cr_assert_eq(seen[0].attr.valid, NFS4_ATTR_TYPE | NFS4_ATTR_MOUNTED_ON);
+	cr_assert_eq(seen[0].attr.fileid, 0x21);
+}
+
+static const struct op_golden golden_mounted_on = {
+	.op = nfs4_readdir,
+	.setup = setup,
+	.supported = supported,
+	.args = HEX_PUTFH HEX_READDIR "00000002 00000802 00800000",
+	.results = {RES_PUTFH,
+		RES_READDIR ENTRY("08", "00000001 61000000",
+			"00000002 00000802 00800000 00000010 00000002 00000000 0000000000000021")
+			END_EOF},
+	.reply_max = 8 + 8 + 4096,
+	.check = check_mounted_on,
+};
+
+static const uint32_t unsupported[3] = {UINT32_MAX, ~(1u << (FATTR4_MOUNTED_ON_FILEID - 32)), 0};
+
+Test(nfs4_readdir, tells_the_number_in_its_own_file_system)
+{
+	struct op_golden g = golden_mounted_on;
+	struct op_test t;
+
+	op_golden_check(&golden_mounted_on);
+	g.supported = unsupported;
+	op_test_init(&t, &g);
+	cr_assert_eq(op_test_encode(&t, &g, 4096, HEX_PUTFH HEX_READDIR "00000001 00100802"), 0);
+}
+
 static void check_plus(const struct nfs4_call *call)
 {
 	cr_assert_eq(seen_cnt, 1);
