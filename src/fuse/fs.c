@@ -71,6 +71,7 @@ int fs_set_root(struct fs *fs)
 	fs->root = root; /* the reference is the mount's */
 	fs->fsid_major = info->root_attr.fsid_major;
 	fs->fsid_minor = info->root_attr.fsid_minor;
+	fs->case_insensitive = info->case_insensitive;
 	/* Known, but from before the mount: the first stat asks. */
 	fs_attr_update(fs, root, &info->root_attr, fs_attr_seq(root), 0);
 	return 0;

@@ -413,6 +413,7 @@ struct fs {
 	_Atomic bool exited;
 	struct fs_inode *root;
 	uint64_t fsid_major, fsid_minor;  /* of the root */
+	bool case_insensitive;            /* names: "a" is there when "A" is made */
 	struct fs_table *table;           /* fs_inode.c */
 	struct fs_notify *notify, *names; /* fs_notify.c: the two threads */
 	bool expire_names;                /* the kernel can end a name's time and no more */

@@ -116,7 +116,8 @@ double fs_negative_timeout(struct fs *fs, struct fs_inode *dir, uint64_t now_ns)
 {
 	double timeout;
 
-	if (!dir || fs->conf.lookupcache != FS_LOOKUPCACHE_ALL)
+	/* The kernel would not know that another spelling of the name was made meanwhile. */
+	if (!dir || fs->conf.lookupcache != FS_LOOKUPCACHE_ALL || fs->case_insensitive)
 		return 0;
 	pthread_mutex_lock(&dir->lock);
 	timeout = name_timeout_locked(fs, dir, now_ns);

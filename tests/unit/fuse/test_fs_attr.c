@@ -292,6 +292,14 @@ Test(fs_attr, lookupcache_says_which_names_are_cached)
 	cr_assert_eq(fs_entry_timeout(&fs, dir, 1000 * S), 0);
 }
 
+Test(fs_attr, absent_names_are_not_cached_where_case_does_not_count)
+{
+	cr_assert_gt(fs_negative_timeout(&fs, dir, 1000 * S), 0);
+	fs.case_insensitive = true;
+	cr_assert_eq(fs_negative_timeout(&fs, dir, 1000 * S), 0);
+	cr_assert_gt(fs_entry_timeout(&fs, dir, 1000 * S), 0);
+}
+
 Test(fs_attr, stat_shows_what_the_server_says)
 {
 	struct stat st;

@@ -65,6 +65,9 @@ Test(fs_names, what_is_not_there_is_cached_as_absent)
 	cr_assert_eq(by_name(FUSE_LOOKUP, "none"), 0);
 	cr_assert_eq(entry()->nodeid, 0);
 	cr_assert(entry()->entry_valid > 0);
+	/* Another spelling of it may be made. */
+	rig.fs->case_insensitive = true;
+	cr_assert_eq(by_name(FUSE_LOOKUP, "none"), ENOENT);
 }
 
 /* The directory was changed by somebody else, and nobody asks for its attributes. */
