@@ -65,7 +65,7 @@ static enum nfs4_status recall_any(struct run *r)
 	if (!nfs4_cb_get_recall_any(&r->in, &a))
 		return NFS4ERR_BADXDR;
 	/* Section 20.6.3 wants unknown types refused; of most we have nothing to give back. */
-	if (a.types >> (RCA4_TYPE_MASK_OTHER_LAYOUT_MAX + 1))
+	if (a.types >> (RCA4_TYPE_MASK_FF_LAYOUT_MAX + 1))
 		return NFS4ERR_INVAL;
 	read = a.types & 1u << RCA4_TYPE_MASK_RDATA_DLG;
 	write = a.types & 1u << RCA4_TYPE_MASK_WDATA_DLG;

@@ -566,5 +566,6 @@ enum nfs4_secinfo_style {
 #define RCA4_TYPE_MASK_OBJ_LAYOUT_MAX   9u
 #define RCA4_TYPE_MASK_OTHER_LAYOUT_MIN 12u
 #define RCA4_TYPE_MASK_OTHER_LAYOUT_MAX 15u
+#define RCA4_TYPE_MASK_FF_LAYOUT_MAX    17u /* RFC 8435: 16 and 17 */
 
 #endif

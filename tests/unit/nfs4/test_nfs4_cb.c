@@ -248,7 +248,7 @@ Test(nfs4_cb, operations_with_arguments)
 	xdr_put_u32(&e, OP_CB_RECALL_ANY);
 	xdr_put_u32(&e, 0);
 	xdr_put_u32(&e, 1);
-	xdr_put_u32(&e, 0xf31f);
+	xdr_put_u32(&e, 0x3f31f); /* flexible files' layouts among them */
 	xdr_put_u32(&e, OP_CB_RECALL_SLOT);
 	xdr_put_u32(&e, 7);
 	cr_assert_eq(cb.recall_slot, UINT32_MAX);
@@ -259,7 +259,7 @@ Test(nfs4_cb, operations_with_arguments)
 	xdr_put_u32(&e, OP_CB_RECALL_ANY);
 	xdr_put_u32(&e, 0);
 	xdr_put_u32(&e, 1);
-	xdr_put_u32(&e, 0x10000);
+	xdr_put_u32(&e, 0x40000);
 	cr_assert_eq(run(&op, NULL), NFS4ERR_INVAL);
 }
 
