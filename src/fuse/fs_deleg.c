@@ -145,11 +145,14 @@ bool fs_deleg_wanted(struct fs_op *op)
 	return wanted;
 }
 
-/* Inode lock held. */
-static void note_user(struct fs_deleg *d, const struct rpc_cred *cred, uint32_t access)
+/* Notes what ACCESS said in the op's OPEN, unless that is from before `seq`. Inode lock held. */
+static void note_user(struct fs_deleg *d, const struct fs_op *op, uint64_t seq)
 {
+	const struct rpc_cred *cred = &op->cred;
 	struct fs_deleg_user *u = NULL;
 
+	if (op->attr_seq < seq)
+		return;
 	for (unsigned int i = 0; i < d->users_cnt && !u; i++)
 		if (fs_cred_equal(&d->users[i].cred, cred))
 			u = &d->users[i];
@@ -160,7 +163,17 @@ static void note_user(struct fs_deleg *d, const struct rpc_cred *cred, uint32_t 
 		d->users_next = (d->users_next + 1) % FS_DELEG_USERS;
 	}
 	u->cred = *cred;
-	u->access = access;
+	u->access = op->call.u.open.access;
+}
+
+void fs_deleg_rights_changed(struct fs_inode *in)
+{
+	pthread_mutex_lock(&in->lock);
+	if (in->deleg) {
+		in->deleg->users_cnt = in->deleg->users_next = 0;
+		in->deleg->users_seq = fs_attr_seq_next();
+	}
+	pthread_mutex_unlock(&in->lock);
 }
 
 static struct fs_deleg *deleg_new(struct fs_op *op)
@@ -252,7 +265,7 @@ static void take(struct fs_op *op)
 	}
 	pthread_mutex_lock(&in->lock);
 	d->ready = true;
-	note_user(d, &op->cred, o->access);
+	note_user(d, op, in->attr_seq); /* any change of ours may have been one of rights */
 	fs_attr_fence(in);
 	pthread_mutex_unlock(&in->lock);
 	/* What this OPEN brought is of now. */
@@ -273,7 +286,7 @@ void fs_deleg_opened(struct fs_op *op)
 	}
 	pthread_mutex_lock(&in->lock);
 	if (fs_deleg_vouches(in->deleg))
-		note_user(in->deleg, &op->cred, o->access);
+		note_user(in->deleg, op, in->deleg->users_seq);
 	pthread_mutex_unlock(&in->lock);
 }
 

@@ -62,6 +62,7 @@ struct fs_deleg {
 	struct list waiters;    /* of fs_op.link: for its end */
 	struct fs_deleg_user users[FS_DELEG_USERS];
 	unsigned int users_cnt, users_next;
+	uint64_t users_seq; /* fs_attr_seq() of the last change of rights */
 };
 
 /* Nothing changes the file without our knowing. Inode lock held. */
@@ -81,6 +82,12 @@ bool fs_deleg_wanted(struct fs_op *op);
  * refuses it; notes what the user may do while one is held.
  */
 void fs_deleg_opened(struct fs_op *op);
+/*
+ * We changed what users may do with the file (mode, owner, group), or tried to: with one to write
+ * that is kept each of them is asked for anew. Before the change is answered, and after
+ * fs_attr_update_own() or fs_attr_changed().
+ */
+void fs_deleg_rights_changed(struct fs_inode *in);
 /* By name none was wanted; if it is open for writing now, one that is held has to go. */
 void fs_deleg_opened_by_name(struct fs_op *op, struct fs_inode *in);
 /*

@@ -68,6 +68,12 @@ static void getattr_start(struct fs_op *op)
 	nfs4_getattr(&op->call);
 }
 
+static void rights_changed(struct fs_op *op)
+{
+	if (op->u.setattr.to_set & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID))
+		fs_deleg_rights_changed(op->inode);
+}
+
 static void setattr_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
@@ -79,10 +85,12 @@ static void setattr_done(struct nfs4_call *call)
 	if (call->err != 0) {
 		/* A server may have set some of them before it failed. */
 		fs_attr_changed(op->inode);
+		rights_changed(op);
 		fs_meta_error(op);
 		return;
 	}
 	fs_meta_changed(op, a);
+	rights_changed(op);
 	if ((a->valid & NFS4_ATTR_STAT) == 0)
 		fs_op_call(op, getattr_start); /* the SETATTR was done, its GETATTR failed */
 	else

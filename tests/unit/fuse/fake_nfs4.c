@@ -342,7 +342,9 @@ static int do_setattr(struct nfs4_op_setattr *s)
 	struct fake_file *f = fake_file_of(s->fh);
 
 	rig.fake.last_sattr = s->sattr;
-	fake_check_clear(f);
+	/* One to write is ours, and a change by who has it does not break it. */
+	if (!f->deleg || f->deleg->type != OPEN_DELEGATE_WRITE)
+		fake_check_clear(f);
 	if (s->sattr.set & NFS4_ATTR_SIZE) {
 		if (s->sattr.size < f->attr.size)
 			memset(f->data + s->sattr.size, 0, sizeof(f->data) - s->sattr.size);

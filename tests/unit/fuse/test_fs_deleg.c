@@ -277,6 +277,101 @@ Test(fs_deleg, to_write_does_not_let_a_user_write_who_may_not)
 	cr_assert_eq(count(FAKE_OPEN), 3, "the server says no");
 }
 
+static void change_rights(uint32_t valid)
+{
+	struct fuse_setattr_in in = {.valid = valid, .mode = 0477, .uid = 1000, .gid = 1002};
+
+	cr_assert_eq(
+		answer_after_notices(rig_send(FUSE_SETATTR, ino, &in, sizeof(in), NULL, 0)), 0);
+	rig_settle();
+}
+
+/* Held, with what user 1000 may do, and nothing open. */
+static void delegated_to_write(void)
+{
+	rig.fake.grant = OPEN_DELEGATE_WRITE;
+	open_ok(O_RDWR, &a);
+	cr_assert_not_null(file->deleg);
+	closed(a.fh);
+	open_ok(O_WRONLY, &a);
+	closed(a.fh);
+	cr_assert_eq(count(FAKE_OPEN), 1);
+}
+
+Test(fs_deleg, to_write_asks_again_what_users_may_after_a_change_of_it)
+{
+	static const uint32_t changes[] = {FATTR_MODE, FATTR_UID, FATTR_GID};
+
+	delegated_to_write();
+	for (unsigned int i = 0; i < 3; i++) {
+		change_rights(changes[i]);
+		cr_assert_not_null(file->deleg, "no reason to give it back");
+		rig.fake.fail[FAKE_OPEN] = EACCES;
+		cr_assert_eq(answer_after_notices(open_send(O_WRONLY)), EACCES);
+		cr_assert_eq(count(FAKE_OPEN), 2 + 2 * i);
+		open_ok(O_RDONLY, &a);
+		closed(a.fh);
+		open_ok(O_RDONLY, &a); /* what that OPEN said is good again */
+		closed(a.fh);
+		cr_assert_eq(count(FAKE_OPEN), 3 + 2 * i);
+	}
+}
+
+Test(fs_deleg, to_write_asks_again_after_a_change_that_failed)
+{
+	delegated_to_write();
+	rig.fake.fail[FAKE_SETATTR] = EIO;
+	cr_assert_eq(answer_after_notices(rig_send(FUSE_SETATTR, ino,
+			     &(struct fuse_setattr_in){.valid = FATTR_MODE},
+			     sizeof(struct fuse_setattr_in), NULL, 0)),
+		EIO);
+	cr_assert_eq(answer_after_notices(getattr_send()), 0);
+	rig.fake.fail[FAKE_OPEN] = EACCES;
+	cr_assert_eq(answer_after_notices(open_send(O_WRONLY)), EACCES);
+}
+
+Test(fs_deleg, to_write_keeps_what_users_may_when_times_change)
+{
+	delegated_to_write();
+	change_rights(FATTR_MTIME);
+	open_ok(O_WRONLY, &a);
+	closed(a.fh);
+	cr_assert_eq(count(FAKE_OPEN), 1);
+}
+
+static bool is_of_user_2000(const struct nfs4_call *call)
+{
+	return call->state == FAKE_OPEN && call->cred->uid == 2000;
+}
+
+Test(fs_deleg, to_write_forgets_what_an_open_from_before_a_change_says)
+{
+	struct fuse_setattr_in in = {.valid = FATTR_MODE, .mode = 0600};
+	uint64_t opens, changes;
+
+	delegated_to_write();
+	rig.uid = 2000;
+	rig.fake.hold = true;
+	opens = open_send(O_RDONLY);
+	rig_settle();
+	rig.uid = 1000;
+	changes = rig_send(FUSE_SETATTR, ino, &in, sizeof(in), NULL, 0);
+	rig_settle();
+	/* Both are executed, in this order; the SETATTR is answered first. */
+	rig.fake.holds = is_of_user_2000;
+	fake_release();
+	cr_assert_eq(answer_after_notices(changes), 0);
+	rig.fake.holds = NULL;
+	fake_release();
+	cr_assert_eq(answer_after_notices(opens), 0);
+	memcpy(&b, re.body, sizeof(b));
+	cr_assert_eq(count(FAKE_OPEN), 2);
+	rig.uid = 2000;
+	rig.fake.fail[FAKE_OPEN] = EACCES;
+	cr_assert_eq(answer_after_notices(open_send(O_RDONLY)), EACCES);
+	closed(b.fh);
+}
+
 Test(fs_deleg, to_write_is_returned_after_a_commit)
 {
 	rig.fake.grant = OPEN_DELEGATE_WRITE;
