@@ -194,6 +194,29 @@ static void not_opened(struct fs_op *op, int err)
 	fs_silly_finish(op);
 }
 
+static void trunc_may(struct fs_op *op)
+{
+	if (op->call.err)
+		fs_open_undo(op, -op->call.err);
+	else
+		trunc_in_order(op);
+}
+
+/*
+ * The OPEN was for reading only, and the server's SETATTR lets the owner cut whatever the mode is:
+ * it cannot know that the file is not open for writing. `access` is what the OPEN said; a bit that
+ * it lacks the server may not know.
+ */
+static void trunc_begin(struct fs_op *op, uint32_t access)
+{
+	const uint32_t change = ACCESS4_MODIFY | ACCESS4_EXTEND;
+
+	if ((op->file->share_access & OPEN4_SHARE_ACCESS_WRITE) || (access & change) == change)
+		trunc_in_order(op);
+	else
+		fs_access_check(op, op->inode, W_OK, trunc_may);
+}
+
 static void open_failed(struct fs_op *op, int err)
 {
 	fs_openread_end(op, false);
@@ -221,7 +244,7 @@ static void open_done(struct nfs4_call *call)
 	if (!fs_open_allowed(op->fi.flags, o->access))
 		fs_open_undo(op, EACCES);
 	else if (op->fi.flags & O_TRUNC)
-		trunc_in_order(op);
+		trunc_begin(op, o->access);
 	else
 		open_ready(op);
 }

@@ -245,3 +245,48 @@ Test(fs_open, a_new_file_may_be_unreadable_an_old_one_may_not)
 	rig_settle();
 	cr_assert_eq(rig.fake.opens, 1);
 }
+
+/* ---- O_RDONLY | O_TRUNC ---- */
+
+Test(fs_open, to_read_truncates_only_for_who_may_write)
+{
+	struct fake_file *f = fake_add("own", 100);
+	fuse_ino_t own = rig_ino(f);
+	struct fuse_open_out out;
+
+	rig.fake.access = ACCESS4_READ;
+	rig.fake.denied = ACCESS4_MODIFY | ACCESS4_EXTEND;
+	cr_assert_eq(rig_open(own, O_RDONLY | O_TRUNC, &out), EACCES);
+	rig_settle();
+	cr_assert_eq(rig.fake.count[FAKE_SETATTR], 0);
+	cr_assert_eq(f->attr.size, 100);
+	cr_assert_eq(rig.fake.opens, 0, "what was opened is closed");
+	cr_assert(fake_all_free());
+}
+
+Test(fs_open, to_read_truncates_where_the_server_knows_no_right_to_extend)
+{
+	struct fake_file *f = fake_add("own", 100);
+	fuse_ino_t own = rig_ino(f);
+	struct fuse_open_out out;
+
+	rig.fake.access = ACCESS4_READ | ACCESS4_MODIFY;
+	rig.fake.unknown = ACCESS4_EXTEND;
+	cr_assert_eq(rig_open(own, O_RDONLY | O_TRUNC, &out), 0);
+	cr_assert_eq(f->attr.size, 0);
+	rig_release(own, out.fh);
+	rig_settle();
+}
+
+Test(fs_open, to_read_truncates_without_another_call_for_who_may_write)
+{
+	struct fake_file *f = fake_add("own", 100);
+	fuse_ino_t own = rig_ino(f);
+	struct fuse_open_out out;
+
+	cr_assert_eq(rig_open(own, O_RDONLY | O_TRUNC, &out), 0);
+	cr_assert_eq(rig.fake.count[FAKE_ACCESS], 0);
+	cr_assert_eq(f->attr.size, 0);
+	rig_release(own, out.fh);
+	rig_settle();
+}
