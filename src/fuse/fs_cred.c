@@ -13,7 +13,10 @@
  * first 16 in the kernel's order, which is ascending, are).
  *
  * A caller in another pid namespace, or one that /proc hides (hidepid), has no
- * groups here: less is allowed, never more.
+ * groups here: less is allowed, never more. The pid is a number of the mounter's
+ * namespace (/dev/fd/N), and may be somebody else's in ours: a process counts only
+ * if it has the request's uid and gid. A group that has no number in our user
+ * namespace reads as OVERFLOW_GID, and is left out.
  */
 #include "fs_int.h"
 
@@ -28,6 +31,8 @@
 #define CRED_CACHE    64u
 #define STATUS_MAX    8192u /* "Groups:" is among the first lines; a longer list is cut anyway */
 #define GROUPS_PREFIX "\nGroups:"
+#define FSID_FIELD    4u     /* of "Uid:" and "Gid:": real, effective, saved, file system */
+#define OVERFLOW_GID  65534u /* /proc/sys/kernel/overflowgid */
 
 struct cred_slot {
 	pid_t pid;
@@ -63,26 +68,75 @@ unsigned int fs_cred_parse_groups(const char *status, uint32_t *gids, unsigned i
 	return cnt;
 }
 
-static unsigned int read_groups(pid_t pid, uint32_t *gids, unsigned int max)
+/* The n-th number behind `prefix`, which begins with the end of a line. */
+static bool number_of(const char *status, const char *prefix, unsigned int n, unsigned long *ret)
 {
-	char path[64], status[STATUS_MAX];
+	const char *p = strstr(status, prefix);
+	char *end = NULL;
+
+	if (!p)
+		return false;
+	p += strlen(prefix);
+	while (n-- > 0) {
+		while (*p == '\t' || *p == ' ')
+			p++;
+		if (!isdigit((unsigned char)*p))
+			return false;
+		*ret = strtoul(p, &end, 10);
+		p = end;
+	}
+	return true;
+}
+
+bool fs_cred_is_of(const char *status, uint32_t uid, uint32_t gid)
+{
+	unsigned long u, g;
+
+	return number_of(status, "\nUid:", FSID_FIELD, &u) && u == uid &&
+	       number_of(status, "\nGid:", FSID_FIELD, &g) && g == gid;
+}
+
+static bool read_status(pid_t pid, char status[STATUS_MAX])
+{
+	char path[64];
 	size_t len = 0;
 	ssize_t n;
 	int fd;
 
 	if (pid <= 0)
-		return 0;
+		return false;
 	/* The kernel's pid is a thread's: /proc/TID works though it is not listed. */
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return 0;
-	while (len < sizeof(status) - 1 &&
-		(n = read(fd, status + len, sizeof(status) - 1 - len)) > 0)
+		return false;
+	while (len < STATUS_MAX - 1 && (n = read(fd, status + len, STATUS_MAX - 1 - len)) > 0)
 		len += (size_t)n;
 	close(fd);
 	status[len] = '\0';
-	return fs_cred_parse_groups(status, gids, max);
+	return true;
+}
+
+bool fs_cred_is_caller(const struct fuse_ctx *ctx)
+{
+	char status[STATUS_MAX];
+
+	return read_status(ctx->pid, status) && fs_cred_is_of(status, ctx->uid, ctx->gid);
+}
+
+static void read_groups(const struct fuse_ctx *ctx, struct rpc_cred *cred)
+{
+	char status[STATUS_MAX];
+	unsigned int cnt, kept = 0;
+
+	cred->gids_cnt = 0;
+	if (!read_status(ctx->pid, status) || !fs_cred_is_of(status, ctx->uid, ctx->gid))
+		return;
+	cnt = fs_cred_parse_groups(status, cred->gids, RPC_MAX_GROUPS);
+	for (unsigned int i = 0; i < cnt; i++)
+		if (cred->gids[i] != OVERFLOW_GID || ctx->gid == OVERFLOW_GID)
+			cred->gids[kept++] = cred->gids[i];
+	cred->gids_cnt = kept;
 }
 
 static uint64_t now(void)
@@ -105,7 +159,7 @@ void fs_cred_of(fuse_req_t req, struct rpc_cred *ret_cred)
 		slot->cred.flavor = RPC_AUTH_SYS;
 		slot->cred.uid = ctx->uid;
 		slot->cred.gid = ctx->gid;
-		slot->cred.gids_cnt = read_groups(ctx->pid, slot->cred.gids, RPC_MAX_GROUPS);
+		read_groups(ctx, &slot->cred);
 		slot->until_ns = now_ns + CRED_LIFE_NS;
 	}
 	*ret_cred = slot->cred;

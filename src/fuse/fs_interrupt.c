@@ -140,24 +140,28 @@ static bool read_proc(pid_t tid, const char *what, char text[PROC_MAX])
 	return len > 0;
 }
 
-bool fs_proc_is_dying(pid_t tid)
+bool fs_proc_is_dying(const struct fuse_ctx *ctx)
 {
 	char text[PROC_MAX];
+	bool dying;
 
-	if (tid <= 0)
+	if (ctx->pid <= 0)
 		return false;
-	return (read_proc(tid, "status", text) && fs_proc_is_killed(text)) ||
-	       (read_proc(tid, "stat", text) && fs_proc_dies_of_signal(text));
+	dying = (read_proc(ctx->pid, "status", text) && fs_proc_is_killed(text)) ||
+		(read_proc(ctx->pid, "stat", text) && fs_proc_dies_of_signal(text));
+	return dying && fs_cred_is_caller(ctx);
 }
 
 bool fs_interrupt_hears(const struct fs_op *op)
 {
+	const struct fuse_ctx *ctx;
 	char text[PROC_MAX];
-	pid_t tid = op->req ? fuse_req_ctx(op->req)->pid : 0;
 
 	if (!op->req)
 		return false;
-	return tid <= 0 || !read_proc(tid, "stat", text) || !fs_proc_is_exiting(text);
+	ctx = fuse_req_ctx(op->req);
+	return ctx->pid <= 0 || !read_proc(ctx->pid, "stat", text) || !fs_proc_is_exiting(text) ||
+	       !fs_cred_is_caller(ctx);
 }
 
 static void count_unheard(struct fs_file *f)
@@ -185,7 +189,7 @@ static bool answer_if_dying(struct fs_op *op)
 {
 	struct fs_lane *l = op->lane;
 
-	if (!fs_proc_is_dying(fuse_req_ctx(op->req)->pid))
+	if (!fs_proc_is_dying(fuse_req_ctx(op->req)))
 		return true;
 	stats_count(&l->stats->interrupts, 1);
 	fs_interrupt_unheard(op);

@@ -34,8 +34,11 @@ bool fs_interrupt_now(struct fs_lane *l, uint64_t unique);
  * Reads /proc.
  */
 bool fs_interrupt_hears(const struct fs_op *op);
-/* Has this thread a signal that ends it? */
-bool fs_proc_is_dying(pid_t tid);
+/*
+ * Has the thread that asks a signal that ends it? One with another uid or gid is not it: the pid
+ * may be of another namespace. Reads /proc.
+ */
+bool fs_proc_is_dying(const struct fuse_ctx *ctx);
 /* Pure: of /proc/PID/status, is a signal pending that will end it? */
 bool fs_proc_is_killed(const char *status);
 /* Pure: of /proc/PID/stat, is it on its way out? And because of a signal? */

@@ -301,7 +301,7 @@ static void signalled(struct fs_lockwait *w)
 	if (!op) {
 		fs_lockwait_answer(w, EINTR);
 		wait_over(w);
-	} else if (op->u.lock.held && !fs_proc_is_dying(fuse_req_ctx(w->req)->pid)) {
+	} else if (op->u.lock.held && !fs_proc_is_dying(fuse_req_ctx(w->req))) {
 		/* The kernel will not say that another signal came: this may be the last. */
 		w->signalled = true;
 		w->due_ns = reactor_now(w->lane->reactor) + interval(w);

@@ -175,7 +175,11 @@ uint64_t rig_send(uint32_t opcode, uint64_t nodeid, const void *arg, size_t arg_
 
 uint64_t rig_send_of(pid_t pid, uint32_t opcode, uint64_t nodeid, const void *arg, size_t arg_len)
 {
-	struct fuse_in_header h = {.opcode = opcode, .nodeid = nodeid, .pid = (uint32_t)pid};
+	struct fuse_in_header h = {.opcode = opcode,
+		.nodeid = nodeid,
+		.uid = geteuid() + rig.stranger,
+		.gid = getegid(),
+		.pid = (uint32_t)pid};
 
 	return send_as(h, arg, arg_len, NULL, 0);
 }

@@ -145,6 +145,7 @@ struct rig {
 	bool idle, exited;
 	uint64_t unique;
 	uint32_t uid;              /* who asks */
+	bool stranger;             /* rig_send_of() is of another user than the process */
 	struct fuse_init_out init; /* the reply to INIT */
 };
 
@@ -177,7 +178,9 @@ struct rig_reply {
 /* Sends a request; the next reply to it is waited for with rig_reply(). */
 uint64_t rig_send(uint32_t opcode, uint64_t nodeid, const void *arg, size_t arg_len,
 	const void *more, size_t more_len);
-/* As a request of that process, which may be dead, and of user 0: it shares no open of the rig's.
+/*
+ * As a request of that process, which may be dead, and of the user who runs the test, as it is: it
+ * shares no open of the rig's.
  */
 uint64_t rig_send_of(pid_t pid, uint32_t opcode, uint64_t nodeid, const void *arg, size_t arg_len);
 /*

@@ -76,6 +76,8 @@ int clock_gettime(clockid_t id, struct timespec *ts)
 	return (int)rc;
 }
 
+static unsigned int shown_uid, shown_gid; /* /proc says, of who has `groups` */
+
 int open(const char *path, int flags, ...)
 {
 	int fd;
@@ -84,12 +86,14 @@ int open(const char *path, int flags, ...)
 		return (int)syscall(SYS_openat, AT_FDCWD, path, flags, 0600);
 	asked++;
 	fd = memfd_create("status", MFD_CLOEXEC);
-	cr_assert_eq(write(fd, groups, strlen(groups)), (ssize_t)strlen(groups));
+	cr_assert_gt(dprintf(fd, "Name:\ta\nUid:\t0\t0\t0\t%u\nGid:\t0\t0\t0\t%u\nGroups:\t%s\n",
+			     shown_uid, shown_gid, groups),
+		0);
 	lseek(fd, 0, SEEK_SET);
 	return fd;
 }
 
-static struct rpc_cred cred_of(pid_t pid, uid_t uid, gid_t gid, const char *now)
+static struct rpc_cred ask(pid_t pid, uid_t uid, gid_t gid, const char *now)
 {
 	struct rpc_cred cred;
 
@@ -101,12 +105,22 @@ static struct rpc_cred cred_of(pid_t pid, uid_t uid, gid_t gid, const char *now)
 	cr_assert_eq(cred.flavor, RPC_AUTH_SYS);
 	cr_assert_eq(cred.uid, uid);
 	cr_assert_eq(cred.gid, gid);
+	return cred;
+}
+
+static struct rpc_cred cred_of(pid_t pid, uid_t uid, gid_t gid, const char *now)
+{
+	struct rpc_cred cred;
+
+	shown_uid = uid;
+	shown_gid = gid;
+	cred = ask(pid, uid, gid, now);
 	cr_assert_eq(cred.gids_cnt, 1);
 	return cred;
 }
 
-#define GROUP_7 "Name:\ta\nGroups:\t7 \n"
-#define GROUP_8 "Name:\ta\nGroups:\t8 \n"
+#define GROUP_7 "7 "
+#define GROUP_8 "8 "
 
 Test(fs_cred, groups_are_read_once_in_a_moment)
 {
@@ -131,4 +145,38 @@ Test(fs_cred, groups_are_never_those_of_another_thread)
 	for (pid_t pid = 70; pid < 70 + 3 * 64; pid++)
 		cr_assert_eq(cred_of(pid, 1000, 1001, pid & 64 ? GROUP_8 : GROUP_7).gids[0],
 			pid & 64 ? 8 : 7, "%d", (int)pid);
+}
+
+/* ---- the pid may be one of another namespace ---- */
+
+Test(fs_cred, a_process_of_another_user_or_group_is_not_the_caller)
+{
+	shown_uid = 0;
+	shown_gid = 1001;
+	cr_assert_eq(ask(70, 1000, 1001, GROUP_7).gids_cnt, 0);
+	shown_uid = 1000;
+	shown_gid = 0;
+	cr_assert_eq(ask(71, 1000, 1001, GROUP_7).gids_cnt, 0);
+	shown_gid = 1001;
+	cr_assert_eq(ask(72, 1000, 1001, GROUP_7).gids_cnt, 1);
+}
+
+Test(fs_cred, a_status_without_all_numbers_is_nobodys)
+{
+	cr_assert(fs_cred_is_of("Name:\ta\nUid:\t1\t2\t3\t4\nGid:\t5\t6\t7\t8\n", 4, 8));
+	cr_assert_not(fs_cred_is_of("Name:\ta\nUid:\t1\t2\t3\t4\nGid:\t5\t6\t7\t8\n", 1, 5));
+	cr_assert_not(fs_cred_is_of("Name:\ta\nUid:\t1\t2\t3\nGid:\t5\t6\t7\t8\n", 5, 8));
+	cr_assert_not(fs_cred_is_of("Name:\ta\nUid:\t1\t2\t3\t4\n", 4, 0));
+	cr_assert_not(fs_cred_is_of("Name:\ta\nUid:\t1\t2\t3\tx\nGid:\t5\t6\t7\t8\n", 0, 8));
+	cr_assert_not(fs_cred_is_of("", 0, 0));
+}
+
+/* As /proc shows what has no number in our user namespace. */
+Test(fs_cred, a_group_without_a_number_here_is_none)
+{
+	struct rpc_cred cred = cred_of(70, 1000, 1001, "65534 7 65534 ");
+
+	cr_assert_eq(cred.gids[0], 7);
+	shown_gid = 65534;
+	cr_assert_eq(ask(71, 1000, 65534, "7 65534 ").gids_cnt, 2);
 }

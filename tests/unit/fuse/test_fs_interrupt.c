@@ -196,6 +196,24 @@ Test(fs_interrupted, a_living_program_waits_on)
 	cr_assert_eq(re.len, 65536);
 }
 
+/* The pid is one of the mounter's namespace: here it is somebody else's. */
+Test(fs_interrupted, the_death_of_another_users_program_answers_nobody)
+{
+	uint64_t unique;
+
+	rig.fake.hold = true;
+	rig.stranger = true;
+	unique = send_read(victim);
+	rig.stranger = false;
+	rig_settle();
+	send_interrupt(unique);
+	cr_assert_not(rig_reply(&re, 1500));
+	fake_release();
+	cr_assert(rig_reply(&re, 3000));
+	cr_assert_eq(re.h.unique, unique);
+	cr_assert_eq(re.len, 65536);
+}
+
 /* Write-back, and callers in another pid namespace: nobody to look at. */
 Test(fs_interrupted, a_request_of_nobody_waits_on)
 {
