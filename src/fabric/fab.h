@@ -12,6 +12,7 @@
  *
  * Any failure before UP ends with one FAILED event and the state IDLE; what was
  * posted by then comes back flushed before it.
+ * Messages that had arrived when the connection was lost are delivered before DOWN.
  * After DOWN draining starts by itself. fab_ep_disconnect() in any state but
  * IDLE leads to DRAINED, exactly once (instead of FAILED, if that was on its
  * way); it does nothing in DRAINING and IDLE. After DRAINED no completion

@@ -102,17 +102,21 @@ bool fab_cq_poll(struct fab_ep *ep)
 {
 	struct ibv_wc wcs[FAB_POLL_BATCH];
 	int cnt = ep->cq ? ibv_poll_cq(ep->cq, FAB_POLL_BATCH, wcs) : 0;
+	bool outer;
 
 	if (cnt < 0)
 		fab_lost(ep, -EIO);
 	if (cnt <= 0)
 		return false;
+	outer = ep->delivering;
+	ep->delivering = true;
 	fab_chain_hold(ep);
 	for (int i = 0; i < cnt; i++)
 		dispatch(ep, &wcs[i]);
 	if (ep->ops->batch_done)
 		ep->ops->batch_done(ep->ctx);
 	fab_chain_release(ep);
+	ep->delivering = outer;
 	fab_drain_check(ep);
 	return true;
 }

@@ -162,11 +162,29 @@ void fab_fail(struct fab_ep *ep, enum fab_step step, int err)
 	drain(ep, &final);
 }
 
+/*
+ * The CM and the completion queue do not wait for each other: a reply that came before the end
+ * may not have been looked at. It is believed only before DOWN. No more than can be complete by
+ * now, so that a peer that goes on sending does not keep us.
+ */
+static void deliver_arrived(struct fab_ep *ep)
+{
+	unsigned int batches = ep->wr_cnt / FAB_POLL_BATCH + 1;
+
+	if (ep->delivering) /* from there the rest of the batch follows */
+		return;
+	ep->delivering = true;
+	while (ep->state == EP_UP && batches-- > 0 && fab_cq_poll(ep))
+		;
+	ep->delivering = false;
+}
+
 void fab_lost(struct fab_ep *ep, int err)
 {
 	struct fab_event down = {.type = FAB_EV_DOWN, .err = err};
 	struct fab_event final = {.type = FAB_EV_DRAINED};
 
+	deliver_arrived(ep);
 	if (ep->state == EP_UP) {
 		drain(ep, &final);
 		fab_emit(ep, &down);

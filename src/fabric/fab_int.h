@@ -131,6 +131,7 @@ struct fab_ep {
 	struct reactor_spin spin;
 	struct ibv_cq *cq;
 	bool armed;
+	bool delivering;      /* completions are being delivered */
 	unsigned int unacked; /* events of the completion queue */
 	unsigned int busy;
 

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How a connection ends, on a completion queue of the test's own: no device.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fab_int.h"
+#include "log.h"
+
+static struct fab_ep ep;
+static struct ibv_context verbs;
+static struct ibv_cq cq;
+static struct fab_wr wrs[128];
+static struct ibv_wc todo[128];
+static unsigned int todo_cnt, polls;
+static bool endless, broken;
+/* what the endpoint's user saw, in order: a letter for each */
+static char seen[512];
+static int down_err;
+
+static void note(char what)
+{
+	size_t len = strlen(seen);
+
+	if (len + 1 < sizeof(seen))
+		seen[len] = what;
+}
+
+static void on_event(void *ctx, const struct fab_event *ev)
+{
+	note(ev->type == FAB_EV_DOWN ? 'D' : ev->type == FAB_EV_DRAINED ? '.' : '?');
+	if (ev->type == FAB_EV_DOWN)
+		down_err = ev->err;
+}
+
+static void on_sent(void *ctx, uint64_t cookie, enum fab_status status)
+{
+	note(status == FAB_OK ? 's' : 'x');
+}
+
+static bool hang_up; /* the user gives the connection up when it receives something */
+
+static void on_received(
+	void *ctx, uint64_t cookie, uint32_t len, uint32_t inv_rkey, enum fab_status status)
+{
+	note(status == FAB_OK ? 'r' : 'f');
+	if (hang_up)
+		fab_ep_disconnect(&ep);
+}
+
+static const struct fab_ep_ops ops = {.event = on_event, .sent = on_sent, .received = on_received};
+
+static void received(enum ibv_wc_status status)
+{
+	uint32_t idx = fab_wr_get(&ep, WR_RECV, 0, 0);
+
+	todo[todo_cnt++] = (struct ibv_wc){.wr_id = WR_ID(WR_RECV, idx), .status = status};
+}
+
+static int poll_cq(struct ibv_cq *q, int max, struct ibv_wc *wcs)
+{
+	int cnt = 0;
+
+	if (broken)
+		return -1;
+	polls++;
+	if (endless)
+		received(IBV_WC_SUCCESS);
+	while (cnt < max && todo_cnt > 0) {
+		wcs[cnt++] = todo[0];
+		memmove(todo, todo + 1, --todo_cnt * sizeof(*todo));
+	}
+	return cnt;
+}
+
+static void no_log(void *ctx, enum log_level level, const char *line)
+{
+}
+
+static void start(void)
+{
+	memset(&ep, 0, sizeof(ep));
+	memset(seen, 0, sizeof(seen));
+	todo_cnt = polls = 0;
+	endless = broken = hang_up = false;
+	verbs.ops.poll_cq = poll_cq;
+	cq.context = &verbs;
+	ep.r = reactor_new_virtual();
+	ep.ops = &ops;
+	ep.state = EP_UP;
+	ep.cq = &cq;
+	ep.wrs = wrs;
+	ep.wr_cnt = 128;
+	for (uint32_t i = 0; i < ep.wr_cnt; i++)
+		wrs[i] = (struct fab_wr){.next_free = i + 1 < ep.wr_cnt ? i + 1 : WR_NONE};
+	log_set_sink(no_log, NULL);
+}
+
+static void stop(void)
+{
+	reactor_timer_cancel(ep.r, &ep.timer);
+	reactor_free(ep.r);
+}
+
+TestSuite(fab_ep, .init = start, .fini = stop);
+
+/* Else a call that the server carried out is sent again, perhaps to one that forgot it. */
+Test(fab_ep, what_arrived_is_delivered_before_the_end_of_the_connection)
+{
+	for (int i = 0; i < 70; i++) /* more than one batch */
+		received(IBV_WC_SUCCESS);
+	fab_lost(&ep, -ECONNRESET);
+	cr_assert_eq(strlen(seen), 71);
+	cr_assert_eq(strspn(seen, "r"), 70);
+	cr_assert_eq(seen[70], 'D');
+	cr_assert_eq(down_err, -ECONNRESET);
+	cr_assert_eq(ep.state, EP_DRAINING);
+}
+
+Test(fab_ep, a_completion_that_failed_tells_the_reason_and_once)
+{
+	received(IBV_WC_SUCCESS);
+	received(IBV_WC_LOC_LEN_ERR);
+	received(IBV_WC_WR_FLUSH_ERR);
+	fab_lost(&ep, 0);
+	cr_assert_str_eq(seen, "rfDf");
+	cr_assert_eq(down_err, -EMSGSIZE);
+}
+
+Test(fab_ep, a_peer_that_goes_on_sending_does_not_keep_us)
+{
+	endless = true;
+	fab_lost(&ep, 0);
+	cr_assert_leq(polls, ep.wr_cnt / FAB_POLL_BATCH + 1);
+	cr_assert_eq(seen[strlen(seen) - 1], 'D');
+}
+
+Test(fab_ep, a_user_that_gives_it_up_meanwhile_hears_of_no_second_end)
+{
+	hang_up = true;
+	received(IBV_WC_SUCCESS);
+	fab_lost(&ep, 0);
+	cr_assert_str_eq(seen, "r");
+	cr_assert_eq(ep.state, EP_DRAINING);
+}
+
+Test(fab_ep, a_queue_that_cannot_be_polled_ends_the_connection_too)
+{
+	broken = true;
+	cr_assert_not(fab_cq_poll(&ep));
+	cr_assert_str_eq(seen, "D");
+	cr_assert_eq(down_err, -EIO);
+}
