@@ -64,6 +64,7 @@ static bool back_is_off(const struct nfs4_sess *s)
 /* ---- renewal ---- */
 
 static void renew(struct nfs4_sess *s);
+static void send_renewal(struct nfs4_sess *s, const struct nfs4_opdesc *desc);
 
 static void lease_arm(struct nfs4_sess *s)
 {
@@ -84,6 +85,12 @@ static void renew_done(struct nfs4_call *call)
 		nfs4_lease_next(s);
 		return;
 	}
+	if (call->err && nfs4_status_action(call->status) == NFS4_ACT_DELAY) {
+		/* Not now: the lease before, and then it again. */
+		send_renewal(s, &renew_desc);
+		s->bind_due = true;
+		return;
+	}
 	if (call->err && back_is_off(s)) {
 		log_warn("%s: the back channel cannot be bound to the new connection: %s", s->peer,
 			call->status ? nfs4_status_name(call->status) : strerror(-call->err));
@@ -97,6 +104,13 @@ static bool is_due(struct nfs4_sess *s)
 	return nfs4_revoke_due(s) || nfs4_return_due(s);
 }
 
+static void send_renewal(struct nfs4_sess *s, const struct nfs4_opdesc *desc)
+{
+	s->renew.done = renew_done;
+	s->renew.cred = &s->cred;
+	nfs4_call_start(&s->renew, desc);
+}
+
 static void renew(struct nfs4_sess *s)
 {
 	bool bind = s->bind_due;
@@ -106,9 +120,7 @@ static void renew(struct nfs4_sess *s)
 	if (!bind && (nfs4_revoke_send(s) || nfs4_return_send(s)))
 		return;
 	s->bind_due = false;
-	s->renew.done = renew_done;
-	s->renew.cred = &s->cred;
-	nfs4_call_start(&s->renew, bind ? &nfs4_bind_desc : &renew_desc);
+	send_renewal(s, bind ? &nfs4_bind_desc : &renew_desc);
 }
 
 void nfs4_lease_bind(struct nfs4_sess *s)

@@ -20,6 +20,8 @@
 #define MAX_DESTROY_DELAYS 5u
 /* DELAYs of a reclaim, together a minute and a half: the file is opened anew after the others. */
 #define MAX_REOPEN_DELAYS 12u
+/* DELAYs of BIND_CONN_TO_SESSION, 13 s: nothing else keeps the lease meanwhile (nfs4_lease.c). */
+#define MAX_BIND_DELAYS 7u
 /* DELAYs of a DELEGRETURN at the end: there is little time left. */
 #define MAX_BYE_DELAYS 2u
 /* A client ID that is lost again within so many leases is somebody's doing. */
@@ -403,6 +405,7 @@ const struct nfs4_opdesc nfs4_bind_desc = {
 	.encode = bind_encode,
 	.decode = bind_decode,
 	.no_sequence = true,
+	.max_delays = MAX_BIND_DELAYS,
 };
 
 static bool bind_done(struct nfs4_sess *s, struct nfs4_call *call)

@@ -218,6 +218,30 @@ Test(nfs4_back, a_bind_that_always_fails_is_tried_once_a_connection)
 	SIM_NFS_CLOSE(&w, 0);
 }
 
+Test(nfs4_back, a_bind_that_is_delayed_does_not_cost_the_lease)
+{
+	uint64_t seqs, longest = 0;
+
+	sim_nfs_open(&w, NULL);
+	sim_nfs_mounted(&w, 1);
+	sim_rule(&w, NFSD_SIM_STATUS, OP_BIND_CONN_TO_SESSION, 0, 0, NFS4ERR_DELAY);
+	nfsd_sim_disconnect(w.srv);
+	for (int s = 0, since = 0; s < 300; s++, since++) {
+		seqs = sim_ops(&w, OP_SEQUENCE);
+		sim_nfs_run(&w, SIM_SEC);
+		if (sim_ops(&w, OP_SEQUENCE) != seqs)
+			since = 0;
+		longest = (uint64_t)since > longest ? (uint64_t)since : longest;
+	}
+	cr_assert_leq(longest, 60, "of a lease of 90 s: %lu s", (unsigned long)longest);
+	cr_assert_leq(w.lane[0].st.delays, 300, "and nobody is flooded");
+	/* When the server can, it is bound. */
+	nfsd_sim_rules_clear(w.srv);
+	sim_nfs_run(&w, 20 * SIM_SEC);
+	cr_assert_eq(callback(NFSD_SIM_CB_SEQUENCE), NFS4_OK);
+	SIM_NFS_CLOSE(&w, 0);
+}
+
 Test(nfs4_back, a_server_without_one_is_not_asked_to_bind)
 {
 	struct nfsd_sim_conf sconf;
