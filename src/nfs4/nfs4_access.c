@@ -23,6 +23,8 @@ static int access_decode(struct nfs4_call *call, struct nfs4_compound *c)
 		o->supported = xdr_get_u32(&c->dec);
 		o->access = xdr_get_u32(&c->dec) & o->supported;
 		nfs4_get_getattr(c, &o->attr);
+		/* An ACL may deny the attributes; that was not the question. */
+		nfs4_decode_done(c);
 	}
 	return nfs4_decode_end(c);
 }

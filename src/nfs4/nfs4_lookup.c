@@ -3,7 +3,8 @@
  * PUTFH [GETATTR] LOOKUP GETFH GETATTR: the directory first, so that its change
  * attribute is there, and not newer than the answer, also when the name is not
  * found: what a negative entry is valid for. Who knows an older one that is still
- * good needs no other.
+ * good needs no other. Where the directory's attributes are refused (an ACL may let
+ * somebody search it and no more) it goes again without them.
  */
 #include "nfs4_int.h"
 
@@ -16,14 +17,19 @@ static bool both_fit(const struct nfs4_compound *c)
 	return !c->inline_max || RPC_REPLY_HDR + c->reply_max + rest <= c->inline_max;
 }
 
+static bool asks_dir(const struct nfs4_op_lookup *o)
+{
+	return o->ask != NFS4_DIR_NONE && !o->no_dir_attr;
+}
+
 static int lookup_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
 	const struct nfs4_op_lookup *o = &call->u.lookup;
 
 	nfs4_put_putfh(c, o->dir);
-	if (o->ask == NFS4_DIR_STAT && both_fit(c))
+	if (asks_dir(o) && o->ask == NFS4_DIR_STAT && both_fit(c))
 		nfs4_put_getattr(c, NFS4_ATTR_STAT);
-	else if (o->ask != NFS4_DIR_NONE)
+	else if (asks_dir(o))
 		nfs4_put_getattr(c, NFS4_ATTR_DIR);
 	nfs4_op_begin(c, OP_LOOKUP, 0);
 	nfs4_put_str(&c->enc, &o->name);
@@ -35,23 +41,36 @@ static int lookup_encode(struct nfs4_call *call, struct nfs4_compound *c)
 static int lookup_decode(struct nfs4_call *call, struct nfs4_compound *c)
 {
 	struct nfs4_op_lookup *o = &call->u.lookup;
+	bool reached;
 
 	o->fh.len = 0;
 	o->attr.valid = o->dir_attr.valid = 0;
-	if (nfs4_op_void(c, OP_PUTFH) &&
-		(o->ask == NFS4_DIR_NONE || nfs4_get_getattr(c, &o->dir_attr)) &&
-		nfs4_op_void(c, OP_LOOKUP) && nfs4_get_getfh(c, &o->fh))
+	reached = nfs4_op_void(c, OP_PUTFH) && (!asks_dir(o) || nfs4_get_getattr(c, &o->dir_attr));
+	o->dir_refused = !reached && nfs4_attrs_refused(c);
+	if (reached && nfs4_op_void(c, OP_LOOKUP) && nfs4_get_getfh(c, &o->fh))
 		nfs4_get_getattr(c, &o->attr);
 	return nfs4_decode_end(c);
+}
+
+static bool lookup_again(struct nfs4_call *call)
+{
+	struct nfs4_op_lookup *o = &call->u.lookup;
+
+	if (!o->dir_refused || o->no_dir_attr)
+		return false;
+	o->no_dir_attr = true;
+	return true;
 }
 
 static const struct nfs4_opdesc lookup_desc = {
 	.name = "LOOKUP",
 	.encode = lookup_encode,
 	.decode = lookup_decode,
+	.again = lookup_again,
 };
 
 void nfs4_lookup(struct nfs4_call *call)
 {
+	call->u.lookup.no_dir_attr = false;
 	nfs4_call_start(call, &lookup_desc);
 }

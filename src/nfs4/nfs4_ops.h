@@ -34,6 +34,8 @@ struct nfs4_op_lookup {
 	struct nfs4_fh fh; /* out */
 	struct nfs4_attr attr;
 	struct nfs4_attr dir_attr; /* of the directory, also when the name is not there (-ENOENT) */
+	/* the session's: the directory's attributes were refused, and are not asked for again */
+	bool dir_refused, no_dir_attr;
 };
 
 struct nfs4_op_getattr {

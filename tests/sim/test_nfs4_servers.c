@@ -66,6 +66,28 @@ Test(nfs4_servers, what_nobody_wants_is_returned_without_attributes, .init = sim
 	deleg_end(0);
 }
 
+Test(nfs4_servers, names_are_found_in_a_directory_whose_attributes_are_denied,
+	.init = sim_log_count)
+{
+	struct sim_nfs_call c = {0};
+	static struct sim_op op;
+
+	deleg_begin(1, 0);
+	nfsd_sim_deny_attrs(w.srv, "/", true);
+	cr_assert_eq(sim_nfs_lookup(&w, 0, &c, "f"), 0);
+	cr_assert_eq(sim_nfs_wait(&w, &c), 0);
+	c = (struct sim_nfs_call){0};
+	cr_assert_eq(sim_nfs_lookup(&w, 0, &c, "none"), 0);
+	cr_assert_eq(sim_nfs_wait(&w, &c), -ENOENT);
+	cr_assert(sim_op_get(&w, 0, &op));
+	op.call.u.access.fh = &nfs4_client_fsinfo(w.cl)->root;
+	op.call.u.access.want = ACCESS4_READ;
+	cr_assert_eq(sim_op_run(&op, nfs4_access), 0);
+	cr_assert_eq(op.call.u.access.access, ACCESS4_READ);
+	cr_assert_eq(op.call.u.access.attr.valid, 0);
+	deleg_end(0);
+}
+
 /* ---- stateids that are bound to users ---- */
 
 Test(nfs4_servers, delegation_serves_all_users, .init = sim_log_count)

@@ -98,6 +98,26 @@ Test(nfs4_lookup, asks_nothing_about_a_directory_that_is_known)
 	op_golden_check(&golden_none);
 }
 
+Test(nfs4_lookup, goes_again_without_a_directory_that_is_refused)
+{
+	const char *refused[] = {RES_PUTFH, "00000009 0000000d"};
+	const char *denied[] = {
+		RES_PUTFH, op_test_res_dir, "0000000f 00000000", RES_GETFH2, "00000009 0000000d"};
+	struct op_test t;
+
+	op_test_init(&t, &golden);
+	cr_assert_eq(op_test_decode(&t, refused, 2, NFS4ERR_ACCESS), 0);
+	cr_assert(t.desc->again(&t.call));
+	cr_assert_eq(op_test_encode(&t, &golden, 1000, golden_none.args), 0);
+	cr_assert_eq(op_test_decode(&t, golden_none.results, 4, NFS4_OK), 0);
+	check_none(&t.call);
+	/* Of the file they are what was asked for. */
+	op_test_init(&t, &golden);
+	cr_assert_eq(op_test_decode(&t, denied, 5, NFS4ERR_ACCESS), 0);
+	cr_assert_eq(t.status, NFS4ERR_ACCESS);
+	cr_assert_not(t.desc->again(&t.call));
+}
+
 Test(nfs4_lookup, directory_is_there_when_the_name_is_not)
 {
 	const char *results[] = {RES_PUTFH, op_test_res_dir, "0000000f 00000002"};
