@@ -13,6 +13,7 @@ static const struct {
 	{"capture", cmd_capture},
 	{"log", cmd_log},
 	{"stat", cmd_stat},
+	{"sync", cmd_sync},
 };
 
 int cmd_run(int argc, char **argv, int *ret_status)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The commands about running mounts: rpcrdmafs stat, info, log, capture. What is to be mounted
- * always has a colon, so their names cannot be meant otherwise.
+ * The commands about running mounts: rpcrdmafs stat, info, log, sync, capture. What is to be
+ * mounted always has a colon, so their names cannot be meant otherwise.
  *
  * Context: the only thread of the program.
  */
@@ -16,5 +16,6 @@ int cmd_info(int argc, char **argv);
 int cmd_capture(int argc, char **argv);
 int cmd_log(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
+int cmd_sync(int argc, char **argv);
 
 #endif

@@ -3,6 +3,7 @@
 #include "ctl_cmds.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
@@ -12,6 +13,7 @@
 #include "info.h"
 #include "log.h"
 #include "mount_int.h"
+#include "optval.h"
 #include "prom.h"
 
 static int refuse(FILE *out, const char *why)
@@ -150,6 +152,26 @@ static int run_log(void *ctx, int argc, char **argv, int fd, FILE *out)
 	return 0;
 }
 
+/* ---- sync ---- */
+
+/* sync: a ticket; sync TICKET: "running", or "done N" when all is tried, N files in vain. */
+static int run_sync(void *ctx, int argc, char **argv, int fd, FILE *out)
+{
+	const struct mount *m = ctx;
+	unsigned int failed;
+	uint64_t ticket;
+
+	if (argc > 2 || (argc == 2 && !optval_uint(argv[1], 1, UINT64_MAX, &ticket)))
+		return refuse(out, "a ticket is wanted, or nothing");
+	if (argc == 1)
+		fprintf(out, "%" PRIu64 "\n", fs_sync_wish(m->fs));
+	else if (fs_sync_is_done(m->fs, ticket, &failed))
+		fprintf(out, "done %u\n", failed);
+	else
+		fputs("running\n", out);
+	return 0;
+}
+
 const struct ctl_command mount_commands[] = {
 	{"capture", ctl_run_capture},
 	{"hello", run_hello},
@@ -157,5 +179,6 @@ const struct ctl_command mount_commands[] = {
 	{"log", run_log},
 	{"metrics", run_metrics},
 	{"stat", run_stat},
+	{"sync", run_sync},
 	{NULL, NULL},
 };

@@ -69,11 +69,12 @@ _rpcrdmafs()
 		stat) _rpcrdmafs_command "$cur" '-i -c -h --json --prometheus'; return ;;
 		info) _rpcrdmafs_command "$cur" '-h --json'; return ;;
 		capture) _rpcrdmafs_command "$cur" '-d -s -t -h stop'; return ;;
+		sync) _rpcrdmafs_command "$cur" '-h'; return ;;
 		log) _rpcrdmafs_command "$cur" '-h error warn info debug ops=on ops=off'; return ;;
 		esac
 	fi
 	if [[ $COMP_CWORD -eq 1 && ${COMP_WORDS[0]##*/} == rpcrdmafs && $cur == [a-z]* ]]; then
-		COMPREPLY=($(compgen -W 'stat info log capture' -- "$cur"))
+		COMPREPLY=($(compgen -W 'stat info log sync capture' -- "$cur"))
 		return 0
 	fi
 	case $cur in

@@ -79,6 +79,14 @@ struct fs_gauges {
 };
 struct fs_gauges fs_gauges(struct fs *fs);
 /*
+ * fs_sync_wish - whatever was written until now is made durable
+ *
+ * Any thread that outlives no lane. Returns a ticket for fs_sync_is_done(), which is true when all
+ * is tried; *ret_failed: so many files could not be committed in the last round.
+ */
+uint64_t fs_sync_wish(struct fs *fs);
+bool fs_sync_is_done(const struct fs *fs, uint64_t ticket, unsigned int *ret_failed);
+/*
  * Data that was answered, and neither did the server take it nor can it be written again. Counted
  * since the mount; files: that were closed with such an error which no program heard. Any thread.
  */

@@ -399,6 +399,19 @@ struct fs_fsid {
 };
 #define FS_NO_CLONE 8u
 
+struct fs_sync {                       /* fs_sync.h */
+	_Atomic uint64_t wished, done; /* tickets */
+	_Atomic unsigned int failed;   /* files, in the last round that is over */
+	/* The first lane's: the round in work, which is for tickets up to `covers` */
+	struct fs_lane *lane;
+	struct reactor_timer timer;
+	struct fs_file **files; /* referenced from `next` on; NULL: no round */
+	size_t cnt, next;
+	uint64_t covers;
+	unsigned int failing;
+	bool busy; /* a COMMIT is on its way */
+};
+
 struct fs {
 	struct fs_conf conf;
 	struct nfs4_client *client;
@@ -424,8 +437,9 @@ struct fs {
 	_Atomic uint32_t silly_cnt;    /* last counter of a .nfs name */
 	_Atomic uint32_t sillies;      /* .nfs files that are there, or on their way */
 	_Atomic uint32_t sillies_gone; /* counts those that were */
-	_Atomic uint32_t releasing;  /* files that are being closed, and removed if they are .nfs */
-	_Atomic uint32_t closes;     /* counts those that were */
+	_Atomic uint32_t releasing; /* files that are being closed, and removed if they are .nfs */
+	_Atomic uint32_t closes;    /* counts those that were */
+	struct fs_sync sync;
 	_Atomic uint64_t lost_bytes; /* fs_losses() */
 	_Atomic uint32_t lost_files;
 	pthread_mutex_t lanes_lock;

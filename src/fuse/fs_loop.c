@@ -31,6 +31,7 @@
 #include "fs_notify.h"
 #include "fs_ops.h"
 #include "fs_retain.h"
+#include "fs_sync.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -88,6 +89,7 @@ static void kick_run(struct reactor_msg *msg)
 		fs_handover_interrupt(k->lane, atomic_exchange(&k->lane->interrupted, 0));
 	if (atomic_exchange(&k->lane->commit_due, false))
 		fs_commit_background(k->lane, NULL);
+	fs_sync_turn(k->lane);
 	if (k->lane->src.reactor)
 		lane_ready(&k->lane->src, EPOLLIN);
 	else
@@ -458,6 +460,7 @@ void fs_lane_free(struct fs_lane *l)
 		rpcrdma_buf_put(l->xprt, l->rxbuf);
 	fs_dirty_lane_fini(l);
 	fs_ahead_lane_fini(l);
+	fs_sync_lane_fini(l);
 	fs_commit_lane_fini(l);
 	fs_retain_lane_fini(l);
 	/* A kick on its way frees itself: the reactor runs what is in its mailbox before it goes.

@@ -121,8 +121,19 @@ assert i["options"]["delegation"] == {"value": "no", "from": "command line"}, i[
 assert i["options"]["nconnect"]["from"] == "default"'
 }
 
+# A file that is kept open.
+synced() {
+	local rc
+	exec 8>"$m/synced" && echo text >&8 || return
+	rpcrdmafs sync "$m" && test "$(cat "$export_dir/synced")" = text
+	rc=$?
+	exec 8>&-
+	return $rc
+}
+
 check "mounted" fmount "$m" "$opts"
 check "counters agree with the server's" same_as_server
+check "what was written is made durable" synced
 check "promtool takes the metrics" good_metrics
 check "and those of a scrape" metrics_by_http
 check "another user learns nothing" refused

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Everything that was written is made durable, because an administrator asks: FUSE tells us
+ * nothing of syncfs(2) and sync(1). The files that are open now are committed one after the other,
+ * by the first lane; what is closed meanwhile is committed by its close.
+ *
+ * A wish that comes while files are being committed is for a round of its own: what was committed
+ * before it may have been written again.
+ */
+#include "fs_dirty.h"
+#include "fs_file.h"
+#include "fs_inode.h"
+#include "fs_sync.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* It looks again after so long when no operation is free. */
+#define RETRY_NS  (100 * NSEC_PER_MSEC)
+#define OPS_SPARE 2u
+
+static struct fs_lane *lane_of(struct fs *fs)
+{
+	struct fs_lane *l;
+
+	pthread_mutex_lock(&fs->lanes_lock);
+	l = list_empty(&fs->lanes) ? NULL : list_first(&fs->lanes, struct fs_lane, link);
+	pthread_mutex_unlock(&fs->lanes_lock);
+	return l;
+}
+
+uint64_t fs_sync_wish(struct fs *fs)
+{
+	uint64_t ticket = atomic_fetch_add(&fs->sync.wished, 1) + 1;
+	struct fs_lane *l = lane_of(fs);
+
+	if (l)
+		fs_lane_kick(l);
+	return ticket;
+}
+
+bool fs_sync_is_done(const struct fs *fs, uint64_t ticket, unsigned int *ret_failed)
+{
+	bool done = fs->sync.done >= ticket;
+
+	*ret_failed = fs->sync.failed;
+	return done;
+}
+
+/* All that are open, each with a reference. False: out of memory. */
+static bool take_files(struct fs *fs)
+{
+	struct fs_sync *s = &fs->sync;
+	size_t max;
+
+	fs_table_lock(fs);
+	max = fs->files_open;
+	s->files = calloc(max + 1, sizeof(struct fs_file *));
+	if (s->files)
+		list_for_each (node, &fs->files)
+			if (s->cnt < max)
+				s->files[s->cnt++] =
+					fs_file_get(container_of(node, struct fs_file, all_link));
+	fs_table_unlock(fs);
+	return s->files != NULL;
+}
+
+static void round_over(struct fs *fs)
+{
+	struct fs_sync *s = &fs->sync;
+
+	while (s->next < s->cnt)
+		fs_file_put(fs, s->files[s->next++]);
+	free(s->files);
+	s->files = NULL;
+	s->cnt = s->next = 0;
+	s->failed = s->failing;
+	s->done = s->covers;
+}
+
+static void look_again(struct reactor_timer *t)
+{
+	fs_sync_turn(container_of(t, struct fs, sync.timer)->sync.lane);
+}
+
+static void round_begin(struct fs_lane *l)
+{
+	struct fs_sync *s = &l->fs->sync;
+
+	s->lane = l;
+	reactor_timer_init(&s->timer, look_again);
+	s->covers = s->wished;
+	s->failing = 0;
+	if (!take_files(l->fs)) {
+		s->failing = 1;
+		round_over(l->fs);
+	}
+}
+
+static void committed(struct fs_op *op, int err)
+{
+	struct fs_lane *l = op->lane;
+	struct fs_sync *s = &l->fs->sync;
+
+	if (err) {
+		log_warn_limited("sync: COMMIT of file %llu: %s",
+			(unsigned long long)fs_inode_fileid(op->inode), strerror(err));
+		s->failing++;
+	}
+	s->busy = false;
+	/* Without a session each fails at once: not one inside the other. */
+	reactor_timer_in(l->reactor, &s->timer, 0);
+	fs_op_end(op);
+}
+
+static void commit(struct fs_lane *l, struct fs_file *f)
+{
+	struct fs_op *op = fs_op_new(l);
+
+	op->file = fs_file_get(f);
+	op->inode = fs_inode_ref(l->fs, f->inode);
+	op->cred = f->cred;
+	l->fs->sync.busy = true;
+	fs_commit(op, committed);
+}
+
+static void go_on(struct fs_lane *l)
+{
+	struct fs_sync *s = &l->fs->sync;
+
+	while (s->next < s->cnt && !s->busy) {
+		struct fs_file *f = s->files[s->next];
+		bool dirty = fs_dirty_inode(f->inode);
+
+		if (dirty && l->ops_free <= OPS_SPARE) {
+			reactor_timer_in(l->reactor, &s->timer, RETRY_NS);
+			return;
+		}
+		s->next++;
+		if (dirty)
+			commit(l, f);
+		fs_file_put(l->fs, f);
+	}
+	if (!s->busy)
+		round_over(l->fs);
+}
+
+void fs_sync_turn(struct fs_lane *l)
+{
+	struct fs_sync *s = &l->fs->sync;
+
+	if (s->done == s->wished || l != lane_of(l->fs) || s->busy)
+		return;
+	/* At the end each file is committed by its close. */
+	if (l->state != FS_LANE_RUNS && l->state != FS_LANE_QUIET)
+		return;
+	if (!s->files)
+		round_begin(l);
+	if (s->files)
+		go_on(l);
+	if (!s->files && s->done != s->wished) /* one that came meanwhile */
+		reactor_timer_in(l->reactor, &s->timer, 0);
+}
+
+void fs_sync_lane_fini(struct fs_lane *l)
+{
+	struct fs_sync *s = &l->fs->sync;
+
+	if (s->lane != l)
+		return;
+	reactor_timer_cancel(l->reactor, &s->timer);
+	s->lane = NULL;
+	if (s->files)
+		round_over(l->fs);
+}
