@@ -77,6 +77,7 @@ static void reply_failed(struct nfs4_call *call)
 {
 	struct nfs4_sess *s = call->sess;
 	int err = rpc_ends[call->rpc.result].err;
+	const char *text = rpc_ends[call->rpc.result].text;
 
 	if (call->rpc.result == RPC_TOOSMALL && repeat_larger(call, nfs4_slot_unsure))
 		return;
@@ -84,11 +85,12 @@ static void reply_failed(struct nfs4_call *call)
 		err = E2BIG;
 	if (call->rpc.req.end == RPCRDMA_REFUSED)
 		err = EPROTONOSUPPORT; /* another RPC-over-RDMA: the same again will not help */
-	else if (call->rpc.result == RPC_BADREPLY && repeat_bad(call, rpc_ends[RPC_BADREPLY].text))
+	else if (call->rpc.req.end == RPCRDMA_GIVENUP)
+		text = "each connection it is sent on is lost";
+	else if (call->rpc.result == RPC_BADREPLY && repeat_bad(call, text))
 		return;
-	if (rpc_ends[call->rpc.result].text)
-		log_warn_limited("%s: %s failed: %s", s->peer, call->desc->name,
-			rpc_ends[call->rpc.result].text);
+	if (text)
+		log_warn_limited("%s: %s failed: %s", s->peer, call->desc->name, text);
 	nfs4_call_leave_slot(call, rpc_ends[call->rpc.result].slot);
 	nfs4_call_finish(call, err ? -err : -s->cl->conf.timeout_errno);
 }

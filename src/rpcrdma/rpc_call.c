@@ -30,6 +30,7 @@ static enum rpc_result decode(struct rpc_call *call)
 	case RPCRDMA_TOOSMALL:
 		return RPC_TOOSMALL;
 	case RPCRDMA_REFUSED:
+	case RPCRDMA_GIVENUP:
 	case RPCRDMA_BADREPLY:
 		return RPC_BADREPLY;
 	case RPCRDMA_SHUTDOWN:

@@ -91,6 +91,8 @@ enum rpcrdma_end {
 	RPCRDMA_TOOSMALL, /* ERR_CHUNK: the server could not use our chunks; the call may have been
 			     executed (RFC 8166 4.5.x): retry with a larger Reply chunk or fail */
 	RPCRDMA_REFUSED,  /* ERR_VERS, or a header we sent is refused: will not work again */
+	RPCRDMA_GIVENUP,  /* one connection after the other was lost with this call alone on it:
+			     it may have been executed */
 	RPCRDMA_BADREPLY, /* the reply breaks the protocol: connection replaced, call not repeated
 			   */
 	RPCRDMA_SHUTDOWN, /* rpcrdma_stop() */

@@ -252,6 +252,8 @@ static void established(struct rpcrdma *x, const struct fab_event *ev)
 		x->memreg == RPCRDMA_MEMREG_MW ? "mw" : "static");
 	rpcrdma_flight_changed(x);
 	rpcrdma_probe_start(x);
+	if (x->state != RPCRDMA_C_UP) /* the probe could not be posted */
+		return;
 	if (x->ops->up)
 		x->ops->up(x->ctx, first);
 	rpcrdma_pump(x);
@@ -348,6 +350,7 @@ void rpcrdma_conn_alive(struct rpcrdma *x)
 {
 	x->last_rx_ns = reactor_now(x->reactor);
 	x->probe_sent_ns = 0;
+	x->prove = x->proving = false;
 	if (!x->not_responding)
 		return;
 	x->not_responding = false;

@@ -34,6 +34,12 @@
 #define RPCRDMA_REVERSE_RECVS   16u /* receives beyond one for each forward credit */
 #define RPCRDMA_REVERSE_SENDS   8u
 #define RPCRDMA_RECV_ARMOUR     16384u /* a receive is at least this long, whatever was offered */
+/* A call that was on so many connections when they were lost is sent only by itself ... */
+#define RPCRDMA_SUSPECT_LOSSES 2u
+/* ... and ends when it alone lost so many that had answered something else. */
+#define RPCRDMA_ALONE_LOSSES 3u
+/* A connection that answers others is given so many timeo to answer a call. */
+#define RPCRDMA_SLOW_TIMEOS 5u
 /* Of one call: args, long call, results or a Reply chunk. */
 #define RPCRDMA_MAX_WINS   (RPCRDMA_MAX_ARGS + 1u + RPCRDMA_MAX_RESULTS)
 #define RPCRDMA_SEND_HDR   2304u /* room before a request's head: zeros, then the header */
@@ -114,9 +120,12 @@ struct rpcrdma_reqpriv {
 	uint8_t *head; /* in sendmem; RPCRDMA_SEND_HDR bytes lie before it */
 	enum rpcrdma_reqstate state;
 	bool is_probe;
-	bool waited;    /* counted as a credit wait */
-	bool sent_once; /* the next post is a retransmission */
-	bool ended;     /* req->end is decided; pending bits keep it */
+	bool waited;               /* counted as a credit wait */
+	bool sent_once;            /* the next post is a retransmission */
+	bool ended;                /* req->end is decided; pending bits keep it */
+	unsigned int losses;       /* connections that were lost while it waited for its reply */
+	unsigned int alone_losses; /* ... with nothing else on them */
+	bool timed_out;            /* the connection is replaced for it */
 	struct rpcrdma_plan plan;
 	uint32_t limits_seq; /* of the limits the plan was made with */
 	struct rpcrdma_win *wins[RPCRDMA_MAX_WINS];
@@ -214,6 +223,8 @@ struct rpcrdma {
 	struct reactor_timer probe_timer;
 	uint64_t last_rx_ns;
 	uint64_t probe_sent_ns; /* 0: none is waited for */
+	bool prove;             /* the next connection must answer a probe before calls are sent */
+	bool proving;           /* this one has not answered it */
 	struct reactor_timer stall_timer;
 	uint64_t send_moved_ns; /* the first of sends_out was posted then, or another completed */
 

@@ -60,6 +60,13 @@ static bool probe_send(struct rpcrdma *x)
 	return false;
 }
 
+/* How long a probe may take; one that other calls wait for, no longer than they may. */
+static uint64_t probe_limit(const struct rpcrdma *x)
+{
+	return x->proving && x->conf.timeo_ns < x->conf.probe_timeout_ns ? x->conf.timeo_ns
+									 : x->conf.probe_timeout_ns;
+}
+
 static void probe_fire(struct reactor_timer *t)
 {
 	struct rpcrdma *x = container_of(t, struct rpcrdma, probe_timer);
@@ -68,16 +75,21 @@ static void probe_fire(struct reactor_timer *t)
 	if (x->state != RPCRDMA_C_UP)
 		return;
 	if (x->probe_sent_ns != 0) {
-		due = x->probe_sent_ns + x->conf.probe_timeout_ns;
+		due = x->probe_sent_ns + probe_limit(x);
 		if (now < due) {
 			reactor_timer_set(x->reactor, t, due);
 			return;
 		}
-		log_warn("%s: the server does not answer a health check: connection replaced",
+		if (x->proving && !list_empty(&x->queue))
+			stats_count(&x->stats->timeouts, 1); /* of the calls behind it */
+		log_msg(x->not_responding ? LOG_LVL_DEBUG : LOG_LVL_WARN,
+			"%s: the server does not answer a health check: connection replaced",
 			x->peer);
 		rpcrdma_conn_drop(x, -ETIMEDOUT, "health check unanswered");
 		return;
 	}
+	if (x->conf.idle_probe_ns == 0) /* this was for a connection that had to prove itself */
+		return;
 	due = x->last_rx_ns + x->conf.idle_probe_ns;
 	if (now < due) {
 		reactor_timer_set(x->reactor, t, due);
@@ -143,8 +155,17 @@ void rpcrdma_probe_start(struct rpcrdma *x)
 {
 	x->last_rx_ns = reactor_now(x->reactor);
 	x->probe_sent_ns = 0;
-	if (x->conf.idle_probe_ns > 0)
+	/*
+	 * After a loss that calls may be to blame for they wait until the connection answered
+	 * something: so it is known to work, and they are not alone with its first credit.
+	 */
+	x->proving = x->prove && probe_send(x);
+	if (x->proving) {
+		x->probe_sent_ns = x->last_rx_ns;
+		reactor_timer_in(x->reactor, &x->probe_timer, probe_limit(x));
+	} else if (x->conf.idle_probe_ns > 0 && x->state == RPCRDMA_C_UP) {
 		reactor_timer_in(x->reactor, &x->probe_timer, x->conf.idle_probe_ns);
+	}
 }
 
 void rpcrdma_probe_stop(struct rpcrdma *x)
@@ -152,4 +173,5 @@ void rpcrdma_probe_stop(struct rpcrdma *x)
 	reactor_timer_cancel(x->reactor, &x->probe_timer);
 	reactor_timer_cancel(x->reactor, &x->stall_timer);
 	x->probe_sent_ns = 0;
+	x->proving = false;
 }

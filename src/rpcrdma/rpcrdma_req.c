@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log.h"
+
 int rpcrdma_req_init(struct rpcrdma *x)
 {
 	unsigned int cnt = x->conf.credits + 1;
@@ -237,24 +239,55 @@ void rpcrdma_req_end_queue(struct rpcrdma *x, enum rpcrdma_end end)
 		rpcrdma_req_end_later(list_first(&x->queue, struct rpcrdma_req, link)->priv, end);
 }
 
+/*
+ * The connection was lost while this call waited for its reply. Returns: true: it is sent again
+ * after all others.
+ */
+static bool note_loss(struct rpcrdma_reqpriv *priv, bool alone)
+{
+	struct rpcrdma *x = priv->x;
+	bool slow = priv->timed_out;
+
+	priv->timed_out = false;
+	/* Silence, or that we wanted another one, is no call's doing. */
+	if (x->down_err == -ETIMEDOUT || x->retry_now)
+		return slow || priv->losses >= RPCRDMA_SUSPECT_LOSSES;
+	if (++priv->losses < RPCRDMA_SUSPECT_LOSSES)
+		return false;
+	x->prove = true;
+	/* Only a connection that had answered something was lost by this call. */
+	if (!alone || !x->good || priv->losses == RPCRDMA_SUSPECT_LOSSES)
+		return true;
+	if (++priv->alone_losses == RPCRDMA_ALONE_LOSSES) {
+		log_err("%s: %u connections were lost with call %08x alone on them: given up",
+			x->peer, priv->alone_losses, priv->req->xid);
+		rpcrdma_req_decide(priv, RPCRDMA_GIVENUP);
+	}
+	return true;
+}
+
 void rpcrdma_req_drained(struct rpcrdma *x)
 {
-	struct list again = LIST_INIT(again);
+	bool alone = x->flight_cnt == 1;
+	struct list again = LIST_INIT(again), last = LIST_INIT(last);
 	struct list *node;
 
 	while ((node = list_pop_front(&x->flight)) != NULL) {
 		struct rpcrdma_reqpriv *priv = container_of(node, struct rpcrdma_req, link)->priv;
+		bool goes_last;
 
 		priv->req->pending = 0;
 		priv->win_cnt = 0; /* freed with the queue pair */
 		priv->invalidating = false;
 		if (x->stopping || priv->is_probe)
 			rpcrdma_req_decide(priv, RPCRDMA_SHUTDOWN);
+		goes_last = !priv->ended && note_loss(priv, alone);
 		priv->state = priv->ended ? RPCRDMA_R_ENDED : RPCRDMA_R_QUEUED;
-		list_push_back(priv->ended ? &x->ended : &again, node);
+		list_push_back(priv->ended ? &x->ended : goes_last ? &last : &again, node);
 	}
 	x->flight_cnt = 0;
 	list_splice_back(&again, &x->queue); /* what was sent goes first, in its order */
 	list_splice_back(&x->queue, &again);
+	list_splice_back(&x->queue, &last); /* what the loss may be due to */
 	rpcrdma_flight_changed(x);
 }

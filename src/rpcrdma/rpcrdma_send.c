@@ -64,6 +64,8 @@ int rpcrdma_send(struct rpcrdma *x, struct rpcrdma_req *req)
 	req->posted_ns = 0;
 	req->xid = be32_at(req->long_call.len > 0 ? req->long_call.p : req->head);
 	priv->waited = priv->sent_once = priv->ended = false;
+	priv->losses = priv->alone_losses = 0;
+	priv->timed_out = false;
 	priv->state = RPCRDMA_R_QUEUED;
 	rpcrdma_req_hash(x, priv);
 	list_push_back(&x->queue, &req->link);
@@ -247,13 +249,25 @@ static void count_waiting(struct rpcrdma *x)
 	}
 }
 
+/* One that may be why connections are lost: to be sure, it is on one alone. */
+static bool has_to_wait(const struct rpcrdma *x, const struct rpcrdma_reqpriv *priv)
+{
+	if (x->flight_cnt == 0)
+		return false;
+	return priv->losses >= RPCRDMA_SUSPECT_LOSSES ||
+	       list_first(&x->flight, struct rpcrdma_req, link)->priv->losses >=
+		       RPCRDMA_SUSPECT_LOSSES;
+}
+
 void rpcrdma_pump(struct rpcrdma *x)
 {
-	while (x->state == RPCRDMA_C_UP && !list_empty(&x->queue)) {
+	while (x->state == RPCRDMA_C_UP && !x->proving && !list_empty(&x->queue)) {
 		struct rpcrdma_reqpriv *priv =
 			list_first(&x->queue, struct rpcrdma_req, link)->priv;
 		int err;
 
+		if (has_to_wait(x, priv))
+			return; /* what is in flight ends */
 		if (!rpcrdma_credit_is_free(&x->credit, false)) {
 			count_waiting(x);
 			return;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * timeo and retrans. A call on the wire without a reply for timeo replaces
- * the connection and is sent again (never twice on the same connection, RFC
- * 8881 section 2.10.6.2). A soft call ends timeo * (retrans + 1) after it was
- * accepted, whether it was sent or the server could not even be reached; a
- * hard one never.
+ * timeo and retrans. A connection on which nothing arrived for timeo while a
+ * call waits is replaced, and the call sent again (never twice on the same
+ * connection, RFC 8881 section 2.10.6.2). One that answers other calls is not
+ * at fault: a call may just take long, and all others would wait for the new
+ * connection. After RPCRDMA_SLOW_TIMEOS the call counts as lost even so. A soft call ends timeo *
+ * (retrans + 1) after it was accepted, whether it was sent or the server could not even be reached;
+ * a hard one never.
  *
  * One timer, set to the earliest deadline; the lists are walked only when it
  * fires.
@@ -51,11 +53,23 @@ void rpcrdma_timeo_sent(struct rpcrdma_reqpriv *priv)
 	arm(x, priv->req->deadline_ns);
 }
 
+/* The connection is judged, not the call: since when has it said nothing? */
+static uint64_t reply_due(const struct rpcrdma *x, const struct rpcrdma_req *req)
+{
+	uint64_t due = later(x->last_rx_ns, x->conf.timeo_ns);
+	uint64_t last = later(req->deadline_ns, (RPCRDMA_SLOW_TIMEOS - 1) * x->conf.timeo_ns);
+
+	if (req->deadline_ns == REACTOR_NEVER || due < req->deadline_ns)
+		return req->deadline_ns;
+	return due < last ? due : last;
+}
+
 /* Returns the number of calls on the wire that waited long enough. */
 static unsigned int expire_flight(struct rpcrdma *x, uint64_t now, uint64_t *next)
 {
 	bool up = x->state == RPCRDMA_C_UP;
 	unsigned int cnt = 0;
+	uint64_t due;
 
 	list_for_each (pos, &x->flight) {
 		struct rpcrdma_req *req = container_of(pos, struct rpcrdma_req, link);
@@ -73,11 +87,13 @@ static unsigned int expire_flight(struct rpcrdma *x, uint64_t now, uint64_t *nex
 			*next = priv->soft_deadline_ns;
 		if (!up)
 			continue; /* being drained: will be sent again */
-		if (now >= req->deadline_ns) {
+		due = reply_due(x, req);
+		if (now >= due) {
 			stats_count(&x->stats->timeouts, 1);
+			x->prove = priv->timed_out = true;
 			cnt++;
-		} else if (req->deadline_ns < *next) {
-			*next = req->deadline_ns;
+		} else if (due < *next) {
+			*next = due;
 		}
 	}
 	return cnt;

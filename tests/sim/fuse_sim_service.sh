@@ -50,7 +50,8 @@ silent() {
 	mark 2 && [ "$(signs)" = "$before" ]
 }
 
-check "mounted" sim_start m ""
+# A call that the silent server did not answer is sent again after five times that.
+check "mounted" sim_start m "" timeo=10
 check "READY=1" wait_for 60 heard READY=1
 check "of this process" heard "MAINPID=${pid[m]}\$"
 check "what it does is told" heard "STATUS=127.0.0.1:/ mounted on $work/m"

@@ -69,6 +69,14 @@ static void expect_next(uint32_t seqid)
 	cr_assert_eq(next, seqid);
 }
 
+/* The server may have carried the call out: its slot is not used again. */
+static void expect_next_slot_is_another(void)
+{
+	uint32_t next;
+
+	cr_assert_eq(nfs4_slot_get(&sr.s.slots, &next), 1);
+}
+
 Test(nfs4_reply, that_succeeds_renews_the_lease_and_uses_a_number_up)
 {
 	answer(NFS4_OK, &sr.s.id);
@@ -94,6 +102,16 @@ Test(nfs4_reply, garbage_args_leave_the_number_as_it_was)
 	cr_assert(over);
 	cr_assert_eq(call.err, -EIO);
 	expect_next(1);
+}
+
+Test(nfs4_reply, a_call_that_the_transport_gave_up_is_not_repeated)
+{
+	call.rpc.result = RPC_BADREPLY;
+	call.rpc.req.end = RPCRDMA_GIVENUP;
+	nfs4_reply_done(&call.rpc);
+	cr_assert(over);
+	cr_assert_eq(call.err, -EIO);
+	expect_next_slot_is_another();
 }
 
 Test(nfs4_reply, a_false_retry_goes_again_under_the_next_number)

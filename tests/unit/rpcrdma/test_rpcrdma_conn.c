@@ -381,3 +381,127 @@ Test(rpcrdma_conn, nonsense_configurations_are_refused)
 	reactor_free(rig.r);
 	rpcrdma_free(NULL);
 }
+
+/* ---- one call is the trouble ---- */
+
+static void (*honest)(const uint8_t *msg, size_t len);
+static uint32_t odd_xid;
+static unsigned int odd_seen;
+static uint64_t odd_until_ns;
+
+static void closes_at_one_call(const uint8_t *msg, size_t len)
+{
+	if (get_be32(msg) != odd_xid) {
+		honest(msg, len);
+		return;
+	}
+	odd_seen++;
+	fake_down(-ECONNRESET);
+}
+
+static void late_with_one_call(const uint8_t *msg, size_t len)
+{
+	if (get_be32(msg) != odd_xid || reactor_now(rig.r) >= odd_until_ns)
+		honest(msg, len);
+	else
+		odd_seen++;
+}
+
+static void odd_server(void (*server)(const uint8_t *msg, size_t len), uint32_t xid)
+{
+	honest = fake.server;
+	fake.server = server;
+	odd_xid = xid;
+	odd_seen = 0;
+}
+
+Test(rpcrdma_conn, a_call_that_loses_each_connection_ends_and_the_others_go_on)
+{
+	rig_quiet();
+	cr_assert(rig_connect());
+	call_start(&c[6], false);
+	rig_run(1000);
+	odd_server(closes_at_one_call, rpcrdma_next_xid(rig.x) + 3);
+	for (int i = 0; i < 6; i++)
+		call_start(&c[i], false);
+	rig_run(120 * NSEC_PER_SEC);
+	for (int i = 0; i < 6; i++) {
+		cr_assert_eq(c[i].done, 1);
+		cr_assert_eq(c[i].end, c[i].req.xid == odd_xid ? RPCRDMA_GIVENUP : RPCRDMA_REPLY);
+		cr_assert(c[i].req.xid != odd_xid || c[i].order == 7, "the others went first");
+	}
+	cr_assert_eq(odd_seen, RPCRDMA_SUSPECT_LOSSES + RPCRDMA_ALONE_LOSSES);
+	cr_assert_geq(rig.stats.probes, RPCRDMA_ALONE_LOSSES);
+	cr_assert(rpcrdma_is_up(rig.x));
+	rig_fini();
+}
+
+Test(rpcrdma_conn, a_server_that_keeps_crashing_ends_no_call)
+{
+	rig_quiet();
+	cr_assert(rig_connect());
+	call_start(&c[0], false);
+	rig_run(1000);
+	rig.silent = true;
+	call_start(&c[1], false);
+	rig_run(1000);
+	for (int i = 0; i < 20; i++) { /* no connection answers anything */
+		fake_down(-ECONNRESET);
+		rig_run(40 * NSEC_PER_SEC);
+	}
+	cr_assert_eq(c[1].done, 0);
+	rig.silent = false;
+	rig_run(120 * NSEC_PER_SEC);
+	cr_assert_eq(c[1].end, RPCRDMA_REPLY);
+	rig_fini();
+}
+
+/* A connection that answers is not replaced because one call takes long. */
+Test(rpcrdma_conn, a_slow_call_does_not_cost_the_connection)
+{
+	cr_assert(rig_connect());
+	call_start(&c[1], false);
+	rig_run(1000);
+	odd_server(late_with_one_call, 0);
+	odd_until_ns = UINT64_MAX;
+	call_init(&c[0], 10);
+	odd_xid = get_be32(c[0].req.head);
+	cr_assert_eq(call_send(&c[0]), 0);
+	for (int i = 0; i < 150; i++) {
+		call_start(&c[1], false);
+		rig_run(NSEC_PER_SEC);
+		cr_assert_eq(c[1].done, 1);
+	}
+	cr_assert_eq(rig.stats.reconnects, 0);
+	cr_assert_eq(odd_seen, 1);
+	rig_reply(odd_xid);
+	rig_run(1000);
+	cr_assert_eq(c[0].end, RPCRDMA_REPLY);
+	rig_fini();
+}
+
+/* A server that forgot a call is asked again in the end, and holds up nobody then. */
+Test(rpcrdma_conn, a_forgotten_call_is_sent_again_after_all_others)
+{
+	rig_quiet();
+	cr_assert(rig_connect());
+	call_start(&c[1], false);
+	rig_run(1000);
+	odd_server(late_with_one_call, 0);
+	odd_until_ns = UINT64_MAX;
+	call_init(&c[0], 10);
+	odd_xid = get_be32(c[0].req.head);
+	cr_assert_eq(call_send(&c[0]), 0);
+	for (int i = 0; i < 700; i++) {
+		call_start(&c[1], false);
+		rig_run(NSEC_PER_SEC);
+		cr_assert_eq(c[1].done, 1, "%d", i);
+	}
+	cr_assert_eq(odd_seen, 3); /* at the start, after 5 and after 10 times timeo */
+	cr_assert_eq(rig.stats.reconnects, 2);
+	cr_assert_eq(rig.stats.probes, 2);
+	odd_until_ns = 0;
+	rig_run(301 * NSEC_PER_SEC);
+	cr_assert_eq(c[0].end, RPCRDMA_REPLY);
+	rig_fini();
+}
