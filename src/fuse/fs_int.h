@@ -324,7 +324,8 @@ struct fs_lane {
 	struct list free_ops;
 	struct list spare_ops; /* fs_interrupt.c; counted in ops_cnt */
 	unsigned int spare_cnt, unheard;
-	struct list parked; /* ops waiting for a request or a buffer */
+	unsigned int notify_waits; /* operations that wait for the notify thread */
+	struct list parked;        /* ops waiting for a request or a buffer */
 	struct reactor_timer idle_timer;
 	struct reactor_timer interrupt_timer;
 	/* of the request that was read last */

@@ -56,6 +56,7 @@ static void notified(struct reactor_msg *msg)
 
 	fs_inode_put(op->lane->fs, op->notice.inode);
 	op->notice.inode = NULL;
+	op->lane->notify_waits--;
 	then(op);
 }
 
@@ -319,6 +320,7 @@ void fs_notify_range_then(
 	op->then = then;
 	op->notified.run = notified;
 	stats_count(&op->lane->stats->invals, 1);
+	op->lane->notify_waits++;
 	enqueue(fs->notify, &n->link, false);
 }
 

@@ -16,8 +16,10 @@
  * the server, which ends by itself; then buffers come back too, but for the half that may be
  * retained. A chain of calls (OPEN, SETATTR; COMMIT, CLOSE, REMOVE) keeps the one call it has. The
  * receive buffer is the reserve: a lane that does not read gives it to a parked operation
- * (fs_buf_take), so even a single buffer is enough. With a lane for metadata it reads on, and the
- * reserve is another one (fs_handover.h).
+ * (fs_buf_take), so even a single buffer is enough. An operation that waits for the
+ * notify thread keeps its operation, and that thread may wait for a request not read
+ * yet: meanwhile the lane reads on, and operations are added (fs_interrupt_spare). With
+ * a lane for metadata it reads on, and the reserve is another one (fs_handover.h).
  */
 #include "fs_attr.h"
 #include "fs_deleg.h"
@@ -165,9 +167,10 @@ static struct rpcrdma_buf *fs_buf_take(struct fs_op *op)
 
 	/*
 	 * Not while the lane must go on reading: what is unheard will end (fs_interrupt.c), and
-	 * with a metadata lane one buffer was left (fs_handover.h).
+	 * with a metadata lane one buffer was left (fs_handover.h). But while it reads on because
+	 * of the notify thread: that may wait for this very operation.
 	 */
-	if (!buf && !l->receiving && !fs_handover_reads_on(l)) {
+	if (!buf && !l->receiving && !l->unheard && !l->fs->meta) {
 		buf = l->rxbuf;
 		l->rxbuf = NULL;
 	}
