@@ -135,8 +135,9 @@ struct nfs4_op_read {
 	const struct nfs4_fh *fh; /* in */
 	struct nfs4_state *state; /* NULL: anonymous */
 	uint64_t offset;
-	uint32_t count;           /* at most rsize; less may come without `eof` */
-	struct rpcrdma_span sink; /* at least count bytes of room in a data buffer */
+	uint32_t count; /* at most rsize; less may come without `eof` */
+	/* At least count bytes of room in a data buffer; up to 3 behind may be written as well. */
+	struct rpcrdma_span sink;
 	const uint8_t
 		*data; /* out: where the bytes lie, in sink or in the reply (valid in ->done) */
 	uint32_t len;

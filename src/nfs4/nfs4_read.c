@@ -27,7 +27,8 @@ int nfs4_put_read(struct nfs4_compound *c, struct nfs4_op_read *o, const struct 
 	req->result_cnt = 0;
 	if (o->asked) {
 		req->results[0] = (struct rpcrdma_result){.sink = o->sink};
-		req->results[0].sink.len = o->asked;
+		/* Some servers write the round-up, too, or want room for it in any case. */
+		req->results[0].sink.len = XDR_ROUND(o->asked);
 		req->result_cnt = 1;
 	}
 	return 0;

@@ -38,7 +38,8 @@ struct nfsd_sim_conf {
 	bool reply_chunk_lazy; /* uses a Reply chunk only when the reply does not fit inline */
 	bool allow_toosmall;   /* a reply that fits nowhere is not the client's failure */
 	bool zero_read_keeps;  /* a result of 0 bytes does not use up a Write chunk (nfsd 6.1) */
-	bool write_pad;        /* RDMA Writes the XDR round-up too (old servers) */
+	bool write_pad;        /* RDMA Writes the XDR round-up too; a READ without room for it
+				  ends with INVAL (illumos) */
 	bool send_msgp;        /* answers with RDMA_MSGP instead of RDMA_MSG */
 	bool tolerant_seq;     /* SEQ_MISORDERED is not the client's failure */
 	bool tolerant_state;   /* nor are wrong stateids */

@@ -175,6 +175,10 @@ uint32_t op_read(struct cmp *c)
 		count = c->sim->conf.maxread;
 	if (off < c->cur->size)
 		len = count < c->cur->size - off ? count : c->cur->size - off;
+	/* As illumos, which looks at what was asked for. */
+	if (c->sim->conf.write_pad && c->job->ddp_cnt < c->job->write_cnt &&
+		c->job->writes[c->job->ddp_cnt].total < ((count + 3) & ~3u))
+		return ST_INVAL;
 	wr_u32(c->out, off + len >= c->cur->size);
 	if (c->job->ddp_cnt < DDP_MAX) {
 		c->job->ddp[c->job->ddp_cnt].off = c->out->len + 4;

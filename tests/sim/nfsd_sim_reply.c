@@ -209,13 +209,13 @@ static bool reduce(struct job *job, struct wr *body, uint32_t lens[][SEGS_MAX], 
 	for (unsigned int i = 0; i < job->ddp_cnt && k < job->write_cnt; i++) {
 		size_t off = job->ddp[i].off, len = job->ddp[i].len;
 		size_t padded = (len + 3) & ~(size_t)3;
-		size_t put = conf->write_pad && padded <= job->writes[k].total ? padded : len;
+		size_t put = conf->write_pad ? padded : len;
 
 		if (!len) {
 			k += conf->zero_read_keeps ? 0 : 1;
 			continue;
 		}
-		if (len > job->writes[k].total)
+		if (put > job->writes[k].total)
 			return false;
 		if (!push(job, &job->writes[k], job->rep.base + off, put, lens[k])) {
 			*ret_broke = true;

@@ -89,13 +89,14 @@ Test(nfs4_ops, all_of_them_when_every_operation_is_delayed_once)
 
 static struct sim_op ops[12];
 
-Test(nfs4_ops, data_of_every_awkward_size)
+static void awkward_sizes(bool write_pad)
 {
 	static struct sim_op op;
 	struct sim_file f = {0};
 	uint64_t off = 0;
 
 	sim_nfs_open(&w, NULL);
+	nfsd_sim_conf(w.srv)->write_pad = write_pad;
 	sim_nfs_mounted(&w, 1);
 	cr_assert_eq(sim_create(&w, &nfs4_client_fsinfo(w.cl)->root, "f", &f), 0);
 	for (uint32_t len = 1; len < 66000; len = len < 20 ? len + 1 : len * 2 - 7) {
@@ -113,6 +114,16 @@ Test(nfs4_ops, data_of_every_awkward_size)
 	}
 	cr_assert_eq(sim_close(&w, &f), 0);
 	SIM_NFS_CLOSE(&w, 0);
+}
+
+Test(nfs4_ops, data_of_every_awkward_size)
+{
+	awkward_sizes(false);
+}
+
+Test(nfs4_ops, data_of_every_awkward_size_from_a_server_that_writes_the_round_up)
+{
+	awkward_sizes(true);
 }
 
 Test(nfs4_ops, calls_in_parallel_with_replies_in_any_order)

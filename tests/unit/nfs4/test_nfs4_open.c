@@ -325,7 +325,7 @@ Test(nfs4_open, what_is_read_may_come_by_write_chunk)
 	cr_assert_eq(op_test_encode(&t, &golden_read, 4096, golden_read.args), 0);
 	cr_assert_eq(t.call.rpc.req.result_cnt, 1);
 	cr_assert_eq(t.call.rpc.req.results[0].sink.p, room);
-	cr_assert_eq(t.call.rpc.req.results[0].sink.len, 10);
+	cr_assert_eq(t.call.rpc.req.results[0].sink.len, 12);
 	t.call.rpc.req.results[0].used = true;
 	t.call.rpc.req.results[0].got = 7;
 	cr_assert_eq(op_test_decode(&t, results, 5, NFS4_OK), 0);

@@ -43,7 +43,7 @@ Test(nfs4_read, finds_inline_data_in_the_reply)
 	op_golden_check(&golden);
 }
 
-Test(nfs4_read, offers_count_bytes_of_its_sink)
+Test(nfs4_read, offers_count_bytes_of_its_sink_and_the_round_up)
 {
 	struct op_test t;
 
@@ -51,7 +51,7 @@ Test(nfs4_read, offers_count_bytes_of_its_sink)
 	cr_assert_eq(op_test_encode(&t, &golden, 4096, golden.args), 0);
 	cr_assert_eq(t.call.rpc.req.result_cnt, 1);
 	cr_assert_eq(t.call.rpc.req.results[0].sink.p, room);
-	cr_assert_eq(t.call.rpc.req.results[0].sink.len, 10);
+	cr_assert_eq(t.call.rpc.req.results[0].sink.len, 12);
 	t.call.u.read.sink.len = 9;
 	cr_assert_eq(op_test_encode(&t, &golden, 4096, NULL), -EINVAL);
 	t.call.u.read.count = 0;
