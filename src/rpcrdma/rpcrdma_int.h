@@ -179,6 +179,7 @@ struct rpcrdma {
 	struct rpcrdma_limits limits;
 	uint32_t limits_seq;
 	enum rpcrdma_memreg memreg; /* never AUTO once connected */
+	bool windows_short;         /* static for this connection only */
 
 	/* rpcrdma_mem.c */
 	struct slab data_slab, send_slab, recv_slab, rsend_slab;

@@ -20,8 +20,11 @@ static int choose_memreg(struct rpcrdma *x, bool new_device)
 			x->peer, fab_ep_caps(x->ep)->dev_name);
 		return -EOPNOTSUPP;
 	}
-	if (x->memreg != RPCRDMA_MEMREG_AUTO && !new_device)
+	if (x->windows_short)
+		rpcrdma_mem_dereg_data(x); /* the shortage may be over */
+	else if (x->memreg != RPCRDMA_MEMREG_AUTO && !new_device)
 		return 0; /* decided, perhaps by falling back */
+	x->windows_short = false;
 	if (x->conf.memreg == RPCRDMA_MEMREG_STATIC || !mw2b)
 		x->memreg = RPCRDMA_MEMREG_STATIC;
 	else
@@ -76,6 +79,8 @@ static int make_windows(struct rpcrdma *x)
 		fab_ep_caps(x->ep)->dev_name, strerror(-err));
 	rpcrdma_mem_dereg_data(x);
 	x->memreg = RPCRDMA_MEMREG_STATIC;
+	/* Anything but that the device has none passes: a limit of memory or of a cgroup. */
+	x->windows_short = err != -EOPNOTSUPP && err != -ENOSYS;
 	return rpcrdma_mem_reg(x);
 }
 

@@ -67,6 +67,33 @@ Test(rpcrdma_conn, auto_falls_back_to_static_when_windows_are_short)
 	rig_fini();
 }
 
+/* A shortage ends, of a cgroup's limit for one; what the device cannot do it never can. */
+Test(rpcrdma_conn, a_shortage_of_windows_is_for_one_connection)
+{
+	rig_quiet();
+	cr_assert(rig_connect());
+	fake.fail[FAKE_MW_ALLOC] = -EAGAIN;
+	fake_down(-EIO);
+	rig_run(2 * NSEC_PER_SEC);
+	cr_assert_eq(rpcrdma_memreg(rig.x), RPCRDMA_MEMREG_STATIC);
+	cr_assert_eq(fake.priv[5], 0);
+	fake_down(-EIO);
+	rig_run(2 * NSEC_PER_SEC);
+	cr_assert_eq(rpcrdma_memreg(rig.x), RPCRDMA_MEMREG_MW);
+	cr_assert_eq(fake.priv[5], RPCRDMA_PRIV_F_INV);
+	call_start(&c[0], false);
+	rig_run(1000);
+	cr_assert_eq(c[0].end, RPCRDMA_REPLY);
+	fake.fail[FAKE_MW_ALLOC] = -EOPNOTSUPP;
+	fake_down(-EIO);
+	rig_run(2 * NSEC_PER_SEC);
+	fake_down(-EIO);
+	rig_run(2 * NSEC_PER_SEC);
+	cr_assert(rpcrdma_is_up(rig.x));
+	cr_assert_eq(rpcrdma_memreg(rig.x), RPCRDMA_MEMREG_STATIC);
+	rig_fini();
+}
+
 Test(rpcrdma_conn, auto_is_static_without_windows_and_mw_an_error)
 {
 	fake.caps.mw2b = false;
