@@ -104,7 +104,8 @@ static void reject(struct rpcrdma_reqpriv *priv, const struct msg *m, const char
 	struct rpcrdma *x = priv->x;
 
 	stats_count(&x->stats->bad_messages, 1);
-	log_warn("%s: reply %08x: %s; connection replaced, call failed", x->peer, m->hdr.xid, why);
+	log_warn_limited(
+		"%s: reply %08x: %s; connection replaced, call failed", x->peer, m->hdr.xid, why);
 	rpcrdma_req_decide(priv, RPCRDMA_BADREPLY);
 	rpcrdma_conn_drop(x, -EBADMSG, why);
 }
@@ -141,7 +142,8 @@ static void take_error(struct rpcrdma_reqpriv *priv, struct msg *m)
 	stats_count(&x->stats->rdma_errors, 1);
 	switch (m->hdr.err) {
 	case RDMA_ERR_VERS:
-		log_err("%s: the server speaks RPC-over-RDMA versions %u to %u, we speak 1",
+		log_warn_limited(
+			"%s: the server speaks RPC-over-RDMA versions %u to %u, we speak 1",
 			x->peer, m->hdr.vers_low, m->hdr.vers_high);
 		conclude(priv, m, RPCRDMA_REFUSED);
 		break;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "log.h"
 #include "rig.h"
 
 static struct call c[12];
@@ -210,6 +211,30 @@ Test(rpcrdma_reply, err_chunk_ends_the_call_and_fences_its_memory)
 	cr_assert_eq(rig.stats.rdma_errors, 1);
 	cr_assert_eq(rig.stats.reconnects, 0);
 	put(&c[0]);
+}
+
+static unsigned int lines;
+
+static void count_line(void *ctx, enum log_level level, const char *line)
+{
+	lines++;
+}
+
+Test(rpcrdma_reply, a_server_cannot_flood_the_log)
+{
+	log_set_level(LOG_LVL_WARN);
+	log_set_sink(count_line, NULL);
+	rig.silent = true;
+	for (int i = 0; i < 200; i++) {
+		call_start(&c[0], false);
+		rig_run(1000);
+		rig_error(c[0].req.xid, RDMA_ERR_VERS);
+		rig_run(1000);
+		cr_assert_eq(c[0].end, RPCRDMA_REFUSED);
+	}
+	rig_quiet();
+	cr_assert_geq(lines, 1);
+	cr_assert_leq(lines, 20);
 }
 
 Test(rpcrdma_reply, err_vers_refuses_the_call)
