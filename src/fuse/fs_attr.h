@@ -11,6 +11,9 @@
 #include "fs_int.h"
 
 void fs_attr_to_stat(const struct fs *fs, const struct nfs4_attr *a, struct stat *st);
+/* Attributes of `in`, with the links that programs made: a .nfs name is none. */
+void fs_attr_to_stat_of(
+	const struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a, struct stat *st);
 /*
  * Changes made by us so far, of any inode (`in` is not looked at). fs_op_call() notes it in
  * op->attr_seq before each start: pass op->attr_seq with whatever attributes that call brought, of

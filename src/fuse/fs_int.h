@@ -34,8 +34,8 @@ struct fs_inode {
 	uint8_t fh_len;
 	bool unhashed;         /* table lock: the filehandle names another file, or none, now */
 	bool attr_known;       /* attr holds all that a stat needs */
-	bool deleted;          /* unlinked: attributes are not refreshed any more */
 	bool silly;            /* renamed to .nfs... on unlink while open */
+	uint8_t nfs_names;     /* links that the server counts, but no program made: .nfs... */
 	bool opened;           /* was open once: the kernel may hold pages of it */
 	uint32_t opens;        /* open files */
 	uint32_t inval_want;   /* changes by others that make the kernel's pages stale */

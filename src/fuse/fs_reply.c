@@ -89,7 +89,7 @@ static void attr_now(struct fs_op *op)
 	if (end_unheard(op) || waits_for_pages(op, attr_now))
 		return;
 	timeout = fs_attr_timeout(fs, in, fs_op_now(op));
-	fs_attr_to_stat(fs, &op->attr, &st);
+	fs_attr_to_stat_of(fs, in, &op->attr, &st);
 	fs_attr_told(in, &op->attr, timeout);
 	fuse_reply_attr(take_req(op), &st, timeout);
 	fs_op_end(op);

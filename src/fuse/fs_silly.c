@@ -17,7 +17,7 @@
 
 struct fs_silly {
 	struct fs_inode *dir; /* referenced */
-	struct fs_inode *in;  /* while the rename is in work; the caller's reference */
+	struct fs_inode *in;  /* while an op is at it: which has a reference */
 	struct nfs4_fh dir_fh;
 	uint64_t dir_seq;
 	struct rpc_cred cred; /* who unlinked it, removes it */
@@ -75,6 +75,15 @@ static void silly_free(struct fs *fs, struct fs_silly *s)
 	free(s);
 }
 
+/* The name is no link of any program's: what a stat shows is without it. */
+static void name_count(struct fs_inode *in, int n)
+{
+	pthread_mutex_lock(&in->lock);
+	in->nfs_names = (uint8_t)(in->nfs_names + n);
+	pthread_mutex_unlock(&in->lock);
+	fs_attr_changed(in); /* its links and its ctime */
+}
+
 /* ---- removal ---- */
 
 static void silly_removed(struct fs_op *op, int err)
@@ -84,6 +93,7 @@ static void silly_removed(struct fs_op *op, int err)
 
 	if (err && err != ENOENT)
 		log_warn_limited("removing %s: %s", s->name, strerror(err));
+	name_count(s->in, -1);
 	op->silly = NULL;
 	silly_free(op->lane->fs, s);
 	done(op, 0);
@@ -123,6 +133,7 @@ static void silly_clear(struct fs_op *op)
 
 static void silly_remove(struct fs_op *op, struct fs_inode *in)
 {
+	op->silly->in = in;
 	fs_deleg_clear(op, in, true, silly_clear);
 }
 
@@ -143,7 +154,6 @@ void fs_silly_finish(struct fs_op *op)
 		s = in->silly_name;
 		in->silly_name = NULL;
 		in->silly = false;
-		in->deleted = true;
 	}
 	pthread_mutex_unlock(&in->lock);
 	if (!s) {
@@ -179,7 +189,7 @@ static void rename_done(struct nfs4_call *call)
 	}
 	fs_attr_update_own(
 		op->lane->fs, s->dir, &call->u.rename.to_attr, s->dir_seq, fs_op_now(op));
-	fs_attr_changed(in); /* its ctime */
+	name_count(in, 1);
 	pthread_mutex_lock(&in->lock);
 	open = is_open(in);
 	if (open) {

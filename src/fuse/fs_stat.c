@@ -76,6 +76,18 @@ void fs_attr_to_stat(const struct fs *fs, const struct nfs4_attr *a, struct stat
 	st->st_ctim = a->ctime;
 }
 
+void fs_attr_to_stat_of(
+	const struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a, struct stat *st)
+{
+	uint32_t ours;
+
+	fs_attr_to_stat(fs, a, st);
+	pthread_mutex_lock(&in->lock);
+	ours = in->nfs_names;
+	pthread_mutex_unlock(&in->lock);
+	st->st_nlink -= ours < st->st_nlink ? ours : st->st_nlink;
+}
+
 /*
  * With several users a name is cached only where everybody may search. Without default_permissions
  * the kernel leaves search permission to our LOOKUP: a cached name is walked without asking, by
@@ -137,7 +149,7 @@ void fs_entry_tell(struct fs *fs, struct fs_inode *dir, struct fs_inode *in, con
 {
 	memset(ret_e, 0, sizeof(*ret_e));
 	ret_e->ino = fs_inode_ino(fs, in);
-	fs_attr_to_stat(fs, a, &ret_e->attr);
+	fs_attr_to_stat_of(fs, in, a, &ret_e->attr);
 	ret_e->attr_timeout = fs_attr_timeout(fs, in, now_ns);
 	ret_e->entry_timeout = fs_names_tell(fs, dir, in, name, seq, now_ns);
 	fs_attr_told(in, a, ret_e->attr_timeout);

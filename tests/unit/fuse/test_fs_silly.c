@@ -179,3 +179,108 @@ Test(fs_silly, a_rename_that_fails_is_the_unlinks_answer)
 	cr_assert_eq(unlink_f(), EACCES);
 	cr_assert_eq(strcmp(file->name, "f"), 0);
 }
+
+/* ---- the links that a stat shows ---- */
+
+/* The kernel may be told of stale pages first. */
+static uint32_t links(void)
+{
+	const struct fuse_getattr_in in = {0};
+	uint64_t unique = rig_send(FUSE_GETATTR, ino, &in, sizeof(in), NULL, 0);
+	struct fuse_attr_out out;
+
+	do
+		cr_assert(rig_reply(&re, 1000));
+	while (re.h.unique == 0);
+	cr_assert_eq(re.h.unique, unique);
+	cr_assert_eq(re.h.error, 0);
+	memcpy(&out, re.body, sizeof(out));
+	return out.attr.nlink;
+}
+
+Test(fs_silly, an_unlinked_file_has_no_links)
+{
+	cr_assert_eq(rig_open(ino, O_RDONLY, &fh), 0);
+	cr_assert_eq(links(), 1);
+	cr_assert_eq(unlink_f(), 0);
+	cr_assert_eq(links(), 0);
+	cr_assert_eq(links(), 0, "from the cache");
+	fake_touch(file);
+	rig_run_for(100 * NSEC_PER_SEC);
+	cr_assert_eq(links(), 0, "another client wrote it");
+	cr_assert_eq(rig_release(ino, fh.fh), 0);
+}
+
+/* Which the server says after .nfs went. */
+static int one_link_less(struct nfs4_call *call, enum fake_op op)
+{
+	cr_assert_eq(op, FAKE_REMOVE);
+	file->attr.nlink--;
+	fake_touch(file);
+	return 0;
+}
+
+Test(fs_silly, an_unlinked_file_has_its_other_links)
+{
+	file->attr.nlink = 3;
+	cr_assert_eq(rig_open(ino, O_RDONLY, &fh), 0);
+	cr_assert_eq(unlink_f(), 0);
+	cr_assert_eq(links(), 2);
+	rig.fake.names = one_link_less;
+	rig.fake.hold_ops = 1u << FAKE_REMOVE;
+	cr_assert_eq(rig_release(ino, fh.fh), 0);
+	rig_settle();
+	cr_assert_eq(links(), 2, "while .nfs is being removed");
+	fake_release();
+	rig_settle();
+	cr_assert_eq(file->attr.nlink, 2);
+	cr_assert_eq(links(), 2);
+	cr_assert(fake_all_free());
+}
+
+static int refuse_names(struct nfs4_call *call, enum fake_op op)
+{
+	return op == FAKE_REMOVE ? -EACCES : 0;
+}
+
+/* It is in the directory then, for everybody to see. */
+Test(fs_silly, a_name_that_could_not_be_removed_is_a_link)
+{
+	cr_assert_eq(rig_open(ino, O_RDONLY, &fh), 0);
+	cr_assert_eq(unlink_f(), 0);
+	rig.fake.names = refuse_names;
+	cr_assert_eq(rig_release(ino, fh.fh), 0);
+	rig_settle();
+	cr_assert_eq(links(), 1);
+}
+
+/* As /proc/self/fd lets a program do it, or another name. */
+static int make_link(struct nfs4_call *call)
+{
+	file->attr.nlink++;
+	fake_touch(file);
+	call->u.link.attr = file->attr;
+	return 0;
+}
+
+Test(fs_silly, a_link_that_is_made_of_an_unlinked_file_counts)
+{
+	struct {
+		struct fuse_link_in in;
+		char name[2];
+	} arg = {.in.oldnodeid = ino, .name = "g"};
+	struct fuse_entry_out out;
+
+	rig.uid = 0; /* whose file it is does not matter here */
+	cr_assert_eq(rig_open(ino, O_RDONLY, &fh), 0);
+	cr_assert_eq(unlink_f(), 0);
+	rig.fake.other = make_link;
+	cr_assert_eq(rig_call(&re, FUSE_LINK, FUSE_ROOT_ID, &arg.in, sizeof(arg.in), arg.name,
+			     sizeof(arg.name)),
+		0);
+	memcpy(&out, re.body, sizeof(out));
+	cr_assert_eq(out.nodeid, ino);
+	cr_assert_eq(out.attr.nlink, 1);
+	cr_assert_eq(links(), 1);
+	cr_assert_eq(rig_release(ino, fh.fh), 0);
+}
