@@ -21,6 +21,7 @@
 #include "fs_dirty.h"
 #include "fs_inode.h"
 #include "fs_meta.h"
+#include "fs_place.h"
 #include "fs_reply.h"
 
 #define OFF_DOT     1
@@ -36,7 +37,7 @@
  * may close the directory of a program that died although its READDIR is still on its way.
  */
 struct fs_dir {
-	struct list link; /* fs->dirs, table lock */
+	struct fs_open_dir open; /* first */
 	_Atomic uint32_t refs;
 	pthread_mutex_t lock; /* requests of one handle may be on several lanes */
 	struct rpc_cred cred; /* of the opener */
@@ -58,14 +59,15 @@ static void dir_put(struct fs *fs, struct fs_dir *dir)
 	if (atomic_fetch_sub(&dir->refs, 1) != 1)
 		return;
 	fs_table_lock(fs);
-	list_del(&dir->link);
+	list_del(&dir->open.link);
 	fs_table_unlock(fs);
+	fs_inode_put(fs, dir->open.inode);
 	fs_dirpack_free(dir->pack);
 	pthread_mutex_destroy(&dir->lock);
 	free(dir);
 }
 
-static struct fs_dir *dir_new(struct fs *fs, const struct rpc_cred *cred)
+static struct fs_dir *dir_new(struct fs *fs, struct fs_inode *in, const struct rpc_cred *cred)
 {
 	struct fs_dir *dir = calloc(1, sizeof(*dir));
 
@@ -75,8 +77,9 @@ static struct fs_dir *dir_new(struct fs *fs, const struct rpc_cred *cred)
 	dir->refs = 1;
 	dir->cred = *cred;
 	dir->maxcount = COUNT_MIN;
+	dir->open.inode = fs_inode_ref(fs, in);
 	fs_table_lock(fs);
-	list_push_back(&fs->dirs, &dir->link);
+	list_push_back(&fs->dirs, &dir->open.link);
 	fs_table_unlock(fs);
 	return dir;
 }
@@ -84,7 +87,7 @@ static struct fs_dir *dir_new(struct fs *fs, const struct rpc_cred *cred)
 void fs_dir_put_all(struct fs *fs)
 {
 	while (!list_empty(&fs->dirs))
-		dir_put(fs, list_first(&fs->dirs, struct fs_dir, link));
+		dir_put(fs, list_first(&fs->dirs, struct fs_dir, open.link));
 }
 
 static void opendir_done(struct nfs4_call *call)
@@ -102,7 +105,7 @@ static void opendir_done(struct nfs4_call *call)
 		fs_reply_err(op, EACCES);
 		return;
 	}
-	dir = dir_new(fs, &op->cred);
+	dir = dir_new(fs, op->inode, &op->cred);
 	if (dir == NULL) {
 		fs_reply_err(op, ENOMEM);
 		return;

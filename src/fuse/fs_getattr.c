@@ -3,16 +3,27 @@
  * GETATTR: the kernel asks when its own copy expired, or when a read made the
  * access time stale. In the latter case ours is often still good.
  */
+#include <errno.h>
 #include <string.h>
 
+#include "fs_attr.h"
 #include "fs_dirty.h"
+#include "fs_inode.h"
 #include "fs_meta.h"
+#include "fs_place.h"
 #include "fs_reply.h"
 
 static void getattr_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
+	struct nfs4_attr attr;
 
+	if (call->err == -ESTALE && fs_place_last(op->inode, &attr)) {
+		fs_attr_changed(op->inode);
+		fs_inode_unhash(op->lane->fs, op->inode);
+		fs_reply_attr(op, op->inode, &attr);
+		return;
+	}
 	if (call->err != 0) {
 		fs_meta_error(op);
 		return;

@@ -36,6 +36,7 @@ struct fs_inode {
 	bool attr_known;       /* attr holds all that a stat needs */
 	bool silly;            /* renamed to .nfs... on unlink while open */
 	uint8_t nfs_names;     /* links that the server counts, but no program made: .nfs... */
+	bool removed;          /* a directory: maybe by us, while it was open (fs_place.h) */
 	bool opened;           /* was open once: the kernel may hold pages of it */
 	uint32_t opens;        /* open files */
 	uint32_t inval_want;   /* changes by others that make the kernel's pages stale */
@@ -47,7 +48,12 @@ struct fs_inode {
 	uint64_t data_change;  /* change attribute the kernel's cached pages belong to; 0: none */
 	uint64_t told_change;  /* change attribute of the attributes the kernel holds; 0: none */
 	uint64_t attr_seq; /* of our last change: a reply from before it must not overwrite attrs */
-	uint64_t write_seq;       /* counts UNSTABLE writes: what a COMMIT covers */
+	union {
+		uint64_t write_seq; /* a file: counts UNSTABLE writes: what a COMMIT covers */
+		struct {            /* a directory: its name, and fs->moves then (fs_place.h) */
+			uint32_t place, place_moves;
+		};
+	};
 	struct fs_retain *retain; /* data the server may lose (fs_retain.h); NULL: never written */
 	struct list open_files;   /* of fs_file */
 	struct fs_share *shares;  /* by `next` (fs_share.h) */
@@ -433,7 +439,8 @@ struct fs {
 	bool expire_names;                /* the kernel can end a name's time and no more */
 	_Atomic uint64_t names_seq;       /* names found before: their time may not begin */
 	struct list files;                /* of fs_file by all_link; table lock */
-	struct list dirs;                 /* open directories (fs_dir.c); table lock */
+	struct list dirs;                 /* of fs_open_dir (fs_place.h); table lock */
+	_Atomic uint32_t moves;           /* counts renames; changed with the table lock */
 	_Atomic uint32_t files_open, files_opening;
 	_Atomic uint32_t silly_cnt;    /* last counter of a .nfs name */
 	_Atomic uint32_t sillies;      /* .nfs files that are there, or on their way */

@@ -26,6 +26,7 @@
 #include "fs_inode.h"
 #include "fs_meta.h"
 #include "fs_names.h"
+#include "fs_place.h"
 #include "fs_reply.h"
 #include "fs_unname.h"
 
@@ -71,8 +72,10 @@ static void finish(struct fs_op *op, int err)
 	fs_meta_renamed(fs_op_now(op));
 	if (n->in)
 		fs_attr_changed(n->in); /* its ctime */
-	if (!err)
+	if (!err) {
 		fs_names_moved(op->lane->fs, op->inode, op->inode2);
+		fs_place_moved(op->lane->fs, op->inode, op->name, op->inode2, op->name2);
+	}
 	fs_reply_err(op, err);
 }
 

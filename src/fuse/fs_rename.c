@@ -23,6 +23,7 @@
 #include "fs_meta.h"
 #include "fs_names.h"
 #include "fs_noreplace.h"
+#include "fs_place.h"
 #include "fs_reply.h"
 #include "fs_silly.h"
 
@@ -94,6 +95,7 @@ static void rename_done(struct nfs4_call *call)
 		fs_attr_update_own(
 			op->lane->fs, op->inode2, &o->to_attr, op->attr_seq, fs_op_now(op));
 	fs_names_moved(op->lane->fs, op->inode, op->inode2);
+	fs_place_moved(op->lane->fs, op->inode, op->name, op->inode2, op->name2);
 	fs_reply_err(op, 0);
 }
 

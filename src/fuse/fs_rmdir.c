@@ -18,6 +18,7 @@
 
 #include "fs_inode.h"
 #include "fs_meta.h"
+#include "fs_place.h"
 #include "fs_reply.h"
 #include "fs_silly.h"
 
@@ -83,18 +84,25 @@ static bool is_stale(struct fs_op *op)
 	       op->u.rmdir.asks++ < STALE_ASKS;
 }
 
+static void over(struct fs_op *op)
+{
+	if (op->call.err == 0)
+		fs_place_removed(op->lane->fs, op->inode, op->name);
+	fs_meta_remove_over(op);
+}
+
 static void remove_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
 
 	if (call->err != -ENOTEMPTY || op->inode2 != NULL || op->unheard)
-		fs_meta_remove_over(op);
+		over(op);
 	else if (atomic_load(&op->lane->fs->sillies) > 0)
 		fs_op_call(op, victim_start);
 	else if (is_stale(op))
 		fs_op_call(op, remove_start);
 	else
-		fs_meta_remove_over(op);
+		over(op);
 }
 
 static void remove_start(struct fs_op *op)

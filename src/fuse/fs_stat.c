@@ -6,6 +6,7 @@
 #include "fs_attr.h"
 #include "fs_inode.h"
 #include "fs_names.h"
+#include "fs_place.h"
 
 #include <string.h>
 #include <sys/sysmacros.h>
@@ -149,6 +150,8 @@ void fs_entry_tell(struct fs *fs, struct fs_inode *dir, struct fs_inode *in, con
 {
 	memset(ret_e, 0, sizeof(*ret_e));
 	ret_e->ino = fs_inode_ino(fs, in);
+	if (a->type == NF4DIR)
+		fs_place_note(fs, dir, in, name);
 	fs_attr_to_stat_of(fs, in, a, &ret_e->attr);
 	ret_e->attr_timeout = fs_attr_timeout(fs, in, now_ns);
 	ret_e->entry_timeout = fs_names_tell(fs, dir, in, name, seq, now_ns);
