@@ -82,6 +82,7 @@ struct fs_file {
 				/* under inode->lock */
 	bool opening;           /* counted in the inode's */
 	bool closing;           /* nothing more is read ahead */
+	_Atomic bool released;  /* its RELEASE has come */
 	struct fs_ahead *ahead; /* fs_ahead.h; NULL: never read */
 	uint32_t kept;          /* fs_keeps of it: UNSTABLE data not committed yet */
 	uint32_t behind;        /* its carriers (fs_dirty.h): the server has not got them yet */
@@ -122,7 +123,8 @@ struct fs_op {
 	uint64_t read_ns;          /* when it was read, by reactor_clock() */
 	struct nfs4_times times;
 	uint32_t opcode;
-	bool on_file; /* of fs_op_begin_file() */
+	bool on_file;    /* of fs_op_begin_file() */
+	bool background; /* counted in fs->background */
 	bool unheard; /* its program was dying: counted in lane->unheard, and on_file in the file's
 		       */
 	struct rpc_cred cred;
@@ -217,6 +219,11 @@ struct fs_op {
 			bool held;         /* a part of the range before it asked, or all */
 			unsigned int asks; /* that were denied while files were being closed */
 			uint32_t closes;   /* fs->closes when the server was asked */
+			/* fs_lockclose.c: whose lock is in the way; since when it is waited for */
+			uint64_t holder, since;
+			bool full; /* the kernel may have kept requests back since then */
+			struct reactor_timer tick;
+			void (*again)(struct fs_op *op);
 			uint64_t number;   /* LOCKT: of the owner */
 			uint64_t off, len; /* LOCKU in work, and what follows it */
 			void (*unlocked)(struct fs_op *op, int err);
@@ -392,13 +399,14 @@ struct fs_lane {
 	 */
 	unsigned int read_batch;
 	bool read_full;
-	uint64_t read_lulls; /* of reactor_lulls() */
-	bool receiving;      /* a handler runs: rxbuf is in use */
-	bool stalled;        /* stopped reading for want of an op, buffer or call */
-	bool again;          /* fs_lane_turn() was called while it ran */
-	bool drained;        /* counted in fs->lanes_drained */
-	bool turning;        /* guards against recursion in fs_lane_turn() */
-	bool last;           /* the last lane to drain: it closes what is left open */
+	uint64_t read_lulls;  /* of reactor_lulls() */
+	_Atomic bool reading; /* a request may be read, and nobody know of it */
+	bool receiving;       /* a handler runs: rxbuf is in use */
+	bool stalled;         /* stopped reading for want of an op, buffer or call */
+	bool again;           /* fs_lane_turn() was called while it ran */
+	bool drained;         /* counted in fs->lanes_drained */
+	bool turning;         /* guards against recursion in fs_lane_turn() */
+	bool last;            /* the last lane to drain: it closes what is left open */
 };
 
 struct fs_fsid {
@@ -445,8 +453,11 @@ struct fs {
 	_Atomic uint32_t silly_cnt;    /* last counter of a .nfs name */
 	_Atomic uint32_t sillies;      /* .nfs files that are there, or on their way */
 	_Atomic uint32_t sillies_gone; /* counts those that were */
-	_Atomic uint32_t releasing; /* files that are being closed, and removed if they are .nfs */
-	_Atomic uint32_t closes;    /* counts those that were */
+	_Atomic uint32_t releasing;  /* files that are being closed, and removed if they are .nfs */
+	_Atomic uint32_t closes;     /* counts those that were */
+	unsigned int max_background; /* unanswered ones, as long as the kernel keeps none back */
+	_Atomic unsigned int background; /* unanswered requests that may be of those */
+	_Atomic uint64_t full_ns;        /* when there were so many last (reactor_now); 0: never */
 	struct fs_sync sync;
 	_Atomic uint64_t lost_bytes; /* fs_losses() */
 	_Atomic uint32_t lost_files;

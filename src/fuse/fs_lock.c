@@ -169,16 +169,22 @@ static bool asks_again(struct fs_op *op)
 	       op->u.lock.asks++ < DENIED_ASKS;
 }
 
+static void refused(struct fs_op *op)
+{
+	if (asks_again(op))
+		lock_certain(op, 0);
+	else if (!fs_lock_await_close(op, op->u.lock.denied.owner, fs_lock_ask))
+		finish(op, EAGAIN);
+}
+
 static void denied(struct fs_op *op)
 {
 	const struct fs_lockowner *o = op->u.lock.owner;
 
 	if (!is_heard(op))
 		end(op);
-	else if (!op->u.lock.wait && asks_again(op))
-		lock_certain(op, 0);
 	else if (!op->u.lock.wait)
-		finish(op, EAGAIN);
+		refused(op);
 	else if (o->flock && o->holding)
 		/* flock(2): the old lock goes first, so that two that upgrade do not wait for ever
 		 */
@@ -392,6 +398,8 @@ void fs_do_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int 
 
 /* ---- GETLK ---- */
 
+static void ask_test(struct fs_op *op);
+
 static void test_done(struct nfs4_call *call)
 {
 	const struct nfs4_op_lockt *t = &call->u.lockt;
@@ -402,6 +410,8 @@ static void test_done(struct nfs4_call *call)
 		fs_reply_err(op, -call->err);
 		return;
 	}
+	if (t->conflict && fs_lock_await_close(op, t->denied.owner, ask_test))
+		return;
 	if (t->conflict) {
 		/* WIRE: what begins or ends beyond off_t ends with it. */
 		uint64_t off = t->denied.offset < INT64_MAX ? t->denied.offset : INT64_MAX;
@@ -429,6 +439,11 @@ static void test_start(struct fs_op *op)
 	nfs4_lockt(&op->call);
 }
 
+static void ask_test(struct fs_op *op)
+{
+	fs_op_call(op, test_start);
+}
+
 void fs_do_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock)
 {
 	struct fs_op *op = fs_op_begin_file(req, fi);
@@ -440,5 +455,5 @@ void fs_do_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, stru
 	}
 	op->u.lock.range.write = lock->l_type == F_WRLCK;
 	op->u.lock.number = fs_lockowner_number(fs, op->inode, fi->lock_owner);
-	fs_op_call(op, test_start);
+	ask_test(op);
 }

@@ -142,6 +142,20 @@ static inline bool fs_lock_answered(const struct nfs4_call *call)
 /* Gives back the turn and the owner. */
 void fs_lock_over(struct fs_op *op);
 
+/* ---- fs_lockclose.c ---- */
+
+/* A request is read; and it is answered. */
+void fs_background_begin(struct fs_op *op);
+void fs_background_end(struct fs_op *op);
+/*
+ * fs_lock_await_close - a lock of owner `holder` (struct nfs4_denied) was in the way of op's
+ *
+ * True: it may be one that nobody has any more. The op's turn and call are given back, and `again`
+ * runs on its lane when it is gone, or when it is not going after all; at most a second after the
+ * first time. False: the op is as it was.
+ */
+bool fs_lock_await_close(struct fs_op *op, uint64_t holder, void (*again)(struct fs_op *op));
+
 /* ---- fs_lockwait.c ---- */
 
 /*

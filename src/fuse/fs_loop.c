@@ -165,8 +165,11 @@ static bool receive(struct fs_lane *l)
 	struct rpcrdma_buf *buf = l->rxbuf;
 	struct fuse_buf fbuf = {.mem = buf->mem};
 	const struct fuse_in_header *h = (const void *)buf->mem;
-	int len = fuse_session_receive_buf(l->fs->se, &fbuf);
 	uint64_t interrupted;
+	int len;
+
+	l->reading = true;
+	len = fuse_session_receive_buf(l->fs->se, &fbuf);
 
 	if (len == 0 || len == -ENODEV) {
 		session_ended(l);
@@ -210,6 +213,7 @@ static void receive_batch(struct fs_lane *l)
 		l->read_batch = READ_BATCH;
 	while (n < l->read_batch && may_read(l) && receive(l))
 		n++;
+	l->reading = false;
 	l->read_full = n == l->read_batch;
 	l->read_lulls = lulls;
 	if (!l->read_full)

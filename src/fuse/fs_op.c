@@ -51,7 +51,7 @@ void fs_op_init(struct fs_op *op, struct fs_lane *l)
 	/* The call is the session's to initialise; names and filehandles are set before use. */
 	op->lane = l;
 	op->req = NULL;
-	op->on_file = op->unheard = false;
+	op->on_file = op->unheard = op->background = false;
 	op->buf = NULL;
 	op->mem = NULL;
 	op->inode = op->inode2 = NULL;

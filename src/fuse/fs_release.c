@@ -175,6 +175,7 @@ static void release_heard(struct fs_op *op)
 
 void fs_release(struct fs_op *op)
 {
+	op->file->released = true;
 	atomic_fetch_add(&op->lane->fs->releasing, 1); /* until fs_silly_finish() is done */
 	release_heard(op);
 }

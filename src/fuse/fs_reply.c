@@ -9,6 +9,7 @@
 #include "fs_attr.h"
 #include "fs_file.h"
 #include "fs_inode.h"
+#include "fs_lock.h"
 #include "fs_notify.h"
 #include "fs_retain.h"
 
@@ -25,6 +26,7 @@ static fuse_req_t take_req_with(struct fs_op *op, int64_t result)
 
 	assert(req);
 	op->req = NULL;
+	fs_background_end(op);
 	stats_count(&op->lane->stats->fuse_replies, 1);
 	fs_op_answered(op, result);
 	return req;

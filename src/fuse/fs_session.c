@@ -67,6 +67,7 @@ void fs_do_init(void *userdata, struct fuse_conn_info *conn)
 	fs->max_read = clamp_transfer(fs, info->rsize);
 	conn->max_write = fs->max_write;
 	conn->max_background = fs->conf.max_background ? fs->conf.max_background : MAX_BACKGROUND;
+	fs->max_background = conn->max_background;
 	conn->congestion_threshold = conn->max_background / 4 * 3;
 	conn->time_gran = 1;
 	fs->expire_names = conn->capable & FUSE_CAP_EXPIRE_ONLY;

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Locks of this mount whose last descriptor is closed. close(2) does not wait
+ * for the RELEASE, which is a background request: while max_background of them
+ * are unanswered the kernel keeps the others to itself. A lock that is in the
+ * way may so be one that nobody has any more, for all that the kernel has not
+ * said yet; then it is waited for, a second at most.
+ *
+ * How many of the unanswered requests are background ones is not told: those
+ * that may be are counted. With fewer than max_background of them the kernel
+ * keeps none back, and /dev/fuse is in order: what was closed before this lock
+ * was asked for has been read, by whichever lane.
+ */
+#include "fs_lock.h"
+
+#include <linux/fuse.h>
+#include <poll.h>
+
+#define WAIT_NS NSEC_PER_SEC
+#define TICK_NS NSEC_PER_MSEC
+/* A request that is read, or that an answer let out of the kernel, is known of after that. */
+#define READ_NS (5 * NSEC_PER_MSEC)
+
+/* ---- background requests ---- */
+
+void fs_background_begin(struct fs_op *op)
+{
+	op->background = op->opcode == FUSE_READ || op->opcode == FUSE_WRITE ||
+			 op->opcode == FUSE_RELEASE || op->opcode == FUSE_RELEASEDIR;
+	if (op->background)
+		atomic_fetch_add(&op->lane->fs->background, 1);
+}
+
+/* Right before the answer: what it lets out comes a little later. */
+void fs_background_end(struct fs_op *op)
+{
+	struct fs *fs = op->lane->fs;
+
+	if (!op->background)
+		return;
+	op->background = false;
+	if (atomic_load(&fs->background) >= fs->max_background)
+		atomic_store(&fs->full_ns, fs_op_now(op));
+	atomic_fetch_sub(&fs->background, 1);
+}
+
+static bool is_full(struct fs_op *op)
+{
+	struct fs *fs = op->lane->fs;
+	uint64_t full_ns = atomic_load(&fs->full_ns);
+
+	return atomic_load(&fs->background) >= fs->max_background ||
+	       (full_ns != 0 && fs_op_now(op) < full_ns + READ_NS);
+}
+
+/* ---- requests that no lane knows of yet ---- */
+
+static bool others_read(struct fs_lane *l)
+{
+	bool read = false;
+
+	pthread_mutex_lock(&l->fs->lanes_lock);
+	list_for_each (node, &l->fs->lanes)
+		if (container_of(node, struct fs_lane, link) != l)
+			read |= atomic_load(&container_of(node, struct fs_lane, link)->reading);
+	pthread_mutex_unlock(&l->fs->lanes_lock);
+	return read;
+}
+
+static bool is_unread(struct fs_lane *l)
+{
+	struct pollfd p = {.fd = l->fs->fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) > 0 || others_read(l);
+}
+
+/* ---- who is in the way ---- */
+
+enum holder {
+	GONE,    /* not one of this mount's, or not any more */
+	HOLDS,   /* ... and nobody has said that it goes */
+	RELEASED /* its file is being closed */
+};
+
+static enum holder holder_is(struct fs_op *op)
+{
+	struct fs *fs = op->lane->fs;
+	enum holder h = GONE;
+
+	pthread_mutex_lock(&fs->locks_lock);
+	for (struct fs_lockowner *o = atomic_load(&op->inode->lockowners); o; o = o->next)
+		if (o->lo.number == op->u.lock.holder && o->holding)
+			h = o->file && o->file->released ? RELEASED : HOLDS;
+	pthread_mutex_unlock(&fs->locks_lock);
+	return h;
+}
+
+static bool may_go(struct fs_op *op, enum holder h)
+{
+	uint64_t waited = fs_op_now(op) - op->u.lock.since;
+
+	if (h == GONE || waited >= WAIT_NS || op->lane->state != FS_LANE_RUNS || !op->req)
+		return false;
+	if (is_full(op))
+		op->u.lock.full = true;
+	else if (h == HOLDS && (waited < READ_NS || op->u.lock.full))
+		return is_unread(op->lane);
+	return h == RELEASED || is_full(op);
+}
+
+static void look(struct fs_op *op)
+{
+	enum holder h = holder_is(op);
+
+	if (may_go(op, h))
+		reactor_timer_in(op->lane->reactor, &op->u.lock.tick, TICK_NS);
+	else
+		op->u.lock.again(op);
+}
+
+static void ticked(struct reactor_timer *t)
+{
+	look(container_of(t, struct fs_op, u.lock.tick));
+}
+
+bool fs_lock_await_close(struct fs_op *op, uint64_t holder, void (*again)(struct fs_op *op))
+{
+	if (op->u.lock.since == 0)
+		op->u.lock.since = fs_op_now(op);
+	op->u.lock.holder = holder;
+	op->u.lock.again = again;
+	if (!may_go(op, holder_is(op)))
+		return false;
+	fs_lock_turn_over(op);
+	fs_op_put_call(op);
+	reactor_timer_init(&op->u.lock.tick, ticked);
+	reactor_timer_in(op->lane->reactor, &op->u.lock.tick, TICK_NS);
+	return true;
+}
