@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The commands about running mounts: rpcrdmafs stat, info, log, sync, capture. What is to be
- * mounted always has a colon, so their names cannot be meant otherwise.
+ * The commands about running mounts: rpcrdmafs stat, info, log, sync, capture. A source to
+ * mount always has a colon, so their names cannot be meant otherwise.
  *
  * Context: the only thread of the program.
  */

@@ -5,8 +5,8 @@
  * A request larger than rsize, or one that the server answers in part, takes
  * several READs one after the other; an error in any of them is the answer,
  * because the kernel would take a short one for the end of the file; and so is
- * a READ that brings nothing and is not the end. What is written behind in that
- * range (fs_dirty.h) the server gets first.
+ * a READ that brings nothing and is not the end. The server first gets the data
+ * that is written behind in that range (fs_dirty.h).
  */
 #include "fs_ahead.h"
 #include "fs_dirty.h"

@@ -147,8 +147,8 @@ void fs_retain_commit_sent(struct fs_op *op);
  */
 bool fs_retain_committed(struct fs_op *op, const struct nfs4_verf *verf);
 /*
- * What a handle that goes away could not commit is given up: the file's other handles hear of err,
- * positive errno (fs_retain_error()). False: there was nothing.
+ * Data that a handle which goes away could not commit is given up: the file's other handles hear of
+ * err, positive errno (fs_retain_error()). False: there was nothing.
  */
 bool fs_retain_drop(struct fs_lane *l, struct fs_file *f, int err);
 
