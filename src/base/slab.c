@@ -11,6 +11,17 @@
 #define HUGE_PAGE (2ul << 20)
 
 /*
+ * Adapters read and write these pages. A child that shared them copy-on-write would take the page
+ * that the adapter knows, and leave the parent with a copy of it. Nor is what users read and write
+ * to be in a core dump.
+ */
+static void keep_to_ourselves(void *p, size_t len)
+{
+	(void)madvise(p, len, MADV_DONTFORK);
+	(void)madvise(p, len, MADV_DONTDUMP);
+}
+
+/*
  * Of huge pages where the system has some to give: the kernel pins a buffer page by page to copy a
  * request into it, which is faster there.
  */
@@ -55,6 +66,7 @@ int slab_init(struct slab *s, size_t size, unsigned int cnt)
 	base = map(map_len);
 	if (base == MAP_FAILED)
 		goto out_free;
+	keep_to_ourselves(base, map_len);
 
 	/* Index 0 on top: a slab that is never full touches only its beginning. */
 	for (unsigned int i = 0; i < cnt; i++)

@@ -27,7 +27,8 @@ struct slab {
  * slab_init - map the buffers
  *
  * size: usable bytes of each buffer; each starts on a page boundary.
- * Memory is touched only when it is used: resident size grows with use.
+ * Memory is touched only when it is used: resident size grows with use. A child of fork() does not
+ * have it, nor has a core dump.
  * Returns: 0, -EINVAL, -ENOMEM.
  */
 int slab_init(struct slab *s, size_t size, unsigned int cnt);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/epoll.h>
 
@@ -195,13 +196,33 @@ static void on_channel(struct reactor_fd *src, uint32_t events)
 
 /* ---- life ---- */
 
+/*
+ * Kernels before 5.9 share pinned pages with a child of fork(), and the parent's next write goes to
+ * a copy that the adapter does not know: Sends carry old bytes, doorbells are not heard. The
+ * program forks with lanes up (fusermount3; a look at a mount that may be dead). So libibverbs is
+ * to keep what it registers from children; where the kernel copies at the fork it does nothing
+ * (rdma-core 35). All that is kept back are whole pages that a child does not need before it calls
+ * exec() or ends: slabs, and the queues of the provider.
+ */
+static void survive_forks(void)
+{
+	int rc = ibv_fork_init();
+
+	if (rc)
+		log_warn("libibverbs cannot prepare for fork(): %s; with a kernel before 5.9 wrong "
+			 "bytes may be sent after one",
+			strerror(rc));
+}
+
 /* Opened when it is needed first: a machine without a device is an error of fab_ep_resolve(). */
 int fab_cm_open(struct fab_ep *ep)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int rc;
 
 	if (ep->ch)
 		return 0;
+	pthread_once(&once, survive_forks);
 	errno = 0;
 	ep->ch = rdma_create_event_channel();
 	if (!ep->ch) {

@@ -3,8 +3,11 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "slab.h"
@@ -91,6 +94,59 @@ Test(slab, memory_is_not_resident_before_use)
 		resident += vec[i] & 1;
 	cr_assert_eq(resident, 0);
 	slab_fini(&s);
+}
+
+/* Of the mapping that begins at `p`: "dc", not copied by fork(); "dd", not dumped. */
+static bool has_flags(const void *p, const char *a, const char *b)
+{
+	FILE *f = fopen("/proc/self/smaps", "r");
+	bool here = false, found = false;
+	char line[512], begin[32];
+
+	snprintf(begin, sizeof(begin), "%lx-", (unsigned long)(uintptr_t)p);
+	while (f && fgets(line, sizeof(line), f)) {
+		if (strchr(line, '-') && strspn(line, "0123456789abcdef") > 6)
+			here = strncmp(line, begin, strlen(begin)) == 0;
+		else if (here && strncmp(line, "VmFlags:", 8) == 0)
+			found = strstr(line, a) && strstr(line, b);
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static bool is_mapped(const struct slab *s)
+{
+	unsigned char *vec = malloc(s->map_len);
+	bool mapped = mincore(s->base, s->map_len, vec) == 0;
+
+	free(vec);
+	return mapped;
+}
+
+static void is_ours_alone(size_t size, unsigned int cnt)
+{
+	struct slab s;
+	int status;
+	pid_t pid;
+
+	cr_assert_eq(slab_init(&s, size, cnt), 0);
+	memset(s.base, 1, s.map_len);
+	cr_assert(is_mapped(&s));
+	cr_assert(has_flags(s.base, " dc", " dd"));
+	pid = fork();
+	if (pid == 0)
+		_exit(is_mapped(&s));
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_assert(WIFEXITED(status));
+	cr_assert_eq(WEXITSTATUS(status), 0, "a child has the memory that an adapter may write");
+	slab_fini(&s);
+}
+
+Test(slab, neither_a_child_nor_a_core_dump_has_it)
+{
+	is_ours_alone(4096, 3);
+	is_ours_alone(1 << 20, 5); /* of huge pages */
 }
 
 Test(slab, fini_twice_is_harmless)

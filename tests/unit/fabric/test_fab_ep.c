@@ -4,6 +4,7 @@
  */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,6 +75,22 @@ static int poll_cq(struct ibv_cq *q, int max, struct ibv_wc *wcs)
 		memmove(todo, todo + 1, --todo_cnt * sizeof(*todo));
 	}
 	return cnt;
+}
+
+/* In place of libibverbs' own: in which order libraries are used first. */
+static char first_use[8];
+
+int ibv_fork_init(void)
+{
+	strncat(first_use, "f", sizeof(first_use) - strlen(first_use) - 1);
+	return 0;
+}
+
+struct rdma_event_channel *rdma_create_event_channel(void)
+{
+	strncat(first_use, "c", sizeof(first_use) - strlen(first_use) - 1);
+	errno = ENODEV;
+	return NULL;
 }
 
 static void no_log(void *ctx, enum log_level level, const char *line)
@@ -153,4 +170,18 @@ Test(fab_ep, a_queue_that_cannot_be_polled_ends_the_connection_too)
 	cr_assert_not(fab_cq_poll(&ep));
 	cr_assert_str_eq(seen, "D");
 	cr_assert_eq(down_err, -EIO);
+}
+
+/* ---- fork ---- */
+
+/* Kernels before 5.9 give a child the pages that the adapter knows. */
+Test(fab_ep, libibverbs_hears_of_forks_before_it_is_used_and_once)
+{
+	struct sockaddr_in dst = {.sin_family = AF_INET};
+
+	ep.state = EP_IDLE;
+	cr_assert_eq(fab_ep_resolve(&ep, NULL, (const struct sockaddr *)&dst), -ENODEV);
+	cr_assert_str_eq(first_use, "fc");
+	cr_assert_eq(fab_ep_resolve(&ep, NULL, (const struct sockaddr *)&dst), -ENODEV);
+	cr_assert_str_eq(first_use, "fcc");
 }
