@@ -8,6 +8,9 @@
 
 #include "log.h"
 
+/* How long the server waits when our receive queue is empty: 0.64 ms. The CM's 0 is 655 ms. */
+#define MIN_RNR_TIMER 12
+
 /* ---- bookkeeping of what is posted ---- */
 
 static int wr_init(struct fab_ep *ep)
@@ -74,6 +77,8 @@ static int qp_modify(struct fab_ep *ep, enum ibv_qp_state state)
 
 	if (rdma_init_qp_attr(ep->id, &attr, &mask))
 		return -errno;
+	if (mask & IBV_QP_MIN_RNR_TIMER) /* not on iWARP */
+		attr.min_rnr_timer = MIN_RNR_TIMER;
 	note_path(&ep->path, &attr);
 	rc = ibv_modify_qp(ep->qp, &attr, mask);
 	return rc > 0 ? -rc : rc;

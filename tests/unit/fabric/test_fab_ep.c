@@ -77,7 +77,32 @@ static int poll_cq(struct ibv_cq *q, int max, struct ibv_wc *wcs)
 	return cnt;
 }
 
-/* In place of libibverbs' own: in which order libraries are used first. */
+static struct ibv_qp qp;
+
+/* In place of libibverbs' own: the last change of the queue pair. */
+static struct ibv_qp_attr changed;
+static bool iwarp;
+static uint8_t rnr_timer = 0xff; /* of the receive side */
+
+int ibv_modify_qp(struct ibv_qp *q, struct ibv_qp_attr *attr, int mask)
+{
+	changed = *attr;
+	if (mask & IBV_QP_MIN_RNR_TIMER)
+		rnr_timer = attr->min_rnr_timer;
+	return 0;
+}
+
+/* As the CM fills it in. */
+int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask)
+{
+	*mask = IBV_QP_STATE;
+	if (attr->qp_state == IBV_QPS_RTR && !iwarp)
+		*mask |= IBV_QP_MIN_RNR_TIMER;
+	attr->min_rnr_timer = 0;
+	return 0;
+}
+
+/* Likewise: in which order libraries are used first. */
 static char first_use[8];
 
 int ibv_fork_init(void)
@@ -105,10 +130,12 @@ static void start(void)
 	endless = broken = hang_up = false;
 	verbs.ops.poll_cq = poll_cq;
 	cq.context = &verbs;
+	qp.context = &verbs;
 	ep.r = reactor_new_virtual();
 	ep.ops = &ops;
 	ep.state = EP_UP;
 	ep.cq = &cq;
+	ep.qp = &qp;
 	ep.wrs = wrs;
 	ep.wr_cnt = 128;
 	for (uint32_t i = 0; i < ep.wr_cnt; i++)
@@ -184,4 +211,18 @@ Test(fab_ep, libibverbs_hears_of_forks_before_it_is_used_and_once)
 	cr_assert_str_eq(first_use, "fc");
 	cr_assert_eq(fab_ep_resolve(&ep, NULL, (const struct sockaddr *)&dst), -ENODEV);
 	cr_assert_str_eq(first_use, "fcc");
+}
+
+/* ---- queue pair ---- */
+
+/* With the 0 that the CM asks for it is 655 ms. */
+Test(fab_ep, the_server_waits_a_moment_for_a_receive)
+{
+	cr_assert_eq(fab_qp_to_rts(&ep), 0);
+	cr_assert_eq(changed.qp_state, IBV_QPS_RTS);
+	cr_assert_eq(rnr_timer, 12);
+	rnr_timer = 0xff;
+	iwarp = true;
+	cr_assert_eq(fab_qp_to_rts(&ep), 0);
+	cr_assert_eq(rnr_timer, 0xff, "iWARP has no such thing");
 }
