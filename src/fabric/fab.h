@@ -238,7 +238,15 @@ struct fab_path {
 	uint32_t local_qpn, remote_qpn; /* 24 bits; 0: not known (iWARP has no such number) */
 	uint32_t local_psn, remote_psn; /* packet sequence numbers it started with */
 	uint32_t mtu;                   /* bytes of payload of a packet */
+	uint64_t ack_ns;   /* a packet not acknowledged for so long is sent again; 0: not known */
+	uint8_t ack_tries; /* ... so often */
 };
+
+/* Local ACK Timeout of a queue pair (IBA volume 1, 9.7.6.1.3): 5 bits; 0: endless. */
+static inline uint64_t fab_ack_ns(uint8_t timeout)
+{
+	return timeout ? 4096ull << (timeout & 31) : 0;
+}
 
 /* Of the connection that is up. Returns: false: none is; *ret is untouched. */
 bool fab_ep_path(const struct fab_ep *ep, struct fab_path *ret);

@@ -67,6 +67,8 @@ static void note_path(struct fab_path *path, const struct ibv_qp_attr *attr)
 		path->mtu = 128u << attr->path_mtu;
 	} else if (attr->qp_state == IBV_QPS_RTS) {
 		path->local_psn = attr->sq_psn & 0xffffff;
+		path->ack_ns = fab_ack_ns(attr->timeout);
+		path->ack_tries = attr->retry_cnt;
 	}
 }
 

@@ -30,7 +30,8 @@ void rpcrdma_conf_default(struct rpcrdma_conf *conf)
 		.idle_probe_ns = 15 * NSEC_PER_SEC,
 		/* a NULL call waits for an nfsd thread, and all may be busy with slow disks */
 		.probe_timeout_ns = 30 * NSEC_PER_SEC,
-		/* twice the ACK timeout that adapters have by default, of up to 4.3 s */
+		/* twice the ACK timeout that adapters have by default, of up to 4.3 s; where it is
+		 * longer the connection says so (rpcrdma_probe.c) */
 		.send_stall_ns = 9 * NSEC_PER_SEC,
 	};
 }

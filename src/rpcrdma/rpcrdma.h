@@ -54,8 +54,8 @@ struct rpcrdma_conf {
 	uint64_t backoff_min_ns, backoff_max_ns; /* between attempts to reconnect, with jitter */
 	uint64_t idle_probe_ns;    /* silence after which a connection is probed; 0: never */
 	uint64_t probe_timeout_ns; /* a probe unanswered for so long: the connection is dead */
-	struct capture *capture;   /* what is sent and received goes there as well; may be NULL */
-	uint64_t send_stall_ns;    /* and so is one whose Sends do not complete; 0: never */
+	struct capture *capture; /* what is sent and received goes there as well; may be NULL */
+	uint64_t send_stall_ns;  /* and so is one whose Sends do not complete, at least; 0: never */
 };
 
 void rpcrdma_conf_default(struct rpcrdma_conf *conf);

@@ -227,6 +227,7 @@ struct rpcrdma {
 	bool prove;             /* the next connection must answer a probe before calls are sent */
 	bool proving;           /* this one has not answered it */
 	struct reactor_timer stall_timer;
+	uint64_t ack_wait_ns;   /* one lost packet costs an adapter so long; 0: not known */
 	uint64_t send_moved_ns; /* the first of sends_out was posted then, or another completed */
 
 	/* rpcrdma_reverse.c */

@@ -9,7 +9,8 @@
  *
  * Sooner than a server an adapter says that it lives: it acknowledges each Send
  * by itself, whatever its host has to do. One that does not complete for
- * send_stall_ns while nothing arrives either went to nobody. The queue pair may
+ * send_stall_ns, or twice the queue pair's ACK timeout if that is longer, while
+ * nothing arrives either went to nobody. The queue pair may
  * find that out much later, or, on adapters that take a retry count of 7 for
  * "endless", never.
  */
@@ -106,11 +107,29 @@ static void probe_fire(struct reactor_timer *t)
 		reactor_timer_set(x->reactor, t, now + due);
 }
 
+/* A lost packet is no dead peer: the adapter is left the time to send it again. */
+static uint64_t stall_ns(const struct rpcrdma *x)
+{
+	uint64_t ns = x->conf.send_stall_ns;
+
+	return ns > 0 && ns < x->ack_wait_ns ? x->ack_wait_ns : ns;
+}
+
+/* The CM derives it from the path, unless an administrator set local_ack_timeout. */
+static void note_ack(struct rpcrdma *x)
+{
+	struct fab_path path;
+
+	x->ack_wait_ns = 0;
+	if (fab_ep_path(x->ep, &path))
+		x->ack_wait_ns = path.ack_ns * (path.ack_tries > 0 ? 2 : 1);
+}
+
 static uint64_t stall_due(const struct rpcrdma *x)
 {
 	uint64_t moved_ns = x->send_moved_ns > x->last_rx_ns ? x->send_moved_ns : x->last_rx_ns;
 
-	return moved_ns + x->conf.send_stall_ns;
+	return moved_ns + stall_ns(x);
 }
 
 static void stall_fire(struct reactor_timer *t)
@@ -132,8 +151,8 @@ void rpcrdma_probe_send_posted(struct rpcrdma *x)
 	if (x->sends_out++ == 0)
 		x->send_moved_ns = reactor_now(x->reactor);
 	/* One timer for many Sends: when it fires it looks whether there is still one. */
-	if (x->conf.send_stall_ns > 0 && !reactor_timer_armed(&x->stall_timer))
-		reactor_timer_in(x->reactor, &x->stall_timer, x->conf.send_stall_ns);
+	if (stall_ns(x) > 0 && !reactor_timer_armed(&x->stall_timer))
+		reactor_timer_in(x->reactor, &x->stall_timer, stall_ns(x));
 }
 
 void rpcrdma_probe_send_done(struct rpcrdma *x)
@@ -153,6 +172,7 @@ void rpcrdma_probe_init(struct rpcrdma *x)
 
 void rpcrdma_probe_start(struct rpcrdma *x)
 {
+	note_ack(x);
 	x->last_rx_ns = reactor_now(x->reactor);
 	x->probe_sent_ns = 0;
 	/*

@@ -552,6 +552,8 @@ bool fab_ep_path(const struct fab_ep *ep, struct fab_path *ret)
 	local.sin_addr.s_addr = htonl(0x0a000002);
 	remote.sin_addr.s_addr = htonl(0x0a000001);
 	*ret = (struct fab_path){.local_qpn = 0x11,
+		.ack_ns = fab_ack_ns(fake.ack_timeout),
+		.ack_tries = fake.ack_tries,
 		.remote_qpn = 0x12,
 		.local_psn = 0xfffffe,
 		.remote_psn = 0x2000,

@@ -32,10 +32,11 @@ struct fake {
 	size_t priv_len;
 	uint8_t peer_priv[64]; /* what the server answers */
 	size_t peer_priv_len;
-	bool new_device;      /* with the next RESOLVED */
-	bool refuse;          /* connecting fails with -ECONNREFUSED */
-	bool hold_sent;       /* Sends do not complete until fake_flush_sent() */
-	bool hold_invals;     /* nor do invalidations */
+	bool new_device;                /* with the next RESOLVED */
+	uint8_t ack_timeout, ack_tries; /* of the next connections */
+	bool refuse;                    /* connecting fails with -ECONNREFUSED */
+	bool hold_sent;                 /* Sends do not complete until fake_flush_sent() */
+	bool hold_invals;               /* nor do invalidations */
 	int fail[FAKE_CALLS]; /* -errno for the next call of this kind, once */
 	unsigned int fail_at; /* the n-th call of all fails, once; 0: none */
 	int fail_err;

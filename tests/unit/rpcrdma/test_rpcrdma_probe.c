@@ -96,6 +96,36 @@ Test(rpcrdma_probe, a_send_that_nobody_takes_ends_the_connection)
 	cr_assert_eq(rig.stats.probes, 0);
 }
 
+/* An adapter whose packets are sent again after 8.6 s, as an administrator may want it. */
+Test(rpcrdma_probe, a_lost_packet_is_sent_again_before_the_connection_is_given_up)
+{
+	static const struct {
+		uint8_t timeout, tries;
+		unsigned int stall_s;
+	} paths[] = {{21, 7, 17}, {21, 0, 9}, {18, 7, 9}, {0, 7, 9}};
+
+	rig.x->conf.idle_probe_ns = 0;
+	rig.x->conf.send_stall_ns = 9 * NSEC_PER_SEC;
+	for (int i = 0; i < 4; i++) {
+		unsigned int before;
+
+		fake.ack_timeout = paths[i].timeout;
+		fake.ack_tries = paths[i].tries;
+		rpcrdma_reconnect(rig.x, "test");
+		rig_run(NSEC_PER_SEC);
+		before = rig.down;
+		rig.silent = fake.hold_sent = true;
+		call_start(&c[0], false);
+		rig_run(paths[i].stall_s * NSEC_PER_SEC - NSEC_PER_MSEC);
+		cr_expect_eq(rig.down, before, "%d", i);
+		rig.silent = fake.hold_sent = false;
+		rig_run(NSEC_PER_SEC);
+		cr_expect_eq(rig.down, before + 1, "%d", i);
+		rig_run(NSEC_PER_SEC);
+		cr_expect_eq(c[0].end, RPCRDMA_REPLY);
+	}
+}
+
 Test(rpcrdma_probe, sends_that_complete_need_no_answer)
 {
 	rig.x->conf.send_stall_ns = 2 * NSEC_PER_SEC;
