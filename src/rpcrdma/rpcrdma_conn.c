@@ -14,6 +14,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "log.h"
@@ -265,6 +266,12 @@ static void attempt_failed(struct rpcrdma *x, const struct fab_event *ev)
 		return;
 	if (x->ever_up)
 		log_debug("%s: %s: %s", x->peer, step_name(ev->step), strerror(-ev->err));
+	if (ev->step == FAB_STEP_SETUP && ev->err == -EAGAIN) {
+		snprintf(x->detail, sizeof(x->detail), "cannot open the RDMA device: %s",
+			rpcrdma_strerror(EAGAIN));
+		if (x->ever_up)
+			log_warn_limited("%s: %s", x->peer, x->detail);
+	}
 	x->down_err = ev->err;
 	x->down_step = ev->step;
 	set_state(x, RPCRDMA_C_DRAINING, step_name(ev->step));

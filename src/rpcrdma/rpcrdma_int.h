@@ -259,6 +259,8 @@ const char *rpcrdma_cstate_name(enum rpcrdma_cstate state);
 /* ---- rpcrdma_setup.c ---- */
 /* After RESOLVED: memory, queue pair, windows, receives. 0 or -errno (logged). */
 int rpcrdma_setup(struct rpcrdma *x, bool new_device);
+/* Of an object of the device that could not be had: errno, in words that help. */
+const char *rpcrdma_strerror(int err);
 /* Our RFC 8797 private data; returns its length. */
 size_t rpcrdma_priv_encode(const struct rpcrdma *x, uint8_t priv[RPCRDMA_PRIV_LEN]);
 /* Sets the limits of this connection from what the peer sent. */

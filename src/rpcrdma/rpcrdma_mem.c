@@ -95,20 +95,37 @@ static unsigned long pinned_kib(const struct rpcrdma *x)
 	return (unsigned long)((data + rest) / 1024);
 }
 
-static int reg_failed(struct rpcrdma *x, int err)
+static bool is_beyond_memlock(int err, struct rlimit *lim)
 {
+	return err == ENOMEM && getrlimit(RLIMIT_MEMLOCK, lim) == 0 &&
+	       lim->rlim_cur != RLIM_INFINITY;
+}
+
+/*
+ * max_mr_size is not believed before: siw says RLIMIT_MEMLOCK there, which root need not mind, and
+ * no usual adapter has less than a buffer.
+ */
+static int reg_failed(struct rpcrdma *x, size_t len, int err)
+{
+	const struct fab_caps *caps = fab_ep_caps(x->ep);
 	struct rlimit lim;
 
-	if (err == ENOMEM && getrlimit(RLIMIT_MEMLOCK, &lim) == 0 && lim.rlim_cur != RLIM_INFINITY)
+	if (is_beyond_memlock(err, &lim))
 		snprintf(x->detail, sizeof(x->detail),
 			"cannot pin memory for RDMA: this connection needs %lu KiB, RLIMIT_MEMLOCK "
 			"is %lu KiB; raise it with `ulimit -l` or LimitMEMLOCK= of the systemd "
 			"unit, or use fewer buffers",
 			pinned_kib(x), (unsigned long)(lim.rlim_cur / 1024));
+	else if (caps->max_mr_size > 0 && len > caps->max_mr_size)
+		snprintf(x->detail, sizeof(x->detail),
+			"cannot register memory with the RDMA device: %s takes %lu KiB at once, "
+			"%lu KiB are needed; use smaller rsize= and wsize=, or credits=",
+			caps->dev_name, (unsigned long)(caps->max_mr_size / 1024),
+			(unsigned long)(len / 1024));
 	else
 		snprintf(x->detail, sizeof(x->detail),
 			"cannot register %lu KiB of memory with the RDMA device: %s", pinned_kib(x),
-			strerror(err));
+			rpcrdma_strerror(err));
 	/* Of a first connection the user's line tells (rpcrdma_failure_detail). */
 	if (x->ever_up)
 		log_err("%s: %s", x->peer, x->detail);
@@ -123,7 +140,7 @@ static struct fab_mr *reg(
 	errno = 0;
 	mr = fab_mr_reg(x->ep, addr, len, access, bind);
 	if (!mr)
-		*err = reg_failed(x, errno);
+		*err = reg_failed(x, len, errno);
 	return mr;
 }
 

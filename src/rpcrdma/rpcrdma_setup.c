@@ -11,6 +11,12 @@
 
 #include "log.h"
 
+/* The kernel charges each object to the rdma cgroup, and says no more than "try again". */
+const char *rpcrdma_strerror(int err)
+{
+	return err == EAGAIN ? "the limit of the rdma cgroup is reached (rdma.max)" : strerror(err);
+}
+
 static int choose_memreg(struct rpcrdma *x, bool new_device)
 {
 	bool mw2b = fab_ep_caps(x->ep)->mw2b;
@@ -56,7 +62,7 @@ static int make_qp(struct rpcrdma *x)
 	err = fab_ep_setup(x->ep, &qp);
 	if (err)
 		log_err("%s: cannot make a queue pair on %s: %s", x->peer, caps->dev_name,
-			strerror(-err));
+			rpcrdma_strerror(-err));
 	return err;
 }
 
@@ -72,11 +78,11 @@ static int make_windows(struct rpcrdma *x)
 	rpcrdma_win_forget(x); /* those that were made go with the queue pair */
 	if (x->conf.memreg != RPCRDMA_MEMREG_AUTO) {
 		log_err("%s: memreg=mw: cannot allocate memory windows on %s: %s", x->peer,
-			fab_ep_caps(x->ep)->dev_name, strerror(-err));
+			fab_ep_caps(x->ep)->dev_name, rpcrdma_strerror(-err));
 		return err;
 	}
 	log_warn("%s: cannot allocate memory windows on %s: %s; using memreg=static", x->peer,
-		fab_ep_caps(x->ep)->dev_name, strerror(-err));
+		fab_ep_caps(x->ep)->dev_name, rpcrdma_strerror(-err));
 	rpcrdma_mem_dereg_data(x);
 	x->memreg = RPCRDMA_MEMREG_STATIC;
 	/* Anything but that the device has none passes: a limit of memory or of a cgroup. */
@@ -100,7 +106,7 @@ int rpcrdma_setup(struct rpcrdma *x, bool new_device)
 	for (unsigned int i = 0; i < x->rep_cnt && !err; i++) {
 		err = rpcrdma_rep_post(x, &x->reps[i]);
 		if (err)
-			log_err("%s: cannot post receives: %s", x->peer, strerror(-err));
+			log_err("%s: cannot post receives: %s", x->peer, rpcrdma_strerror(-err));
 	}
 	return err;
 }

@@ -316,7 +316,10 @@ int fab_ep_resolve(struct fab_ep *ep, const struct sockaddr *src, const struct s
 		return err;
 	fake.src = src ? ntohl(((const struct sockaddr_in *)src)->sin_addr.s_addr) : 0;
 	ep->state = S_RESOLVING;
-	event(ep, FAB_EV_RESOLVED, 0, FAB_STEP_ADDR);
+	if (fake.dev_err)
+		event(ep, FAB_EV_FAILED, fake.dev_err, FAB_STEP_SETUP);
+	else
+		event(ep, FAB_EV_RESOLVED, 0, FAB_STEP_ADDR);
 	return 0;
 }
 

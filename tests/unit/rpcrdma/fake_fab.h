@@ -37,6 +37,7 @@ struct fake {
 	bool refuse;                    /* connecting fails with -ECONNREFUSED */
 	bool hold_sent;                 /* Sends do not complete until fake_flush_sent() */
 	bool hold_invals;               /* nor do invalidations */
+	int dev_err;                    /* -errno: the device cannot be opened */
 	int fail[FAKE_CALLS]; /* -errno for the next call of this kind, once */
 	unsigned int fail_at; /* the n-th call of all fails, once; 0: none */
 	int fail_err;
