@@ -112,7 +112,7 @@ struct rpcrdma_result {
  */
 struct rpcrdma_req {
 	/* the call message: RPC header and XDR body, in order head, args, tail */
-	uint8_t *head; /* from rpcrdma_req_get(): room for inline_size bytes of message */
+	uint8_t *head; /* from rpcrdma_req_get(): room for head_room bytes, at least 2048 */
 	size_t head_room;
 	size_t head_len; /* bytes encoded at head */
 	/*
@@ -123,9 +123,10 @@ struct rpcrdma_req {
 	unsigned int arg_cnt;
 	size_t tail_len; /* bytes of head (or long_call), at its end, that follow args' round-up */
 	/*
-	 * A message that may not fit inline is built in a data buffer instead of head: len > 0,
+	 * A message that is likely not to fit inline, or head, is built in a data buffer: len > 0,
 	 * head_len 0. It is copied inline if it fits after all, else sent as RDMA_NOMSG by
 	 * Position-Zero Read chunk (RFC 8166 section 3.5.3), args beside it as a normal Read chunk.
+	 * One in head that does not fit inline, and has no args, is copied and sent in that way.
 	 */
 	struct rpcrdma_span long_call;
 

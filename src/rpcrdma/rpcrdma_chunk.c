@@ -180,8 +180,8 @@ static int plan_call(
 	uint64_t msg = is_long ? req->long_call.len : req->head_len;
 	uint32_t sges = 1 + (is_long ? 1 : 0) + (args > 0 ? 3 : 0);
 	uint64_t args_hdr = (uint64_t)args_seg_count(req, lim->max_seg) * RPCRDMA_HDR_READ_SEG;
-	uint64_t long_hdr = (uint64_t)rpcrdma_seg_count(req->long_call.len, lim->max_seg) *
-			    RPCRDMA_HDR_READ_SEG;
+	uint64_t long_hdr =
+		(uint64_t)rpcrdma_seg_count((uint32_t)msg, lim->max_seg) * RPCRDMA_HDR_READ_SEG;
 
 	plan->args_pos = (uint32_t)(msg - req->tail_len);
 	if (args > 0 && (is_long || req->arg_cnt > 1))
@@ -192,8 +192,10 @@ static int plan_call(
 	if (args > 0 && (!is_long || lim->max_sge >= 2) &&
 		try_form(plan, lim, RPCRDMA_CALL_READ, args_hdr, msg))
 		return 0;
-	if (!is_long)
+	/* Only with an argument beside it the head must fit: its callers see to that. */
+	if (!is_long && args > 0)
 		return -EMSGSIZE;
+	plan->copies = !is_long;
 	if (args == 0)
 		return try_form(plan, lim, RPCRDMA_CALL_LONG, long_hdr, 0) ? 0 : -EMSGSIZE;
 	if (XDR_PAD(args) != 0)
@@ -227,6 +229,8 @@ int rpcrdma_plan_make(
 	if (!req_is_sane(req))
 		return -EINVAL;
 	plan->hdr_len = RPCRDMA_HDR_MIN;
+	plan->copies = false;
+	plan->copy = (struct rpcrdma_span){0};
 	err = plan_reply(req, lim, plan);
 	return err ? err : plan_call(req, lim, plan);
 }

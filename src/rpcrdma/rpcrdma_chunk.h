@@ -42,12 +42,21 @@ struct rpcrdma_limits {
 struct rpcrdma_plan {
 	enum rpcrdma_callform call;
 	enum rpcrdma_replyform reply;
-	uint32_t proc;      /* RDMA_MSG or RDMA_NOMSG */
-	uint32_t args_pos;  /* XDR position of args in the message, a multiple of 4 */
-	uint32_t write_cnt; /* Write chunks: results[0..write_cnt) */
-	uint32_t hdr_len;   /* transport header, bytes */
-	uint32_t send_len;  /* of the Send: header and inline part */
+	uint32_t proc;            /* RDMA_MSG or RDMA_NOMSG */
+	uint32_t args_pos;        /* XDR position of args in the message, a multiple of 4 */
+	uint32_t write_cnt;       /* Write chunks: results[0..write_cnt) */
+	uint32_t hdr_len;         /* transport header, bytes */
+	uint32_t send_len;        /* of the Send: header and inline part */
+	bool copies;              /* RPCRDMA_CALL_LONG of a message that was built in head ... */
+	struct rpcrdma_span copy; /* ... from here, while it is on its way (rpcrdma_send.c) */
 };
+
+/* The memory that a Position-Zero Read chunk is of. */
+static inline const struct rpcrdma_span *rpcrdma_long_span(
+	const struct rpcrdma_req *req, const struct rpcrdma_plan *plan)
+{
+	return plan->copies ? &plan->copy : &req->long_call;
+}
 
 /* Local buffers a Send needs when an arg is gathered: header+head, the arg, pad, tail. */
 #define RPCRDMA_MAX_SGE 4u

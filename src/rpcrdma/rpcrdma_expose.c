@@ -44,7 +44,7 @@ unsigned int rpcrdma_expose(const struct rpcrdma_req *req, const struct rpcrdma_
 	unsigned int cnt = 0;
 
 	if (moves_call(plan->call))
-		cnt = add(expos, cnt, &req->long_call, FAB_REMOTE_READ);
+		cnt = add(expos, cnt, rpcrdma_long_span(req, plan), FAB_REMOTE_READ);
 	for (unsigned int i = 0; moves_args(plan->call) && i < req->arg_cnt; i++)
 		cnt = add(expos, cnt, &req->args[i], FAB_REMOTE_READ);
 	if (plan->reply == RPCRDMA_REPLY_CHUNK)
@@ -81,6 +81,7 @@ void rpcrdma_expose_hdr(const struct rpcrdma_reqpriv *priv, const struct rpcrdma
 {
 	const struct rpcrdma_req *req = priv->req;
 	const struct rpcrdma_plan *plan = &priv->plan;
+	const struct rpcrdma_span *whole = rpcrdma_long_span(req, plan);
 	uint32_t max_seg = priv->x->limits.max_seg;
 
 	h->xid = req->xid;
@@ -91,8 +92,8 @@ void rpcrdma_expose_hdr(const struct rpcrdma_reqpriv *priv, const struct rpcrdma
 	h->write_cnt = plan->write_cnt;
 	h->has_reply = plan->reply == RPCRDMA_REPLY_CHUNK;
 	if (moves_call(plan->call))
-		add_reads(h, 0, &req->long_call,
-			rpcrdma_expose_rkey(expos, cnt, &req->long_call, FAB_REMOTE_READ), max_seg);
+		add_reads(h, 0, whole, rpcrdma_expose_rkey(expos, cnt, whole, FAB_REMOTE_READ),
+			max_seg);
 	for (unsigned int i = 0; moves_args(plan->call) && i < req->arg_cnt; i++)
 		add_reads(h, plan->args_pos, &req->args[i],
 			rpcrdma_expose_rkey(expos, cnt, &req->args[i], FAB_REMOTE_READ),

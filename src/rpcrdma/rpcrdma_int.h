@@ -82,6 +82,9 @@ enum rpcrdma_winstate {
 	RPCRDMA_W_INVALIDATING,
 };
 
+#define RPCRDMA_HEAD_MIN 2048u /* the longest call without data: a RENAME of long names */
+#define RPCRDMA_COPIES   2u
+
 struct rpcrdma_bufpriv {
 	struct fab_mr *src; /* windows: the only one, local; static: the peer may read */
 	struct fab_mr *dst; /* static: the peer may write */
@@ -182,7 +185,12 @@ struct rpcrdma {
 	bool windows_short;         /* static for this connection only */
 
 	/* rpcrdma_mem.c */
-	struct slab data_slab, send_slab, recv_slab, rsend_slab;
+	struct slab data_slab, send_slab, recv_slab, rsend_slab, copy_slab;
+	uint32_t head_size;
+	/* Of calls that turned out too long for inline: few are, and never for long. */
+	struct rpcrdma_buf copies[RPCRDMA_COPIES];
+	struct rpcrdma_bufpriv copyprivs[RPCRDMA_COPIES];
+	struct list copy_free;
 	size_t page;
 	struct rpcrdma_buf *bufs;
 	struct rpcrdma_bufpriv *bufprivs;
@@ -338,8 +346,12 @@ void rpcrdma_expose_hdr(const struct rpcrdma_reqpriv *priv, const struct rpcrdma
 /* ---- rpcrdma_send.c ---- */
 /* Sends what credits, windows and the queue pair allow. */
 void rpcrdma_pump(struct rpcrdma *x);
-/* Posts one call. 0, -EAGAIN (windows, queue full: try again after a completion), -errno. */
+/*
+ * Posts one call. 0, -EAGAIN (windows, copies, queue full: try again after a completion), -errno.
+ */
 int rpcrdma_transmit(struct rpcrdma_reqpriv *priv);
+/* The peer reads it no more. Does nothing for a call that is not a copy. */
+void rpcrdma_copy_put(struct rpcrdma_reqpriv *priv);
 void rpcrdma_send_done(struct rpcrdma *x, uint64_t cookie, enum fab_status status);
 void rpcrdma_flight_changed(struct rpcrdma *x);
 

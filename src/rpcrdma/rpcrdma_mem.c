@@ -39,12 +39,30 @@ static int bufs_init(struct rpcrdma *x)
 	return 0;
 }
 
+static int copies_init(struct rpcrdma *x)
+{
+	int err = slab_init(&x->copy_slab, x->head_size, RPCRDMA_COPIES);
+
+	list_init(&x->copy_free);
+	for (unsigned int i = 0; i < RPCRDMA_COPIES && !err; i++) {
+		struct rpcrdma_buf *buf = &x->copies[i];
+
+		buf->data = buf->mem = slab_at(&x->copy_slab, i);
+		buf->priv = &x->copyprivs[i];
+		list_push_back(&x->copy_free, &buf->link);
+	}
+	return err;
+}
+
 int rpcrdma_mem_init(struct rpcrdma *x)
 {
-	size_t send_size = RPCRDMA_SEND_HDR + x->conf.inline_size;
+	size_t send_size;
 	int err;
 
 	x->page = (size_t)sysconf(_SC_PAGESIZE);
+	x->head_size =
+		x->conf.inline_size > RPCRDMA_HEAD_MIN ? x->conf.inline_size : RPCRDMA_HEAD_MIN;
+	send_size = RPCRDMA_SEND_HDR + x->head_size;
 	x->recv_size = 2 * x->conf.inline_size;
 	if (x->recv_size < RPCRDMA_RECV_ARMOUR)
 		x->recv_size = RPCRDMA_RECV_ARMOUR;
@@ -61,6 +79,8 @@ int rpcrdma_mem_init(struct rpcrdma *x)
 	if (!err)
 		err = slab_init(&x->rsend_slab, RPCRDMA_HDR_MIN + x->conf.inline_size,
 			RPCRDMA_REVERSE_SENDS);
+	if (!err)
+		err = copies_init(x);
 	if (err)
 		return err;
 	for (unsigned int i = 0; i < x->rep_cnt; i++)
@@ -82,13 +102,16 @@ void rpcrdma_mem_fini(struct rpcrdma *x)
 		slab_fini(&x->recv_slab);
 	if (x->rsend_slab.base)
 		slab_fini(&x->rsend_slab);
+	if (x->copy_slab.base)
+		slab_fini(&x->copy_slab);
 }
 
 /* What one lane pins, in KiB, for the message that names the limit. */
 static unsigned long pinned_kib(const struct rpcrdma *x)
 {
 	size_t data = x->data_slab.stride * x->data_slab.cnt;
-	size_t rest = x->send_slab.map_len + x->recv_slab.map_len + x->rsend_slab.map_len;
+	size_t rest = x->send_slab.map_len + x->recv_slab.map_len + x->rsend_slab.map_len +
+		      x->copy_slab.map_len;
 
 	if (x->memreg == RPCRDMA_MEMREG_STATIC)
 		data *= 2; /* registered once for each direction */
@@ -162,6 +185,17 @@ static int reg_buf(struct rpcrdma *x, struct rpcrdma_buf *buf)
 	return err;
 }
 
+static int reg_copy(struct rpcrdma *x, struct rpcrdma_buf *buf)
+{
+	bool mw = x->memreg == RPCRDMA_MEMREG_MW;
+	int err = 0;
+
+	if (!buf->priv->src)
+		buf->priv->src =
+			reg(x, buf->data, x->head_size, mw ? FAB_LOCAL : FAB_REMOTE_READ, mw, &err);
+	return err;
+}
+
 int rpcrdma_mem_reg(struct rpcrdma *x)
 {
 	int err = 0;
@@ -177,6 +211,8 @@ int rpcrdma_mem_reg(struct rpcrdma *x)
 			reg(x, x->rsend_slab.base, x->rsend_slab.map_len, FAB_LOCAL, false, &err);
 	for (unsigned int i = 0; i < x->conf.data_cnt && !err; i++)
 		err = reg_buf(x, &x->bufs[i]);
+	for (unsigned int i = 0; i < RPCRDMA_COPIES && !err; i++)
+		err = reg_copy(x, &x->copies[i]);
 	return err;
 }
 
@@ -185,6 +221,8 @@ void rpcrdma_mem_forget(struct rpcrdma *x)
 	x->send_mr = x->recv_mr = x->rsend_mr = NULL;
 	for (unsigned int i = 0; i < x->conf.data_cnt; i++)
 		x->bufprivs[i].src = x->bufprivs[i].dst = NULL;
+	for (unsigned int i = 0; i < RPCRDMA_COPIES; i++)
+		x->copyprivs[i].src = NULL;
 }
 
 void rpcrdma_mem_dereg_data(struct rpcrdma *x)
@@ -195,6 +233,10 @@ void rpcrdma_mem_dereg_data(struct rpcrdma *x)
 		fab_mr_dereg(p->src);
 		fab_mr_dereg(p->dst);
 		p->src = p->dst = NULL;
+	}
+	for (unsigned int i = 0; i < RPCRDMA_COPIES; i++) {
+		fab_mr_dereg(x->copyprivs[i].src);
+		x->copyprivs[i].src = NULL;
 	}
 }
 

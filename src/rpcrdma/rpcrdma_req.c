@@ -55,7 +55,7 @@ static void lend(struct rpcrdma_reqpriv *priv, struct rpcrdma_req *req)
 	req->done = done;
 	req->idx = priv->idx;
 	req->head = priv->head;
-	req->head_room = priv->x->conf.inline_size;
+	req->head_room = priv->x->head_size;
 	req->priv = priv;
 	list_init(&req->link);
 	priv->req = req;
@@ -202,6 +202,7 @@ static void finish(struct rpcrdma_reqpriv *priv)
 	x->flight_cnt--;
 	while (priv->win_cnt > 0)
 		rpcrdma_win_put(x, priv->wins[--priv->win_cnt]);
+	rpcrdma_copy_put(priv);
 	rpcrdma_credit_give(&x->credit, priv->is_probe);
 	rpcrdma_flight_changed(x);
 	deliver(priv);
@@ -278,6 +279,7 @@ void rpcrdma_req_drained(struct rpcrdma *x)
 
 		priv->req->pending = 0;
 		priv->win_cnt = 0; /* freed with the queue pair */
+		rpcrdma_copy_put(priv);
 		priv->invalidating = false;
 		if (x->stopping || priv->is_probe)
 			rpcrdma_req_decide(priv, RPCRDMA_SHUTDOWN);

@@ -75,6 +75,40 @@ int rpcrdma_send(struct rpcrdma *x, struct rpcrdma_req *req)
 	return 0;
 }
 
+/*
+ * A call that does not fit inline, and whose user had no data buffer to build it in, is copied into
+ * one of the transport's: a few bytes too long for the 1024 of a server that says nothing (RFC
+ * 8797), or a server that takes less than before. False: none is free now.
+ */
+static bool copy_get(struct rpcrdma_reqpriv *priv)
+{
+	struct rpcrdma *x = priv->x;
+	const struct rpcrdma_req *req = priv->req;
+	struct list *node;
+
+	if (!priv->plan.copies)
+		return true;
+	node = list_pop_front(&x->copy_free);
+	if (!node)
+		return false;
+	priv->plan.copy.buf = container_of(node, struct rpcrdma_buf, link);
+	priv->plan.copy.p = priv->plan.copy.buf->data;
+	priv->plan.copy.len = (uint32_t)req->head_len;
+	memcpy(priv->plan.copy.p, req->head, req->head_len);
+	stats_count(&x->stats->copied_bytes, req->head_len);
+	return true;
+}
+
+void rpcrdma_copy_put(struct rpcrdma_reqpriv *priv)
+{
+	struct rpcrdma_buf *buf = priv->plan.copy.buf;
+
+	if (!buf)
+		return;
+	priv->plan.copy = (struct rpcrdma_span){0};
+	list_push_back(&priv->x->copy_free, &buf->link);
+}
+
 /* Window or standing key for each exposure. Returns: false: not enough windows now. */
 static bool get_keys(struct rpcrdma_reqpriv *priv, struct rpcrdma_expo *expos, unsigned int cnt,
 	struct fab_bind *binds)
@@ -212,10 +246,15 @@ int rpcrdma_transmit(struct rpcrdma_reqpriv *priv)
 
 	if (priv->limits_seq != x->limits_seq && plan(priv))
 		return -EMSGSIZE;
+	/* A call in flight brings back what there is too little of. */
+	if (!copy_get(priv))
+		return -EAGAIN;
 	cnt = rpcrdma_expose(priv->req, &priv->plan, expos);
 	assert(priv->win_cnt == 0);
-	if (!get_keys(priv, expos, cnt, binds))
-		return -EAGAIN; /* a call in flight brings some back */
+	if (!get_keys(priv, expos, cnt, binds)) {
+		rpcrdma_copy_put(priv);
+		return -EAGAIN;
+	}
 	rpcrdma_expose_hdr(priv, expos, cnt, &h);
 	start = priv->head - priv->plan.hdr_len;
 	xdr_enc_init(&enc, start, priv->plan.hdr_len);
@@ -232,6 +271,7 @@ int rpcrdma_transmit(struct rpcrdma_reqpriv *priv)
 	}
 	while (priv->win_cnt > 0)
 		rpcrdma_win_put(x, priv->wins[--priv->win_cnt]);
+	rpcrdma_copy_put(priv);
 	/* a full queue drains; without a Send in it, it is not full but broken */
 	return err == -ENOMEM && x->sends_out > 0 ? -EAGAIN : err;
 }

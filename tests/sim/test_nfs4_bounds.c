@@ -169,3 +169,35 @@ Test(nfs4_bounds, names_of_255_bytes)
 	cr_assert_eq(sim_nfs_wait(&w, &c), 0);
 	SIM_NFS_CLOSE(&w, 0);
 }
+
+/* A server without private data receives 1024 bytes; the longest RENAME has more. */
+Test(nfs4_bounds, the_longest_calls_need_no_data_buffer)
+{
+	char from[257] = "/", to[256] = "";
+	struct nfsd_sim_conf sconf;
+	struct nfs4_fh dir;
+
+	memset(from + 1, 'f', 255);
+	memset(to, 't', 255);
+	nfsd_sim_conf_default(&sconf);
+	sconf.longest = true;
+	sconf.no_priv = true;
+	sim_nfs_open(&w, &sconf);
+	for (uint32_t i = 0; i < RPC_MAX_GROUPS; i++)
+		w.cred.gids[i] = 1000 + i;
+	w.cred.gids_cnt = RPC_MAX_GROUPS;
+	rpc_set_machine_name("a-host-with-a-name-of-sixty-three-characters-which-is-the-longest");
+	sim_nfs_mounted(&w, 1);
+	cr_assert_eq(sim_mkdir(&w, &nfs4_client_fsinfo(w.cl)->root, "d", &dir), 0);
+	cr_assert_neq(nfsd_sim_mknod(w.srv, from, NFSD_SIM_REG, 0644, NULL, 0), 0);
+	cr_assert(sim_op_get(&w, 0, &op));
+	op.call.u.rename = (struct nfs4_op_rename){
+		.from_dir = &nfs4_client_fsinfo(w.cl)->root,
+		.to_dir = &dir,
+		.from = {from + 1, 255},
+		.to = {to, 255},
+	};
+	cr_assert_eq(sim_op_run(&op, nfs4_rename), 0);
+	cr_assert_eq(w.lane[0].st.long_calls, 1);
+	SIM_NFS_CLOSE(&w, 0);
+}

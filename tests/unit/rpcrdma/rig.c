@@ -299,6 +299,8 @@ void rig_fini(void)
 	assert(rpcrdma_buf_free_count(rig.x) == rig.conf.data_cnt);
 	for (unsigned int i = 0; i < rig.conf.credits; i++)
 		assert(rig.x->reqs[i].state == RPCRDMA_R_FREE);
+	for (unsigned int i = 0; i < RPCRDMA_COPIES; i++)
+		assert(list_is_linked(&rig.x->copies[i].link));
 	assert(fake_open_windows() == 0);
 	rpcrdma_free(rig.x);
 	reactor_free(rig.r);

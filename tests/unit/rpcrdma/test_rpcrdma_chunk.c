@@ -45,6 +45,12 @@ Test(rpcrdma_chunk, the_last_byte_that_fits_is_inline)
 	cr_assert_eq(make(), 0);
 	cr_assert_eq(plan.send_len, 4096);
 	req.head_len = 4072;
+	cr_assert_eq(make(), 0);
+	cr_assert_eq(plan.call, RPCRDMA_CALL_LONG);
+	cr_assert(plan.copies);
+	cr_assert_eq(plan.send_len, 28 + 24);
+	req.args[0] = span(&buf, 4096);
+	req.arg_cnt = 1;
 	cr_assert_eq(make(), -EMSGSIZE);
 }
 

@@ -272,6 +272,65 @@ Test(rpcrdma_send, a_long_call_is_read_from_position_zero)
 	rig_fini();
 }
 
+static void too_long(struct call *call)
+{
+	call_init(call, 300);
+	cr_assert_eq(call_send(call), 0);
+}
+
+/* Built in head: two of them at once, further ones after these. */
+Test(rpcrdma_send, a_call_too_long_for_a_small_threshold_is_read_from_a_copy)
+{
+	uint8_t msg[1200];
+
+	fake.peer_priv_len = 0;
+	rig.no_inval = true;
+	cr_assert(rig_connect());
+	call_start(&c[11], false); /* brings credits */
+	rig_run(1000);
+	cr_assert_eq(rig.x->limits.send_max, 1024);
+	rig.silent = true;
+	too_long(&c[0]);
+	memcpy(msg, c[0].req.head, sizeof(msg));
+	rig_run(1000);
+	cr_assert_eq(rig.hdr.proc, RDMA_NOMSG);
+	cr_assert_eq(rig.msg_len, sizeof(msg));
+	cr_assert_arr_eq(rig.msg, msg, sizeof(msg));
+	for (int i = 1; i < 4; i++)
+		too_long(&c[i]);
+	rig_run(1000);
+	cr_assert_eq(rig.calls, 1 + RPCRDMA_COPIES);
+	rig.silent = false;
+	rig_reply(rig.xids[1]);
+	rig_run(1000);
+	cr_assert_eq(c[0].done + c[2].done + c[3].done, 3);
+	rig_reply(rig.xids[2]);
+	rig_run(1000);
+	cr_assert_eq(c[1].done, 1);
+	cr_assert_eq(rig.stats.long_calls, 4);
+	cr_assert_eq(fake_open_windows(), 0);
+	rig_fini();
+}
+
+/* Over a lost connection, and to a server that takes less than the one before. */
+Test(rpcrdma_send, what_fitted_inline_before_is_read_from_a_copy)
+{
+	cr_assert(rig_connect());
+	rig.silent = true;
+	too_long(&c[0]);
+	rig_run(1000);
+	cr_assert_eq(rig.hdr.proc, RDMA_MSG);
+	fake.peer_priv_len = 0;
+	fake_down(-ECONNRESET);
+	rig_run(NSEC_PER_SEC);
+	cr_assert_eq(rig.hdr.proc, RDMA_NOMSG);
+	rig.silent = false;
+	fake_down(-ECONNRESET); /* while the copy is out */
+	rig_run(5 * NSEC_PER_SEC);
+	cr_assert_eq(c[0].end, RPCRDMA_REPLY);
+	rig_fini();
+}
+
 Test(rpcrdma_send, a_long_call_with_args_uses_two_windows_and_takes_them_back_itself)
 {
 	struct rpcrdma_buf *a, *b;
