@@ -194,6 +194,8 @@ static void drained(struct rpcrdma *x)
 	x->sends_out = 0;
 	x->in_batch = false;
 	rpcrdma_win_forget(x);
+	if (x->was_up && x->memreg == RPCRDMA_MEMREG_STATIC)
+		rpcrdma_mem_dereg_data(x); /* the next connection has keys that nobody knows */
 	rpcrdma_reverse_reset(x);
 	rpcrdma_credit_reset(&x->credit, x->conf.credits);
 	rpcrdma_req_drained(x);
@@ -237,6 +239,7 @@ static void established(struct rpcrdma *x, const struct fab_event *ev)
 		return;
 	rpcrdma_priv_apply(x, ev->priv, ev->priv_len);
 	rpcrdma_tap_established(x, ev->priv, ev->priv_len);
+	rpcrdma_setup_works(x);
 	rpcrdma_credit_reset(&x->credit, x->conf.credits);
 	set_state(x, RPCRDMA_C_UP, "established");
 	x->generation++;

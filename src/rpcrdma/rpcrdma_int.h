@@ -269,6 +269,8 @@ const char *rpcrdma_cstate_name(enum rpcrdma_cstate state);
 int rpcrdma_setup(struct rpcrdma *x, bool new_device);
 /* Of an object of the device that could not be had: errno, in words that help. */
 const char *rpcrdma_strerror(int err);
+/* The connection is up with what was set up for it. */
+void rpcrdma_setup_works(const struct rpcrdma *x);
 /* Our RFC 8797 private data; returns its length. */
 size_t rpcrdma_priv_encode(const struct rpcrdma *x, uint8_t priv[RPCRDMA_PRIV_LEN]);
 /* Sets the limits of this connection from what the peer sent. */
@@ -281,7 +283,7 @@ void rpcrdma_mem_fini(struct rpcrdma *x);
 int rpcrdma_mem_reg(struct rpcrdma *x);
 /* The device is another one: the endpoint freed all registrations. */
 void rpcrdma_mem_forget(struct rpcrdma *x);
-/* Frees the data buffers' registrations (another strategy follows). */
+/* Frees the data buffers' registrations (another strategy follows, or other keys). */
 void rpcrdma_mem_dereg_data(struct rpcrdma *x);
 bool rpcrdma_span_is_valid(const struct rpcrdma *x, const struct rpcrdma_span *span);
 /* Lets the ->unblocked callback run if someone waits. */

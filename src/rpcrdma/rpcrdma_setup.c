@@ -7,6 +7,7 @@
 #include "rpcrdma_int.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "log.h"
@@ -15,6 +16,19 @@
 const char *rpcrdma_strerror(int err)
 {
 	return err == EAGAIN ? "the limit of the rdma cgroup is reached (rdma.max)" : strerror(err);
+}
+
+/* Once for all lanes; again only after windows were in use. */
+static _Atomic bool told_static;
+
+/* `auto` became what a user who knew would perhaps not have chosen. */
+static void tell_static(const struct rpcrdma *x, const char *why, const char *detail)
+{
+	if (atomic_exchange(&told_static, true))
+		return;
+	log_warn("%s: memreg=auto: %s on %s%s%s: static: the server can read and write all data "
+		 "buffers at any time while it is connected",
+		x->peer, why, fab_ep_caps(x->ep)->dev_name, *detail ? ": " : "", detail);
 }
 
 static int choose_memreg(struct rpcrdma *x, bool new_device)
@@ -26,15 +40,18 @@ static int choose_memreg(struct rpcrdma *x, bool new_device)
 			x->peer, fab_ep_caps(x->ep)->dev_name);
 		return -EOPNOTSUPP;
 	}
-	if (x->windows_short)
-		rpcrdma_mem_dereg_data(x); /* the shortage may be over */
-	else if (x->memreg != RPCRDMA_MEMREG_AUTO && !new_device)
-		return 0; /* decided, perhaps by falling back */
+	/* Decided, perhaps by falling back; a shortage may be over. */
+	if (x->memreg != RPCRDMA_MEMREG_AUTO && !new_device && !x->windows_short)
+		return 0;
+	rpcrdma_mem_dereg_data(x); /* of an attempt that failed, for the other strategy */
 	x->windows_short = false;
-	if (x->conf.memreg == RPCRDMA_MEMREG_STATIC || !mw2b)
-		x->memreg = RPCRDMA_MEMREG_STATIC;
-	else
+	if (x->conf.memreg != RPCRDMA_MEMREG_STATIC && mw2b) {
 		x->memreg = RPCRDMA_MEMREG_MW;
+		return 0;
+	}
+	x->memreg = RPCRDMA_MEMREG_STATIC;
+	if (x->conf.memreg == RPCRDMA_MEMREG_AUTO)
+		tell_static(x, "no type 2B memory windows", "");
 	return 0;
 }
 
@@ -81,8 +98,7 @@ static int make_windows(struct rpcrdma *x)
 			fab_ep_caps(x->ep)->dev_name, rpcrdma_strerror(-err));
 		return err;
 	}
-	log_warn("%s: cannot allocate memory windows on %s: %s; using memreg=static", x->peer,
-		fab_ep_caps(x->ep)->dev_name, rpcrdma_strerror(-err));
+	tell_static(x, "no memory windows to be had", rpcrdma_strerror(-err));
 	rpcrdma_mem_dereg_data(x);
 	x->memreg = RPCRDMA_MEMREG_STATIC;
 	/* Anything but that the device has none passes: a limit of memory or of a cgroup. */
@@ -109,6 +125,12 @@ int rpcrdma_setup(struct rpcrdma *x, bool new_device)
 			log_err("%s: cannot post receives: %s", x->peer, rpcrdma_strerror(-err));
 	}
 	return err;
+}
+
+void rpcrdma_setup_works(const struct rpcrdma *x)
+{
+	if (x->memreg == RPCRDMA_MEMREG_MW)
+		told_static = false;
 }
 
 static uint8_t size_byte(uint32_t bytes)

@@ -614,3 +614,12 @@ unsigned int fake_open_windows(void)
 		cnt += container_of(pos, struct fab_mw, link)->bind.mr != NULL;
 	return cnt;
 }
+
+unsigned int fake_open_regs(void)
+{
+	unsigned int cnt = 0;
+
+	list_for_each (pos, &the_ep->mrs)
+		cnt += container_of(pos, struct fab_mr, link)->access != 0;
+	return cnt;
+}

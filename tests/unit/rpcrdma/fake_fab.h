@@ -62,7 +62,9 @@ void fake_flush_sent(void);
 void fake_flush_invals(void);
 /* Memory behind a key if the peer may do this now, else NULL. */
 uint8_t *fake_mem(uint32_t rkey, uint64_t addr, uint64_t len, unsigned int access);
-/* Keys that open something now. */
+/* Windows that are bound now. */
 unsigned int fake_open_windows(void);
+/* Registrations that the peer may use, with or without a connection. */
+unsigned int fake_open_regs(void);
 
 #endif

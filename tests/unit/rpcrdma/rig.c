@@ -262,6 +262,24 @@ void rig_quiet(void)
 	log_set_sink(no_log, NULL);
 }
 
+static struct rig_log logged;
+
+static void count_log(void *ctx, enum log_level level, const char *line)
+{
+	if (level > LOG_LVL_WARN)
+		return;
+	logged.lines++;
+	snprintf(logged.last, sizeof(logged.last), "%s", line);
+}
+
+struct rig_log *rig_log(void)
+{
+	logged = (struct rig_log){0};
+	log_set_level(LOG_LVL_WARN);
+	log_set_sink(count_log, NULL);
+	return &logged;
+}
+
 void rig_run(uint64_t ns)
 {
 	uint64_t end = reactor_now(rig.r) + ns;

@@ -58,6 +58,12 @@ void rig_init(void);
 bool rig_connect(void);
 /* Expected errors are not to be seen. */
 void rig_quiet(void);
+/* The same; lines of LOG_LVL_WARN and worse are counted, the last one is kept. */
+struct rig_log {
+	unsigned int lines;
+	char last[256];
+};
+struct rig_log *rig_log(void);
 /* Lets `ns` of virtual time pass. */
 void rig_run(uint64_t ns);
 /* Stops, frees, checks that everything came back. */

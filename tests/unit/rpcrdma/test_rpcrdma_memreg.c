@@ -6,7 +6,123 @@
 
 #include "rig.h"
 
+#define COPIES 2u /* of calls that are too long for inline */
+
+static struct call c[4];
+
 TestSuite(rpcrdma_memreg, .init = rig_init);
+
+/* RFC 8166 section 8.1: the user hears what the server can reach, once. */
+Test(rpcrdma_memreg, auto_that_is_static_is_told_once_and_why)
+{
+	const struct rig_log *log = rig_log();
+
+	fake.caps.mw2b = false;
+	cr_assert(rig_connect());
+	cr_assert_eq(log->lines, 1);
+	cr_assert(strstr(log->last, "no type 2B memory windows on fake0"), "%s", log->last);
+	for (int i = 0; i < 3; i++) {
+		fake_down(0);
+		rig_run(2 * NSEC_PER_SEC);
+	}
+	cr_assert_eq(rig.up, 4);
+	cr_assert_eq(log->lines, 1);
+	rig_fini();
+	rig_init(); /* another lane */
+	log = rig_log();
+	fake.caps.mw2b = false;
+	cr_assert(rig_connect());
+	cr_assert_eq(log->lines, 0);
+	fake.caps.mw2b = fake.new_device = true;
+	fake_down(0);
+	rig_run(2 * NSEC_PER_SEC);
+	cr_assert_eq(log->lines, 0);
+	fake.fail[FAKE_MW_ALLOC] = -EAGAIN;
+	fake_down(0);
+	rig_run(2 * NSEC_PER_SEC);
+	cr_assert_eq(log->lines, 1);
+	cr_assert(strstr(log->last, "no memory windows to be had on fake0"), "%s", log->last);
+	rig_fini();
+}
+
+Test(rpcrdma_memreg, what_was_asked_for_is_not_told)
+{
+	const struct rig_log *log = rig_log();
+
+	rig.conf.memreg = RPCRDMA_MEMREG_STATIC;
+	fake.caps.mw2b = false;
+	cr_assert(rig_connect());
+	cr_assert_eq(log->lines, 0);
+	rig_fini();
+}
+
+/* RFC 8166 section 8.1: who had the keys of a connection has none of the next. */
+Test(rpcrdma_memreg, static_registrations_are_of_one_connection)
+{
+	struct rpcrdma_buf *buf;
+	uint32_t key;
+
+	rig.conf.memreg = RPCRDMA_MEMREG_STATIC;
+	cr_assert(rig_connect());
+	cr_assert_eq(fake_open_regs(), 2 * rig.conf.data_cnt + COPIES);
+	buf = rpcrdma_buf_get(rig.x);
+	rig.silent = true;
+	call_init(&c[0], 20);
+	c[0].req.results[0].sink = (struct rpcrdma_span){buf, buf->data, 20000};
+	c[0].req.result_cnt = 1;
+	cr_assert_eq(call_send(&c[0]), 0);
+	rig_run(1000);
+	key = rig_key();
+	cr_assert(fake_mem(key, (uintptr_t)buf->data, 20000, FAB_REMOTE_WRITE));
+	fake.refuse = true;
+	fake_down(0);
+	rig_run(1000);
+	cr_assert_eq(fake_open_regs(), 0);
+	rig_run(60 * NSEC_PER_SEC);
+	/* attempts that failed told nobody a key: what they registered is good for the next */
+	cr_assert_geq(fake.count[FAKE_CONNECT], 4);
+	cr_assert_eq(fake.count[FAKE_MR_REG], 2 * (2 * 12 + COPIES) + 3);
+	fake.refuse = rig.silent = false;
+	rig_run(60 * NSEC_PER_SEC);
+	cr_assert_eq(c[0].end, RPCRDMA_REPLY);
+	cr_assert_neq(rig_key(), key);
+	cr_assert_null(fake_mem(key, (uintptr_t)buf->data, 1, FAB_REMOTE_WRITE));
+	cr_assert_eq(fake_open_regs(), 2 * rig.conf.data_cnt + COPIES);
+	rpcrdma_buf_put(rig.x, buf);
+	rig_fini();
+	rig_init(); /* Windows have keys of their own: what they are bound to stays. */
+	cr_assert(rig_connect());
+	fake_down(0);
+	rig_run(2 * NSEC_PER_SEC);
+	cr_assert_eq(rig.up, 2);
+	cr_assert_eq(fake.count[FAKE_MR_REG], 12 + COPIES + 3);
+	rig_fini();
+}
+
+/* Windows are bound to other registrations than the attempt without them had made. */
+Test(rpcrdma_memreg, a_shortage_of_windows_may_be_over_before_there_is_a_connection)
+{
+	struct rpcrdma_buf *buf;
+
+	rig_quiet();
+	cr_assert(rig_connect());
+	fake.fail[FAKE_MW_ALLOC] = -EAGAIN;
+	fake.refuse = true;
+	fake_down(-EIO);
+	rig_run(NSEC_PER_SEC);
+	fake.refuse = false;
+	rig_run(60 * NSEC_PER_SEC);
+	cr_assert_eq(rpcrdma_memreg(rig.x), RPCRDMA_MEMREG_MW);
+	buf = rpcrdma_buf_get(rig.x);
+	call_init(&c[0], 20);
+	c[0].req.results[0].sink = (struct rpcrdma_span){buf, buf->data, 20000};
+	c[0].req.result_cnt = 1;
+	cr_assert_eq(call_send(&c[0]), 0);
+	rig_run(1000);
+	cr_assert_eq(c[0].end, RPCRDMA_REPLY);
+	rpcrdma_buf_put(rig.x, buf);
+	rig_fini();
+}
 
 /* ---- no memory, no device ---- */
 
