@@ -200,8 +200,9 @@ struct rpcrdma {
 	struct rpcrdma_rep *reps;
 	unsigned int rep_cnt;
 	uint32_t recv_size;
-	bool want_unblock; /* a get failed */
-	bool unblock_due;  /* ... and something came back since */
+	uint8_t *private_reply; /* static: a Reply chunk's message where the peer cannot write */
+	bool want_unblock;      /* a get failed */
+	bool unblock_due;       /* ... and something came back since */
 
 	/* rpcrdma_win.c */
 	struct rpcrdma_win *wins;
@@ -285,6 +286,11 @@ int rpcrdma_mem_reg(struct rpcrdma *x);
 void rpcrdma_mem_forget(struct rpcrdma *x);
 /* Frees the data buffers' registrations (another strategy follows, or other keys). */
 void rpcrdma_mem_dereg_data(struct rpcrdma *x);
+/*
+ * With static registrations the peer can write into a Reply chunk while it is decoded, after what
+ * was checked: moves the reply to memory that it cannot reach. Just before ->done.
+ */
+void rpcrdma_mem_privatize(struct rpcrdma *x, struct rpcrdma_req *req);
 bool rpcrdma_span_is_valid(const struct rpcrdma *x, const struct rpcrdma_span *span);
 /* Lets the ->unblocked callback run if someone waits. */
 void rpcrdma_mem_freed(struct rpcrdma *x);

@@ -94,6 +94,7 @@ void rpcrdma_mem_fini(struct rpcrdma *x)
 	free(x->bufs);
 	free(x->bufprivs);
 	free(x->reps);
+	free(x->private_reply);
 	if (x->data_slab.base)
 		slab_fini(&x->data_slab);
 	if (x->send_slab.base)
@@ -213,7 +214,19 @@ int rpcrdma_mem_reg(struct rpcrdma *x)
 		err = reg_buf(x, &x->bufs[i]);
 	for (unsigned int i = 0; i < RPCRDMA_COPIES && !err; i++)
 		err = reg_copy(x, &x->copies[i]);
+	if (!err && x->memreg == RPCRDMA_MEMREG_STATIC && !x->private_reply) {
+		x->private_reply = malloc(data_room(x) + RPCRDMA_DATA_LEAD);
+		err = x->private_reply ? 0 : reg_failed(x, data_room(x), ENOMEM);
+	}
 	return err;
+}
+
+void rpcrdma_mem_privatize(struct rpcrdma *x, struct rpcrdma_req *req)
+{
+	if (x->memreg != RPCRDMA_MEMREG_STATIC || !req->reply || req->reply != req->reply_sink.p)
+		return;
+	memcpy(x->private_reply, req->reply, req->reply_len);
+	req->reply = x->private_reply;
 }
 
 void rpcrdma_mem_forget(struct rpcrdma *x)

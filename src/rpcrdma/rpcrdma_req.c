@@ -182,6 +182,7 @@ static void deliver(struct rpcrdma_reqpriv *priv)
 		req->reply = NULL;
 		req->reply_len = 0;
 	}
+	rpcrdma_mem_privatize(x, req);
 	if (!priv->is_probe)
 		req->over_ns = reactor_clock(x->reactor);
 	req->done(req); /* may put or send it again: neither is touched from here */

@@ -124,6 +124,40 @@ Test(rpcrdma_memreg, a_shortage_of_windows_may_be_over_before_there_is_a_connect
 	rig_fini();
 }
 
+static uint32_t first_word, second_word;
+
+/* The peer changes the reply after it was looked at once. */
+static void looks_twice(struct rpcrdma_req *req)
+{
+	cr_assert_eq(req->end, RPCRDMA_REPLY);
+	cr_assert_eq(req->reply_len, 24 + 6000);
+	first_word = get_be32(req->reply + 24);
+	memset(req->reply_sink.p, 0xff, req->reply_sink.len);
+	second_word = get_be32(req->reply + 24);
+	rpcrdma_req_put(rig.x, req);
+}
+
+Test(rpcrdma_memreg, what_is_decoded_cannot_change)
+{
+	struct rpcrdma_buf *buf;
+
+	rig.conf.memreg = RPCRDMA_MEMREG_STATIC;
+	cr_assert(rig_connect());
+	buf = rpcrdma_buf_get(rig.x);
+	put_be32(rig.body, 0x12345678);
+	rig.body_len = 6000;
+	call_init(&c[0], 20);
+	c[0].req.done = looks_twice;
+	c[0].req.reply_max = 8000;
+	c[0].req.reply_sink = (struct rpcrdma_span){buf, buf->data, 8000};
+	cr_assert_eq(call_send(&c[0]), 0);
+	rig_run(1000);
+	cr_assert_eq(first_word, 0x12345678);
+	cr_assert_eq(second_word, 0x12345678);
+	rpcrdma_buf_put(rig.x, buf);
+	rig_fini();
+}
+
 /* ---- no memory, no device ---- */
 
 static void first_fails(const char *hint)
