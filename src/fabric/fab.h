@@ -214,6 +214,12 @@ uint32_t fab_mw_next_rkey(const struct fab_mw *mw);
 int fab_post_send(struct fab_ep *ep, const struct fab_sge *sges, unsigned int sge_cnt,
 	const struct fab_bind *binds, unsigned int bind_cnt, uint64_t cookie);
 /*
+ * fab_mw_bind - bind one window, without a Send
+ *
+ * To see whether the device does it. Returns: as fab_post_send(); ops->sent(cookie) tells.
+ */
+int fab_mw_bind(struct fab_ep *ep, const struct fab_bind *bind, uint64_t cookie);
+/*
  * fab_post_recv - give a buffer to the receive queue (after setup)
  *
  * Returns: 0: ops->received(cookie) follows; -errno: nothing follows.

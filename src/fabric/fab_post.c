@@ -231,6 +231,28 @@ int fab_post_send(struct fab_ep *ep, const struct fab_sge *sges, unsigned int sg
 	return added(ep, idx);
 }
 
+int fab_mw_bind(struct fab_ep *ep, const struct fab_bind *bind, uint64_t cookie)
+{
+	uint32_t idx;
+	struct ibv_send_wr *wr;
+
+	if (ep->state != EP_UP)
+		return -ENOTCONN;
+	if (ep->sq_used + 1 > ep->qp_conf.send_wr)
+		return -ENOMEM;
+	if (make_room(ep, 1, 0))
+		return -EIO;
+	idx = fab_wr_get(ep, WR_SEND, 1, cookie);
+	if (idx == WR_NONE)
+		return -ENOMEM;
+	add_bind(ep, bind, idx);
+	/* Nothing follows that completes for it. */
+	wr = &ep->chain.sends[ep->chain.send_cnt - 1];
+	wr->wr_id = WR_ID(WR_SEND, idx);
+	wr->send_flags = IBV_SEND_SIGNALED;
+	return added(ep, idx);
+}
+
 /* A queue completes in its order: the last one's success is that of all. */
 int fab_mw_invalidate(
 	struct fab_ep *ep, struct fab_mw *const *mws, unsigned int cnt, uint64_t cookie)

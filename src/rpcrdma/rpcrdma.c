@@ -78,6 +78,7 @@ static int init(struct rpcrdma *x)
 	rpcrdma_conn_init(x);
 	rpcrdma_timeo_init(x);
 	rpcrdma_probe_init(x);
+	rpcrdma_trial_init(x);
 	errno = 0;
 	x->ep = fab_ep_new(x->reactor, &conf, &rpcrdma_fab_ops, x);
 	if (!x->ep)

@@ -7,6 +7,8 @@
  *              +-------------+---> DRAINING ----+-> FAILED (never was up)
  *                                               +-> STOPPED (rpcrdma_stop)
  *
+ * CONNECTING lasts until the device's windows were tried, on the first connection
+ * that it has (rpcrdma_trial.c).
  * DRAINING ends when the fabric says that no work request is outstanding: only
  * then memory is free, calls are sorted into ended and to be sent again.
  */
@@ -148,16 +150,27 @@ static int resolve(struct rpcrdma *x)
 		(const struct sockaddr *)&x->dst);
 }
 
+static void drained(struct rpcrdma *x);
+
 static void backoff_fire(struct reactor_timer *t)
 {
 	struct rpcrdma *x = container_of(t, struct rpcrdma, backoff_timer);
-	int err = resolve(x);
+	int err;
 
+	x->reached = false; /* by this attempt */
+	err = resolve(x);
 	set_state(x, RPCRDMA_C_RESOLVING, "again");
 	if (!err)
 		return;
 	log_debug("%s: resolve: %s", x->peer, strerror(-err));
-	back_off(x);
+	if (x->ever_up) {
+		back_off(x);
+		return;
+	}
+	x->down_err = err;
+	x->down_step = FAB_STEP_ADDR;
+	set_state(x, RPCRDMA_C_DRAINING, "resolve");
+	drained(x);
 }
 
 void rpcrdma_conn_drop(struct rpcrdma *x, int err, const char *why)
@@ -193,6 +206,7 @@ static void drained(struct rpcrdma *x)
 		x->reps[i].posted = false;
 	x->sends_out = 0;
 	x->in_batch = false;
+	rpcrdma_trial_drained(x);
 	rpcrdma_win_forget(x);
 	if (x->was_up && x->memreg == RPCRDMA_MEMREG_STATIC)
 		rpcrdma_mem_dereg_data(x); /* the next connection has keys that nobody knows */
@@ -207,7 +221,7 @@ static void drained(struct rpcrdma *x)
 	rpcrdma_req_run_ended(x); /* replies held in receive buffers among them */
 	if (x->stopping)
 		report(x, RPCRDMA_C_STOPPED, "drained");
-	else if (!x->ever_up)
+	else if (!x->ever_up && !x->reached)
 		report(x, RPCRDMA_C_FAILED, "first connection");
 	else
 		back_off(x);
@@ -233,12 +247,19 @@ static void resolved(struct rpcrdma *x, const struct fab_event *ev)
 
 static void established(struct rpcrdma *x, const struct fab_event *ev)
 {
-	bool first = !x->ever_up;
-
 	if (x->state != RPCRDMA_C_CONNECTING)
 		return;
+	x->reached = true;
 	rpcrdma_priv_apply(x, ev->priv, ev->priv_len);
 	rpcrdma_tap_established(x, ev->priv, ev->priv_len);
+	if (!rpcrdma_trial_start(x))
+		rpcrdma_conn_up(x);
+}
+
+void rpcrdma_conn_up(struct rpcrdma *x)
+{
+	bool first = !x->ever_up;
+
 	rpcrdma_setup_works(x);
 	rpcrdma_credit_reset(&x->credit, x->conf.credits);
 	set_state(x, RPCRDMA_C_UP, "established");
@@ -313,7 +334,10 @@ static void on_sent(void *ctx, uint64_t cookie, enum fab_status status)
 	struct rpcrdma *x = ctx;
 
 	x->in_batch = true;
-	rpcrdma_send_done(x, cookie, status);
+	if (cookie == RPCRDMA_TRIAL_COOKIE)
+		rpcrdma_trial_step(x, status);
+	else
+		rpcrdma_send_done(x, cookie, status);
 }
 
 static void on_received(
@@ -330,7 +354,10 @@ static void on_invalidated(void *ctx, uint64_t cookie, enum fab_status status)
 	struct rpcrdma *x = ctx;
 
 	x->in_batch = true;
-	rpcrdma_win_invalidated(x, cookie, status);
+	if (cookie == RPCRDMA_TRIAL_COOKIE)
+		rpcrdma_trial_step(x, status);
+	else
+		rpcrdma_win_invalidated(x, cookie, status);
 }
 
 static void on_batch_done(void *ctx)

@@ -55,7 +55,7 @@ enum {
 #define RPCRDMA_CSTATES(X)                                                                         \
 	X(IDLE, "never connected, or between attempts")                                            \
 	X(RESOLVING, "address")                                                                    \
-	X(CONNECTING, "queue pair, receives, windows are there; waits for the peer")               \
+	X(CONNECTING, "queue pair, receives, windows are there; waits for the peer, tries one")    \
 	X(UP, "calls flow")                                                                        \
 	X(DRAINING, "given up; waits for the last completion")                                     \
 	X(BACKOFF, "waits before it tries again")                                                  \
@@ -66,6 +66,16 @@ enum rpcrdma_cstate {
 #define X(name, meaning) RPCRDMA_C_##name,
 	RPCRDMA_CSTATES(X)
 #undef X
+};
+
+/* Have this device's windows been tried (rpcrdma_trial.c)? */
+enum rpcrdma_trial {
+	RPCRDMA_T_DUE,
+	RPCRDMA_T_BINDING,
+	RPCRDMA_T_BOUND,
+	RPCRDMA_T_INVALIDATING,
+	RPCRDMA_T_PASSED,
+	RPCRDMA_T_FAILED, /* none are used on this device */
 };
 
 enum rpcrdma_reqstate {
@@ -162,6 +172,7 @@ struct rpcrdma {
 	char detail[224]; /* why set-up failed, for the user */
 	bool ever_up;     /* ->up ran once: failures are retried from now on */
 	bool was_up;      /* this connection was up: ->down is due */
+	bool reached;     /* the server accepted: another attempt is worth it though none was up */
 	bool good;        /* this connection brought a reply: reconnect at once */
 	bool stopping;
 	bool in_batch;       /* completions are being delivered: posts wait for their end */
@@ -183,6 +194,12 @@ struct rpcrdma {
 	uint32_t limits_seq;
 	enum rpcrdma_memreg memreg; /* never AUTO once connected */
 	bool windows_short;         /* static for this connection only */
+
+	/* rpcrdma_trial.c */
+	enum rpcrdma_trial trial;
+	unsigned int trial_losses;
+	struct rpcrdma_win *trial_win; /* not in win_free; FREE to all others */
+	struct reactor_timer trial_timer;
 
 	/* rpcrdma_mem.c */
 	struct slab data_slab, send_slab, recv_slab, rsend_slab, copy_slab;
@@ -254,11 +271,16 @@ static inline uint32_t rpcrdma_rsend_cookie(const struct rpcrdma *x, uint32_t i)
 	return x->conf.credits + 1 + i;
 }
 
+/* Of the posts of rpcrdma_trial.c; no Send and no invalidation of a call has it. */
+#define RPCRDMA_TRIAL_COOKIE UINT64_MAX
+
 /* ---- rpcrdma_conn.c ---- */
 extern const struct fab_ep_ops rpcrdma_fab_ops;
 void rpcrdma_conn_init(struct rpcrdma *x);
 /* Gives the connection up; calls in flight are sent again on the next one. Harmless when down. */
 void rpcrdma_conn_drop(struct rpcrdma *x, int err, const char *why);
+/* Established, and windows tried if that was due: calls flow. */
+void rpcrdma_conn_up(struct rpcrdma *x);
 /* What may not run inside a call (->done, ->unblocked, posting) runs from the reactor, soon. */
 void rpcrdma_kick(struct rpcrdma *x);
 /* Something valid came from the peer. */
@@ -268,6 +290,8 @@ const char *rpcrdma_cstate_name(enum rpcrdma_cstate state);
 /* ---- rpcrdma_setup.c ---- */
 /* After RESOLVED: memory, queue pair, windows, receives. 0 or -errno (logged). */
 int rpcrdma_setup(struct rpcrdma *x, bool new_device);
+/* The device's windows were tried in vain: what was asked for decides what is next. */
+void rpcrdma_setup_no_windows(struct rpcrdma *x);
 /* Of an object of the device that could not be had: errno, in words that help. */
 const char *rpcrdma_strerror(int err);
 /* The connection is up with what was set up for it. */
@@ -317,6 +341,15 @@ struct rpcrdma_win *rpcrdma_win_by_rkey(struct rpcrdma *x, uint32_t rkey);
  */
 int rpcrdma_win_fence(struct rpcrdma_reqpriv *priv, uint32_t inv_rkey);
 void rpcrdma_win_invalidated(struct rpcrdma *x, uint64_t cookie, enum fab_status status);
+
+/* ---- rpcrdma_trial.c ---- */
+void rpcrdma_trial_init(struct rpcrdma *x);
+/* When established. Returns: true: rpcrdma_conn_up() or the loss of the connection follows. */
+bool rpcrdma_trial_start(struct rpcrdma *x);
+/* One of its posts completed. */
+void rpcrdma_trial_step(struct rpcrdma *x, enum fab_status status);
+void rpcrdma_trial_drained(struct rpcrdma *x);
+void rpcrdma_trial_new_device(struct rpcrdma *x);
 
 /* ---- rpcrdma_req.c ---- */
 int rpcrdma_req_init(struct rpcrdma *x);

@@ -31,15 +31,30 @@ static void tell_static(const struct rpcrdma *x, const char *why, const char *de
 		x->peer, why, fab_ep_caps(x->ep)->dev_name, *detail ? ": " : "", detail);
 }
 
+static int refuse_mw(const struct rpcrdma *x, const char *why)
+{
+	log_err("%s: memreg=mw: device %s %s; use memreg=static", x->peer,
+		fab_ep_caps(x->ep)->dev_name, why);
+	return -EOPNOTSUPP;
+}
+
+void rpcrdma_setup_no_windows(struct rpcrdma *x)
+{
+	if (x->conf.memreg == RPCRDMA_MEMREG_MW) {
+		(void)refuse_mw(x, "does not bind and invalidate windows as it promises");
+		x->reached = false;
+		return;
+	}
+	x->memreg = RPCRDMA_MEMREG_AUTO; /* to be decided again, now */
+	x->retry_now = true;
+}
+
 static int choose_memreg(struct rpcrdma *x, bool new_device)
 {
-	bool mw2b = fab_ep_caps(x->ep)->mw2b;
+	bool mw2b = fab_ep_caps(x->ep)->mw2b && x->trial != RPCRDMA_T_FAILED;
 
-	if (x->conf.memreg == RPCRDMA_MEMREG_MW && !mw2b) {
-		log_err("%s: memreg=mw: device %s has no type 2B memory windows; use memreg=static",
-			x->peer, fab_ep_caps(x->ep)->dev_name);
-		return -EOPNOTSUPP;
-	}
+	if (x->conf.memreg == RPCRDMA_MEMREG_MW && !mw2b)
+		return refuse_mw(x, "has no type 2B memory windows that work");
 	/* Decided, perhaps by falling back; a shortage may be over. */
 	if (x->memreg != RPCRDMA_MEMREG_AUTO && !new_device && !x->windows_short)
 		return 0;
@@ -51,7 +66,10 @@ static int choose_memreg(struct rpcrdma *x, bool new_device)
 	}
 	x->memreg = RPCRDMA_MEMREG_STATIC;
 	if (x->conf.memreg == RPCRDMA_MEMREG_AUTO)
-		tell_static(x, "no type 2B memory windows", "");
+		tell_static(x,
+			fab_ep_caps(x->ep)->mw2b ? "memory windows that do not work"
+						 : "no type 2B memory windows",
+			"");
 	return 0;
 }
 
@@ -110,8 +128,10 @@ int rpcrdma_setup(struct rpcrdma *x, bool new_device)
 {
 	int err;
 
-	if (new_device)
+	if (new_device) {
 		rpcrdma_mem_forget(x);
+		rpcrdma_trial_new_device(x);
+	}
 	err = choose_memreg(x, new_device);
 	if (!err)
 		err = rpcrdma_mem_reg(x);

@@ -114,6 +114,16 @@ static bool poll_now(struct reactor_spin *s)
 		tell(ep, FAB_EV_ESTABLISHED);
 		return true;
 	}
+	if (take(&ep->bound)) {
+		ep->ops->sent(ep->ctx, ep->trial, FAB_OK);
+		ep->ops->batch_done(ep->ctx);
+		return true;
+	}
+	if (take(&ep->unbound)) {
+		ep->ops->invalidated(ep->ctx, ep->trial, FAB_OK);
+		ep->ops->batch_done(ep->ctx);
+		return true;
+	}
 	if (calls == 0)
 		return false;
 	start = now_ns();
@@ -127,7 +137,8 @@ static bool nothing_due(struct reactor_spin *s)
 {
 	struct fab_ep *ep = container_of(s, struct fab_ep, spin);
 
-	return !ep->leaving && !ep->resolved && !ep->connected && null_fab_sends(ep) == 0;
+	return !ep->leaving && !ep->resolved && !ep->connected && !ep->bound && !ep->unbound &&
+	       null_fab_sends(ep) == 0;
 }
 
 /* A payload that travels inline is a part of its own. */
@@ -193,6 +204,7 @@ struct fab_ep *fab_ep_new(
 	ep->ops = ops;
 	ep->ctx = ctx;
 	ep->next_key = 0x100;
+	ep->trial = UINT64_MAX;
 	list_init(&ep->mrs);
 	list_init(&ep->mws);
 	ep->caps = (struct fab_caps){.dev_name = "null0",
@@ -314,6 +326,15 @@ NOINLINE int fab_post_send(struct fab_ep *ep, const struct fab_sge *sges, unsign
 	return 0;
 }
 
+/* Once: the trial of windows. */
+int fab_mw_bind(struct fab_ep *ep, const struct fab_bind *bind, uint64_t cookie)
+{
+	bind->mw->rkey = fab_mw_next_rkey(bind->mw);
+	ep->trial = cookie;
+	ep->bound = true;
+	return 0;
+}
+
 NOINLINE int fab_post_recv(
 	struct fab_ep *ep, void *addr, uint32_t len, const struct fab_mr *mr, uint64_t cookie)
 {
@@ -324,6 +345,10 @@ NOINLINE int fab_post_recv(
 int fab_mw_invalidate(
 	struct fab_ep *ep, struct fab_mw *const *mws, unsigned int cnt, uint64_t cookie)
 {
+	if (cookie == ep->trial) {
+		ep->unbound = true;
+		return 0;
+	}
 	null_fab_die("the reply did not invalidate the call's window");
 }
 

@@ -49,6 +49,8 @@ struct fab_ep {
 	struct fab_caps caps;
 	struct list mrs, mws;
 	bool resolved, connected, leaving; /* events that are due */
+	bool bound, unbound;               /* completions of the trial of windows that are due */
+	uint64_t trial;                    /* their cookie */
 	bool active;                       /* not IDLE */
 	bool known;                        /* the device was resolved once */
 	uint8_t priv[RPCRDMA_PRIV_LEN];

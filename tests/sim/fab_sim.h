@@ -65,7 +65,7 @@ struct fab_sim_stats fab_sim_stats(void);
 
 /*
  * Calls that can fail, counted over all endpoints: ep_new, resolve, setup,
- * connect, mr_reg, mw_alloc, post_send, post_recv, mw_invalidate.
+ * connect, mr_reg, mw_alloc, mw_bind, post_send, post_recv, mw_invalidate.
  */
 uint64_t fab_sim_calls(void);
 /* The nth call from now (1: the next) fails with errno `err` (positive) and does nothing. */

@@ -79,6 +79,7 @@ struct fab_mw {
 	struct list link;
 	struct fab_ep *ep;
 	bool dead, bound, invalidating;
+	bool trial; /* bound without a Send: no call's, not counted */
 	uint32_t rkey;
 	struct fab_mr *mr;
 	uint8_t *addr;

@@ -168,7 +168,6 @@ void sim_bind(const struct fab_bind *b)
 	mw->len = b->len;
 	mw->access = b->access;
 	sim_keys_add(1, 1);
-	SIM_COUNT(binds);
 }
 
 void sim_unbind(struct fab_mw *mw)

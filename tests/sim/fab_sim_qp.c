@@ -64,8 +64,10 @@ int fab_post_send(struct fab_ep *ep, const struct fab_sge *sges, unsigned int sg
 		if (err)
 			return err;
 	}
-	for (unsigned int i = 0; i < bind_cnt; i++)
+	for (unsigned int i = 0; i < bind_cnt; i++) {
 		sim_bind(&binds[i]);
+		SIM_COUNT(binds);
+	}
 	wr = wr_new(ep, cookie, 1 + bind_cnt);
 	memcpy(wr->sges, sges, sge_cnt * sizeof(*sges));
 	wr->sge_cnt = sge_cnt;
@@ -88,6 +90,27 @@ int fab_post_send(struct fab_ep *ep, const struct fab_sge *sges, unsigned int sg
 		memcpy(ev->data, wr->copy, len);
 	}
 	done_ns = completion_ns(ep, now + 2 * conf->wire_ns + conf->sent_late_ns);
+	if (done_ns != REACTOR_NEVER)
+		sim_ev_add(ep, SIM_EV_SENT, done_ns)->wr = wr;
+	return 0;
+}
+
+int fab_mw_bind(struct fab_ep *ep, const struct fab_bind *bind, uint64_t cookie)
+{
+	uint64_t now = reactor_now(ep->reactor), done_ns;
+	int err = sim_call(ep);
+	struct sim_wr *wr;
+
+	if (!err)
+		err = queue_check(ep, 1);
+	if (!err)
+		err = sim_bind_check(ep, bind);
+	if (err)
+		return err;
+	sim_bind(bind);
+	bind->mw->trial = true;
+	wr = wr_new(ep, cookie, 1);
+	done_ns = completion_ns(ep, now + NSEC_PER_USEC / 2);
 	if (done_ns != REACTOR_NEVER)
 		sim_ev_add(ep, SIM_EV_SENT, done_ns)->wr = wr;
 	return 0;
@@ -146,7 +169,9 @@ int fab_mw_invalidate(
 	for (unsigned int i = 0; i < cnt; i++) {
 		wr->inv[i] = mws[i];
 		mws[i]->invalidating = true;
-		SIM_COUNT(local_invals);
+		if (!mws[i]->trial)
+			SIM_COUNT(local_invals);
+		mws[i]->trial = false;
 	}
 	done_ns = completion_ns(ep, now + NSEC_PER_USEC / 2);
 	if (done_ns != REACTOR_NEVER)

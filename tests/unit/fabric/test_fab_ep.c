@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How a connection ends, on a completion queue of the test's own: no device.
+ * How a connection ends, and single posts, on queues of the test's own: no device.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -78,6 +78,22 @@ static int poll_cq(struct ibv_cq *q, int max, struct ibv_wc *wcs)
 }
 
 static struct ibv_qp qp;
+static struct ibv_send_wr posted; /* the last one of the last post */
+static unsigned int posts;
+static int post_err;
+
+static int post_send(struct ibv_qp *q, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	if (post_err) {
+		*bad = wr;
+		return post_err;
+	}
+	for (; wr; wr = wr->next) {
+		posts++;
+		posted = *wr;
+	}
+	return 0;
+}
 
 /* In place of libibverbs' own: the last change of the queue pair. */
 static struct ibv_qp_attr changed;
@@ -130,12 +146,16 @@ static void start(void)
 	endless = broken = hang_up = false;
 	verbs.ops.poll_cq = poll_cq;
 	cq.context = &verbs;
+	verbs.ops.post_send = post_send;
 	qp.context = &verbs;
+	posts = 0;
+	post_err = 0;
 	ep.r = reactor_new_virtual();
 	ep.ops = &ops;
 	ep.state = EP_UP;
 	ep.cq = &cq;
 	ep.qp = &qp;
+	ep.qp_conf.send_wr = 4;
 	ep.wrs = wrs;
 	ep.wr_cnt = 128;
 	for (uint32_t i = 0; i < ep.wr_cnt; i++)
@@ -197,6 +217,51 @@ Test(fab_ep, a_queue_that_cannot_be_polled_ends_the_connection_too)
 	cr_assert_not(fab_cq_poll(&ep));
 	cr_assert_str_eq(seen, "D");
 	cr_assert_eq(down_err, -EIO);
+}
+
+/* ---- a window that is tried ---- */
+
+static struct ibv_mw verbs_mw;
+static struct fab_mw mw = {.mw = &verbs_mw};
+static struct ibv_mr verbs_mr;
+static struct fab_mr mr = {.mr = &verbs_mr};
+
+Test(fab_ep, a_bind_alone_completes_as_what_was_sent)
+{
+	struct fab_bind bind = {.mw = &mw, .mr = &mr, .len = 8, .access = FAB_REMOTE_READ};
+	uint32_t key;
+
+	verbs_mw.rkey = 0x1234;
+	key = fab_mw_next_rkey(&mw);
+	cr_assert_eq(fab_mw_bind(&ep, &bind, 7), 0);
+	cr_assert_eq(posts, 1);
+	cr_assert_eq(posted.opcode, IBV_WR_BIND_MW);
+	cr_assert(posted.send_flags & IBV_SEND_SIGNALED);
+	cr_assert_eq(posted.bind_mw.rkey, key);
+	cr_assert_eq(fab_mw_rkey(&mw), key);
+	cr_assert_eq(ep.sq_used, 1);
+	todo[todo_cnt++] = (struct ibv_wc){.wr_id = posted.wr_id, .status = IBV_WC_SUCCESS};
+	cr_assert(fab_cq_poll(&ep));
+	cr_assert_str_eq(seen, "s");
+	cr_assert_eq(ep.sq_used, 0);
+}
+
+Test(fab_ep, a_bind_that_is_refused_leaves_nothing_behind)
+{
+	struct fab_bind bind = {.mw = &mw, .mr = &mr, .len = 8, .access = FAB_REMOTE_READ};
+
+	verbs_mw.rkey = 0x1234;
+	post_err = EOPNOTSUPP;
+	cr_assert_eq(fab_mw_bind(&ep, &bind, 7), -EOPNOTSUPP);
+	cr_assert_eq(fab_mw_rkey(&mw), 0x1234);
+	cr_assert_eq(ep.wr_used, 0);
+	cr_assert_eq(ep.sq_used, 0);
+	cr_assert_eq(ep.chain.send_cnt, 0);
+	cr_assert_eq(ep.state, EP_UP);
+	ep.sq_used = 4;
+	cr_assert_eq(fab_mw_bind(&ep, &bind, 7), -ENOMEM);
+	ep.state = EP_DRAINING;
+	cr_assert_eq(fab_mw_bind(&ep, &bind, 7), -ENOTCONN);
 }
 
 /* ---- fork ---- */

@@ -24,6 +24,7 @@ struct fab_mr {
 	unsigned int access;
 	uint32_t rkey;
 	unsigned int bound;
+	bool bind;
 };
 
 struct fab_mw {
@@ -381,7 +382,7 @@ struct fab_mr *fab_mr_reg(struct fab_ep *ep, void *addr, size_t len, unsigned in
 		return NULL;
 	}
 	mr = calloc(1, sizeof(*mr));
-	*mr = (struct fab_mr){.addr = addr, .len = len, .access = access};
+	*mr = (struct fab_mr){.addr = addr, .len = len, .access = access, .bind = bind};
 	mr->rkey = access ? next_key += 0x100 : 0;
 	list_init(&mr->link);
 	list_push_back(&ep->mrs, &mr->link);
@@ -429,6 +430,50 @@ uint32_t fab_mw_next_rkey(const struct fab_mw *mw)
 	return (mw->rkey & ~0xffu) | ((mw->rkey + 1) & 0xff);
 }
 
+static void bind_one(const struct fab_bind *bind)
+{
+	struct fab_mw *mw = bind->mw;
+
+	assert(!mw->bind.mr && "a bound window was bound");
+	assert(bind->mr->bind && "memory that is not for windows");
+	mw->rkey = fab_mw_next_rkey(mw);
+	mw->bind = *bind;
+	((struct fab_mr *)bind->mr)->bound++;
+}
+
+/* Completes in error, and the connection is gone. */
+static void breaks(struct fab_ep *ep, enum ev_type type, uint64_t cookie)
+{
+	struct ev *ev = ev_new(ep, type, 0);
+
+	ev->cookie = cookie;
+	ev->status = FAB_ERROR;
+	fake_down(-EIO);
+}
+
+int fab_mw_bind(struct fab_ep *ep, const struct fab_bind *bind, uint64_t cookie)
+{
+	int err = called(FAKE_BIND);
+
+	if (ep->state != S_UP)
+		return -ENOTCONN;
+	if (err || fake.bind_err)
+		return err ? err : fake.bind_err;
+	if (fake.bind_breaks) {
+		breaks(ep, EV_SENT, cookie);
+		return 0;
+	}
+	bind_one(bind);
+	if (fake.bind_kills) {
+		fake_down(-EIO);
+		ev_new(ep, EV_SENT, 0)->cookie = cookie;
+		container_of(ep->events.prev, struct ev, link)->status = FAB_FLUSHED;
+		return 0;
+	}
+	ev_new(ep, EV_SENT, 0)->cookie = cookie;
+	return 0;
+}
+
 int fab_post_send(struct fab_ep *ep, const struct fab_sge *sges, unsigned int sge_cnt,
 	const struct fab_bind *binds, unsigned int bind_cnt, uint64_t cookie)
 {
@@ -439,8 +484,12 @@ int fab_post_send(struct fab_ep *ep, const struct fab_sge *sges, unsigned int sg
 	assert(sge_cnt >= 1 && sge_cnt <= fake.qp.max_send_sge);
 	if (ep->state != S_UP)
 		return -ENOTCONN;
-	if (err)
-		return err;
+	if (err || (bind_cnt && fake.bind_err))
+		return err ? err : fake.bind_err;
+	if (bind_cnt && fake.bind_breaks) {
+		breaks(ep, EV_SENT, cookie);
+		return 0;
+	}
 	for (unsigned int i = 0; i < sge_cnt; i++) {
 		const uint8_t *p = sges[i].addr;
 
@@ -448,14 +497,8 @@ int fab_post_send(struct fab_ep *ep, const struct fab_sge *sges, unsigned int sg
 			p + sges[i].len <= sges[i].mr->addr + sges[i].mr->len);
 		len += sges[i].len;
 	}
-	for (unsigned int i = 0; i < bind_cnt; i++) {
-		struct fab_mw *mw = binds[i].mw;
-
-		assert(!mw->bind.mr && "a bound window was bound");
-		mw->rkey = fab_mw_next_rkey(mw);
-		mw->bind = binds[i];
-		((struct fab_mr *)binds[i].mr)->bound++;
-	}
+	for (unsigned int i = 0; i < bind_cnt; i++)
+		bind_one(&binds[i]);
 	fake.sends++;
 	ev = ev_new(ep, EV_SENT, 0);
 	ev->cookie = cookie;
@@ -529,6 +572,10 @@ int fab_mw_invalidate(
 		return -ENOTCONN;
 	if (err)
 		return err;
+	if (fake.inval_breaks) {
+		breaks(ep, EV_INVALIDATED, cookie);
+		return 0;
+	}
 	ev = ev_new(ep, EV_INVALIDATED, 0);
 	ev->cookie = cookie;
 	ev->mw_cnt = cnt;

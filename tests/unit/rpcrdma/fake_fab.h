@@ -18,6 +18,7 @@ enum fake_call {
 	FAKE_CONNECT,
 	FAKE_MR_REG,
 	FAKE_MW_ALLOC,
+	FAKE_BIND,
 	FAKE_POST_SEND,
 	FAKE_POST_RECV,
 	FAKE_INVALIDATE,
@@ -38,6 +39,10 @@ struct fake {
 	bool hold_sent;                 /* Sends do not complete until fake_flush_sent() */
 	bool hold_invals;               /* nor do invalidations */
 	int dev_err;                    /* -errno: the device cannot be opened */
+	int bind_err;                   /* -errno: the device refuses each bind that is posted */
+	bool bind_breaks;     /* each bind completes in error, and the connection is gone */
+	bool bind_kills;      /* the connection is gone before it completes */
+	bool inval_breaks;    /* each invalidation as bind_breaks */
 	int fail[FAKE_CALLS]; /* -errno for the next call of this kind, once */
 	unsigned int fail_at; /* the n-th call of all fails, once; 0: none */
 	int fail_err;

@@ -158,6 +158,180 @@ Test(rpcrdma_memreg, what_is_decoded_cannot_change)
 	rig_fini();
 }
 
+/* ---- devices that promise windows ---- */
+
+static void call_with_window(struct call *call, struct rpcrdma_buf *buf)
+{
+	call_init(call, 20);
+	call->req.results[0].sink = (struct rpcrdma_span){buf, buf->data, 20000};
+	call->req.result_cnt = 1;
+	cr_assert_eq(call_send(call), 0);
+}
+
+/* It came up without windows, told so once, and goes on like that. */
+static void is_static(const struct rig_log *log)
+{
+	struct rpcrdma_buf *buf = rpcrdma_buf_get(rig.x);
+
+	cr_assert_eq(rig.up, 1);
+	cr_assert_eq(rig.down, 0);
+	cr_assert_eq(rpcrdma_memreg(rig.x), RPCRDMA_MEMREG_STATIC);
+	cr_assert_eq(fake.priv[5], 0);
+	cr_assert_eq(log->lines, 1);
+	cr_assert(strstr(log->last, "memory windows that do not work on fake0"), "%s", log->last);
+	call_with_window(&c[0], buf);
+	rig_run(1000);
+	cr_assert_eq(c[0].end, RPCRDMA_REPLY);
+	fake_down(0);
+	rig_run(2 * NSEC_PER_SEC);
+	cr_assert_eq(rig.up, 2);
+	cr_assert_eq(rpcrdma_memreg(rig.x), RPCRDMA_MEMREG_STATIC);
+	cr_assert_eq(log->lines, 1);
+	rpcrdma_buf_put(rig.x, buf);
+	rig_fini();
+}
+
+Test(rpcrdma_memreg, a_bind_that_is_refused_makes_it_static)
+{
+	const struct rig_log *log = rig_log();
+
+	fake.bind_err = -EINVAL;
+	cr_assert(rig_connect());
+	cr_assert_eq(fake.count[FAKE_BIND], 1);
+	is_static(log);
+	cr_assert_eq(fake.count[FAKE_BIND], 1);
+}
+
+Test(rpcrdma_memreg, a_bind_that_fails_makes_it_static)
+{
+	const struct rig_log *log = rig_log();
+
+	fake.bind_breaks = true;
+	cr_assert(rig_connect());
+	is_static(log);
+	cr_assert_eq(fake.count[FAKE_BIND], 1);
+}
+
+Test(rpcrdma_memreg, an_invalidation_that_is_refused_or_fails_makes_it_static)
+{
+	const struct rig_log *log = rig_log();
+
+	fake.fail[FAKE_INVALIDATE] = -EINVAL;
+	cr_assert(rig_connect());
+	is_static(log);
+	rig_init();
+	log = rig_log();
+	fake.inval_breaks = true;
+	cr_assert(rig_connect());
+	cr_assert_eq(rpcrdma_memreg(rig.x), RPCRDMA_MEMREG_STATIC);
+	cr_assert_eq(log->lines, 0, "it is known to the user");
+	rig_fini();
+}
+
+Test(rpcrdma_memreg, a_bind_that_never_completes_makes_it_static)
+{
+	const struct rig_log *log = rig_log();
+
+	fake.hold_invals = true;
+	cr_assert_not(rig_connect());
+	rig_run(rig.conf.connect_timeout_ns + NSEC_PER_SEC);
+	is_static(log);
+}
+
+/* The adapter dies of it, and all that is heard is that the connection is gone. */
+Test(rpcrdma_memreg, a_bind_that_costs_three_connections_makes_it_static)
+{
+	const struct rig_log *log = rig_log();
+
+	fake.bind_kills = true;
+	cr_assert_not(rig_connect());
+	rig_run(5 * NSEC_PER_SEC);
+	cr_assert_eq(fake.count[FAKE_BIND], 3);
+	is_static(log);
+}
+
+/* The server was reached once, by the attempt before: it is no reason to try for ever. */
+Test(rpcrdma_memreg, a_first_connection_that_fails_after_the_trial_is_told)
+{
+	rig_quiet();
+	fake.bind_kills = true;
+	cr_assert_not(rig_connect());
+	fake.refuse = true;
+	rig_run(600 * NSEC_PER_SEC);
+	cr_assert_eq(rig.failed, 1);
+	cr_assert_eq(rig.err, -ECONNREFUSED);
+	rig_fini();
+}
+
+Test(rpcrdma_memreg, windows_that_were_asked_for_and_do_not_work_are_an_error)
+{
+	const struct rig_log *log = rig_log();
+
+	rig.conf.memreg = RPCRDMA_MEMREG_MW;
+	fake.bind_err = -EINVAL;
+	cr_assert_not(rig_connect());
+	cr_assert_eq(rig.failed, 1);
+	cr_assert_eq(rig.err, -EINVAL);
+	cr_assert_eq(log->lines, 1);
+	cr_assert(strstr(log->last, "use memreg=static"), "%s", log->last);
+	rig_fini();
+}
+
+Test(rpcrdma_memreg, windows_are_tried_once_on_a_device_and_before_any_call)
+{
+	struct rpcrdma_buf *buf;
+
+	cr_assert(rig_connect());
+	buf = rpcrdma_buf_get(rig.x);
+	cr_assert_eq(fake.count[FAKE_BIND], 1);
+	cr_assert_eq(fake.count[FAKE_INVALIDATE], 1);
+	cr_assert_eq(fake_open_windows(), 0);
+	cr_assert_eq(rig.x->win_free_cnt, rig.x->win_cnt);
+	cr_assert_eq(rig.stats.mw_binds, 0);
+	fake_down(0);
+	rig_run(2 * NSEC_PER_SEC);
+	cr_assert_eq(fake.count[FAKE_BIND], 1);
+	fake.new_device = true;
+	fake_down(0);
+	call_with_window(&c[0], buf);
+	rig_run(2 * NSEC_PER_SEC);
+	cr_assert_eq(rig.up, 3);
+	cr_assert_eq(fake.count[FAKE_BIND], 2);
+	cr_assert_eq(c[0].end, RPCRDMA_REPLY);
+	rpcrdma_buf_put(rig.x, buf);
+	rig_fini();
+}
+
+/* Another device is another matter, in both directions. */
+Test(rpcrdma_memreg, a_device_whose_windows_do_not_work_says_nothing_of_the_next)
+{
+	struct rpcrdma_buf *buf;
+
+	rig_quiet();
+	cr_assert(rig_connect());
+	buf = rpcrdma_buf_get(rig.x);
+	for (int i = 0; i < 4; i++) {
+		fake.bind_err = i & 1 ? 0 : -EOPNOTSUPP;
+		fake.new_device = true;
+		fake_down(0);
+		rig_run(2 * NSEC_PER_SEC);
+		cr_assert_eq(
+			rpcrdma_memreg(rig.x), i & 1 ? RPCRDMA_MEMREG_MW : RPCRDMA_MEMREG_STATIC);
+		call_with_window(&c[0], buf);
+		rig_run(1000);
+		cr_assert_eq(c[0].end, RPCRDMA_REPLY);
+	}
+	rpcrdma_buf_put(rig.x, buf);
+	rig_fini();
+}
+
+Test(rpcrdma_memreg, a_stop_during_the_trial_is_one)
+{
+	fake.hold_invals = true;
+	cr_assert_not(rig_connect());
+	rig_fini();
+}
+
 /* ---- no memory, no device ---- */
 
 static void first_fails(const char *hint)

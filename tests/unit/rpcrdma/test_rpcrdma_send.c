@@ -171,8 +171,10 @@ static void pieces_came(struct call *call, struct rpcrdma_buf *bufs[3])
 Test(rpcrdma_send, args_in_pieces_are_one_read_chunk)
 {
 	struct rpcrdma_buf *bufs[3];
+	unsigned int posts;
 
 	cr_assert(rig_connect());
+	posts = fake.count[FAKE_INVALIDATE];
 	in_pieces(&c[0], bufs);
 	cr_assert_eq(rig.hdr.read_cnt, 3);
 	for (unsigned int i = 0; i < 3; i++) {
@@ -184,7 +186,7 @@ Test(rpcrdma_send, args_in_pieces_are_one_read_chunk)
 	cr_assert_eq(rig.stats.mw_binds, 3);
 	cr_assert_eq(rig.stats.remote_invals, 0);
 	cr_assert_eq(rig.stats.local_invals, 3);
-	cr_assert_eq(fake.count[FAKE_INVALIDATE], 1, "with one post");
+	cr_assert_eq(fake.count[FAKE_INVALIDATE], posts + 1, "with one post");
 	cr_assert_eq(fake_open_windows(), 0);
 	rig_fini();
 }
