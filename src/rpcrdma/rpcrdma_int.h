@@ -321,8 +321,13 @@ void rpcrdma_mem_freed(struct rpcrdma *x);
 int rpcrdma_rep_post(struct rpcrdma *x, struct rpcrdma_rep *rep);
 
 /* ---- rpcrdma_win.c ---- */
-/* Windows of a connection, if the device has so many. */
+/* Windows that a connection can use. */
 unsigned int rpcrdma_win_total(const struct rpcrdma *x);
+/*
+ * So many it gets: as the device has, and such that each bind and each invalidation finds room in
+ * the send queue. A call that has no window waits; an invalidation cannot.
+ */
+unsigned int rpcrdma_win_most(const struct rpcrdma *x);
 int rpcrdma_win_init(struct rpcrdma *x);
 void rpcrdma_win_fini(struct rpcrdma *x);
 int rpcrdma_win_alloc(struct rpcrdma *x);

@@ -83,9 +83,9 @@ static int make_qp(struct rpcrdma *x)
 	int err;
 
 	if (x->memreg == RPCRDMA_MEMREG_MW)
-		qp.send_wr += 2 * rpcrdma_win_total(x); /* a bind and an invalidation each */
+		qp.send_wr += 2 * rpcrdma_win_most(x); /* a bind and an invalidation each */
 	if (qp.send_wr > caps->max_wr)
-		qp.send_wr = caps->max_wr; /* a full queue is waited for */
+		qp.send_wr = caps->max_wr; /* Sends wait for a full queue */
 	if (qp.recv_wr > caps->max_wr) {
 		log_err("%s: device %s has receive queues of %u, %u credits need %u: ask for fewer",
 			x->peer, caps->dev_name, caps->max_wr, x->conf.credits, qp.recv_wr);

@@ -20,6 +20,18 @@ unsigned int rpcrdma_win_total(const struct rpcrdma *x)
 	return most + 2 * RPCRDMA_MAX_WINS;
 }
 
+unsigned int rpcrdma_win_most(const struct rpcrdma *x)
+{
+	const struct fab_caps *caps = fab_ep_caps(x->ep);
+	unsigned int sends = x->conf.credits + 1 + RPCRDMA_REVERSE_SENDS;
+	unsigned int room = caps->max_wr > sends ? (caps->max_wr - sends) / 2 : 0;
+	unsigned int most = rpcrdma_win_total(x);
+
+	if (most > caps->max_mw)
+		most = caps->max_mw;
+	return most < room ? most : room;
+}
+
 int rpcrdma_win_init(struct rpcrdma *x)
 {
 	list_init(&x->win_free);
@@ -34,10 +46,12 @@ void rpcrdma_win_fini(struct rpcrdma *x)
 
 int rpcrdma_win_alloc(struct rpcrdma *x)
 {
-	unsigned int max = fab_ep_caps(x->ep)->max_mw;
+	unsigned int most = rpcrdma_win_most(x);
 
 	assert(x->win_cnt == 0);
-	for (unsigned int i = 0; i < rpcrdma_win_total(x) && i < max; i++) {
+	if (most < RPCRDMA_MAX_WINS) /* not enough for one call, and never will be */
+		return -EOPNOTSUPP;
+	for (unsigned int i = 0; i < most; i++) {
 		struct rpcrdma_win *win = &x->wins[i];
 
 		errno = 0;
@@ -52,7 +66,7 @@ int rpcrdma_win_alloc(struct rpcrdma *x)
 		x->win_cnt++;
 		x->win_free_cnt++;
 	}
-	return x->win_cnt >= RPCRDMA_MAX_WINS ? 0 : -ENOSPC;
+	return 0;
 }
 
 void rpcrdma_win_forget(struct rpcrdma *x)

@@ -315,3 +315,49 @@ Test(rpcrdma_forms, auto_falls_back_to_static_without_windows)
 	must(SIM_CALL_SINK, 65536, 8, 0);
 	SIM_RPC_CLOSE(&w);
 }
+
+/*
+ * Many calls with windows that only we invalidate, on a short send queue that is slow to be
+ * emptied: a call can wait for room there, an invalidation cannot.
+ */
+Test(rpcrdma_forms, a_short_send_queue_has_room_for_every_invalidation)
+{
+	static struct sim_call calls[200];
+	struct rpcrdma_conf conf;
+
+	sim_rpc_conf(&conf);
+	conf.memreg = RPCRDMA_MEMREG_AUTO;
+	conf.data_cnt = 40;
+	sim_rpc_open(&w, &conf, NULL);
+	fab_sim_conf()->caps.max_wr = 60;
+	fab_sim_conf()->sent_late_ns = 100 * NSEC_PER_USEC;
+	nfsd_sim_conf(w.srv)->no_inval = true;
+	cr_assert(sim_rpc_up(&w));
+	cr_assert_eq(rpcrdma_memreg(w.x), RPCRDMA_MEMREG_MW);
+	for (unsigned int i = 0; i < 200; i++) {
+		calls[i] = (struct sim_call){.kind = SIM_CALL_SOURCE, .a = 5000, .n = 2};
+		while (sim_rpc_call(&w, &calls[i]) == -EAGAIN)
+			cr_assert(sim_rpc_wait(&w, w.done + 1, SIM_SEC));
+	}
+	cr_assert(sim_rpc_wait(&w, 200, SIM_SEC));
+	cr_assert_eq(w.down, 0, "the connection was lost %u times", w.down);
+	cr_assert_geq(w.st.local_invals, 400);
+	for (unsigned int i = 0; i < 200; i++)
+		cr_assert(calls[i].good);
+	SIM_RPC_CLOSE(&w);
+}
+
+/* Too short for the windows of one call: then none are used, rather than now and then. */
+Test(rpcrdma_forms, a_send_queue_without_room_for_windows)
+{
+	struct rpcrdma_conf conf;
+
+	sim_rpc_conf(&conf);
+	conf.memreg = RPCRDMA_MEMREG_AUTO;
+	sim_rpc_open(&w, &conf, NULL);
+	fab_sim_conf()->caps.max_wr = 40;
+	cr_assert(sim_rpc_up(&w));
+	cr_assert_eq(rpcrdma_memreg(w.x), RPCRDMA_MEMREG_STATIC);
+	must(SIM_CALL_SOURCE, 5000, 0, 2);
+	SIM_RPC_CLOSE(&w);
+}
