@@ -91,6 +91,7 @@ struct fab_mr {
 struct fab_mw {
 	struct list link;
 	struct ibv_mw *mw;
+	uint8_t stride; /* odd: from one key to the next, all 256 before one comes again */
 };
 
 /* What waits to be posted, in order (fab_post.c). */

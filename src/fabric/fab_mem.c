@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include "log.h"
 
@@ -93,6 +94,10 @@ struct fab_mw *fab_mw_alloc(struct fab_ep *ep)
 		errno = err;
 		return NULL;
 	}
+	/* The low byte of a key is ours to choose: not always the next one. */
+	if (getrandom(&mw->stride, 1, GRND_NONBLOCK) != 1)
+		mw->stride = 1;
+	mw->stride |= 1;
 	list_push_back(&ep->mws, &mw->link);
 	return mw;
 }
@@ -122,5 +127,7 @@ uint32_t fab_mw_rkey(const struct fab_mw *mw)
 
 uint32_t fab_mw_next_rkey(const struct fab_mw *mw)
 {
-	return ibv_inc_rkey(mw->mw->rkey);
+	uint32_t rkey = mw->mw->rkey;
+
+	return (rkey & ~0xffu) | ((rkey + mw->stride) & 0xffu);
 }

@@ -1,11 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which memory a plan exposes: spans of one buffer in one direction share a
- * window (or a static registration) and so a key.
+ * Which memory a plan exposes: spans of one buffer in one direction that touch
+ * each other share a window, and so a key. Those with a gap between them do not:
+ * the peer is not to see what lies there.
  */
 #include "rpcrdma_int.h"
 
 #include <assert.h>
+
+/* In one direction, and without a gap between them. */
+static bool touches(
+	const struct rpcrdma_expo *e, const struct rpcrdma_span *span, unsigned int access)
+{
+	return e->buf == span->buf && e->access == access && span->p <= e->hi &&
+	       span->p + span->len >= e->lo;
+}
+
+static bool contains(
+	const struct rpcrdma_expo *e, const struct rpcrdma_span *span, unsigned int access)
+{
+	return touches(e, span, access) && span->p >= e->lo && span->p + span->len <= e->hi;
+}
 
 static unsigned int add(struct rpcrdma_expo *expos, unsigned int cnt,
 	const struct rpcrdma_span *span, unsigned int access)
@@ -14,7 +29,7 @@ static unsigned int add(struct rpcrdma_expo *expos, unsigned int cnt,
 
 	for (unsigned int i = 0; i < cnt; i++) {
 		e = &expos[i];
-		if (e->buf != span->buf || e->access != access)
+		if (!touches(e, span, access))
 			continue;
 		if (span->p < e->lo)
 			e->lo = span->p;
@@ -59,7 +74,7 @@ uint32_t rpcrdma_expose_rkey(const struct rpcrdma_expo *expos, unsigned int cnt,
 	const struct rpcrdma_span *span, unsigned int access)
 {
 	for (unsigned int i = 0; i < cnt; i++)
-		if (expos[i].buf == span->buf && expos[i].access == access)
+		if (contains(&expos[i], span, access))
 			return expos[i].rkey;
 	assert(!"span was not exposed");
 	return 0;

@@ -222,7 +222,7 @@ Test(fab_ep, a_queue_that_cannot_be_polled_ends_the_connection_too)
 /* ---- a window that is tried ---- */
 
 static struct ibv_mw verbs_mw;
-static struct fab_mw mw = {.mw = &verbs_mw};
+static struct fab_mw mw = {.mw = &verbs_mw, .stride = 1};
 static struct ibv_mr verbs_mr;
 static struct fab_mr mr = {.mr = &verbs_mr};
 
@@ -290,4 +290,55 @@ Test(fab_ep, the_server_waits_a_moment_for_a_receive)
 	iwarp = true;
 	cr_assert_eq(fab_qp_to_rts(&ep), 0);
 	cr_assert_eq(rnr_timer, 0xff, "iWARP has no such thing");
+}
+
+/* ---- keys ---- */
+
+static struct ibv_mw all_mws[64];
+static unsigned int mw_cnt;
+
+static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	struct ibv_mw *m = &all_mws[mw_cnt++];
+
+	*m = (struct ibv_mw){.context = &verbs, .rkey = mw_cnt << 8 | 0x7f};
+	return m;
+}
+
+static int dealloc_mw(struct ibv_mw *m)
+{
+	return 0;
+}
+
+/* RFC 8166 section 8.1.2: old ones stay wrong for long, the next one is not plain to see. */
+Test(fab_ep, keys_of_a_window_go_round_in_strides)
+{
+	struct ibv_pd pd = {.context = &verbs};
+	bool strides[256] = {false};
+	unsigned int kinds = 0;
+
+	verbs.ops.alloc_mw = alloc_mw;
+	verbs.ops.dealloc_mw = dealloc_mw;
+	ep.dev.pd = &pd;
+	list_init(&ep.mws);
+	for (unsigned int i = 0; i < 64; i++) {
+		struct fab_mw *m = fab_mw_alloc(&ep);
+		bool keys[256] = {false};
+
+		for (unsigned int j = 0; j < 256; j++) {
+			uint32_t key = fab_mw_next_rkey(m);
+
+			cr_assert_eq(fab_mw_next_rkey(m), key, "until it is bound");
+			cr_assert_eq(key >> 8, i + 1);
+			cr_assert_not(keys[key & 0xff], "key %x so soon again", key);
+			keys[key & 0xff] = true;
+			if (j == 0) {
+				kinds += !strides[(key - 0x7f) & 0xff];
+				strides[(key - 0x7f) & 0xff] = true;
+			}
+			m->mw->rkey = key;
+		}
+	}
+	cr_assert_geq(kinds, 16, "%u strides of 64 windows", kinds);
+	fab_mw_free_all(&ep);
 }

@@ -132,7 +132,7 @@ Test(rpcrdma_reply, two_results_in_one_buffer_share_a_window)
 	rig.data_len = 20000;
 	call_init(&c[0], 20);
 	c[0].req.results[0].sink = (struct rpcrdma_span){buf, buf->data, 20000};
-	c[0].req.results[1].sink = (struct rpcrdma_span){buf, buf->data + 30000, 20000};
+	c[0].req.results[1].sink = (struct rpcrdma_span){buf, buf->data + 20000, 20000};
 	c[0].req.result_cnt = 2;
 	cr_assert_eq(call_send(&c[0]), 0);
 	rig_run(1000);

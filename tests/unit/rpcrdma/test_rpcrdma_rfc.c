@@ -188,6 +188,75 @@ Test(rpcrdma_rfc, a_window_opens_what_the_call_needs_and_no_more)
 	cr_assert_null(fake_mem(key, (uintptr_t)buf->data + 4096, 1, FAB_REMOTE_WRITE));
 }
 
+static bool is_open(const uint8_t *p, size_t len)
+{
+	for (uint32_t i = 0; i < rig.hdr.write_cnt; i++)
+		if (fake_mem(rig.hdr.writes[i].segs[0].handle, (uintptr_t)p, len, FAB_REMOTE_WRITE))
+			return true;
+	return false;
+}
+
+/* RFC 8166 section 8.1.3: not what lies between the parts of a buffer that it uses. */
+Test(rpcrdma_rfc, a_window_does_not_open_what_lies_between)
+{
+	struct rpcrdma_result *r = c[0].req.results;
+
+	rig.silent = true;
+	rig.data_len = 1000;
+	call_init(&c[0], 20);
+	r[0].sink = (struct rpcrdma_span){buf, buf->data, 4096};
+	r[1].sink = (struct rpcrdma_span){buf, buf->data + 12288, 4096};
+	r[2].sink = (struct rpcrdma_span){buf, buf->data + 4096, 4096};
+	r[3].sink = (struct rpcrdma_span){buf, buf->data + 8196, 4092};
+	c[0].req.result_cnt = 4;
+	cr_assert_eq(call_send(&c[0]), 0);
+	rig_run(1000);
+	cr_assert_eq(fake_open_windows(), 2);
+	cr_assert(is_open(buf->data, 8192));
+	cr_assert(is_open(buf->data + 8196, 8188));
+	cr_assert_not(is_open(buf->data + 8192, 1));
+	cr_assert_not(is_open(buf->data + 8195, 1));
+	rig_reply(c[0].req.xid); /* each chunk has the key of its memory */
+	rig_run(1000);
+	cr_assert_eq(c[0].end, RPCRDMA_REPLY);
+	cr_assert_eq(fake_open_windows(), 0);
+}
+
+/* The peer may read the one and write the other, and neither both. */
+Test(rpcrdma_rfc, the_directions_of_a_buffer_have_windows_of_their_own)
+{
+	rig.silent = true;
+	call_init(&c[0], 20);
+	c[0].req.args[0] = (struct rpcrdma_span){buf, buf->data, 8192};
+	c[0].req.arg_cnt = 1;
+	c[0].req.results[0].sink = (struct rpcrdma_span){buf, buf->data + 8192, 4096};
+	c[0].req.result_cnt = 1;
+	cr_assert_eq(call_send(&c[0]), 0);
+	rig_run(1000);
+	cr_assert_eq(fake_open_windows(), 2);
+	rig_reply(c[0].req.xid);
+	rig_run(1000);
+	cr_assert_eq(c[0].end, RPCRDMA_REPLY);
+	cr_assert_eq(fake_open_windows(), 0);
+}
+
+/* Parts that are joined only by the last one: each is found where it lies. */
+Test(rpcrdma_rfc, the_key_of_a_part_is_that_of_its_window)
+{
+	struct rpcrdma_result *r = c[0].req.results;
+
+	rig.data_len = 1000;
+	call_init(&c[0], 20);
+	r[0].sink = (struct rpcrdma_span){buf, buf->data, 4096};
+	r[1].sink = (struct rpcrdma_span){buf, buf->data + 8192, 4096};
+	r[2].sink = (struct rpcrdma_span){buf, buf->data + 4096, 4096};
+	c[0].req.result_cnt = 3;
+	cr_assert_eq(call_send(&c[0]), 0);
+	rig_run(1000);
+	cr_assert_eq(c[0].end, RPCRDMA_REPLY);
+	cr_assert_eq(fake_open_windows(), 0);
+}
+
 /* RFC 8166 section 4.5.4: the connection is closed before the call ends. */
 Test(rpcrdma_rfc, memory_that_cannot_be_invalidated_is_closed_with_the_connection)
 {
