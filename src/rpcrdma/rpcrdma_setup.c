@@ -93,6 +93,8 @@ static int make_qp(struct rpcrdma *x)
 	}
 	if (qp.max_send_sge > caps->max_sge)
 		qp.max_send_sge = caps->max_sge;
+	if (qp.max_send_sge != x->limits.max_sge)
+		x->limits_seq++; /* calls that were planned for more are planned again */
 	x->limits.max_sge = qp.max_send_sge;
 	err = fab_ep_setup(x->ep, &qp);
 	if (err)

@@ -371,3 +371,32 @@ Test(rpcrdma_memreg, a_device_that_takes_less_than_a_buffer_is_named)
 	fake.fail[FAKE_MR_REG] = -EINVAL;
 	first_fails("Invalid argument");
 }
+
+/* ---- another device ---- */
+
+/* A bond of two different ones. The fake fabric stops the test at a Send with too many pieces. */
+Test(rpcrdma_memreg, a_device_that_gathers_less_gets_calls_that_fit_it)
+{
+	struct rpcrdma_buf *buf;
+
+	cr_assert(rig_connect());
+	buf = rpcrdma_buf_get(rig.x);
+	rig.silent = true;
+	call_init(&c[0], 20);
+	c[0].req.args[0] = (struct rpcrdma_span){buf, buf->data, 101};
+	c[0].req.arg_cnt = 1;
+	c[0].req.tail_len = 8;
+	cr_assert_eq(call_send(&c[0]), 0);
+	rig_run(1000);
+	cr_assert_eq(rig.hdr.read_cnt, 0);
+	rig.silent = false;
+	fake.caps.max_sge = 2;
+	fake.new_device = true;
+	fake_down(-EIO);
+	rig_run(2 * NSEC_PER_SEC);
+	cr_assert_eq(fake.qp.max_send_sge, 2);
+	cr_assert_eq(c[0].end, RPCRDMA_REPLY);
+	cr_assert_eq(rig.hdr.read_cnt, 1);
+	rpcrdma_buf_put(rig.x, buf);
+	rig_fini();
+}
