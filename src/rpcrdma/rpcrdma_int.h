@@ -145,6 +145,7 @@ struct rpcrdma_reqpriv {
 	unsigned int win_cnt;
 	bool invalidating;       /* those not invalidated by the reply are on their way */
 	struct rpcrdma_rep *rep; /* holds the reply */
+	bool misplaced;          /* it is to: the server wrote it into the first Write chunk */
 	uint64_t soft_deadline_ns;
 };
 

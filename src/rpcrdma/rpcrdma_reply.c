@@ -11,6 +11,11 @@
 #include <errno.h>
 
 #include "log.h"
+#include "rpc.h"
+
+/* Of a reply in the wrong place: without data it is short, and goes into a receive buffer. */
+#define MISPLACED_MAX 4096
+static_assert(MISPLACED_MAX <= RPCRDMA_RECV_ARMOUR, "a receive buffer is longer");
 
 /* A received message while it is looked at. */
 struct msg {
@@ -82,12 +87,39 @@ static int take_writes(struct rpcrdma_reqpriv *priv, const struct msg *m)
 	return 0;
 }
 
-static int take_reply(struct rpcrdma_reqpriv *priv, const struct msg *m)
+/*
+ * NFS-Ganesha writes a reply without data, so an error, into the Write chunk that was meant for the
+ * data, and sends RDMA_MSG with nothing behind the header. No message of RFC 8166 looks like that,
+ * and what it means is plain: without it ENOENT would be a lost connection. It is looked at only
+ * after the fence; deliver() copies it to where replies lie.
+ */
+static int take_misplaced(struct rpcrdma_reqpriv *priv, struct msg *m)
+{
+	struct rpcrdma_result *r = &priv->req->results[0];
+	int64_t got;
+
+	if (m->hdr.write_cnt == 0 || m->hdr.write_cnt > priv->plan.write_cnt)
+		return -EBADMSG;
+	for (uint32_t i = 1; i < m->hdr.write_cnt; i++)
+		if (rpcrdma_chunk_bytes(&m->hdr.writes[i]) > 0)
+			return -EBADMSG;
+	got = rpcrdma_chunk_got(&m->hdr.writes[0], rpcrdma_result_room(r), priv->x->limits.max_seg);
+	if (got < RPC_REPLY_HDR || got > MISPLACED_MAX || (got & 3))
+		return -EBADMSG;
+	priv->misplaced = true;
+	priv->req->reply = r->sink.p;
+	priv->req->reply_len = (size_t)got;
+	return 0;
+}
+
+static int take_reply(struct rpcrdma_reqpriv *priv, struct msg *m)
 {
 	int err;
 
 	if (m->hdr.read_cnt > 0) /* RFC 8166 section 4.3.1: never in a reply */
 		return -EBADMSG;
+	if (m->hdr.proc != RDMA_NOMSG && m->body_len == 0)
+		return take_misplaced(priv, m);
 	err = m->hdr.proc == RDMA_NOMSG ? take_reply_chunk(priv, m) : take_inline(priv->req, m);
 	if (!err)
 		err = take_writes(priv, m);

@@ -178,6 +178,11 @@ static void deliver(struct rpcrdma_reqpriv *priv)
 	rpcrdma_req_unhash(x, priv);
 	priv->rep = NULL;
 	priv->state = RPCRDMA_R_HELD;
+	if (priv->misplaced && rep && req->end == RPCRDMA_REPLY) {
+		memcpy(rep->mem, req->reply, req->reply_len);
+		req->reply = rep->mem;
+	}
+	priv->misplaced = false;
 	if (req->end != RPCRDMA_REPLY) {
 		req->reply = NULL;
 		req->reply_len = 0;

@@ -65,7 +65,7 @@ int rpcrdma_send(struct rpcrdma *x, struct rpcrdma_req *req)
 	req->xid = be32_at(req->long_call.len > 0 ? req->long_call.p : req->head);
 	priv->waited = priv->sent_once = priv->ended = false;
 	priv->losses = priv->alone_losses = 0;
-	priv->timed_out = false;
+	priv->timed_out = priv->misplaced = false;
 	priv->state = RPCRDMA_R_QUEUED;
 	rpcrdma_req_hash(x, priv);
 	list_push_back(&x->queue, &req->link);

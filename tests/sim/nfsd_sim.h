@@ -40,6 +40,7 @@ struct nfsd_sim_conf {
 	bool zero_read_keeps;  /* a result of 0 bytes does not use up a Write chunk (nfsd 6.1) */
 	bool write_pad;        /* RDMA Writes the XDR round-up too; a READ without room for it
 				  ends with INVAL (illumos) */
+	bool misplaces;        /* a reply without data goes into the Write chunk (NFS-Ganesha) */
 	bool send_msgp;        /* answers with RDMA_MSGP instead of RDMA_MSG */
 	bool tolerant_seq;     /* SEQ_MISORDERED is not the client's failure */
 	bool tolerant_state;   /* nor are wrong stateids */

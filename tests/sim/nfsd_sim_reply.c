@@ -302,6 +302,12 @@ static void send_reply(struct job *job)
 		send_error(conn, job->xid, SIM_ERR_CHUNK);
 		goto out;
 	}
+	if (conf->misplaces && job->write_cnt && !job->ddp_cnt) {
+		if (!push(job, &job->writes[0], body.base, body.len, lens[0]))
+			goto out;
+		body.len = 0;
+		use_chunk = false;
+	}
 	if (use_chunk && !push(job, &job->reply_chunk, body.base, body.len, rlens))
 		goto out;
 

@@ -189,3 +189,25 @@ Test(nfs4_servers, file_that_others_just_close_can_be_removed, .init = sim_log_c
 		deleg_end(0);
 	}
 }
+
+/* ---- replies in the wrong place ---- */
+
+/* As NFS-Ganesha answers a READ with a Write chunk that fails. */
+Test(nfs4_servers, error_in_the_place_of_data_is_that_error, .init = sim_log_count)
+{
+	static struct sim_op op;
+	uint64_t connects;
+
+	deleg_begin(1, 0);
+	cr_assert_eq(sim_hopen(&h, 0, BOTH, false), 0);
+	cr_assert_eq(sim_write(&w, &h.f, 0, 20000, FILE_SYNC4, NULL), 0);
+	nfsd_sim_conf(w.srv)->misplaces = true;
+	connects = nfsd_sim_stats(w.srv).connections;
+	sim_rule(&w, NFSD_SIM_STATUS, OP_READ, 0, 1, NFS4ERR_STALE);
+	cr_assert_eq(sim_read(&w, &op, &h.f, 0, 20000), -ESTALE);
+	cr_assert_eq(sim_read(&w, &op, &h.f, 0, 20000), 0);
+	cr_assert(op.len == 20000 && sim_is_pattern(op.data, 0, op.len));
+	cr_assert_eq(nfsd_sim_stats(w.srv).connections, connects);
+	cr_assert_eq(sim_hclose(&h, 0), 0);
+	deleg_end(0);
+}

@@ -345,6 +345,64 @@ Test(rpcrdma_reply, replies_that_lie_end_the_call_and_the_connection)
 	}
 }
 
+/* NFS-Ganesha: RDMA_MSG without a body, and the reply in the Write chunk. len: of it. */
+static void misplace(struct call *call, uint32_t len, uint32_t more)
+{
+	struct rpcrdma_hdr h;
+	uint8_t *p;
+
+	rig.silent = true;
+	start_read(call, 65536);
+	h = rig.hdr;
+	p = fake_mem(h.writes[0].segs[0].handle, h.writes[0].segs[0].off, 65536, FAB_REMOTE_WRITE);
+	for (uint32_t i = 0; i < len / 4; i++)
+		put_be32(p + 4 * (size_t)i, i);
+	put_be32(p, h.xid);
+	put_be32(p + 4, RPC_MSG_REPLY);
+	h.writes[0].segs[0].len = len;
+	h.proc = RDMA_MSG;
+	if (more) {
+		h.write_cnt = 2;
+		h.writes[1] = h.writes[0];
+	}
+	rig_send_hdr(&h, NULL, 0, rig_key());
+	rig_run(1000);
+}
+
+Test(rpcrdma_reply, one_in_the_place_of_data_is_taken)
+{
+	misplace(&c[0], 100, 0);
+	cr_assert_eq(c[0].end, RPCRDMA_REPLY);
+	cr_assert_eq(c[0].reply_len, 100);
+	cr_assert_eq(get_be32(c[0].reply + 96), 24);
+	cr_assert_eq(c[0].req.results[0].got, 0, "it is no data");
+	cr_assert_not(c[0].req.results[0].used);
+	cr_assert_eq(c[0].open_windows, 0);
+	cr_assert_eq(rig.down, 0);
+	put(&c[0]);
+	rig.silent = false;
+	rig.data_len = 1000;
+	start_read(&c[1], 65536);
+	rig_run(1000);
+	cr_assert_eq(c[1].req.results[0].got, 1000);
+	put(&c[1]);
+}
+
+Test(rpcrdma_reply, what_is_no_reply_in_the_place_of_data_is_not)
+{
+	static const struct {
+		uint32_t len, more;
+	} bad[] = {{0, 0}, {20, 0}, {4100, 0}, {101, 0}, {100, 1}};
+
+	for (int i = 0; i < 5; i++) {
+		misplace(&c[i], bad[i].len, bad[i].more);
+		rig_run(2 * NSEC_PER_SEC);
+		cr_assert_eq(c[i].end, RPCRDMA_BADREPLY, "%d", i);
+		put(&c[i]);
+		rig_run(31 * NSEC_PER_SEC);
+	}
+}
+
 Test(rpcrdma_reply, unknown_versions_and_procedures_are_dropped_even_with_our_xid)
 {
 	struct rpcrdma_hdr h = {.vers = 2, .credits = 9};
