@@ -208,6 +208,17 @@ static struct rpcrdma_reqpriv *find_call(struct rpcrdma *x, uint32_t xid)
 	return priv;
 }
 
+/*
+ * A message without a body that has a Read list: a long call of the server, whose message is yet to
+ * be read, or a reply of a server that breaks the protocol. With the XID of a call that waits for
+ * its reply it is taken for that: the call ends now and not when its time is over, and the answer
+ * to a long call would have been no more than that we take none.
+ */
+static bool is_broken_reply(struct rpcrdma *x, const struct rpcrdma_hdr *h)
+{
+	return h->proc == RDMA_NOMSG && h->read_cnt > 0 && find_call(x, h->xid);
+}
+
 static void dispatch(struct rpcrdma *x, struct msg *m, int decoded)
 {
 	struct rpcrdma_reqpriv *priv;
@@ -216,7 +227,8 @@ static void dispatch(struct rpcrdma *x, struct msg *m, int decoded)
 		check_stray_key(x, m);
 		return;
 	}
-	if (decoded == 0 && rpcrdma_reverse_receive(x, &m->hdr, m->body, m->body_len)) {
+	if (decoded == 0 && !is_broken_reply(x, &m->hdr) &&
+		rpcrdma_reverse_receive(x, &m->hdr, m->body, m->body_len)) {
 		rpcrdma_conn_alive(x);
 		check_stray_key(x, m);
 		return;

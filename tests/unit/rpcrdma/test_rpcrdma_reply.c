@@ -466,3 +466,31 @@ Test(rpcrdma_reply, abandoned_calls_keep_their_memory_until_the_reply)
 	cr_assert_eq(c[0].done, 1);
 	put(&c[0]);
 }
+
+/* Taken for a long call of the server it would leave our call without an end. */
+Test(rpcrdma_reply, a_read_list_without_a_body_ends_the_call_that_it_names)
+{
+	struct rpcrdma_hdr h = {.vers = 1, .credits = 32, .proc = RDMA_NOMSG, .read_cnt = 1};
+	unsigned int sends;
+
+	rig_quiet();
+	h.reads[0].seg = (struct rpcrdma_seg){.handle = 1, .len = 5000, .off = 4096};
+	rig.silent = true;
+	call_start(&c[0], false);
+	rig_run(1000);
+	sends = fake.sends;
+	h.xid = c[0].req.xid;
+	rig_send_hdr(&h, NULL, 0, 0);
+	rig_run(1000);
+	cr_assert_eq(c[0].end, RPCRDMA_BADREPLY);
+	cr_assert_eq(c[0].done, 1);
+	cr_assert_eq(fake.sends, sends, "it was answered");
+	cr_assert_eq(rig.stats.reverse_calls, 0);
+	rig_run(NSEC_PER_SEC);
+	cr_assert_eq(rig.stats.reconnects, 1);
+	h.xid = 0x77777777; /* of no call of ours: the server's */
+	rig_send_hdr(&h, NULL, 0, 0);
+	rig_run(1000);
+	cr_assert_eq(fake.sends, sends + 1);
+	cr_assert_eq(rig.stats.reverse_calls, 1);
+}
