@@ -300,6 +300,7 @@ static int call_encode_and_send(struct nfs4_call *call)
 	req->result_cnt = 0;
 	call->op = 0;
 	req->soft = call_is_soft(call);
+	req->give_back = false;
 	rpc_begin(s->x, &call->rpc, NFS4_PROG, NFS4_VERS, NFS4_PROC_COMPOUND, call->cred,
 		desc->long_buf ? desc->long_buf(call) : NULL, &c.enc);
 	nfs4_compound_begin(&c, call, s->cl->minor, fi->supported[0] ? fi->supported : NULL);

@@ -482,6 +482,7 @@ struct nfs4_call {
 	uint32_t tries;
 	uint32_t room_most; /* bytes of a reply without a bound that there is room for */
 	uint8_t room_tries; /* repeated with a larger Reply chunk */
+	bool room_guessed;  /* once though nobody had said that it was too small */
 	uint8_t bad_cnt;    /* replies that broke the protocol */
 	uint8_t high_cnt;   /* BAD_HIGH_SLOT */
 	uint64_t sent_ns;   /* last time it was encoded and sent */

@@ -34,6 +34,7 @@ static const struct {
 	const char *text;
 } rpc_ends[] = {
 	[RPC_TIMEDOUT] = {nfs4_slot_orphan, 0, NULL}, /* soft: the transport logged it */
+	[RPC_UNANSWERED] = {nfs4_slot_orphan, EIO, "it is not answered"},
 	[RPC_TOOSMALL] = {nfs4_slot_unsure, EREMOTEIO, "its reply fits no buffer of ours"},
 	[RPC_PROG_UNAVAIL] = {nfs4_slot_cancel, EPROTONOSUPPORT, "the server has no NFS there"},
 	[RPC_PROG_MISMATCH] = {nfs4_slot_cancel, EPROTONOSUPPORT, "the server has no NFSv4"},
@@ -73,6 +74,39 @@ static bool repeat_larger(struct nfs4_call *call, void (*slot)(struct nfs4_slots
 	return true;
 }
 
+/*
+ * RFC 8267 section 3.1 lets a requester take any failure for a reply that was too long. Servers
+ * that find that out in their RPC layer say that they have trouble, or that the call is garbage
+ * (illumos); others say nothing. Once: it may be just that.
+ */
+static bool repeat_on_suspicion(struct nfs4_call *call)
+{
+	void (*slot)(struct nfs4_slots *, uint32_t) = nfs4_slot_unsure;
+
+	switch (call->rpc.result) {
+	case RPC_SYSTEM_ERR:
+	case RPC_GARBAGE_ARGS:
+		break;
+	case RPC_UNANSWERED:
+		slot = nfs4_slot_orphan;
+		break;
+	case RPC_OK:
+	case RPC_BADREPLY:
+	case RPC_TIMEDOUT:
+	case RPC_TOOSMALL:
+	case RPC_PROG_UNAVAIL:
+	case RPC_PROG_MISMATCH:
+	case RPC_PROC_UNAVAIL:
+	case RPC_AUTH_ERROR:
+	case RPC_SHUTDOWN:
+		return false;
+	}
+	if (call->room_guessed)
+		return false;
+	call->room_guessed = true;
+	return repeat_larger(call, slot);
+}
+
 static void reply_failed(struct nfs4_call *call)
 {
 	struct nfs4_sess *s = call->sess;
@@ -81,13 +115,16 @@ static void reply_failed(struct nfs4_call *call)
 
 	if (call->rpc.result == RPC_TOOSMALL && repeat_larger(call, nfs4_slot_unsure))
 		return;
+	if (repeat_on_suspicion(call))
+		return;
 	if (call->rpc.result == RPC_TOOSMALL && call->desc->unbounded)
 		err = E2BIG;
 	if (call->rpc.req.end == RPCRDMA_REFUSED)
 		err = EPROTONOSUPPORT; /* another RPC-over-RDMA: the same again will not help */
 	else if (call->rpc.req.end == RPCRDMA_GIVENUP)
 		text = "each connection it is sent on is lost";
-	else if (call->rpc.result == RPC_BADREPLY && repeat_bad(call, text))
+	else if ((call->rpc.result == RPC_BADREPLY || call->rpc.result == RPC_UNANSWERED) &&
+		 repeat_bad(call, text))
 		return;
 	if (text)
 		log_warn_limited("%s: %s failed: %s", s->peer, call->desc->name, text);

@@ -10,6 +10,9 @@
  * server's reply cache may hold the failure. Whether the failed one used up
  * its number is found out by nfs4_slot_unsure().
  *
+ * Not all servers say that a reply was too long (nfs4_reply.c): a call without an
+ * answer comes back from the transport, once, instead of being sent again as it was.
+ *
  * Context: the session's lane.
  */
 #include "nfs4_sess_int.h"
@@ -44,6 +47,12 @@ static uint32_t room_of(const struct nfs4_call *call, unsigned int tries)
 	return nfs4_room_at(tries, (uint32_t)rpcrdma_inline_reply_max(s->x), most) & ~3u;
 }
 
+static bool may_grow(const struct nfs4_call *call)
+{
+	return call->room_tries < MAX_RETRIES &&
+	       room_of(call, call->room_tries + 1u) > room_of(call, call->room_tries);
+}
+
 void nfs4_room_offer(struct nfs4_call *call, struct nfs4_compound *c)
 {
 	struct rpcrdma_req *req = &call->rpc.req;
@@ -53,12 +62,12 @@ void nfs4_room_offer(struct nfs4_call *call, struct nfs4_compound *c)
 	call->room_most = req->reply_sink.len;
 	req->reply_sink.len = room_of(call, call->room_tries);
 	c->reply_max = req->reply_sink.len - RPC_REPLY_HDR;
+	req->give_back = !call->room_guessed && may_grow(call);
 }
 
 bool nfs4_room_grow(struct nfs4_call *call)
 {
-	if (!call->desc->unbounded || call->room_tries >= MAX_RETRIES ||
-		room_of(call, call->room_tries + 1u) <= room_of(call, call->room_tries))
+	if (!call->desc->unbounded || !may_grow(call))
 		return false;
 	call->room_tries++;
 	stats_count(&call->sess->stats->reply_chunk_retries, 1);

@@ -30,6 +30,7 @@ struct rpc_cred {
 enum rpc_result {
 	RPC_OK,            /* accepted, executed: the results are in ->results */
 	RPC_TIMEDOUT,      /* soft: no reply in time */
+	RPC_UNANSWERED,    /* give_back: no reply in time */
 	RPC_TOOSMALL,      /* transport could not carry the reply (ERR_CHUNK) */
 	RPC_PROG_UNAVAIL,  /* the server has no NFS here */
 	RPC_PROG_MISMATCH, /* wrong version: mismatch_low/high */

@@ -27,6 +27,8 @@ static enum rpc_result decode(struct rpc_call *call)
 			&call->mismatch_high, &call->auth_stat);
 	case RPCRDMA_TIMEDOUT:
 		return RPC_TIMEDOUT;
+	case RPCRDMA_UNANSWERED:
+		return RPC_UNANSWERED;
 	case RPCRDMA_TOOSMALL:
 		return RPC_TOOSMALL;
 	case RPCRDMA_REFUSED:

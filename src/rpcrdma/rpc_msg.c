@@ -189,6 +189,8 @@ const char *rpc_result_name(enum rpc_result r)
 		return "ok";
 	case RPC_TIMEDOUT:
 		return "timed out";
+	case RPC_UNANSWERED:
+		return "not answered";
 	case RPC_TOOSMALL:
 		return "reply did not fit";
 	case RPC_PROG_UNAVAIL:

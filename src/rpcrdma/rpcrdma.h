@@ -91,11 +91,13 @@ enum rpcrdma_end {
 	RPCRDMA_TOOSMALL, /* ERR_CHUNK: the server could not use our chunks; the call may have been
 			     executed (RFC 8166 4.5.x): retry with a larger Reply chunk or fail */
 	RPCRDMA_REFUSED,  /* ERR_VERS, or a header we sent is refused: will not work again */
-	RPCRDMA_GIVENUP,  /* one connection after the other was lost with this call alone on it:
-			     it may have been executed */
-	RPCRDMA_BADREPLY, /* the reply breaks the protocol: connection replaced, call not repeated
-			   */
-	RPCRDMA_SHUTDOWN, /* rpcrdma_stop() */
+	RPCRDMA_UNANSWERED, /* give_back: not answered in time; it may have been executed, or be yet
+			     */
+	RPCRDMA_GIVENUP,    /* one connection after the other was lost with this call alone on it:
+			       it may have been executed */
+	RPCRDMA_BADREPLY,   /* the reply breaks the protocol: connection replaced, call not repeated
+			     */
+	RPCRDMA_SHUTDOWN,   /* rpcrdma_stop() */
 };
 
 /* A result that may be placed directly (RFC 8267): a READ's data, in order of the operations. */
@@ -136,6 +138,7 @@ struct rpcrdma_req {
 	struct rpcrdma_span
 		reply_sink; /* Reply chunk to use when reply_max exceeds inline; len = room */
 	bool soft;          /* may end with RPCRDMA_TIMEDOUT */
+	bool give_back;     /* may end with RPCRDMA_UNANSWERED, instead of being sent again */
 	bool abandoned;     /* see rpcrdma_abandon() */
 
 	/* when done: the reply message, valid only during ->done */

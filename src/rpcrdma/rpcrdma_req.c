@@ -289,6 +289,8 @@ void rpcrdma_req_drained(struct rpcrdma *x)
 		priv->invalidating = false;
 		if (x->stopping || priv->is_probe)
 			rpcrdma_req_decide(priv, RPCRDMA_SHUTDOWN);
+		if (priv->timed_out && priv->req->give_back)
+			rpcrdma_req_decide(priv, RPCRDMA_UNANSWERED);
 		goes_last = !priv->ended && note_loss(priv, alone);
 		priv->state = priv->ended ? RPCRDMA_R_ENDED : RPCRDMA_R_QUEUED;
 		list_push_back(priv->ended ? &x->ended : goes_last ? &last : &again, node);

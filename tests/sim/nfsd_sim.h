@@ -29,6 +29,14 @@ enum nfsd_sim_early {
 	NFSD_SIM_EARLY_REFERS, /* its referring call list names the OPEN */
 };
 
+/* The answer where a reply fits neither inline nor its Reply chunk. */
+enum nfsd_sim_big {
+	NFSD_SIM_BIG_ERR_CHUNK,
+	NFSD_SIM_BIG_SYSTEM_ERR, /* an RPC reply (illumos) */
+	NFSD_SIM_BIG_GARBAGE,    /* the same with GARBAGE_ARGS */
+	NFSD_SIM_BIG_SILENCE,
+};
+
 struct nfsd_sim_conf {
 	unsigned int credits;  /* granted in each message; may be changed at any time */
 	uint32_t inline_size;  /* what it receives and sends at most */
@@ -36,6 +44,7 @@ struct nfsd_sim_conf {
 	bool client_small;     /* treat the client as one that receives 1024 bytes */
 	bool no_inval;         /* never invalidates remotely */
 	bool reply_chunk_lazy; /* uses a Reply chunk only when the reply does not fit inline */
+	enum nfsd_sim_big big_reply;
 	bool allow_toosmall;   /* a reply that fits nowhere is not the client's failure */
 	bool zero_read_keeps;  /* a result of 0 bytes does not use up a Write chunk (nfsd 6.1) */
 	bool write_pad;        /* RDMA Writes the XDR round-up too; a READ without room for it

@@ -266,6 +266,35 @@ static void spoil_body(struct job *job)
 		job->ddp_cnt--;
 }
 
+/* The reply fits nowhere. True: `body` is another one, which goes inline. */
+static bool too_big(struct job *job, struct wr *body)
+{
+	struct sconn *conn = job->conn;
+	const struct nfsd_sim_conf *conf = &conn->sim->conf;
+
+	if (!conf->allow_toosmall && !job->unbounded)
+		fab_sim_fail("xid %#x: reply of %zu bytes fits neither inline nor its "
+			     "Reply chunk (%zu)",
+			job->xid, body->len, (size_t)job->reply_chunk.total);
+	switch (conf->big_reply) {
+	case NFSD_SIM_BIG_ERR_CHUNK:
+		send_error(conn, job->xid, SIM_ERR_CHUNK);
+		return false;
+	case NFSD_SIM_BIG_SILENCE:
+		return false;
+	case NFSD_SIM_BIG_SYSTEM_ERR:
+	case NFSD_SIM_BIG_GARBAGE:
+		break;
+	}
+	body->len = 0;
+	wr_u32(body, job->xid);
+	wr_u32(body, 1); /* REPLY, MSG_ACCEPTED, AUTH_NONE */
+	wr_u32(body, 0);
+	wr_u64(body, 0);
+	wr_u32(body, conf->big_reply == NFSD_SIM_BIG_GARBAGE ? 4 : 5);
+	return true;
+}
+
 /* Everything the wire needs, done now. */
 static void send_reply(struct job *job)
 {
@@ -295,12 +324,9 @@ static void send_reply(struct job *job)
 		hdr_len += 4 + 16 * job->reply_chunk.seg_cnt;
 	if (use_chunk ? body.len > job->reply_chunk.total
 		      : hdr_len + body.len > inline_limit(conn)) {
-		if (!conf->allow_toosmall && !job->unbounded)
-			fab_sim_fail("xid %#x: reply of %zu bytes fits neither inline nor its "
-				     "Reply chunk (%zu)",
-				job->xid, body.len, (size_t)job->reply_chunk.total);
-		send_error(conn, job->xid, SIM_ERR_CHUNK);
-		goto out;
+		if (!too_big(job, &body))
+			goto out;
+		use_chunk = false;
 	}
 	if (conf->misplaces && job->write_cnt && !job->ddp_cnt) {
 		if (!push(job, &job->writes[0], body.base, body.len, lens[0]))

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim_log.h"
 #include "sim_ops.h"
 
 static struct sim_nfs w;
@@ -228,5 +229,67 @@ Test(nfs4_room, others_are_not_repeated)
 	cr_assert(nfsd_sim_exists(w.srv, "/d"));
 	cr_assert_eq(retries(), 0);
 	cr_assert_eq(nfsd_sim_stats(w.srv).ops[OP_CREATE], 1);
+	done_with();
+}
+
+static void open_strange(enum nfsd_sim_big how, uint32_t value_len)
+{
+	open_with(value_len);
+	nfsd_sim_conf(w.srv)->tolerant_seq = true;
+	nfsd_sim_conf(w.srv)->big_reply = how;
+}
+
+/* As illumos, and whoever finds out too late that a reply does not fit. */
+Test(nfs4_room, servers_that_do_not_say_what_is_wrong_are_asked_with_a_larger_chunk,
+	.init = sim_log_quiet)
+{
+	for (enum nfsd_sim_big how = NFSD_SIM_BIG_SYSTEM_ERR; how <= NFSD_SIM_BIG_SILENCE; how++) {
+		uint64_t before;
+
+		open_strange(how, 60000);
+		before = nfsd_sim_stats(w.srv).ops[OP_GETXATTR];
+		cr_assert_eq(get_value(70000), 0, "%d", how);
+		cr_assert(op.len == 60000 && sim_is_pattern(op.data, 0, op.len));
+		cr_assert_eq(retries(), 1);
+		cr_assert_eq(nfsd_sim_stats(w.srv).ops[OP_GETXATTR] - before, 2);
+		/* And what does fit is as before. */
+		set_value("x", 3000);
+		cr_assert_eq(get_value(70000), 0);
+		cr_assert_eq(retries(), 1);
+		done_with();
+	}
+}
+
+/* It may be just what it says. */
+Test(nfs4_room, trouble_of_the_servers_own_is_told_the_second_time, .init = sim_log_quiet)
+{
+	static const struct {
+		uint64_t stat;
+		int err;
+	} ends[] = {{5, -EREMOTEIO}, {4, -EIO}};
+
+	for (size_t i = 0; i < 2; i++) {
+		uint64_t before;
+
+		open_with(3000);
+		nfsd_sim_conf(w.srv)->tolerant_seq = true;
+		before = nfsd_sim_stats(w.srv).calls;
+		sim_rule(&w, NFSD_SIM_RPC_ACCEPT, OP_GETXATTR, 0, 0, ends[i].stat);
+		cr_assert_eq(get_value(100000), ends[i].err);
+		cr_assert_eq(nfsd_sim_stats(w.srv).calls - before, 2);
+		nfsd_sim_rules_clear(w.srv);
+		cr_assert_eq(get_value(100000), 0);
+		done_with();
+	}
+}
+
+/* A server that was away for longer than timeo is asked again, whatever the size. */
+Test(nfs4_room, a_server_that_does_not_answer_is_waited_for, .init = sim_log_quiet)
+{
+	open_with(3000);
+	sim_rule(&w, NFSD_SIM_LOSE, OP_GETXATTR, 0, 3, 0);
+	cr_assert_eq(get_value(100000), 0);
+	cr_assert(op.len == 3000 && sim_is_pattern(op.data, 0, op.len));
+	cr_assert_eq(retries(), 1);
 	done_with();
 }

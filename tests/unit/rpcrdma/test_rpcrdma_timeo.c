@@ -129,3 +129,25 @@ Test(rpcrdma_timeo, answered_calls_never_time_out)
 	cr_assert_eq(rig.stats.timeouts, 0);
 	cr_assert_eq(rig.up, 1);
 }
+
+/* Once it was not answered in time; a connection that is lost for another reason is none of it. */
+Test(rpcrdma_timeo, a_call_to_be_given_back_is_not_sent_again)
+{
+	rig.silent = true;
+	call_init(&c[0], 10);
+	c[0].req.give_back = true;
+	cr_assert_eq(call_send(&c[0]), 0);
+	call_start(&c[1], false);
+	rig_run(NSEC_PER_SEC);
+	fake_down(-ECONNRESET);
+	rig_run(NSEC_PER_SEC);
+	cr_assert_eq(c[0].done, 0);
+	cr_assert_eq(rig.stats.timeouts, 0);
+	rig_run(2 * rig.x->conf.timeo_ns);
+	cr_assert_eq(c[0].done, 1);
+	cr_assert_eq(c[0].end, RPCRDMA_UNANSWERED);
+	cr_assert_eq(c[1].done, 0);
+	rig.silent = false;
+	rig_run(5 * 60 * NSEC_PER_SEC);
+	cr_assert_eq(c[1].end, RPCRDMA_REPLY);
+}
