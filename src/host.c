@@ -9,7 +9,25 @@
 #include <string.h>
 #include <unistd.h>
 
-static int resolve(int family, const char *host, const char *port, struct sockaddr_storage *to,
+#include "log.h"
+
+/* ---- addresses ---- */
+
+/* The server's name, to be resolved again. */
+struct server_name {
+	int family;
+	char port[8];
+	char host[];
+};
+
+static void add_all(struct addrs_list *list, const struct addrinfo *res, int family)
+{
+	for (; res != NULL; res = res->ai_next)
+		if (family == AF_UNSPEC || res->ai_family == family)
+			addrs_list_add(list, res->ai_addr);
+}
+
+static int resolve(int family, const char *host, const char *port, struct addrs_list *list,
 	char *text, size_t len)
 {
 	struct addrinfo hints = {.ai_family = family, .ai_socktype = SOCK_STREAM};
@@ -23,24 +41,91 @@ static int resolve(int family, const char *host, const char *port, struct sockad
 		return err == EAI_FAIL || err == EAI_MEMORY || err == EAI_ADDRFAMILY ? -EINVAL
 										     : -EAGAIN;
 	}
-	memcpy(to, res->ai_addr, res->ai_addrlen);
+	add_all(list, res, family);
 	freeaddrinfo(res);
-	return 0;
+	if (list->cnt > 0)
+		return 0;
+	snprintf(text, len, "resolve: %s: no IPv4 or IPv6 address", host);
+	return -EINVAL;
 }
 
-int host_addresses(const struct options *o, struct sockaddr_storage *dst,
+bool host_use_from(
+	struct addrs_list *dst, const struct addrs_list *ours, struct sockaddr_storage *src)
+{
+	struct addrs_list kept = {0};
+
+	for (unsigned int k = 0; k < ours->cnt && kept.cnt == 0; k++) {
+		*src = ours->addr[k];
+		for (unsigned int i = 0; i < dst->cnt; i++)
+			if (dst->addr[i].ss_family == src->ss_family)
+				addrs_list_add(&kept, (const struct sockaddr *)&dst->addr[i]);
+	}
+	*dst = kept;
+	return kept.cnt > 0;
+}
+
+static int keep_family_of(const struct options *o, struct addrs_list *dst,
 	struct sockaddr_storage *src, char *text, size_t len)
+{
+	struct addrs_list ours = {0};
+	int err = resolve(o->family, o->clientaddr, NULL, &ours, text, len);
+
+	if (err != 0 || host_use_from(dst, &ours, src))
+		return err;
+	snprintf(text, len, "resolve: %s is of another family than the server's addresses",
+		o->clientaddr);
+	return -EINVAL;
+}
+
+int host_addresses(const struct options *o, struct addrs_list *dst, struct sockaddr_storage *src,
+	char *text, size_t len)
 {
 	char port[8];
 	int err;
 
 	src->ss_family = AF_UNSPEC;
+	dst->cnt = 0;
 	snprintf(port, sizeof(port), "%u", o->port);
 	err = resolve(o->family, o->host, port, dst, text, len);
 	if (err == 0 && o->clientaddr != NULL)
-		err = resolve(dst->ss_family, o->clientaddr, NULL, src, text, len);
+		err = keep_family_of(o, dst, src, text, len);
 	return err;
 }
+
+static bool resolve_again(void *ctx, struct addrs_list *ret)
+{
+	const struct server_name *name = ctx;
+	char text[256];
+
+	if (resolve(name->family, name->host, name->port, ret, text, sizeof(text)) == 0)
+		return true;
+	log_debug("%s", text);
+	return false;
+}
+
+struct addrs *host_addrs_new(const struct options *o, const struct addrs_list *dst,
+	unsigned int first, const struct sockaddr_storage *src)
+{
+	static const struct addrs_resolver res = {.resolve = resolve_again, .fini = free};
+	size_t len = strlen(o->host) + 1;
+	struct server_name *name = malloc(sizeof(*name) + len);
+
+	if (name == NULL)
+		return NULL;
+	name->family = src->ss_family != AF_UNSPEC ? src->ss_family : o->family;
+	snprintf(name->port, sizeof(name->port), "%u", o->port);
+	memcpy(name->host, o->host, len);
+	return addrs_new(dst, first, &res, name, true);
+}
+
+/* One address may be unreachable, or nothing listen there, and another serve. */
+bool host_may_be_elsewhere(const char *step)
+{
+	return strcmp(step, "resolve") == 0 || strcmp(step, "route") == 0 ||
+	       strcmp(step, "connect") == 0;
+}
+
+/* ---- the rest ---- */
 
 void host_cred(const struct options *o, struct rpc_cred *ret)
 {

@@ -8,14 +8,27 @@
 #ifndef RPCRDMAFS_HOST_H
 #define RPCRDMAFS_HOST_H
 
+#include "addrs.h"
 #include "options.h"
 
 /*
- * The address of the server and, with srcaddr=, ours (else src->ss_family is AF_UNSPEC). Waits for
- * the DNS. 0; -EAGAIN: there is no such name, or none yet; -EINVAL.
+ * The addresses of the server, in the order in which they are to be tried, and, with srcaddr=, ours
+ * (else src->ss_family is AF_UNSPEC). Waits for the DNS.
+ * 0: there is one at least; -EAGAIN: there is no such name, or none yet; -EINVAL.
  */
-int host_addresses(const struct options *o, struct sockaddr_storage *dst,
-	struct sockaddr_storage *src, char *text, size_t len);
+int host_addresses(const struct options *o, struct addrs_list *dst, struct sockaddr_storage *src,
+	char *text, size_t len);
+/*
+ * Ours is of one family, and so are those of the server that it can be used with: *src becomes the
+ * first of ours that has any in dst, which keeps these. False: none has. Pure.
+ */
+bool host_use_from(
+	struct addrs_list *dst, const struct addrs_list *ours, struct sockaddr_storage *src);
+/* dst[first] is in use; the name is resolved again when all were tried. NULL with errno. */
+struct addrs *host_addrs_new(const struct options *o, const struct addrs_list *dst,
+	unsigned int first, const struct sockaddr_storage *src);
+/* An attempt failed at this step (nfs4_failure): is another address worth one? */
+bool host_may_be_elsewhere(const char *step);
 /* The credential of who mounts: the export is looked up under it. */
 void host_cred(const struct options *o, struct rpc_cred *ret);
 /*

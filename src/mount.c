@@ -174,6 +174,9 @@ static void lane_failed(struct mount *m, const struct lane *l, const struct nfs4
 	m->stopped++;
 	if (m->status != 0 && m->stopped == m->lane_cnt)
 		reactor_stop(m->reactor);
+	if (m->status == 0 && m->up == 0)
+		m->elsewhere =
+			host_may_be_elsewhere(f->step) && m->where->at + 1 < m->where->list.cnt;
 	snprintf(text, sizeof(text), "%s: %s", f->step, f->text);
 	mount_fail_err(m, f->err, text);
 }
@@ -225,6 +228,10 @@ static int make_client(struct mount *m)
 		return -errno;
 	m->opt->nfs.idmap = m->idmap;
 	m->opt->nfs.rdma.capture = m->capture;
+	m->addrs = host_addrs_new(m->opt, &m->where->list, m->where->at, &m->src);
+	if (m->addrs == NULL)
+		return -errno;
+	m->opt->nfs.rdma.addrs = m->addrs;
 	m->opt->nfs.owner = m->identity.owner;
 	m->client = nfs4_client_new(&m->opt->nfs);
 	m->opt->nfs.owner = NULL;
@@ -280,11 +287,14 @@ static void run(struct mount *m)
 		mount_fail(m, text);
 		return;
 	}
-	err = host_addresses(m->opt, &m->dst, &m->src, text, sizeof(text));
+	if (m->where->at == 0)
+		err = host_addresses(m->opt, &m->where->list, &m->where->src, text, sizeof(text));
 	if (err != 0) {
 		mount_fail_err(m, -err, text);
 		return;
 	}
+	m->dst = m->where->list.addr[m->where->at];
+	m->src = m->where->src;
 	host_cred(m->opt, &m->cred);
 	err = start_capture(m, text, sizeof(text));
 	if (err != 0) {
@@ -326,6 +336,7 @@ static void fini(struct mount *m)
 		lane_free(m->lanes[i]);
 	fs_free(m->fs);
 	nfs4_client_free(m->client);
+	addrs_free(m->addrs);
 	identity_put(&m->identity);
 	idmap_free(m->idmap);
 	if (m->signals.reactor != NULL) {

@@ -28,6 +28,13 @@ enum mount_state {
 	MOUNT_STOPPING, /* sessions end */
 };
 
+/* Which of the server's addresses is tried; outlives an attempt. */
+struct mount_where {
+	struct addrs_list list;
+	struct sockaddr_storage src; /* AF_UNSPEC: any of ours */
+	unsigned int at;
+};
+
 struct mount {
 	struct options *opt;
 	enum mount_state state;
@@ -38,6 +45,7 @@ struct mount {
 	struct idmap *idmap;
 	struct capture *capture; /* of all lanes; started by `capture=`, or later */
 	struct identity identity;
+	struct addrs *addrs;
 	struct nfs4_client *client;
 	struct fs *fs;
 	struct lane *lanes[LANES_MAX]; /* the one for metadata, if wanted, is the last */
@@ -56,6 +64,8 @@ struct mount {
 	struct watchdog watchdog; /* while it serves */
 	struct rpc_cred cred;
 	struct retry *retry;
+	struct mount_where *where;
+	bool elsewhere; /* it failed, and another address is tried at once */
 	int status;
 	bool again; /* it failed and is tried again, after wait_ns */
 	uint64_t wait_ns;

@@ -34,6 +34,11 @@ void mount_fail_err(struct mount *m, int err, const char *text)
 	if (m->status != 0)
 		return;
 	m->status = exit_status(o, err);
+	if (m->elsewhere) {
+		log_info("%s on %s: %s: trying another address", o->source, o->mountpoint, text);
+		mount_start_stopping(m);
+		return;
+	}
 	m->again = m->state == MOUNT_STARTING && retry_after(m->retry, now_ns(), err, &m->wait_ns);
 	if (!m->again)
 		log_err("%s on %s: %s", o->source, o->mountpoint, text);
@@ -79,6 +84,7 @@ static bool wait_for_next(const struct mount *m)
 
 static int try_until_mounted(struct options *opt, struct capture *capture)
 {
+	struct mount_where where = {0};
 	struct retry retry;
 
 	retry_init(&retry, now_ns(), opt->retry_min, opt->bg);
@@ -86,11 +92,17 @@ static int try_until_mounted(struct options *opt, struct capture *capture)
 		struct mount m = {
 			.opt = opt,
 			.retry = &retry,
+			.where = &where,
 			.capture = capture,
 			.identity.fd = -1,
 		};
 
 		mount_attempt(&m);
+		if (m.elsewhere) {
+			where.at++;
+			continue;
+		}
+		where.at = 0;
 		if (!m.again)
 			return m.status;
 		if (opt->bg && !opt->foreground && retry.tries == 1) {

@@ -76,8 +76,10 @@ static void publish_connected(struct nfs4_sess *s, bool connected)
 {
 	pthread_mutex_lock(&s->view_lock);
 	s->view.connected = connected;
-	if (connected)
+	if (connected) {
 		rpcrdma_thresholds(s->x, &s->view.send_max, &s->view.recv_max);
+		snprintf(s->view.peer, sizeof(s->view.peer), "%s", s->peer);
+	}
 	pthread_mutex_unlock(&s->view_lock);
 }
 
@@ -147,10 +149,10 @@ static void xprt_up(void *ctx, bool first)
 {
 	struct nfs4_sess *s = ctx;
 
+	snprintf(s->peer, sizeof(s->peer), "%s", rpcrdma_peer_name(s->x));
 	publish_connected(s, true);
 	switch (s->state) {
 	case NFS4_SESS_CONNECTING:
-		snprintf(s->peer, sizeof(s->peer), "%s", rpcrdma_peer_name(s->x));
 		nfs4_sess_set_state(s, NFS4_SESS_SETUP, "connected");
 		if (!get_own_calls(s)) {
 			nfs4_sess_fail(s, ENOMEM, "session", "too few requests: check credits=");

@@ -164,7 +164,7 @@ static socklen_t addr_len(const struct sockaddr *sa)
 void rpcrdma_set_addrs(struct rpcrdma *x, const struct sockaddr *src, const struct sockaddr *dst)
 {
 	x->has_src = src != NULL;
-	if (src)
+	if (src && src != (const struct sockaddr *)&x->src)
 		memcpy(&x->src, src, addr_len(src));
 	memcpy(&x->dst, dst, addr_len(dst));
 	print_addr(x->peer, sizeof(x->peer), dst, addr_len(dst));

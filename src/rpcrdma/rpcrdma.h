@@ -21,6 +21,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "addrs.h"
 #include "capture.h"
 #include "list.h"
 #include "reactor.h"
@@ -54,6 +55,9 @@ struct rpcrdma_conf {
 	uint64_t backoff_min_ns, backoff_max_ns; /* between attempts to reconnect, with jitter */
 	uint64_t idle_probe_ns;    /* silence after which a connection is probed; 0: never */
 	uint64_t probe_timeout_ns; /* a probe unanswered for so long: the connection is dead */
+	/* Where the server is, for all transports of a client; NULL: where rpcrdma_connect() says.
+	 */
+	struct addrs *addrs;
 	struct capture *capture; /* what is sent and received goes there as well; may be NULL */
 	uint64_t send_stall_ns;  /* and so is one whose Sends do not complete, at least; 0: never */
 };
@@ -204,7 +208,8 @@ struct rpcrdma *rpcrdma_new(struct reactor *r, const struct rpcrdma_conf *conf,
 /* During ->failed: one line that says more than errno and step do; "" if there is nothing to add.
  */
 const char *rpcrdma_failure_detail(const struct rpcrdma *x);
-/* src may be NULL. Returns 0: ->up or ->failed follows; -errno. */
+/* src may be NULL; with conf.addrs dst is not looked at. Returns 0: ->up or ->failed follows;
+ * -errno. */
 int rpcrdma_connect(struct rpcrdma *x, const struct sockaddr *src, const struct sockaddr *dst);
 /*
  * rpcrdma_stop - end every call with RPCRDMA_SHUTDOWN and close the connection

@@ -157,12 +157,14 @@ static void backoff_fire(struct reactor_timer *t)
 	struct rpcrdma *x = container_of(t, struct rpcrdma, backoff_timer);
 	int err;
 
+	rpcrdma_addr_next(x);
 	x->reached = false; /* by this attempt */
 	err = resolve(x);
 	set_state(x, RPCRDMA_C_RESOLVING, "again");
 	if (!err)
 		return;
 	log_debug("%s: resolve: %s", x->peer, strerror(-err));
+	rpcrdma_addr_failed(x);
 	if (x->ever_up) {
 		back_off(x);
 		return;
@@ -191,6 +193,8 @@ void rpcrdma_conn_drop(struct rpcrdma *x, int err, const char *why)
 	if (x->state == RPCRDMA_C_UP && !x->stopping)
 		log_msg(x->not_responding ? LOG_LVL_DEBUG : LOG_LVL_INFO,
 			"%s: connection lost: %s (%s)", x->peer, why, strerror(-err));
+	if (x->state != RPCRDMA_C_UP && !x->addr_used && !x->stopping)
+		rpcrdma_addr_failed(x); /* else when it is drained */
 	x->down_err = err;
 	x->down_step = x->state == RPCRDMA_C_RESOLVING ? FAB_STEP_SETUP : FAB_STEP_CONNECT;
 	rpcrdma_probe_stop(x);
@@ -213,6 +217,7 @@ static void drained(struct rpcrdma *x)
 	rpcrdma_reverse_reset(x);
 	rpcrdma_credit_reset(&x->credit, x->conf.credits);
 	rpcrdma_req_drained(x);
+	rpcrdma_addr_down(x);
 	if (x->was_up) {
 		x->was_up = false;
 		if (x->ops->down)
@@ -250,6 +255,11 @@ static void established(struct rpcrdma *x, const struct fab_event *ev)
 	if (x->state != RPCRDMA_C_CONNECTING)
 		return;
 	x->reached = true;
+	if (!rpcrdma_addr_up(x)) {
+		x->retry_now = true;
+		rpcrdma_conn_drop(x, -ECONNRESET, "another address is in use");
+		return;
+	}
 	rpcrdma_priv_apply(x, ev->priv, ev->priv_len);
 	rpcrdma_tap_established(x, ev->priv, ev->priv_len);
 	if (!rpcrdma_trial_start(x))
@@ -298,6 +308,7 @@ static void attempt_failed(struct rpcrdma *x, const struct fab_event *ev)
 	}
 	x->down_err = ev->err;
 	x->down_step = ev->step;
+	rpcrdma_addr_failed(x);
 	set_state(x, RPCRDMA_C_DRAINING, step_name(ev->step));
 	drained(x); /* FAILED leaves nothing to wait for */
 }
@@ -396,9 +407,14 @@ void rpcrdma_conn_alive(struct rpcrdma *x)
 
 int rpcrdma_connect(struct rpcrdma *x, const struct sockaddr *src, const struct sockaddr *dst)
 {
+	struct sockaddr_storage addr;
 	int err;
 
 	assert(x->state == RPCRDMA_C_IDLE);
+	if (x->conf.addrs) {
+		x->turn = addrs_now(x->conf.addrs, &addr);
+		dst = (const struct sockaddr *)&addr;
+	}
 	rpcrdma_set_addrs(x, src, dst);
 	err = resolve(x);
 	if (!err)

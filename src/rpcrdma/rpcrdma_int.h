@@ -188,6 +188,8 @@ struct rpcrdma {
 	struct reactor_timer backoff_timer, kick_timer;
 	struct sockaddr_storage src, dst;
 	bool has_src;
+	uint64_t turn;  /* of conf.addrs: dst's */
+	bool addr_used; /* this connection is counted there */
 	char peer[80];
 
 	/* rpcrdma_setup.c */
@@ -274,6 +276,17 @@ static inline uint32_t rpcrdma_rsend_cookie(const struct rpcrdma *x, uint32_t i)
 
 /* Of the posts of rpcrdma_trial.c; no Send and no invalidation of a call has it. */
 #define RPCRDMA_TRIAL_COOKIE UINT64_MAX
+
+/* ---- rpcrdma_addr.c: nothing without conf.addrs ---- */
+
+/* An attempt came to nothing. */
+void rpcrdma_addr_failed(struct rpcrdma *x);
+/* Connected. False: the other transports are elsewhere by now, this connection is to be dropped. */
+bool rpcrdma_addr_up(struct rpcrdma *x);
+/* The connection that rpcrdma_addr_up() agreed to, if it did, is gone. */
+void rpcrdma_addr_down(struct rpcrdma *x);
+/* Before an attempt: to the address that is in use now. */
+void rpcrdma_addr_next(struct rpcrdma *x);
 
 /* ---- rpcrdma_conn.c ---- */
 extern const struct fab_ep_ops rpcrdma_fab_ops;

@@ -32,12 +32,16 @@
  *   leave           state may be left on the server at the end
  *   unjudged        a client that was lied to may do what it must not
  *
+ * The server is at 127.0.0.1 alone. The name `two` stands for 127.0.0.9 and then 127.0.0.1.
+ *
  * Exit status: the program's; 90 if that is 0 and the judge found something or
  * anything is left: a client ID, a session, an open, a key, a fabric object.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -55,6 +59,23 @@
 int rpcrdmafs_main(int argc, char **argv);
 void __wrap_rpcrdma_conf_default(struct rpcrdma_conf *conf);
 void __real_rpcrdma_conf_default(struct rpcrdma_conf *conf);
+
+int __wrap_getaddrinfo(
+	const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **res);
+int __real_getaddrinfo(
+	const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **res);
+
+int __wrap_getaddrinfo(
+	const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **res)
+{
+	bool two = strcmp(node, "two") == 0;
+	int err = __real_getaddrinfo(two ? "127.0.0.9" : node, service, hints, res);
+
+	/* As one list it is freed, too. */
+	if (err == 0 && two)
+		err = __real_getaddrinfo("127.0.0.1", service, hints, &(*res)->ai_next);
+	return err;
+}
 
 /* So that many cuts a second are possible. */
 void __wrap_rpcrdma_conf_default(struct rpcrdma_conf *conf)
@@ -438,6 +459,9 @@ static int judge(int status)
 
 int main(int argc, char **argv)
 {
+	const struct sockaddr_in at = {.sin_family = AF_INET,
+		.sin_port = htons(20049),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	const char *settings = getenv("FUSE_SIM");
 	struct nfsd_sim_conf conf;
 	pthread_t ctl;
@@ -446,7 +470,7 @@ int main(int argc, char **argv)
 
 	nfsd_sim_conf_default(&conf);
 	conf.delegs = NFSD_SIM_DELEG_READ | NFSD_SIM_DELEG_WRITE;
-	sim = nfsd_sim_new(&conf, NULL);
+	sim = nfsd_sim_new(&conf, (const struct sockaddr *)&at);
 	rules_reset();
 	if (settings != NULL)
 		run_settings(settings);

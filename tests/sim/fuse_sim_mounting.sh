@@ -83,6 +83,17 @@ check "says to make it" says "mountpoint: does not exist: make the directory fir
 check "no such export: 32, at once" status 32 timeout 60 \
 	bash -c 'exec -a mount.rpcrdmafs "$@"' - "$bin/fuse_sim" 127.0.0.1:/no/such "$work/h"
 
+# ---- a name with two addresses, of which the second is the server's ----
+two() {
+	(FUSE_SIM="" exec "$bin/fuse_sim" -f -o retry=0 two:/ "$work/d") >"$work/two.log" 2>&1 </dev/null &
+	local p=$!
+	echo $p >>"$work/pids"
+	wait_for 60 grep -q " mounted on " "$work/two.log" || return
+	umount "$work/d" && status 0 wait $p
+}
+check "the second address of a name is tried at once" two
+check "the first is told" grep -q "connect: .*: trying another address" "$work/two.log"
+
 # ---- a server that is not there ----
 # Without retry= it would be asked for two minutes, in the background for one.
 retry0() {

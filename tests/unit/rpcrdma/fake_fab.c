@@ -315,6 +315,7 @@ int fab_ep_resolve(struct fab_ep *ep, const struct sockaddr *src, const struct s
 	assert(ep->state == S_IDLE);
 	if (err)
 		return err;
+	fake.dst = ntohl(((const struct sockaddr_in *)dst)->sin_addr.s_addr);
 	fake.src = src ? ntohl(((const struct sockaddr_in *)src)->sin_addr.s_addr) : 0;
 	ep->state = S_RESOLVING;
 	if (fake.dev_err)
@@ -346,7 +347,9 @@ int fab_ep_connect(struct fab_ep *ep, const void *priv, size_t priv_len)
 	if (err)
 		return err;
 	ep->state = S_CONNECTING;
-	if (fake.refuse) {
+	if (fake.connecting)
+		fake.connecting();
+	if (fake.refuse || (fake.refuse_dst && fake.refuse_dst == fake.dst)) {
 		flush(ep);
 		event(ep, FAB_EV_FAILED, -ECONNREFUSED, FAB_STEP_CONNECT);
 	} else {

@@ -35,6 +35,9 @@ struct fake {
 	size_t peer_priv_len;
 	bool new_device;                /* with the next RESOLVED */
 	uint8_t ack_timeout, ack_tries; /* of the next connections */
+	void (*connecting)(void);       /* runs while a connection is being made; NULL: nothing */
+	uint32_t dst;                   /* IPv4 address that was connected to last */
+	uint32_t refuse_dst;            /* only connecting to that one fails */
 	bool refuse;                    /* connecting fails with -ECONNREFUSED */
 	bool hold_sent;                 /* Sends do not complete until fake_flush_sent() */
 	bool hold_invals;               /* nor do invalidations */

@@ -539,3 +539,95 @@ Test(rpcrdma_conn, a_forgotten_call_is_sent_again_after_all_others)
 	cr_assert_eq(c[0].end, RPCRDMA_REPLY);
 	rig_fini();
 }
+
+/* ---- a server with several addresses ---- */
+
+#define FIRST  0x0a000001u
+#define SECOND 0x0a000002u
+
+static struct addrs *two_addresses(void)
+{
+	static const struct addrs_resolver nobody;
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(20049)};
+	struct addrs_list list = {0};
+
+	in.sin_addr.s_addr = htonl(FIRST);
+	cr_assert(addrs_list_add(&list, (struct sockaddr *)&in));
+	in.sin_addr.s_addr = htonl(SECOND);
+	cr_assert(addrs_list_add(&list, (struct sockaddr *)&in));
+	return addrs_new(&list, 0, &nobody, NULL, false);
+}
+
+Test(rpcrdma_conn, another_address_is_tried_when_one_is_dead)
+{
+	struct addrs *a = two_addresses();
+
+	rig_quiet();
+	rig.conf.addrs = a;
+	cr_assert(rig_connect());
+	cr_assert_eq(fake.dst, FIRST);
+	call_start(&c[0], false);
+	rig_run(1000);
+	cr_assert_eq(c[0].end, RPCRDMA_REPLY);
+	fake.refuse_dst = FIRST;
+	fake_down(-ECONNRESET);
+	call_start(&c[1], false);
+	rig_run(20 * NSEC_PER_SEC);
+	cr_assert_eq(fake.dst, SECOND);
+	cr_assert_eq(c[1].end, RPCRDMA_REPLY);
+	cr_assert(strstr(rpcrdma_peer_name(rig.x), "10.0.0.2"));
+	/* It stays there. */
+	fake.refuse_dst = 0;
+	fake_down(-ECONNRESET);
+	rig_run(20 * NSEC_PER_SEC);
+	cr_assert_eq(fake.dst, SECOND);
+	cr_assert_eq(rig.up, 3);
+	rig_fini();
+	addrs_free(a);
+}
+
+/* Of the others one has a connection: all lanes talk to one server. */
+Test(rpcrdma_conn, no_other_address_is_tried_while_another_lane_is_connected)
+{
+	struct addrs *a = two_addresses();
+
+	rig_quiet();
+	rig.conf.addrs = a;
+	cr_assert(rig_connect());
+	cr_assert(addrs_up(a, 0));
+	fake.refuse_dst = FIRST;
+	fake_down(-ECONNRESET);
+	rig_run(120 * NSEC_PER_SEC);
+	cr_assert_eq(fake.dst, FIRST);
+	addrs_down(a, false);
+	rig_run(120 * NSEC_PER_SEC);
+	cr_assert_eq(fake.dst, SECOND);
+	cr_assert(rpcrdma_is_up(rig.x));
+	rig_fini();
+	addrs_free(a);
+}
+
+/* The other lanes try the next one. */
+static void they_go_on(void)
+{
+	for (unsigned int i = 0; i < ADDRS_TRIES; i++)
+		addrs_failed(rig.conf.addrs, 0);
+	fake.connecting = NULL;
+}
+
+/* They went on while this one was still connecting. */
+Test(rpcrdma_conn, a_connection_to_an_address_of_before_is_dropped)
+{
+	struct addrs *a = two_addresses();
+
+	rig_quiet();
+	rig.conf.addrs = a;
+	cr_assert(rig_connect());
+	fake.connecting = they_go_on;
+	fake_down(-ECONNRESET);
+	rig_run(5 * NSEC_PER_SEC);
+	cr_assert_eq(fake.dst, SECOND);
+	cr_assert_eq(rig.up, 2);
+	rig_fini();
+	addrs_free(a);
+}

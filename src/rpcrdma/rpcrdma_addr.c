@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which of the server's addresses (addrs.h) the connection is to: transports of one mount share
+ * them, and are never connected to two.
+ */
+#include "rpcrdma_int.h"
+
+#include <string.h>
+
+#include "log.h"
+
+void rpcrdma_addr_failed(struct rpcrdma *x)
+{
+	if (x->conf.addrs)
+		addrs_failed(x->conf.addrs, x->turn);
+}
+
+bool rpcrdma_addr_up(struct rpcrdma *x)
+{
+	if (!x->conf.addrs)
+		return true;
+	x->addr_used = addrs_up(x->conf.addrs, x->turn);
+	return x->addr_used;
+}
+
+void rpcrdma_addr_down(struct rpcrdma *x)
+{
+	if (!x->addr_used)
+		return;
+	x->addr_used = false;
+	addrs_down(x->conf.addrs, x->good);
+	if (!x->good) /* it was of no use */
+		rpcrdma_addr_failed(x);
+}
+
+void rpcrdma_addr_next(struct rpcrdma *x)
+{
+	const struct sockaddr *src = x->has_src ? (const struct sockaddr *)&x->src : NULL;
+	char from[sizeof(x->peer)];
+	struct sockaddr_storage addr;
+	uint64_t turn;
+
+	if (!x->conf.addrs)
+		return;
+	turn = addrs_now(x->conf.addrs, &addr);
+	if (turn == x->turn)
+		return;
+	memcpy(from, x->peer, sizeof(from));
+	x->turn = turn;
+	rpcrdma_set_addrs(x, src, (const struct sockaddr *)&addr);
+	log_info("%s: no connection: trying %s", from, x->peer);
+}
