@@ -36,8 +36,11 @@
 #define RPCRDMA_RECV_ARMOUR     16384u /* a receive is at least this long, whatever was offered */
 /* A call that was on so many connections when they were lost is sent only by itself ... */
 #define RPCRDMA_SUSPECT_LOSSES 2u
-/* ... and ends when it alone lost so many that had answered something else. */
-#define RPCRDMA_ALONE_LOSSES 3u
+/*
+ * ... and ends when it alone lost so many that had answered something else. A link that breaks by
+ * itself after every few calls takes three of them now and then, and no call is to end for that.
+ */
+#define RPCRDMA_ALONE_LOSSES 10u
 /* A connection that answers others is given so many timeo to answer a call. */
 #define RPCRDMA_SLOW_TIMEOS 5u
 /* Of one call: args, long call, results or a Reply chunk. */

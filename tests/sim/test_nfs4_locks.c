@@ -388,7 +388,7 @@ Test(nfs4_locks, lock_without_an_answer_can_be_given_back, .init = sim_log_quiet
 
 	for (int i = 0; i < 4; i++) {
 		sim_nfs_open(&w, NULL);
-		w.conf.hard = false;
+		w.conf.hard = i % 2;
 		w.conf.timeout_errno = ETIMEDOUT;
 		w.conf.rdma.timeo_ns = SIM_SEC;
 		w.conf.rdma.retrans = 1;

@@ -433,6 +433,15 @@ static void closes_at_one_call(const uint8_t *msg, size_t len)
 	fake_down(-ECONNRESET);
 }
 
+/* Twice beside others, then nine times alone; then it is answered. */
+static void closes_eleven_times(const uint8_t *msg, size_t len)
+{
+	if (odd_seen < 11)
+		closes_at_one_call(msg, len);
+	else
+		honest(msg, len);
+}
+
 static void late_with_one_call(const uint8_t *msg, size_t len)
 {
 	if (get_be32(msg) != odd_xid || reactor_now(rig.r) >= odd_until_ns)
@@ -467,6 +476,22 @@ Test(rpcrdma_conn, a_call_that_loses_each_connection_ends_and_the_others_go_on)
 	cr_assert_eq(odd_seen, RPCRDMA_SUSPECT_LOSSES + RPCRDMA_ALONE_LOSSES);
 	cr_assert_geq(rig.stats.probes, RPCRDMA_ALONE_LOSSES);
 	cr_assert(rpcrdma_is_up(rig.x));
+	rig_fini();
+}
+
+/* A link that breaks after every few calls meets the same one again and again. */
+Test(rpcrdma_conn, a_call_that_is_unlucky_nine_times_is_answered)
+{
+	rig_quiet();
+	cr_assert(rig_connect());
+	call_start(&c[1], false);
+	rig_run(1000);
+	odd_server(closes_eleven_times, rpcrdma_next_xid(rig.x) + 1);
+	call_start(&c[0], false);
+	rig_run(300 * NSEC_PER_SEC);
+	cr_assert_eq(odd_seen, 11);
+	cr_assert_eq(c[0].done, 1);
+	cr_assert_eq(c[0].end, RPCRDMA_REPLY);
 	rig_fini();
 }
 
