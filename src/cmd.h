@@ -8,14 +8,24 @@
 #ifndef RPCRDMAFS_CMD_H
 #define RPCRDMAFS_CMD_H
 
+#include "ctl_client.h"
+
 /* Is argv[1] the name of one? Then *ret_status is its exit status: 0; 1: it failed; 2: usage. */
 int cmd_run(int argc, char **argv, int *ret_status);
 
+/* One line on standard error: what the command of that name could not do. Returns 1. */
+int cmd_fail(const char *command, const char *fault);
 /* Each takes its own argv, argv[0] is its name. They return their exit status. */
 int cmd_info(int argc, char **argv);
 int cmd_capture(int argc, char **argv);
 int cmd_log(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_sync(int argc, char **argv);
+/*
+ * cmd_sync_daemon - what programs wrote until now is durable on the server
+ *
+ * Waits for that. Returns: 0; -EIO: fault says what went wrong.
+ */
+int cmd_sync_daemon(const struct ctl_daemon *d, char *fault, size_t len);
 
 #endif

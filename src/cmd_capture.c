@@ -30,12 +30,6 @@ static void help(FILE *to)
 		CAPTURE_MIB_DEFAULT);
 }
 
-static int say(const char *fault)
-{
-	fprintf(stderr, "rpcrdmafs: capture: %s\n", fault);
-	return 1;
-}
-
 struct wanted {
 	bool data;
 	unsigned long mib, seconds; /* seconds: 0: until a signal */
@@ -81,7 +75,7 @@ static int stop(const struct ctl_daemon *d)
 	char fault[400], *answer = ctl_ask(d, "capture stop", -1, fault, sizeof(fault));
 
 	if (answer == NULL)
-		return say(fault);
+		return cmd_fail("capture", fault);
 	fprintf(stderr, "rpcrdmafs: capture %s", answer);
 	free(answer);
 	return 0;
@@ -103,7 +97,7 @@ static int capture_into(const struct ctl_daemon *d, const char *path, const stru
 	if (fd < 0) {
 		snprintf(fault, sizeof(fault), "%s: %s%s", path, strerror(-fd),
 			fd == -EEXIST ? ": remove it, or name another file" : "");
-		return say(fault);
+		return cmd_fail("capture", fault);
 	}
 	snprintf(request, sizeof(request), "capture start %lu %s", w->mib,
 		w->data ? "data" : "messages");
@@ -111,7 +105,7 @@ static int capture_into(const struct ctl_daemon *d, const char *path, const stru
 	close(fd);
 	if (answer == NULL) {
 		unlink(path);
-		return say(fault);
+		return cmd_fail("capture", fault);
 	}
 	free(answer);
 	if (isatty(STDERR_FILENO) && w->seconds == 0)
@@ -133,9 +127,9 @@ int cmd_capture(int argc, char **argv)
 		if (c == 'd')
 			w.data = true;
 		else if (c == 's' && (w.mib = number(optarg, 1ul << 20)) == 0)
-			return say("-s: expected MiB, from 1 to 1048576");
+			return cmd_fail("capture", "-s: expected MiB, from 1 to 1048576");
 		else if (c == 't' && (w.seconds = number(optarg, 86400ul * 365)) == 0)
-			return say("-t: expected seconds, 1 or more");
+			return cmd_fail("capture", "-t: expected seconds, 1 or more");
 		else if (c == 'h' || c == '?') {
 			help(c == 'h' ? stdout : stderr);
 			return c == 'h' ? 0 : 2;
@@ -146,7 +140,7 @@ int cmd_capture(int argc, char **argv)
 		return 2;
 	}
 	if (ctl_find(argv[optind], &d, fault, sizeof(fault)) != 0)
-		return say(fault);
+		return cmd_fail("capture", fault);
 	status = strcmp(argv[optind + 1], "stop") == 0 ? stop(&d)
 						       : capture_into(&d, argv[optind + 1], &w);
 	free(d.mountpoint);

@@ -22,12 +22,6 @@ static void help(FILE *to)
 		to);
 }
 
-static int say(const char *fault)
-{
-	fprintf(stderr, "rpcrdmafs: info: %s\n", fault);
-	return 1;
-}
-
 int cmd_info(int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -51,11 +45,11 @@ int cmd_info(int argc, char **argv)
 		return 2;
 	}
 	if (ctl_find(argv[optind], &d, fault, sizeof(fault)) != 0)
-		return say(fault);
+		return cmd_fail("info", fault);
 	answer = ctl_ask(&d, request, -1, fault, sizeof(fault));
 	free(d.mountpoint);
 	if (answer == NULL)
-		return say(fault);
+		return cmd_fail("info", fault);
 	/* WIRE: root may look at the daemon of anybody, who shall not drive the terminal. */
 	for (rest = answer; (line = strsep(&rest, "\n")) != NULL;) {
 		text_plain(stdout, line);

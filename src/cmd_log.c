@@ -22,12 +22,6 @@ static void help(FILE *to)
 		to);
 }
 
-static int say(const char *fault)
-{
-	fprintf(stderr, "rpcrdmafs: log: %s\n", fault);
-	return 1;
-}
-
 int cmd_log(int argc, char **argv)
 {
 	static const struct option longs[] = {{"help", no_argument, NULL, 'h'}, {0}};
@@ -46,13 +40,13 @@ int cmd_log(int argc, char **argv)
 	}
 	if (snprintf(request, sizeof(request), "log %s",
 		    argc - optind == 2 ? argv[optind + 1] : "") >= (int)sizeof(request))
-		return say("that is no level");
+		return cmd_fail("log", "that is no level");
 	if (ctl_find(argv[optind], &d, fault, sizeof(fault)) != 0)
-		return say(fault);
+		return cmd_fail("log", fault);
 	answer = ctl_ask(&d, request, -1, fault, sizeof(fault));
 	free(d.mountpoint);
 	if (answer == NULL)
-		return say(fault);
+		return cmd_fail("log", fault);
 	fputs(answer, stdout);
 	free(answer);
 	return 0;

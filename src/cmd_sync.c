@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +9,7 @@
 
 #include "cmd.h"
 #include "ctl_client.h"
+#include "optval.h"
 
 /* How often it asks whether all is done. */
 #define ASK_NS 50000000
@@ -27,22 +30,17 @@ static void help(FILE *to)
 		to);
 }
 
-static int say(const char *fault)
-{
-	fprintf(stderr, "rpcrdmafs: sync: %s\n", fault);
-	return 1;
-}
-
 /* One question; its answer is a number in *ret. False: `fault` says why not. */
-static bool ask(const struct ctl_daemon *d, const char *request, unsigned long long *ret,
-	char *fault, size_t fault_len)
+static bool ask(const struct ctl_daemon *d, const char *request, uint64_t *ret, char *fault,
+	size_t fault_len)
 {
 	char *answer = ctl_ask(d, request, -1, fault, fault_len);
 	bool good;
 
 	if (answer == NULL)
 		return false;
-	good = sscanf(answer, "%llu", ret) == 1;
+	answer[strcspn(answer, "\n")] = '\0';
+	good = optval_uint(answer, 1, UINT64_MAX, ret);
 	if (!good)
 		snprintf(fault, fault_len, "the answer is no number");
 	free(answer);
@@ -50,29 +48,31 @@ static bool ask(const struct ctl_daemon *d, const char *request, unsigned long l
 }
 
 /* done N: so many files could not be committed. */
-static int wait_for(const struct ctl_daemon *d)
+int cmd_sync_daemon(const struct ctl_daemon *d, char *fault, size_t len)
 {
 	const struct timespec pause = {.tv_nsec = ASK_NS};
-	char fault[400], request[64], *answer;
-	unsigned long long ticket;
-	unsigned int failed;
+	char request[64], *answer;
+	uint64_t ticket, failed;
 
-	if (!ask(d, "sync", &ticket, fault, sizeof(fault)))
-		return say(fault);
-	snprintf(request, sizeof(request), "sync %llu", ticket);
-	while ((answer = ctl_ask(d, request, -1, fault, sizeof(fault))) != NULL) {
-		bool done = sscanf(answer, "done %u", &failed) == 1;
+	if (!ask(d, "sync", &ticket, fault, len))
+		return -EIO;
+	snprintf(request, sizeof(request), "sync %" PRIu64, ticket);
+	while ((answer = ctl_ask(d, request, -1, fault, len)) != NULL) {
+		bool done = strncmp(answer, "done ", 5) == 0;
 
+		answer[strcspn(answer, "\n")] = '\0';
+		if (done && !optval_uint(answer + 5, 0, UINT32_MAX, &failed))
+			failed = UINT32_MAX;
 		free(answer);
+		if (done && failed == 0)
+			return 0;
 		if (done) {
-			if (failed == 0)
-				return 0;
-			snprintf(fault, sizeof(fault), "%u files could not be committed", failed);
-			return say(fault);
+			snprintf(fault, len, "%" PRIu64 " files could not be committed", failed);
+			return -EIO;
 		}
 		nanosleep(&pause, NULL);
 	}
-	return say(fault);
+	return -EIO;
 }
 
 int cmd_sync(int argc, char **argv)
@@ -80,7 +80,7 @@ int cmd_sync(int argc, char **argv)
 	static const struct option longs[] = {{"help", no_argument, NULL, 'h'}, {0}};
 	struct ctl_daemon d;
 	char fault[400];
-	int c, status;
+	int c, err;
 
 	optind = 0;
 	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
@@ -92,8 +92,8 @@ int cmd_sync(int argc, char **argv)
 		return 2;
 	}
 	if (ctl_find(argv[optind], &d, fault, sizeof(fault)) != 0)
-		return say(fault);
-	status = wait_for(&d);
+		return cmd_fail("sync", fault);
+	err = cmd_sync_daemon(&d, fault, sizeof(fault));
 	free(d.mountpoint);
-	return status;
+	return err == 0 ? 0 : cmd_fail("sync", fault);
 }

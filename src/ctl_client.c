@@ -19,7 +19,6 @@
 #include "mountinfo.h"
 
 #define ANSWER_MAX (16u << 20)
-#define LINKS_MAX  8
 
 static int fail(char *fault, size_t len, int err, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
@@ -275,43 +274,6 @@ void ctl_daemons_free(struct ctl_daemon *d, size_t cnt)
 
 /* ---- which one it is ---- */
 
-/* In the table? `path` becomes what it was found as: links before the mountpoint are followed. */
-static bool find_mounted(char path[PATH_MAX], struct mountinfo *ret)
-{
-	char parent[PATH_MAX], target[PATH_MAX], joined[2 * PATH_MAX], real[PATH_MAX], *name;
-
-	for (int links = 0; links < LINKS_MAX; links++) {
-		FILE *table = fopen("/proc/self/mountinfo", "re");
-		bool found = table != NULL && mountinfo_find(table, path, ret);
-		ssize_t n;
-
-		if (table != NULL)
-			fclose(table);
-		if (found)
-			return true;
-		/* It is no mountpoint of ours, but its folder may be reached over a link. */
-		strcpy(parent, path);
-		name = strrchr(parent, '/');
-		*name++ = '\0';
-		if (realpath(*parent != '\0' ? parent : "/", real) == NULL)
-			return false;
-		snprintf(joined, sizeof(joined), "%s/%s", real, name);
-		if (!mountinfo_path("", joined, target))
-			return false;
-		if (strcmp(target, path) != 0) {
-			strcpy(path, target);
-			continue;
-		}
-		n = readlink(path, target, sizeof(target) - 1);
-		if (n < 0)
-			return false;
-		target[n] = '\0';
-		if (!mountinfo_path(real, target, path))
-			return false;
-	}
-	return false;
-}
-
 static int find_by_pid(const char *mount, struct ctl_daemon *ret, char *fault, size_t len)
 {
 	struct ctl_daemon *all;
@@ -344,7 +306,7 @@ int ctl_find(const char *mount, struct ctl_daemon *ret, char *fault, size_t len)
 		return find_by_pid(mount + 4, ret, fault, len);
 	if (getcwd(cwd, sizeof(cwd)) == NULL || !mountinfo_path(cwd, mount, path))
 		return fail(fault, len, EINVAL, "%s: not a usable path", mount);
-	if (!find_mounted(path, &mi))
+	if (!mountinfo_mounted(path, &mi))
 		return fail(fault, len, ENOENT,
 			"%s: no rpcrdmafs is mounted there (a mount in another namespace is named "
 			"pid:N)",

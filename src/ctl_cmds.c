@@ -159,7 +159,7 @@ static int run_sync(void *ctx, int argc, char **argv, int fd, FILE *out)
 {
 	const struct mount *m = ctx;
 	unsigned int failed;
-	uint64_t ticket;
+	uint64_t ticket = 0;
 
 	if (argc > 2 || (argc == 2 && !optval_uint(argv[1], 1, UINT64_MAX, &ticket)))
 		return refuse(out, "a ticket is wanted, or nothing");

@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#define LINKS_MAX 8
 
 bool mountinfo_path(const char *cwd, const char *path, char out[PATH_MAX])
 {
@@ -76,4 +79,40 @@ bool mountinfo_find(FILE *table, const char *path, struct mountinfo *ret)
 	free(at);
 	free(line);
 	return found;
+}
+
+bool mountinfo_mounted(char path[PATH_MAX], struct mountinfo *ret)
+{
+	char parent[PATH_MAX], target[PATH_MAX], joined[2 * PATH_MAX], real[PATH_MAX], *name;
+
+	for (int links = 0; links < LINKS_MAX; links++) {
+		FILE *table = fopen("/proc/self/mountinfo", "re");
+		bool found = table != NULL && mountinfo_find(table, path, ret);
+		ssize_t n;
+
+		if (table != NULL)
+			fclose(table);
+		if (found)
+			return true;
+		/* It is no mountpoint of ours, but its folder may be reached over a link. */
+		strcpy(parent, path);
+		name = strrchr(parent, '/');
+		*name++ = '\0';
+		if (realpath(*parent != '\0' ? parent : "/", real) == NULL)
+			return false;
+		snprintf(joined, sizeof(joined), "%s/%s", real, name);
+		if (!mountinfo_path("", joined, target))
+			return false;
+		if (strcmp(target, path) != 0) {
+			strcpy(path, target);
+			continue;
+		}
+		n = readlink(path, target, sizeof(target) - 1);
+		if (n < 0)
+			return false;
+		target[n] = '\0';
+		if (!mountinfo_path(real, target, path))
+			return false;
+	}
+	return false;
 }

@@ -25,5 +25,11 @@ struct mountinfo {
 bool mountinfo_path(const char *cwd, const char *path, char out[PATH_MAX]);
 /* The uppermost file system at exactly that path. False: none, or it is not rpcrdmafs. */
 bool mountinfo_find(FILE *table, const char *path, struct mountinfo *ret);
+/*
+ * mountinfo_mounted - the same in this process' table
+ *
+ * Links before the mountpoint are followed: `path` is absolute and becomes the one in the table.
+ */
+bool mountinfo_mounted(char path[PATH_MAX], struct mountinfo *ret);
 
 #endif
