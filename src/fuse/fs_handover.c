@@ -219,3 +219,8 @@ bool fs_handover_is_over(const struct fs_lane *l)
 
 	return l != fs->meta || (fs->readers == 0 && fs->handed == 0);
 }
+
+bool fs_handover_reads_on(const struct fs_lane *l)
+{
+	return l->unheard || l->notify_waits || l->fs->meta;
+}

@@ -60,10 +60,7 @@ void fs_handover_interrupt(struct fs_lane *l, uint64_t unique);
  * Does the lane go on reading, or taking parcels, whatever is parked? Also while operations wait
  * for the notify thread: it may wait for a page that a READ has locked which nobody has read yet.
  */
-static inline bool fs_handover_reads_on(const struct fs_lane *l)
-{
-	return l->unheard || l->notify_waits || l->fs->meta;
-}
+bool fs_handover_reads_on(const struct fs_lane *l);
 /* How many buffers must be left when the lane takes one to receive into ... */
 unsigned int fs_handover_last_bufs(const struct fs_lane *l);
 /* ... and when the op takes one. */
