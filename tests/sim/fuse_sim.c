@@ -21,8 +21,8 @@
  *   gone 0|1        nothing answers at all: connections break, none is made
  *   hold OP, release   calls with NFS operation OP (0: all) wait for the release
  *   hostile wire|body N, hostile off N   every Nth reply is garbage: message, or RPC reply
- *   restart LOSE    the server restarts; LOSE 1: what was not committed is lost
- *   grace MS        it restarts, loses nothing, and has so long a grace period; 0: which ends now
+ *   restart LOSE    it answers what it did and restarts; LOSE 1: what was not committed is lost
+ *   grace MS        it restarts, loses nothing, and has so long a grace period; 0: it ends now
  *   state           clients= sessions= opens= delegs= conns= held= calls= conns_made= failures=
  *   ops NUMBER...   how often these NFS operations were asked for
  *   crowd N         /crowd has N files, which are made up (and take no memory here)
@@ -221,6 +221,23 @@ static void set_gone(bool on)
 		fab_sim_break_all(-ETIMEDOUT);
 }
 
+/*
+ * It answers before what it did: a program whose unlink(2) was done, and is asked for again after
+ * a restart, hears ENOENT, and that is nobody's fault.
+ */
+static void restart(bool lose)
+{
+	const struct timespec ms = {.tv_nsec = 1000000};
+
+	nfsd_sim_pause(sim, true);
+	for (unsigned int i = 0; i < 5000 && nfsd_sim_answering(sim) > 0; i++)
+		nanosleep(&ms, NULL);
+	for (unsigned int i = 0; i < 20; i++) /* on the wire */
+		nanosleep(&ms, NULL);
+	nfsd_sim_restart(sim, 0, lose);
+	nfsd_sim_pause(sim, false);
+}
+
 /* ---- commands ---- */
 
 static void say_state(char *said, size_t len)
@@ -338,7 +355,7 @@ static bool run_event(const char *name, unsigned int num)
 	else if (strcmp(name, "recall") == 0)
 		nfsd_sim_recall(sim, NULL);
 	else if (strcmp(name, "restart") == 0)
-		nfsd_sim_restart(sim, 0, num != 0);
+		restart(num != 0);
 	else if (strcmp(name, "grace") == 0 && num == 0)
 		nfsd_sim_end_grace(sim);
 	else if (strcmp(name, "grace") == 0)

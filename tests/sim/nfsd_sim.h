@@ -192,6 +192,13 @@ void nfsd_sim_disconnect(struct nfsd_sim *sim);
  * break. Files stay, unless data was written and not committed: then it is lost if lose_data.
  */
 void nfsd_sim_restart(struct nfsd_sim *sim, uint64_t grace_ns, bool lose_data);
+/*
+ * Calls that come from now on are neither executed nor answered; those before are: nothing that was
+ * done is heard of only by its traces when a restart comes then. false: as before.
+ */
+void nfsd_sim_pause(struct nfsd_sim *sim, bool on);
+/* Calls that were executed and whose reply is not sent; without those that wait for a release. */
+unsigned int nfsd_sim_answering(struct nfsd_sim *sim);
 /* The grace period of a restart is over. */
 void nfsd_sim_end_grace(struct nfsd_sim *sim);
 /* The write verifier changes and uncommitted data is lost, as after a writeback error. */

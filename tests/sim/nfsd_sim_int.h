@@ -526,6 +526,7 @@ struct nfsd_sim {
 	uint64_t next_id;
 	uint8_t verf[8];
 	uint64_t grace_until_ns;
+	bool paused; /* nfsd_sim_pause() */
 	/* Calls refused unexecuted in a way that does not say so: their slots may skip a number. */
 	unsigned int unsure;
 	uint8_t *out;               /* NFSD_SIM_OUT_ROOM: the message being made */

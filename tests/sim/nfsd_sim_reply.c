@@ -403,7 +403,7 @@ void job_answer(struct job *job)
 		job->conn->reactor, &job->timer, job->conn->sim->conf.latency_ns + job->late_ns);
 }
 
-unsigned int nfsd_sim_held(struct nfsd_sim *sim)
+static unsigned int count_jobs(struct nfsd_sim *sim, bool held)
 {
 	unsigned int n = 0;
 
@@ -412,10 +412,27 @@ unsigned int nfsd_sim_held(struct nfsd_sim *sim)
 		struct sconn *conn = container_of(cnode, struct sconn, link);
 
 		list_for_each (node, &conn->jobs)
-			n += container_of(node, struct job, link)->held;
+			n += container_of(node, struct job, link)->held == held;
 	}
 	pthread_mutex_unlock(&sim->lock);
 	return n;
+}
+
+unsigned int nfsd_sim_held(struct nfsd_sim *sim)
+{
+	return count_jobs(sim, true);
+}
+
+unsigned int nfsd_sim_answering(struct nfsd_sim *sim)
+{
+	return count_jobs(sim, false);
+}
+
+void nfsd_sim_pause(struct nfsd_sim *sim, bool on)
+{
+	pthread_mutex_lock(&sim->lock);
+	sim->paused = on;
+	pthread_mutex_unlock(&sim->lock);
 }
 
 static void release_conn(struct sconn *conn, bool reversed)

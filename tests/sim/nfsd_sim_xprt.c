@@ -400,7 +400,8 @@ static void take_message(struct sconn *conn, const uint8_t *msg, uint32_t len)
 	case SIM_RDMA_MSG:
 	case SIM_RDMA_NOMSG:
 		if (is_call(msg, len, &dummy)) {
-			take_call(conn, xid, proc, &r);
+			if (!conn->sim->paused)
+				take_call(conn, xid, proc, &r);
 			break;
 		}
 		if (len > 28)
