@@ -87,8 +87,9 @@ static void round_begin(struct fs_lane *l)
 {
 	struct fs_sync *s = &l->fs->sync;
 
+	if (!s->lane) /* else the timer may be armed: a kick may come before it fires */
+		reactor_timer_init(&s->timer, look_again);
 	s->lane = l;
-	reactor_timer_init(&s->timer, look_again);
 	s->covers = s->wished;
 	s->failing = 0;
 	if (!take_files(l->fs)) {

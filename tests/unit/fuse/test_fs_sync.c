@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "file_rig.h"
+#include "fs_sync.h"
 
 static struct fake_file *other;
 static struct fuse_open_out ofh;
@@ -64,6 +65,23 @@ Test(fs_sync, of_nothing_is_done_soon)
 	rig_settle();
 	cr_assert(fs_sync_is_done(rig.fs, ticket, &failed));
 	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 0);
+}
+
+/* The end of a COMMIT or a round arms the timer; the next wish's kick may come first. */
+Test(fs_sync, a_kick_before_the_timer_leaves_it_in_its_queue)
+{
+	uint64_t ticket = fs_sync_wish(rig.fs);
+
+	rig_settle();
+	cr_assert(fs_sync_is_done(rig.fs, ticket, &failed));
+	put(ino, &fh, 0);
+	ticket = fs_sync_wish(rig.fs);
+	reactor_timer_in(rig.lane->reactor, &rig.fs->sync.timer, 0);
+	fs_sync_turn(rig.lane);
+	cr_assert(reactor_timer_armed(&rig.fs->sync.timer));
+	rig_settle();
+	cr_assert(fs_sync_is_done(rig.fs, ticket, &failed));
+	cr_assert_arr_eq(file->stable, data, sizeof(data));
 }
 
 /* The COMMIT that is on its way may not cover what was written since. */
