@@ -407,20 +407,20 @@ bool fs_retain_suspect(struct fs_op *op)
 {
 	struct fs_inode *in = op->inode;
 	uint64_t off = (uint64_t)op->off;
+	uint32_t gen = nfs4_client_generation(op->lane->fs->client);
 	const struct fs_retain *r;
-	bool some, suspect;
-	uint32_t gen;
+	bool suspect;
 
 	pthread_mutex_lock(&in->lock);
 	r = in->retain;
-	some = r && r->cnt > 0;
-	suspect = r && (r->rewriting || r->lost > 0);
-	pthread_mutex_unlock(&in->lock);
-	if (suspect || !some)
-		return suspect;
-	gen = nfs4_client_generation(op->lane->fs->client);
-	pthread_mutex_lock(&in->lock);
+	if (!r) {
+		pthread_mutex_unlock(&in->lock);
+		return false;
+	}
 	suspect = r->rewriting || r->lost > 0;
+	/* Of what lies behind, the last one too: the file would end before it. */
+	if (!suspect && r->cnt > 0 && r->v[r->cnt - 1]->off >= off)
+		suspect = r->v[r->cnt - 1]->keep->gen != gen;
 	for (size_t i = find(r, off); !suspect && i < r->cnt && r->v[i]->off < off + op->size; i++)
 		suspect = r->v[i]->keep->gen != gen;
 	pthread_mutex_unlock(&in->lock);

@@ -151,6 +151,8 @@ static void seek_done(struct nfs4_call *call)
 		fs_reply_err(op, -call->err);
 	else if (!none && (s->found < s->offset || s->found > INT64_MAX)) /* WIRE */
 		fs_reply_err(op, EIO);
+	else if (fs_retain_suspect(op)) /* it was restarted on the way */
+		seek_start(op);
 	else if (asks_again(op, s, none))
 		return;
 	else if (none)

@@ -300,6 +300,20 @@ Test(fs_retain, a_read_that_was_on_its_way_over_a_restart_is_done_again)
 	cr_assert_eq(rig.fake.count[FAKE_READ], 2);
 }
 
+/* The server's file ends before the hole now; the kernel would make it that short. */
+Test(fs_retain, a_read_of_a_hole_before_lost_data_does_not_end_the_file)
+{
+	static const char zeros[100];
+	struct rig_reply re;
+
+	put(&fh, 5 * LARGE, a, 100);
+	fake_restart();
+	rig.fake.gen++;
+	cr_assert_eq(rig_read(&re, ino, fh.fh, 4 * LARGE, 100), 100);
+	cr_assert_arr_eq(re.body, zeros, 100);
+	cr_assert(fake_all_free());
+}
+
 Test(fs_retain, a_read_elsewhere_does_not_wait)
 {
 	struct rig_reply re;

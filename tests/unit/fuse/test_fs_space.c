@@ -21,6 +21,7 @@ static struct nfs4_op_seek asked;
 static unsigned int invals, asks;
 static struct fuse_notify_inval_inode_out inval;
 static uint64_t found_again;
+static bool restarts; /* the server does, before it answers for the first time */
 
 static int serve(struct nfs4_call *call)
 {
@@ -29,6 +30,12 @@ static int serve(struct nfs4_call *call)
 	asked = call->u.seek;
 	call->u.seek.eof = eof;
 	call->u.seek.found = asks++ && found_again ? found_again : found;
+	if (restarts) { /* what it does not have any more looks like a hole */
+		restarts = false;
+		fake_restart();
+		rig.fake.gen++;
+		return -ENXIO;
+	}
 	return seek_err;
 }
 
@@ -40,6 +47,7 @@ static void set_up(void)
 	found = 0;
 	seek_err = 0;
 	found_again = 0;
+	restarts = false;
 	cr_assert_eq(rig_open(ino, O_RDWR, &of), 0);
 }
 
@@ -212,6 +220,20 @@ Test(fs_space, pages_stay_where_there_is_data_and_where_nobody_writes)
 	cr_assert_eq(seek_at(50, SEEK_DATA, &off), 0);
 	cr_expect_eq(off, 60);
 	cr_expect_eq(invals, 0);
+}
+
+Test(fs_space, a_seek_that_was_on_its_way_over_a_restart_is_done_again)
+{
+	static const char data[50];
+	uint64_t off = 0;
+
+	cr_assert_eq(rig_write(ino, of.fh, 100, data, sizeof(data), 0), sizeof(data));
+	restarts = true;
+	found = found_again = 100;
+	cr_assert_eq(seek_at(80, SEEK_DATA, &off), 0);
+	cr_expect_eq(off, 100);
+	cr_expect_geq(asks, 2);
+	cr_expect_eq(file->stable_size, 150, "it is written again before");
 }
 
 Test(fs_space, no_data_any_more_is_enxio)
