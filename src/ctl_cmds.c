@@ -12,6 +12,7 @@
 #include "ctl_proto.h"
 #include "info.h"
 #include "log.h"
+#include "log_thread.h"
 #include "mount_int.h"
 #include "optval.h"
 #include "prom.h"
@@ -64,6 +65,7 @@ static struct snapshot *take(const struct mount *m)
 	s->files = g.files;
 	s->dirty_bytes = g.dirty;
 	s->uncommitted_bytes = g.uncommitted;
+	s->log_dropped = log_thread_dropped();
 	for (unsigned int i = 0; i < m->lane_cnt; i++) {
 		const struct stats *st = lane_stats(m->lanes[i]);
 

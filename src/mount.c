@@ -20,6 +20,7 @@
 #include "host.h"
 #include "idmap_lib.h"
 #include "log.h"
+#include "log_thread.h"
 #include "mount_int.h"
 #include "stats.h"
 
@@ -62,6 +63,8 @@ static void on_signal(struct reactor_fd *src, uint32_t events)
 
 static void become_ready(struct mount *m)
 {
+	int err;
+
 	m->state = MOUNT_SERVING;
 	for (unsigned int i = 0; i < m->lane_cnt; i++)
 		lane_fs_start(m->lanes[i]);
@@ -72,6 +75,9 @@ static void become_ready(struct mount *m)
 		log_set_level(LOG_LVL_INFO);
 		background_ready();
 	}
+	err = log_thread_start();
+	if (err != 0)
+		log_warn("the log has no thread of its own: %s", strerror(-err));
 	log_info("%s mounted on %s", m->opt->source, m->opt->mountpoint);
 	service_ready(m->opt->source, m->opt->mountpoint);
 	watchdog_start(&m->watchdog, m->reactor, m->lanes, &m->lane_cnt);

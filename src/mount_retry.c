@@ -10,7 +10,11 @@
 
 #include "background.h"
 #include "log.h"
+#include "log_thread.h"
 #include "mount_int.h"
+
+/* A log that takes no line for so long does not keep us from ending. */
+#define LOG_WAIT_NS (2 * NSEC_PER_SEC)
 
 static uint64_t now_ns(void)
 {
@@ -125,6 +129,7 @@ int mount_run(struct options *opt)
 		return exit_status(opt, ENOMEM);
 	}
 	status = try_until_mounted(opt, capture);
+	(void)log_thread_stop(LOG_WAIT_NS); /* nobody is left to be told */
 	capture_free(capture);
 	return status;
 }

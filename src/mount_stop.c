@@ -9,6 +9,7 @@
 
 #include "fs.h"
 #include "log.h"
+#include "log_thread.h"
 #include "mount_int.h"
 #include "stats.h"
 
@@ -149,6 +150,7 @@ void mount_stop_signal(struct mount *m, int signo)
 	/* Once more: the user does not want to wait for a server that does not answer. */
 	log_err("signal %d: ending at once; the server keeps our state until its lease runs out",
 		signo);
+	(void)log_thread_stop(NSEC_PER_SEC / 2);
 	_exit(1);
 }
 

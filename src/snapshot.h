@@ -19,7 +19,8 @@
 	X(inodes, "files and directories the kernel holds")                                        \
 	X(files, "open files")                                                                     \
 	X(dirty_bytes, "bytes that programs wrote and the server has not got yet")                 \
-	X(uncommitted_bytes, "bytes that the server has and may lose, kept until COMMIT")
+	X(uncommitted_bytes, "bytes that the server has and may lose, kept until COMMIT")          \
+	X(log_dropped, "lines of the log that nobody took in time")
 
 struct snapshot {
 	char *source, *mountpoint; /* malloced */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "log.h"
 
+#include "log_thread.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -98,6 +100,16 @@ static void escape(char *out, const char *in)
 	*out = '\0';
 }
 
+void log_write(enum log_level level, const char *line)
+{
+	pthread_mutex_lock(&sink_lock);
+	if (sink_fn)
+		sink_fn(sink_ctx, level, line);
+	else
+		stderr_line(line);
+	pthread_mutex_unlock(&sink_lock);
+}
+
 static void __attribute__((format(printf, 2, 0)))
 log_line(enum log_level level, const char *fmt, va_list ap)
 {
@@ -119,12 +131,8 @@ log_line(enum log_level level, const char *fmt, va_list ap)
 	if (len >= (int)sizeof(raw))
 		strcat(p, TRUNCATED_SUFFIX);
 
-	pthread_mutex_lock(&sink_lock);
-	if (sink_fn)
-		sink_fn(sink_ctx, level, line);
-	else
-		stderr_line(line);
-	pthread_mutex_unlock(&sink_lock);
+	if (!log_thread_take(level, line))
+		log_write(level, line);
 	errno = saved_errno;
 }
 

@@ -3,7 +3,8 @@
  * Log: one line an event, from the place that decides what an error means.
  * Codecs and pure functions never log.
  *
- * Context: any thread, lane or helper. Never blocks on anything but the sink.
+ * Context: any thread, lane or helper. Once log_thread_start() ran, nothing here blocks;
+ * before that, the sink may.
  */
 #ifndef RPCRDMAFS_LOG_H
 #define RPCRDMAFS_LOG_H
@@ -39,6 +40,9 @@ void log_msg(enum log_level level, const char *fmt, ...) __attribute__((format(p
  * Returns: true at most once in 5 s for one place.
  */
 bool log_ratelimit(_Atomic uint64_t *last_ns);
+
+/* log_thread.c's: a finished line goes to the sink, which may block. Context: any thread. */
+void log_write(enum log_level level, const char *line);
 
 /* Whatever the level is: what somebody asked for at run time. */
 void log_out(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -91,13 +91,16 @@ log_follows() {
 		says "level info" rpcrdmafs log "$work/m" info
 }
 
+# A thread of its own writes the log.
+has_ops() {
+	grep -q "op LOOKUP file=[0-9]* name=missing uid=0: ENOENT in [0-9]* us (queue [0-9]*, rpc [0-9]*)" \
+		"$work/m.log" && grep -q "op WRITE file=[0-9]* at=0 size=5 uid=0: 5 in " "$work/m.log"
+}
 ops_are_logged() {
 	says "ops on" rpcrdmafs log "$work/m" ops=on || return
 	echo text >"$work/m/logged" && ! cat "$work/m/missing" 2>/dev/null || return
 	says "ops off" rpcrdmafs log "$work/m" ops=off || return
-	grep -n " op " "$work/m.log"
-	grep -q "op LOOKUP file=[0-9]* name=missing uid=0: ENOENT in [0-9]* us (queue [0-9]*, rpc [0-9]*)" \
-		"$work/m.log" && grep -q "op WRITE file=[0-9]* at=0 size=5 uid=0: 5 in " "$work/m.log" || return
+	wait_for 60 has_ops || { grep -n " op " "$work/m.log"; return 1; }
 	mkdir "$work/m/unlogged" && ! grep -q unlogged "$work/m.log"
 }
 
@@ -276,6 +279,26 @@ claims_no_device() {
 }
 without_device() { local said; said=$(hello "$1") && [[ $said == *mountpoint=* ]] && [[ $said != *dev=* ]]; }
 
+# Its standard error is a pipe that is never read: no operation may wait for that.
+runs_without_reader() {
+	local dir=$work/unread pipe p
+	mkdir "$dir" && mkfifo "$work/unread.pipe" && exec {pipe}<>"$work/unread.pipe" || return
+	FUSE_SIM=leave "$bin/fuse_sim" -f 127.0.0.1:/ "$dir" </dev/null >/dev/null 2>&"$pipe" &
+	p=$!
+	echo $p >>"$work/pids"
+	wait_for 60 is_mounted "$dir" && says "ops on" rpcrdmafs log "$dir" ops=on || return
+	timeout 300 python3 - "$dir" <<-'END' || return
+		import os, sys
+		for i in range(8000):
+		    assert not os.path.lexists(f"{sys.argv[1]}/{i}")
+	END
+	rpcrdmafs stat --json "$dir" | tee "$work/unread.json" &&
+		grep -Eq '"log_dropped":[1-9]' "$work/unread.json" || return
+	cat "$work/unread.pipe" >"$work/unread.log" {pipe}>&- &
+	exec {pipe}>&- && umount "$dir" && wait_for 60 ended $p && wait $p &&
+		wait_for 60 grep -q '^rpcrdmafs: [0-9]* lines of the log were dropped' "$work/unread.log"
+}
+
 must "mounted" sim_start m "" "hard,timeo=10,retrans=1,probe=1"
 check "the socket is its owner's alone" private
 check "another user is refused" refuses_others
@@ -307,6 +330,7 @@ check "no arguments" complains 2 usage rpcrdmafs log
 check "help" says usage rpcrdmafs log -h
 check "what a dead daemon left is removed" removes_stale
 check "one that ends claims no device" claims_no_device
+check "a log that nobody reads holds up nobody" runs_without_reader
 left=$(sock m)
 check "unmounted" sim_stop m
 check "the socket is gone" test ! -e "$left"
