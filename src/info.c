@@ -92,6 +92,9 @@ static void print_server(struct info *i, const struct mount *m, const struct nfs
 		m->identity.kind == IDENTITY_KEPT    ? m->identity.path
 		: m->identity.kind == IDENTITY_GIVEN ? "given by clientid="
 						     : m->identity.why);
+	info_text(i, "code", "code",
+		m->code_lock == 0 ? "stays in memory"
+				  : "may be thrown away when memory is short (LimitMEMLOCK=)");
 	info_text(i, "device", "device", v->device);
 	info_text(i, "memory_registration", "memory registration",
 		v->memreg == RPCRDMA_MEMREG_MW ? "mw" : "static");

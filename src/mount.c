@@ -22,6 +22,7 @@
 #include "log.h"
 #include "log_thread.h"
 #include "mount_int.h"
+#include "protect.h"
 #include "stats.h"
 
 void mount_print_stats(const struct mount *m)
@@ -78,6 +79,7 @@ static void become_ready(struct mount *m)
 	err = log_thread_start();
 	if (err != 0)
 		log_warn("the log has no thread of its own: %s", strerror(-err));
+	m->code_lock = protect_code();
 	log_info("%s mounted on %s", m->opt->source, m->opt->mountpoint);
 	service_ready(m->opt->source, m->opt->mountpoint);
 	watchdog_start(&m->watchdog, m->reactor, m->lanes, &m->lane_cnt);

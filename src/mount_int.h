@@ -42,6 +42,7 @@ struct mount {
 	struct reactor_fd signals;
 	struct ctl *ctl; /* from serving on; or NULL */
 	uint64_t mounted_ns;
+	int code_lock; /* protect.h: 0 or -errno */
 	struct idmap *idmap;
 	struct capture *capture; /* of all lanes; started by `capture=`, or later */
 	struct identity identity;

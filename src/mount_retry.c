@@ -12,6 +12,7 @@
 #include "log.h"
 #include "log_thread.h"
 #include "mount_int.h"
+#include "protect.h"
 
 /* A log that takes no line for so long does not keep us from ending. */
 #define LOG_WAIT_NS (2 * NSEC_PER_SEC)
@@ -128,6 +129,7 @@ int mount_run(struct options *opt)
 		log_err("cannot start: %s", strerror(errno));
 		return exit_status(opt, ENOMEM);
 	}
+	protect_process();
 	status = try_until_mounted(opt, capture);
 	(void)log_thread_stop(LOG_WAIT_NS); /* nobody is left to be told */
 	capture_free(capture);

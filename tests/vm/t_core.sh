@@ -15,6 +15,14 @@ mnt=/mnt knt=/knt
 diag "kernel $(uname -r)"
 
 check "mounted" fmount $mnt allow_other,acdirmin=1,acdirmax=2
+# PF_MEMALLOC_NOIO, which PR_SET_IO_FLUSHER sets; a kernel before 5.6 has no such call.
+flusher() { (($(cut -d' ' -f9 /proc/"$1"/task/"$1"/stat) & 0x80000)); }
+# Code of the program itself is locked.
+code_locked() { awk '/^[0-9a-f]+-/ { code = $2 ~ /x/ && /rpcrdmafs/ } code && /^VmFlags:/ && / lo/ { ok = 1 } END { exit !ok }' /proc/"$1"/smaps; }
+daemon_pid=$(pgrep -x 'rpcrdmafs|mount.rpcrdmafs')
+check_equal "the OOM killer spares the daemon" "$(cat /proc/$daemon_pid/oom_score_adj)" -900
+check "reclaim does not wait for it" flusher $daemon_pid
+check "its code stays in memory" code_locked $daemon_pid
 mkdir $export_dir/core
 chmod 777 $export_dir/core
 dir=$mnt/core there=$export_dir/core
