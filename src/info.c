@@ -101,8 +101,8 @@ static void print_server(struct info *i, const struct mount *m, const struct nfs
 	snprintf(version, sizeof(version), "4.%u", (unsigned int)fi->minor);
 	info_text(i, "nfs_version", "NFS version", version);
 	info_number(i, "lease_seconds", "lease", fi->lease_s, "s");
-	info_number(i, "max_name", "longest name", fi->maxname, "bytes");
-	info_number(i, "max_file_size", "largest file", fi->maxfilesize, "bytes");
+	info_number(i, "max_name", "longest name", fi->fs.maxname, "bytes");
+	info_number(i, "max_file_size", "largest file", fi->fs.maxfilesize, "bytes");
 }
 
 static void print_lane(struct info *i, const struct mount *m, unsigned int n)

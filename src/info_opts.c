@@ -78,8 +78,8 @@ static void put_protocol(struct info *i, const struct mount *m)
 		fi->minor < o->nfs.minor_max ? BY_SERVER : from(m, ID(VERS) | ID(MINOR)));
 	put_number(i, m, "port", o->port, ID(PORT));
 	put(i, m, "sec", o->nfs.flavor == RPC_AUTH_NONE ? "none" : "sys", ID(SEC));
-	put_io(i, m, "rsize", o->nfs.rsize, fi->rsize, max_read, ID(RSIZE));
-	put_io(i, m, "wsize", o->nfs.wsize, fi->wsize, max_write, ID(WSIZE));
+	put_io(i, m, "rsize", o->nfs.rsize, fi->fs.rsize, max_read, ID(RSIZE));
+	put_io(i, m, "wsize", o->nfs.wsize, fi->fs.wsize, max_write, ID(WSIZE));
 	put(i, m, "hard/soft",
 		failing[o->nfs.hard                         ? 0
 			: o->nfs.timeout_errno == ETIMEDOUT ? 2

@@ -2,6 +2,7 @@
 /* The file system object: made before the lanes, freed after them. */
 #include "fs_attr.h"
 #include "fs_deleg.h"
+#include "fs_facts.h"
 #include "fs_inode.h"
 #include "fs_lock.h"
 #include "fs_notify.h"
@@ -66,12 +67,12 @@ int fs_set_root(struct fs *fs)
 	const struct nfs4_fsinfo *info = nfs4_client_fsinfo(fs->client);
 	struct fs_inode *root = fs_inode_lookup(fs, &info->root, &info->root_attr, 0);
 
+	fs_facts_init(fs);
 	if (!root)
 		return info->root.len ? -ENOMEM : -EIO;
 	fs->root = root; /* the reference is the mount's */
 	fs->fsid_major = info->root_attr.fsid_major;
 	fs->fsid_minor = info->root_attr.fsid_minor;
-	fs->case_insensitive = info->case_insensitive;
 	/* Known, but from before the mount: the first stat asks. */
 	fs_attr_update(fs, root, &info->root_attr, fs_attr_seq(root), 0);
 	return 0;

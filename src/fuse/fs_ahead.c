@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_ahead.h"
 #include "fs_dirty.h"
+#include "fs_facts.h"
 #include "fs_file.h"
 #include "fs_inode.h"
 #include "fs_openread.h"
@@ -252,7 +253,7 @@ static void fetch(struct fs_lane *l, struct fs_file *f, struct list *born)
 	struct fs_ahead *a = f->ahead;
 	uint64_t until = a->next + window(l->fs, a), end = f->inode->attr.size;
 	uint64_t from = a->upto > a->next ? a->upto : a->next;
-	uint32_t rsize = nfs4_client_fsinfo(l->fs->client)->rsize;
+	uint32_t rsize = fs_facts(l->fs, f->inode)->rsize;
 	struct fs_op *b;
 
 	if (rsize > l->fs->data_size)

@@ -16,6 +16,7 @@
 #include "fs_attr.h"
 #include "fs_deleg.h"
 #include "fs_dirty.h"
+#include "fs_facts.h"
 #include "fs_names.h"
 
 /* An owner's name that was not known in time is asked for again soon. */
@@ -104,15 +105,16 @@ static bool is_whole(const struct nfs4_attr *a)
 /* Period of validity after new whole attributes. Inode lock held. */
 static void renew_period(struct fs *fs, struct fs_inode *in, bool changed, uint64_t now_ns)
 {
+	uint32_t now_ms = (uint32_t)(now_ns / NSEC_PER_MSEC);
 	uint32_t min_s, max_s;
 
 	cache_limits(fs, in, &min_s, &max_s);
 	if (changed || in->attr_to_s < min_s) {
 		in->attr_to_s = min_s;
-		in->attr_to_ns = now_ns;
-	} else if (now_ns - in->attr_to_ns >= in->attr_to_s * NSEC_PER_SEC) {
+		in->attr_to_ms = now_ms;
+	} else if (now_ms - in->attr_to_ms >= in->attr_to_s * 1000) {
 		in->attr_to_s *= 2;
-		in->attr_to_ns = now_ns;
+		in->attr_to_ms = now_ms;
 	}
 	if (in->attr_to_s > max_s)
 		in->attr_to_s = max_s;
@@ -186,6 +188,7 @@ void fs_attr_update(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *
 
 	if (a->valid == 0)
 		return;
+	fs_facts_note(fs, in, a);
 	pthread_mutex_lock(&in->lock);
 	/* While we write, a change that is seen may be that: what is behind tells the rest. */
 	if (!may_be_older(in, a, seq) && !(in->attr_known && fs_dirty_any(in)))
@@ -201,6 +204,7 @@ void fs_attr_update_own(struct fs *fs, struct fs_inode *in, const struct nfs4_at
 {
 	struct fs_names *lost = NULL;
 
+	fs_facts_note(fs, in, a);
 	pthread_mutex_lock(&in->lock);
 	if (a->valid == 0)
 		in->attr.valid &= ~NFS4_ATTR_CHANGE; /* ours changed it: the next is no other's */

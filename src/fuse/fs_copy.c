@@ -23,6 +23,7 @@
  */
 #include "fs_copy.h"
 #include "fs_attr.h"
+#include "fs_facts.h"
 #include "fs_file.h"
 #include "fs_inode.h"
 #include "fs_notify.h"
@@ -226,7 +227,7 @@ static uint64_t clone_len(const struct fs_op *op)
 {
 	const struct fs_copy *c = fs_copy_of(op);
 	struct fs *fs = op->lane->fs;
-	uint64_t blksize = nfs4_client_fsinfo(fs->client)->clone_blksize;
+	uint64_t blksize = fs_facts(fs, op->inode)->clone_blksize;
 	uint64_t src_off = (uint64_t)c->src_off + c->done, off = (uint64_t)op->off + c->done;
 	uint64_t count = op->size - c->done;
 	struct nfs4_attr src, dst;

@@ -11,6 +11,7 @@
  * What it did not do for certain is copied again, synchronously.
  */
 #include "fs_copy.h"
+#include "fs_facts.h"
 #include "fs_retain.h"
 
 #include <errno.h>
@@ -204,8 +205,8 @@ bool fs_copywait_may(const struct fs_op *op, uint64_t count)
 	const struct fs_lane *l = op->lane;
 
 	return !fs_copy_of(op)->by_hand && fs_op_now(op) >= l->copy_no_wait_until &&
-	       count > 2ull * nfs4_client_fsinfo(l->fs->client)->rsize &&
-	       l->copies < l->ops_cnt / 4 && nfs4_sess_has_back(l->sess);
+	       count > 2ull * fs_facts(l->fs, op->inode)->rsize && l->copies < l->ops_cnt / 4 &&
+	       nfs4_sess_has_back(l->sess);
 }
 
 void fs_copywait_init(struct fs_op *op)

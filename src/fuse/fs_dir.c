@@ -19,6 +19,7 @@
 #include "fs_attr.h"
 #include "fs_dirpack.h"
 #include "fs_dirty.h"
+#include "fs_facts.h"
 #include "fs_inode.h"
 #include "fs_meta.h"
 #include "fs_place.h"
@@ -203,7 +204,7 @@ static void fill_entry(struct fs_op *op, const struct fs_dirpack *p, const struc
 
 	memset(e, 0, sizeof(*e));
 	plain_stat(op, rec->fileid, rec->type, &e->attr);
-	if (!fs_dirrec_attr(rec, &attr, &fh))
+	if (!fs_dirrec_attr(rec, &attr, &fh) || fs_facts_missing(fs, op->inode, &attr))
 		return;
 	in = fs_inode_lookup(fs, &fh, &attr, 1);
 	if (in == NULL)

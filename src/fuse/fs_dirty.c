@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_dirty.h"
+#include "fs_facts.h"
 #include "fs_file.h"
 #include "fs_inode.h"
 #include "fs_notify.h"
@@ -165,7 +166,7 @@ static size_t room_of(const struct fs_op *head, const struct fs_op *c)
 	const struct fs *fs = c->lane->fs;
 	size_t room = (size_t)(c->buf->data + fs->data_size - c->u.rw.data);
 	size_t before = (size_t)(c->off - head->off);
-	uint32_t wsize = nfs4_client_fsinfo(fs->client)->wsize;
+	uint32_t wsize = fs_facts(fs, head->inode)->wsize;
 
 	if (wsize < before)
 		return 0; /* it was restarted, and takes less now */

@@ -8,6 +8,7 @@
 #include "fs_file.h"
 #include "fs_inode.h"
 #include "fs_ahead.h"
+#include "fs_facts.h"
 #include "fs_share.h"
 
 #include <stdlib.h>
@@ -170,15 +171,7 @@ int fs_file_next_error(struct fs_file *f)
 	return err;
 }
 
-/* The limit is that of the file system of the root. */
 bool fs_is_too_big(const struct fs_op *op)
 {
-	struct fs *fs = op->lane->fs;
-	struct fs_inode *in = op->inode;
-	bool here;
-
-	pthread_mutex_lock(&in->lock);
-	here = in->attr.fsid_major == fs->fsid_major && in->attr.fsid_minor == fs->fsid_minor;
-	pthread_mutex_unlock(&in->lock);
-	return here && (uint64_t)op->off + op->size > nfs4_client_fsinfo(fs->client)->maxfilesize;
+	return (uint64_t)op->off + op->size > fs_facts(op->lane->fs, op->inode)->maxfilesize;
 }

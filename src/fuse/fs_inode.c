@@ -9,6 +9,7 @@
  * ESTALE) leaves the buckets but lives on until the kernel forgets it.
  */
 #include "fs_inode.h"
+#include "fs_facts.h"
 #include "fs_lock.h"
 #include "fs_names.h"
 #include "fs_retain.h"
@@ -278,6 +279,8 @@ struct fs_inode *fs_inode_lookup(
 	in->nlookup += nlookup;
 out:
 	fs_table_unlock(fs);
+	if (in && attr)
+		fs_facts_note(fs, in, attr);
 	return in;
 }
 

@@ -42,11 +42,14 @@ struct fs_inode {
 	uint32_t inval_want;   /* changes by others that make the kernel's pages stale */
 	struct nfs4_attr attr; /* the newest attributes seen */
 	uint64_t attr_ns;      /* when they arrived (reactor_now) */
-	uint64_t attr_to_ns;   /* start of the period after which attr_to_s may double */
+	uint32_t attr_to_ms;   /* start of the period after which attr_to_s may double; it wraps */
 	uint32_t attr_to_s;    /* how long they are good: doubles while nothing changes */
 	uint32_t inval_done;   /* how many of inval_want the kernel was told */
-	uint64_t data_change;  /* change attribute the kernel's cached pages belong to; 0: none */
-	uint64_t told_change;  /* change attribute of the attributes the kernel holds; 0: none */
+	/* Counts of operations, of which a mount has at most some thousands */
+	uint16_t deleg_bars;  /* on their way, beside which no delegation is taken */
+	uint16_t opening;     /* files whose OPEN is on its way */
+	uint64_t data_change; /* change attribute the kernel's cached pages belong to; 0: none */
+	uint64_t told_change; /* change attribute of the attributes the kernel holds; 0: none */
 	uint64_t attr_seq; /* of our last change: a reply from before it must not overwrite attrs */
 	union {
 		uint64_t write_seq; /* a file: counts UNSTABLE writes: what a COMMIT covers */
@@ -58,11 +61,13 @@ struct fs_inode {
 	struct list open_files;   /* of fs_file */
 	struct fs_share *shares;  /* by `next` (fs_share.h) */
 	struct fs_deleg *deleg;   /* the server's promise (fs_deleg.h); NULL: none */
-	uint32_t writers;         /* files open for writing, or on their way to be */
-	uint32_t deleg_bars;      /* operations on their way beside which none is taken */
 	struct fs_silly *silly_name; /* parent and name of the .nfs file */
-	uint32_t sillies;            /* a directory: .nfs files in it */
-	uint32_t opening;            /* files whose OPEN is on its way */
+	union {
+		uint32_t writers; /* a file: open for writing, or on their way to be */
+		uint32_t sillies; /* a directory: .nfs files in it */
+	};
+	_Atomic uint16_t
+		facts; /* its file system (fs_facts.h): 1 + nfs4_fs.nr; 0: not known; no lock */
 	/* Owners of locks on the server (fs_lock.h), by `next`; fs->locks_lock */
 	struct fs_lockowner *_Atomic lockowners;
 	struct fs_names *names; /* of a directory: what the kernel may walk (fs_names.h) */
@@ -441,7 +446,7 @@ struct fs {
 	_Atomic bool exited;
 	struct fs_inode *root;
 	uint64_t fsid_major, fsid_minor;  /* of the root */
-	bool case_insensitive;            /* names: "a" is there when "A" is made */
+	struct nfs4_fs unknown;           /* facts of a file system that are not known */
 	struct fs_table *table;           /* fs_inode.c */
 	struct fs_notify *notify, *names; /* fs_notify.c: the two threads */
 	bool expire_names;                /* the kernel can end a name's time and no more */

@@ -3,8 +3,25 @@
 #include <errno.h>
 #include <string.h>
 
+#include "fs_facts.h"
+#include "fs_inode.h"
 #include "fs_meta.h"
 #include "fs_reply.h"
+
+static void entry_of(struct fs_op *op)
+{
+	fs_meta_entry(op, &op->fh2, &op->attr);
+}
+
+static void found(struct fs_op *op, const struct nfs4_op_lookup *o)
+{
+	op->fh2 = o->fh;
+	op->attr = o->attr;
+	if (fs_facts_missing(op->lane->fs, op->inode, &op->attr))
+		fs_facts_ask(op, entry_of);
+	else
+		entry_of(op);
+}
 
 static void lookup_done(struct nfs4_call *call)
 {
@@ -13,7 +30,7 @@ static void lookup_done(struct nfs4_call *call)
 
 	fs_meta_read(op, &o->dir_attr);
 	if (call->err == 0)
-		fs_meta_entry(op, &o->fh, &o->attr);
+		found(op, o);
 	else if (call->err == -ENOENT)
 		fs_reply_negative(op, op->inode);
 	else

@@ -5,6 +5,7 @@
 
 #include "fs_meta.h"
 #include "fs_attr.h"
+#include "fs_facts.h"
 #include "fs_inode.h"
 #include "fs_reply.h"
 
@@ -40,9 +41,7 @@ bool fs_meta_cached(struct fs_op *op, struct nfs4_attr *ret)
 
 bool fs_meta_name(struct fs_op *op, char dst[FS_NAME_MAX + 1], const char *name)
 {
-	const struct nfs4_fsinfo *info = nfs4_client_fsinfo(op->lane->fs->client);
-
-	if (fs_op_name(dst, name) && (!info->maxname || strlen(name) <= info->maxname))
+	if (fs_op_name(dst, name) && strlen(name) <= fs_facts(op->lane->fs, op->inode)->maxname)
 		return true;
 	fs_reply_err(op, ENAMETOOLONG);
 	return false;

@@ -23,6 +23,7 @@
  */
 #include "fs_attr.h"
 #include "fs_deleg.h"
+#include "fs_facts.h"
 #include "fs_file.h"
 #include "fs_handover.h"
 #include "fs_inode.h"
@@ -189,6 +190,7 @@ static void op_go(struct fs_op *op, void (*start)(struct fs_op *op))
 		fs_inode_fh(op->inode2, &op->fh2);
 	op->call.cred = &op->cred;
 	op->call.times = op->req ? &op->times : NULL;
+	op->call.fs = op->inode ? fs_facts(op->lane->fs, op->inode) : NULL;
 	start(op);
 }
 

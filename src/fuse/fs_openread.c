@@ -2,6 +2,7 @@
 #include "fs_openread.h"
 #include "fs_ahead.h"
 #include "fs_dirty.h"
+#include "fs_facts.h"
 #include "fs_inode.h"
 
 #include <fcntl.h>
@@ -18,7 +19,7 @@ static uint32_t wanted(const struct fs_op *op)
 {
 	const struct fs_lane *l = op->lane;
 	const struct fs_conf *conf = &l->fs->conf;
-	uint32_t rsize = nfs4_client_fsinfo(l->fs->client)->rsize;
+	uint32_t rsize = fs_facts(l->fs, op->inode)->rsize;
 	struct fs_inode *in = op->inode;
 	uint64_t size = 0;
 

@@ -6,6 +6,7 @@
  */
 #include "fs_place.h"
 #include "fs_attr.h"
+#include "fs_facts.h"
 #include "fs_inode.h"
 
 /* FNV-1a. */
@@ -32,7 +33,8 @@ void fs_place_note(struct fs *fs, struct fs_inode *dir, struct fs_inode *in, con
 /* Other spellings of a name may stand for it as well. */
 static bool may_be_at(const struct fs *fs, const struct fs_inode *in, uint32_t place)
 {
-	return in->place == place || in->place_moves != fs->moves || fs->case_insensitive;
+	return in->place == place || in->place_moves != fs->moves ||
+	       fs_facts(fs, in)->case_insensitive;
 }
 
 /* Table lock held. */

@@ -10,6 +10,7 @@
  */
 #include "fs_ahead.h"
 #include "fs_dirty.h"
+#include "fs_facts.h"
 #include "fs_file.h"
 #include "fs_ops.h"
 #include "fs_reply.h"
@@ -103,7 +104,7 @@ static void read_start(struct fs_op *op)
 {
 	struct nfs4_op_read *r = &op->call.u.read;
 	size_t left = op->size - op->u.rw.done;
-	uint32_t rsize = nfs4_client_fsinfo(op->lane->fs->client)->rsize;
+	uint32_t rsize = fs_facts(op->lane->fs, op->inode)->rsize;
 
 	if (waits_for_lost(op))
 		return;

@@ -10,6 +10,7 @@
  * the gate may hold all other buffers.
  */
 #include "fs_attr.h"
+#include "fs_facts.h"
 #include "fs_file.h"
 #include "fs_inode.h"
 #include "fs_retain.h"
@@ -281,7 +282,7 @@ static void write_start(struct fs_op *op)
 {
 	struct nfs4_op_write *w = &op->call.u.write;
 	uint32_t left = op->commit.len - op->commit.part;
-	uint32_t wsize = nfs4_client_fsinfo(op->lane->fs->client)->wsize;
+	uint32_t wsize = fs_facts(op->lane->fs, op->inode)->wsize;
 
 	if (op->commit.part == 0)
 		op->commit.gen = nfs4_client_generation(op->lane->fs->client);

@@ -63,8 +63,8 @@ void fs_do_init(void *userdata, struct fuse_conn_info *conn)
 	conn->want = wanted(fs) & conn->capable;
 	if (!(conn->want & FUSE_CAP_EXPLICIT_INVAL_DATA))
 		conn->want |= FUSE_CAP_AUTO_INVAL_DATA & conn->capable;
-	fs->max_write = clamp_transfer(fs, info->wsize);
-	fs->max_read = clamp_transfer(fs, info->rsize);
+	fs->max_write = clamp_transfer(fs, info->fs.wsize);
+	fs->max_read = clamp_transfer(fs, info->fs.rsize);
 	conn->max_write = fs->max_write;
 	conn->max_background = fs->conf.max_background ? fs->conf.max_background : MAX_BACKGROUND;
 	fs->max_background = conn->max_background;

@@ -4,6 +4,7 @@
  * believe it and the names that lead to it.
  */
 #include "fs_attr.h"
+#include "fs_facts.h"
 #include "fs_inode.h"
 #include "fs_names.h"
 #include "fs_place.h"
@@ -130,7 +131,8 @@ double fs_negative_timeout(struct fs *fs, struct fs_inode *dir, uint64_t now_ns)
 	double timeout;
 
 	/* The kernel would not know that another spelling of the name was made meanwhile. */
-	if (!dir || fs->conf.lookupcache != FS_LOOKUPCACHE_ALL || fs->case_insensitive)
+	if (!dir || fs->conf.lookupcache != FS_LOOKUPCACHE_ALL ||
+		fs_facts(fs, dir)->case_insensitive)
 		return 0;
 	pthread_mutex_lock(&dir->lock);
 	timeout = name_timeout_locked(fs, dir, now_ns);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_train.h"
 #include "fs_dirty.h"
+#include "fs_facts.h"
 
 #include <assert.h>
 
@@ -11,7 +12,7 @@ static uint64_t end_of(const struct fs_op *op)
 
 static uint32_t wsize_of(const struct fs_op *op)
 {
-	return nfs4_client_fsinfo(op->lane->fs->client)->wsize;
+	return fs_facts(op->lane->fs, op->inode)->wsize;
 }
 
 void fs_train_lane_init(struct fs_lane *l)

@@ -22,6 +22,7 @@
 
 #include "fs_attr.h"
 #include "fs_deleg.h"
+#include "fs_facts.h"
 #include "fs_meta.h"
 #include "fs_names.h"
 #include "fs_notify.h"
@@ -44,21 +45,20 @@
 /* A call with more than this may not fit inline: it is built in a data buffer. */
 #define SHORT_VALUE 512u
 
-static bool attr_supported(const struct nfs4_fsinfo *info, unsigned int attr)
+static bool attr_supported(const struct fs_op *op, unsigned int attr)
 {
-	return info->supported[attr / 32] & 1u << attr % 32;
+	return fs_facts(op->lane->fs, op->inode)->supported[attr / 32] & 1u << attr % 32;
 }
 
 static bool have_user(const struct fs_op *op)
 {
-	const struct nfs4_fsinfo *info = nfs4_client_fsinfo(op->lane->fs->client);
-
-	return info->minor >= 2 && attr_supported(info, FATTR4_XATTR_SUPPORT);
+	return nfs4_client_fsinfo(op->lane->fs->client)->minor >= 2 &&
+	       attr_supported(op, FATTR4_XATTR_SUPPORT);
 }
 
 static bool have_acl(const struct fs_op *op)
 {
-	return attr_supported(nfs4_client_fsinfo(op->lane->fs->client), FATTR4_ACL);
+	return attr_supported(op, FATTR4_ACL);
 }
 
 static bool begins_with(const char *name, const char *prefix)

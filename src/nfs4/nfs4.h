@@ -142,11 +142,13 @@ struct nfs4_conf {
 	struct rpcrdma_conf rdma;
 };
 
-/* What the mount found out; constant once the first session is up and the root is known. */
-struct nfs4_fsinfo {
+/*
+ * The facts of one file system of the server. An export may lead into others than that of its
+ * root (RFC 8881 section 11.1), each with facts of its own. Constant once it is known.
+ */
+struct nfs4_fs {
+	uint64_t fsid_major, fsid_minor;
 	uint32_t rsize, wsize; /* multiples of 4096 where the server allows */
-	uint32_t minor;
-	uint32_t lease_s;
 	uint32_t maxname;
 	uint32_t clone_blksize; /* 0: the server does not say */
 	uint64_t maxfilesize;
@@ -154,6 +156,14 @@ struct nfs4_fsinfo {
 	/* suppattr_exclcreat: what an exclusive create may set; 0: the server does not say */
 	uint32_t exclcreat[3];
 	bool case_insensitive;
+	uint16_t nr; /* in order of their being known; 0: the root's */
+};
+
+/* The mount found this out; it is constant once the first session is up and the root is known. */
+struct nfs4_fsinfo {
+	struct nfs4_fs fs; /* that the root is of */
+	uint32_t minor;
+	uint32_t lease_s;
 	struct nfs4_fh root; /* of the mounted path */
 	struct nfs4_attr root_attr;
 };
@@ -164,6 +174,15 @@ struct nfs4_client *nfs4_client_new(const struct nfs4_conf *conf);
 void nfs4_client_free(struct nfs4_client *cl);
 /* Any thread, once the mount is up. */
 const struct nfs4_fsinfo *nfs4_client_fsinfo(const struct nfs4_client *cl);
+/*
+ * The file system with this fsid, if anybody asked (nfs4_facts()) and told nfs4_client_learn();
+ * NULL: not known. Valid until the client is freed. Any thread, once the mount is up.
+ */
+const struct nfs4_fs *nfs4_client_fs(struct nfs4_client *cl, uint64_t major, uint64_t minor);
+/* The one with this number, which was handed out before. Any thread. */
+const struct nfs4_fs *nfs4_client_fs_at(const struct nfs4_client *cl, unsigned int nr);
+/* Remembers a copy, unless it is known already. NULL: there is no room for it. Any thread. */
+const struct nfs4_fs *nfs4_client_learn(struct nfs4_client *cl, const struct nfs4_fs *fs);
 /*
  * Counts the client IDs: after a restart of the server (or the loss of the lease) it is another
  * one before any reply of the new server is handed up. Any thread.

@@ -288,7 +288,7 @@ static int call_encode_and_send(struct nfs4_call *call)
 	struct nfs4_sess *s = call->sess;
 	const struct nfs4_opdesc *desc = call->desc;
 	struct rpcrdma_req *req = &call->rpc.req;
-	const struct nfs4_fsinfo *fi = &s->cl->fsinfo;
+	const struct nfs4_fs *fs = nfs4_call_fs(call);
 	struct nfs4_compound c = {0};
 	int err;
 
@@ -303,11 +303,11 @@ static int call_encode_and_send(struct nfs4_call *call)
 	req->give_back = false;
 	rpc_begin(s->x, &call->rpc, NFS4_PROG, NFS4_VERS, NFS4_PROC_COMPOUND, call->cred,
 		desc->long_buf ? desc->long_buf(call) : NULL, &c.enc);
-	nfs4_compound_begin(&c, call, s->cl->minor, fi->supported[0] ? fi->supported : NULL);
-	c.exclcreat = fi->exclcreat[0] | fi->exclcreat[1] ? fi->exclcreat : NULL;
+	nfs4_compound_begin(&c, call, s->cl->minor, fs->supported[0] ? fs->supported : NULL);
+	c.exclcreat = fs->exclcreat[0] | fs->exclcreat[1] ? fs->exclcreat : NULL;
 	/* A server that was restarted may take and give less at once than at the mount. */
-	c.read_max = nfs4_io_size(fi->rsize, fi->rsize, 0, s->params.fore.maxresp);
-	c.write_max = nfs4_io_size(fi->wsize, fi->wsize, 0, s->params.fore.maxreq);
+	c.read_max = nfs4_io_size(fs->rsize, fs->rsize, 0, s->params.fore.maxresp);
+	c.write_max = nfs4_io_size(fs->wsize, fs->wsize, 0, s->params.fore.maxreq);
 	c.inline_max = rpcrdma_inline_reply_max(s->x);
 	c.ops_max = s->params.fore.maxops;
 	c.cached_max = desc->cachethis ? s->params.fore.maxcached : 0;

@@ -59,6 +59,7 @@ struct nfs4_client *nfs4_client_new(const struct nfs4_conf *conf)
 	list_init(&cl->waiters);
 	nfs4_states_init(&cl->states);
 	nfs4_offloads_init(&cl->offloads);
+	nfs4_fs_table_init(&cl->file_systems);
 	cl->minor = conf->minor_max;
 	fill_random(cl->verf.data, sizeof(cl->verf.data));
 	fill_random(&seed, sizeof(seed));
@@ -78,6 +79,7 @@ void nfs4_client_free(struct nfs4_client *cl)
 		return;
 	nfs4_states_fini(&cl->states);
 	nfs4_offloads_fini(&cl->offloads);
+	nfs4_fs_table_fini(&cl->file_systems);
 	pthread_mutex_destroy(&cl->lock);
 	free((char *)cl->conf.owner);
 	free(cl);

@@ -4,7 +4,7 @@
  *
  *   WALK    PUTROOTFH (or PUTFH), a LOOKUP for each component, GETFH; as many
  *           components in one COMPOUND as fit, then the next lot
- *   FSINFO  PUTFH GETATTR(supported_attrs, lease_time, maxread ...)
+ *   FACTS   PUTFH GETATTR(supported_attrs, lease_time, maxread ...): nfs4_fs.c
  *   ROOT    PUTFH GETATTR(all that stat needs and the server has)
  *
  * Context: the lane of the session it is given.
@@ -20,8 +20,6 @@
 
 #define WALK_MAX_OPS   40u   /* LOOKUPs in one COMPOUND, if the session takes as many */
 #define WALK_MAX_BYTES 2048u /* of names: keeps the call inline */
-/* A READ's or WRITE's own part of request and reply, and everything it may be sent with. */
-#define IO_OVERHEAD 1024u
 
 struct mount {
 	struct nfs4_call call; /* first */
@@ -32,7 +30,6 @@ struct mount {
 	const char *rest;    /* of path: what is still to be walked */
 	const char *next;    /* behind what the COMPOUND in flight walks */
 	unsigned int looked; /* LOOKUPs in it that succeeded */
-	uint64_t maxread, maxwrite;
 	/* refused before it began: ->done must not come from inside nfs4_mount_path() */
 	struct reactor_timer refused_timer;
 	struct nfs4_failure refused;
@@ -67,21 +64,6 @@ bool nfs4_path_next(const char **path, struct nfs4_str *ret_name)
 		ret_name->len = (uint32_t)len;
 		return true;
 	}
-}
-
-uint32_t nfs4_io_size(uint32_t asked, uint64_t data_size, uint64_t server, uint64_t session)
-{
-	uint64_t size = data_size;
-
-	if (asked && asked < size)
-		size = asked;
-	if (server && server < size)
-		size = server;
-	if (session > IO_OVERHEAD && session - IO_OVERHEAD < size)
-		size = session - IO_OVERHEAD;
-	if (size > 4096)
-		size &= ~4095ull;
-	return (uint32_t)size;
 }
 
 /* ---- ends ---- */
@@ -177,8 +159,6 @@ static void root_done(struct nfs4_call *call)
 	struct mount *m = to_mount(call);
 	struct nfs4_sess *s = call->sess;
 	struct nfs4_fsinfo *fi = &s->cl->fsinfo;
-	const struct nfs4_conf *conf = &s->cl->conf;
-	uint64_t data = rpcrdma_data_size(s->x);
 
 	if (call->err) {
 		walk_fail(m);
@@ -191,93 +171,14 @@ static void root_done(struct nfs4_call *call)
 	}
 	fi->root = m->fh;
 	fi->minor = s->cl->minor;
-	fi->rsize = nfs4_io_size(conf->rsize, data, m->maxread, s->params.fore.maxresp);
-	fi->wsize = nfs4_io_size(conf->wsize, data, m->maxwrite, s->params.fore.maxreq);
 	log_debug("%s: NFSv4.%u, rsize %u, wsize %u, lease %u s", s->peer, (unsigned int)fi->minor,
-		(unsigned int)fi->rsize, (unsigned int)fi->wsize, (unsigned int)fi->lease_s);
+		(unsigned int)fi->fs.rsize, (unsigned int)fi->fs.wsize, (unsigned int)fi->lease_s);
 	mount_end(m, NULL);
 }
 
-/* ---- FSINFO ---- */
+/* ---- FACTS ---- */
 
-#define BIT(attr) (1u << (attr))
-#define FSINFO_MASK                                                                                \
-	(BIT(FATTR4_SUPPORTED_ATTRS) | BIT(FATTR4_LEASE_TIME) | BIT(FATTR4_CASE_INSENSITIVE) |     \
-		BIT(FATTR4_MAXFILESIZE) | BIT(FATTR4_MAXNAME) | BIT(FATTR4_MAXREAD) |              \
-		BIT(FATTR4_MAXWRITE))
-#define FSINFO_EXCL  BIT(FATTR4_SUPPATTR_EXCLCREAT - 64)
-#define FSINFO_CLONE BIT(FATTR4_CLONE_BLKSIZE - 64) /* v4.2 */
-#define FSINFO_RES   144u
-
-static int fsinfo_encode(struct nfs4_call *call, struct nfs4_compound *c)
-{
-	const uint32_t words[NFS4_BITMAP_WORDS] = {
-		FSINFO_MASK, 0, FSINFO_EXCL | (c->minor < 2 ? 0 : FSINFO_CLONE)};
-
-	nfs4_put_putfh(c, &to_mount(call)->fh);
-	nfs4_op_begin(c, OP_GETATTR, FSINFO_RES);
-	nfs4_put_bitmap(&c->enc, words, NFS4_BITMAP_WORDS);
-	return 0;
-}
-
-static void get_supported(struct xdr_dec *x, uint32_t words[3])
-{
-	/* WIRE: words past those we know are skipped; 8 would be attribute 255. */
-	uint32_t cnt = xdr_get_count(x, 8, 4);
-
-	for (uint32_t i = 0; i < cnt; i++) {
-		uint32_t w = xdr_get_u32(x);
-
-		if (i < NFS4_BITMAP_WORDS)
-			words[i] = w;
-	}
-}
-
-/* The values come in the order of the attributes' numbers. */
-static void get_fsinfo(struct xdr_dec *x, struct mount *m, struct nfs4_fsinfo *fi)
-{
-	uint32_t words[NFS4_BITMAP_WORDS] = {0};
-	bool more = nfs4_get_bitmap(x, words) != 0;
-	uint32_t mask = words[0], len = xdr_get_u32(x);
-
-	/* WIRE: what we did not ask for has no known length here. */
-	if (more || (mask & ~FSINFO_MASK) || words[1] ||
-		(words[2] & ~(FSINFO_EXCL | FSINFO_CLONE)) || len > xdr_dec_left(x))
-		xdr_fail(x);
-	if (mask & BIT(FATTR4_SUPPORTED_ATTRS))
-		get_supported(x, fi->supported);
-	if (mask & BIT(FATTR4_LEASE_TIME))
-		fi->lease_s = xdr_get_u32(x);
-	if (mask & BIT(FATTR4_CASE_INSENSITIVE))
-		fi->case_insensitive = xdr_get_bool(x);
-	if (mask & BIT(FATTR4_MAXFILESIZE))
-		fi->maxfilesize = xdr_get_u64(x);
-	if (mask & BIT(FATTR4_MAXNAME))
-		fi->maxname = xdr_get_u32(x);
-	if (mask & BIT(FATTR4_MAXREAD))
-		m->maxread = xdr_get_u64(x);
-	if (mask & BIT(FATTR4_MAXWRITE))
-		m->maxwrite = xdr_get_u64(x);
-	if (words[2] & FSINFO_EXCL)
-		get_supported(x, fi->exclcreat);
-	if (words[2] & FSINFO_CLONE)
-		fi->clone_blksize = xdr_get_u32(x);
-}
-
-static int fsinfo_decode(struct nfs4_call *call, struct nfs4_compound *c)
-{
-	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_result(c, OP_GETATTR))
-		get_fsinfo(&c->dec, to_mount(call), &call->sess->cl->fsinfo);
-	return 0;
-}
-
-static const struct nfs4_opdesc fsinfo_desc = {
-	.name = "mount GETATTR",
-	.encode = fsinfo_encode,
-	.decode = fsinfo_decode,
-};
-
-static void fsinfo_done(struct nfs4_call *call)
+static void facts_done(struct nfs4_call *call)
 {
 	struct mount *m = to_mount(call);
 	struct nfs4_fsinfo *fi = &call->sess->cl->fsinfo;
@@ -286,10 +187,8 @@ static void fsinfo_done(struct nfs4_call *call)
 		walk_fail(m);
 		return;
 	}
-	if (!fi->maxname || fi->maxname > NFS4_MAXNAMLEN)
-		fi->maxname = NFS4_MAXNAMLEN;
-	if (!fi->maxfilesize || fi->maxfilesize > INT64_MAX)
-		fi->maxfilesize = INT64_MAX;
+	fi->fs = call->u.facts.fs;
+	fi->lease_s = call->u.facts.lease_s;
 	call->done = root_done;
 	nfs4_call_start(call, &root_desc);
 }
@@ -367,8 +266,9 @@ static void walk_done(struct nfs4_call *call)
 		return;
 	}
 	m->looked = 0;
-	call->done = fsinfo_done;
-	nfs4_call_start(call, &fsinfo_desc);
+	call->done = facts_done;
+	call->u.facts.fh = &m->fh;
+	nfs4_facts(call);
 }
 
 /* ---- the beginning ---- */

@@ -243,6 +243,13 @@ struct nfs4_op_statfs {
 	uint32_t maxname;
 };
 
+/* Facts of the file system that a file is of, for nfs4_client_learn(). */
+struct nfs4_op_facts {
+	const struct nfs4_fh *fh; /* in */
+	struct nfs4_fs fs;        /* out */
+	uint32_t lease_s;         /* the server's; 0: it does not say */
+};
+
 /* Needs v4.2, as the next three (RFC 8276); names are without "user.". */
 struct nfs4_op_getxattr {
 	const struct nfs4_fh *fh; /* in */
@@ -383,7 +390,7 @@ struct nfs4_op_allocate {
  * say, and who reads and writes instead will find out.
  *
  * CLONE: all of it and FILE_SYNC4, or none; also within one file. Offsets and count fit
- * nfs4_fsinfo.clone_blksize, or the count ends with the source; at most UINT32_MAX.
+ * nfs4_fs.clone_blksize, or the count ends with the source; at most UINT32_MAX.
  */
 struct nfs4_op_copy {
 	const struct nfs4_fh *src, *fh;       /* in */
@@ -427,6 +434,7 @@ struct nfs4_call {
 	const struct rpc_cred *cred; /* copied at start? no: the user's until ->done */
 	void (*done)(struct nfs4_call *call);
 	struct nfs4_times *times; /* NULL: nobody waits */
+	const struct nfs4_fs *fs; /* that it is about; NULL: the root's */
 	union {
 		struct nfs4_op_lookup lookup;
 		struct nfs4_op_getattr getattr;
@@ -446,6 +454,7 @@ struct nfs4_call {
 		struct nfs4_op_rename rename;
 		struct nfs4_op_link link;
 		struct nfs4_op_statfs statfs;
+		struct nfs4_op_facts facts;
 		struct nfs4_op_getxattr getxattr;
 		struct nfs4_op_setxattr setxattr;
 		struct nfs4_op_listxattrs listxattrs;
@@ -536,6 +545,7 @@ void nfs4_remove(struct nfs4_call *call);
 void nfs4_rename(struct nfs4_call *call);
 void nfs4_link(struct nfs4_call *call);
 void nfs4_statfs(struct nfs4_call *call);
+void nfs4_facts(struct nfs4_call *call);
 void nfs4_getxattr(struct nfs4_call *call);
 void nfs4_setxattr(struct nfs4_call *call);
 void nfs4_listxattrs(struct nfs4_call *call);

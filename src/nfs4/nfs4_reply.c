@@ -415,7 +415,7 @@ void nfs4_reply_named(struct nfs4_call *call)
 static void reply_compound(struct nfs4_call *call)
 {
 	struct nfs4_sess *s = call->sess;
-	const uint32_t *supported = s->cl->fsinfo.supported;
+	const uint32_t *supported = nfs4_call_fs(call)->supported;
 	struct nfs4_compound c = {
 		.dec = call->rpc.results,
 		.minor = s->cl->minor,

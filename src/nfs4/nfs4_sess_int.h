@@ -236,12 +236,29 @@ void nfs4_revoke_settle(struct nfs4_sess *s);
 /* The next FREE_STATEID, by sess->renew. False: none. */
 bool nfs4_grave_send(struct nfs4_sess *s);
 
+/* ---- file systems of the server (nfs4_fs.c) ---- */
+
+#define NFS4_FS_BUCKETS 64u
+#define NFS4_FS_MAX     4096u /* WIRE: a server may have any number of fsids */
+
+struct nfs4_fs_entry;
+struct nfs4_fs_table {
+	pthread_mutex_t lock; /* held for a few instructions; nothing else is taken with it */
+	struct nfs4_fs_entry *buckets[NFS4_FS_BUCKETS];
+	unsigned int cnt;
+	const struct nfs4_fs *by_nr[NFS4_FS_MAX]; /* nr - 1 */
+};
+
+void nfs4_fs_table_init(struct nfs4_fs_table *t);
+void nfs4_fs_table_fini(struct nfs4_fs_table *t);
+
 /* ---- the client (nfs4_client.c) ---- */
 
 struct nfs4_client {
 	struct nfs4_conf conf; /* owner is our copy */
 	struct nfs4_verf verf; /* co_verifier: this mount's incarnation */
 	struct nfs4_fsinfo fsinfo;
+	struct nfs4_fs_table file_systems; /* beside the root's */
 	_Atomic uint64_t owner_next, verf_next;
 	_Atomic uint32_t generation; /* id_gen, for nfs4_client_generation() */
 	_Atomic uint64_t grace_ns;   /* of the last NFS4ERR_GRACE; 0: none yet */
@@ -457,10 +474,18 @@ static inline bool nfs4_is_ctl(const struct nfs4_call *call)
 	return call == &call->sess->ctl;
 }
 
-/* ---- mount (nfs4_mount.c), pure parts ---- */
+/* ---- mount (nfs4_mount.c), pure part ---- */
 
 /* The next component of *path, moved past it; false at the end. Empty ones and "." are skipped. */
 bool nfs4_path_next(const char **path, struct nfs4_str *ret_name);
+
+/* ---- file systems (nfs4_fs.c) ---- */
+
+/* Facts of what the call is about. */
+static inline const struct nfs4_fs *nfs4_call_fs(const struct nfs4_call *call)
+{
+	return call->fs ? call->fs : &call->sess->cl->fsinfo.fs;
+}
 /* Largest I/O for: what is asked (0: none), our buffers, the server's limit, the session's room. */
 uint32_t nfs4_io_size(uint32_t asked, uint64_t data_size, uint64_t server, uint64_t session);
 

@@ -211,11 +211,11 @@ static const struct nfs4_opdesc create_desc = {
 /* rsize and wsize are those of the first session, and of the kernel's mount. */
 static void note_smaller(const struct nfs4_sess *s)
 {
-	const struct nfs4_fsinfo *fi = &s->cl->fsinfo;
+	const struct nfs4_fs *fs = &s->cl->fsinfo.fs;
 	const struct nfs4_chan *fore = &s->params.fore;
 
-	if (nfs4_io_size(fi->wsize, fi->wsize, 0, fore->maxreq) < fi->wsize ||
-		nfs4_io_size(fi->rsize, fi->rsize, 0, fore->maxresp) < fi->rsize)
+	if (nfs4_io_size(fs->wsize, fs->wsize, 0, fore->maxreq) < fs->wsize ||
+		nfs4_io_size(fs->rsize, fs->rsize, 0, fore->maxresp) < fs->rsize)
 		log_warn("%s: the server takes and gives less at once than before (%u and %u "
 			 "bytes): longer reads and writes go in parts",
 			s->peer, (unsigned int)fore->maxreq, (unsigned int)fore->maxresp);

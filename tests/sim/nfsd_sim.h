@@ -372,6 +372,18 @@ int64_t nfsd_sim_peek(struct nfsd_sim *sim, const char *path, uint64_t off, void
 /* Another client writes; false: there is no such file, or see nfsd_sim_other_open(). */
 bool nfsd_sim_poke(
 	struct nfsd_sim *sim, const char *path, uint64_t off, const void *buf, size_t len);
+/*
+ * This directory, which is empty, is the root of another file system (the same one for all such):
+ * of another fsid, and with these facts in place of conf's.
+ */
+struct nfsd_sim_fs {
+	uint32_t maxread, maxwrite, maxname;
+	uint64_t maxfilesize;
+	uint32_t supported_mask[3]; /* attributes taken away from supported_attrs */
+	uint32_t clone_block;
+	bool case_insensitive;
+};
+void nfsd_sim_below(struct nfsd_sim *sim, const char *path, const struct nfsd_sim_fs *facts);
 /* OPEN of it is NFS4ERR_DELAY, as of a file that is on tape. */
 void nfsd_sim_delay_opens(struct nfsd_sim *sim, const char *path, bool delay);
 /* An ACL denies READ_ATTRIBUTES: GETATTR of it is NFS4ERR_ACCESS for everybody. */

@@ -77,10 +77,29 @@ static void wr_owner(struct cmp *c, struct wr *w, char kind, uint32_t id)
 	wr_opaque(w, text, strlen(text));
 }
 
-static void mask_of(const struct cmp *c, bool exclcreat, uint32_t mask[3])
+struct nfsd_sim_fs fs_of(const struct cmp *c, const struct node *n)
 {
+	const struct nfsd_sim_conf *conf = &c->sim->conf;
+	struct nfsd_sim_fs fs = {
+		.maxread = conf->maxread,
+		.maxwrite = conf->maxwrite,
+		.maxname = 255,
+		.maxfilesize = INT64_MAX,
+		.clone_block = conf->clone_block,
+	};
+
+	if (n->below)
+		return c->sim->below;
+	memcpy(fs.supported_mask, conf->supported_mask, sizeof(fs.supported_mask));
+	return fs;
+}
+
+static void mask_of(const struct cmp *c, const struct node *n, bool exclcreat, uint32_t mask[3])
+{
+	struct nfsd_sim_fs fs = fs_of(c, n);
+
 	for (int i = 0; i < 3; i++) {
-		mask[i] = supported[i] & ~c->sim->conf.supported_mask[i];
+		mask[i] = supported[i] & ~fs.supported_mask[i];
 		if (exclcreat)
 			mask[i] &= ~c->sim->conf.excl_mask[i];
 	}
@@ -88,11 +107,11 @@ static void mask_of(const struct cmp *c, bool exclcreat, uint32_t mask[3])
 		mask[1] &= ~(BIT(48) | BIT(54));
 }
 
-static void wr_mask_of(struct cmp *c, struct wr *w, bool exclcreat)
+static void wr_mask_of(struct cmp *c, struct wr *w, const struct node *n, bool exclcreat)
 {
 	uint32_t mask[3];
 
-	mask_of(c, exclcreat, mask);
+	mask_of(c, n, exclcreat, mask);
 	wr_bitmap(w, mask);
 }
 
@@ -100,22 +119,26 @@ bool attr_is_exclcreat(const struct cmp *c, const uint32_t asked[3])
 {
 	uint32_t mask[3];
 
-	mask_of(c, true, mask);
+	mask_of(c, c->cur, true, mask);
 	return !((asked[0] & ~mask[0]) | (asked[1] & ~mask[1]) | (asked[2] & ~mask[2]));
 }
 
-/* Attributes with a value that does not depend on the node. */
-static bool wr_fs_attr(struct cmp *c, struct wr *w, int bit)
+/* Attributes that are the same for all nodes of a file system. */
+static bool wr_fs_attr(struct cmp *c, struct wr *w, const struct node *n, int bit)
 {
+	struct nfsd_sim_fs fs = fs_of(c, n);
+
 	switch (bit) {
 	case 0:
 	case 75:
-		wr_mask_of(c, w, bit == 75);
+		wr_mask_of(c, w, n, bit == 75);
 		return true;
 	case 2:
 	case 7:
-	case 16:
 		wr_u32(w, 0);
+		return true;
+	case 16:
+		wr_u32(w, fs.case_insensitive);
 		return true;
 	case 5:
 	case 6:
@@ -130,7 +153,7 @@ static bool wr_fs_attr(struct cmp *c, struct wr *w, int bit)
 		return true;
 	case 8:
 		wr_u64(w, 0x51);
-		wr_u64(w, 0x52);
+		wr_u64(w, 0x52 + n->below);
 		return true;
 	case 10:
 		wr_u32(w, c->sim->conf.lease_s);
@@ -146,17 +169,19 @@ static bool wr_fs_attr(struct cmp *c, struct wr *w, int bit)
 		wr_u64(w, 1000000);
 		return true;
 	case 27:
-		wr_u64(w, 0x7fffffffffffffffull);
+		wr_u64(w, fs.maxfilesize);
 		return true;
 	case 28:
-	case 29:
 		wr_u32(w, 255);
 		return true;
+	case 29:
+		wr_u32(w, fs.maxname);
+		return true;
 	case 30:
-		wr_u64(w, c->sim->conf.maxread);
+		wr_u64(w, fs.maxread);
 		return true;
 	case 31:
-		wr_u64(w, c->sim->conf.maxwrite);
+		wr_u64(w, fs.maxwrite);
 		return true;
 	case 42:
 	case 43:
@@ -170,7 +195,7 @@ static bool wr_fs_attr(struct cmp *c, struct wr *w, int bit)
 		wr_u32(w, 1);
 		return true;
 	case 77:
-		wr_u32(w, c->sim->conf.clone_block);
+		wr_u32(w, fs.clone_block);
 		return true;
 	default:
 		return false;
@@ -264,13 +289,14 @@ static bool wr_node_attr(struct cmp *c, struct wr *w, const struct node *n, int 
 void attr_encode(struct cmp *c, struct node *n, const uint32_t mask[3], uint32_t rderror)
 {
 	struct wr *out = c->out, vals = {malloc(512), 0, 512, false, true};
-	uint32_t got[3] = {0};
+	uint32_t got[3] = {0}, have[3];
 
+	mask_of(c, n, false, have);
 	for (int bit = 0; bit < 96; bit++) {
 		int i = bit / 32;
 		bool there = true;
 
-		if (!(mask[i] & supported[i] & ~c->sim->conf.supported_mask[i] & BIT(bit)))
+		if (!(mask[i] & have[i] & BIT(bit)))
 			continue;
 		if (bit == 12)
 			c->job->unbounded = true;
@@ -281,7 +307,7 @@ void attr_encode(struct cmp *c, struct node *n, const uint32_t mask[3], uint32_t
 			wr_fh(c, n);
 			c->out = out;
 		} else {
-			there = wr_fs_attr(c, &vals, bit) || wr_node_attr(c, &vals, n, bit);
+			there = wr_fs_attr(c, &vals, n, bit) || wr_node_attr(c, &vals, n, bit);
 		}
 		if (there)
 			got[i] |= BIT(bit);
@@ -393,7 +419,7 @@ uint32_t attr_apply(struct cmp *c, struct node *n, uint32_t set[3])
 			fab_sim_fail("attribute %d cannot be set", bit);
 			return ST_ATTRNOTSUPP;
 		}
-		if (c->sim->conf.supported_mask[bit / 32] & BIT(bit))
+		if (fs_of(c, n).supported_mask[bit / 32] & BIT(bit))
 			fab_sim_fail("attribute %d is not supported", bit);
 		set[bit / 32] |= BIT(bit);
 	}

@@ -285,6 +285,7 @@ struct node {
 	bool is_excl;
 	bool opens_delayed;  /* nfsd_sim_delay_opens() */
 	bool attrs_denied;   /* nfsd_sim_deny_attrs() */
+	bool below, is_root; /* of nfsd_sim_below(): in it; its root */
 	struct node *parent; /* of a directory */
 	struct list entries; /* struct dirent_sim, in order of their cookies */
 	uint64_t next_cookie;
@@ -510,6 +511,7 @@ struct gone {
 struct nfsd_sim {
 	pthread_mutex_t lock;
 	struct nfsd_sim_conf conf;
+	struct nfsd_sim_fs below; /* nfsd_sim_below() */
 	struct nfsd_sim_stats stats;
 	struct list conns, rules, old_rules;
 	uint64_t next_conn_id;
@@ -601,6 +603,8 @@ void rd_bitmap(struct rd *r, uint32_t mask[3]);
 void wr_bitmap(struct wr *w, const uint32_t mask[3]);
 /* Decodes a fattr4 and applies it; set: what was set. n NULL: skip. */
 uint32_t attr_apply(struct cmp *c, struct node *n, uint32_t set[3]);
+/* The facts of the file system that it is in. */
+struct nfsd_sim_fs fs_of(const struct cmp *c, const struct node *n);
 /* May an exclusive create set these? */
 bool attr_is_exclcreat(const struct cmp *c, const uint32_t asked[3]);
 void wr_fh(struct cmp *c, struct node *n);

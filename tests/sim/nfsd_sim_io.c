@@ -171,8 +171,8 @@ uint32_t op_read(struct cmp *c)
 		st = state_check(c, &sid, 1, NULL);
 	if (st)
 		return st;
-	if (count > c->sim->conf.maxread)
-		count = c->sim->conf.maxread;
+	if (count > fs_of(c, c->cur).maxread)
+		count = fs_of(c, c->cur).maxread;
 	if (off < c->cur->size)
 		len = count < c->cur->size - off ? count : c->cur->size - off;
 	/* As illumos, which looks at what was asked for. */
@@ -206,8 +206,8 @@ uint32_t op_write(struct cmp *c)
 		st = state_check(c, &sid, 2, NULL);
 	if (st)
 		return st;
-	if (len > c->sim->conf.maxwrite)
-		len = c->sim->conf.maxwrite;
+	if (len > fs_of(c, c->cur).maxwrite)
+		len = fs_of(c, c->cur).maxwrite;
 	if (off + len > 1ull << 32)
 		return ST_FBIG;
 	tree_write(&c->sim->tree, c->cur, off, p, len, stable != 0);

@@ -129,6 +129,7 @@ static uint32_t open_new(
 			return ST_INVAL;
 	}
 	n = tree_new(&c->sim->tree, NFSD_SIM_REG, 0644);
+	n->below = dir->below;
 	n->uid = c->uid;
 	n->gid = c->gid;
 	if (a->mode >= 2) {

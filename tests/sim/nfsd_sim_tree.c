@@ -138,6 +138,7 @@ void tree_link(struct tree *t, struct node *dir, const char *name, uint32_t len,
 	memcpy(de->name, name, len);
 	de->node = n;
 	list_push_back(&dir->entries, &de->link);
+	n->below = dir->below || n->is_root;
 	if (n->type == NFSD_SIM_DIR) {
 		n->parent = dir;
 		dir->nlink++;
@@ -371,6 +372,18 @@ void nfsd_sim_deny_attrs(struct nfsd_sim *sim, const char *path, bool deny)
 	n = tree_path(&sim->tree, path);
 	if (n)
 		n->attrs_denied = deny;
+	pthread_mutex_unlock(&sim->lock);
+}
+
+void nfsd_sim_below(struct nfsd_sim *sim, const char *path, const struct nfsd_sim_fs *facts)
+{
+	struct node *n;
+
+	pthread_mutex_lock(&sim->lock);
+	sim->below = *facts;
+	n = tree_path(&sim->tree, path);
+	if (n)
+		n->below = n->is_root = true;
 	pthread_mutex_unlock(&sim->lock);
 }
 

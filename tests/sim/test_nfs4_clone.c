@@ -81,7 +81,7 @@ static uint64_t more(unsigned int what)
 Test(nfs4_cloning, blocks_and_the_end)
 {
 	begin();
-	cr_assert_eq(nfs4_client_fsinfo(w.cl)->clone_blksize, BLOCK);
+	cr_assert_eq(nfs4_client_fsinfo(w.cl)->fs.clone_blksize, BLOCK);
 	cr_assert_eq(clone_blocks(BLOCK, 0, 2 * BLOCK), 0);
 	cr_assert_eq(op.call.u.copy.copied, 2 * BLOCK);
 	cr_assert_eq(op.call.u.copy.committed, FILE_SYNC4);
@@ -192,7 +192,7 @@ Test(nfs4_cloning, where_there_is_none)
 	nfsd_sim_conf_default(&conf);
 	conf.clone_block = 0;
 	begin_on(&conf);
-	cr_assert_eq(nfs4_client_fsinfo(w.cl)->clone_blksize, 0);
+	cr_assert_eq(nfs4_client_fsinfo(w.cl)->fs.clone_blksize, 0);
 	cr_assert_eq(clone_blocks(0, 0, BLOCK), -EOPNOTSUPP);
 	cr_assert_eq(op.call.status, NFS4ERR_NOTSUPP);
 	end();

@@ -39,16 +39,16 @@ Test(nfs4_mount, path_is_looked_up_in_one_compound)
 	seqs = w.lane[0].st.ops[OP_SEQUENCE];
 	cr_assert(sim_nfs_mount(&w, "/export/a/b"), "%s", w.mount_failure.text);
 	cr_assert_eq(w.lane[0].st.ops[OP_LOOKUP], 3);
-	cr_assert_eq(w.lane[0].st.ops[OP_SEQUENCE] - seqs, 3, "walk, fsinfo, root");
+	cr_assert_eq(w.lane[0].st.ops[OP_SEQUENCE] - seqs, 3, "walk, facts, root");
 	fi = nfs4_client_fsinfo(w.cl);
 	cr_assert_gt(fi->root.len, 0);
 	cr_assert_eq(fi->root_attr.type, NF4DIR);
-	cr_assert_neq(fi->supported[0], 0);
-	cr_assert_neq(fi->supported[1], 0);
+	cr_assert_neq(fi->fs.supported[0], 0);
+	cr_assert_neq(fi->fs.supported[1], 0);
 	cr_assert_gt(fi->lease_s, 0);
 	cr_assert_eq(fi->minor, 2);
-	cr_assert_leq(fi->maxname, 255);
-	cr_assert_gt(fi->maxfilesize, 1ull << 32);
+	cr_assert_leq(fi->fs.maxname, 255);
+	cr_assert_gt(fi->fs.maxfilesize, 1ull << 32);
 	SIM_NFS_CLOSE(&w, 0);
 }
 
@@ -145,16 +145,16 @@ Test(nfs4_mount, io_sizes_follow_server_session_and_options)
 	sconf.maxwrite = 16384;
 	up(&sconf);
 	cr_assert(sim_nfs_mount(&w, "/"));
-	cr_assert_eq(nfs4_client_fsinfo(w.cl)->rsize, 32768);
-	cr_assert_eq(nfs4_client_fsinfo(w.cl)->wsize, 16384);
+	cr_assert_eq(nfs4_client_fsinfo(w.cl)->fs.rsize, 32768);
+	cr_assert_eq(nfs4_client_fsinfo(w.cl)->fs.wsize, 16384);
 	SIM_NFS_CLOSE(&w, 0);
 
 	sim_nfs_open(&w, NULL);
 	w.conf.rsize = 10000;
 	w.conf.wsize = 4096;
 	sim_nfs_mounted(&w, 1);
-	cr_assert_eq(nfs4_client_fsinfo(w.cl)->rsize, 8192);
-	cr_assert_eq(nfs4_client_fsinfo(w.cl)->wsize, 4096);
+	cr_assert_eq(nfs4_client_fsinfo(w.cl)->fs.rsize, 8192);
+	cr_assert_eq(nfs4_client_fsinfo(w.cl)->fs.wsize, 4096);
 	SIM_NFS_CLOSE(&w, 0);
 }
 

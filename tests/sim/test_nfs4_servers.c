@@ -143,7 +143,7 @@ Test(nfs4_servers, exclusive_create_sets_what_may_be_set_and_the_rest_after_it,
 		sconf.excl_mask[2] = rows[i].word2;
 		sim_nfs_open(&w, &sconf);
 		sim_nfs_mounted(&w, 1);
-		cr_assert_neq(nfs4_client_fsinfo(w.cl)->exclcreat[0], 0);
+		cr_assert_neq(nfs4_client_fsinfo(w.cl)->fs.exclcreat[0], 0);
 		if (rows[i].lose)
 			sim_rule(&w, NFSD_SIM_STATUS, OP_SETATTR, 0, 1, NFS4ERR_PERM);
 		cr_assert(sim_op_get(&w, 0, &op));

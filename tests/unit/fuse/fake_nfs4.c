@@ -113,6 +113,27 @@ const struct nfs4_fsinfo *nfs4_client_fsinfo(const struct nfs4_client *cl)
 	return &rig.fake.info;
 }
 
+const struct nfs4_fs *nfs4_client_fs(struct nfs4_client *cl, uint64_t major, uint64_t minor)
+{
+	struct nfs4_fs *below = rig.fake.learned;
+
+	if (major == rig.fake.info.fs.fsid_major && minor == rig.fake.info.fs.fsid_minor)
+		return &rig.fake.info.fs;
+	return below && below->fsid_major == major && below->fsid_minor == minor ? below : NULL;
+}
+
+const struct nfs4_fs *nfs4_client_fs_at(const struct nfs4_client *cl, unsigned int nr)
+{
+	return nr ? rig.fake.learned : &rig.fake.info.fs;
+}
+
+const struct nfs4_fs *nfs4_client_learn(struct nfs4_client *cl, const struct nfs4_fs *fs)
+{
+	rig.fake.below.nr = 1;
+	rig.fake.learned = &rig.fake.below;
+	return rig.fake.learned;
+}
+
 uint32_t nfs4_client_generation(const struct nfs4_client *cl)
 {
 	return rig.fake.gen;
@@ -487,6 +508,9 @@ static int execute(struct nfs4_call *call)
 	case FAKE_OFFLOAD_STATUS:
 	case FAKE_OFFLOAD_CANCEL:
 		return fake_copy_execute(call, (enum fake_op)call->state);
+	case FAKE_FACTS:
+		call->u.facts.fs = rig.fake.below;
+		return 0;
 	case FAKE_OPS:
 		break;
 	}
@@ -551,10 +575,12 @@ void fake_init(struct fake *k, struct reactor *r)
 	k->calls_max = 8;
 	k->bufs_max = 8;
 	k->access = ACCESS4_READ | ACCESS4_MODIFY | ACCESS4_EXTEND | ACCESS4_EXECUTE;
-	k->info.rsize = k->info.wsize = RIG_WSIZE;
-	k->info.maxname = 255;
-	k->info.maxfilesize = INT64_MAX;
+	k->info.fs.rsize = k->info.fs.wsize = RIG_WSIZE;
+	k->info.fs.maxname = 255;
+	k->info.fs.maxfilesize = INT64_MAX;
 	k->info.root.len = 1;
+	k->below = k->info.fs;
+	k->below.fsid_major = 1;
 	k->files[0].used = true;
 	k->files[0].attr.valid = NFS4_ATTR_STAT;
 	k->files[0].attr.type = NF4DIR;
@@ -569,6 +595,11 @@ void nfs4_open(struct nfs4_call *call)
 	if (call->u.open.read)
 		call->u.open.want_deleg = false;
 	start(call, FAKE_OPEN);
+}
+
+void nfs4_facts(struct nfs4_call *call)
+{
+	start(call, FAKE_FACTS);
 }
 
 void nfs4_close(struct nfs4_call *call)

@@ -146,6 +146,15 @@ fuse_ino_t rig_ino(struct fake_file *f)
 	return fs_inode_ino(rig.fs, in);
 }
 
+struct fs_inode *rig_inode(fuse_ino_t nodeid)
+{
+	struct fs_inode *in = fs_inode_get(rig.fs, nodeid);
+
+	cr_assert_not_null(in);
+	fs_inode_put(rig.fs, in);
+	return in;
+}
+
 static uint64_t send_as(
 	struct fuse_in_header h, const void *arg, size_t arg_len, const void *more, size_t more_len)
 {

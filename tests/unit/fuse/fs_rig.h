@@ -48,6 +48,7 @@ enum fake_op {
 	FAKE_LINK,
 	FAKE_OFFLOAD_STATUS,
 	FAKE_OFFLOAD_CANCEL,
+	FAKE_FACTS,
 	FAKE_OPS,
 };
 
@@ -89,6 +90,8 @@ struct fake {
 	bool (*holds)(const struct nfs4_call *call); /* and those; NULL: no others */
 	struct fake_file files[FAKE_FILES];          /* 0 is the root directory */
 	struct nfs4_fsinfo info;
+	struct nfs4_fs below; /* another file system: of fsid 1, 0 */
+	struct nfs4_fs *learned;
 	struct nfs4_verf verf;
 	uint64_t change;
 	struct fake_open held[FAKE_OPENS];
@@ -168,6 +171,8 @@ void rig_up(const struct fs_conf *conf); /* conf may be NULL */
 void rig_down(void);
 /* nodeid of a file, as after a LOOKUP. */
 fuse_ino_t rig_ino(struct fake_file *f);
+/* Not referenced: as long as the kernel holds it. */
+struct fs_inode *rig_inode(fuse_ino_t nodeid);
 
 struct rig_reply {
 	struct fuse_out_header h;

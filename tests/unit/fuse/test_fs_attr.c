@@ -5,6 +5,7 @@
 #include "fs_attr.h"
 #include "fs_deleg.h"
 #include "fs_inode.h"
+#include "fs_rig.h"
 
 #define S NSEC_PER_SEC
 
@@ -295,7 +296,7 @@ Test(fs_attr, lookupcache_says_which_names_are_cached)
 Test(fs_attr, absent_names_are_not_cached_where_case_does_not_count)
 {
 	cr_assert_gt(fs_negative_timeout(&fs, dir, 1000 * S), 0);
-	fs.case_insensitive = true;
+	rig.fake.info.fs.case_insensitive = true;
 	cr_assert_eq(fs_negative_timeout(&fs, dir, 1000 * S), 0);
 	cr_assert_gt(fs_entry_timeout(&fs, dir, 1000 * S), 0);
 }

@@ -293,7 +293,7 @@ Test(fs_copy, what_cannot_be_shared_is_not_asked_for)
 	cr_assert_eq(copy(1, 0, 10000), 10000);
 	cr_assert_eq(copy(0, 1, 10000), 10000);
 	cr_assert_eq(copy(0, 0, 100), 100);
-	rig.fake.info.clone_blksize = 16384;
+	rig.fake.info.fs.clone_blksize = 16384;
 	cr_assert_eq(copy(4096, 0, 30000), 30000);
 	cr_expect_eq(rig.fake.count[FAKE_CLONE], 0);
 	cr_assert_eq(copy(16384, 0, 30000), 30000);

@@ -247,7 +247,7 @@ Test(fs_deleg_return, setxattr_comes_after_it)
 
 	rig.fake.other = other_ok;
 	rig.fake.info.minor = 2;
-	rig.fake.info.supported[FATTR4_XATTR_SUPPORT / 32] |= 1u << FATTR4_XATTR_SUPPORT % 32;
+	rig.fake.info.fs.supported[FATTR4_XATTR_SUPPORT / 32] |= 1u << FATTR4_XATTR_SUPPORT % 32;
 	comes_after(FUSE_SETXATTR, ino, &in, sizeof(in), more, 10);
 }
 

@@ -144,7 +144,7 @@ Test(fs_dirty, a_full_one_is_sent)
 
 Test(fs_dirty, none_is_longer_than_wsize)
 {
-	rig.fake.info.wsize = 8 * KIB;
+	rig.fake.info.fs.wsize = 8 * KIB;
 	cr_assert_eq(put(0, 6 * KIB), 6 * KIB);
 	cr_assert_eq(put(6 * KIB, 6 * KIB), 6 * KIB);
 	cr_assert_eq(rig_fsync(dino, dfh.fh), 0);
@@ -283,7 +283,7 @@ Test(fs_dirty, past_the_servers_largest_file_the_server_answers)
 {
 	uint64_t unique;
 
-	rig.fake.info.maxfilesize = 10 * KIB;
+	rig.fake.info.fs.maxfilesize = 10 * KIB;
 	cr_assert_eq(put(8 * KIB, KIB), KIB);
 	hold(FAKE_WRITE);
 	unique = put_send(9 * KIB, 2 * KIB, O_RDWR, 0);

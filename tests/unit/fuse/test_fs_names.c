@@ -66,7 +66,7 @@ Test(fs_names, what_is_not_there_is_cached_as_absent)
 	cr_assert_eq(entry()->nodeid, 0);
 	cr_assert(entry()->entry_valid > 0);
 	/* Another spelling of it may be made. */
-	rig.fs->case_insensitive = true;
+	rig.fake.info.fs.case_insensitive = true;
 	cr_assert_eq(by_name(FUSE_LOOKUP, "none"), ENOENT);
 }
 
@@ -94,7 +94,7 @@ Test(fs_names, too_long_a_name_is_not_asked_for)
 	cr_assert_eq(by_name(FUSE_UNLINK, name), ENAMETOOLONG);
 	cr_assert_eq(by_name(FUSE_RMDIR, name), ENAMETOOLONG);
 	cr_assert_eq(rig.fake.count[FAKE_LOOKUP], 0);
-	rig.fake.info.maxname = 100;
+	rig.fake.info.fs.maxname = 100;
 	name[101] = '\0';
 	cr_assert_eq(by_name(FUSE_LOOKUP, name), ENAMETOOLONG);
 	cr_assert(fake_all_free());

@@ -188,7 +188,7 @@ Test(fs_openread, files_of_1_byte_to_64_KiB)
 	cr_assert_eq(brought_of("one", 1), 1);
 	cr_assert_eq(brought_of("most", 64 * KIB), 1);
 	cr_assert_eq(brought_of("more", 64 * KIB + 1), 0);
-	rig.fake.info.rsize = 16 * KIB;
+	rig.fake.info.fs.rsize = 16 * KIB;
 	cr_assert_eq(brought_of("rsize", 16 * KIB), 1);
 	cr_assert_eq(brought_of("larger", 16 * KIB + 1), 0, "more than the server gives at once");
 }

@@ -55,7 +55,7 @@ Test(fs_read, a_short_answer_before_the_end_goes_on)
 
 Test(fs_read, larger_than_rsize_takes_several)
 {
-	rig.fake.info.rsize = 16384;
+	rig.fake.info.fs.rsize = 16384;
 	cr_assert_eq(rig_read(&re, ino, fh.fh, 50000, 65536), 50000);
 	cr_assert_arr_eq(re.body, file->data + 50000, 50000);
 }

@@ -12,7 +12,7 @@ static struct rig_reply re;
 static void set_up(void)
 {
 	dirty_set_up();
-	rig.fake.info.wsize = 3 * RIG_WSIZE;
+	rig.fake.info.fs.wsize = 3 * RIG_WSIZE;
 	rig.fake.bufs_max = rig.fake.calls_max = 16;
 	rig.lane->dirty_max = 12;
 	rig.lane->keep_bufs_max = 32;
@@ -102,7 +102,7 @@ Test(fs_train, it_has_eight_pieces_at_most)
 
 Test(fs_train, it_is_sent_when_another_of_its_size_would_not_fit)
 {
-	rig.fake.info.wsize = 50 * KIB;
+	rig.fake.info.fs.wsize = 50 * KIB;
 	pieces(0, 2);
 	cr_assert_eq(count(FAKE_WRITE), 0);
 	pieces(2, 1);
@@ -113,14 +113,14 @@ Test(fs_train, it_is_sent_when_another_of_its_size_would_not_fit)
 
 Test(fs_train, one_that_no_other_would_fit_to_is_sent_at_once)
 {
-	rig.fake.info.wsize = 50 * KIB;
+	rig.fake.info.fs.wsize = 50 * KIB;
 	cr_assert_eq(put(0, 30 * KIB), 30 * KIB);
 	cr_assert_eq(count(FAKE_WRITE), 1);
 }
 
 Test(fs_train, one_that_does_not_fit_begins_the_next)
 {
-	rig.fake.info.wsize = 60 * KIB;
+	rig.fake.info.fs.wsize = 60 * KIB;
 	cr_assert_eq(put(0, 20 * KIB), 20 * KIB);
 	cr_assert_eq(put(20 * KIB, 44 * KIB), 44 * KIB);
 	cr_assert_eq(rig_fsync(dino, dfh.fh), 0);
@@ -175,7 +175,7 @@ Test(fs_train, small_ones_join_the_last)
 
 Test(fs_train, small_ones_do_not_make_it_longer_than_wsize)
 {
-	rig.fake.info.wsize = 40 * KIB;
+	rig.fake.info.fs.wsize = 40 * KIB;
 	cr_assert_eq(put(0, KIB), KIB);
 	cr_assert_eq(put(KIB, PIECE), (int)PIECE);
 	cr_assert_eq(put(17 * KIB, PIECE), (int)PIECE);
@@ -388,7 +388,7 @@ Test(fs_train, a_server_that_writes_little_gets_all_the_same)
 Test(fs_train, a_server_that_takes_less_by_now_gets_it_in_parts)
 {
 	pieces(0, 4);
-	rig.fake.info.wsize = 40 * KIB;
+	rig.fake.info.fs.wsize = 40 * KIB;
 	cr_assert_eq(rig_fsync(dino, dfh.fh), 0);
 	cr_assert_eq(sent(0)->len, 2 * PIECE);
 	cr_assert(pieces_are_there(0, 4));
@@ -398,7 +398,7 @@ Test(fs_train, a_server_that_takes_less_by_now_gets_it_in_parts)
 Test(fs_train, a_server_that_takes_less_than_a_piece_gets_it_in_parts)
 {
 	pieces(0, 3);
-	rig.fake.info.wsize = 10 * KIB;
+	rig.fake.info.fs.wsize = 10 * KIB;
 	cr_assert_eq(rig_fsync(dino, dfh.fh), 0);
 	cr_assert_eq(sent(0)->len, 10 * KIB);
 	cr_assert(pieces_are_there(0, 3));

@@ -62,7 +62,7 @@ Test(fs_write, of_a_synchronous_file_is_file_sync_and_needs_no_commit)
 
 Test(fs_write, larger_than_wsize_takes_several)
 {
-	rig.fake.info.wsize = 4096;
+	rig.fake.info.fs.wsize = 4096;
 	cr_assert_eq(rig_write(ino, fh.fh, 1, data, 10000, O_RDWR), 10000);
 	cr_assert_eq(rig.fake.count[FAKE_WRITE], 3);
 	cr_assert_arr_eq(file->data + 1, data, 10000);

@@ -92,8 +92,8 @@ static int serve(struct nfs4_call *call)
 static void supports(uint32_t minor, bool xattr, bool acl)
 {
 	rig.fake.info.minor = minor;
-	rig.fake.info.supported[0] = acl ? 1u << FATTR4_ACL : 0;
-	rig.fake.info.supported[2] = xattr ? 1u << (FATTR4_XATTR_SUPPORT - 64) : 0;
+	rig.fake.info.fs.supported[0] = acl ? 1u << FATTR4_ACL : 0;
+	rig.fake.info.fs.supported[2] = xattr ? 1u << (FATTR4_XATTR_SUPPORT - 64) : 0;
 }
 
 static void set_up(void)

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fs_facts.h"
+
+#define BIT(attr) (1u << (attr) % 32)
+
+const struct nfs4_fs *fs_facts(const struct fs *fs, const struct fs_inode *in)
+{
+	uint16_t facts = atomic_load_explicit(&in->facts, memory_order_acquire);
+
+	return facts ? nfs4_client_fs_at(fs->client, facts - 1) : &fs->unknown;
+}
+
+void fs_facts_note(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a)
+{
+	const struct nfs4_fs *facts = fs_facts(fs, in);
+
+	if (!(a->valid & NFS4_ATTR_FSID) ||
+		(facts != &fs->unknown && facts->fsid_major == a->fsid_major &&
+			facts->fsid_minor == a->fsid_minor))
+		return;
+	facts = nfs4_client_fs(fs->client, a->fsid_major, a->fsid_minor);
+	atomic_store_explicit(
+		&in->facts, facts ? (uint16_t)(facts->nr + 1) : 0, memory_order_release);
+}
+
+void fs_facts_init(struct fs *fs)
+{
+	const struct nfs4_fs *root = &nfs4_client_fsinfo(fs->client)->fs;
+
+	fs->unknown = (struct nfs4_fs){
+		.rsize = root->rsize,
+		.wsize = root->wsize,
+		.maxname = FS_NAME_MAX,
+		.maxfilesize = INT64_MAX,
+		.supported = {UINT32_MAX, ~BIT(FATTR4_MOUNTED_ON_FILEID), ~BIT(FATTR4_MODE_UMASK)},
+		.case_insensitive = true,
+	};
+}
+
+bool fs_facts_missing(struct fs *fs, struct fs_inode *dir, const struct nfs4_attr *a)
+{
+	bool same;
+
+	if (!(a->valid & NFS4_ATTR_FSID))
+		return false;
+	pthread_mutex_lock(&dir->lock);
+	same = dir->attr.fsid_major == a->fsid_major && dir->attr.fsid_minor == a->fsid_minor;
+	pthread_mutex_unlock(&dir->lock);
+	return !same && !nfs4_client_fs(fs->client, a->fsid_major, a->fsid_minor);
+}
+
+/* WIRE: of another one, if the server tells nothing of this: then it stays unknown. */
+static void facts_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	const struct nfs4_fs *facts = &call->u.facts.fs;
+
+	if (call->err)
+		log_debug("file system %llx:%llx: what it can do is not known",
+			(unsigned long long)op->attr.fsid_major,
+			(unsigned long long)op->attr.fsid_minor);
+	else if (facts->fsid_major == op->attr.fsid_major &&
+		 facts->fsid_minor == op->attr.fsid_minor)
+		nfs4_client_learn(op->lane->fs->client, facts);
+	op->then(op);
+}
+
+void fs_facts_ask(struct fs_op *op, void (*then)(struct fs_op *op))
+{
+	op->then = then;
+	op->call.u.facts = (struct nfs4_op_facts){.fh = &op->fh2};
+	op->call.done = facts_done;
+	nfs4_facts(&op->call);
+}
