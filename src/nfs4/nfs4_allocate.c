@@ -3,7 +3,7 @@
  * PUTFH ALLOCATE GETATTR, PUTFH DEALLOCATE GETATTR (RFC 7862 sections 15.1
  * and 15.4): alike but for the operation's number.
  */
-#include "nfs4_int.h"
+#include "nfs4_lock.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -55,10 +55,18 @@ static int deallocate_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	return decode(call, c, OP_DEALLOCATE);
 }
 
+static bool range(const struct nfs4_call *call, uint64_t *ret_first, uint64_t *ret_last)
+{
+	const struct nfs4_op_allocate *o = &call->u.allocate;
+
+	return nfs4_lock_io_range(o->offset, o->len, ret_first, ret_last);
+}
+
 static const struct nfs4_opdesc allocate_desc = {
 	.name = "ALLOCATE",
 	.encode = allocate_encode,
 	.decode = allocate_decode,
+	.range = range,
 	.cachethis = true,
 	.state_off = offsetof(struct nfs4_call, u.allocate.state),
 };
@@ -67,6 +75,7 @@ static const struct nfs4_opdesc deallocate_desc = {
 	.name = "DEALLOCATE",
 	.encode = deallocate_encode,
 	.decode = deallocate_decode,
+	.range = range,
 	.cachethis = true,
 	.state_off = offsetof(struct nfs4_call, u.allocate.state),
 };

@@ -511,6 +511,7 @@ void nfs4_call_start(struct nfs4_call *call, const struct nfs4_opdesc *desc)
 	call->err = 0;
 	call->status = NFS4_OK;
 	call->tries = call->state_tries = 0;
+	call->under_lock = call->lock_refused = call->room_guessed = false;
 	call->state_wait_ns = 0;
 	call->room_tries = call->bad_cnt = call->high_cnt = 0;
 	call->slot = NFS4_SLOT_NONE;

@@ -47,6 +47,7 @@ struct nfs4_state {
 	unsigned int delays;    /* OPENs that were to have it again were answered DELAY */
 	uint64_t retry_ns;      /* not before */
 	struct list lockowners; /* of nfs4_lockowner.link: locks that hang on this open */
+	_Atomic bool is_locked; /* there are any; read without the lock */
 	struct list served;     /* deleg->served */
 	uint32_t modes;         /* bit 1 << share_access of each OPEN since it was last had anew */
 	/* Owner: `lock`; to change share_access, status or deleg states.lock is held too */

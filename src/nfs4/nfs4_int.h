@@ -80,6 +80,11 @@ struct nfs4_opdesc {
 	 * (nfs4_room.c); -E2BIG when there is no more. Never with cachethis.
 	 */
 	bool unbounded;
+	/*
+	 * The bytes that it reads or writes: it bears the stateid of who holds a lock there
+	 * (nfs4_lock_io.c). False: none. NULL: it does neither, or not with a lock's stateid.
+	 */
+	bool (*range)(const struct nfs4_call *call, uint64_t *ret_first, uint64_t *ret_last);
 	uint16_t state_off; /* offset in nfs4_call of its nfs4_state pointer; 0: it has none */
 	bool closes;        /* CLOSE: a state that is gone already will do */
 	bool downgrades;    /* OPEN_DOWNGRADE (nfs4_share.c) */

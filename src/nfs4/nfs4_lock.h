@@ -6,6 +6,7 @@
  *   nfs4_lock_xdr.c     what the operations' arguments and results have in common
  *   nfs4_lockrange.c    what one owner holds
  *   nfs4_lockowner.c    owners: on which open they hang; LOCK and LOCKU of the user
+ *   nfs4_lock_io.c      I/O where one is held
  *   nfs4_lock_regain.c  locks had again after their open; stateids let go
  *
  * An owner hangs on one open, and comes and goes with it (nfs4_state.c): what
@@ -102,6 +103,24 @@ bool nfs4_close_unlock(struct nfs4_call *call);
 void nfs4_locks_detach(struct nfs4_state *st);
 /* It is lost: they stay on it, and hold nothing. */
 void nfs4_locks_drop(struct nfs4_state *st);
+
+/* ---- I/O under a lock (nfs4_lock_io.c) ---- */
+
+/* Of [offset, offset + count): for desc->range. False: nothing. */
+static inline bool nfs4_lock_io_range(
+	uint64_t offset, uint64_t count, uint64_t *ret_first, uint64_t *ret_last)
+{
+	*ret_first = offset;
+	*ret_last = count > UINT64_MAX - offset ? UINT64_MAX : offset + count - 1;
+	return count > 0;
+}
+/* nfs4_state_take_from(), and the stateid of who holds a lock of st where the call works. */
+enum nfs4_state_verdict nfs4_lock_io_take(struct nfs4_call *call, struct nfs4_state *st);
+/*
+ * The stateid was refused. True: it was a lock's, and the call goes again with the open's, which
+ * tells whether that is good; of the lock the answer says little, as it may be given back since.
+ */
+bool nfs4_lock_io_refused(struct nfs4_call *call);
 
 /* ---- had again, let go (nfs4_lock_regain.c); states.lock held ---- */
 

@@ -44,10 +44,16 @@ static void drop(struct nfs4_lockowner *lo)
 
 static void hang(struct nfs4_lockowner *lo, struct nfs4_state *st)
 {
+	struct nfs4_state *old = lo->state;
+
 	list_del(&lo->link);
+	if (old)
+		atomic_store(&old->is_locked, !list_empty(&old->lockowners));
 	lo->state = st;
-	if (st)
-		list_push_back(&st->lockowners, &lo->link);
+	if (!st)
+		return;
+	list_push_back(&st->lockowners, &lo->link);
+	atomic_store(&st->is_locked, true);
 }
 
 static void off(struct nfs4_lockowner *lo)

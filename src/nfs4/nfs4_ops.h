@@ -487,6 +487,8 @@ struct nfs4_call {
 	struct nfs4_stateid stateid;   /* sent with it; a resend has the same */
 	uint32_t state_gen;            /* which one of its state that is */
 	uint32_t state_tries;
+	bool under_lock;        /* the stateid is that of a lock (nfs4_lock_io.c) */
+	bool lock_refused;      /* it was, and the server did not take it */
 	uint64_t state_wait_ns; /* since when it waits for its state; 0: it does not */
 	uint32_t tries;
 	uint32_t room_most; /* bytes of a reply without a bound that there is room for */

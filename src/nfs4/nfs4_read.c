@@ -8,7 +8,7 @@
  * into a Write chunk. Then the length word is in the reply, and neither the
  * bytes nor their round-up are.
  */
-#include "nfs4_int.h"
+#include "nfs4_lock.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -79,10 +79,18 @@ static int read_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	return nfs4_decode_end(c);
 }
 
+static bool read_range(const struct nfs4_call *call, uint64_t *ret_first, uint64_t *ret_last)
+{
+	const struct nfs4_op_read *o = &call->u.read;
+
+	return nfs4_lock_io_range(o->offset, o->count, ret_first, ret_last);
+}
+
 static const struct nfs4_opdesc read_desc = {
 	.name = "READ",
 	.encode = read_encode,
 	.decode = read_decode,
+	.range = read_range,
 	.state_off = offsetof(struct nfs4_call, u.read.state),
 };
 

@@ -273,6 +273,10 @@ static void reply_refused(struct nfs4_call *call)
 		nfs4_call_finish(call, -EOPNOTSUPP);
 		return;
 	}
+	if (nfs4_lock_io_refused(call)) {
+		nfs4_call_again(call);
+		return;
+	}
 	nfs4_revoke_note(call);
 	if (call->desc->returns) {
 		if (nfs4_return_refused(call))
@@ -286,6 +290,7 @@ static void reply_refused(struct nfs4_call *call)
 		nfs4_call_again(call);
 		return;
 	case NFS4_STATE_WAIT:
+		call->lock_refused = false; /* it is had again with its open */
 		nfs4_call_wait_state(call);
 		return;
 	case NFS4_STATE_GONE:

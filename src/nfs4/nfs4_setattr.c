@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* PUTFH SETATTR GETATTR */
-#include "nfs4_int.h"
+#include "nfs4_lock.h"
 
 #include <stddef.h>
 
@@ -35,10 +35,21 @@ static int setattr_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	return nfs4_decode_end(c);
 }
 
+/* A new size changes all from there, or to there, on. */
+static bool setattr_range(const struct nfs4_call *call, uint64_t *ret_first, uint64_t *ret_last)
+{
+	const struct nfs4_sattr *s = &call->u.setattr.sattr;
+
+	*ret_first = s->size;
+	*ret_last = UINT64_MAX;
+	return s->set & NFS4_ATTR_SIZE;
+}
+
 static const struct nfs4_opdesc setattr_desc = {
 	.name = "SETATTR",
 	.encode = setattr_encode,
 	.decode = setattr_decode,
+	.range = setattr_range,
 	.cachethis = true,
 	.sets_owner = true,
 	.state_off = offsetof(struct nfs4_call, u.setattr.state),

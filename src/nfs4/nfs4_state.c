@@ -307,7 +307,7 @@ enum nfs4_state_verdict nfs4_state_take(struct nfs4_call *call)
 		call->stateid = nfs4_stateid_anon;
 		return NFS4_STATE_GO;
 	}
-	return nfs4_state_take_from(call, st);
+	return nfs4_lock_io_take(call, st);
 }
 
 enum nfs4_state_verdict nfs4_state_take_from(struct nfs4_call *call, struct nfs4_state *st)

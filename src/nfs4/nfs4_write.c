@@ -3,7 +3,7 @@
  * PUTFH WRITE [GETATTR]. The data is the argument that may move by Read chunk:
  * it is not in the encoded stream, which goes on behind it with GETATTR.
  */
-#include "nfs4_int.h"
+#include "nfs4_lock.h"
 
 #include <stddef.h>
 
@@ -74,11 +74,22 @@ static int write_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	return nfs4_decode_end(c);
 }
 
+static bool write_range(const struct nfs4_call *call, uint64_t *ret_first, uint64_t *ret_last)
+{
+	const struct nfs4_op_write *o = &call->u.write;
+	uint64_t count = 0;
+
+	for (unsigned int i = 0; i < o->data_cnt; i++)
+		count += o->data[i].len;
+	return nfs4_lock_io_range(o->offset, count, ret_first, ret_last);
+}
+
 /* The same bytes at the same place: a WRITE may be executed twice. */
 static const struct nfs4_opdesc write_desc = {
 	.name = "WRITE",
 	.encode = write_encode,
 	.decode = write_decode,
+	.range = write_range,
 	.state_off = offsetof(struct nfs4_call, u.write.state),
 };
 

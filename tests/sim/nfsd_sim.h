@@ -69,6 +69,7 @@ struct nfsd_sim_conf {
 	bool fresh_names;           /* they are never the same twice: x<count>@sim */
 	bool no_backchannel;        /* CREATE_SESSION without CONN_BACK_CHAN */
 	bool close_wants_unlock;    /* CLOSE of an open with locks: LOCKS_HELD */
+	bool mandatory_locks;       /* READ, WRITE in what others lock: NFS4ERR_LOCKED */
 	bool denied_len0;           /* LOCK4denied: "to the end" is length 0, as Ganesha has it */
 	bool restart_flag;          /* RESTART_RECLAIM_NEEDED until RECLAIM_COMPLETE */
 	bool bind_princ;            /* BIND_PRINC_STATEID is granted, and meant of delegations */

@@ -493,6 +493,8 @@ uint32_t op_setattr(struct cmp *c)
 		st = ST_NOFILEHANDLE;
 	if (!st && mask[0] & BIT(4))
 		st = state_check(c, &sid, 2, NULL);
+	if (!st && mask[0] & BIT(4))
+		st = lock_io_check(c, &sid, 0, UINT64_MAX, true);
 	if (!st && mask[0] & BIT(4) && !may(c, c->cur, 2) && c->uid != c->cur->uid)
 		st = ST_ACCESS;
 	if (!st && (mask[1] & (BIT(33) | BIT(36) | BIT(37))) && c->uid && c->uid != c->cur->uid)

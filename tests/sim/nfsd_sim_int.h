@@ -206,6 +206,7 @@ enum {
 	ST_DELAY = 10008,
 	ST_DENIED = 10010,
 	ST_EXPIRED = 10011,
+	ST_LOCKED = 10012,
 	ST_GRACE = 10013,
 	ST_NOFILEHANDLE = 10020,
 	ST_MOVED = 10019,
@@ -621,6 +622,9 @@ struct lock_range *ranges_conflict(struct nfsd_sim *sim, const struct lock_range
 void ranges_clear(struct nfsd_sim *sim, const struct lock_range *what);
 void ranges_set(struct nfsd_sim *sim, const struct lock_range *what);
 struct lock_state *lock_find(struct nfsd_sim *sim, const uint8_t *other);
+/* With conf.mandatory_locks: ST_LOCKED where somebody else than whose stateid it is has a lock. */
+uint32_t lock_io_check(
+	struct cmp *c, const struct stateid *sid, uint64_t off, uint64_t len, bool write);
 void locks_drop(struct nfsd_sim *sim, const struct open_state *o);
 bool locks_held(struct nfsd_sim *sim, const struct open_state *o);
 uint32_t lock_free_stateid(struct nfsd_sim *sim, struct lock_state *ls);

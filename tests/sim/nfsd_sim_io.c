@@ -94,6 +94,7 @@ uint32_t state_check(
 	static const uint8_t zeros[12],
 		ones[12] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
 	struct stateid id = *sid;
+	struct lock_state *ls;
 	struct open_state *o;
 	struct deleg *d;
 
@@ -118,7 +119,12 @@ uint32_t state_check(
 	}
 	if (d)
 		return deleg_check(c, d, &id, need);
-	o = find_open(c->sim, id.other);
+	ls = ret_open ? NULL : lock_find(c->sim, id.other);
+	if (ls && id.seqid > ls->seqid)
+		return bad_stateid(c, &id);
+	if (ls)
+		id.seqid = 0;
+	o = ls ? ls->open : find_open(c->sim, id.other);
 	if (!o || o->client != c->sess->client)
 		return bad_stateid(c, &id);
 	if (o->node != c->cur)
@@ -169,6 +175,8 @@ uint32_t op_read(struct cmp *c)
 	st = need_file(c);
 	if (!st)
 		st = state_check(c, &sid, 1, NULL);
+	if (!st)
+		st = lock_io_check(c, &sid, off, count, false);
 	if (st)
 		return st;
 	if (count > fs_of(c, c->cur).maxread)
@@ -204,6 +212,8 @@ uint32_t op_write(struct cmp *c)
 	st = need_file(c);
 	if (!st)
 		st = state_check(c, &sid, 2, NULL);
+	if (!st)
+		st = lock_io_check(c, &sid, off, len, true);
 	if (st)
 		return st;
 	if (len > fs_of(c, c->cur).maxwrite)

@@ -113,6 +113,23 @@ struct lock_state *lock_find(struct nfsd_sim *sim, const uint8_t *other)
 	return NULL;
 }
 
+uint32_t lock_io_check(
+	struct cmp *c, const struct stateid *sid, uint64_t off, uint64_t len, bool write)
+{
+	const struct lock_state *ls = lock_find(c->sim, sid->other);
+	struct lock_range want = {
+		.client = c->sess->client, .node = c->cur, .first = off, .write = write};
+
+	if (!c->sim->conf.mandatory_locks || len == 0)
+		return ST_OK;
+	want.last = len > UINT64_MAX - off ? UINT64_MAX : off + len - 1;
+	if (ls) {
+		want.owner_len = ls->owner_len;
+		memcpy(want.owner, ls->owner, ls->owner_len);
+	}
+	return ranges_conflict(c->sim, &want) ? ST_LOCKED : ST_OK;
+}
+
 static struct lock_state *lock_get(
 	struct cmp *c, struct open_state *o, const uint8_t *owner, uint32_t owner_len)
 {

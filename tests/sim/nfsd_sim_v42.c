@@ -64,6 +64,8 @@ uint32_t op_allocate(struct cmp *c)
 	off = rd_u64(&c->in);
 	len = rd_u64(&c->in);
 	st = check(c, &sid, 2);
+	if (!st)
+		st = lock_io_check(c, &sid, off, len, true);
 	if (st)
 		return st;
 	if (!len)
