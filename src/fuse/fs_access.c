@@ -68,5 +68,6 @@ void fs_do_access(fuse_req_t req, fuse_ino_t ino, int mask)
 	struct fs_op *op = fs_op_begin(req, ino);
 
 	/* Without an error there is nothing to tell but 0. */
-	fs_access_check(op, op->inode, (unsigned int)mask, fs_meta_error);
+	if (op != NULL)
+		fs_access_check(op, op->inode, (unsigned int)mask, fs_meta_error);
 }

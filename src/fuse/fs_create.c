@@ -224,6 +224,8 @@ void fs_do_create(
 {
 	struct fs_op *op = fs_op_begin(req, parent);
 
+	if (!op)
+		return;
 	op->fi = *fi;
 	op->u.create.mode = mode & 07777;
 	op->u.create.umask = fuse_req_ctx(req)->umask & 0777;

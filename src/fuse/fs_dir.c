@@ -129,6 +129,8 @@ void fs_do_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct fs_op *op = fs_op_begin(req, ino);
 
+	if (op == NULL)
+		return;
 	op->fi = *fi;
 	fs_op_call(op, opendir_start);
 }
@@ -137,15 +139,18 @@ void fs_do_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct fs_op *op = fs_op_begin(req, ino);
 
-	op->fi = *fi;
-	dir_put(op->lane->fs, dir_of(op));
-	fs_reply_err(op, 0);
+	dir_put(fs_lane_current()->fs, (struct fs_dir *)(uintptr_t)fi->fh);
+	if (op != NULL)
+		fs_reply_err(op, 0);
 }
 
 /* NFS changes directories synchronously. */
 void fs_do_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
 {
-	fs_reply_err(fs_op_begin(req, ino), 0);
+	struct fs_op *op = fs_op_begin(req, ino);
+
+	if (op != NULL)
+		fs_reply_err(op, 0);
 }
 
 /* ---- handing out ---- */
@@ -483,6 +488,8 @@ static void readdir_begin(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off
 	struct fs_op *op = fs_op_begin(req, ino);
 	struct fs_dir *dir;
 
+	if (op == NULL)
+		return;
 	op->fi = *fi;
 	op->size = size;
 	op->off = off;

@@ -16,6 +16,8 @@ static void forget(struct fs *fs, fuse_ino_t ino, uint64_t nlookup)
 		return;
 	}
 	in = fs_inode_get(fs, ino);
+	if (!in)
+		return;
 	fs_inode_forget(fs, ino, nlookup);
 	if (fs_inode_is_forgotten(fs, in))
 		fs_deleg_evict(fs, in);

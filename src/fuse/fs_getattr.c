@@ -50,6 +50,8 @@ void fs_do_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	struct fs_op *op = fi != NULL ? fs_op_begin_file(req, fi) : fs_op_begin(req, ino);
 	struct nfs4_attr attr;
 
+	if (op == NULL)
+		return;
 	if (fs_meta_cached(op, &attr))
 		fs_reply_attr(op, op->inode, &attr);
 	else if (!fs_dirty_wait(op, op->inode, 0, FS_DIRTY_ALL, false, ask))

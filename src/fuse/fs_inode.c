@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The inode table: a hash of filehandles. One lock guards the buckets and the
- * two counts that keep an inode alive: `nlookup`, what the kernel holds, and
- * `refs`, what our own operations and open files hold. An inode is freed when
- * both are 0. The lock is held for a few memory accesses, never across a call.
+ * The inode table: a hash of filehandles, and the slots whose numbers are the
+ * nodeids (fs_slot.h). One lock guards the buckets, the slots and the two counts that
+ * keep an inode alive: `nlookup`, what the kernel holds, and `refs`, what our
+ * own operations and open files hold. An inode is freed when both are 0. The lock is held for a few
+ * memory accesses, never across a call.
  *
  * A stale inode (its filehandle now names another file, or the server said
  * ESTALE) leaves the buckets but lives on until the kernel forgets it.
@@ -13,6 +14,7 @@
 #include "fs_lock.h"
 #include "fs_names.h"
 #include "fs_retain.h"
+#include "fs_slot.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -24,34 +26,38 @@
 #define TABLE_MIN    1024u
 #define GIVE_BACK_OF 8192u /* below so many inodes it is not worth it */
 
-/* With malloc's header, and up to two buckets. */
-static_assert(sizeof(struct fs_inode) + NFS4_FHSIZE + 8 + 2 * sizeof(void *) <= 512,
+/* With malloc's header, its slot, and up to two buckets. */
+static_assert(sizeof(struct fs_inode) + NFS4_FHSIZE + 8 + 12 + 2 * sizeof(uint32_t) <= 512,
 	"an inode takes more than fs_int.h says");
 
 struct fs_table {
 	pthread_mutex_t lock;
-	struct fs_inode **buckets;
-	size_t size; /* a power of two */
+	struct fs_slots slots;
+	uint32_t *buckets; /* of slots, each chain by fs_slot_next() */
+	size_t size;       /* a power of two */
 	size_t count;
-	size_t most;   /* there were, since memory was given back last */
-	uint64_t seed; /* the server chooses filehandles: it must not choose the buckets */
-	struct fs_inode *unhashed; /* by hash_next: so that fs_table_free() finds them */
+	size_t most;       /* there were, since memory was given back last */
+	uint64_t seed;     /* the server chooses filehandles: it must not choose the buckets */
+	uint32_t unhashed; /* a chain: so that fs_table_free() finds them */
 };
 
 int fs_table_new(struct fs *fs)
 {
 	struct fs_table *t = calloc(1, sizeof(*t));
+	uint64_t random[2];
 
 	if (!t)
 		return -ENOMEM;
 	t->size = TABLE_MIN;
-	t->buckets = calloc(t->size, sizeof(struct fs_inode *));
+	t->buckets = calloc(t->size, sizeof(*t->buckets));
 	if (!t->buckets) {
 		free(t);
 		return -ENOMEM;
 	}
-	if (getrandom(&t->seed, sizeof(t->seed), GRND_NONBLOCK) != (ssize_t)sizeof(t->seed))
-		t->seed = (uintptr_t)t ^ 0x9e3779b97f4a7c15ull;
+	if (getrandom(random, sizeof(random), GRND_NONBLOCK) != (ssize_t)sizeof(random))
+		random[0] = random[1] = (uintptr_t)t ^ 0x9e3779b97f4a7c15ull;
+	t->seed = random[0];
+	fs_slots_init(&t->slots, (uint32_t)random[1]);
 	pthread_mutex_init(&t->lock, NULL);
 	fs->table = t;
 	return 0;
@@ -76,13 +82,18 @@ static void inode_free(struct fs_inode *in)
 	free(in);
 }
 
-static void free_chain(struct fs_inode *in)
+static struct fs_inode *at(const struct fs_table *t, uint32_t slot)
 {
-	while (in) {
-		struct fs_inode *next = in->hash_next;
+	return fs_slot_inode(&t->slots, slot);
+}
 
-		inode_free(in);
-		in = next;
+static void free_chain(struct fs_table *t, uint32_t slot)
+{
+	while (slot != FS_SLOT_NONE) {
+		uint32_t next = *fs_slot_next(&t->slots, slot);
+
+		inode_free(at(t, slot));
+		slot = next;
 	}
 }
 
@@ -93,8 +104,9 @@ void fs_table_free(struct fs *fs)
 	if (!t)
 		return;
 	for (size_t i = 0; i < t->size; i++)
-		free_chain(t->buckets[i]);
-	free_chain(t->unhashed);
+		free_chain(t, t->buckets[i]);
+	free_chain(t, t->unhashed);
+	fs_slots_fini(&t->slots);
 	pthread_mutex_destroy(&t->lock);
 	free(t->buckets);
 	free(t);
@@ -137,39 +149,45 @@ static uint32_t hash_of(const struct fs_table *t, const struct fs_inode *in)
 	return hash_fh(t->seed, in->fh, in->fh_len);
 }
 
-static struct fs_inode **bucket(struct fs_table *t, uint32_t hash)
+static uint32_t *bucket(struct fs_table *t, uint32_t hash)
 {
 	return &t->buckets[hash & (t->size - 1)];
 }
 
 static struct fs_inode *table_find(struct fs_table *t, uint32_t hash, const struct nfs4_fh *fh)
 {
-	struct fs_inode *in;
+	uint32_t slot = *bucket(t, hash);
 
-	for (in = *bucket(t, hash); in; in = in->hash_next)
+	for (; slot != FS_SLOT_NONE; slot = *fs_slot_next(&t->slots, slot)) {
+		struct fs_inode *in = at(t, slot);
+
 		if (in->fh_len == fh->len && memcmp(in->fh, fh->data, fh->len) == 0)
 			return in;
+	}
 	return NULL;
+}
+
+static void chain_add(struct fs_table *t, uint32_t *first, uint32_t slot)
+{
+	*fs_slot_next(&t->slots, slot) = *first;
+	*first = slot;
 }
 
 /* Out of memory: it stays as it is. */
 static void table_resize(struct fs_table *t, size_t size)
 {
-	struct fs_inode **to;
+	uint32_t *to = calloc(size, sizeof(*to));
 
-	to = calloc(size, sizeof(struct fs_inode *));
 	if (!to)
 		return;
 	for (size_t i = 0; i < t->size; i++) {
-		struct fs_inode *in = t->buckets[i];
+		uint32_t slot = t->buckets[i];
 
-		while (in) {
-			struct fs_inode *next = in->hash_next, **at;
+		while (slot != FS_SLOT_NONE) {
+			uint32_t next = *fs_slot_next(&t->slots, slot);
 
-			at = &to[hash_of(t, in) & (size - 1)];
-			in->hash_next = *at;
-			*at = in;
-			in = next;
+			chain_add(t, &to[hash_of(t, at(t, slot)) & (size - 1)], slot);
+			slot = next;
 		}
 	}
 	free(t->buckets);
@@ -201,11 +219,11 @@ static bool is_time_to_give_back(struct fs_table *t)
 /* Takes it out of whichever chain it is on. Table lock held. */
 static void chain_del(struct fs_table *t, struct fs_inode *in)
 {
-	struct fs_inode **p = in->unhashed ? &t->unhashed : bucket(t, hash_of(t, in));
+	uint32_t *p = in->unhashed ? &t->unhashed : bucket(t, hash_of(t, in));
 
-	while (*p != in)
-		p = &(*p)->hash_next;
-	*p = in->hash_next;
+	while (*p != in->slot)
+		p = fs_slot_next(&t->slots, *p);
+	*p = *fs_slot_next(&t->slots, in->slot);
 }
 
 static void table_unhash(struct fs_table *t, struct fs_inode *in)
@@ -214,16 +232,20 @@ static void table_unhash(struct fs_table *t, struct fs_inode *in)
 		return;
 	chain_del(t, in);
 	in->unhashed = true;
-	in->hash_next = t->unhashed;
-	t->unhashed = in;
+	chain_add(t, &t->unhashed, in->slot);
 }
 
-static struct fs_inode *inode_new(const struct nfs4_fh *fh)
+static struct fs_inode *inode_new(struct fs_table *t, const struct nfs4_fh *fh)
 {
 	struct fs_inode *in = calloc(1, sizeof(*in) + fh->len);
 
 	if (!in)
 		return NULL;
+	in->slot = fs_slot_take(&t->slots, in, &in->generation);
+	if (in->slot == FS_SLOT_NONE) {
+		free(in);
+		return NULL;
+	}
 	in->fh_len = fh->len;
 	memcpy(in->fh, fh->data, fh->len);
 	pthread_mutex_init(&in->lock, NULL);
@@ -266,12 +288,11 @@ struct fs_inode *fs_inode_lookup(
 		in = NULL;
 	}
 	if (!in) {
-		in = inode_new(fh);
+		in = inode_new(t, fh);
 		if (!in)
 			goto out;
 		table_fit(t);
-		in->hash_next = *bucket(t, hash);
-		*bucket(t, hash) = in;
+		chain_add(t, bucket(t, hash), in->slot);
 		if (++t->count > t->most)
 			t->most = t->count;
 	}
@@ -298,14 +319,16 @@ struct fs_inode *fs_inode_find(struct fs *fs, const struct nfs4_fh *fh)
 	return in;
 }
 
-static struct fs_inode *from_ino(const struct fs *fs, fuse_ino_t ino)
-{
-	return ino == FUSE_ROOT_ID ? fs->root : (struct fs_inode *)(uintptr_t)ino;
-}
-
 struct fs_inode *fs_inode_get(struct fs *fs, fuse_ino_t ino)
 {
-	return fs_inode_ref(fs, from_ino(fs, ino));
+	struct fs_inode *in;
+
+	fs_table_lock(fs);
+	in = fs_slot_inode(&fs->table->slots, ino);
+	if (in)
+		in->refs++;
+	fs_table_unlock(fs);
+	return in;
 }
 
 struct fs_inode *fs_inode_ref(struct fs *fs, struct fs_inode *in)
@@ -323,6 +346,7 @@ static void unlock_and_reap(struct fs *fs, struct fs_inode *in)
 
 	if (dead) {
 		chain_del(fs->table, in);
+		fs_slot_give(&fs->table->slots, in->slot);
 		fs->table->count--;
 		table_fit(fs->table);
 		give_back = is_time_to_give_back(fs->table);
@@ -346,11 +370,16 @@ void fs_inode_put(struct fs *fs, struct fs_inode *in)
 
 void fs_inode_forget(struct fs *fs, fuse_ino_t ino, uint64_t nlookup)
 {
-	struct fs_inode *in = from_ino(fs, ino);
+	struct fs_inode *in;
 
-	if (in == fs->root) /* held by the mount itself, and never forgotten */
+	if (ino == FUSE_ROOT_ID) /* held by the mount itself, and never forgotten */
 		return;
 	fs_table_lock(fs);
+	in = fs_slot_inode(&fs->table->slots, ino);
+	if (!in) {
+		fs_table_unlock(fs);
+		return;
+	}
 	in->nlookup = in->nlookup > nlookup ? in->nlookup - nlookup : 0;
 	unlock_and_reap(fs, in);
 }
@@ -367,7 +396,7 @@ bool fs_inode_is_forgotten(struct fs *fs, struct fs_inode *in)
 
 fuse_ino_t fs_inode_ino(const struct fs *fs, const struct fs_inode *in)
 {
-	return in == fs->root ? FUSE_ROOT_ID : (fuse_ino_t)(uintptr_t)in;
+	return in->slot;
 }
 
 void fs_inode_fh(const struct fs_inode *in, struct nfs4_fh *ret_fh)

@@ -26,7 +26,7 @@ struct fs_inode *fs_inode_lookup(struct fs *fs, const struct nfs4_fh *fh,
 	const struct nfs4_attr *attr, unsigned int nlookup);
 /* Only if it exists (unlink and rename: is the victim open?); takes a reference. */
 struct fs_inode *fs_inode_find(struct fs *fs, const struct nfs4_fh *fh);
-/* By nodeid; takes a reference. Never NULL for a nodeid the kernel holds. */
+/* By nodeid; takes a reference. WIRE: NULL: it is none, or forgotten: ESTALE. */
 struct fs_inode *fs_inode_get(struct fs *fs, fuse_ino_t ino);
 struct fs_inode *fs_inode_ref(struct fs *fs, struct fs_inode *in);
 /* NULL is accepted. */
@@ -34,6 +34,7 @@ void fs_inode_put(struct fs *fs, struct fs_inode *in);
 void fs_inode_forget(struct fs *fs, fuse_ino_t ino, uint64_t nlookup);
 /* Does the kernel hold it no more? */
 bool fs_inode_is_forgotten(struct fs *fs, struct fs_inode *in);
+/* The nodeid. Of the inode that was made first, the root, it is FUSE_ROOT_ID. */
 fuse_ino_t fs_inode_ino(const struct fs *fs, const struct fs_inode *in);
 void fs_inode_fh(const struct fs_inode *in, struct nfs4_fh *ret_fh);
 uint64_t fs_inode_fileid(struct fs_inode *in);

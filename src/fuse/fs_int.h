@@ -21,16 +21,17 @@
 #include "nfs4_held.h"
 
 /*
- * What the kernel holds a nodeid of. The nodeid is the inode's address (the
- * root: FUSE_ROOT_ID). There may be millions: at most 512 bytes each, the longest filehandle and
- * the table included; its name in fs_names.h comes to that.
+ * The kernel holds a nodeid of it, the number of its slot (fs_slot.h). There may be millions: at
+ * most 512 bytes each, the longest filehandle and the table included; its name in fs_names.h comes
+ * to that.
  */
 struct fs_inode {
-	struct fs_inode *hash_next;
 	pthread_mutex_t lock;   /* everything below `refs` */
 	uint64_t nlookup;       /* the kernel's references; table lock */
 	uint32_t refs;          /* operations and open files in flight; table lock */
 	_Atomic uint32_t named; /* where its name was noted last (fs_names.h); no lock */
+	uint32_t slot;          /* for ever: the nodeid ... */
+	uint32_t generation;    /* ... and what no other inode of that nodeid has */
 	uint8_t fh_len;
 	bool unhashed;         /* table lock: the filehandle names another file, or none, now */
 	bool attr_known;       /* attr holds all that a stat needs */
@@ -500,8 +501,8 @@ void fs_lane_set_current(struct fs_lane *l);
 /*
  * fs_op_begin - an op for the request a handler was called with
  *
- * The loop reads only when an op is free: never NULL. Takes the caller's credential from req;
- * op->inode is the inode of `ino`.
+ * The loop reads only when an op is free. Takes the caller's credential from req; op->inode is the
+ * inode of `ino`. NULL: that is no nodeid (any more), and the request was answered ESTALE.
  */
 struct fs_op *fs_op_begin(fuse_req_t req, fuse_ino_t ino);
 /* For an operation on an open file: its inode, and the opener's credential. */

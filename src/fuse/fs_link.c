@@ -88,7 +88,13 @@ void fs_do_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent, const char
 {
 	struct fs_op *op = fs_op_begin(req, newparent);
 
+	if (op == NULL)
+		return;
 	op->inode2 = fs_inode_get(op->lane->fs, ino);
+	if (op->inode2 == NULL) {
+		fs_reply_err(op, ESTALE);
+		return;
+	}
 	op->own = true;
 	if (!fs_meta_name(op, op->name, newname))
 		return;

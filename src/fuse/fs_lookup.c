@@ -46,6 +46,6 @@ void fs_do_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct fs_op *op = fs_op_begin(req, parent);
 
-	if (fs_meta_name(op, op->name, name))
+	if (op != NULL && fs_meta_name(op, op->name, name))
 		fs_op_call(op, lookup_start);
 }

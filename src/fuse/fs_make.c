@@ -182,6 +182,8 @@ static struct fs_op *make_begin(
 {
 	struct fs_op *op = fs_op_begin(req, parent);
 
+	if (op == NULL)
+		return NULL;
 	op->u.make.mode = mode;
 	op->u.make.umask = fuse_req_ctx(req)->umask;
 	op->u.make.type = type;
@@ -226,7 +228,9 @@ void fs_do_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mod
 	struct fs_op *op;
 
 	if (!node_type(mode, &type)) {
-		fs_reply_err(fs_op_begin(req, parent), EINVAL);
+		op = fs_op_begin(req, parent);
+		if (op != NULL)
+			fs_reply_err(op, EINVAL);
 		return;
 	}
 	op = make_begin(req, parent, name, mode, type);

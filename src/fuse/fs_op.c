@@ -108,9 +108,12 @@ struct fs_op *fs_op_begin(fuse_req_t req, fuse_ino_t ino)
 	assert(op); /* the loop saw one free, and a request takes one */
 	op->req = req;
 	fs_interrupt_watch(op);
-	op->inode = fs_inode_get(l->fs, ino);
 	fs_cred_of(req, &op->cred);
-	return op;
+	op->inode = fs_inode_get(l->fs, ino);
+	if (op->inode)
+		return op;
+	fs_reply_err(op, ESTALE);
+	return NULL;
 }
 
 struct fs_op *fs_op_begin_file(fuse_req_t req, const struct fuse_file_info *fi)

@@ -308,6 +308,8 @@ void fs_do_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	struct fs_op *op = fs_op_begin(req, ino);
 	struct fs_file *f;
 
+	if (!op)
+		return;
 	op->fi = *fi;
 	f = fs_file_new(op->lane->fs, op->inode, &op->cred, fs_share_access(fi->flags), fi->flags);
 	if (!f) {

@@ -3,8 +3,8 @@
  * The handlers of FUSE requests, one for each operation of fuse_lowlevel_ops.
  * fs_ops.c puts them into the table; each lives in the file named beside it.
  *
- * How a handler looks: fs_op_begin(req) first (it never fails: the loop reads
- * only when an operation is free), references and arguments copied into the
+ * How a handler looks: fs_op_begin(req) first (which fails for a nodeid that is
+ * none: then it has replied), references and arguments copied into the
  * op, then fs_op_call(op, start) where `start` fills op->call.u, sets
  * op->call.cred and op->call.done and starts the NFS operation; ->done ends
  * with exactly one fs_reply_*() or starts the next call with the same op.

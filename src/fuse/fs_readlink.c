@@ -32,5 +32,8 @@ static void readlink_start(struct fs_op *op)
 
 void fs_do_readlink(fuse_req_t req, fuse_ino_t ino)
 {
-	fs_op_call_buf(fs_op_begin(req, ino), readlink_start);
+	struct fs_op *op = fs_op_begin(req, ino);
+
+	if (op != NULL)
+		fs_op_call_buf(op, readlink_start);
 }

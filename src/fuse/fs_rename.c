@@ -197,11 +197,17 @@ void fs_do_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_
 {
 	struct fs_op *op = fs_op_begin(req, parent);
 
+	if (op == NULL)
+		return;
 	if ((flags & ~(unsigned int)RENAME_NOREPLACE) != 0) {
 		fs_reply_err(op, EINVAL);
 		return;
 	}
 	op->inode2 = fs_inode_get(op->lane->fs, newparent);
+	if (op->inode2 == NULL) {
+		fs_reply_err(op, ESTALE);
+		return;
+	}
 	if (!fs_meta_name(op, op->name, name) || !fs_meta_name(op, op->name2, newname))
 		return;
 	if (!fs_names_move(op->lane->fs, op->inode, op->inode2, op->name2, fs_op_now(op))) {

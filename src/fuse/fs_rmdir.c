@@ -115,6 +115,6 @@ void fs_do_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct fs_op *op = fs_op_begin(req, parent);
 
-	if (fs_meta_name(op, op->name, name))
+	if (op != NULL && fs_meta_name(op, op->name, name))
 		fs_op_call(op, remove_start);
 }

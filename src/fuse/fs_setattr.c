@@ -155,6 +155,8 @@ void fs_do_setattr(
 {
 	struct fs_op *op = fi != NULL ? fs_op_begin_file(req, fi) : fs_op_begin(req, ino);
 
+	if (op == NULL)
+		return;
 	op->own = true;
 	op->u.setattr.st = *attr;
 	op->u.setattr.to_set = to_set;

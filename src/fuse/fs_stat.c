@@ -152,6 +152,7 @@ void fs_entry_tell(struct fs *fs, struct fs_inode *dir, struct fs_inode *in, con
 {
 	memset(ret_e, 0, sizeof(*ret_e));
 	ret_e->ino = fs_inode_ino(fs, in);
+	ret_e->generation = in->generation;
 	if (a->type == NF4DIR)
 		fs_place_note(fs, dir, in, name);
 	fs_attr_to_stat_of(fs, in, a, &ret_e->attr);

@@ -39,5 +39,8 @@ static void statfs_start(struct fs_op *op)
 void fs_do_statfs(fuse_req_t req, fuse_ino_t ino)
 {
 	/* libfuse says 0 where the kernel gave no inode */
-	fs_op_call(fs_op_begin(req, ino != 0 ? ino : FUSE_ROOT_ID), statfs_start);
+	struct fs_op *op = fs_op_begin(req, ino != 0 ? ino : FUSE_ROOT_ID);
+
+	if (op != NULL)
+		fs_op_call(op, statfs_start);
 }

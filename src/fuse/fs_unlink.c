@@ -71,7 +71,7 @@ void fs_do_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct fs_op *op = fs_op_begin(req, parent);
 
-	if (!fs_meta_name(op, op->name, name))
+	if (op == NULL || !fs_meta_name(op, op->name, name))
 		return;
 	fs_op_call(op, fs_names_matter(op->lane->fs) ? victim_start : remove_start);
 }

@@ -126,8 +126,11 @@ static struct fs_op *xattr_begin(
 	fuse_req_t req, fuse_ino_t ino, const char *name, unsigned int mask)
 {
 	struct fs_op *op = fs_op_begin(req, ino);
-	int err = parse_name(op, name);
+	int err;
 
+	if (op == NULL)
+		return NULL;
+	err = parse_name(op, name);
 	op->u.xattr.user = begins_with(name, USER);
 	if (err == 0)
 		return op;
@@ -285,6 +288,8 @@ void fs_do_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 {
 	struct fs_op *op = fs_op_begin(req, ino);
 
+	if (op == NULL)
+		return;
 	op->size = size;
 	op->mem = malloc(MAX_LIST);
 	if (op->mem == NULL) {

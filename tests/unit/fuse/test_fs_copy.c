@@ -312,8 +312,8 @@ Test(fs_copy, a_server_that_cannot_clone_is_asked_once)
 static void in_file_system(uint64_t number)
 {
 	from->attr.fsid_major = to->attr.fsid_major = number;
-	((struct fs_inode *)(uintptr_t)from_ino)->attr.fsid_major = number;
-	((struct fs_inode *)(uintptr_t)to_ino)->attr.fsid_major = number;
+	rig_inode(from_ino)->attr.fsid_major = number;
+	rig_inode(to_ino)->attr.fsid_major = number;
 }
 
 /* Each file system is asked once, as long as so many can be remembered. */

@@ -85,7 +85,7 @@ Test(fs_deleg, attributes_stay_good_while_it_is_held)
 	rig.fs->conf.acregmin_s = 0;
 	rig.fs->conf.acregmax_s = 7;
 	open_ok(O_RDONLY, &a);
-	((struct fs_inode *)(uintptr_t)ino)->attr_to_s = 0;
+	rig_inode(ino)->attr_to_s = 0;
 	cr_assert_eq(rig_getattr(ino, &attr), 0);
 	cr_assert_eq(attr.attr_valid, 7);
 	cr_assert_eq(count(FAKE_GETATTR), 0);
@@ -94,7 +94,7 @@ Test(fs_deleg, attributes_stay_good_while_it_is_held)
 
 Test(fs_deleg, attributes_that_were_on_their_way_before_it_are_not_believed)
 {
-	struct fs_inode *in = (struct fs_inode *)(uintptr_t)ino;
+	struct fs_inode *in = rig_inode(ino);
 	struct nfs4_attr old;
 	uint64_t seq;
 

@@ -232,8 +232,7 @@ Test(fs_dir, plus_counts_a_lookup_for_each_entry_it_sends)
 		const struct fuse_direntplus *d = (struct fuse_direntplus *)(re.body + at);
 
 		if (d->dirent.off > 2) {
-			const struct fs_inode *in =
-				(struct fs_inode *)(uintptr_t)d->entry_out.nodeid;
+			const struct fs_inode *in = rig_inode(d->entry_out.nodeid);
 
 			cr_assert_neq(d->entry_out.nodeid, 0);
 			cr_assert_eq(in->nlookup, 1);

@@ -101,6 +101,39 @@ Test(fs_inode, more_forgets_than_lookups_do_no_harm)
 	cr_assert_eq(fs_inode_count(&fs), 1);
 }
 
+Test(fs_inode, a_nodeid_used_again_has_another_generation)
+{
+	struct nfs4_fh fh = make_fh(1, 32), other = make_fh(2, 32);
+	struct fs_inode *in = fs_inode_lookup(&fs, &fh, NULL, 1);
+	fuse_ino_t ino = fs_inode_ino(&fs, in);
+	uint32_t generation = in->generation;
+
+	fs_inode_put(&fs, in);
+	fs_inode_forget(&fs, ino, 1);
+	in = fs_inode_lookup(&fs, &other, NULL, 1);
+	cr_assert_eq(fs_inode_ino(&fs, in), ino, "else this test shows nothing");
+	cr_assert_neq(in->generation, generation);
+	generation = in->generation;
+	cr_assert_eq(fs_inode_lookup(&fs, &other, NULL, 1)->generation, generation);
+}
+
+Test(fs_inode, a_nodeid_that_is_none_is_no_inode)
+{
+	struct nfs4_fh fh = make_fh(1, 32);
+	struct fs_inode *in = fs_inode_lookup(&fs, &fh, NULL, 1);
+	fuse_ino_t ino = fs_inode_ino(&fs, in);
+
+	fs_inode_put(&fs, in);
+	fs_inode_forget(&fs, ino, 1);
+	cr_assert_null(fs_inode_get(&fs, ino));
+	cr_assert_null(fs_inode_get(&fs, 0));
+	cr_assert_null(fs_inode_get(&fs, UINT64_MAX));
+	cr_assert_null(fs_inode_get(&fs, (uintptr_t)in));
+	fs_inode_forget(&fs, ino, 1);
+	fs_inode_forget(&fs, 1ull << 40, 1);
+	cr_assert_eq(fs_inode_count(&fs), 1);
+}
+
 Test(fs_inode, another_fileid_under_a_filehandle_makes_the_old_one_stale)
 {
 	struct nfs4_fh fh = make_fh(1, 32);

@@ -11,6 +11,7 @@
 
 #include "fs_attr.h"
 #include "file_rig.h"
+#include "fs_inode.h"
 
 static struct nfs4_op_create created;
 static char created_target[5000];
@@ -50,11 +51,12 @@ static const struct fuse_entry_out *entry(void)
 
 Test(fs_names, a_lookup_gives_the_inode_and_counts_it)
 {
-	const struct fs_inode *in = (struct fs_inode *)(uintptr_t)ino;
+	const struct fs_inode *in = rig_inode(ino);
 	uint64_t before = in->nlookup;
 
 	cr_assert_eq(by_name(FUSE_LOOKUP, "f"), 0);
 	cr_assert_eq(entry()->nodeid, ino);
+	cr_assert_eq(entry()->generation, in->generation);
 	cr_assert_eq(entry()->attr.size, 10);
 	cr_assert(entry()->attr_valid > 0);
 	cr_assert_eq(in->nlookup, before + 1);
@@ -143,11 +145,60 @@ Test(fs_names, a_stale_inode_is_not_found_again)
 {
 	struct fuse_attr_out out;
 
-	fs_attr_changed((struct fs_inode *)(uintptr_t)ino);
+	fs_attr_changed(rig_inode(ino));
 	rig.fake.fail[FAKE_GETATTR] = ESTALE;
 	cr_assert_eq(rig_getattr(ino, &out), ESTALE);
 	cr_assert_eq(by_name(FUSE_LOOKUP, "f"), 0);
 	cr_assert_neq(entry()->nodeid, ino);
+}
+
+static bool has_no_nodeid(uint32_t opcode)
+{
+	return opcode == FUSE_INIT || opcode == FUSE_DESTROY || opcode == FUSE_FORGET ||
+	       opcode == FUSE_BATCH_FORGET || opcode == FUSE_INTERRUPT ||
+	       opcode == FUSE_NOTIFY_REPLY;
+}
+
+/* A handle of what is open tells the inode by itself. */
+static bool has_a_handle(uint32_t opcode)
+{
+	return opcode == FUSE_READ || opcode == FUSE_WRITE || opcode == FUSE_FLUSH ||
+	       opcode == FUSE_RELEASE || opcode == FUSE_FSYNC || opcode == FUSE_FALLOCATE ||
+	       opcode == FUSE_LSEEK || opcode == FUSE_COPY_FILE_RANGE ||
+	       opcode == FUSE_RELEASEDIR || opcode == FUSE_GETLK || opcode == FUSE_SETLK ||
+	       opcode == FUSE_SETLKW;
+}
+
+/* Forgotten, never given out, or no number of an inode at all. */
+Test(fs_names, a_request_for_a_nodeid_that_is_none_is_stale)
+{
+	const fuse_ino_t none[] = {ino, 77, 1 << 20, 1ull << 40, UINT64_MAX};
+	char arg[200] = {0};
+
+	fs_inode_forget(rig.fs, ino, 1);
+	memset(arg + 150, 'n', 3); /* after the longest argument: a name */
+	for (uint32_t opcode = FUSE_LOOKUP; opcode <= FUSE_RENAME2; opcode++) {
+		if (has_no_nodeid(opcode) || has_a_handle(opcode) || opcode == FUSE_IOCTL ||
+			opcode == FUSE_POLL || opcode == FUSE_BMAP)
+			continue;
+		for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+			int err = rig_call(&re, opcode, none[i], arg, sizeof(arg), NULL, 0);
+
+			cr_expect(err == ESTALE || err == ENOSYS, "operation %u: %d", opcode, err);
+		}
+	}
+	cr_assert(fake_all_free());
+}
+
+Test(fs_names, rename_and_link_to_a_nodeid_that_is_none_are_stale)
+{
+	struct fuse_rename_in to = {.newdir = 77};
+	struct fuse_link_in of = {.oldnodeid = 77};
+
+	cr_assert_eq(rig_call(&re, FUSE_RENAME, FUSE_ROOT_ID, &to, sizeof(to), "f\0g", 4), ESTALE);
+	cr_assert_eq(rig_call(&re, FUSE_LINK, FUSE_ROOT_ID, &of, sizeof(of), "g", 2), ESTALE);
+	cr_assert_eq(rig.fake.count[FAKE_RENAME] + rig.fake.count[FAKE_LINK], 0);
+	cr_assert(fake_all_free());
 }
 
 static int set_attr(const struct fuse_setattr_in *in)

@@ -247,7 +247,7 @@ Test(fs_retain, nothing_passes_the_gate_while_data_is_written_again)
 
 Test(fs_retain, a_rewrite_waits_for_writes_on_their_way)
 {
-	struct fs_inode *in = (struct fs_inode *)(uintptr_t)ino;
+	struct fs_inode *in = rig_inode(ino);
 
 	put(&fh, 0, a, LARGE);
 	fake_restart();
