@@ -144,6 +144,7 @@ static void put_caching(struct info *i, const struct mount *m)
 	put_number(i, m, "readahead", f->readahead >> 20, ID(STREAM));
 	put_number(i, m, "read_ahead_kb", f->read_ahead_kb, ID(READAHEAD));
 	put_number(i, m, "max_background", f->max_background, ID(MAX_BACKGROUND));
+	put_bool(i, m, "default_permissions", f->default_permissions, ID(DEFAULT_PERMISSIONS));
 	info_option(i, "allow_other", f->allow_other ? "yes" : "no",
 		m->opt->helper && !(m->opt->given & ID(ALLOW_OTHER)) ? BY_HELPER
 								     : from(m, ID(ALLOW_OTHER)));

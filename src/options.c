@@ -238,6 +238,8 @@ static void set_mount(struct options *o, enum opt_id id, uint64_t v)
 		o->capture_limits.data = v != 0;
 	else if (id == ID_ALLOW_OTHER)
 		o->fs.allow_other = v != 0;
+	else if (id == ID_DEFAULT_PERMISSIONS)
+		o->fs.default_permissions = v != 0;
 	else if (id == ID_BG)
 		o->bg = v != 0;
 	else if (id == ID_RETRY) {
@@ -416,6 +418,13 @@ static uint32_t io_size(uint32_t v)
 	return v & ~4095u;
 }
 
+#define HANDED_OVER "of a mount that is handed over as /dev/fd/N it is the mount command's"
+
+static bool is_handed_over(const struct options *o)
+{
+	return o->mountpoint != NULL && fs_mount_fd(o->mountpoint) >= 0;
+}
+
 int options_finish(struct options *o, char *fault, size_t fault_len)
 {
 	if (o->fs.acregmin_s > o->fs.acregmax_s)
@@ -428,6 +437,9 @@ int options_finish(struct options *o, char *fault, size_t fault_len)
 	o->nfs.wsize = io_size(o->nfs.wsize);
 	if (!o->retry_set)
 		o->retry_min = o->bg ? RETRY_BG_MIN : o->helper ? RETRY_FG_MIN : 0;
+	/* Names would be walked by whoever knows them if the mount had it not. */
+	if (o->fs.default_permissions && is_handed_over(o))
+		return fault_say(fault, fault_len, "option default_permissions: %s", HANDED_OVER);
 	if (o->capture == NULL && o->capture_limits.data)
 		return fault_say(fault, fault_len, "option capture_data needs capture=FILE");
 	if (o->fs.noac)

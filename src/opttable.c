@@ -66,6 +66,7 @@ static const struct opt opts[] = {
 	{"stats", OPT_FLAG, ID_STATS, 1},
 	{"allow_other", OPT_FLAG, ID_ALLOW_OTHER, 1},
 	{"noallow_other", OPT_FLAG, ID_ALLOW_OTHER, 0},
+	{"default_permissions", OPT_FLAG, ID_DEFAULT_PERMISSIONS, 1},
 	{"srcaddr", OPT_STRING, ID_SRC},
 	{"clientid", OPT_STRING, ID_CLIENTID},
 	{"capture", OPT_STRING, ID_CAPTURE},

@@ -104,7 +104,11 @@ check_fails "nor looks at what is in it" as 65534 stat $mnt/d/eves/f
 check_fails "access(2) says so too" as 65534 test -r $mnt/d/eve
 check_fails "another user is refused" as 4002 cat $mnt/d/eve
 check "she reads her own, whatever is shown" as 4003 cat $mnt/d/eve
-check_fails "there is no default_permissions" fmount /mnt2 default_permissions
+# There the kernel judges by what is shown, and the server by what is: both must allow it.
+check "mounted with default_permissions" fmount /mnt2 allow_other,default_permissions
+check_fails "the server refuses who looks like the owner" as 65534 cat /mnt2/d/eve
+check_fails "the kernel refuses her, who does not" as 4003 cat /mnt2/d/eve
+check "unmounted" funmount /mnt2
 check "unmounted" funmount $mnt
 
 # Without a resolver at all.

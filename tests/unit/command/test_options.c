@@ -220,6 +220,16 @@ Test(options, words_set_what_they_say)
 	cr_assert_eq(o.family, AF_INET6);
 }
 
+Test(options, who_judges_a_mount_that_is_handed_over_is_not_said_here)
+{
+	cr_assert_eq(apply("default_permissions"), 0, "%s", fault);
+	cr_assert(o.fs.default_permissions);
+	cr_assert_eq(options_finish(&o, fault, sizeof(fault)), 0);
+	o.mountpoint = strdup("/dev/fd/3");
+	cr_assert_eq(options_finish(&o, fault, sizeof(fault)), -EINVAL);
+	cr_assert_not_null(strstr(fault, "default_permissions"));
+}
+
 Test(options, what_the_kernel_does_is_passed_on)
 {
 	cr_assert_eq(apply("nosuid,nodev"), 0);
