@@ -76,8 +76,8 @@ static void print_summary(FILE *out, const struct snapshot *s)
 		st->reconnects, st->retransmits, st->timeouts, st->commits_by_age);
 	fprintf(out,
 		"  dirty %s, uncommitted %s; files %" PRIu64 " open, %" PRIu64
-		" known; delegations %" PRIu64 "\n",
-		dirty, unsafe, s->files, s->inodes, st->delegations);
+		" known; delegations %" PRIu64 "; shadows %" PRIu64 "\n",
+		dirty, unsafe, s->files, s->inodes, st->delegations, st->shadows);
 	fprintf(out,
 		"  cache: %" PRIu64 " reads from read-ahead, %" PRIu64
 		" writes answered at once, %" PRIu64 " joined\n",

@@ -49,6 +49,7 @@ struct fs *fs_new(const struct fs_conf *conf, struct nfs4_client *client)
 	pthread_mutex_init(&fs->lanes_lock, NULL);
 	pthread_mutex_init(&fs->clone_lock, NULL);
 	pthread_mutex_init(&fs->unmount_lock, NULL);
+	fs_covers_init(&fs->covers);
 	if (getrandom(&start, sizeof(start), GRND_NONBLOCK) == (ssize_t)sizeof(start))
 		fs->silly_cnt = start;
 	if (!conf_copy(&fs->conf, conf) || fs_table_new(fs) != 0) {
@@ -139,6 +140,7 @@ void fs_free(struct fs *fs)
 	pthread_mutex_destroy(&fs->locks_lock);
 	pthread_mutex_destroy(&fs->clone_lock);
 	pthread_mutex_destroy(&fs->unmount_lock);
+	fs_covers_fini(&fs->covers);
 	conf_free(&fs->conf);
 	free(fs);
 }

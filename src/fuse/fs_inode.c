@@ -324,7 +324,7 @@ struct fs_inode *fs_inode_get(struct fs *fs, fuse_ino_t ino)
 	struct fs_inode *in;
 
 	fs_table_lock(fs);
-	in = fs_slot_inode(&fs->table->slots, ino);
+	in = fs_slot_inode(&fs->table->slots, ino & ~FS_INO_SHADOW);
 	if (in)
 		in->refs++;
 	fs_table_unlock(fs);
@@ -372,6 +372,7 @@ void fs_inode_forget(struct fs *fs, fuse_ino_t ino, uint64_t nlookup)
 {
 	struct fs_inode *in;
 
+	ino &= ~FS_INO_SHADOW;
 	if (ino == FUSE_ROOT_ID) /* held by the mount itself, and never forgotten */
 		return;
 	fs_table_lock(fs);

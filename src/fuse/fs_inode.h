@@ -9,6 +9,12 @@
 
 #include "fs_int.h"
 
+/*
+ * A nodeid has two forms, with this and without (fs_special.h): to the kernel two inodes, here the
+ * same one. Its lookups are counted together.
+ */
+#define FS_INO_SHADOW (1ull << 32)
+
 int fs_table_new(struct fs *fs);
 void fs_table_free(struct fs *fs); /* forgets everything */
 /* Short: for fs->files and the table itself. Inside it only an inode's lock may be taken. */
@@ -34,7 +40,8 @@ void fs_inode_put(struct fs *fs, struct fs_inode *in);
 void fs_inode_forget(struct fs *fs, fuse_ino_t ino, uint64_t nlookup);
 /* Does the kernel hold it no more? */
 bool fs_inode_is_forgotten(struct fs *fs, struct fs_inode *in);
-/* The nodeid. Of the inode that was made first, the root, it is FUSE_ROOT_ID. */
+/* The nodeid, without FS_INO_SHADOW. Of the inode that was made first, the root, it is
+ * FUSE_ROOT_ID. */
 fuse_ino_t fs_inode_ino(const struct fs *fs, const struct fs_inode *in);
 void fs_inode_fh(const struct fs_inode *in, struct nfs4_fh *ret_fh);
 uint64_t fs_inode_fileid(struct fs_inode *in);

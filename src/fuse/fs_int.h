@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 
 #include "fs.h"
+#include "fs_covers.h"
 #include "log.h"
 #include "nfs4_held.h"
 
@@ -145,6 +146,7 @@ struct fs_op {
 	 * dropping a dirty page waits for its write.
 	 */
 	bool own;
+	bool shadow; /* of a special file: it is told as the user's who may not use it */
 	struct fs_inode *inode, *inode2; /* referenced until the op ends */
 	struct fs_file *file, *file2;    /* referenced until the op ends; COPY: from file2 */
 	struct nfs4_fh fh, fh2;          /* copies: calls point at these */
@@ -186,6 +188,10 @@ struct fs_op {
 			dev_t rdev;
 			struct nfs4_state state; /* MKNOD of a regular file */
 		} make;
+		struct {              /* LOOKUP of a special file (fs_special.h) */
+			bool may;     /* ... use it */
+			uint64_t seq; /* attr_seq of the call that brought op->attr */
+		} special;
 		struct {
 			bool hole;    /* SEEK_HOLE, else SEEK_DATA */
 			bool written; /* the kernel has written what it held there */
@@ -420,6 +426,9 @@ struct fs_fsid {
 };
 #define FS_NO_CLONE 8u
 
+/* Names that were told as shadows last, by number (fs_special.c). */
+#define FS_SHADOWED 256u
+
 struct fs_sync {                       /* fs_sync.h */
 	_Atomic uint64_t wished, done; /* tickets */
 	_Atomic unsigned int failed;   /* files, in the last round that is over */
@@ -490,6 +499,8 @@ struct fs {
 	unsigned int no_clone_cnt;            /* seen so far: the newest are remembered */
 	pthread_mutex_t unmount_lock;         /* mounted */
 	_Atomic bool ops_log;                 /* fs_set_ops_log() */
+	struct fs_covers covers;              /* what is mounted on our files */
+	_Atomic uint64_t shadowed[FS_SHADOWED];
 };
 
 /* The lane whose thread this is; handlers are called by libfuse without one. */

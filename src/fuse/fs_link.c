@@ -96,6 +96,7 @@ void fs_do_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent, const char
 		return;
 	}
 	op->own = true;
+	op->shadow = (ino & FS_INO_SHADOW) != 0;
 	if (!fs_meta_name(op, op->name, newname))
 		return;
 	if (is_foreign(op->inode2, op->cred.uid) && hardlinks_protected())

@@ -7,6 +7,7 @@
 #include "fs_inode.h"
 #include "fs_meta.h"
 #include "fs_reply.h"
+#include "fs_special.h"
 
 static void entry_of(struct fs_op *op)
 {
@@ -15,6 +16,10 @@ static void entry_of(struct fs_op *op)
 
 static void found(struct fs_op *op, const struct nfs4_op_lookup *o)
 {
+	if (fs_special_is_guarded(op->lane->fs, &o->attr)) {
+		fs_special_entry(op, &o->fh, &o->attr);
+		return;
+	}
 	op->fh2 = o->fh;
 	op->attr = o->attr;
 	if (fs_facts_missing(op->lane->fs, op->inode, &op->attr))

@@ -56,6 +56,7 @@ void fs_op_init(struct fs_op *op, struct fs_lane *l)
 	op->buf = NULL;
 	op->mem = NULL;
 	op->inode = op->inode2 = NULL;
+	op->shadow = false;
 	op->file = op->file2 = NULL;
 	op->has_call = op->want_buf = op->last_buf = op->own = false;
 	op->fh.len = op->fh2.len = 0;
@@ -109,6 +110,7 @@ struct fs_op *fs_op_begin(fuse_req_t req, fuse_ino_t ino)
 	op->req = req;
 	fs_interrupt_watch(op);
 	fs_cred_of(req, &op->cred);
+	op->shadow = (ino & FS_INO_SHADOW) != 0;
 	op->inode = fs_inode_get(l->fs, ino);
 	if (op->inode)
 		return op;

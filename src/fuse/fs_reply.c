@@ -12,6 +12,7 @@
 #include "fs_lock.h"
 #include "fs_notify.h"
 #include "fs_retain.h"
+#include "fs_special.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -92,6 +93,11 @@ static void attr_now(struct fs_op *op)
 		return;
 	timeout = fs_attr_timeout(fs, in, fs_op_now(op));
 	fs_attr_to_stat_of(fs, in, &op->attr, &st);
+	/* Of two inodes of the kernel it would not know that the other one's changed. */
+	if (fs_special_is_guarded(fs, &op->attr))
+		timeout = 0;
+	if (op->shadow)
+		st.st_rdev = 0;
 	fs_attr_told(in, &op->attr, timeout);
 	fuse_reply_attr(take_req(op), &st, timeout);
 	fs_op_end(op);
@@ -104,6 +110,20 @@ void fs_reply_attr(struct fs_op *op, struct fs_inode *in, const struct nfs4_attr
 	attr_now(op);
 }
 
+static void tell_entry(struct fs_op *op, struct fuse_entry_param *e)
+{
+	struct fs *fs = op->lane->fs;
+	struct fs_inode *in = op->reply_inode, *dir = op->reply_dir;
+	bool guarded = op->shadow || fs_special_is_guarded(fs, &op->attr);
+
+	fs_entry_tell(
+		fs, guarded ? NULL : dir, in, op->name, &op->attr, op->attr_seq, fs_op_now(op), e);
+	if (guarded) {
+		fs_special_tell(fs, dir, op->name, op->shadow, e);
+		fs_attr_told(in, &op->attr, 0);
+	}
+}
+
 static void entry_now(struct fs_op *op)
 {
 	struct fs *fs = op->lane->fs;
@@ -114,8 +134,7 @@ static void entry_now(struct fs_op *op)
 	if (waits_for_pages(op, entry_now))
 		return;
 	if (op->req)
-		fs_entry_tell(fs, op->reply_dir, in, op->name, &op->attr, op->attr_seq,
-			fs_op_now(op), &e);
+		tell_entry(op, &e);
 	if (!op->req || fuse_reply_entry(take_req(op), &e) == -ENOENT)
 		fs_inode_forget(fs, fs_inode_ino(fs, in), 1);
 	fs_op_end(op);

@@ -480,7 +480,8 @@ static int execute(struct nfs4_call *call)
 		return do_lookup(&call->u.lookup);
 	case FAKE_ACCESS:
 		call->u.access.supported = call->u.access.want & ~k->unknown;
-		call->u.access.access = call->u.access.want & ~k->denied & ~k->unknown;
+		call->u.access.access = call->u.access.want & ~k->denied & ~k->unknown &
+					~(k->denies ? k->denies(call) : 0);
 		call->u.access.attr = fake_file_of(call->u.access.fh)->attr;
 		return 0;
 	case FAKE_LINK:

@@ -113,6 +113,7 @@ struct fake {
 	uint32_t access;      /* what OPEN's ACCESS says */
 	uint32_t denied;      /* ACCESS does not grant these */
 	uint32_t unknown;     /* ... nor these, which it does not know */
+	uint32_t (*denies)(const struct nfs4_call *call); /* nor these; NULL: no more */
 	bool inline_read;
 	/* FAKE_OTHER (CREATE, READDIR, READLINK, STATFS), xattrs, ACLs, SEEK: NULL:
 	 * EOPNOTSUPP */

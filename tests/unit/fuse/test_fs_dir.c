@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "fs_rig.h"
 
@@ -18,6 +19,7 @@ static struct {
 	uint64_t first_cookie;
 	enum nfs4_status fail;  /* the next READDIR */
 	uint32_t rdattr_error;  /* entry of this number */
+	uint32_t fifo;          /* the same */
 	struct fake_file *file; /* has the attributes of entry 1 */
 	bool plus;
 } srv;
@@ -35,6 +37,8 @@ static struct nfs4_dirent entry_of(unsigned int i, char name[16])
 	de.fh.data[1] = (uint8_t)(i >> 8);
 	if (i == srv.rdattr_error)
 		de.attr.valid = NFS4_ATTR_RDERROR;
+	if (i == srv.fifo)
+		de.attr.type = NF4FIFO;
 	if (!srv.plus) {
 		de.attr.valid &= NFS4_ATTR_TYPE | NFS4_ATTR_FILEID;
 		de.fh.len = 0;
@@ -256,6 +260,21 @@ Test(fs_dir, plus_shows_entries_without_attributes_by_name_only)
 	cr_assert_eq(plus_nth(4)->entry_out.nodeid, 0);
 	cr_assert_neq(plus_nth(4)->dirent.ino, 0);
 	cr_assert_neq(plus_nth(5)->entry_out.nodeid, 0);
+}
+
+Test(fs_dir, plus_shows_special_files_by_name_where_users_share_the_mount)
+{
+	size_t before;
+
+	rig.fs->conf.allow_other = true;
+	srv.fifo = 3;
+	before = fs_inode_count(rig.fs);
+	cr_assert_eq(read_at(0, 1000, true), 0);
+	cr_assert_eq(plus_nth(4)->entry_out.nodeid, 0);
+	cr_assert_eq(plus_nth(4)->dirent.type, S_IFIFO >> 12);
+	cr_assert_eq(plus_nth(4)->dirent.ino, 1003);
+	cr_assert_neq(plus_nth(5)->entry_out.nodeid, 0);
+	cr_assert_eq(fs_inode_count(rig.fs), before + 3, "of 1, 2 and 4");
 }
 
 /* Entry 1 waited in the pack while its file grew: the kernel must not learn the old size. */

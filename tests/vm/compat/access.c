@@ -4,6 +4,8 @@
 
 #include <dirent.h>
 #include <grp.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 
 static void try_access(void)
@@ -283,6 +285,119 @@ static void right_taken(void)
 	as(BOB, CREW, read_it);
 }
 
+/* ---- special files ---- */
+
+static void use(const char *name)
+{
+	char text[10] = "";
+	int fd = (int)tell(open(name, O_RDWR | O_NONBLOCK));
+
+	if (fd < 0)
+		return;
+	count(write(fd, "foreign", 7));
+	say("'%.*s'", (int)read(fd, text, sizeof(text)), text);
+}
+
+static void use_fifo(void)
+{
+	use("p");
+}
+
+/* Is it the owner's pipe that another user gets? The owner reads afterwards, and sees. */
+static void fifo_of(mode_t mode)
+{
+	char text[10] = "";
+	ssize_t n;
+	int fd;
+
+	NEED(mknod("p", S_IFIFO | 0600, 0));
+	NEED(chown("p", ALICE, TEAM));
+	NEED(chmod("p", mode));
+	fd = (int)NEED(open("p", O_RDWR | O_NONBLOCK));
+	NEED(write(fd, "own", 3));
+	as(BOB, CREW, use_fifo);
+	n = read(fd, text, sizeof(text));
+	say("'%.*s'", n > 0 ? (int)n : 0, text);
+}
+
+static void fifo_0600(void)
+{
+	fifo_of(0600);
+}
+
+static void fifo_0606(void)
+{
+	fifo_of(0606);
+}
+
+static void dial(void)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX, .sun_path = "s"};
+	int fd = (int)NEED(socket(AF_UNIX, SOCK_STREAM, 0));
+
+	tell(connect(fd, (struct sockaddr *)&addr, sizeof(addr)));
+}
+
+/* Root listens; the name is ALICE's. */
+static void socket_of_another(void)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX, .sun_path = "s"};
+	int fd = (int)NEED(socket(AF_UNIX, SOCK_STREAM, 0));
+
+	NEED(bind(fd, (struct sockaddr *)&addr, sizeof(addr)));
+	NEED(listen(fd, 9));
+	NEED(chown("s", ALICE, TEAM));
+	NEED(chmod("s", 0700));
+	as(ALICE, TEAM, dial);
+	as(BOB, CREW, dial);
+	as(ROOT, ROOT, dial);
+	NEED(chmod("s", 0702));
+	as(BOB, CREW, dial);
+}
+
+static void see(const char *name)
+{
+	struct stat st;
+
+	if (tell(stat(name, &st)) == 0)
+		say("%s %o %d", type_name(st.st_mode), (unsigned int)st.st_mode & 07777,
+			(int)st.st_uid);
+}
+
+static void see_all(void)
+{
+	see("p");
+	see("s");
+}
+
+static void special_seen(void)
+{
+	NEED(mknod("p", S_IFIFO | 0600, 0));
+	NEED(mknod("s", S_IFSOCK | 0600, 0));
+	NEED(chown("p", ALICE, TEAM));
+	as(BOB, CREW, see_all);
+	as(ALICE, TEAM, see_all);
+}
+
+static void rename_and_remove(void)
+{
+	tell(rename("p", "q"));
+	tell(link("q", "r"));
+	see("r");
+	tell(chmod("q", 0666));
+	tell(unlink("q"));
+	use("r");
+}
+
+/* By names that he may not use: what one does to a name does not ask for the file's mode. */
+static void special_changed(void)
+{
+	NEED(chmod(".", 0777));
+	NEED(mknod("p", S_IFIFO | 0600, 0));
+	as(BOB, CREW, rename_and_remove);
+	see("r");
+}
+
 const struct topic topic_access = {.name = "users",
 	.probes = (const struct probe[]){
 		{"access by the owner, modes 0000, 0111 to 0777", as_owner},
@@ -309,4 +424,14 @@ const struct topic topic_access = {.name = "users",
 		{"a file of 0600: its owner; another user; the owner in another group", two_users},
 		{"a file of 0600 that root has read: open and read by others, by the owner",
 			cached_for_root},
-		{"a right that is taken, and given again", right_taken}, {0}}};
+		{"a right that is taken, and given again", right_taken},
+		{"a fifo of 0600: another user opens, writes, reads; then its owner reads",
+			fifo_0600},
+		{"a fifo of 0606: the same", fifo_0606},
+		{"connect to a socket of 0700: its owner, another, root; another to 0702",
+			socket_of_another},
+		{"stat of a fifo and a socket of 0600, by another, by the fifo's owner",
+			special_seen},
+		{"a fifo of 0600: another user renames, links, stats, chmods, unlinks, opens",
+			special_changed},
+		{0}}};

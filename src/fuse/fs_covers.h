@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The files and directories of this mount that something is mounted on, as far as this process'
+ * mount namespace shows it: read from /proc/self/mountinfo, anew when the kernel says that it
+ * changed.
+ *
+ * Context: any thread. Reads /proc, never the mount itself.
+ */
+#ifndef RPCRDMAFS_FS_COVERS_H
+#define RPCRDMAFS_FS_COVERS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct fs_covers {
+	pthread_mutex_t lock;
+	const char *file;
+	int fd;      /* -1: not open yet */
+	char *paths; /* of what is covered, from the mount's root on, without '/' before; NULL */
+	size_t len;  /* of them, each with its NUL */
+};
+
+void fs_covers_init(struct fs_covers *c);
+void fs_covers_fini(struct fs_covers *c);
+/*
+ * fs_covers_of - the directories in which something is mounted on `name`
+ *
+ * dev: of the mount; 0: not known, and so nothing is.
+ * Returns: NULL: there is none. Else *ret_cnt paths in *ret_len bytes, each with its NUL; "" is the
+ * root. The caller's, by free().
+ */
+char *fs_covers_of(
+	struct fs_covers *c, dev_t dev, const char *name, unsigned int *ret_cnt, size_t *ret_len);
+/*
+ * Pure: what mountinfo says is mounted on files of `dev`. Returns as struct fs_covers.paths has it,
+ * by malloc(); NULL: nothing, or out of memory.
+ */
+char *fs_covers_parse(const char *mountinfo, dev_t dev, size_t *ret_len);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ *   LOOKUP --> ACCESS -- nothing mounted on a name like this -----------------------> entry
+ *                     \- LOOKUP of the directories of such names, from the root on --> entry
+ *
+ * The second is rare: root mounted something on a file of this name.
+ */
+#include "fs_special.h"
+#include "fs_covers.h"
+#include "fs_inode.h"
+#include "fs_meta.h"
+#include "fs_reply.h"
+#include "fs_unname.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAY_WRITE (ACCESS4_MODIFY | ACCESS4_EXTEND)
+
+/* op->mem: on the way to the directories where something is mounted on such a name. */
+struct walk {
+	struct nfs4_fh fh; /* so far */
+	unsigned int left; /* paths */
+	const char *at;    /* the next name of the first of them */
+	char paths[];
+};
+
+bool fs_special_is_guarded(const struct fs *fs, const struct nfs4_attr *a)
+{
+	if (a->type != NF4FIFO && a->type != NF4SOCK && a->type != NF4CHR && a->type != NF4BLK)
+		return false;
+	if (fs->conf.default_permissions)
+		return false;
+	/* Of a mount that was handed over it is not known here for whom it is. */
+	return fs->conf.allow_other || fs_mount_fd(fs->conf.mountpoint) >= 0;
+}
+
+/* ---- which names are known by their shadows ---- */
+
+/* FNV-1a; 0 stands for none. */
+static uint64_t number_of(const struct fs_inode *dir, const char *name)
+{
+	uint64_t h = 0xcbf29ce484222325ull ^ dir->slot ^ (uint64_t)dir->generation << 32;
+
+	h *= 0x100000001b3ull;
+	for (; *name; name++)
+		h = (h ^ (uint8_t)*name) * 0x100000001b3ull;
+	return h ? h : 1;
+}
+
+/* Those told last, which are the ones that something may have been mounted on since. */
+static _Atomic uint64_t *place_of(struct fs *fs, uint64_t number)
+{
+	return &fs->shadowed[(number ^ number >> 32) % FS_SHADOWED];
+}
+
+void fs_special_tell(struct fs *fs, const struct fs_inode *dir, const char *name, bool shadow,
+	struct fuse_entry_param *e)
+{
+	uint64_t number = number_of(dir, name);
+
+	e->entry_timeout = e->attr_timeout = 0;
+	if (shadow) {
+		e->ino |= FS_INO_SHADOW;
+		e->attr.st_rdev = 0;
+		atomic_store(place_of(fs, number), number);
+	} else {
+		atomic_compare_exchange_strong(place_of(fs, number), &number, 0);
+	}
+}
+
+static bool is_shadowed(struct fs *fs, const struct fs_inode *dir, const char *name)
+{
+	uint64_t number = number_of(dir, name);
+
+	return atomic_load(place_of(fs, number)) == number;
+}
+
+/* ---- is something mounted on it? ---- */
+
+static void tell(struct fs_op *op, bool may)
+{
+	op->shadow = !may;
+	if (op->shadow)
+		stats_count(&op->lane->stats->shadows, 1);
+	op->attr_seq = op->u.special.seq;
+	fs_meta_entry(op, &op->fh2, &op->attr);
+}
+
+static void tell_covered(struct fs_op *op)
+{
+	tell(op, !is_shadowed(op->lane->fs, op->inode, op->name));
+}
+
+static struct walk *walk_of(struct fs_op *op)
+{
+	return op->mem;
+}
+
+static void next_path(struct fs_op *op)
+{
+	struct walk *w = walk_of(op);
+
+	w->at += strlen(w->at) + 1;
+	w->left--;
+	fs_inode_fh(op->lane->fs->root, &w->fh);
+}
+
+static void walk_start(struct fs_op *op);
+
+/* A directory that the user may not search is not the one that he came through. */
+static void walk_on(struct fs_op *op)
+{
+	struct walk *w = walk_of(op);
+
+	while (w->left > 0 && *w->at == '\0') {
+		if (fs_same_fh(&w->fh, &op->fh)) {
+			tell_covered(op);
+			return;
+		}
+		next_path(op);
+	}
+	if (w->left > 0)
+		fs_op_call(op, walk_start);
+	else
+		tell(op, op->u.special.may);
+}
+
+static void walk_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	struct walk *w = walk_of(op);
+
+	if (call->err != 0) {
+		w->at += strlen(w->at);
+		w->fh.len = 0;
+	} else {
+		w->at += strcspn(w->at, "/");
+		w->at += *w->at == '/';
+		w->fh = call->u.lookup.fh;
+	}
+	walk_on(op);
+}
+
+static void walk_start(struct fs_op *op)
+{
+	struct walk *w = walk_of(op);
+
+	op->call.u.lookup = (struct nfs4_op_lookup){
+		.dir = &w->fh,
+		.name = {w->at, (uint32_t)strcspn(w->at, "/")},
+		.ask = NFS4_DIR_NONE,
+	};
+	op->call.done = walk_done;
+	nfs4_lookup(&op->call);
+}
+
+static void decide(struct fs_op *op)
+{
+	struct fs *fs = op->lane->fs;
+	unsigned int cnt;
+	size_t len;
+	char *paths = fs_covers_of(&fs->covers, fs->dev, op->name, &cnt, &len);
+	struct walk *w;
+
+	if (paths == NULL) {
+		tell(op, op->u.special.may);
+		return;
+	}
+	w = malloc(sizeof(*w) + len);
+	if (w == NULL) {
+		free(paths);
+		fs_reply_err(op, ENOMEM);
+		return;
+	}
+	memcpy(w->paths, paths, len);
+	free(paths);
+	w->at = w->paths;
+	w->left = cnt;
+	fs_inode_fh(fs->root, &w->fh);
+	op->mem = w;
+	walk_on(op);
+}
+
+/* ---- what the user may ---- */
+
+static bool may_use(const struct nfs4_attr *a, const struct nfs4_op_access *o)
+{
+	uint32_t writes = o->supported & MAY_WRITE;
+	bool may_write = writes != 0 && (o->access & writes) == writes;
+
+	return may_write || (a->type == NF4FIFO && (o->access & ACCESS4_READ));
+}
+
+static void access_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	const struct nfs4_op_access *o = &call->u.access;
+
+	if (call->err != 0 && call->err != -EACCES) {
+		fs_reply_err(op, -call->err);
+		return;
+	}
+	op->u.special.may = call->err == 0 && may_use(&op->attr, o);
+	if (call->err == 0 && (o->attr.valid & NFS4_ATTR_STAT) == NFS4_ATTR_STAT) {
+		op->attr = o->attr;
+		op->u.special.seq = op->attr_seq;
+	}
+	decide(op);
+}
+
+static void access_start(struct fs_op *op)
+{
+	op->call.u.access =
+		(struct nfs4_op_access){.fh = &op->fh2, .want = ACCESS4_READ | MAY_WRITE};
+	op->call.done = access_done;
+	nfs4_access(&op->call);
+}
+
+void fs_special_entry(struct fs_op *op, const struct nfs4_fh *fh, const struct nfs4_attr *a)
+{
+	op->fh2 = *fh;
+	op->attr = *a;
+	op->u.special.seq = op->attr_seq;
+	fs_op_call(op, access_start);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "fs_covers.h"
+
+#define DEV makedev(0, 50)
+
+/* Each path and a semicolon. */
+static void covered(const char *mountinfo, const char *right)
+{
+	char text[300] = "";
+	size_t len = 0;
+	char *paths = fs_covers_parse(mountinfo, DEV, &len);
+
+	for (size_t at = 0; at < len; at += strlen(paths + at) + 1) {
+		strcat(text, paths + at);
+		strcat(text, ";");
+	}
+	cr_expect_str_eq(text, right);
+	free(paths);
+}
+
+#define ROOT "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n"
+#define OURS "30 1 0:50 / /mnt rw,nosuid shared:7 - fuse.rpcrdmafs srv:/ rw,allow_other\n"
+
+Test(fs_covers, what_is_mounted_on_files_of_ours)
+{
+	covered("", "");
+	covered(ROOT OURS, "");
+	covered(ROOT OURS "31 30 0:5 /null /mnt/a/sock rw - devtmpfs dev rw\n"
+			  "32 30 0:6 / /mnt/d rw - tmpfs none rw\n"
+			  "33 32 0:7 / /mnt/d/e rw - tmpfs none rw\n"
+			  "34 1 0:8 / /mnt2/f rw - tmpfs none rw\n",
+		"a/sock;d;");
+}
+
+Test(fs_covers, a_part_of_it_mounted_elsewhere_too)
+{
+	covered(ROOT OURS "31 1 0:50 /a/b /srv rw - fuse.rpcrdmafs srv:/ rw\n"
+			  "32 31 0:5 /null /srv/c/sock rw - devtmpfs dev rw\n"
+			  "33 1 0:50 /a/fifo /run/fifo rw - fuse.rpcrdmafs srv:/ rw\n"
+			  "34 33 0:5 /null /run/fifo rw - devtmpfs dev rw\n",
+		"a/b/c/sock;a/fifo;");
+}
+
+Test(fs_covers, ours_may_be_the_root)
+{
+	covered("1 0 0:50 / / rw - fuse.rpcrdmafs srv:/ rw\n"
+		"2 1 0:5 / /dev rw - devtmpfs dev rw\n"
+		"3 1 0:5 /null /etc/sock rw - devtmpfs dev rw\n",
+		"dev;etc/sock;");
+}
+
+Test(fs_covers, names_are_as_they_are)
+{
+	covered("30 1 0:50 / /my\\040mnt rw - fuse.rpcrdmafs srv:/ rw\n"
+		"31 30 0:5 / /my\\040mnt/a\\040b\\134c\\011 rw - tmpfs none rw\n"
+		"32 30 0:5 / /my\\040mnt/x\\04 rw - tmpfs none rw\n",
+		"a b\\c\t;x\\04;");
+}
+
+Test(fs_covers, a_line_that_is_no_mount_is_passed_over)
+{
+	covered("what is this\n31 30\n32 30 0:5\n33 30 0:5 /\n34 30 0 / /mnt/x\n\n" OURS
+		"34 30 0:5 / /mnt/d rw - tmpfs none rw",
+		"d;");
+	covered("30 1 0:50", "");
+}
+
+static struct fs_covers covers;
+static char path[] = "/tmp/test_fs_covers.XXXXXX";
+
+static void with_file(void)
+{
+	int fd = mkstemp(path);
+
+	cr_assert_geq(fd, 0);
+	dprintf(fd, "%s",
+		OURS "31 30 0:5 / /mnt/sock rw - tmpfs none rw\n"
+		     "32 30 0:5 / /mnt/a/b/sock rw - tmpfs none rw\n"
+		     "33 30 0:5 / /mnt/a/other rw - tmpfs none rw\n");
+	close(fd);
+	fs_covers_init(&covers);
+	covers.file = path;
+}
+
+static void without_file(void)
+{
+	fs_covers_fini(&covers);
+	unlink(path);
+}
+
+Test(fs_covers, the_directories_that_have_such_a_name, .init = with_file, .fini = without_file)
+{
+	unsigned int cnt;
+	size_t len;
+	char *dirs = fs_covers_of(&covers, DEV, "sock", &cnt, &len);
+
+	cr_assert_not_null(dirs);
+	cr_assert_eq(cnt, 2);
+	cr_assert_eq(len, 5);
+	cr_assert_arr_eq(dirs, "\0a/b", 5);
+	free(dirs);
+	cr_assert_null(fs_covers_of(&covers, DEV, "soc", &cnt, &len));
+	cr_assert_null(fs_covers_of(&covers, DEV, "b", &cnt, &len));
+	cr_assert_null(fs_covers_of(&covers, 0, "sock", &cnt, &len));
+}
+
+Test(fs_covers, of_this_process_can_be_read)
+{
+	unsigned int cnt;
+	size_t len;
+
+	fs_covers_init(&covers);
+	cr_assert_null(fs_covers_of(&covers, makedev(4095, 1), "none", &cnt, &len));
+	cr_assert_geq(covers.fd, 0);
+	cr_assert_null(fs_covers_of(&covers, makedev(4095, 1), "none", &cnt, &len));
+	fs_covers_fini(&covers);
+	fs_covers_init(&covers);
+	covers.file = "/nowhere/at/all";
+	cr_assert_null(fs_covers_of(&covers, DEV, "none", &cnt, &len));
+	fs_covers_fini(&covers);
+}
