@@ -108,7 +108,7 @@ struct fs_lockrange {
 	bool write;
 };
 
-/* One entry of the notify thread's queue; embedded in an op that waits for it. */
+/* One entry of a notify thread's queue; embedded in an op that waits for it. */
 struct fs_notice {
 	struct list link;
 	struct fs_inode *inode; /* referenced while queued */
@@ -455,15 +455,15 @@ struct fs {
 	size_t data_size; /* smallest of the lanes */
 	_Atomic bool exited;
 	struct fs_inode *root;
-	uint64_t fsid_major, fsid_minor;  /* of the root */
-	struct nfs4_fs unknown;           /* facts of a file system that are not known */
-	struct fs_table *table;           /* fs_inode.c */
-	struct fs_notify *notify, *names; /* fs_notify.c: the two threads */
-	bool expire_names;                /* the kernel can end a name's time and no more */
-	_Atomic uint64_t names_seq;       /* names found before: their time may not begin */
-	struct list files;                /* of fs_file by all_link; table lock */
-	struct list dirs;                 /* of fs_open_dir (fs_place.h); table lock */
-	_Atomic uint32_t moves;           /* counts renames; changed with the table lock */
+	uint64_t fsid_major, fsid_minor;         /* of the root */
+	struct nfs4_fs unknown;                  /* facts of a file system that are not known */
+	struct fs_table *table;                  /* fs_inode.c */
+	struct fs_notify *pages, *attrs, *names; /* fs_notify.c: the threads */
+	bool expire_names;                       /* the kernel can end a name's time and no more */
+	_Atomic uint64_t names_seq;              /* names found before: their time may not begin */
+	struct list files;                       /* of fs_file by all_link; table lock */
+	struct list dirs;                        /* of fs_open_dir (fs_place.h); table lock */
+	_Atomic uint32_t moves;                  /* counts renames; changed with the table lock */
 	_Atomic uint32_t files_open, files_opening;
 	_Atomic uint32_t silly_cnt;    /* last counter of a .nfs name */
 	_Atomic uint32_t sillies;      /* .nfs files that are there, or on their way */

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The two threads that call fuse_lowlevel_notify_*, which no other does: such a
+ * The threads that call fuse_lowlevel_notify_*, which no others do: such a
  * call waits for locks that requests hold which lanes must answer; a lane that
  * made it could wait for itself.
  *
- *   notify   attributes and pages of inodes: waits for page locks. Operations wait for it
+ *   pages    pages of inodes, and their attributes: waits for page locks, so for READs. Several
+ *            threads, up to PAGES_MAX: made when none is left that is idle, and never two at one
+ *            inode, so that what hangs is that file. Operations wait for them
+ *   attrs    attributes alone, which waits for nothing. Operations wait for it
  *   names    names in directories (fs_names.h): waits for the directory's lock, which a CREATE
- *            holds whose answer may wait for `notify`. Nothing ever waits for it
+ *            holds whose answer may wait for `pages` or `attrs`. Nothing ever waits for it
  *
  * They hold no lock during the call. What is queued is bounded by what waits for
  * it: operations (embedded), and UNASKED_MAX entries that nobody waits for; names
@@ -30,20 +33,32 @@
 #include <string.h>
 
 #define UNASKED_MAX 1024u
+#define PAGES_MAX   8u
 
+/* A thread. */
+struct worker {
+	struct fs_notify *nt;
+	pthread_t thread;
+	const void *subject; /* of the entry in work; NULL: none */
+};
+
+/* A queue and who works on it. */
 struct fs_notify {
 	struct fs *fs;
 	const char *name;
 	/* What is done with an entry of the queue; not under the lock. */
 	void (*run)(struct fs_notify *nt, struct list *entry);
-	pthread_t thread;
+	/* Two with the same one are never in work at once. */
+	const void *(*subject)(const struct list *entry);
+	_Atomic unsigned int unasked; /* queued that nobody waits for */
+	_Atomic bool quiet;           /* no calls to the kernel any more */
 	pthread_mutex_t lock;
+	/* lock */
 	pthread_cond_t wake;
 	struct list queue;
-	_Atomic unsigned int unasked; /* queued that nobody waits for */
-	bool busy;                    /* an entry is in work */
-	_Atomic bool quiet;           /* no calls to the kernel any more */
 	bool stop;
+	struct worker workers[PAGES_MAX];
+	unsigned int cnt, max, idle; /* of those */
 };
 
 /* ---- inodes ---- */
@@ -118,7 +133,17 @@ static void run_notice(struct fs_notify *nt, struct list *entry)
 	notice_done(nt->fs, n);
 }
 
+static const void *notice_subject(const struct list *entry)
+{
+	return container_of(entry, struct fs_notice, link)->inode;
+}
+
 /* ---- names ---- */
+
+static const void *names_subject(const struct list *entry)
+{
+	return container_of(entry, struct fs_names, link)->dir;
+}
 
 struct recall {
 	struct fs_notify *nt;
@@ -155,49 +180,90 @@ static void run_names(struct fs_notify *nt, struct list *entry)
 
 /* ---- the threads ---- */
 
+static bool is_in_work(const struct fs_notify *nt, const void *subject)
+{
+	for (unsigned int i = 0; i < nt->cnt; i++)
+		if (nt->workers[i].subject == subject)
+			return true;
+	return false;
+}
+
+/* The first that may be done now; NULL: none. */
+static struct list *take(struct fs_notify *nt)
+{
+	list_for_each (node, &nt->queue) {
+		if (is_in_work(nt, nt->subject(node)))
+			continue; /* who is at it takes the next one too */
+		list_del(node);
+		return node;
+	}
+	return NULL;
+}
+
+static int add_worker(struct fs_notify *nt);
+
 static void *notify_main(void *arg)
 {
-	struct fs_notify *nt = arg;
+	struct worker *w = arg;
+	struct fs_notify *nt = w->nt;
 	struct list *entry;
 
 	pthread_setname_np(pthread_self(), nt->name);
 	pthread_mutex_lock(&nt->lock);
 	for (;;) {
-		while (!(entry = list_pop_front(&nt->queue)) && !nt->stop)
+		while (!(entry = take(nt)) && !nt->stop) {
+			nt->idle++;
 			pthread_cond_wait(&nt->wake, &nt->lock);
+			nt->idle--;
+		}
 		if (!entry)
 			break;
-		nt->busy = true;
+		w->subject = nt->subject(entry);
+		if (nt->idle == 0 && !nt->stop)
+			add_worker(nt); /* this one may wait for long */
 		pthread_mutex_unlock(&nt->lock);
 		nt->run(nt, entry);
 		pthread_mutex_lock(&nt->lock);
-		nt->busy = false;
+		w->subject = NULL;
 	}
 	pthread_mutex_unlock(&nt->lock);
 	return NULL;
 }
 
-static int start(struct fs *fs, const char *name,
-	void (*run)(struct fs_notify *nt, struct list *entry), struct fs_notify **ret)
+/* Lock held. Without memory for one more those that are there do all. */
+static int add_worker(struct fs_notify *nt)
 {
-	struct fs_notify *nt = calloc(1, sizeof(*nt));
+	struct worker *w = &nt->workers[nt->cnt];
+	int err;
+
+	if (nt->cnt == nt->max)
+		return 0;
+	w->nt = nt;
+	err = pthread_create(&w->thread, NULL, notify_main, w);
+	if (!err)
+		nt->cnt++;
+	return -err;
+}
+
+static int start(struct fs_notify **ret, const struct fs_notify *what)
+{
+	struct fs_notify *nt = malloc(sizeof(*nt));
 	int err;
 
 	if (!nt)
 		return -ENOMEM;
-	nt->fs = fs;
-	nt->name = name;
-	nt->run = run;
+	*nt = *what;
 	pthread_mutex_init(&nt->lock, NULL);
 	pthread_cond_init(&nt->wake, NULL);
 	list_init(&nt->queue);
-	err = pthread_create(&nt->thread, NULL, notify_main, nt);
-	if (err) {
+	pthread_mutex_lock(&nt->lock);
+	err = add_worker(nt);
+	pthread_mutex_unlock(&nt->lock);
+	if (err)
 		free(nt);
-		return -err;
-	}
-	*ret = nt;
-	return 0;
+	else
+		*ret = nt;
+	return err;
 }
 
 static bool is_busy(struct fs_notify *nt)
@@ -207,7 +273,9 @@ static bool is_busy(struct fs_notify *nt)
 	if (!nt)
 		return false;
 	pthread_mutex_lock(&nt->lock);
-	busy = nt->busy || !list_empty(&nt->queue);
+	busy = !list_empty(&nt->queue);
+	for (unsigned int i = 0; i < nt->cnt; i++)
+		busy |= nt->workers[i].subject != NULL;
 	pthread_mutex_unlock(&nt->lock);
 	return busy;
 }
@@ -220,9 +288,11 @@ static void stop(struct fs_notify **ntp)
 		return;
 	pthread_mutex_lock(&nt->lock);
 	nt->quiet = nt->stop = true;
-	pthread_cond_signal(&nt->wake);
+	pthread_cond_broadcast(&nt->wake);
 	pthread_mutex_unlock(&nt->lock);
-	pthread_join(nt->thread, NULL);
+	/* There will be no more of them. */
+	for (unsigned int i = 0; i < nt->cnt; i++)
+		pthread_join(nt->workers[i].thread, NULL);
 	pthread_cond_destroy(&nt->wake);
 	pthread_mutex_destroy(&nt->lock);
 	free(nt);
@@ -247,43 +317,63 @@ static bool enqueue(struct fs_notify *nt, struct list *entry, bool unasked)
 
 int fs_notify_start(struct fs *fs)
 {
-	int err = start(fs, "notify", run_notice, &fs->notify);
+	const struct fs_notify pages = {.fs = fs,
+		.name = "pages",
+		.run = run_notice,
+		.subject = notice_subject,
+		.max = PAGES_MAX};
+	const struct fs_notify attrs = {
+		.fs = fs, .name = "attrs", .run = run_notice, .subject = notice_subject, .max = 1};
+	const struct fs_notify names = {
+		.fs = fs, .name = "names", .run = run_names, .subject = names_subject, .max = 1};
+	int err = start(&fs->pages, &pages);
 
-	return err ? err : start(fs, "names", run_names, &fs->names);
+	if (!err)
+		err = start(&fs->attrs, &attrs);
+	return err ? err : start(&fs->names, &names);
+}
+
+static void quiesce(struct fs_notify *nt)
+{
+	if (nt)
+		nt->quiet = true;
 }
 
 void fs_notify_quiesce(struct fs *fs)
 {
-	if (fs->notify)
-		fs->notify->quiet = true;
-	if (fs->names)
-		fs->names->quiet = true;
+	quiesce(fs->pages);
+	quiesce(fs->attrs);
+	quiesce(fs->names);
 }
 
 bool fs_notify_busy(struct fs *fs)
 {
-	return is_busy(fs->notify) || is_busy(fs->names);
+	return is_busy(fs->pages) || is_busy(fs->attrs) || is_busy(fs->names);
 }
 
 void fs_notify_stop(struct fs *fs)
 {
 	stop(&fs->names);
-	stop(&fs->notify);
+	stop(&fs->attrs);
+	stop(&fs->pages);
+}
+
+/* Attributes alone, or pages too. */
+static struct fs_notify *queue_of(struct fs *fs, const struct fs_notice *n)
+{
+	return n->off < 0 ? fs->attrs : fs->pages;
 }
 
 /* ---- for lanes ---- */
 
 /* What nobody waits for; without memory or room the kernel's own timeouts must do. */
-void fs_notify_inval_inode(struct fs *fs, struct fs_inode *in, off_t off, off_t len)
+bool fs_notify_inval_inode(struct fs *fs, struct fs_inode *in, off_t off, off_t len)
 {
 	struct fs_lane *l = fs_lane_current();
-	struct fs_notice *n;
+	struct fs_notice *n = fs->pages ? calloc(1, sizeof(*n)) : NULL;
 
-	if (!fs->notify)
-		return;
-	n = calloc(1, sizeof(*n));
 	if (!n)
-		return;
+		return false;
 	n->inode = fs_inode_ref(fs, in);
 	n->off = off;
 	n->len = len;
@@ -292,8 +382,10 @@ void fs_notify_inval_inode(struct fs *fs, struct fs_inode *in, off_t off, off_t 
 	pthread_mutex_unlock(&in->lock);
 	if (l)
 		stats_count(&l->stats->invals, 1);
-	if (!enqueue(fs->notify, &n->link, true))
-		notice_free(fs, n);
+	if (enqueue(queue_of(fs, n), &n->link, true))
+		return true;
+	notice_free(fs, n);
+	return false;
 }
 
 void fs_notify_then(
@@ -321,7 +413,7 @@ void fs_notify_range_then(
 	op->notified.run = notified;
 	stats_count(&op->lane->stats->invals, 1);
 	op->lane->notify_waits++;
-	enqueue(fs->notify, &n->link, false);
+	enqueue(queue_of(fs, n), &n->link, false);
 }
 
 void fs_notify_names(struct fs *fs, struct fs_names *n)

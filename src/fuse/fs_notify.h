@@ -14,8 +14,11 @@ int fs_notify_start(struct fs *fs);
 void fs_notify_quiesce(struct fs *fs);
 bool fs_notify_busy(struct fs *fs);
 void fs_notify_stop(struct fs *fs);
-/* Attributes only (off < 0) or pages too; dropped silently when the kernel forgot the inode. */
-void fs_notify_inval_inode(struct fs *fs, struct fs_inode *in, off_t off, off_t len);
+/*
+ * Attributes only (off < 0) or pages too; dropped silently when the kernel forgot the inode. False:
+ * there was no memory or room, and nothing is done.
+ */
+bool fs_notify_inval_inode(struct fs *fs, struct fs_inode *in, off_t off, off_t len);
 /*
  * fs_notify_then - invalidate, and go on with the op when the kernel has done it
  *

@@ -8,6 +8,7 @@
 #define RPCRDMAFS_FS_RIG_H
 
 #include <linux/fuse.h>
+#include <sys/uio.h>
 
 #include "fs_ops.h"
 
@@ -141,6 +142,12 @@ struct fake {
 };
 
 struct rig {
+	/*
+	 * Whoever writes this to the kernel waits in here, as for a lock; NULL: nobody does. While
+	 * one hangs time does not wait for the threads.
+	 */
+	void (*kernel_waits)(const struct iovec *iov, int cnt);
+	_Atomic bool hangs;
 	struct fake fake;
 	struct fs *fs;
 	struct fs_lane *lane;
