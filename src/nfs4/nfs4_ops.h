@@ -43,6 +43,20 @@ struct nfs4_op_getattr {
 	struct nfs4_attr attr;    /* out */
 };
 
+/*
+ * Of several files in one COMPOUND the attributes that each change moves: of as many of the first
+ * ones as the session takes. An error is that of fh[got], behind those that have their attributes;
+ * if the call's status is NFS4_OK it is nobody's. It ends with -EAGAIN where one is delayed twice.
+ */
+#define NFS4_GETATTRS_MAX 16u
+struct nfs4_op_getattrs {
+	const struct nfs4_fh *fh; /* in: cnt of them, 1 to NFS4_GETATTRS_MAX */
+	uint32_t cnt;
+	struct nfs4_attr *attr; /* out, of the first `got`: change, size, times */
+	uint32_t got;
+	uint32_t asked; /* the session's: of cnt, as many as it takes at once */
+};
+
 struct nfs4_op_setattr {
 	const struct nfs4_fh *fh; /* in */
 	struct nfs4_state *state; /* for SIZE; NULL: anonymous */
@@ -438,6 +452,7 @@ struct nfs4_call {
 	union {
 		struct nfs4_op_lookup lookup;
 		struct nfs4_op_getattr getattr;
+		struct nfs4_op_getattrs getattrs;
 		struct nfs4_op_setattr setattr;
 		struct nfs4_op_access access;
 		struct nfs4_op_open open;
@@ -531,6 +546,7 @@ void nfs4_make_exclusive(struct nfs4_client *cl, struct nfs4_op_open *o);
  */
 void nfs4_lookup(struct nfs4_call *call);
 void nfs4_getattr(struct nfs4_call *call);
+void nfs4_getattrs(struct nfs4_call *call);
 void nfs4_setattr(struct nfs4_call *call);
 void nfs4_access(struct nfs4_call *call);
 void nfs4_open(struct nfs4_call *call);

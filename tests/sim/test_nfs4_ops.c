@@ -85,6 +85,96 @@ Test(nfs4_ops, all_of_them_when_every_operation_is_delayed_once)
 	run_script(true);
 }
 
+/* ---- many files ---- */
+
+#define MANY NFS4_GETATTRS_MAX
+
+static struct nfs4_fh many_fh[MANY];
+static struct nfs4_attr many_attr[MANY];
+
+static int get_many(struct sim_op *op, uint32_t cnt)
+{
+	cr_assert(sim_op_get(&w, 0, op));
+	op->call.u.getattrs =
+		(struct nfs4_op_getattrs){.fh = many_fh, .cnt = cnt, .attr = many_attr};
+	return sim_op_run(op, nfs4_getattrs);
+}
+
+static void make_many(void)
+{
+	for (uint32_t i = 0; i < MANY; i++) {
+		char name[4] = {'f', (char)('a' + i), '\0'};
+		struct sim_file f = {0};
+
+		cr_assert_eq(sim_create(&w, &nfs4_client_fsinfo(w.cl)->root, name, &f), 0);
+		cr_assert_eq(sim_write(&w, &f, 0, 100 + i, FILE_SYNC4, NULL), 0);
+		cr_assert_eq(sim_close(&w, &f), 0);
+		many_fh[i] = f.fh;
+	}
+}
+
+Test(nfs4_ops, attributes_of_many_files_are_one_call)
+{
+	static struct sim_op op;
+	uint64_t calls;
+
+	sim_nfs_open(&w, NULL);
+	sim_nfs_mounted(&w, 1);
+	make_many();
+	calls = nfsd_sim_stats(w.srv).calls;
+	cr_assert_eq(get_many(&op, MANY), 0);
+	cr_assert_eq(op.call.u.getattrs.got, MANY);
+	cr_assert_eq(nfsd_sim_stats(w.srv).calls, calls + 1);
+	for (uint32_t i = 0; i < MANY; i++)
+		cr_assert_eq(many_attr[i].size, 100 + i);
+	SIM_NFS_CLOSE(&w, 0);
+}
+
+Test(nfs4_ops, as_many_attributes_as_fit_are_one_call)
+{
+	static struct sim_op op;
+
+	sim_nfs_open(&w, NULL);
+	nfsd_sim_conf(w.srv)->no_priv = true;
+	nfsd_sim_conf(w.srv)->client_small = true;
+	sim_nfs_mounted(&w, 1);
+	make_many();
+	cr_assert_eq(get_many(&op, MANY), 0);
+	cr_assert_gt(op.call.u.getattrs.got, 3);
+	cr_assert_lt(op.call.u.getattrs.got, MANY);
+	SIM_NFS_CLOSE(&w, 0);
+}
+
+Test(nfs4_ops, attributes_of_many_files_end_with_the_one_that_is_gone)
+{
+	static struct sim_op op;
+
+	sim_nfs_open(&w, NULL);
+	sim_nfs_mounted(&w, 1);
+	make_many();
+	cr_assert(nfsd_sim_unlink(w.srv, "/fd"));
+	cr_assert_eq(get_many(&op, MANY), -ESTALE);
+	cr_assert_eq(op.call.status, NFS4ERR_STALE);
+	cr_assert_eq(op.call.u.getattrs.got, 3);
+	cr_assert_eq(many_attr[2].size, 102);
+	SIM_NFS_CLOSE(&w, 0);
+}
+
+Test(nfs4_ops, attributes_of_many_files_do_not_wait_for_one_that_is_delayed)
+{
+	static struct sim_op op;
+
+	sim_nfs_open(&w, NULL);
+	sim_nfs_mounted(&w, 1);
+	make_many();
+	sim_rule(&w, NFSD_SIM_STATUS, OP_GETATTR, 0, 0, NFS4ERR_DELAY);
+	cr_assert_eq(get_many(&op, MANY), -EAGAIN);
+	cr_assert_eq(op.call.status, NFS4ERR_DELAY);
+	cr_assert_eq(op.call.u.getattrs.got, 0);
+	nfsd_sim_rules_clear(w.srv);
+	SIM_NFS_CLOSE(&w, 0);
+}
+
 /* ---- data ---- */
 
 static struct sim_op ops[12];
