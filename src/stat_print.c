@@ -82,6 +82,7 @@ static void print_summary(FILE *out, const struct snapshot *s)
 		"  cache: %" PRIu64 " reads from read-ahead, %" PRIu64
 		" writes answered at once, %" PRIu64 " joined\n",
 		st->reads_from_ahead, st->writes_behind, st->writes_joined);
+	fprintf(out, "  files kept open: %" PRIu64 " validations\n", st->validations);
 }
 
 static void print_operations(FILE *out, const struct snapshot *s)

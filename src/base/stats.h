@@ -40,6 +40,7 @@
 	X(writes_coupled, "WRITE requests that went to the server behind another, in one WRITE")   \
 	X(commits_by_age, "COMMITs in the background of data that is old, or that others change")  \
 	X(shadows, "special files told as another inode, for a user who may not use them")         \
+	X(validations, "files kept open whose attributes were asked for again (GETATTR)")          \
 	X(bytes_read, "payload bytes of READ received from the server")                            \
 	X(copied_bytes, "payload bytes copied by the CPU, any size")                               \
 	X(copied_bytes_large, "of these, in transfers of 16 KiB and more")                         \

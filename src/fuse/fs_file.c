@@ -10,6 +10,7 @@
 #include "fs_ahead.h"
 #include "fs_facts.h"
 #include "fs_share.h"
+#include "fs_validate.h"
 
 #include <stdlib.h>
 
@@ -37,6 +38,7 @@ struct fs_file *fs_file_new(struct fs *fs, struct fs_inode *in, const struct rpc
 	count_writer(f, 1);
 	list_init(&f->link);
 	list_init(&f->all_link);
+	list_init(&f->watch.link);
 	return f;
 }
 
@@ -66,8 +68,9 @@ void fs_file_not_opened(struct fs *fs, struct fs_file *f)
 	pthread_mutex_unlock(&f->inode->lock);
 }
 
-void fs_file_opened(struct fs *fs, struct fs_file *f)
+void fs_file_opened(struct fs_op *op, struct fs_file *f)
 {
+	struct fs *fs = op->lane->fs;
 	struct fs_inode *in = f->inode;
 
 	fs_table_lock(fs);
@@ -81,12 +84,14 @@ void fs_file_opened(struct fs *fs, struct fs_file *f)
 	open_over(fs, f);
 	pthread_mutex_unlock(&in->lock);
 	fs_table_unlock(fs);
+	fs_validate_watch(op->lane, f);
 }
 
 void fs_file_closed(struct fs *fs, struct fs_file *f)
 {
 	struct fs_inode *in = f->inode;
 
+	fs_validate_unwatch(f);
 	fs_table_lock(fs);
 	list_del(&f->all_link);
 	pthread_mutex_lock(&in->lock);

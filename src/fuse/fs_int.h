@@ -76,6 +76,18 @@ struct fs_inode {
 	uint8_t fh[];           /* fh_len bytes */
 };
 
+/* An open file in the lane that looks at it again (fs_validate.h). */
+struct fs_watch {
+	/* under the lane's lock of that */
+	struct list link;
+	struct fs_lane *lane; /* NULL: nobody does */
+	uint64_t due_s;       /* by the lane's clock */
+	/* the lane's */
+	uint32_t period_s;
+	uint32_t seen; /* inode->inval_want when it was looked at last ... */
+	uint32_t told; /* ... and when the kernel was told */
+};
+
 /* An open file: fuse_file_info.fh points here. */
 struct fs_file {
 	struct fs_inode *inode;
@@ -97,6 +109,7 @@ struct fs_file {
 	int next_err;           /* that, or of the rest of a short write: the next write tells it */
 	uint32_t unheard;       /* operations of programs that died (fs_interrupt.c) ... */
 	struct fs_op *releasing; /* ... which this RELEASE waits for */
+	struct fs_watch watch;
 };
 
 #define FS_NAME_MAX 255
@@ -403,6 +416,7 @@ struct fs_lane {
 	bool committing;
 	struct reactor_timer commit_timer; /* looks for the next one */
 	_Atomic bool commit_due;           /* another lane found one that is due at once */
+	struct fs_validate *validate;      /* fs_validate.h */
 	/* fs_copywait.c: operations that wait for the server to copy; none does as long as its
 	 * callbacks do not come */
 	unsigned int copies;

@@ -32,6 +32,7 @@
 #include "fs_ops.h"
 #include "fs_retain.h"
 #include "fs_sync.h"
+#include "fs_validate.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -376,6 +377,7 @@ void fs_lane_stop(struct fs_lane *l)
 	fs_notify_quiesce(l->fs);
 	fs_dirty_lane_stop(l);
 	fs_ahead_lane_stop(l);
+	fs_validate_lane_stop(l);
 	l->state = FS_LANE_QUIET;
 	fs_lock_lane_stop(l);
 	reactor_timer_in(l->reactor, &l->idle_timer, 0); /* ->idle never comes from in here */
@@ -429,7 +431,8 @@ struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_sess *
 	fs_lock_lane_init(l);
 	l->kick = calloc(1, sizeof(*l->kick));
 	if (!fs_deleg_lane_init(l) || !l->kick || !fs_handover_lane_init(l) ||
-		!make_pool(l, ops > 0 ? ops : 1)) {
+		!fs_validate_lane_init(l) || !make_pool(l, ops > 0 ? ops : 1)) {
+		fs_validate_lane_fini(l);
 		fs_deleg_lane_fini(l);
 		fs_handover_lane_fini(l);
 		free(l->kick);
@@ -465,6 +468,7 @@ void fs_lane_free(struct fs_lane *l)
 	fs_dirty_lane_fini(l);
 	fs_ahead_lane_fini(l);
 	fs_sync_lane_fini(l);
+	fs_validate_lane_fini(l);
 	fs_commit_lane_fini(l);
 	fs_retain_lane_fini(l);
 	/* A kick on its way frees itself: the reactor runs what is in its mailbox before it goes.

@@ -358,6 +358,28 @@ static int do_commit(struct nfs4_call *call)
 	return 0;
 }
 
+/* A file that was removed is stale: those before it have their answer. */
+static int do_getattrs(struct nfs4_call *call)
+{
+	struct nfs4_op_getattrs *o = &call->u.getattrs;
+	uint32_t max = rig.fake.getattrs_max;
+
+	rig.fake.last_getattrs = o->cnt;
+	o->asked = max && max < o->cnt ? max : o->cnt;
+	for (o->got = 0; o->got < o->asked; o->got++) {
+		const struct fake_file *f = fake_file_of(&o->fh[o->got]);
+
+		if (!f->used) {
+			call->status = NFS4ERR_STALE;
+			return -ESTALE;
+		}
+		o->attr[o->got] = f->attr;
+		o->attr[o->got].valid =
+			NFS4_ATTR_CHANGE | NFS4_ATTR_SIZE | NFS4_ATTR_CTIME | NFS4_ATTR_MTIME;
+	}
+	return 0;
+}
+
 static int do_setattr(struct nfs4_op_setattr *s)
 {
 	struct fake_file *f = fake_file_of(s->fh);
@@ -509,6 +531,8 @@ static int execute(struct nfs4_call *call)
 	case FAKE_OFFLOAD_STATUS:
 	case FAKE_OFFLOAD_CANCEL:
 		return fake_copy_execute(call, (enum fake_op)call->state);
+	case FAKE_GETATTRS:
+		return do_getattrs(call);
 	case FAKE_FACTS:
 		call->u.facts.fs = rig.fake.below;
 		return 0;
@@ -532,7 +556,7 @@ static void run_pending(struct reactor_timer *t)
 		struct nfs4_call *call = container_of(node, struct nfs4_call, link);
 		int *fail = &k->fail[call->state];
 
-		if ((k->hold_ops & (1u << call->state)) || (k->holds && k->holds(call))) {
+		if ((k->hold_ops & (1ull << call->state)) || (k->holds && k->holds(call))) {
 			list_push_back(&k->pending, &call->link);
 			continue;
 		}
@@ -641,6 +665,12 @@ void nfs4_commit(struct nfs4_call *call)
 void nfs4_getattr(struct nfs4_call *call)
 {
 	start(call, FAKE_GETATTR);
+}
+
+void nfs4_getattrs(struct nfs4_call *call)
+{
+	call->u.getattrs.got = 0;
+	start(call, FAKE_GETATTRS);
 }
 
 void nfs4_setattr(struct nfs4_call *call)

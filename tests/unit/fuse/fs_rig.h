@@ -49,6 +49,7 @@ enum fake_op {
 	FAKE_LINK,
 	FAKE_OFFLOAD_STATUS,
 	FAKE_OFFLOAD_CANCEL,
+	FAKE_GETATTRS,
 	FAKE_FACTS,
 	FAKE_OPS,
 };
@@ -87,7 +88,7 @@ struct fake {
 	struct reactor_timer timer, unblock;
 	struct list pending;                         /* calls started */
 	bool hold;                                   /* they wait until fake_release() */
-	uint32_t hold_ops;                           /* those of these kinds do, as 1 << FAKE_* */
+	uint64_t hold_ops;                           /* those of these kinds do, as 1 << FAKE_* */
 	bool (*holds)(const struct nfs4_call *call); /* and those; NULL: no others */
 	struct fake_file files[FAKE_FILES];          /* 0 is the root directory */
 	struct nfs4_fsinfo info;
@@ -125,6 +126,8 @@ struct fake {
 	int (*refuse_setattr)(struct nfs4_call *call);
 	/* LOOKUP, CREATE, LINK, RENAME, REMOVE: in place of the files' names here */
 	int (*names)(struct nfs4_call *call, enum fake_op op);
+	uint32_t getattrs_max;       /* files that a GETATTRs is of, at most; 0: all */
+	uint32_t last_getattrs;      /* files that the last one was to be of */
 	enum nfs4_stable last_stable;
 	const uint8_t *last_write;
 	struct fake_write log[FAKE_LOG]; /* WRITEs that were executed, modulo FAKE_LOG */
