@@ -240,6 +240,16 @@ void fs_attr_changed(struct fs_inode *in)
 	pthread_mutex_unlock(&in->lock);
 }
 
+void fs_attr_by_others(struct fs_inode *in)
+{
+	pthread_mutex_lock(&in->lock);
+	in->inval_want++;
+	in->data_change = 0;
+	fs_retain_urge(in);
+	expire(in);
+	pthread_mutex_unlock(&in->lock);
+}
+
 /* How long they are still good, ns. Inode lock held. */
 static uint64_t good_for(const struct fs *fs, const struct fs_inode *in, uint64_t now_ns)
 {

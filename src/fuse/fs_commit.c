@@ -71,13 +71,18 @@ static void commit_done(struct nfs4_call *call)
 		commit_next(op);
 }
 
-static void commit_start(struct fs_op *op)
+void fs_commit_call(struct fs_op *op, void (*done)(struct nfs4_call *call))
 {
 	fs_retain_commit_sent(op);
 	memset(&op->call.u.commit, 0, sizeof(op->call.u.commit)); /* offset 0, count 0: all */
 	op->call.u.commit.fh = &op->fh;
-	op->call.done = commit_done;
+	op->call.done = done;
 	nfs4_commit(&op->call);
+}
+
+static void commit_start(struct fs_op *op)
+{
+	fs_commit_call(op, commit_done);
 }
 
 static void commit_failed(struct fs_op *op, int err)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_dirty.h"
+#include "fs_append.h"
 #include "fs_facts.h"
 #include "fs_file.h"
 #include "fs_inode.h"
@@ -150,6 +151,11 @@ static bool is_in_the_way(const struct fs_retain *r, const struct fs_op *op)
 	return false;
 }
 
+static bool is_first(const struct fs_retain *r, const struct fs_op *c)
+{
+	return r->behind.next == &c->dirty.link;
+}
+
 /* ---- requests ---- */
 
 static bool may_go_behind(const struct fs_op *op)
@@ -176,8 +182,8 @@ static size_t room_of(const struct fs_op *head, const struct fs_op *c)
 /* Does it fit in, at the end or inside? Inode lock held. */
 static bool fits(const struct fs_op *head, const struct fs_op *c, const struct fs_op *op)
 {
-	return c->file == op->file && begin_of(op) >= begin_of(c) && begin_of(op) <= end_of(c) &&
-	       end_of(op) - begin_of(c) <= room_of(head, c);
+	return c->file == op->file && fs_append_joins(c, op) && begin_of(op) >= begin_of(c) &&
+	       begin_of(op) <= end_of(c) && end_of(op) - begin_of(c) <= room_of(head, c);
 }
 
 bool fs_dirty_join(struct fs_op *op, const void *data)
@@ -210,6 +216,7 @@ bool fs_dirty_join(struct fs_op *op, const void *data)
 		return false;
 	stats_count(&op->lane->stats->copied_bytes, op->size);
 	stats_count(&op->lane->stats->writes_joined, 1);
+	fs_append_answer(op, op->size);
 	send_from(op->lane, full);
 	fs_reply_write(op, op->size);
 	return true;
@@ -231,13 +238,15 @@ static struct fs_op *list_carrier(struct fs_op *c, struct fs_retain *r, bool *re
 	c->dirty.seq = ++r->behind_seq;
 	list_push_back(&r->behind, &c->dirty.link);
 	c->file->behind++;
+	r->appends += c->u.rw.append;
 	*ret_coupled = open && fs_train_takes(open, c);
 	if (*ret_coupled) {
 		fs_train_couple(open, c);
 		return fs_train_is_full(open) ? take_open(r) : NULL;
 	}
 	take_open(r);
-	if (stays_open(c))
+	/* An append has to wait for all before it, so others may join it meanwhile. */
+	if (stays_open(c) || (c->u.rw.append && !is_first(r, c)))
 		r->open = c;
 	return open;
 }
@@ -274,6 +283,7 @@ bool fs_dirty_begin(struct fs_op *op, void (*send)(struct fs_op *op))
 	atomic_fetch_add(&l->dirty_bytes, op->size);
 	stats_count(&l->stats->writes_behind, 1);
 	stats_count(&l->stats->writes_coupled, coupled);
+	fs_append_answer(op, op->size);
 	fs_reply_write_early(op, op->size);
 	if (stays) {
 		list_push_back(&l->dirty_open, &op->dirty.open_link);
@@ -293,7 +303,9 @@ bool fs_dirty_begin(struct fs_op *op, void (*send)(struct fs_op *op))
 static void take_waiters(struct fs_retain *r, struct list *ret)
 {
 	list_for_each_safe (node, next, &r->behind_waiters) {
-		if (is_in_the_way(r, container_of(node, struct fs_op, link)))
+		const struct fs_op *op = container_of(node, struct fs_op, link);
+
+		if (op->dirty.behind ? !is_first(r, op) : is_in_the_way(r, op))
 			continue;
 		list_del(node);
 		list_push_back(ret, node);
@@ -313,6 +325,8 @@ void fs_dirty_done(struct fs_op *op, int err)
 {
 	struct fs_inode *in = op->inode;
 	struct fs_lane *l = op->lane;
+	struct fs_retain *r = in->retain;
+	struct fs_op *next = NULL;
 	struct list woken, *node;
 
 	list_init(&woken);
@@ -321,18 +335,41 @@ void fs_dirty_done(struct fs_op *op, int err)
 	pthread_mutex_lock(&in->lock);
 	list_del(&op->dirty.link);
 	op->file->behind--;
+	r->appends -= op->u.rw.append;
 	if (err)
 		fs_retain_error(in, err);
-	take_waiters(in->retain, &woken);
+	take_waiters(r, &woken);
+	/* It was open only because it had to wait. */
+	if (r->open && is_first(r, r->open) && !stays_open(r->open))
+		next = take_open(r);
 	pthread_mutex_unlock(&in->lock);
 	l->dirty_cnt--;
 	atomic_fetch_sub(&l->dirty_bytes, op->size);
 	while ((node = list_pop_front(&woken)))
 		fs_op_wake(container_of(node, struct fs_op, link));
+	if (next) {
+		next->then = send_now;
+		fs_op_wake(next);
+	}
 	fs_op_end(op);
 }
 
 /* ---- waiting ---- */
+
+bool fs_dirty_turn(struct fs_op *op, void (*again)(struct fs_op *op))
+{
+	struct fs_inode *in = op->inode;
+	bool first;
+
+	pthread_mutex_lock(&in->lock);
+	first = is_first(in->retain, op);
+	if (!first) {
+		op->then = again;
+		list_push_back(&in->retain->behind_waiters, &op->link);
+	}
+	pthread_mutex_unlock(&in->lock);
+	return first;
+}
 
 bool fs_dirty_beyond(struct fs_inode *in, uint64_t off)
 {
@@ -362,8 +399,9 @@ static bool is_alone(const struct fs_retain *r, struct fs_op *c)
 	       r->io == 0;
 }
 
-bool fs_dirty_wait(struct fs_op *op, struct fs_inode *in, uint64_t off, uint64_t end, bool durable,
-	void (*again)(struct fs_op *op))
+/* alone: beside appends the file's end must not be another one. */
+static bool wait_for(struct fs_op *op, struct fs_inode *in, uint64_t off, uint64_t end,
+	bool durable, bool alone, void (*again)(struct fs_op *op))
 {
 	struct fs_op *wanted = NULL;
 	struct fs_retain *r;
@@ -371,6 +409,10 @@ bool fs_dirty_wait(struct fs_op *op, struct fs_inode *in, uint64_t off, uint64_t
 
 	pthread_mutex_lock(&in->lock);
 	r = in->retain;
+	if (alone && r && r->appends > 0) {
+		off = 0;
+		end = FS_DIRTY_ALL;
+	}
 	if (fs_dirty_any(in)) {
 		op->dirty.seq = r->behind_seq;
 		op->dirty.off = off;
@@ -392,4 +434,15 @@ bool fs_dirty_wait(struct fs_op *op, struct fs_inode *in, uint64_t off, uint64_t
 	fs_op_put_call(op);
 	send_from(op->lane, wanted);
 	return true;
+}
+
+bool fs_dirty_wait(struct fs_op *op, struct fs_inode *in, uint64_t off, uint64_t end, bool durable,
+	void (*again)(struct fs_op *op))
+{
+	return wait_for(op, in, off, end, durable, false, again);
+}
+
+bool fs_dirty_wait_to_write(struct fs_op *op, void (*again)(struct fs_op *op))
+{
+	return wait_for(op, op->inode, begin_of(op), end_of(op), false, !op->u.rw.append, again);
 }

@@ -70,6 +70,13 @@ void fs_dirty_done(struct fs_op *op, int err);
  */
 bool fs_dirty_wait(struct fs_op *op, struct fs_inode *in, uint64_t off, uint64_t end, bool durable,
 	void (*again)(struct fs_op *op));
+/* For a WRITE: what overlaps it; unless it appends, all, if some of those do. */
+bool fs_dirty_wait_to_write(struct fs_op *op, void (*again)(struct fs_op *op));
+/*
+ * A carrier that must be the only one on its way: is it the inode's oldest? False: not yet; `again`
+ * runs on its lane when it is.
+ */
+bool fs_dirty_turn(struct fs_op *op, void (*again)(struct fs_op *op));
 /* Is something behind that ends past `off`? */
 bool fs_dirty_beyond(struct fs_inode *in, uint64_t off);
 /* Has the inode data that the server has not got, or not durable? */

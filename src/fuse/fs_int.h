@@ -180,6 +180,16 @@ struct fs_op {
 			struct nfs4_verf verf;
 			struct fs_keep *keep; /* WRITE: of fs_retain_reserve() */
 			struct fs_extent *ext, *tail;
+			/* WRITE: fs_append.h */
+			bool append; /* to the end, wherever that is by then */
+			bool plain;  /* or not any more: to its offset */
+			bool moved;  /* others changed the file meanwhile */
+			bool committed;
+			unsigned int misses;
+			int doomed;  /* one before it had no answer; inode lock */
+			off_t asked; /* the offset that the kernel knows it by */
+			void (*again)(struct fs_op *op);
+			void (*gave_up)(struct fs_op *op, int err);
 			bool checked; /* READ: waited for what was lost */
 			bool grows; /* ... data behind its begin may come while it is on its way */
 		} rw;

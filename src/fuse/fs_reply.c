@@ -6,6 +6,7 @@
  * lookup count, an open file.
  */
 #include "fs_reply.h"
+#include "fs_append.h"
 #include "fs_attr.h"
 #include "fs_file.h"
 #include "fs_inode.h"
@@ -221,6 +222,9 @@ void fs_reply_data(struct fs_op *op, const void *data, size_t len)
 {
 	if (end_unheard(op))
 		return;
+	/* The kernel takes a short answer to READ for the end. */
+	if (op->on_file && len < op->size)
+		fs_append_short(op->inode, (uint64_t)op->off + len);
 	fuse_reply_buf(take_req_with(op, (int64_t)len), data, len);
 	fs_op_end(op);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_retain.h"
+#include "fs_append.h"
 #include "fs_file.h"
 #include "fs_inode.h"
 
@@ -368,6 +369,7 @@ void fs_retain_cut(struct fs_lane *l, struct fs_inode *in, uint64_t size)
 	struct fs_extent *none = NULL;
 
 	pthread_mutex_lock(&in->lock);
+	fs_append_shorter(in, size);
 	if (in->retain)
 		cut(in->retain, size, UINT64_MAX, &none, &dead);
 	pthread_mutex_unlock(&in->lock);

@@ -80,6 +80,10 @@ struct fs_retain {
 	uint64_t behind_seq;        /* counts them */
 	struct fs_op *open;         /* that others may still join, or be coupled to; NULL: none */
 	struct list behind_waiters; /* of fs_op.link */
+	/* fs_append.h */
+	unsigned int appends; /* carriers that are */
+	int64_t shift;        /* from the end that the kernel knows to the one there is */
+	uint64_t kernel_end;  /* the kernel's is there, or behind it */
 };
 
 /*

@@ -3,6 +3,7 @@
  * What the kernel is told about an inode: struct stat, and for how long it may
  * believe it and the names that lead to it.
  */
+#include "fs_append.h"
 #include "fs_attr.h"
 #include "fs_facts.h"
 #include "fs_inode.h"
@@ -144,6 +145,8 @@ void fs_attr_told(struct fs_inode *in, const struct nfs4_attr *a, double timeout
 {
 	pthread_mutex_lock(&in->lock);
 	in->told_change = timeout > 0 ? a->change : 0;
+	if (a->valid & NFS4_ATTR_SIZE)
+		fs_append_told(in, a->size);
 	pthread_mutex_unlock(&in->lock);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_train.h"
+#include "fs_append.h"
 #include "fs_dirty.h"
 #include "fs_facts.h"
 
@@ -33,9 +34,11 @@ struct fs_op *fs_train_last(struct fs_op *head)
 
 bool fs_train_takes(struct fs_op *head, const struct fs_op *op)
 {
+	const struct fs_op *last = fs_train_last(head);
+
 	/* Small ones are copied into the last, which is cheaper for the server. */
 	return op->lane == head->lane && op->file == head->file && op->size >= FS_RETAIN_LARGE &&
-	       end_of(fs_train_last(head)) == (uint64_t)op->off &&
+	       end_of(last) == (uint64_t)op->off && fs_append_joins(last, op) &&
 	       head->dirty.car_cnt + 1 < head->lane->train_max &&
 	       end_of(op) - (uint64_t)head->off <= wsize_of(head);
 }
@@ -118,6 +121,7 @@ static void car_wrote(struct fs_op *car, const struct nfs4_op_write *w)
 	car->u.rw.unstable = w->committed != FILE_SYNC4;
 	car->u.rw.verf = w->verf;
 	fs_retain_wrote(car, car->u.rw.unstable, false);
+	fs_append_over(car);
 	fs_dirty_done(car, 0);
 }
 
@@ -133,6 +137,9 @@ void fs_train_wrote(struct fs_op *head, const struct nfs4_op_write *w, size_t be
 			car_wrote(car, w);
 			continue;
 		}
+		/* A part of it is there, or may be all: at its own place, no end is looked for. */
+		if (behind > 0 || head->u.rw.plain)
+			car->u.rw.plain = true;
 		behind = 0;
 		fs_retain_wrote(car, false, false); /* it will have its turn, and room, again */
 		car->dirty.send(car);
@@ -147,6 +154,7 @@ void fs_train_fail(struct fs_op *head, int err)
 	take_cars(head, &cars);
 	while ((car = next_car(&cars))) {
 		fs_retain_wrote(car, false, false);
+		fs_append_over(car);
 		fs_dirty_done(car, err);
 	}
 }

@@ -10,9 +10,10 @@
  * be retained.
  *
  * O_APPEND: the offset is the kernel's, which holds the inode's lock and knows
- * every append through this mount. What other clients append meanwhile it does
- * not see before the next open, as with the kernel's NFS client.
+ * every append through this mount; where others changed the file meanwhile it is
+ * not the end: fs_append.h.
  */
+#include "fs_append.h"
 #include "fs_attr.h"
 #include "fs_dirty.h"
 #include "fs_file.h"
@@ -52,6 +53,7 @@ static void write_failed(struct fs_op *op, int err)
 
 	fs_train_fail(op, err);
 	settle(op);
+	fs_append_over(op);
 	if (op->dirty.behind) {
 		fs_dirty_done(op, err);
 		return;
@@ -64,6 +66,7 @@ static void write_failed(struct fs_op *op, int err)
 	pthread_mutex_lock(&in->lock);
 	op->file->next_err = err;
 	pthread_mutex_unlock(&in->lock);
+	fs_append_answer(op, op->u.rw.done);
 	fs_reply_write(op, op->u.rw.done);
 }
 
@@ -105,6 +108,8 @@ static void note_stability(struct fs_op *op, const struct nfs4_op_write *w)
 static void write_refused(struct fs_op *op, int err, bool answered)
 {
 	fs_attr_changed(op->inode);
+	if (!answered)
+		fs_append_doom(op, err);
 	if (op->dirty.car_cnt == 0 || !answered) {
 		write_failed(op, err);
 		return;
@@ -129,6 +134,8 @@ static void write_done(struct nfs4_call *call)
 	const struct nfs4_op_write *w = &call->u.write;
 	size_t own;
 
+	if (call->err && fs_append_missed(op, write_start, write_failed))
+		return;
 	if (call->err) {
 		write_refused(op, -call->err, call->status != NFS4_OK);
 		return;
@@ -148,10 +155,13 @@ static void write_done(struct nfs4_call *call)
 		return;
 	}
 	settle(op);
-	if (op->dirty.behind)
+	fs_append_over(op);
+	if (op->dirty.behind) {
 		fs_dirty_done(op, 0);
-	else
-		fs_reply_write(op, op->u.rw.done);
+		return;
+	}
+	fs_append_answer(op, op->u.rw.done);
+	fs_reply_write(op, op->u.rw.done);
 }
 
 /*
@@ -174,6 +184,7 @@ static void write_start(struct fs_op *op)
 	fs_train_data(op, w);
 	w->stable = op->u.rw.sync ? FILE_SYNC4 : UNSTABLE4;
 	w->no_attr = !wants_attr(op);
+	w->at_end = op->gated && fs_append_at_end(op); /* else there is nothing that retains */
 	op->call.done = write_done;
 	nfs4_write(&op->call);
 }
@@ -199,13 +210,39 @@ static void write_begin(struct fs_op *op)
 	write_start(op);
 }
 
-/* Nothing that is behind lies where this one writes, or did when it came. */
-static void write_in_order(struct fs_op *op)
+/* A carrier; one that appends when all before it is over. */
+static void send_carrier(struct fs_op *op)
+{
+	int err;
+
+	if (op->u.rw.append && !fs_dirty_turn(op, send_carrier))
+		return;
+	err = fs_append_doomed(op);
+	if (err)
+		write_failed(op, err);
+	else
+		gate_is_open(op);
+}
+
+static void ask(struct fs_op *op)
 {
 	if (op->unheard)
 		fs_reply_err(op, EINTR);
-	else if (!fs_dirty_begin(op, gate_is_open))
+	else
 		call_for(op, write_begin);
+}
+
+/* Nothing that is behind lies where this one writes, or did when it came. */
+static void write_in_order(struct fs_op *op)
+{
+	if (op->unheard) {
+		fs_reply_err(op, EINTR);
+		return;
+	}
+	if (fs_dirty_begin(op, send_carrier))
+		return;
+	if (!op->u.rw.append || !fs_dirty_wait(op, op->inode, 0, FS_DIRTY_ALL, false, ask))
+		ask(op);
 }
 
 /* Takes the buffer that the request was received into: the lane gets another for the next one. */
@@ -234,6 +271,7 @@ void fs_do_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, o
 	op->off = off;
 	op->size = size;
 	op->u.rw.sync = conf->sync || conf->noac || (fi->flags & O_DSYNC);
+	fs_append_begin(op);
 	if (err)
 		fs_reply_err(op, err);
 	else if (size == 0)
@@ -242,7 +280,6 @@ void fs_do_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, o
 		return;
 	else if (!steal(op, buf, size))
 		fs_reply_err(op, EIO); /* cannot be: the loop receives into its buffer */
-	else if (!fs_dirty_wait(
-			 op, op->inode, (uint64_t)off, (uint64_t)off + size, false, write_in_order))
+	else if (!fs_dirty_wait_to_write(op, write_in_order))
 		write_in_order(op);
 }

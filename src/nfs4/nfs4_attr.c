@@ -325,6 +325,16 @@ void nfs4_put_atime(struct xdr_enc *x, const struct timespec *atime)
 	put_time(x, atime);
 }
 
+void nfs4_put_size(struct xdr_enc *x, uint64_t size)
+{
+	uint32_t words[NFS4_BITMAP_WORDS] = {0};
+
+	words[WORD(FATTR4_SIZE)] = BIT(FATTR4_SIZE);
+	nfs4_put_bitmap(x, words, NFS4_BITMAP_WORDS);
+	xdr_put_u32(x, 8);
+	xdr_put_u64(x, size);
+}
+
 uint32_t nfs4_sattr_beyond(const struct nfs4_sattr *s, const uint32_t words[3])
 {
 	static const struct {

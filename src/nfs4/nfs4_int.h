@@ -197,8 +197,9 @@ struct nfs4_owners {
  */
 void nfs4_get_fattr(
 	struct xdr_dec *x, struct nfs4_attr *attr, struct nfs4_fh *fh, struct nfs4_owners *names);
-/* fattr4 of the access time alone, for VERIFY. */
+/* fattr4 of the access time, or of the size, alone, for VERIFY. */
 void nfs4_put_atime(struct xdr_enc *x, const struct timespec *atime);
+void nfs4_put_size(struct xdr_enc *x, uint64_t size);
 void nfs4_put_sattr(struct xdr_enc *x, const struct nfs4_sattr *s, const uint32_t supported[3]);
 /* Of s->set, as nfs4_put_sattr() would send it, what these words do not have; pure. */
 uint32_t nfs4_sattr_beyond(const struct nfs4_sattr *s, const uint32_t words[3]);

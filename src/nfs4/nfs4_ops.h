@@ -169,12 +169,20 @@ struct nfs4_op_write {
 	struct rpcrdma_span data[NFS4_WRITE_PIECES];
 	unsigned int data_cnt;
 	enum nfs4_stable stable;
-	bool no_attr;   /* `attr` is not asked for */
+	bool no_attr; /* `attr` is not asked for */
+	/*
+	 * Only if the file ends at `offset`, by VERIFY in the same COMPOUND: else nothing is
+	 * written, -EIO with status NFS4ERR_NOT_SAME.
+	 */
+	bool at_end;
+	/* out, with at_end: it was sent before, and whether it was executed then nobody heard */
+	bool unheard;
 	uint32_t count; /* out: maybe less than data has */
 	enum nfs4_stable committed;
 	struct nfs4_verf verf;
 	struct nfs4_attr attr; /* change, size, times after the WRITE; valid may be 0 */
 	uint32_t sent;         /* the session's: of data, as much as the server takes at once */
+	bool unanswered;       /* the session's */
 };
 
 struct nfs4_op_commit {

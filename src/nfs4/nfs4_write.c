@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * PUTFH WRITE [GETATTR]. The data is the argument that may move by Read chunk:
+ * PUTFH [VERIFY] WRITE [GETATTR]. The data is the argument that may move by Read chunk:
  * it is not in the encoded stream, which goes on behind it with GETATTR.
  */
 #include "nfs4_lock.h"
@@ -30,8 +30,14 @@ static int write_encode(struct nfs4_call *call, struct nfs4_compound *c)
 	struct rpcrdma_req *req = &call->rpc.req;
 	size_t data_off;
 
+	o->unheard |= o->unanswered;
+	o->unanswered = true;
 	o->sent = put_data(o, req, c->write_max);
 	nfs4_put_putfh(c, o->fh);
+	if (o->at_end) {
+		nfs4_op_begin(c, OP_VERIFY, 0);
+		nfs4_put_size(&c->enc, o->offset);
+	}
 	nfs4_op_begin(c, OP_WRITE, 8 + NFS4_VERIFIER_SIZE);
 	nfs4_put_stateid(&c->enc, &call->stateid);
 	xdr_put_u64(&c->enc, o->offset);
@@ -65,7 +71,9 @@ static int write_decode(struct nfs4_call *call, struct nfs4_compound *c)
 
 	o->count = 0;
 	o->attr.valid = 0;
-	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_result(c, OP_WRITE)) {
+	o->unanswered = false;
+	if (nfs4_op_void(c, OP_PUTFH) && (!o->at_end || nfs4_op_void(c, OP_VERIFY)) &&
+		nfs4_op_result(c, OP_WRITE)) {
 		get_write(&c->dec, o);
 		if (!o->no_attr)
 			nfs4_get_getattr(c, &o->attr);
@@ -93,7 +101,24 @@ static const struct nfs4_opdesc write_desc = {
 	.state_off = offsetof(struct nfs4_call, u.write.state),
 };
 
+/*
+ * The second time the file does not end there any more. A replay tells; where there is none the
+ * user has to find out.
+ */
+static const struct nfs4_opdesc append_desc = {
+	.name = "WRITE",
+	.encode = write_encode,
+	.decode = write_decode,
+	.range = write_range,
+	.cachethis = true,
+	.repeatable = true,
+	.state_off = offsetof(struct nfs4_call, u.write.state),
+};
+
 void nfs4_write(struct nfs4_call *call)
 {
-	nfs4_call_start(call, &write_desc);
+	struct nfs4_op_write *o = &call->u.write;
+
+	o->unheard = o->unanswered = false;
+	nfs4_call_start(call, o->at_end ? &append_desc : &write_desc);
 }

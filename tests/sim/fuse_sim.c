@@ -27,6 +27,8 @@
  *   ops NUMBER...   how often these NFS operations were asked for
  *   crowd N         /crowd has N files, which are made up (and take no memory here)
  *   small N, grow I    /small0 to N-1 are there, 3000 bytes each; another client appends to /smallI
+ *   change I        another client writes over its first bytes
+ *   join I, cutoff I   it appends a line where the file ends now; it truncates it to 10 bytes
  *   longest         filehandles of 128 bytes
  *   memory          allocated= bytes
  *   leave           state may be left on the server at the end
@@ -313,6 +315,32 @@ static bool grow_small(unsigned int i)
 	return nfsd_sim_poke(sim, name, SMALL, "more\n", 5);
 }
 
+static bool change_small(unsigned int i)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "/small%u", i);
+	return nfsd_sim_poke(sim, name, 0, "CHANGED", 7);
+}
+
+static bool join_small(unsigned int i)
+{
+	char name[32];
+	int64_t size;
+
+	snprintf(name, sizeof(name), "/small%u", i);
+	size = nfsd_sim_peek(sim, name, 0, NULL, 0);
+	return size >= 0 && nfsd_sim_poke(sim, name, (uint64_t)size, "theirs\n", 7);
+}
+
+static bool cut_small(unsigned int i)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "/small%u", i);
+	return nfsd_sim_resize(sim, name, 10);
+}
+
 /* Settings that are there before the program starts. */
 static bool run_setting(const char *name, unsigned int num)
 {
@@ -362,6 +390,12 @@ static bool run_event(const char *name, unsigned int num)
 		nfsd_sim_restart(sim, num * NSEC_PER_MSEC, false);
 	else if (strcmp(name, "grow") == 0)
 		return grow_small(num);
+	else if (strcmp(name, "change") == 0)
+		return change_small(num);
+	else if (strcmp(name, "join") == 0)
+		return join_small(num);
+	else if (strcmp(name, "cutoff") == 0)
+		return cut_small(num);
 	else
 		return false;
 	return true;

@@ -373,6 +373,8 @@ int64_t nfsd_sim_peek(struct nfsd_sim *sim, const char *path, uint64_t off, void
 /* Another client writes; false: there is no such file, or see nfsd_sim_other_open(). */
 bool nfsd_sim_poke(
 	struct nfsd_sim *sim, const char *path, uint64_t off, const void *buf, size_t len);
+/* Another client sets its size. */
+bool nfsd_sim_resize(struct nfsd_sim *sim, const char *path, uint64_t size);
 /*
  * This directory, which is empty, is the root of another file system (the same one for all such):
  * of another fsid, and with these facts in place of conf's.

@@ -353,6 +353,20 @@ bool nfsd_sim_poke(
 	return ok;
 }
 
+bool nfsd_sim_resize(struct nfsd_sim *sim, const char *path, uint64_t size)
+{
+	struct node *n;
+	bool ok;
+
+	pthread_mutex_lock(&sim->lock);
+	n = tree_path(&sim->tree, path);
+	ok = n && n->type == NFSD_SIM_REG && !deleg_conflict(sim, n, NULL, 2);
+	if (ok)
+		tree_truncate(&sim->tree, n, size);
+	pthread_mutex_unlock(&sim->lock);
+	return ok;
+}
+
 void nfsd_sim_delay_opens(struct nfsd_sim *sim, const char *path, bool delay)
 {
 	struct node *n;

@@ -83,6 +83,27 @@ Test(nfs4_lock_io, is_under_the_lock_that_is_held_there, .init = sim_log_quiet)
 	end();
 }
 
+/* A program that locks its log and appends to it. */
+Test(nfs4_lock_io, an_append_is_under_the_lock_too, .init = sim_log_quiet)
+{
+	struct nfs4_op_write *o = &op.call.u.write;
+
+	begin();
+	cr_assert_eq(write_at(0), 0);
+	cr_assert_eq(sim_brlock(&w, 0, &f, &a, 0, UINT64_MAX, true), 0);
+	cr_assert(sim_op_get(&w, 0, &op));
+	o->fh = &f.fh;
+	o->state = &f.state;
+	o->offset = 10;
+	o->at_end = true;
+	o->stable = FILE_SYNC4;
+	o->data[0] = (struct rpcrdma_span){op.buf, op.buf->data, 5};
+	o->data_cnt = 1;
+	cr_expect_eq(sim_op_run(&op, nfs4_write), 0);
+	cr_assert_eq(sim_brunlock(&w, 0, &f, &a, 0, UINT64_MAX), 0);
+	end();
+}
+
 /* Its owner alone may be there, whoever has locks to read beside it. */
 Test(nfs4_lock_io, the_lock_to_write_is_named_first, .init = sim_log_quiet)
 {

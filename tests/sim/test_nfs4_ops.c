@@ -372,6 +372,72 @@ Test(nfs4_ops, who_asks_anew_is_told)
 	}
 }
 
+static void put_at_end(struct sim_op *op, struct sim_file *f, uint64_t off)
+{
+	cr_assert(sim_op_get(&w, 0, op));
+	memset(op->buf->data, 'x', 100);
+	op->call.u.write = (struct nfs4_op_write){
+		.fh = &f->fh,
+		.state = &f->state,
+		.offset = off,
+		.data = {{op->buf, op->buf->data, 100}},
+		.data_cnt = 1,
+		.stable = FILE_SYNC4,
+		.at_end = true,
+	};
+}
+
+Test(nfs4_ops, a_write_to_an_end_that_is_elsewhere_changes_nothing)
+{
+	static struct sim_file f;
+	static struct sim_op op;
+
+	sim_nfs_open(&w, NULL);
+	sim_nfs_mounted(&w, 1);
+	cr_assert_eq(sim_create(&w, &nfs4_client_fsinfo(w.cl)->root, "f", &f), 0);
+	put_at_end(&op, &f, 0);
+	cr_assert_eq(sim_op_run(&op, nfs4_write), 0);
+	put_at_end(&op, &f, 50);
+	cr_assert_eq(sim_op_run(&op, nfs4_write), -EIO);
+	cr_assert_eq(op.call.status, NFS4ERR_NOT_SAME);
+	cr_assert_not(op.call.u.write.unheard);
+	cr_assert_eq(nfsd_sim_peek(w.srv, "/f", 0, NULL, 0), 100);
+	put_at_end(&op, &f, 100);
+	cr_assert_eq(sim_op_run(&op, nfs4_write), 0);
+	cr_assert_eq(nfsd_sim_peek(w.srv, "/f", 0, NULL, 0), 200);
+	cr_assert_eq(sim_close(&w, &f), 0);
+	SIM_NFS_CLOSE(&w, 0);
+}
+
+/* The replay cache answers; where it is gone it must be said. */
+Test(nfs4_ops, a_write_to_the_end_whose_reply_is_lost_is_executed_once)
+{
+	static struct sim_file f;
+	static struct sim_op op;
+
+	for (int lost = 0; lost < 2; lost++) {
+		sim_nfs_open(&w, NULL);
+		sim_nfs_mounted(&w, 1);
+		cr_assert_eq(sim_create(&w, &nfs4_client_fsinfo(w.cl)->root, "f", &f), 0);
+		nfsd_sim_rule(w.srv,
+			&(struct nfsd_sim_rule){.act = lost ? NFSD_SIM_LOSE : NFSD_SIM_CUT_AFTER,
+				.op = OP_WRITE,
+				.count = 1});
+		put_at_end(&op, &f, 0);
+		sim_op_start(&op, nfs4_write);
+		sim_nfs_run(&w, SIM_MSEC);
+		if (lost)
+			nfsd_sim_restart(w.srv, 10 * SIM_SEC, false);
+		cr_assert(sim_nfs_until(&w, &op.done_cnt, 1, 1000 * SIM_SEC));
+		cr_assert_eq(op.err, lost ? -EIO : 0, "%d", op.err);
+		cr_assert_eq(op.call.status, lost ? NFS4ERR_NOT_SAME : NFS4_OK);
+		cr_assert_eq(op.call.u.write.unheard, lost);
+		cr_assert_eq(nfsd_sim_peek(w.srv, "/f", 0, NULL, 0), 100);
+		cr_assert_eq(sim_close(&w, &f), 0);
+		SIM_NFS_CLOSE(&w, 0);
+	}
+}
+
 /*
  * An exclusive create that was executed, its times set and all, by a server that then forgot the
  * session: the same COMPOUND finds the file, and has to know whose it is.

@@ -338,6 +338,19 @@ static int do_write(struct nfs4_op_write *w)
 	return 0;
 }
 
+static int do_write_at_end(struct nfs4_call *call)
+{
+	struct nfs4_op_write *w = &call->u.write;
+
+	if (w->at_end && fake_file_of(w->fh)->attr.size != w->offset) {
+		rig.fake.missed++;
+		call->status = NFS4ERR_NOT_SAME;
+		return -EIO;
+	}
+	rig.fake.at_end += w->at_end;
+	return do_write(w);
+}
+
 static int do_commit(struct nfs4_call *call)
 {
 	struct fake *k = &rig.fake;
@@ -485,7 +498,7 @@ static int execute(struct nfs4_call *call)
 		return do_read(&call->u.read);
 	case FAKE_WRITE:
 		err = k->refuse_write ? k->refuse_write(call) : 0;
-		return err ? err : do_write(&call->u.write);
+		return err ? err : do_write_at_end(call);
 	case FAKE_COMMIT:
 		return do_commit(call);
 	case FAKE_GETATTR:

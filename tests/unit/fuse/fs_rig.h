@@ -126,6 +126,7 @@ struct fake {
 	int (*refuse_setattr)(struct nfs4_call *call);
 	/* LOOKUP, CREATE, LINK, RENAME, REMOVE: in place of the files' names here */
 	int (*names)(struct nfs4_call *call, enum fake_op op);
+	unsigned int at_end, missed; /* WRITEs bound to the end of the file, and to another one */
 	uint32_t getattrs_max;       /* files that a GETATTRs is of, at most; 0: all */
 	uint32_t last_getattrs;      /* files that the last one was to be of */
 	enum nfs4_stable last_stable;

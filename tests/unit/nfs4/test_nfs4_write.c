@@ -89,6 +89,59 @@ Test(nfs4_write, ends_with_the_data)
 	cr_assert_eq(t.call.rpc.req.tail_len, 0);
 }
 
+static void setup_at_end(struct nfs4_call *call)
+{
+	setup(call);
+	call->u.write.at_end = true;
+}
+
+#define HEX_VERIFY_SIZE "00000025 00000001 00000010 00000008 0000000000004000 "
+#define RES_VERIFY      "00000025 00000000"
+
+static const struct op_golden golden_at_end = {
+	.op = nfs4_write,
+	.setup = setup_at_end,
+	.args = HEX_PUTFH HEX_VERIFY_SIZE HEX_WRITE "00000001 00000ffd" HEX_GETATTR_WRITTEN,
+	.results = {RES_PUTFH, RES_VERIFY, "00000026 00000000 00000ffd 00000002 5645524946494552",
+		op_test_res_written},
+	.forgiven = 3,
+	.reply_max = 8 + 8 + 24 + MAX_WRITTEN,
+	.cachethis = true,
+	.check = check,
+};
+
+Test(nfs4_write, at_the_end_of_a_file_asks_first_whether_that_is_there)
+{
+	op_golden_check(&golden_at_end);
+}
+
+Test(nfs4_write, at_an_end_that_is_elsewhere_writes_nothing)
+{
+	const char *results[] = {RES_PUTFH, "00000025 0000272b"};
+	struct op_test t;
+
+	op_test_init(&t, &golden_at_end);
+	cr_assert_eq(op_test_decode(&t, results, 2, NFS4ERR_NOT_SAME), 0);
+	cr_assert_eq(t.status, NFS4ERR_NOT_SAME);
+	cr_assert_eq(t.call.u.write.count, 0);
+}
+
+/* The first attempt may have written what makes the second one find another end. */
+Test(nfs4_write, at_the_end_that_was_sent_before_says_so)
+{
+	const char *results[] = {RES_PUTFH, "00000025 0000272b"};
+	struct op_test t;
+
+	op_test_init(&t, &golden_at_end);
+	cr_assert_eq(op_test_encode(&t, &golden_at_end, 4096, NULL), 0);
+	cr_assert_eq(op_test_decode(&t, results, 2, NFS4ERR_DELAY), -EBADMSG);
+	cr_assert_eq(op_test_encode(&t, &golden_at_end, 4096, NULL), 0);
+	cr_assert_not(t.call.u.write.unheard, "the first one was answered");
+	cr_assert_eq(op_test_encode(&t, &golden_at_end, 4096, NULL), 0);
+	cr_assert_eq(op_test_decode(&t, results, 2, NFS4ERR_NOT_SAME), 0);
+	cr_assert(t.call.u.write.unheard);
+}
+
 static void in_pieces(struct nfs4_op_write *o, uint32_t a, uint32_t b, uint32_t c)
 {
 	o->data[0] = (struct rpcrdma_span){&buf, payload, a};

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fs_append.h"
+#include "fs_attr.h"
+#include "fs_deleg.h"
+#include "fs_file.h"
+#include "fs_inode.h"
+#include "fs_notify.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+/* Others may be as quick each time; a server for which no size is the right one, for ever. */
+#define MISSES_MAX 64u
+/* No file is so large that a write behind its end would overflow. */
+#define SIZE_MAX_SANE ((uint64_t)INT64_MAX - (1u << 30))
+
+/* ---- requests ---- */
+
+void fs_append_begin(struct fs_op *op)
+{
+	struct fs_inode *in = op->inode;
+	const struct fs_retain *r;
+
+	op->u.rw.asked = op->off;
+	if (!(op->fi.flags & O_APPEND) || (op->fi.flags & O_DIRECT) || op->fi.writepage)
+		return;
+	pthread_mutex_lock(&in->lock);
+	r = in->retain;
+	op->u.rw.append =
+		!fs_deleg_vouches(in->deleg) && (!r || (uint64_t)op->off >= r->kernel_end);
+	if (op->u.rw.append && r && op->off + r->shift >= 0)
+		op->off += r->shift;
+	pthread_mutex_unlock(&in->lock);
+}
+
+void fs_append_answer(struct fs_op *op, size_t count)
+{
+	struct fs_inode *in = op->inode;
+	uint64_t end = (uint64_t)op->u.rw.asked + count;
+
+	if (!(op->fi.flags & O_APPEND))
+		return; /* others need not know it */
+	pthread_mutex_lock(&in->lock);
+	if (in->retain && in->retain->kernel_end < end)
+		in->retain->kernel_end = end;
+	pthread_mutex_unlock(&in->lock);
+}
+
+/* ---- another end ---- */
+
+static void call_for(struct fs_op *op, void (*start)(struct fs_op *op))
+{
+	op->failed = op->u.rw.gave_up;
+	fs_op_call(op, start);
+}
+
+/* As it was asked for. */
+static void go_plain(struct fs_op *op)
+{
+	op->u.rw.plain = true;
+	call_for(op, op->u.rw.again);
+}
+
+/* The op, its train, and all that appends behind it: they follow each other. */
+static void move(struct fs_op *op, uint64_t end)
+{
+	struct fs_inode *in = op->inode;
+	off_t by = (off_t)end - op->off;
+	struct fs_retain *r;
+
+	pthread_mutex_lock(&in->lock);
+	r = in->retain;
+	op->off += by;
+	list_for_each (node, &r->behind) {
+		struct fs_op *c = container_of(node, struct fs_op, dirty.link);
+
+		if (op->dirty.behind && c != op && c->u.rw.append)
+			c->off += by;
+	}
+	r->shift = op->off - op->u.rw.asked;
+	in->attr.size = end;
+	pthread_mutex_unlock(&in->lock);
+	op->u.rw.moved = true;
+	fs_attr_by_others(in);
+}
+
+/* Is data retained that would lie behind this end? */
+static bool retains_beyond(struct fs_inode *in, uint64_t end)
+{
+	const struct fs_retain *r;
+	bool beyond;
+
+	pthread_mutex_lock(&in->lock);
+	r = in->retain;
+	beyond = r->cnt > 0 && r->v[r->cnt - 1]->off + r->v[r->cnt - 1]->len > end;
+	pthread_mutex_unlock(&in->lock);
+	return beyond;
+}
+
+static void look(struct fs_op *op);
+
+/* Nothing was lost: another made it shorter. */
+static void committed(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+
+	op->u.rw.committed = true;
+	if (!call->err && fs_retain_committed(op, &call->u.commit.verf))
+		call_for(op, look);
+	else
+		go_plain(op);
+}
+
+static void commit(struct fs_op *op)
+{
+	fs_commit_call(op, committed);
+}
+
+static void looked(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	const struct nfs4_attr *a = &call->u.getattr.attr;
+
+	if (call->err && call->status == NFS4_OK) {
+		fs_append_doom(op, -call->err);
+		op->u.rw.gave_up(op, -call->err);
+		return;
+	}
+	if (call->err || !(a->valid & NFS4_ATTR_SIZE)) {
+		go_plain(op);
+		return;
+	}
+	if (a->size > SIZE_MAX_SANE) { /* WIRE */
+		op->u.rw.gave_up(op, EFBIG);
+		return;
+	}
+	if (a->size < (uint64_t)op->off && retains_beyond(op->inode, a->size)) {
+		if (op->u.rw.committed)
+			go_plain(op);
+		else
+			call_for(op, commit);
+		return;
+	}
+	if (a->size != (uint64_t)op->off)
+		move(op, a->size);
+	call_for(op, op->u.rw.again);
+}
+
+static void look(struct fs_op *op)
+{
+	op->call.u.getattr = (struct nfs4_op_getattr){.fh = &op->fh};
+	op->call.done = looked;
+	nfs4_getattr(&op->call);
+}
+
+/* VERIFY is one of the operations that each server must have. */
+static bool is_refused(enum nfs4_status status)
+{
+	return status == NFS4ERR_NOTSUPP || status == NFS4ERR_ATTRNOTSUPP ||
+	       status == NFS4ERR_OP_ILLEGAL;
+}
+
+bool fs_append_missed(struct fs_op *op, void (*again)(struct fs_op *op),
+	void (*gave_up)(struct fs_op *op, int err))
+{
+	const struct nfs4_call *call = &op->call;
+	const struct nfs4_op_write *w = &call->u.write;
+
+	if (!w->at_end || (call->status != NFS4ERR_NOT_SAME && !is_refused(call->status)))
+		return false;
+	op->u.rw.again = again;
+	op->u.rw.gave_up = gave_up;
+	if (is_refused(call->status) || w->unheard || op->u.rw.done > 0 ||
+		op->u.rw.misses++ >= MISSES_MAX)
+		go_plain(op);
+	else
+		call_for(op, look);
+	return true;
+}
+
+void fs_append_over(struct fs_op *op)
+{
+	struct fs *fs = op->lane->fs;
+
+	if (op->u.rw.moved)
+		fs_notify_inval_inode(fs, op->inode, 0, 0);
+	else if (op->u.rw.append && op->u.rw.asked != op->off)
+		fs_notify_inval_inode(fs, op->inode, op->u.rw.asked, (off_t)op->size);
+}
+
+/* ---- no answer ---- */
+
+void fs_append_doom(struct fs_op *op, int err)
+{
+	struct fs_inode *in = op->inode;
+
+	if (!op->u.rw.append || !op->dirty.behind)
+		return;
+	pthread_mutex_lock(&in->lock);
+	list_for_each (node, &in->retain->behind) {
+		struct fs_op *c = container_of(node, struct fs_op, dirty.link);
+
+		if (c == in->retain->open)
+			break; /* others may still join it, and its train */
+		if (c != op && c->u.rw.append)
+			c->u.rw.doomed = err;
+	}
+	pthread_mutex_unlock(&in->lock);
+}
+
+int fs_append_doomed(struct fs_op *op)
+{
+	int err;
+
+	if (!op->u.rw.append)
+		return 0;
+	pthread_mutex_lock(&op->inode->lock);
+	err = op->u.rw.doomed;
+	pthread_mutex_unlock(&op->inode->lock);
+	return err;
+}
+
+/* ---- the kernel's end ---- */
+
+void fs_append_shorter(struct fs_inode *in, uint64_t size)
+{
+	if (in->retain && in->retain->kernel_end > size)
+		in->retain->kernel_end = size;
+}
+
+void fs_append_told(struct fs_inode *in, uint64_t size)
+{
+	fs_append_shorter(in, size);
+	if (in->retain)
+		in->retain->shift = 0;
+}
+
+void fs_append_short(struct fs_inode *in, uint64_t end)
+{
+	pthread_mutex_lock(&in->lock);
+	fs_append_shorter(in, end);
+	pthread_mutex_unlock(&in->lock);
+}
