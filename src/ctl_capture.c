@@ -21,18 +21,28 @@ static int refuse(FILE *out, int err, const char *why)
 	return err;
 }
 
+/*
+ * Without a question to the file system: it may be this mount, whose server may be dead, and
+ * this is the thread that runs its timers. To wait for whoever reads a pipe is no better.
+ */
+static bool is_regular(int fd)
+{
+	struct statx st;
+
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0 &&
+	       S_ISREG(st.stx_mode);
+}
+
 static int start(struct mount *m, char **argv, int fd, FILE *out)
 {
 	struct capture_limits limits = {.data = strcmp(argv[3], "data") == 0};
-	struct stat st;
 	uint64_t mib;
 	int own, err;
 
 	if (!optval_uint(argv[2], 1, MIB_MAX, &mib) ||
 		(!limits.data && strcmp(argv[3], "messages") != 0))
 		return refuse(out, -EINVAL, "capture start MIB messages|data is wanted");
-	/* To wait for whoever reads a pipe would hold up the mount's timers. */
-	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+	if (fd < 0 || !is_regular(fd))
 		return refuse(out, -EINVAL, "a regular file has to come with it");
 	limits.max_bytes = mib << 20;
 	own = fcntl(fd, F_DUPFD_CLOEXEC, 3);

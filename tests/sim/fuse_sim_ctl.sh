@@ -279,6 +279,24 @@ claims_no_device() {
 }
 without_device() { local said; said=$(hello "$1") && [[ $said == *mountpoint=* ]] && [[ $said != *dev=* ]]; }
 
+# fstat(2) of a descriptor on a mount without a server would wait on the thread that runs timers.
+descriptor_is_not_asked_for() {
+	local dir rc=0
+	sim_start asked leave "hard,timeo=10,retrans=1,probe=1,actimeo=0" || return
+	exec {dir}<"$work/asked" && ctl asked gone 1 || return
+	python3 - "$(sock asked)" "$dir" <<-'END' || rc=$?
+		import socket, sys
+		s = socket.socket(socket.AF_UNIX)
+		s.settimeout(60)
+		s.connect(sys.argv[1])
+		socket.send_fds(s, [b"capture start 1 messages\n"], [int(sys.argv[2])])
+		said = s.recv(1000)
+		print(said)
+		assert b"a regular file has to come with it" in said
+	END
+	exec {dir}<&- && ctl asked gone 0 && sim_stop asked && return $rc
+}
+
 # Its standard error is a pipe that is never read: no operation may wait for that.
 runs_without_reader() {
 	local dir=$work/unread pipe p
@@ -330,6 +348,7 @@ check "no arguments" complains 2 usage rpcrdmafs log
 check "help" says usage rpcrdmafs log -h
 check "what a dead daemon left is removed" removes_stale
 check "one that ends claims no device" claims_no_device
+check "a descriptor's file system is not asked for it" descriptor_is_not_asked_for
 check "a log that nobody reads holds up nobody" runs_without_reader
 left=$(sock m)
 check "unmounted" sim_stop m
