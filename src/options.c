@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "opttable.h"
 #include "optval.h"
@@ -39,6 +40,7 @@ void options_default(struct options *o)
 {
 	memset(o, 0, sizeof(*o));
 	rpcrdma_conf_default(&o->nfs.rdma);
+	o->by_root = geteuid() == 0;
 	o->port = OPTIONS_PORT;
 	o->family = AF_UNSPEC;
 	o->nconnect = 1;
@@ -326,6 +328,11 @@ static int opt_apply(struct options *o, struct options_seen *seen, const char *n
 	case OPT_VFS:
 		if (value != NULL)
 			return fault_say(fault, len, "option %s takes no value", name);
+		/* The last one counts, as in the kernel's flags. */
+		if (strcmp(name, "dev") == 0 || strcmp(name, "nodev") == 0)
+			o->dev = *name == 'd';
+		if (strcmp(name, "suid") == 0 || strcmp(name, "nosuid") == 0)
+			o->suid = *name == 's';
 		return vfs_append(o, name);
 	case OPT_STRING:
 		if (value == NULL || *value == '\0')
@@ -425,8 +432,32 @@ static bool is_handed_over(const struct options *o)
 	return o->mountpoint != NULL && fs_mount_fd(o->mountpoint) >= 0;
 }
 
+/*
+ * With these a file of the server is as good as root of this machine: they are for root's mounts.
+ * There special files are guarded (fs_special.h), or the kernel judges, or nobody else comes.
+ */
+static int check_trust(const struct options *o, char *fault, size_t len)
+{
+	const char *name = o->dev ? "dev" : "suid";
+
+	if (!o->dev && !o->suid)
+		return 0;
+	if (is_handed_over(o))
+		return fault_say(fault, len, "option %s: %s", name, HANDED_OVER);
+	if (!o->by_root)
+		return fault_say(fault, len,
+			"option %s: only root may mount with it: the server's files would be as "
+			"good as root's here",
+			name);
+	return 0;
+}
+
 int options_finish(struct options *o, char *fault, size_t fault_len)
 {
+	int err = check_trust(o, fault, fault_len);
+
+	if (err != 0)
+		return err;
 	if (o->fs.acregmin_s > o->fs.acregmax_s)
 		return fault_say(fault, fault_len, "acregmin=%u is larger than acregmax=%u",
 			o->fs.acregmin_s, o->fs.acregmax_s);

@@ -32,6 +32,8 @@ struct options {
 	char *host, *path;  /* path starts with '/' */
 	char *mountpoint;   /* as the user wrote it */
 	char *vfs_opts;     /* nosuid,nodev,...: for the kernel; or NULL */
+	bool dev, suid;     /* of these: devices are devices, set-user-ID programs are that */
+	bool by_root;       /* root starts it; from options_default() on */
 	char *clientaddr;   /* local address to connect from; or NULL */
 	char *clientid;     /* identity.h; or NULL: one that is kept, or random */
 	uint64_t given; /* bits by enum opt_id (opttable.h): what the user said, not a default */

@@ -79,6 +79,13 @@ ends() {
 by_fusermount() { as_user fusermount3 -u "$work/u" && ends; }
 by_signal() { kill -TERM "${pid[u]}" && ends; }
 
+refused_by_name() {
+	! FUSE_SIM="" as_user timeout 60 "$bin/fuse_sim" -f -o "$1" 127.0.0.1:/ "$work/u" >"$work/why" 2>&1 &&
+		grep -q "option $1: only root" "$work/why"
+}
+
+check "a user's mount has no devices" refused_by_name dev
+check "nor programs of root" refused_by_name suid
 must "a user mounts" start
 check "every operation does what it does locally" works
 check "the user may ask its daemon, over a socket of its own" asked

@@ -230,6 +230,33 @@ Test(options, who_judges_a_mount_that_is_handed_over_is_not_said_here)
 	cr_assert_not_null(strstr(fault, "default_permissions"));
 }
 
+static void trusts(bool root, const char *mountpoint, const char *string, const char *refusal)
+{
+	teardown();
+	setup();
+	o.by_root = root;
+	o.mountpoint = strdup(mountpoint);
+	fault[0] = '\0';
+	cr_expect_eq(apply(string), 0, "%s", fault);
+	cr_expect_eq(options_finish(&o, fault, sizeof(fault)), refusal ? -EINVAL : 0, "%s: %s",
+		string, fault);
+	cr_expect(!refusal || strstr(fault, refusal), "%s: %s", string, fault);
+}
+
+Test(options, devices_and_programs_of_the_server_are_trusted_by_root_only)
+{
+	trusts(true, "/mnt", "dev,suid,allow_other", NULL);
+	trusts(true, "/mnt", "dev,suid,default_permissions,allow_other", NULL);
+	trusts(false, "/mnt", "nodev,nosuid", NULL);
+	trusts(false, "/mnt", "dev,nodev,suid,nosuid", NULL);
+	trusts(false, "/mnt", "dev", "option dev: only root");
+	trusts(false, "/mnt", "nodev,dev", "option dev: only root");
+	trusts(false, "/mnt", "nodev,suid", "option suid: only root");
+	trusts(true, "/dev/fd/3", "dev", "option dev: of a mount that is handed over");
+	trusts(true, "/dev/fd/3", "suid", "option suid: of a mount that is handed over");
+	trusts(true, "/dev/fd/3", "nodev,nosuid", NULL);
+}
+
 Test(options, what_the_kernel_does_is_passed_on)
 {
 	cr_assert_eq(apply("nosuid,nodev"), 0);
