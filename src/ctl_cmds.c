@@ -180,6 +180,7 @@ const struct ctl_command mount_commands[] = {
 	{"info", run_info},
 	{"log", run_log},
 	{"metrics", run_metrics},
+	{"remount", ctl_run_remount},
 	{"stat", run_stat},
 	{"sync", run_sync},
 	{NULL, NULL},

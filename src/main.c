@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What was asked for: a mount, a word about one (cmd.h), help, a version. */
+/* The program does what was asked: a mount, a change of one, a word about one (cmd.h), help. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "log.h"
 #include "mount.h"
 #include "options.h"
+#include "remount.h"
 
 static void say_warning(void *ctx, const char *line)
 {
@@ -38,6 +39,11 @@ int main(int argc, char **argv)
 			puts("rpcrdmafs " RPCRDMAFS_VERSION);
 		options_fini(&opt);
 		return 0;
+	}
+	if (opt.remount) {
+		status = remount_run(&opt);
+		options_fini(&opt);
+		return status;
 	}
 	if (opt.fake) {
 		options_fini(&opt);

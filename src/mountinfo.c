@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #define LINKS_MAX 8
@@ -54,6 +55,40 @@ static void unescape(char *s)
 	*to = '\0';
 }
 
+/* The words of a list without spaces that are flags of mount(2). */
+static unsigned long flags_of(const char *words, size_t len)
+{
+	static const struct {
+		const char *word;
+		unsigned long flag;
+	} known[] = {{"ro", MS_RDONLY}, {"nosuid", MS_NOSUID}, {"nodev", MS_NODEV},
+		{"noexec", MS_NOEXEC}, {"noatime", MS_NOATIME}, {"nodiratime", MS_NODIRATIME},
+		{"relatime", MS_RELATIME}, {"sync", MS_SYNCHRONOUS}, {"dirsync", MS_DIRSYNC},
+		{"lazytime", MS_LAZYTIME}};
+	const char *end = words + len;
+	unsigned long flags = 0;
+
+	while (words < end) {
+		size_t n = strcspn(words, ", \n");
+
+		for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+			if (strlen(known[i].word) == n && memcmp(words, known[i].word, n) == 0)
+				flags |= known[i].flag;
+		words += n + 1;
+	}
+	return flags;
+}
+
+/* "- TYPE SOURCE OPTIONS": those of the file system. */
+static void read_fs_options(const char *sep, struct mountinfo *ret)
+{
+	const char *uid = strstr(sep, "user_id="), *words = strrchr(sep, ' ');
+
+	ret->uid = uid != NULL ? (uid_t)strtoul(uid + 8, NULL, 10) : 0;
+	ret->fs_flags = flags_of(words + 1, strlen(words + 1));
+	ret->allow_other = strstr(words, ",allow_other") != NULL;
+}
+
 bool mountinfo_find(FILE *table, const char *path, struct mountinfo *ret)
 {
 	char *line = NULL, *at = NULL;
@@ -61,20 +96,22 @@ bool mountinfo_find(FILE *table, const char *path, struct mountinfo *ret)
 	bool found = false;
 
 	while (getline(&line, &cap, table) > 0) {
-		char dev[32], *sep = strstr(line, " - "), *uid;
+		char dev[32], *sep = strstr(line, " - ");
+		int words = 0, end = 0;
 
 		free(at);
 		at = NULL;
-		if (sep == NULL || sscanf(line, "%*s %*s %31s %*s %ms", dev, &at) != 2)
+		if (sep == NULL ||
+			sscanf(line, "%*s %*s %31s %*s %ms %n%*s%n", dev, &at, &words, &end) != 2)
 			continue;
 		unescape(at);
 		if (strcmp(at, path) != 0)
 			continue;
 		/* What is mounted over it later comes later. */
 		found = strncmp(sep + 3, "fuse.rpcrdmafs ", 15) == 0;
-		uid = strstr(sep, "user_id=");
 		memcpy(ret->dev, dev, sizeof(dev));
-		ret->uid = uid != NULL ? (uid_t)strtoul(uid + 8, NULL, 10) : 0;
+		ret->flags = flags_of(line + words, (size_t)(end - words));
+		read_fs_options(sep + 1, ret);
 	}
 	free(at);
 	free(line);

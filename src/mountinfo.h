@@ -13,8 +13,10 @@
 #include <sys/types.h>
 
 struct mountinfo {
-	char dev[32]; /* "0:52" */
-	uid_t uid;    /* who mounted it (FUSE's user_id=) */
+	char dev[32];                  /* "0:52" */
+	uid_t uid;                     /* who mounted it (FUSE's user_id=) */
+	unsigned long flags, fs_flags; /* MS_* of the mountpoint, and of the file system */
+	bool allow_other;
 };
 
 /*

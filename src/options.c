@@ -70,6 +70,7 @@ void options_fini(struct options *o)
 	free(o->host);
 	free(o->path);
 	free(o->mountpoint);
+	free(o->asked);
 	free(o->vfs_opts);
 	free(o->clientaddr);
 	free(o->clientid);
@@ -115,16 +116,17 @@ static int set_string(struct options *o, enum opt_id id, const char *value, char
 	return replace_str(&o->clientid, value);
 }
 
-static int vfs_append(struct options *o, const char *name)
+/* Words, with commas between them. */
+static int append(char **words, const char *more)
 {
 	char *joined;
 
-	if (o->vfs_opts == NULL)
-		return replace_str(&o->vfs_opts, name);
-	if (asprintf(&joined, "%s,%s", o->vfs_opts, name) < 0)
+	if (*words == NULL)
+		return replace_str(words, more);
+	if (asprintf(&joined, "%s,%s", *words, more) < 0)
 		return -ENOMEM;
-	free(o->vfs_opts);
-	o->vfs_opts = joined;
+	free(*words);
+	*words = joined;
 	return 0;
 }
 
@@ -249,6 +251,8 @@ static void set_mount(struct options *o, enum opt_id id, uint64_t v)
 		o->retry_set = true;
 	} else if (id == ID_SLOPPY)
 		o->sloppy = true;
+	else if (id == ID_REMOUNT)
+		o->remount = true;
 }
 
 /* Each setter knows its own ids and passes over the others. */
@@ -323,6 +327,9 @@ static int opt_apply(struct options *o, struct options_seen *seen, const char *n
 		snprintf(line, sizeof(line), "option %s has no meaning here and is ignored", name);
 		warn(ctx, line);
 		return 0;
+	case OPT_KERNEL:
+		o->kernels = opt->name;
+		return 0;
 	case OPT_REFUSE:
 		return fault_say(fault, len, "option %s: %s", name, opt->why);
 	case OPT_VFS:
@@ -333,7 +340,7 @@ static int opt_apply(struct options *o, struct options_seen *seen, const char *n
 			o->dev = *name == 'd';
 		if (strcmp(name, "suid") == 0 || strcmp(name, "nosuid") == 0)
 			o->suid = *name == 's';
-		return vfs_append(o, name);
+		return append(&o->vfs_opts, name);
 	case OPT_STRING:
 		if (value == NULL || *value == '\0')
 			return fault_say(fault, len, "option %s needs a value", name);
@@ -396,7 +403,7 @@ int options_apply(struct options *o, struct options_seen *seen, const char *stri
 	options_say_fn warn, void *ctx, char *fault, size_t fault_len)
 {
 	char *copy = strdup(string), *rest = copy, *name;
-	int err = copy == NULL ? -ENOMEM : 0;
+	int err = copy == NULL ? -ENOMEM : append(&o->asked, string);
 
 	while (err == 0 && (name = strsep(&rest, ",")) != NULL) {
 		char *value = strchr(name, '=');
@@ -458,6 +465,9 @@ int options_finish(struct options *o, char *fault, size_t fault_len)
 
 	if (err != 0)
 		return err;
+	if (o->kernels != NULL && !o->remount)
+		return fault_say(fault, fault_len, "option %s is the kernel's, for remount alone",
+			o->kernels);
 	if (o->fs.acregmin_s > o->fs.acregmax_s)
 		return fault_say(fault, fault_len, "acregmin=%u is larger than acregmax=%u",
 			o->fs.acregmin_s, o->fs.acregmax_s);

@@ -21,21 +21,24 @@
 
 struct options {
 	bool foreground, debug, stats, help, version;
-	bool helper;        /* called as mount.rpcrdmafs: mount(8)'s defaults and exit statuses */
-	bool verbose;       /* what a mount that works says, too (mount -v) */
-	bool fake;          /* everything is checked, nothing is mounted (mount -f) */
-	bool sloppy;        /* unknown options are warned of (mount -s) */
-	bool bg;            /* after a first failure that may pass: go on in the background */
-	bool retry_set;     /* retry= was given */
-	uint32_t retry_min; /* minutes for which such failures are tried again */
-	char *source;       /* as the user wrote it */
-	char *host, *path;  /* path starts with '/' */
-	char *mountpoint;   /* as the user wrote it */
-	char *vfs_opts;     /* nosuid,nodev,...: for the kernel; or NULL */
-	bool dev, suid;     /* of these: devices are devices, set-user-ID programs are that */
-	bool by_root;       /* root starts it; from options_default() on */
-	char *clientaddr;   /* local address to connect from; or NULL */
-	char *clientid;     /* identity.h; or NULL: one that is kept, or random */
+	bool helper;         /* called as mount.rpcrdmafs: mount(8)'s defaults and exit statuses */
+	bool verbose;        /* what a mount that works says, too (mount -v) */
+	bool fake;           /* everything is checked, nothing is mounted (mount -f) */
+	bool remount;        /* what is mounted there is to be changed (remount.h) */
+	bool sloppy;         /* unknown options are warned of (mount -s) */
+	bool bg;             /* after a first failure that may pass: go on in the background */
+	bool retry_set;      /* retry= was given */
+	uint32_t retry_min;  /* minutes for which such failures are tried again */
+	char *source;        /* as the user wrote it */
+	char *host, *path;   /* path starts with '/' */
+	char *mountpoint;    /* as the user wrote it */
+	char *asked;         /* all -o strings, for remount; or NULL */
+	const char *kernels; /* an OPT_KERNEL that was given; or NULL */
+	char *vfs_opts;      /* nosuid,nodev,...: for the kernel; or NULL */
+	bool dev, suid;      /* of these: devices are devices, set-user-ID programs are that */
+	bool by_root;        /* root starts it; from options_default() on */
+	char *clientaddr;    /* local address to connect from; or NULL */
+	char *clientid;      /* identity.h; or NULL: one that is kept, or random */
 	uint64_t given; /* bits by enum opt_id (opttable.h): what the user said, not a default */
 	uint16_t port;
 	int family; /* AF_UNSPEC, AF_INET (proto=rdma), AF_INET6 (proto=rdma6) */

@@ -84,8 +84,9 @@ static const struct opt opts[] = {
 	{"_netdev", OPT_QUIET}, {"nofail", OPT_QUIET}, {"intr", OPT_QUIET}, {"nointr", OPT_QUIET},
 	{"comment", OPT_QUIET}, {"silent", OPT_QUIET}, {"loud", OPT_QUIET},
 	{"sloppy", OPT_FLAG, ID_SLOPPY, 1},
-	{"remount", OPT_REFUSE, ID_NONE, 0, 0, NULL,
-		"a mount cannot be changed while it is there: unmount it and mount it again"},
+	{"remount", OPT_FLAG, ID_REMOUNT, 1},
+	{"user_id", OPT_KERNEL}, {"group_id", OPT_KERNEL}, {"max_read", OPT_KERNEL},
+	{"blksize", OPT_KERNEL},
 	{"fg", OPT_FLAG, ID_BG, 0}, {"bg", OPT_FLAG, ID_BG, 1},
 	{"retry", OPT_UINT, ID_RETRY, 0, MAX_RETRY},
 	/* known from nfs(5), without meaning here */

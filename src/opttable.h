@@ -15,6 +15,7 @@ enum opt_kind {
 	OPT_VFS,    /* for the kernel: passed on as it is */
 	OPT_IGNORE, /* means nothing here: accepted with a warning */
 	OPT_QUIET,  /* means nothing here and nobody need know (x-systemd.*, _netdev, intr) */
+	OPT_KERNEL, /* of the kernel's table: mount(8) repeats it at a remount, and only then */
 	OPT_REFUSE, /* cannot be done: an error that says why */
 };
 
@@ -69,6 +70,7 @@ enum opt_id {
 	ID_BG,
 	ID_RETRY,
 	ID_SLOPPY,
+	ID_REMOUNT,
 	ID_CLIENTID,
 	ID_CAPTURE,
 	ID_CAPTURE_SIZE,

@@ -11,7 +11,7 @@ _rpcrdmafs_options()
 		hard soft softerr timeo= retrans= rw ro rsize= wsize= write= dirty= buffers=
 		readahead= read_ahead_kb= max_background= sync async ac noac acregmin= acregmax=
 		acdirmin= acdirmax= actimeo= cto nocto lookupcache= rdirplus nordirplus
-		delegation nodelegation local_lock= lock nolock allow_other noallow_other default_permissions sloppy stats fg bg retry= clientid= capture= capture_size= capture_data
+		delegation nodelegation local_lock= lock nolock allow_other noallow_other default_permissions sloppy remount stats fg bg retry= clientid= capture= capture_size= capture_data
 		suid nosuid dev nodev exec noexec atime noatime diratime nodiratime dirsync'
 	# end of mount options
 	local values=

@@ -27,6 +27,7 @@ static void print_sample(const struct opt *o)
 	case OPT_VFS:
 	case OPT_IGNORE:
 	case OPT_QUIET:
+	case OPT_KERNEL:
 	case OPT_REFUSE:
 		printf("%s\n", o->name);
 		break;

@@ -125,6 +125,48 @@ check "and is there once" once
 check "umount -l" umount -l $mnt
 check "and ends" wait_for 15 gone
 
+# ---- changed while it is there ----
+line rpcrdmafs defaults
+mkdir -p /media/bound
+check "mounts" status 0 run mount $mnt
+mount --bind $mnt /media/bound
+again() { run mount -o "remount,$1" ${2:-$mnt}; }
+info_has() { rpcrdmafs info $mnt >$out && said "$1"; }
+cp /bin/true $mnt/program
+chmod 755 $mnt/program
+exec 7>$mnt/open
+check "ro, a file is open for writing: 32" status 32 again ro
+check "says why" said 'open for writing'
+exec 7>&-
+echo safe >$mnt/safe
+check "ro" status 0 again ro
+check "without a word" quiet
+check "what was written is there" grep -qx safe $export_dir/safe
+check "nothing more is" not touch $mnt/more
+check "not elsewhere either" not touch /media/bound/more
+check "info knows" info_has 'access +ro'
+check "rw" status 0 again rw
+check "is written again" touch $mnt/more
+check "info knows that" info_has 'access +rw'
+check "noexec" status 0 again noexec
+check "nothing runs" not $mnt/program
+check "but on the other mountpoint" /media/bound/program
+check "exec, and the options in force" status 0 again exec,rw,hard,timeo=600,allow_other
+check "it runs" $mnt/program
+check "nosuid,nodev, which it has" status 0 again nosuid,nodev
+check "suid: refused, where mount(8) hands it on" status 1 run rpcrdmafs -o remount,suid "$server:/" $mnt
+check "by name" said 'option suid cannot be changed while it is mounted'
+check "another wsize: refused" status 32 again ro,wsize=8192
+check "by name" said 'option wsize=8192 cannot be changed while it is mounted'
+check "and nothing changed" touch $mnt/more
+check "ro, from another mount namespace" unshare -m --propagation private mount -o remount,ro $mnt
+check "holds here" not touch /media/bound/more
+check "without fstab" bash -c ': >/etc/fstab; mount -o remount,rw '$mnt
+check "is written again" touch /media/bound/more
+umount /media/bound
+check "unmounts" umount $mnt
+check "and ends" wait_for 15 gone
+
 # ---- a server that comes later ----
 nfsd_stop
 line rpcrdmafs bg,retry=2

@@ -135,6 +135,16 @@ Test(mounthelper, types_and_letters_that_are_not_ours_are_refused)
 	refused("srv:/exp", "too few arguments");
 	refused("srv:/exp /mnt more", "too many arguments");
 	refused("nowhere /mnt", "expected server:/path");
-	refused("srv:/exp /mnt -o remount,ro", "remount");
+	refused("srv:/exp /mnt -o user_id=0,ro", "user_id is the kernel's");
 	refused("srv:/exp /mnt -N /nonexistent", "-N /nonexistent");
+}
+
+/* mount(8) hands on what the kernel's table has, in any order. */
+Test(mounthelper, remount_takes_the_words_of_the_kernels_table)
+{
+	cr_assert_eq(parse("srv:/exp /mnt -o ro,user_id=0,group_id=0,remount,nosuid,allow_other"),
+		0, "%s", fault);
+	cr_assert(o.remount && o.fs.read_only && o.fs.allow_other);
+	cr_assert_str_eq(o.vfs_opts, "nosuid");
+	cr_assert_str_eq(o.asked, "ro,user_id=0,group_id=0,remount,nosuid,allow_other");
 }

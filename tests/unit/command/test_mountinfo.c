@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 
 #include "mountinfo.h"
 
@@ -36,7 +37,8 @@ Test(mountinfo, a_path_that_is_too_long_is_none)
 static const char table[] =
 	"22 1 0:21 / /proc rw - proc proc rw\n"
 	"30 1 0:50 / /mnt rw,nosuid,nodev - fuse.rpcrdmafs host:/ rw,user_id=1000,group_id=0\n"
-	"31 1 0:51 / /mnt/with\\040space rw - fuse.rpcrdmafs host:/ rw,user_id=0,group_id=0\n"
+	"31 1 0:51 / /mnt/with\\040space ro,noexec - fuse.rpcrdmafs host:/ "
+	"rw,dirsync,user_id=0,group_id=0,allow_other\n"
 	"32 1 0:52 / /twice rw - fuse.rpcrdmafs host:/ rw,user_id=0\n"
 	"33 1 0:53 / /twice rw - tmpfs tmpfs rw\n"
 	"34 1 0:54 / /again rw - tmpfs tmpfs rw\n"
@@ -75,4 +77,18 @@ Test(mountinfo, does_not_take_what_is_not_ours_or_hidden)
 	cr_assert(!find("/twice", &mi));
 	cr_assert(!find("/mnt/with", &mi));
 	cr_assert(!find("/", &mi));
+}
+
+Test(mountinfo, tells_flags_of_the_mountpoint_and_of_the_file_system)
+{
+	struct mountinfo mi;
+
+	cr_assert(find("/mnt", &mi));
+	cr_assert_eq(mi.flags, MS_NOSUID | MS_NODEV);
+	cr_assert_eq(mi.fs_flags, 0);
+	cr_assert_not(mi.allow_other);
+	cr_assert(find("/mnt/with space", &mi));
+	cr_assert_eq(mi.flags, MS_RDONLY | MS_NOEXEC);
+	cr_assert_eq(mi.fs_flags, MS_DIRSYNC);
+	cr_assert(mi.allow_other);
 }
