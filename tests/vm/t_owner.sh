@@ -9,8 +9,9 @@
 rxe_up
 nfsd_up
 mnt=/mnt
-# The boot's other tests may have left theirs.
-rm -rf /var/lib/rpcrdmafs
+# Of its own: the boot's other tests leave theirs, and the folder below is the machine's that runs the VM.
+mkdir -p /var/lib/rpcrdmafs
+mount -t tmpfs tmpfs /var/lib/rpcrdmafs
 
 identity() { "$daemon" info $mnt | awk '$1 == "identity" { print $NF }'; }
 kept_in() { "$daemon" info $mnt | awk '$1 == "which" { print $NF }'; }
@@ -44,4 +45,45 @@ check "mounted as before" fmount $mnt rw
 check_equal "is its again" "$(identity)" "$first"
 check "and its lock is free" try_lock
 check "unmounted" funmount $mnt
+
+# Another host with the same machine-id, name and mountpoint, as copies of one image have: it is
+# another client because its disk is another one. Each keeps its lock over a restart of the server.
+twin_main() {
+	mount -t tmpfs tmpfs /var/lib/rpcrdmafs
+	"$daemon" -f -o allow_other "$server:/" $mnt >/tmp/twin.log 2>&1 &
+	local pid=$! word # try, or end
+	wait_for 30 mountpoint -q $mnt || exit 1
+	exec 6>$mnt/twin
+	flock -n 6 || exit 1
+	identity >/tmp/twin.identity
+	echo ready >/tmp/twin.said
+	while read -r word; do
+		[ "$word" != end ] || break
+		{ flock -n $mnt/file true && echo free || echo held; } >/tmp/twin.said
+	done </tmp/twin.ask
+	exec 6>&-
+	umount $mnt && wait $pid
+}
+ask_twin() { echo "$1" >&5; timeout 60 head -n 1 /tmp/twin.said; }
+rm -f /tmp/twin.*
+mkfifo /tmp/twin.ask /tmp/twin.said
+exec 5<>/tmp/twin.ask
+export daemon server mnt
+unshare -m --propagation private bash -c "$(declare -f); twin_main" >/tmp/twin.out 2>&1 &
+twin=$!
+check_equal "a twin with a lock is there" "$(timeout 60 head -n 1 /tmp/twin.said)" ready
+check "mounted beside it" fmount $mnt rw
+check "they are two clients" not same "$(identity)" "$(cat /tmp/twin.identity)"
+exec 7>$mnt/file
+check "ours is locked" flock -n 7
+check_fails "what the twin has locked is not free" flock -n $mnt/twin true
+check_equal "nor is ours to the twin" "$(ask_twin try)" held
+check "the server restarts" nfsd_restart
+check_fails "the twin has kept its lock" flock -n $mnt/twin true
+check_equal "and we ours" "$(ask_twin try)" held
+exec 7>&-
+echo end >&5
+check "the twin ends" wait $twin
+check "unmounted" funmount $mnt
+umount /var/lib/rpcrdmafs
 tap_end
