@@ -181,12 +181,9 @@ Test(fs_interrupted, nor_does_one_that_the_kernel_says_nothing_about)
 	cr_assert(fake_all_free());
 }
 
-Test(fs_interrupted, a_living_program_waits_on)
+/* Interrupted or not, the READ is answered by the server alone. */
+static void waits_on(uint64_t unique)
 {
-	uint64_t unique;
-
-	rig.fake.hold = true;
-	unique = send_read(getpid());
 	rig_settle();
 	send_interrupt(unique);
 	cr_assert_not(rig_reply(&re, 1500));
@@ -194,6 +191,15 @@ Test(fs_interrupted, a_living_program_waits_on)
 	cr_assert(rig_reply(&re, 3000));
 	cr_assert_eq(re.h.unique, unique);
 	cr_assert_eq(re.len, 65536);
+}
+
+Test(fs_interrupted, a_living_program_waits_on)
+{
+	uint64_t unique;
+
+	rig.fake.hold = true;
+	unique = send_read(getpid());
+	waits_on(unique);
 }
 
 /* The pid is one of the mounter's namespace: here it is somebody else's. */
@@ -205,13 +211,7 @@ Test(fs_interrupted, the_death_of_another_users_program_answers_nobody)
 	rig.stranger = true;
 	unique = send_read(victim);
 	rig.stranger = false;
-	rig_settle();
-	send_interrupt(unique);
-	cr_assert_not(rig_reply(&re, 1500));
-	fake_release();
-	cr_assert(rig_reply(&re, 3000));
-	cr_assert_eq(re.h.unique, unique);
-	cr_assert_eq(re.len, 65536);
+	waits_on(unique);
 }
 
 /* Write-back, and callers in another pid namespace: nobody to look at. */
@@ -221,13 +221,7 @@ Test(fs_interrupted, a_request_of_nobody_waits_on)
 
 	rig.fake.hold = true;
 	unique = send_read(0);
-	rig_settle();
-	send_interrupt(unique);
-	cr_assert_not(rig_reply(&re, 1500));
-	fake_release();
-	cr_assert(rig_reply(&re, 3000));
-	cr_assert_eq(re.h.unique, unique);
-	cr_assert_eq(re.len, 65536);
+	waits_on(unique);
 }
 
 Test(fs_interrupted, an_interrupt_that_comes_too_late_changes_nothing)

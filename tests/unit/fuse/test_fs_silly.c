@@ -235,6 +235,8 @@ Test(fs_silly, an_unlinked_file_has_its_other_links)
 	rig_settle();
 	cr_assert_eq(file->attr.nlink, 2);
 	cr_assert_eq(links(), 2);
+	rig_run_for(120 * NSEC_PER_SEC);
+	cr_assert_eq(links(), 2, "by the server, asked again");
 	cr_assert(fake_all_free());
 }
 
