@@ -78,6 +78,9 @@ recoveries=0
 RECOVERS=90
 go_on() {
 	local name
+	# Calls that are answered from here on are counted.
+	for name in one two; do kill -USR1 "${job[$name]}" || return; done
+	for name in one two; do wait_for $RECOVERS said $name stuck $recoveries || return; done
 	for name in one two; do kill -USR2 "${job[$name]}" || return; done
 	for name in one two; do
 		wait_for $RECOVERS said $name "recovered in" $recoveries || { cat $work/$name.out; return 1; }
