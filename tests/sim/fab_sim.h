@@ -77,6 +77,9 @@ bool fab_sim_fault_hit(void);
 /* Breaks every connection and attempt; -ENODEV: the device is another one at the next resolve. */
 void fab_sim_break_all(int err);
 
+/* Messages of the server that are on their way to clients, or being handled there. Any thread. */
+unsigned int fab_sim_undelivered(void);
+
 /* ---- server ---- */
 
 struct fab_sim_conn;

@@ -30,10 +30,19 @@ void sim_ev_insert(struct fab_ep *ep, struct sim_ev *ev)
 		arm(ep);
 }
 
+static _Atomic unsigned int undelivered;
+
+unsigned int fab_sim_undelivered(void)
+{
+	return undelivered;
+}
+
 struct sim_ev *sim_ev_add(struct fab_ep *ep, enum sim_ev_kind kind, uint64_t at_ns)
 {
 	struct sim_ev *ev = calloc(1, sizeof(*ev));
 
+	if (kind == SIM_EV_TO_CLIENT)
+		undelivered++;
 	ev->kind = kind;
 	ev->at_ns = at_ns;
 	ev->seq = ep->ev_seq++;
@@ -43,6 +52,8 @@ struct sim_ev *sim_ev_add(struct fab_ep *ep, enum sim_ev_kind kind, uint64_t at_
 
 static void ev_free(struct sim_ev *ev)
 {
+	if (ev->kind == SIM_EV_TO_CLIENT)
+		undelivered--;
 	free(ev->data);
 	free(ev);
 }

@@ -19,6 +19,8 @@
  *   cut             it breaks now
  *   silent 0|1      requests are executed and never answered, health checks neither
  *   gone 0|1        nothing answers at all: connections break, none is made
+ *   delay N         every Nth call is answered with NFS4ERR_DELAY; 0: none
+ *   close N         the connection ends after every Nth WRITE, which is not answered; 0: none
  *   hold OP, release   calls with NFS operation OP (0: all) wait for the release
  *   hostile wire|body N, hostile off N   every Nth reply is garbage: message, or RPC reply
  *   restart LOSE    it answers what it did and restarts; LOSE 1: what was not committed is lost
@@ -53,6 +55,7 @@
 #include <unistd.h>
 
 #include "fab_sim.h"
+#include "nfs4_prot.h"
 #include "nfsd_sim.h"
 #include "rpcrdma.h"
 
@@ -94,6 +97,7 @@ static bool may_leave, unjudged;
 /* What spoils replies; under the server's lock. */
 static struct {
 	_Atomic unsigned int cut_every, hostile_every;
+	unsigned int delay_every, close_every;
 	unsigned int since_cut, since_hostile;
 	uint64_t rng;
 } spoil = {.rng = 88172645463325252ull};
@@ -186,10 +190,26 @@ static void rule(enum nfsd_sim_act act, uint32_t op, void (*mutate)(void *, stru
 	nfsd_sim_rule(sim, &r);
 }
 
+static void rule_every(enum nfsd_sim_act act, uint32_t op, uint64_t arg, unsigned int every)
+{
+	const struct nfsd_sim_rule r = {.act = act, .op = op, .arg = arg, .every = every};
+
+	if (every > 0)
+		nfsd_sim_rule(sim, &r);
+}
+
 static void rules_reset(void)
 {
 	nfsd_sim_rules_clear(sim);
 	rule(NFSD_SIM_MUTATE, 0, on_message, NULL, false);
+	rule_every(NFSD_SIM_STATUS, 0, NFS4ERR_DELAY, spoil.delay_every);
+	rule_every(NFSD_SIM_CUT_AFTER, OP_WRITE, 0, spoil.close_every);
+}
+
+static void set_every(unsigned int *every, unsigned int num)
+{
+	*every = num;
+	rules_reset();
 }
 
 static void set_hostile(const char *how, unsigned int every)
@@ -227,17 +247,17 @@ static void set_gone(bool on)
  * It answers before what it did: a program whose unlink(2) was done, and is asked for again after
  * a restart, hears ENOENT, and that is nobody's fault.
  */
-static void restart(bool lose)
+static void restart(uint64_t grace_ns, bool lose)
 {
 	const struct timespec ms = {.tv_nsec = 1000000};
 
-	nfsd_sim_pause(sim, true);
-	for (unsigned int i = 0; i < 5000 && nfsd_sim_answering(sim) > 0; i++)
+	nfsd_sim_pause(sim);
+	for (unsigned int i = 0; i < 5000; i++) {
+		if (nfsd_sim_answering(sim) == 0 && fab_sim_undelivered() == 0)
+			break;
 		nanosleep(&ms, NULL);
-	for (unsigned int i = 0; i < 20; i++) /* on the wire */
-		nanosleep(&ms, NULL);
-	nfsd_sim_restart(sim, 0, lose);
-	nfsd_sim_pause(sim, false);
+	}
+	nfsd_sim_restart(sim, grace_ns, lose);
 }
 
 /* ---- commands ---- */
@@ -374,6 +394,10 @@ static bool run_event(const char *name, unsigned int num)
 		spoil.cut_every = num;
 	else if (strcmp(name, "cut") == 0)
 		fab_sim_break_all(-ECONNRESET);
+	else if (strcmp(name, "delay") == 0)
+		set_every(&spoil.delay_every, num);
+	else if (strcmp(name, "close") == 0)
+		set_every(&spoil.close_every, num);
 	else if (strcmp(name, "silent") == 0)
 		set_silent(num != 0);
 	else if (strcmp(name, "gone") == 0)
@@ -383,11 +407,11 @@ static bool run_event(const char *name, unsigned int num)
 	else if (strcmp(name, "recall") == 0)
 		nfsd_sim_recall(sim, NULL);
 	else if (strcmp(name, "restart") == 0)
-		restart(num != 0);
+		restart(0, num != 0);
 	else if (strcmp(name, "grace") == 0 && num == 0)
 		nfsd_sim_end_grace(sim);
 	else if (strcmp(name, "grace") == 0)
-		nfsd_sim_restart(sim, num * NSEC_PER_MSEC, false);
+		restart(num * NSEC_PER_MSEC, false);
 	else if (strcmp(name, "grow") == 0)
 		return grow_small(num);
 	else if (strcmp(name, "change") == 0)

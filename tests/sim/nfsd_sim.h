@@ -167,7 +167,8 @@ struct nfsd_sim_rule {
 	enum nfsd_sim_act act;
 	uint32_t op; /* NFS operation the COMPOUND must contain; 0: any call */
 	uint32_t skip,
-		count; /* lets `skip` matches pass, acts on `count` (0: on all that follow) */
+		count;  /* lets `skip` matches pass, acts on `count` (0: on all that follow) */
+	uint32_t every; /* only each so-manieth of those that match counts; 0 and 1: all */
 	uint64_t arg;
 	const void *raw;
 	uint32_t raw_len;
@@ -194,10 +195,10 @@ void nfsd_sim_disconnect(struct nfsd_sim *sim);
  */
 void nfsd_sim_restart(struct nfsd_sim *sim, uint64_t grace_ns, bool lose_data);
 /*
- * Calls that come from now on are neither executed nor answered; those before are: nothing that was
- * done is heard of only by its traces when a restart comes then. false: as before.
+ * Calls that come from now on until the restart are neither executed nor answered; those before
+ * are: nothing that was done is heard of only by its traces then.
  */
-void nfsd_sim_pause(struct nfsd_sim *sim, bool on);
+void nfsd_sim_pause(struct nfsd_sim *sim);
 /* Calls that were executed and whose reply is not sent; without those that wait for a release. */
 unsigned int nfsd_sim_answering(struct nfsd_sim *sim);
 /* The grace period of a restart is over. */

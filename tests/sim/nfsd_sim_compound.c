@@ -259,12 +259,8 @@ static int rule_status(struct cmp *c, uint32_t op, enum nfsd_sim_act act)
 			continue;
 		if (rule->r.op ? rule->r.op != op : c->op_idx != 1)
 			continue;
-		if (rule->seen++ < rule->r.skip)
-			continue;
-		if (rule->r.count && rule->acted >= rule->r.count)
-			continue;
-		rule->acted++;
-		return (int)rule->r.arg;
+		if (rule_turn(rule))
+			return (int)rule->r.arg;
 	}
 	return -1;
 }

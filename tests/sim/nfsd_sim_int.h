@@ -499,8 +499,11 @@ struct sconn {
 struct rule {
 	struct list link;
 	struct nfsd_sim_rule r;
-	uint32_t seen, acted;
+	uint32_t met, seen, acted;
 };
+
+/* One that matches: whether it is its turn. */
+bool rule_turn(struct rule *rule);
 
 /* A stateid that ended. */
 struct gone {

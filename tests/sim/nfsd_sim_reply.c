@@ -25,12 +25,9 @@ void nfsd_sim_rules_clear(struct nfsd_sim *sim)
 	pthread_mutex_unlock(&sim->lock);
 }
 
-static bool rule_acts(struct rule *rule, const struct job *job)
+bool rule_turn(struct rule *rule)
 {
-	if (rule->r.op && (rule->r.op >= 80 || !job->op_seen[rule->r.op]))
-		return false;
-	/* NULL calls are health checks: only rules for everything, forever, hit them. */
-	if (job->is_null && (rule->r.op || rule->r.count))
+	if (rule->r.every > 1 && ++rule->met % rule->r.every != 0)
 		return false;
 	if (rule->seen++ < rule->r.skip)
 		return false;
@@ -38,6 +35,16 @@ static bool rule_acts(struct rule *rule, const struct job *job)
 		return false;
 	rule->acted++;
 	return true;
+}
+
+static bool rule_acts(struct rule *rule, const struct job *job)
+{
+	if (rule->r.op && (rule->r.op >= 80 || !job->op_seen[rule->r.op]))
+		return false;
+	/* NULL calls are health checks: only rules for everything, forever, hit them. */
+	if (job->is_null && (rule->r.op || rule->r.count))
+		return false;
+	return rule_turn(rule);
 }
 
 static uint32_t other_key(const struct job *job)
@@ -428,10 +435,10 @@ unsigned int nfsd_sim_answering(struct nfsd_sim *sim)
 	return count_jobs(sim, false);
 }
 
-void nfsd_sim_pause(struct nfsd_sim *sim, bool on)
+void nfsd_sim_pause(struct nfsd_sim *sim)
 {
 	pthread_mutex_lock(&sim->lock);
-	sim->paused = on;
+	sim->paused = true;
 	pthread_mutex_unlock(&sim->lock);
 }
 

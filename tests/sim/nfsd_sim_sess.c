@@ -556,6 +556,9 @@ void nfsd_sim_restart(struct nfsd_sim *sim, uint64_t grace_ns, bool lose_data)
 
 		sim->grace_until_ns = now_of(conn->reactor) + grace_ns;
 	}
+	/* Before the connections break: what came on the next ones would be lost without a trace.
+	 */
+	sim->paused = false;
 	pthread_mutex_unlock(&sim->lock);
 	fab_sim_break_all(-ECONNRESET);
 }

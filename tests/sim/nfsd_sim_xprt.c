@@ -352,14 +352,8 @@ static void take_call(struct sconn *conn, uint32_t xid, uint32_t proc, struct rd
 		node = node->next) {
 		struct rule *rule = container_of(node, struct rule, link);
 
-		if (rule->r.act == NFSD_SIM_CUT_BEFORE && !rule->r.op) {
-			if (rule->seen++ < rule->r.skip)
-				continue;
-			if (rule->r.count && rule->acted >= rule->r.count)
-				continue;
-			rule->acted++;
-			cut_before = true;
-		}
+		if (rule->r.act == NFSD_SIM_CUT_BEFORE && !rule->r.op)
+			cut_before |= rule_turn(rule);
 	}
 	if (cut_before) {
 		fab_sim_conn_close(conn->fab, -ECONNRESET);
