@@ -32,13 +32,14 @@ static void slot_set(struct nfs4_slots *t, uint32_t slot, enum nfs4_slot_state t
 		t->used[slot / 64] |= bit;
 }
 
-void nfs4_slots_init(struct nfs4_slots *t, uint32_t cnt)
+void nfs4_slots_init(struct nfs4_slots *t, uint32_t cnt, uint32_t max)
 {
-	assert(cnt >= 1);
+	assert(cnt >= 1 && max >= cnt);
 	memset(t, 0, sizeof(*t));
 	t->cnt = cnt < NFS4_SLOT_MAX ? cnt : NFS4_SLOT_MAX;
+	t->max = max < NFS4_SLOT_MAX ? max : NFS4_SLOT_MAX;
 	t->limit = t->cnt;
-	for (uint32_t i = 0; i < t->cnt; i++)
+	for (uint32_t i = 0; i < t->max; i++)
 		t->seqid[i] = 1;
 }
 
@@ -112,12 +113,15 @@ uint32_t nfs4_slot_highest(const struct nfs4_slots *t)
  * Replies may overtake each other, so that an old one can lower the limit for
  * a moment; the next one mends it. Sequence numbers above a lowered limit are
  * kept: starting them anew because of a reply that was overtaken could make a
- * false retry, keeping them at worst a SEQ_MISORDERED.
+ * false retry, keeping them at worst a SEQ_MISORDERED. nfsd grants few slots from Linux 6.14 on,
+ * and more once they are in use.
  */
 void nfs4_slots_set_highest(struct nfs4_slots *t, uint32_t highest, uint32_t target)
 {
 	uint32_t top = highest < target ? highest : target;
 
+	if (top >= t->cnt && t->cnt < t->max)
+		t->cnt = top < t->max ? top + 1 : t->max;
 	t->limit = top < t->cnt - 1 ? top + 1 : t->cnt;
 }
 

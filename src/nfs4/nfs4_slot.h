@@ -19,7 +19,8 @@ enum nfs4_slot_state {
 };
 
 struct nfs4_slots {
-	uint32_t cnt;   /* slots the session has */
+	uint32_t cnt;   /* slots the session has, as far as the server told */
+	uint32_t max;   /* and may come to have: what we asked for */
 	uint32_t limit; /* of these, usable now: at least 1, the server moves it */
 	uint32_t busy_cnt, orphan_cnt;
 	uint64_t used[NFS4_SLOT_MAX / 64]; /* bit set: BUSY or ORPHAN */
@@ -28,8 +29,11 @@ struct nfs4_slots {
 	bool unsure[NFS4_SLOT_MAX]; /* the server may not have seen the number before seqid */
 };
 
-/* A new session: all slots FREE, all expecting sequence number 1 (RFC 8881 section 18.36.4). */
-void nfs4_slots_init(struct nfs4_slots *t, uint32_t cnt);
+/*
+ * A new session: `cnt` slots were granted of the `max` that were asked for. All FREE, all expecting
+ * sequence number 1 (RFC 8881 section 18.36.4).
+ */
+void nfs4_slots_init(struct nfs4_slots *t, uint32_t cnt, uint32_t max);
 /* The lowest FREE slot below the limit, now BUSY; NFS4_SLOT_NONE: all are taken. */
 uint32_t nfs4_slot_get(struct nfs4_slots *t, uint32_t *ret_seqid);
 /* The server executed the call and we have its reply: FREE, next sequence number. */
@@ -50,7 +54,10 @@ void nfs4_slot_orphan(struct nfs4_slots *t, uint32_t slot);
 bool nfs4_slot_is_busy(const struct nfs4_slots *t, uint32_t slot, uint32_t seqid);
 /* For sa_highest_slotid: the highest slot in use; 0 if none is. */
 uint32_t nfs4_slot_highest(const struct nfs4_slots *t);
-/* sr_highest_slotid and sr_target_highest_slotid: what the server takes and what it would like. */
+/*
+ * sr_highest_slotid and sr_target_highest_slotid: what the server takes and what it would like. The
+ * table grows to them, up to `max` (section 2.10.6.1).
+ */
 void nfs4_slots_set_highest(struct nfs4_slots *t, uint32_t highest, uint32_t target);
 /* The server does not have `slot` (BADSLOT). False: nothing would be left. */
 bool nfs4_slots_cut(struct nfs4_slots *t, uint32_t slot);

@@ -232,7 +232,7 @@ static void create_apply(struct nfs4_sess *s)
 	s->gen++;
 	s->id_gen = s->cl->id_gen;
 	s->sr_flags = 0;
-	nfs4_slots_init(&s->slots, slots);
+	nfs4_slots_init(&s->slots, slots, s->asked.fore.maxreqs);
 	nfs4_cb_open(&s->cb, &s->id, s->cl->minor,
 		nfs4_has_back(&s->params) ? s->params.back.maxreqs : 0, s->params.back.maxops);
 	/* A resend was answered from the server's cache: it binds nothing. */

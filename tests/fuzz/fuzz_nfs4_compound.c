@@ -55,7 +55,7 @@ static void slots(const uint8_t *p, size_t len)
 	static struct nfs4_slots t;
 	uint32_t seqid;
 
-	nfs4_slots_init(&t, len ? p[0] + 1u : 1);
+	nfs4_slots_init(&t, len ? p[0] + 1u : 1, 300);
 	for (size_t i = 0; i + 2 < len; i += 3) {
 		uint32_t slot = nfs4_slot_get(&t, &seqid);
 

@@ -60,6 +60,7 @@ struct nfsd_sim_conf {
 	unsigned int minor_max;
 	uint32_t lease_s;
 	unsigned int max_slots, max_ops;
+	unsigned int first_slots; /* that CREATE_SESSION grants, of those; 0: all */
 	uint32_t max_request, max_response, max_cached;
 	uint32_t maxread, maxwrite;
 	uint32_t supported_mask[3]; /* attributes taken away from supported_attrs */

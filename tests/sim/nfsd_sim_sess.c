@@ -248,6 +248,8 @@ static struct session *session_new(struct cmp *c, struct client *cl, struct chan
 	fore->maxcached = s->max_cached = min_u32(fore->maxcached, conf->max_cached);
 	fore->maxops = s->max_ops = min_u32(fore->maxops, conf->max_ops);
 	fore->maxreqs = s->slot_cnt = min_u32(fore->maxreqs, conf->max_slots);
+	if (conf->first_slots)
+		fore->maxreqs = min_u32(fore->maxreqs, conf->first_slots);
 	s->slots = calloc(s->slot_cnt + 1, sizeof(*s->slots));
 	s->client = cl;
 	put_u32(s->id, c->sim->boot);

@@ -278,6 +278,25 @@ Test(nfs4_session, more_calls_than_slots_wait_for_one)
 	SIM_NFS_CLOSE(&w, 0);
 }
 
+/* As nfsd does from Linux 6.14 on. */
+Test(nfs4_session, slots_that_the_server_adds_later_are_used)
+{
+	struct sim_nfs_call c[13] = {0};
+	struct nfsd_sim_conf sconf;
+
+	nfsd_sim_conf_default(&sconf);
+	sconf.first_slots = 2;
+	sim_nfs_open(&w, &sconf);
+	sim_nfs_mounted(&w, 1);
+	cr_assert_eq(w.lane[0].st.slots, 16);
+	for (int i = 0; i < 13; i++)
+		cr_assert_eq(sim_nfs_getattr(&w, 0, &c[i]), 0);
+	for (int i = 0; i < 13; i++)
+		cr_assert_eq(sim_nfs_wait(&w, &c[i]), 0);
+	cr_assert_eq(w.lane[0].st.slot_waits, 0);
+	SIM_NFS_CLOSE(&w, 0);
+}
+
 Test(nfs4_session, requests_used_up_are_refused_until_one_is_free)
 {
 	struct sim_nfs_call c[20] = {0};
