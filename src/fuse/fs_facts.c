@@ -37,7 +37,7 @@ void fs_facts_init(struct fs *fs)
 	};
 }
 
-bool fs_facts_missing(struct fs *fs, struct fs_inode *dir, const struct nfs4_attr *a)
+bool fs_facts_below(struct fs_inode *dir, const struct nfs4_attr *a)
 {
 	bool same;
 
@@ -46,7 +46,12 @@ bool fs_facts_missing(struct fs *fs, struct fs_inode *dir, const struct nfs4_att
 	pthread_mutex_lock(&dir->lock);
 	same = dir->attr.fsid_major == a->fsid_major && dir->attr.fsid_minor == a->fsid_minor;
 	pthread_mutex_unlock(&dir->lock);
-	return !same && !nfs4_client_fs(fs->client, a->fsid_major, a->fsid_minor);
+	return !same;
+}
+
+bool fs_facts_missing(struct fs *fs, struct fs_inode *dir, const struct nfs4_attr *a)
+{
+	return fs_facts_below(dir, a) && !nfs4_client_fs(fs->client, a->fsid_major, a->fsid_minor);
 }
 
 /* WIRE: of another one, if the server tells nothing of this: then it stays unknown. */

@@ -22,7 +22,10 @@ const struct nfs4_fs *fs_facts(const struct fs *fs, const struct fs_inode *in);
 void fs_facts_note(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a);
 /* Sets what fs_facts() tells where they are not known; once the root's are there. */
 void fs_facts_init(struct fs *fs);
-/* Is what was found in the directory the way into a file system that is not known? */
+/* Is what was found in the directory the root of another file system? Takes the directory's lock.
+ */
+bool fs_facts_below(struct fs_inode *dir, const struct nfs4_attr *a);
+/* And of one that is not known? */
 bool fs_facts_missing(struct fs *fs, struct fs_inode *dir, const struct nfs4_attr *a);
 /*
  * fs_facts_ask - ask for those of what op->fh2 and op->attr are the filehandle and attributes of

@@ -19,6 +19,7 @@
 
 #include "fs_attr.h"
 #include "fs_deleg.h"
+#include "fs_facts.h"
 #include "fs_inode.h"
 #include "fs_meta.h"
 #include "fs_names.h"
@@ -37,15 +38,7 @@ static void put_files(struct fs_op *op)
 /* Is what was looked up in `dir` the root of another file system? */
 static bool is_root_below(const struct nfs4_call *call, struct fs_inode *dir)
 {
-	const struct nfs4_attr *a = &call->u.lookup.attr;
-	bool other;
-
-	if (call->err != 0 || (a->valid & NFS4_ATTR_FSID) == 0)
-		return false;
-	pthread_mutex_lock(&dir->lock);
-	other = a->fsid_major != dir->attr.fsid_major || a->fsid_minor != dir->attr.fsid_minor;
-	pthread_mutex_unlock(&dir->lock);
-	return other;
+	return call->err == 0 && fs_facts_below(dir, &call->u.lookup.attr);
 }
 
 static void refused_target_done(struct nfs4_call *call)

@@ -12,10 +12,14 @@
  *
  * ENOTEMPTY may also be older than the removal of a .nfs file, and be heard after
  * it: then the directory is removed again.
+ *
+ * A directory that another file system is mounted on is NFS4ERR_FILE_OPEN, and
+ * NFS4ERR_ACCESS from a newer Linux server: a LOOKUP tells whether that is why.
  */
 #include <errno.h>
 #include <stdatomic.h>
 
+#include "fs_facts.h"
 #include "fs_inode.h"
 #include "fs_meta.h"
 #include "fs_place.h"
@@ -78,6 +82,20 @@ static void victim_start(struct fs_op *op)
 	fs_meta_lookup(op, &op->fh, op->name, victim_done);
 }
 
+static void refused_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+
+	fs_meta_read(op, &call->u.lookup.dir_attr);
+	fs_reply_err(op,
+		call->err == 0 && fs_facts_below(op->inode, &call->u.lookup.attr) ? EBUSY : EACCES);
+}
+
+static void refused_start(struct fs_op *op)
+{
+	fs_meta_lookup(op, &op->fh, op->name, refused_done);
+}
+
 static bool is_stale(struct fs_op *op)
 {
 	return atomic_load(&op->lane->fs->sillies_gone) != op->u.rmdir.gone &&
@@ -95,7 +113,9 @@ static void remove_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
 
-	if (call->err != -ENOTEMPTY || op->inode2 != NULL || op->unheard)
+	if (call->err == -EACCES && !op->unheard)
+		fs_op_call(op, refused_start);
+	else if (call->err != -ENOTEMPTY || op->inode2 != NULL || op->unheard)
 		over(op);
 	else if (atomic_load(&op->lane->fs->sillies) > 0)
 		fs_op_call(op, victim_start);

@@ -337,6 +337,24 @@ Test(fs_names, rename_of_a_root_of_another_file_system_is_ebusy)
 	cr_assert_eq(rename_to("f", "g", 0), EIO);
 }
 
+static int serve_refused(struct nfs4_call *call, enum fake_op op)
+{
+	if (op == FAKE_REMOVE)
+		return -EACCES;
+	return serve_mounted(call, op);
+}
+
+/* Linux' server says NFS4ERR_ACCESS of it, too. */
+Test(fs_names, rmdir_of_a_root_of_another_file_system_is_ebusy)
+{
+	rig.fake.names = serve_refused;
+	below = "f";
+	cr_assert_eq(by_name(FUSE_RMDIR, "f"), EBUSY);
+	below = "g";
+	cr_assert_eq(by_name(FUSE_RMDIR, "f"), EACCES);
+	cr_assert_eq(rig.fake.count[FAKE_REMOVE], 2);
+}
+
 Test(fs_names, mkdir_sends_mode_and_umask)
 {
 	const struct fuse_mkdir_in in = {.mode = 01777, .umask = 027};
