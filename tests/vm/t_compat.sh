@@ -4,6 +4,7 @@
 # What programs may do, on this client and on the kernel's, beside each other:
 # every operation and flag that tests/vm/compat probes. Where the two differ, it
 # is a row of docs/compatibility.md with its reason; and each row was told here.
+# On another version than the document's only the differences are compared.
 # When probes or results changed on purpose, the tables are made anew from the
 # folder of results, and explanations are written where there is none:
 #
@@ -21,6 +22,7 @@ rxe_up
 nfsd_up
 mnt=/mnt knt=/knt
 told=$RESULTS
+uname -r >"$told/linux"
 mkdir -p $bin_dir
 cp "$BUILD_DIR/tests/vm/compat" $bin_dir/compat
 chmod 755 $bin_dir/compat

@@ -144,8 +144,8 @@ static void ofd_getlk(void)
 
 	NEED(lock(a, F_OFD_SETLK, F_WRLCK, 7, 3));
 	tell(fcntl(b, F_OFD_GETLK, &l));
-	say("type %d from %ld len %ld pid %d", l.l_type, (long)l.l_start, (long)l.l_len,
-		(int)l.l_pid);
+	say("type %d from %ld len %ld pid %s", l.l_type, (long)l.l_start, (long)l.l_len,
+		l.l_pid == -1 ? "-1" : "of somebody");
 	l.l_pid = 5;
 	tell(fcntl(b, F_OFD_GETLK, &l));
 }
