@@ -29,7 +29,7 @@
 struct fs_inode {
 	pthread_mutex_t lock;   /* everything below `refs` */
 	uint64_t nlookup;       /* the kernel's references; table lock */
-	uint32_t refs;          /* operations and open files in flight; table lock */
+	uint32_t refs;          /* open files, operations by nodeid; table lock */
 	_Atomic uint32_t named; /* where its name was noted last (fs_names.h); no lock */
 	uint32_t slot;          /* for ever: the nodeid ... */
 	uint32_t generation;    /* ... and what no other inode of that nodeid has */
@@ -144,6 +144,7 @@ struct fs_op {
 	struct nfs4_times times;
 	uint32_t opcode;
 	bool on_file;    /* of fs_op_begin_file() */
+	bool file_holds; /* op->inode, which the op itself has no reference to */
 	bool background; /* counted in fs->background */
 	bool unheard; /* its program was dying: counted in lane->unheard, and on_file in the file's
 		       */
@@ -540,7 +541,7 @@ void fs_lane_set_current(struct fs_lane *l);
  * inode of `ino`. NULL: that is no nodeid (any more), and the request was answered ESTALE.
  */
 struct fs_op *fs_op_begin(fuse_req_t req, fuse_ino_t ino);
-/* For an operation on an open file: its inode, and the opener's credential. */
+/* For an operation on an open file, which holds its inode; with the opener's credential. */
 struct fs_op *fs_op_begin_file(fuse_req_t req, const struct fuse_file_info *fi);
 /* Without a request (stop, tests). NULL: none free. */
 struct fs_op *fs_op_new(struct fs_lane *l);

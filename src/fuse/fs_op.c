@@ -52,7 +52,7 @@ void fs_op_init(struct fs_op *op, struct fs_lane *l)
 	/* The call is the session's to initialise; names and filehandles are set before use. */
 	op->lane = l;
 	op->req = NULL;
-	op->on_file = op->unheard = op->background = false;
+	op->on_file = op->file_holds = op->unheard = op->background = false;
 	op->buf = NULL;
 	op->mem = NULL;
 	op->inode = op->inode2 = NULL;
@@ -129,7 +129,8 @@ struct fs_op *fs_op_begin_file(fuse_req_t req, const struct fuse_file_info *fi)
 	op->fi = *fi;
 	op->file = fs_file_get(fs_file_of(fi));
 	op->on_file = true;
-	op->inode = fs_inode_ref(l->fs, op->file->inode);
+	op->inode = op->file->inode; /* without the lock that all lanes share */
+	op->file_holds = true;
 	op->cred = op->file->cred;
 	return op;
 }
@@ -291,15 +292,16 @@ void fs_op_end(struct fs_op *op)
 	op->buf = NULL;
 	free(op->mem);
 	op->mem = NULL;
+	fs_deleg_unbar(op);
+	if (!op->file_holds)
+		fs_inode_put(l->fs, op->inode);
+	fs_inode_put(l->fs, op->inode2);
+	op->inode = op->inode2 = NULL;
 	if (op->file)
 		fs_file_put(l->fs, op->file);
 	if (op->file2)
 		fs_file_put(l->fs, op->file2);
 	op->file = op->file2 = NULL;
-	fs_deleg_unbar(op);
-	fs_inode_put(l->fs, op->inode);
-	fs_inode_put(l->fs, op->inode2);
-	op->inode = op->inode2 = NULL;
 	if (!fs_deleg_op_ended(op)) {
 		list_push_front(&l->free_ops, &op->link); /* the warmest is taken next */
 		l->ops_free++;

@@ -141,6 +141,16 @@ Test(fs_copy, the_server_copies_and_no_data_travels)
 	cr_expect_eq(rig.fake.count[FAKE_GETATTR], 0, "the attributes came with it");
 }
 
+/* Its inodes change places on the way. */
+Test(fs_copy, each_inode_is_held_as_before)
+{
+	uint32_t from_refs = rig_inode(from_ino)->refs, to_refs = rig_inode(to_ino)->refs;
+
+	cr_assert_eq(copy(100, 5000, 1000), 1000);
+	cr_expect_eq(rig_inode(from_ino)->refs, from_refs);
+	cr_expect_eq(rig_inode(to_ino)->refs, to_refs);
+}
+
 Test(fs_copy, parts_make_a_whole)
 {
 	fake_copy.part = 300;
