@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "mountinfo.h"
+#include "mount_field.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,25 +35,6 @@ bool mountinfo_path(const char *cwd, const char *path, char out[PATH_MAX])
 		out[len++] = '/';
 	out[len] = '\0';
 	return true;
-}
-
-/* Undoes \040 and the like, in place. */
-static void unescape(char *s)
-{
-	char *to = s;
-
-	while (*s != '\0') {
-		unsigned int c;
-
-		if (s[0] == '\\' && strspn(s + 1, "01234567") >= 3 &&
-			sscanf(s + 1, "%3o", &c) == 1) {
-			*to++ = (char)c;
-			s += 4;
-		} else {
-			*to++ = *s++;
-		}
-	}
-	*to = '\0';
 }
 
 /* The words of a list without spaces that are flags of mount(2). */
@@ -104,7 +86,7 @@ bool mountinfo_find(FILE *table, const char *path, struct mountinfo *ret)
 		if (sep == NULL ||
 			sscanf(line, "%*s %*s %31s %*s %ms %n%*s%n", dev, &at, &words, &end) != 2)
 			continue;
-		unescape(at);
+		mount_field_str(at);
 		if (strcmp(at, path) != 0)
 			continue;
 		/* What is mounted over it later comes later. */

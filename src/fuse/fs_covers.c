@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_covers.h"
+#include "mount_field.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -81,31 +82,6 @@ static const struct line *by_id(const struct line *mounts, unsigned int cnt, uns
 	return NULL;
 }
 
-static bool is_octal(const char *p)
-{
-	for (int i = 1; i <= 3; i++)
-		if (p[i] < '0' || p[i] > '7')
-			return false;
-	return true;
-}
-
-/* Appends a field, \040 as a space; so many bytes. */
-static size_t put_field(char *to, const char *p, size_t len)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < len; i++) {
-		if (p[i] == '\\' && i + 3 < len && is_octal(p + i)) {
-			to[n++] = (char)((p[i + 1] - '0') << 6 | (p[i + 2] - '0') << 3 |
-					 (p[i + 3] - '0'));
-			i += 3;
-		} else {
-			to[n++] = p[i];
-		}
-	}
-	return n;
-}
-
 /* Where in the file system of `on` the mount `l` lies: its root, and the way from there. */
 static size_t put_path(char *to, const struct line *on, const struct line *l)
 {
@@ -113,11 +89,11 @@ static size_t put_path(char *to, const struct line *on, const struct line *l)
 	size_t n = 0;
 
 	if (on->root_len > 1)
-		n = put_field(to, on->root + 1, on->root_len - 1);
+		n = mount_field(to, on->root + 1, on->root_len - 1);
 	if (l->point_len > below + 1) {
 		if (n > 0)
 			to[n++] = '/';
-		n += put_field(to + n, l->point + below + 1, l->point_len - below - 1);
+		n += mount_field(to + n, l->point + below + 1, l->point_len - below - 1);
 	}
 	to[n++] = '\0';
 	return n;
@@ -184,6 +160,10 @@ static char *read_all(int fd)
 		n = read(fd, text + len, READ_STEP);
 		len += n > 0 ? (size_t)n : 0;
 	} while (n > 0 || (n < 0 && errno == EINTR));
+	if (n < 0) { /* a part would not name what is covered */
+		free(text);
+		return NULL;
+	}
 	text[len] = '\0';
 	return text;
 }

@@ -14,28 +14,11 @@
 
 #include "fs_session.h"
 #include "log.h"
+#include "mount_field.h"
 
 #define TYPE        "fuse.rpcrdmafs"
 #define PROBE_MS    2000
 #define STACKED_MAX 16 /* mounts over each other that are taken away */
-
-/* Undoes mountinfo's \040 and the like. */
-static void unescape(char *s)
-{
-	char *to = s;
-
-	while (*s) {
-		unsigned int c;
-
-		if (s[0] == '\\' && sscanf(s + 1, "%3o", &c) == 1) {
-			*to++ = (char)c;
-			s += strnlen(s, 4);
-		} else {
-			*to++ = *s++;
-		}
-	}
-	*to = '\0';
-}
 
 /* "36 35 98:0 /root /mnt rw,noatime shared:1 - type source options" */
 static bool parse_line(char *line, const char *path, struct fs_mounted *ret)
@@ -44,11 +27,11 @@ static bool parse_line(char *line, const char *path, struct fs_mounted *ret)
 
 	if (!sep || sscanf(line, "%*s %*s %*s %*s %4095s", at) != 1)
 		return false;
-	unescape(at);
+	mount_field_str(at);
 	if (strcmp(at, path) != 0 ||
 		sscanf(sep + 3, "%63s %1023s %1023s", ret->type, ret->source, options) != 3)
 		return false;
-	unescape(ret->source);
+	mount_field_str(ret->source);
 	id = strstr(options, "user_id=");
 	ret->uid = id ? (uid_t)strtoul(id + strlen("user_id="), NULL, 10) : (uid_t)-1;
 	id = strstr(options, "group_id=");

@@ -111,6 +111,21 @@ Test(fs_covers, the_directories_that_have_such_a_name, .init = with_file, .fini 
 	cr_assert_null(fs_covers_of(&covers, 0, "sock", &cnt, &len));
 }
 
+Test(fs_covers, what_cannot_be_read_leaves_the_list_as_it_was, .init = with_file,
+	.fini = without_file)
+{
+	unsigned int cnt = 0;
+	size_t len;
+
+	free(fs_covers_of(&covers, DEV, "sock", &cnt, &len));
+	close(covers.fd);
+	covers.fd = -1;
+	covers.file = "/"; /* opens, and read(2) of it is EISDIR */
+	free(fs_covers_of(&covers, DEV, "sock", &cnt, &len));
+	cr_expect_eq(cnt, 2);
+	cr_expect_eq(covers.fd, -1, "it is opened anew");
+}
+
 Test(fs_covers, of_this_process_can_be_read)
 {
 	unsigned int cnt;
