@@ -461,12 +461,15 @@ void nfs4_calls_kick(struct nfs4_sess *s)
 
 int nfs4_call_init(struct nfs4_sess *s, struct nfs4_call *call)
 {
+	const size_t req_len = sizeof(call->rpc.req);
 	int err;
 
-	memset(call, 0, sizeof(*call));
-	err = rpcrdma_req_get(s->x, &call->rpc.req);
+	static_assert(offsetof(struct nfs4_call, rpc.req) == 0, "the request is the first part");
+	call->rpc.req.done = NULL;
+	err = rpcrdma_req_get(s->x, &call->rpc.req); /* which clears the request */
 	if (err)
 		return err;
+	memset((uint8_t *)call + req_len, 0, sizeof(*call) - req_len);
 	call->rpc.xprt = s->x;
 	call->rpc.done = nfs4_reply_done;
 	call->sess = s;
