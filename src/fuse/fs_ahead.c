@@ -374,11 +374,11 @@ static void reply_from(struct fs_op *op, struct fs_op *b)
 
 /*
  * A block that ends the file is not believed while more is written behind: nor is what the server
- * may have lost meanwhile.
+ * may have lost meanwhile. Inode lock held.
  */
-static bool may_serve(struct fs_op *op)
+static bool may_serve(const struct fs_op *op)
 {
-	return !op->u.rw.checked && !fs_retain_suspect(op) &&
+	return !op->u.rw.checked && !fs_retain_suspect_locked(op) &&
 	       !fs_dirty_beyond(op->inode, (uint64_t)op->off);
 }
 
@@ -392,11 +392,11 @@ bool fs_ahead_serve(struct fs_op *op, void (*again)(struct fs_op *op))
 	/* Without the option what there is came with the OPEN, before anybody had the handle. */
 	if (!op->lane->fs->conf.readahead && !op->file->ahead)
 		return false;
-	if (op->unheard || op->fi.flags & O_DIRECT || !may_serve(op))
+	if (op->unheard || op->fi.flags & O_DIRECT)
 		return false;
 	list_init(&gone);
 	pthread_mutex_lock(&in->lock);
-	if (op->file->ahead)
+	if (op->file->ahead && may_serve(op))
 		b = find(op->file->ahead, op);
 	if (b && !b->ahead.flying && is_stale(b, fs_op_now(op))) {
 		drop_all(op->file->ahead, &gone);

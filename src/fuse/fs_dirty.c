@@ -371,14 +371,9 @@ bool fs_dirty_turn(struct fs_op *op, void (*again)(struct fs_op *op))
 	return first;
 }
 
-bool fs_dirty_beyond(struct fs_inode *in, uint64_t off)
+bool fs_dirty_beyond(const struct fs_inode *in, uint64_t off)
 {
-	bool beyond;
-
-	pthread_mutex_lock(&in->lock);
-	beyond = in->retain && !is_free(in->retain, NULL, off, FS_DIRTY_ALL);
-	pthread_mutex_unlock(&in->lock);
-	return beyond;
+	return in->retain && !is_free(in->retain, NULL, off, FS_DIRTY_ALL);
 }
 
 bool fs_dirty_inode(struct fs_inode *in)

@@ -77,8 +77,8 @@ bool fs_dirty_wait_to_write(struct fs_op *op, void (*again)(struct fs_op *op));
  * runs on its lane when it is.
  */
 bool fs_dirty_turn(struct fs_op *op, void (*again)(struct fs_op *op));
-/* Is something behind that ends past `off`? */
-bool fs_dirty_beyond(struct fs_inode *in, uint64_t off);
+/* Is something behind that ends past `off`? Inode lock held. */
+bool fs_dirty_beyond(const struct fs_inode *in, uint64_t off);
 /* Has the inode data that the server has not got, or not durable? */
 bool fs_dirty_inode(struct fs_inode *in);
 /* Is anything of the inode behind? Inode lock held. */

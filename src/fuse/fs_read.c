@@ -38,15 +38,31 @@ static void read_again(struct fs_op *op, int err)
  * The server lost what was written to this file, or was restarted and may have: it is committed,
  * or written again, before what it reads there is believed.
  */
-static bool waits_for_lost(struct fs_op *op)
+static void commit_lost(struct fs_op *op)
 {
-	if (op->u.rw.checked || !fs_retain_suspect(op))
-		return false;
 	rpcrdma_buf_put(op->lane->xprt, op->buf);
 	op->buf = NULL;
 	op->u.rw.done = 0;
 	fs_commit(op, read_again);
-	return true;
+}
+
+/* Inode lock held. */
+static bool may_be_lost(struct fs_op *op)
+{
+	return !op->u.rw.checked && fs_retain_suspect_locked(op);
+}
+
+/* It was restarted while it answered. */
+static bool waits_for_lost(struct fs_op *op)
+{
+	bool lost;
+
+	pthread_mutex_lock(&op->inode->lock);
+	lost = may_be_lost(op);
+	pthread_mutex_unlock(&op->inode->lock);
+	if (lost)
+		commit_lost(op);
+	return lost;
 }
 
 /*
@@ -105,12 +121,18 @@ static void read_start(struct fs_op *op)
 	struct nfs4_op_read *r = &op->call.u.read;
 	size_t left = op->size - op->u.rw.done;
 	uint32_t rsize = fs_facts(op->lane->fs, op->inode)->rsize;
+	bool lost;
 
-	if (waits_for_lost(op))
-		return;
 	if (op->u.rw.done == 0)
 		op->u.rw.grows = false;
+	pthread_mutex_lock(&op->inode->lock);
+	lost = may_be_lost(op);
 	op->u.rw.grows |= fs_dirty_beyond(op->inode, (uint64_t)op->off);
+	pthread_mutex_unlock(&op->inode->lock);
+	if (lost) {
+		commit_lost(op);
+		return;
+	}
 	memset(r, 0, sizeof(*r));
 	r->fh = &op->fh;
 	r->state = &op->file->share->state;

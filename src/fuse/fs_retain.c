@@ -405,27 +405,31 @@ bool fs_retain_is_empty(struct fs_inode *in)
 	return empty;
 }
 
-bool fs_retain_suspect(struct fs_op *op)
+bool fs_retain_suspect_locked(const struct fs_op *op)
 {
-	struct fs_inode *in = op->inode;
 	uint64_t off = (uint64_t)op->off;
 	uint32_t gen = nfs4_client_generation(op->lane->fs->client);
-	const struct fs_retain *r;
+	const struct fs_retain *r = op->inode->retain;
 	bool suspect;
 
-	pthread_mutex_lock(&in->lock);
-	r = in->retain;
-	if (!r) {
-		pthread_mutex_unlock(&in->lock);
+	if (!r)
 		return false;
-	}
 	suspect = r->rewriting || r->lost > 0;
 	/* Of what lies behind, the last one too: the file would end before it. */
 	if (!suspect && r->cnt > 0 && r->v[r->cnt - 1]->off >= off)
 		suspect = r->v[r->cnt - 1]->keep->gen != gen;
 	for (size_t i = find(r, off); !suspect && i < r->cnt && r->v[i]->off < off + op->size; i++)
 		suspect = r->v[i]->keep->gen != gen;
-	pthread_mutex_unlock(&in->lock);
+	return suspect;
+}
+
+bool fs_retain_suspect(const struct fs_op *op)
+{
+	bool suspect;
+
+	pthread_mutex_lock(&op->inode->lock);
+	suspect = fs_retain_suspect_locked(op);
+	pthread_mutex_unlock(&op->inode->lock);
 	return suspect;
 }
 

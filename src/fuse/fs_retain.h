@@ -141,7 +141,9 @@ bool fs_retain_urge(struct fs_inode *in);
 
 bool fs_retain_is_empty(struct fs_inode *in);
 /* Data in or behind the range of a READ may not be what the server has: commit first. Any lane. */
-bool fs_retain_suspect(struct fs_op *op);
+bool fs_retain_suspect(const struct fs_op *op);
+/* The same, with the inode's lock held. */
+bool fs_retain_suspect_locked(const struct fs_op *op);
 /* Notes in op->commit what a COMMIT that is sent now covers. */
 void fs_retain_commit_sent(struct fs_op *op);
 /*
