@@ -180,7 +180,7 @@ struct fs_op {
 			bool torn;     /* ... and its parts met different servers */
 			struct nfs4_verf verf;
 			struct fs_keep *keep; /* WRITE: of fs_retain_reserve() */
-			struct fs_extent *ext, *tail;
+			struct fs_extent *tail;
 			/* WRITE: fs_append.h */
 			bool append; /* to the end, wherever that is by then */
 			bool plain;  /* or not any more: to its offset */
@@ -396,6 +396,7 @@ struct fs_lane {
 	struct list returned;         /* buffers that other lanes released */
 	struct reactor_msg return_msg;
 	bool return_posted;
+	struct fs_extent *spare_extents; /* the lane's own, without the lock */
 	/* write-behind (fs_dirty.h) */
 	struct list dirty_open; /* of fs_op.dirty.open_link, oldest first */
 	struct reactor_timer dirty_timer;

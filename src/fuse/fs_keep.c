@@ -46,7 +46,13 @@ int fs_retain_lane_init(struct fs_lane *l)
 
 void fs_retain_lane_fini(struct fs_lane *l)
 {
+	struct fs_extent *e;
+
 	assert(list_empty(&l->kept));
+	while ((e = l->spare_extents)) {
+		l->spare_extents = e->next;
+		free(e);
+	}
 	take_returned(l);
 	pthread_mutex_destroy(&l->keep_lock);
 }
@@ -189,7 +195,7 @@ void fs_keeps_free(struct fs_lane *l, struct fs_keep *dead)
 struct fs_keep *fs_keep_new(struct fs_op *op)
 {
 	bool large = op->size >= FS_RETAIN_LARGE;
-	size_t bytes = sizeof(struct fs_keep) + sizeof(struct fs_extent) + op->size;
+	size_t bytes = sizeof(struct fs_keep) + op->size;
 	uint32_t charge = large ? 0 : bytes < CHARGE_MIN ? CHARGE_MIN : (uint32_t)bytes;
 	struct fs_keep *k;
 
@@ -226,4 +232,22 @@ void fs_keep_unused(struct fs_op *op)
 	pthread_mutex_unlock(&l->keep_lock);
 	free(k);
 	op->u.rw.keep = NULL;
+}
+
+struct fs_extent *fs_extent_get(struct fs_lane *l)
+{
+	struct fs_extent *e = l->spare_extents;
+
+	if (!e)
+		return malloc(sizeof(*e));
+	l->spare_extents = e->next;
+	return e;
+}
+
+void fs_extent_unused(struct fs_lane *l, struct fs_extent *e)
+{
+	if (!e)
+		return;
+	e->next = l->spare_extents;
+	l->spare_extents = e;
 }

@@ -120,7 +120,8 @@ static void extent_free(struct fs_retain *r, struct fs_extent *e, struct fs_keep
 		k->next = *dead;
 		*dead = k;
 	}
-	free(e);
+	if (e != &k->first)
+		free(e);
 }
 
 static void remove_range(struct fs_retain *r, size_t from, size_t to, struct fs_keep **dead)
@@ -246,8 +247,8 @@ static bool may_retain(struct fs_retain *r)
 bool fs_retain_reserve(struct fs_op *op)
 {
 	struct fs_inode *in = op->inode;
-	struct fs_extent *ext = malloc(sizeof(*ext)), *tail = malloc(sizeof(*tail));
-	struct fs_keep *k = ext && tail ? fs_keep_new(op) : NULL;
+	struct fs_extent *tail = fs_extent_get(op->lane);
+	struct fs_keep *k = tail ? fs_keep_new(op) : NULL;
 	bool ok = false;
 
 	if (k) {
@@ -260,19 +261,18 @@ bool fs_retain_reserve(struct fs_op *op)
 	op->u.rw.keep = k;
 	if (!ok) {
 		fs_keep_unused(op);
-		free(ext);
-		free(tail);
+		fs_extent_unused(op->lane, tail);
 		return false;
 	}
-	op->u.rw.ext = ext;
 	op->u.rw.tail = tail;
 	return true;
 }
 
 /* The data goes into the keep, and the keep to its lane's list. Inode lock held. */
-static void keep_fill(struct fs_op *op, struct fs_keep *k, struct fs_extent *e)
+static void keep_fill(struct fs_op *op, struct fs_keep *k)
 {
 	struct fs_lane *l = op->lane;
+	struct fs_extent *e = &k->first;
 
 	if (op->size >= FS_RETAIN_LARGE) {
 		k->buf = op->buf;
@@ -297,7 +297,7 @@ static void keep_fill(struct fs_op *op, struct fs_keep *k, struct fs_extent *e)
 static void retain(struct fs_op *op, struct fs_retain *r, bool lost)
 {
 	struct fs_inode *in = op->inode;
-	struct fs_extent *e = op->u.rw.ext;
+	struct fs_extent *e = &op->u.rw.keep->first;
 
 	*e = (struct fs_extent){
 		.off = (uint64_t)op->off,
@@ -306,10 +306,9 @@ static void retain(struct fs_op *op, struct fs_retain *r, bool lost)
 		.lost = lost,
 	};
 	e->seq = ++in->write_seq;
-	keep_fill(op, op->u.rw.keep, e);
+	keep_fill(op, op->u.rw.keep);
 	insert(r, find(r, e->off), e);
 	op->u.rw.keep = NULL;
-	op->u.rw.ext = NULL;
 }
 
 /*
@@ -339,12 +338,12 @@ void fs_retain_wrote(struct fs_op *op, bool unstable, bool lost)
 
 	pthread_mutex_lock(&in->lock);
 	r = in->retain;
-	if (r && op->u.rw.ext)
+	if (r && op->u.rw.keep)
 		r->reserved--;
 	if (r && end > off) {
 		if (!patched(op, r))
 			cut(r, off, end, &op->u.rw.tail, &dead);
-		if (unstable && op->u.rw.ext) {
+		if (unstable && op->u.rw.keep) {
 			retain(op, r, lost);
 			changed = fs_retain_new_verf(r, &op->u.rw.verf) || lost;
 			some_lost = r->lost > 0;
@@ -353,9 +352,8 @@ void fs_retain_wrote(struct fs_op *op, bool unstable, bool lost)
 	pthread_mutex_unlock(&in->lock);
 	fs_keeps_free(op->lane, dead);
 	fs_keep_unused(op);
-	free(op->u.rw.ext);
-	free(op->u.rw.tail);
-	op->u.rw.ext = op->u.rw.tail = NULL;
+	fs_extent_unused(op->lane, op->u.rw.tail);
+	op->u.rw.tail = NULL;
 	if (changed)
 		say_lost(op->lane, in);
 	fs_retain_leave(op);

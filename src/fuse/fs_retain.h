@@ -34,6 +34,20 @@
 /* Bytes of copies that a lane may hold, their bookkeeping included. */
 #define FS_RETAIN_BYTES (8u << 20)
 
+struct fs_extent {
+	uint64_t off;
+	uint32_t len;
+	uint8_t *p; /* in keep */
+	union {
+		struct fs_keep *keep;
+		struct fs_extent *next; /* of lane->spare_extents */
+	};
+	uint64_t seq; /* inode->write_seq when it was written: what a COMMIT covers */
+	struct nfs4_verf verf;
+	bool lost;   /* the server does not have it any more */
+	bool moving; /* is being written again */
+};
+
 /* What holds the data of one WRITE request. */
 struct fs_keep {
 	struct list link;     /* lane->kept, oldest first; keep_lock */
@@ -46,18 +60,9 @@ struct fs_keep {
 	uint64_t since_ns;       /* by its lane's clock; 0: to be committed at once; keep_lock */
 	uint64_t not_before; /* a COMMIT failed: when the next one is due; 0: none did; keep_lock */
 	_Atomic uint32_t gen; /* nfs4_client_generation() before it was last written */
+	struct fs_extent
+		first; /* of all the data; a part that is split off is an object of its own */
 	uint8_t data[];
-};
-
-struct fs_extent {
-	uint64_t off;
-	uint32_t len;
-	uint8_t *p; /* in keep */
-	struct fs_keep *keep;
-	uint64_t seq; /* inode->write_seq when it was written: what a COMMIT covers */
-	struct nfs4_verf verf;
-	bool lost;   /* the server does not have it any more */
-	bool moving; /* is being written again */
 };
 
 /* Of an inode that was written to. */
@@ -176,6 +181,12 @@ bool fs_retain_new_verf(struct fs_retain *r, const struct nfs4_verf *verf);
 struct fs_keep *fs_keep_new(struct fs_op *op);
 /* Gives back op->u.rw.keep, if nothing was put into it. */
 void fs_keep_unused(struct fs_op *op);
+/*
+ * An extent for what may be split off; one that was not needed (NULL: it was) is the next one's,
+ * as nearly all are. From the lane's thread. NULL: out of memory.
+ */
+struct fs_extent *fs_extent_get(struct fs_lane *l);
+void fs_extent_unused(struct fs_lane *l, struct fs_extent *e);
 /*
  * The lane's COMMIT of this inode failed: what the lane retains of it waits until then, behind all
  * else, and does not count in what is left of its budget.
