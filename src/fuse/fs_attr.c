@@ -266,16 +266,17 @@ static uint64_t good_for(const struct fs *fs, const struct fs_inode *in, uint64_
 	return until_ns - now_ns;
 }
 
-bool fs_attr_cached(struct fs *fs, struct fs_inode *in, struct nfs4_attr *ret, uint64_t now_ns)
+uint64_t fs_attr_cached(struct fs *fs, struct fs_inode *in, struct nfs4_attr *ret, uint64_t now_ns)
 {
-	bool good;
+	uint64_t since = 0;
 
 	pthread_mutex_lock(&in->lock);
-	good = good_for(fs, in, now_ns) > 0;
-	if (good)
+	if (good_for(fs, in, now_ns) > 0) {
+		since = in->attr_ns;
 		*ret = in->attr;
+	}
 	pthread_mutex_unlock(&in->lock);
-	return good;
+	return since;
 }
 
 void fs_attr_newest(
@@ -305,17 +306,7 @@ enum nfs4_dir_attr fs_attr_ask(struct fs *fs, struct fs_inode *dir, uint64_t now
 	return due ? NFS4_DIR_STAT : NFS4_DIR_NONE;
 }
 
-double fs_attr_timeout_locked(struct fs *fs, struct fs_inode *in, uint64_t now_ns)
-{
-	return (double)good_for(fs, in, now_ns) / (double)NSEC_PER_SEC;
-}
-
 double fs_attr_timeout(struct fs *fs, struct fs_inode *in, uint64_t now_ns)
 {
-	double timeout;
-
-	pthread_mutex_lock(&in->lock);
-	timeout = fs_attr_timeout_locked(fs, in, now_ns);
-	pthread_mutex_unlock(&in->lock);
-	return timeout;
+	return (double)good_for(fs, in, now_ns) / (double)NSEC_PER_SEC;
 }

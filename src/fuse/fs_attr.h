@@ -49,8 +49,9 @@ void fs_attr_fence(struct fs_inode *in);
 void fs_attr_changed(struct fs_inode *in);
 /* Somebody else changed it, we do not know what: the kernel's pages are stale. */
 void fs_attr_by_others(struct fs_inode *in);
-/* Cached attributes still good? Then copied. */
-bool fs_attr_cached(struct fs *fs, struct fs_inode *in, struct nfs4_attr *ret, uint64_t now_ns);
+/* Cached attributes still good? Then copied. Returns: since when they are cached; 0: they are not.
+ */
+uint64_t fs_attr_cached(struct fs *fs, struct fs_inode *in, struct nfs4_attr *ret, uint64_t now_ns);
 /*
  * fs_attr_newest - of attributes that a call brought, what may be told of them now
  *
@@ -66,15 +67,14 @@ void fs_attr_newest(
  * half of that time is over, else the names looked up last would be kept for a moment only.
  */
 enum nfs4_dir_attr fs_attr_ask(struct fs *fs, struct fs_inode *dir, uint64_t now_ns);
-/* Seconds the kernel may cache the attributes of an inode; a name in `dir`; that a name is absent.
+/*
+ * Seconds the kernel may cache the attributes of an inode, and a name in `dir`; may its names be
+ * walked without asking, by whoever has them? Lock of the inode or directory held.
  */
 double fs_attr_timeout(struct fs *fs, struct fs_inode *in, uint64_t now_ns);
 double fs_entry_timeout(struct fs *fs, struct fs_inode *dir, uint64_t now_ns);
-/* The same with the lock of the inode or directory held. */
-double fs_attr_timeout_locked(struct fs *fs, struct fs_inode *in, uint64_t now_ns);
-double fs_entry_timeout_locked(struct fs *fs, struct fs_inode *dir, uint64_t now_ns);
-/* With a directory's lock held: may its names be walked without asking, by whoever has them? */
 bool fs_names_may_stay(const struct fs *fs, const struct fs_inode *dir);
+/* Seconds the kernel may cache that a name is absent. */
 double fs_negative_timeout(struct fs *fs, struct fs_inode *dir, uint64_t now_ns);
 /*
  * fs_entry_fill - what a LOOKUP or READDIRPLUS tells the kernel about a name in `dir`
@@ -92,7 +92,13 @@ void fs_entry_tell(struct fs *fs, struct fs_inode *dir, struct fs_inode *in, con
 	const struct nfs4_attr *a, uint64_t seq, uint64_t now_ns, struct fuse_entry_param *ret_e);
 /* Does the kernel hold pages of an older version? */
 bool fs_pages_stale(struct fs_inode *in);
-/* The kernel was given attributes (timeout > 0) or holds none any more (0). */
-void fs_attr_told(struct fs_inode *in, const struct nfs4_attr *a, double timeout);
+/*
+ * fs_attr_tell - the kernel is given attributes
+ *
+ * Returns: seconds that it may cache them. guarded: none, as it would not know that another inode
+ * of its own changed them.
+ */
+double fs_attr_tell(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a, bool guarded,
+	uint64_t now_ns);
 
 #endif

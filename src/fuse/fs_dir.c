@@ -194,7 +194,7 @@ static bool pick_attr(
 		(in->attr_seq > p->seq || in->attr_ns > p->sent_ns || fs_dirty_any(in));
 	pthread_mutex_unlock(&in->lock);
 	if (newer)
-		return fs_attr_cached(fs, in, attr, fs_op_now(op));
+		return fs_attr_cached(fs, in, attr, fs_op_now(op)) != 0;
 	fs_attr_update(fs, in, attr, p->seq, p->got_ns);
 	return true;
 }

@@ -25,14 +25,9 @@ void fs_meta_renamed(uint64_t now_ns)
 
 bool fs_meta_cached(struct fs_op *op, struct nfs4_attr *ret)
 {
-	struct fs_inode *in = op->inode;
-	uint64_t since;
+	uint64_t since = fs_attr_cached(op->lane->fs, op->inode, ret, fs_op_now(op));
 
-	if (!fs_attr_cached(op->lane->fs, in, ret, fs_op_now(op)))
-		return false;
-	pthread_mutex_lock(&in->lock);
-	since = in->attr_ns;
-	pthread_mutex_unlock(&in->lock);
+	/* 0, not cached, is never later. */
 	if (since <= atomic_load_explicit(&renamed_ns, memory_order_relaxed))
 		return false;
 	return ret->nlink <= 1 || ret->type == NF4DIR ||

@@ -40,7 +40,7 @@ double fs_names_tell(struct fs *fs, struct fs_inode *dir, struct fs_inode *in, c
 	if (!dir || is_full(fs))
 		return 0;
 	pthread_mutex_lock(&dir->lock);
-	timeout = fs_entry_timeout_locked(fs, dir, now_ns);
+	timeout = fs_entry_timeout(fs, dir, now_ns);
 	if (timeout > 0 && (seq < fs->names_seq || !fs_names_add(&dir->names, name, &known, now_ns,
 							   longest_ns(fs))))
 		timeout = 0;

@@ -92,14 +92,11 @@ static void attr_now(struct fs_op *op)
 		fs_notify_inval_inode(fs, in, -1, 0);
 	if (end_unheard(op) || waits_for_pages(op, attr_now))
 		return;
-	timeout = fs_attr_timeout(fs, in, fs_op_now(op));
 	fs_attr_to_stat_of(fs, in, &op->attr, &st);
-	/* Of two inodes of the kernel it would not know that the other one's changed. */
-	if (fs_special_is_guarded(fs, &op->attr))
-		timeout = 0;
 	if (op->shadow)
 		st.st_rdev = 0;
-	fs_attr_told(in, &op->attr, timeout);
+	timeout = fs_attr_tell(
+		fs, in, &op->attr, fs_special_is_guarded(fs, &op->attr), fs_op_now(op));
 	fuse_reply_attr(take_req(op), &st, timeout);
 	fs_op_end(op);
 }
@@ -121,7 +118,7 @@ static void tell_entry(struct fs_op *op, struct fuse_entry_param *e)
 		fs, guarded ? NULL : dir, in, op->name, &op->attr, op->attr_seq, fs_op_now(op), e);
 	if (guarded) {
 		fs_special_tell(fs, dir, op->name, op->shadow, e);
-		fs_attr_told(in, &op->attr, 0);
+		fs_attr_tell(fs, in, &op->attr, true, fs_op_now(op));
 	}
 }
 

@@ -107,24 +107,14 @@ bool fs_names_may_stay(const struct fs *fs, const struct fs_inode *dir)
 /* A name is believed as long as the attributes of its directory. */
 static double name_timeout_locked(struct fs *fs, struct fs_inode *dir, uint64_t now_ns)
 {
-	return fs_names_may_stay(fs, dir) ? fs_attr_timeout_locked(fs, dir, now_ns) : 0;
-}
-
-double fs_entry_timeout_locked(struct fs *fs, struct fs_inode *dir, uint64_t now_ns)
-{
-	if (fs->conf.lookupcache == FS_LOOKUPCACHE_NONE)
-		return 0;
-	return name_timeout_locked(fs, dir, now_ns);
+	return fs_names_may_stay(fs, dir) ? fs_attr_timeout(fs, dir, now_ns) : 0;
 }
 
 double fs_entry_timeout(struct fs *fs, struct fs_inode *dir, uint64_t now_ns)
 {
-	double timeout;
-
-	pthread_mutex_lock(&dir->lock);
-	timeout = fs_entry_timeout_locked(fs, dir, now_ns);
-	pthread_mutex_unlock(&dir->lock);
-	return timeout;
+	if (fs->conf.lookupcache == FS_LOOKUPCACHE_NONE)
+		return 0;
+	return name_timeout_locked(fs, dir, now_ns);
 }
 
 double fs_negative_timeout(struct fs *fs, struct fs_inode *dir, uint64_t now_ns)
@@ -141,13 +131,18 @@ double fs_negative_timeout(struct fs *fs, struct fs_inode *dir, uint64_t now_ns)
 	return timeout;
 }
 
-void fs_attr_told(struct fs_inode *in, const struct nfs4_attr *a, double timeout)
+double fs_attr_tell(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a, bool guarded,
+	uint64_t now_ns)
 {
+	double timeout;
+
 	pthread_mutex_lock(&in->lock);
+	timeout = guarded ? 0 : fs_attr_timeout(fs, in, now_ns);
 	in->told_change = timeout > 0 ? a->change : 0;
 	if (a->valid & NFS4_ATTR_SIZE)
 		fs_append_told(in, a->size);
 	pthread_mutex_unlock(&in->lock);
+	return timeout;
 }
 
 void fs_entry_tell(struct fs *fs, struct fs_inode *dir, struct fs_inode *in, const char *name,
@@ -159,9 +154,8 @@ void fs_entry_tell(struct fs *fs, struct fs_inode *dir, struct fs_inode *in, con
 	if (a->type == NF4DIR)
 		fs_place_note(fs, dir, in, name);
 	fs_attr_to_stat_of(fs, in, a, &ret_e->attr);
-	ret_e->attr_timeout = fs_attr_timeout(fs, in, now_ns);
+	ret_e->attr_timeout = fs_attr_tell(fs, in, a, false, now_ns);
 	ret_e->entry_timeout = fs_names_tell(fs, dir, in, name, seq, now_ns);
-	fs_attr_told(in, a, ret_e->attr_timeout);
 }
 
 bool fs_pages_stale(struct fs_inode *in)

@@ -173,7 +173,7 @@ static bool is_old(struct fs_validate *v, struct fs_file *f, uint64_t *ret_s)
 	if (fs_deleg_vouches(in->deleg))
 		left = at_least(v->lane->fs->conf.acregmax_s);
 	else if (!is_written(in))
-		left = fs_attr_timeout_locked(v->lane->fs, in, now_ns);
+		left = fs_attr_timeout(v->lane->fs, in, now_ns);
 	pthread_mutex_unlock(&in->lock);
 	*ret_s = (uint64_t)left + 1;
 	return left <= 0;
