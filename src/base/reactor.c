@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,8 +22,9 @@
 struct reactor {
 	int epoll_fd;
 	int wake_fd;
+	int alarm_fd;      /* timerfd: wakes when a timer is due, not later */
+	uint64_t alarm_ns; /* when it does; REACTOR_NEVER: it is not set */
 	bool is_virtual;
-	bool no_pwait2; /* kernel before 5.11: millisecond timeouts */
 	bool in_turn;
 	uint64_t now_ns;
 	uint64_t spin_ns;
@@ -56,6 +58,11 @@ static uint64_t add_saturated(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 uint64_t reactor_clock(const struct reactor *r)
 {
 	struct timespec ts;
@@ -71,10 +78,31 @@ static void read_clock(struct reactor *r)
 	r->now_ns = reactor_clock(r);
 }
 
+/* Its own descriptors: dispatch() knows them by these addresses. */
+static int watch(struct reactor *r, int *fd, uint32_t events)
+{
+	struct epoll_event ev = {.events = events, .data.ptr = fd};
+
+	return *fd < 0 ? -1 : epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, *fd, &ev);
+}
+
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+static void free_reactor(struct reactor *r)
+{
+	close_fd(r->alarm_fd);
+	close_fd(r->wake_fd);
+	close_fd(r->epoll_fd);
+	free(r);
+}
+
 static struct reactor *new_common(bool is_virtual)
 {
 	struct reactor *r = calloc(1, sizeof(*r));
-	struct epoll_event ev = {.events = EPOLLIN};
 
 	if (!r)
 		return NULL;
@@ -82,24 +110,17 @@ static struct reactor *new_common(bool is_virtual)
 	r->now_ns = VIRTUAL_START_NS;
 	read_clock(r);
 	list_init(&r->spinners);
+	r->alarm_ns = REACTOR_NEVER;
 	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (r->epoll_fd < 0)
-		goto out_free;
 	r->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (r->wake_fd < 0)
-		goto out_close_epoll;
-	ev.data.ptr = r;
-	if (epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, r->wake_fd, &ev))
-		goto out_close_wake;
+	r->alarm_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	/* Edge-triggered: that it went off is news once, and nobody need read it. */
+	if (r->epoll_fd < 0 || watch(r, &r->wake_fd, EPOLLIN) ||
+		watch(r, &r->alarm_fd, EPOLLIN | EPOLLET)) {
+		free_reactor(r);
+		return NULL;
+	}
 	return r;
-
-out_close_wake:
-	close(r->wake_fd);
-out_close_epoll:
-	close(r->epoll_fd);
-out_free:
-	free(r);
-	return NULL;
 }
 
 struct reactor *reactor_new(void)
@@ -189,7 +210,11 @@ static bool dispatch(struct reactor *r, int cnt)
 
 		if (!ev->data.ptr) /* removed by an earlier one of this batch */
 			continue;
-		if (ev->data.ptr == r) {
+		if (ev->data.ptr == &r->alarm_fd) {
+			r->alarm_ns = REACTOR_NEVER;
+			continue;
+		}
+		if (ev->data.ptr == &r->wake_fd) {
 			ssize_t n = read(r->wake_fd, &value, sizeof(value));
 
 			(void)n;
@@ -400,39 +425,33 @@ static void relax_cpu(void)
 #endif
 }
 
-static int wait_epoll(struct reactor *r, uint64_t wait_ns)
+/*
+ * Sees to it that epoll returns when this is due. An alarm that is set for an earlier time stays:
+ * as deadlines mostly move away, it is set a few times a second, and not for each wait.
+ */
+static void set_alarm(struct reactor *r, uint64_t due_ns)
 {
-	struct timespec ts;
-	uint64_t ms;
-	int n;
+	struct itimerspec its = {.it_value = {
+					 .tv_sec = (time_t)(due_ns / NSEC_PER_SEC),
+					 .tv_nsec = (long)(due_ns % NSEC_PER_SEC),
+				 }};
 
-	if (!wait_ns || wait_ns == REACTOR_NEVER) {
-		n = epoll_wait(r->epoll_fd, r->events, EVENTS_MAX, wait_ns ? -1 : 0);
-		return n > 0 ? n : 0;
-	}
-	if (!r->no_pwait2) {
-		ts.tv_sec = (time_t)(wait_ns / NSEC_PER_SEC);
-		ts.tv_nsec = (long)(wait_ns % NSEC_PER_SEC);
-		n = epoll_pwait2(r->epoll_fd, r->events, EVENTS_MAX, &ts, NULL);
-		if (n >= 0 || errno == EINTR)
-			return n > 0 ? n : 0;
-		r->no_pwait2 = true;
-	}
-	/* Rounded up: a timeout before the deadline would only turn in vain. */
-	ms = wait_ns / NSEC_PER_MSEC + 1;
-	n = epoll_wait(r->epoll_fd, r->events, EVENTS_MAX, ms > 86400000 ? 86400000 : (int)ms);
-	return n > 0 ? n : 0;
+	if (due_ns >= r->alarm_ns)
+		return;
+	r->alarm_ns = due_ns;
+	/* Fails for bad arguments only. */
+	(void)timerfd_settime(r->alarm_fd, TFD_TIMER_ABSTIME, &its, NULL);
 }
 
-/* With 0: no wait. */
-static int epoll_for(struct reactor *r, uint64_t wait_ns)
+/* Returns the number of events. */
+static int epoll_for(struct reactor *r, bool wait)
 {
-	int n = wait_epoll(r, wait_ns);
+	int n = epoll_wait(r->epoll_fd, r->events, EVENTS_MAX, wait ? -1 : 0);
 
 	/* What is ready after a wait was not before it. */
-	if (n == 0 || wait_ns != 0)
+	if (n <= 0 || wait)
 		r->lulls++;
-	return n;
+	return n > 0 ? n : 0;
 }
 
 /*
@@ -454,7 +473,7 @@ static bool run_ready(struct reactor *r)
  */
 static uint64_t time_left(const struct reactor *r, uint64_t until_ns)
 {
-	uint64_t due_ns = next_timer_ns(r) < until_ns ? next_timer_ns(r) : until_ns;
+	uint64_t due_ns = earlier(next_timer_ns(r), until_ns);
 
 	if (due_ns == REACTOR_NEVER)
 		return REACTOR_NEVER;
@@ -479,7 +498,7 @@ static int spin(struct reactor *r, uint64_t until_ns, bool *ret_ran)
 				return 0;
 			relax_cpu();
 		}
-		n = epoll_for(r, 0);
+		n = epoll_for(r, false);
 		if (n)
 			return n;
 		read_clock(r);
@@ -489,13 +508,14 @@ static int spin(struct reactor *r, uint64_t until_ns, bool *ret_ran)
 
 static int sleep_until(struct reactor *r, uint64_t until_ns)
 {
-	uint64_t wait_ns = 0;
+	bool wait;
 	int n;
 
 	atomic_store(&r->asleep, true); /* ORDER: see wake() */
-	if (!has_news(r) && arm_spinners(r))
-		wait_ns = time_left(r, until_ns);
-	n = epoll_for(r, wait_ns);
+	wait = !has_news(r) && arm_spinners(r) && time_left(r, until_ns);
+	if (wait)
+		set_alarm(r, earlier(next_timer_ns(r), until_ns));
+	n = epoll_for(r, wait);
 	atomic_store(&r->asleep, false);
 	return n;
 }
@@ -510,14 +530,14 @@ static enum turn_result turn_real(struct reactor *r, uint64_t max_wait_ns)
 	ran = run_ready(r);
 	if (ran) {
 		r->last_work_ns = r->now_ns;
-		dispatch(r, epoll_for(r, 0));
+		dispatch(r, epoll_for(r, false));
 		return TURN_RAN;
 	}
 
 	until_ns = add_saturated(r->now_ns, max_wait_ns);
 	n = spin(r, until_ns, &ran);
 	if (!n && !ran)
-		n = time_left(r, until_ns) ? sleep_until(r, until_ns) : epoll_for(r, 0);
+		n = time_left(r, until_ns) ? sleep_until(r, until_ns) : epoll_for(r, false);
 	read_clock(r);
 	ran |= dispatch(r, n);
 	ran |= run_ready(r);
@@ -531,7 +551,7 @@ static enum turn_result turn_virtual(struct reactor *r, uint64_t max_wait_ns)
 	bool ran = run_ready(r);
 	uint64_t to_ns;
 
-	ran |= dispatch(r, epoll_for(r, 0));
+	ran |= dispatch(r, epoll_for(r, false));
 	if (ran)
 		return TURN_RAN;
 	if (has_news(r))
@@ -540,8 +560,7 @@ static enum turn_result turn_virtual(struct reactor *r, uint64_t max_wait_ns)
 		return run_ready(r) ? TURN_RAN : TURN_AGAIN;
 
 	to_ns = add_saturated(r->now_ns, max_wait_ns);
-	if (next_timer_ns(r) < to_ns)
-		to_ns = next_timer_ns(r);
+	to_ns = earlier(to_ns, next_timer_ns(r));
 	if (to_ns == REACTOR_NEVER)
 		return TURN_IDLE;
 	r->now_ns = to_ns;
@@ -580,7 +599,5 @@ void reactor_free(struct reactor *r)
 	while (run_mailbox(r))
 		;
 	assert(!r->fd_cnt && !timerq_first(&r->timers) && list_empty(&r->spinners));
-	close(r->wake_fd);
-	close(r->epoll_fd);
-	free(r);
+	free_reactor(r);
 }

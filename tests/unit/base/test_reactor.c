@@ -433,6 +433,52 @@ Test(reactor, ready_descriptor_is_called_and_removed_one_is_not)
 	reactor_free(r);
 }
 
+/* Leaves the wait for the timer as it was, before it is due. */
+static void end_wait(struct reactor *r, struct named_fd *n)
+{
+	raise_fd(n);
+	while (!reactor_turn(r, REACTOR_NEVER))
+		;
+}
+
+Test(reactor, timer_before_the_one_it_waited_for_wakes_it, .timeout = 60)
+{
+	struct reactor *r = reactor_new();
+	struct named_timer a = named(r, 'a'), b = named(r, 'b');
+	struct named_fd *f = named_eventfd(r, 'f');
+
+	reactor_timer_in(r, &a.t, 3600 * NSEC_PER_SEC);
+	end_wait(r, f);
+	reactor_timer_in(r, &b.t, NSEC_PER_MSEC);
+	while (!reactor_turn(r, REACTOR_NEVER))
+		;
+	cr_assert_str_eq(trace, "fb");
+	reactor_timer_cancel(r, &a.t);
+	drop_fd(f);
+	reactor_free(r);
+}
+
+Test(reactor, timer_behind_the_one_it_waited_for_is_not_early, .timeout = 60)
+{
+	struct reactor *r = reactor_new();
+	struct named_timer a = named(r, 'a'), b = named(r, 'b');
+	struct named_fd *f = named_eventfd(r, 'f');
+	uint64_t deadline_ns;
+
+	reactor_timer_in(r, &a.t, 3600 * NSEC_PER_SEC);
+	end_wait(r, f);
+	reactor_timer_in(r, &a.t, 10 * NSEC_PER_MSEC);
+	end_wait(r, f);
+	reactor_timer_cancel(r, &a.t);
+	deadline_ns = reactor_now(r) + 30 * NSEC_PER_MSEC;
+	reactor_timer_set(r, &b.t, deadline_ns);
+	while (reactor_timer_armed(&b.t))
+		reactor_turn(r, REACTOR_NEVER);
+	cr_assert_geq(b.fired_ns, deadline_ns);
+	drop_fd(f);
+	reactor_free(r);
+}
+
 struct counted {
 	struct reactor_fd fd;
 	struct reactor *r;
