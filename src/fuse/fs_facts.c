@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_facts.h"
 
-#define BIT(attr) (1u << (attr) % 32)
-
 const struct nfs4_fs *fs_facts(const struct fs *fs, const struct fs_inode *in)
 {
 	uint16_t facts = atomic_load_explicit(&in->facts, memory_order_acquire);
@@ -32,7 +30,8 @@ void fs_facts_init(struct fs *fs)
 		.wsize = root->wsize,
 		.maxname = FS_NAME_MAX,
 		.maxfilesize = INT64_MAX,
-		.supported = {UINT32_MAX, ~BIT(FATTR4_MOUNTED_ON_FILEID), ~BIT(FATTR4_MODE_UMASK)},
+		.supported = {UINT32_MAX, ~FATTR4_BIT(FATTR4_MOUNTED_ON_FILEID),
+			~FATTR4_BIT(FATTR4_MODE_UMASK)},
 		.case_insensitive = true,
 	};
 }

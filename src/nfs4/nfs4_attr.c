@@ -7,8 +7,6 @@
 #include "idmap.h"
 
 #define OWNER_MAX      128u /* what reply bounds allow for; the decoder takes NFS4_OPAQUE_LIMIT */
-#define BIT(attr)      (1u << ((attr) % 32))
-#define WORD(attr)     ((attr) / 32)
 #define ARRAY_CNT(arr) (sizeof(arr) / sizeof((arr)[0]))
 
 /* Every attribute that struct nfs4_attr holds, in the order of the wire. */
@@ -86,10 +84,10 @@ void nfs4_put_attr_request(struct xdr_enc *x, uint32_t mask, const uint32_t supp
 	size_t i;
 
 	for (i = 0; i < ARRAY_CNT(attrs); i++) {
-		unsigned int w = WORD(attrs[i].num);
+		unsigned int w = FATTR4_WORD(attrs[i].num);
 
-		if (mask & attrs[i].mask && (!supported || supported[w] & BIT(attrs[i].num)))
-			words[w] |= BIT(attrs[i].num);
+		if (mask & attrs[i].mask && (!supported || supported[w] & FATTR4_BIT(attrs[i].num)))
+			words[w] |= FATTR4_BIT(attrs[i].num);
 	}
 	nfs4_put_bitmap(x, words, NFS4_BITMAP_WORDS);
 }
@@ -270,8 +268,8 @@ void nfs4_get_fattr(
 		return;
 	xdr_dec_init(&vals, p, len);
 	for (i = 0; i < ARRAY_CNT(attrs); i++) {
-		unsigned int w = WORD(attrs[i].num);
-		uint32_t bit = BIT(attrs[i].num);
+		unsigned int w = FATTR4_WORD(attrs[i].num);
+		uint32_t bit = FATTR4_BIT(attrs[i].num);
 
 		if (!(words[w] & bit) || (attrs[i].mask == NFS4_ATTR_FH && !fh))
 			continue;
@@ -319,7 +317,7 @@ void nfs4_put_atime(struct xdr_enc *x, const struct timespec *atime)
 {
 	uint32_t words[NFS4_BITMAP_WORDS] = {0};
 
-	words[WORD(FATTR4_TIME_ACCESS)] = BIT(FATTR4_TIME_ACCESS);
+	words[FATTR4_WORD(FATTR4_TIME_ACCESS)] = FATTR4_BIT(FATTR4_TIME_ACCESS);
 	nfs4_put_bitmap(x, words, NFS4_BITMAP_WORDS);
 	xdr_put_u32(x, 12); /* nfstime4 */
 	put_time(x, atime);
@@ -329,7 +327,7 @@ void nfs4_put_size(struct xdr_enc *x, uint64_t size)
 {
 	uint32_t words[NFS4_BITMAP_WORDS] = {0};
 
-	words[WORD(FATTR4_SIZE)] = BIT(FATTR4_SIZE);
+	words[FATTR4_WORD(FATTR4_SIZE)] = FATTR4_BIT(FATTR4_SIZE);
 	nfs4_put_bitmap(x, words, NFS4_BITMAP_WORDS);
 	xdr_put_u32(x, 8);
 	xdr_put_u64(x, size);
@@ -351,9 +349,9 @@ uint32_t nfs4_sattr_beyond(const struct nfs4_sattr *s, const uint32_t words[3])
 	uint32_t beyond = 0;
 
 	for (size_t i = 0; i < ARRAY_CNT(settable); i++)
-		if (!(words[WORD(settable[i].num)] & BIT(settable[i].num)))
+		if (!(words[FATTR4_WORD(settable[i].num)] & FATTR4_BIT(settable[i].num)))
 			beyond |= settable[i].mask;
-	if (s->use_umask && words[WORD(FATTR4_MODE_UMASK)] & BIT(FATTR4_MODE_UMASK))
+	if (s->use_umask && words[FATTR4_WORD(FATTR4_MODE_UMASK)] & FATTR4_BIT(FATTR4_MODE_UMASK))
 		beyond &= ~NFS4_ATTR_MODE;
 	return beyond & s->set;
 }
@@ -367,24 +365,24 @@ void nfs4_put_sattr(struct xdr_enc *x, const struct nfs4_sattr *s, const uint32_
 {
 	bool mode = s->set & NFS4_ATTR_MODE;
 	bool mode_umask = mode && s->use_umask && supported &&
-			  supported[WORD(FATTR4_MODE_UMASK)] & BIT(FATTR4_MODE_UMASK);
+			  supported[FATTR4_WORD(FATTR4_MODE_UMASK)] & FATTR4_BIT(FATTR4_MODE_UMASK);
 	uint32_t words[NFS4_BITMAP_WORDS] = {0};
 	size_t len_off, start;
 
 	if (s->set & NFS4_ATTR_SIZE)
-		words[0] |= BIT(FATTR4_SIZE);
+		words[0] |= FATTR4_BIT(FATTR4_SIZE);
 	if (mode && !mode_umask)
-		words[1] |= BIT(FATTR4_MODE);
+		words[1] |= FATTR4_BIT(FATTR4_MODE);
 	if (s->set & NFS4_ATTR_OWNER)
-		words[1] |= BIT(FATTR4_OWNER);
+		words[1] |= FATTR4_BIT(FATTR4_OWNER);
 	if (s->set & NFS4_ATTR_GROUP)
-		words[1] |= BIT(FATTR4_OWNER_GROUP);
+		words[1] |= FATTR4_BIT(FATTR4_OWNER_GROUP);
 	if (s->set & NFS4_ATTR_ATIME)
-		words[1] |= BIT(FATTR4_TIME_ACCESS_SET);
+		words[1] |= FATTR4_BIT(FATTR4_TIME_ACCESS_SET);
 	if (s->set & NFS4_ATTR_MTIME)
-		words[1] |= BIT(FATTR4_TIME_MODIFY_SET);
+		words[1] |= FATTR4_BIT(FATTR4_TIME_MODIFY_SET);
 	if (mode_umask)
-		words[2] |= BIT(FATTR4_MODE_UMASK);
+		words[2] |= FATTR4_BIT(FATTR4_MODE_UMASK);
 	nfs4_put_bitmap(x, words, NFS4_BITMAP_WORDS);
 
 	len_off = xdr_enc_len(x);

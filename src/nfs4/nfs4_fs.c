@@ -130,13 +130,13 @@ const struct nfs4_fs *nfs4_client_learn(struct nfs4_client *cl, const struct nfs
 
 /* ---- asking ---- */
 
-#define BIT(attr) (1u << (attr))
 #define FACTS_MASK                                                                                 \
-	(BIT(FATTR4_SUPPORTED_ATTRS) | BIT(FATTR4_FSID) | BIT(FATTR4_LEASE_TIME) |                 \
-		BIT(FATTR4_CASE_INSENSITIVE) | BIT(FATTR4_MAXFILESIZE) | BIT(FATTR4_MAXNAME) |     \
-		BIT(FATTR4_MAXREAD) | BIT(FATTR4_MAXWRITE))
-#define FACTS_EXCL  BIT(FATTR4_SUPPATTR_EXCLCREAT - 64)
-#define FACTS_CLONE BIT(FATTR4_CLONE_BLKSIZE - 64) /* v4.2 */
+	(FATTR4_BIT(FATTR4_SUPPORTED_ATTRS) | FATTR4_BIT(FATTR4_FSID) |                            \
+		FATTR4_BIT(FATTR4_LEASE_TIME) | FATTR4_BIT(FATTR4_CASE_INSENSITIVE) |              \
+		FATTR4_BIT(FATTR4_MAXFILESIZE) | FATTR4_BIT(FATTR4_MAXNAME) |                      \
+		FATTR4_BIT(FATTR4_MAXREAD) | FATTR4_BIT(FATTR4_MAXWRITE))
+#define FACTS_EXCL  FATTR4_BIT(FATTR4_SUPPATTR_EXCLCREAT)
+#define FACTS_CLONE FATTR4_BIT(FATTR4_CLONE_BLKSIZE) /* v4.2 */
 #define FACTS_RES   160u
 
 static int facts_encode(struct nfs4_call *call, struct nfs4_compound *c)
@@ -180,23 +180,23 @@ static void get_facts(struct xdr_dec *x, struct nfs4_op_facts *o, struct io_max 
 	if (more || (mask & ~FACTS_MASK) || words[1] || (words[2] & ~(FACTS_EXCL | FACTS_CLONE)) ||
 		len > xdr_dec_left(x))
 		xdr_fail(x);
-	if (mask & BIT(FATTR4_SUPPORTED_ATTRS))
+	if (mask & FATTR4_BIT(FATTR4_SUPPORTED_ATTRS))
 		get_supported(x, fs->supported);
-	if (mask & BIT(FATTR4_FSID)) {
+	if (mask & FATTR4_BIT(FATTR4_FSID)) {
 		fs->fsid_major = xdr_get_u64(x);
 		fs->fsid_minor = xdr_get_u64(x);
 	}
-	if (mask & BIT(FATTR4_LEASE_TIME))
+	if (mask & FATTR4_BIT(FATTR4_LEASE_TIME))
 		o->lease_s = xdr_get_u32(x);
-	if (mask & BIT(FATTR4_CASE_INSENSITIVE))
+	if (mask & FATTR4_BIT(FATTR4_CASE_INSENSITIVE))
 		fs->case_insensitive = xdr_get_bool(x);
-	if (mask & BIT(FATTR4_MAXFILESIZE))
+	if (mask & FATTR4_BIT(FATTR4_MAXFILESIZE))
 		fs->maxfilesize = xdr_get_u64(x);
-	if (mask & BIT(FATTR4_MAXNAME))
+	if (mask & FATTR4_BIT(FATTR4_MAXNAME))
 		fs->maxname = xdr_get_u32(x);
-	if (mask & BIT(FATTR4_MAXREAD))
+	if (mask & FATTR4_BIT(FATTR4_MAXREAD))
 		io->read = xdr_get_u64(x);
-	if (mask & BIT(FATTR4_MAXWRITE))
+	if (mask & FATTR4_BIT(FATTR4_MAXWRITE))
 		io->write = xdr_get_u64(x);
 	if (words[2] & FACTS_EXCL)
 		get_supported(x, fs->exclcreat);

@@ -357,6 +357,8 @@ enum nfs4_fattr {
 	FATTR4_MODE_UMASK = 81,    /* RFC 8275 */
 	FATTR4_XATTR_SUPPORT = 82, /* RFC 8276 */
 };
+#define FATTR4_WORD(attr) ((attr) / 32u)
+#define FATTR4_BIT(attr)  (1u << ((attr) % 32u))
 
 /* FATTR4_FH_EXPIRE_TYPE */
 #define FH4_PERSISTENT         0x00000000u

@@ -4,12 +4,11 @@
 
 #include <string.h>
 
-#define BIT(attr) (1u << ((attr) % 32))
-
 static const uint32_t statfs_words[NFS4_BITMAP_WORDS] = {
-	BIT(FATTR4_FILES_AVAIL) | BIT(FATTR4_FILES_FREE) | BIT(FATTR4_FILES_TOTAL) |
-		BIT(FATTR4_MAXNAME),
-	BIT(FATTR4_SPACE_AVAIL) | BIT(FATTR4_SPACE_FREE) | BIT(FATTR4_SPACE_TOTAL),
+	FATTR4_BIT(FATTR4_FILES_AVAIL) | FATTR4_BIT(FATTR4_FILES_FREE) |
+		FATTR4_BIT(FATTR4_FILES_TOTAL) | FATTR4_BIT(FATTR4_MAXNAME),
+	FATTR4_BIT(FATTR4_SPACE_AVAIL) | FATTR4_BIT(FATTR4_SPACE_FREE) |
+		FATTR4_BIT(FATTR4_SPACE_TOTAL),
 };
 /* bitmap, length, six counts of 8 bytes and MAXNAME */
 #define STATFS_MAX (4u + 4u * NFS4_BITMAP_WORDS + 4u + 6u * 8u + 4u)
@@ -29,7 +28,7 @@ static int statfs_encode(struct nfs4_call *call, struct nfs4_compound *c)
 
 static uint64_t get_if(struct xdr_dec *x, const uint32_t words[], enum nfs4_fattr attr)
 {
-	return words[attr / 32] & BIT(attr) ? xdr_get_u64(x) : 0;
+	return words[FATTR4_WORD(attr)] & FATTR4_BIT(attr) ? xdr_get_u64(x) : 0;
 }
 
 /* What the server does not tell is 0. */
@@ -50,7 +49,7 @@ static void get_statfs(struct xdr_dec *x, struct nfs4_op_statfs *o)
 	o->files_avail = get_if(&vals, words, FATTR4_FILES_AVAIL);
 	o->files_free = get_if(&vals, words, FATTR4_FILES_FREE);
 	o->files_total = get_if(&vals, words, FATTR4_FILES_TOTAL);
-	if (words[0] & BIT(FATTR4_MAXNAME))
+	if (words[0] & FATTR4_BIT(FATTR4_MAXNAME))
 		o->maxname = xdr_get_u32(&vals);
 	o->bytes_avail = get_if(&vals, words, FATTR4_SPACE_AVAIL);
 	o->bytes_free = get_if(&vals, words, FATTR4_SPACE_FREE);
