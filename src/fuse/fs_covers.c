@@ -56,8 +56,8 @@ static const char *next_line(const char *at)
 	return *at ? at + 1 : at;
 }
 
-/* The mounts of `dev`: one, and what was bound from it. NULL: none, or out of memory. */
-static struct line *mounts_of(const char *mountinfo, dev_t dev, unsigned int *ret_cnt)
+/* The mounts of `dev`: one, and what was bound from it. 0 or -ENOMEM. */
+static int mounts_of(const char *mountinfo, dev_t dev, struct line **ret, unsigned int *ret_cnt)
 {
 	struct line l, *found = NULL, *more;
 
@@ -66,12 +66,15 @@ static struct line *mounts_of(const char *mountinfo, dev_t dev, unsigned int *re
 		if (!parse_line(at, &l) || l.dev != dev)
 			continue;
 		more = realloc(found, (*ret_cnt + 1) * sizeof(*found));
-		if (!more)
-			break;
+		if (!more) {
+			free(found);
+			return -ENOMEM;
+		}
 		found = more;
 		found[(*ret_cnt)++] = l;
 	}
-	return found;
+	*ret = found;
+	return 0;
 }
 
 static const struct line *by_id(const struct line *mounts, unsigned int cnt, unsigned int id)
@@ -99,27 +102,34 @@ static size_t put_path(char *to, const struct line *on, const struct line *l)
 	return n;
 }
 
-char *fs_covers_parse(const char *mountinfo, dev_t dev, size_t *ret_len)
+int fs_covers_parse(const char *mountinfo, dev_t dev, char **ret_paths, size_t *ret_len)
 {
+	struct line l, *ours;
 	unsigned int cnt;
-	struct line l, *ours = mounts_of(mountinfo, dev, &cnt);
 	char *paths = NULL, *more;
 	size_t len = 0;
+	int err = mounts_of(mountinfo, dev, &ours, &cnt);
 
+	if (err != 0)
+		return err;
 	for (const char *at = mountinfo; cnt > 0 && *at; at = next_line(at)) {
 		const struct line *on = parse_line(at, &l) ? by_id(ours, cnt, l.parent) : NULL;
 
 		if (!on)
 			continue;
 		more = realloc(paths, len + on->root_len + l.point_len + 2);
-		if (!more)
-			break;
+		if (!more) { /* a part would not name what is covered */
+			free(paths);
+			free(ours);
+			return -ENOMEM;
+		}
 		paths = more;
 		len += put_path(paths + len, on, &l);
 	}
 	free(ours);
+	*ret_paths = paths;
 	*ret_len = len;
-	return paths;
+	return 0;
 }
 
 /* ---- the list, kept until it changes ---- */
@@ -160,7 +170,7 @@ static char *read_all(int fd)
 		n = read(fd, text + len, READ_STEP);
 		len += n > 0 ? (size_t)n : 0;
 	} while (n > 0 || (n < 0 && errno == EINTR));
-	if (n < 0) { /* a part would not name what is covered */
+	if (n < 0) { /* nor would a part of the file */
 		free(text);
 		return NULL;
 	}
@@ -181,22 +191,24 @@ static bool has_changed(struct fs_covers *c)
 	return poll(&p, 1, 0) > 0;
 }
 
+/* A list that cannot be read leaves the one of before. */
 static void refresh(struct fs_covers *c, dev_t dev)
 {
-	char *text;
+	char *text, *paths;
+	size_t len;
 
 	if (!has_changed(c))
 		return;
 	text = read_all(c->fd);
-	if (text) {
+	if (text && fs_covers_parse(text, dev, &paths, &len) == 0) {
 		free(c->paths);
-		c->paths = fs_covers_parse(text, dev, &c->len);
-		free(text);
-	}
-	if (!text) { /* a change is told once: a new descriptor tells it again */
+		c->paths = paths;
+		c->len = len;
+	} else { /* a change is told once: a new descriptor tells it again */
 		close(c->fd);
 		c->fd = -1;
 	}
+	free(text);
 }
 
 /* Is it a path to this name? *ret_dir: how much of it is the directory. */
@@ -208,29 +220,34 @@ static bool is_named(const char *path, const char *name, size_t *ret_dir)
 	return strcmp(slash ? slash + 1 : path, name) == 0;
 }
 
-char *fs_covers_of(
-	struct fs_covers *c, dev_t dev, const char *name, unsigned int *ret_cnt, size_t *ret_len)
+int fs_covers_of(struct fs_covers *c, dev_t dev, const char *name, char **ret_dirs,
+	unsigned int *ret_cnt, size_t *ret_len)
 {
 	char *dirs = NULL;
 	unsigned int cnt = 0;
 	size_t len = 0, dir;
+	int err = 0;
 
+	*ret_dirs = NULL;
 	if (dev == 0)
-		return NULL;
+		return 0;
 	pthread_mutex_lock(&c->lock);
 	refresh(c, dev);
 	for (size_t at = 0; at < c->len; at += strlen(c->paths + at) + 1) {
 		if (!is_named(c->paths + at, name, &dir))
 			continue;
-		if (!dirs && !(dirs = malloc(c->len)))
+		if (!dirs && !(dirs = malloc(c->len))) {
+			err = -ENOMEM;
 			break;
+		}
 		memcpy(dirs + len, c->paths + at, dir);
 		dirs[len + dir] = '\0';
 		len += dir + 1;
 		cnt++;
 	}
 	pthread_mutex_unlock(&c->lock);
+	*ret_dirs = dirs;
 	*ret_cnt = cnt;
 	*ret_len = len;
-	return dirs;
+	return err;
 }

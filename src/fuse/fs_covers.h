@@ -28,15 +28,18 @@ void fs_covers_fini(struct fs_covers *c);
  * fs_covers_of - the directories in which something is mounted on `name`
  *
  * dev: of the mount; 0: not known, and so nothing is.
- * Returns: NULL: there is none. Else *ret_cnt paths in *ret_len bytes, each with its NUL; "" is the
- * root. The caller's, by free().
+ * ret_dirs: NULL if there is none. Else *ret_cnt paths in *ret_len bytes, each with its NUL; "" is
+ * the root. The caller's, by free().
+ * Returns: 0, or -ENOMEM with *ret_dirs NULL: the caller does not know, and its operation fails.
  */
-char *fs_covers_of(
-	struct fs_covers *c, dev_t dev, const char *name, unsigned int *ret_cnt, size_t *ret_len);
+int fs_covers_of(struct fs_covers *c, dev_t dev, const char *name, char **ret_dirs,
+	unsigned int *ret_cnt, size_t *ret_len);
 /*
- * Pure: what mountinfo says is mounted on files of `dev`. Returns as struct fs_covers.paths has it,
- * by malloc(); NULL: nothing, or out of memory.
+ * fs_covers_parse - pure: what mountinfo says is mounted on files of `dev`
+ *
+ * ret_paths: as struct fs_covers.paths has it, the caller's, by free(); NULL: nothing.
+ * Returns: 0, or -ENOMEM with nothing in *ret_paths: keep what was known.
  */
-char *fs_covers_parse(const char *mountinfo, dev_t dev, size_t *ret_len);
+int fs_covers_parse(const char *mountinfo, dev_t dev, char **ret_paths, size_t *ret_len);
 
 #endif

@@ -161,9 +161,14 @@ static void decide(struct fs_op *op)
 	struct fs *fs = op->lane->fs;
 	unsigned int cnt;
 	size_t len;
-	char *paths = fs_covers_of(&fs->covers, fs->dev, op->name, &cnt, &len);
+	char *paths;
 	struct walk *w;
+	int err = fs_covers_of(&fs->covers, fs->dev, op->name, &paths, &cnt, &len);
 
+	if (err != 0) {
+		fs_reply_err(op, -err);
+		return;
+	}
 	if (paths == NULL) {
 		tell(op, op->u.special.may);
 		return;
