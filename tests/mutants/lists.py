@@ -15,6 +15,7 @@ line it is removed. `equivalent REASON` in place of `test` says that no test can
 notice it. One with neither was made by `generate`: the table `programs` tells
 which tests it has.
 """
+import fnmatch
 import re
 from pathlib import Path
 
@@ -109,15 +110,21 @@ def programs_table():
     return table
 
 
+def fits(file, pattern):
+    """A pattern is of the names of files in a folder, or in one below it."""
+    folder, _, name = pattern.rpartition("/")
+    return Path(file).is_relative_to(folder) and fnmatch.fnmatch(Path(file).name, name)
+
+
 def programs_of(file, table):
     """Test programs for a mutant of the file: its own unit test, then its room's."""
     stem = Path(file).stem
     programs = []
-    own = sorted((TOP / "tests/unit").rglob(f"test_{stem}*.c"))
+    own = sorted((TOP / "tests/unit").rglob(f"test_{stem}*.c"), key=lambda p: p.name)
     for program in [path.stem for path in own]:
         if program == f"test_{stem}" or program.startswith(f"test_{stem}_"):
             programs.append(program)
     for pattern, more in table:
-        if Path(file).match(pattern):
+        if fits(file, pattern):
             programs += more
     return list(dict.fromkeys(programs))
