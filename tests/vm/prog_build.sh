@@ -28,7 +28,7 @@ ninja_says() { ninja -C build "$@" | sed 's/^\[[0-9/]*\] //' | grep -v 'Entering
 built() { ninja_says src/rpcrdmafs; }
 
 header_changed() {
-	echo '#define CHANGED 1' >>source/src/options.h
+	echo '#define CHANGED 1' >>source/src/cli/options.h
 	built
 	build/src/rpcrdmafs --version
 }
