@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/ctl_proto.h"
-#include "../../src/snapshot.h"
+#include "../../src/ctl/ctl_proto.h"
+#include "../../src/ctl/snapshot.h"
 
 static void check_request(const uint8_t *data, size_t size)
 {
