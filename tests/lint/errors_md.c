@@ -14,7 +14,7 @@
 static const char head[] =
 	"# Errors\n"
 	"\n"
-	"Made from the table in `src/nfs4/nfs4_status.c` by `tests/lint/errors_md.c`: do not "
+	"Made from the table in `src/nfs4/wire/nfs4_status.c` by `tests/lint/errors_md.c`: do not "
 	"edit.\n"
 	"\n"
 	"## What ends a call without an NFS status\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every row of the error table (src/nfs4/nfs4_status.c) as the answer to an
+ * Every row of the error table (src/nfs4/wire/nfs4_status.c) as the answer to an
  * ordinary operation, and every status there is as the answer to SEQUENCE:
  * what the caller sees, what is repeated, and that the session, its slots and
  * the open file are good afterwards.
