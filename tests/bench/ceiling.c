@@ -34,7 +34,7 @@
 
 static char *payload;
 
-/* ---- what the kernel and we agree on: as src/fuse/fs_session.c ---- */
+/* ---- what the kernel and we agree on: as src/fuse/mount/fs_session.c ---- */
 
 static uint32_t init_flags;
 static int init_done;
