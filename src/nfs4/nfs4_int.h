@@ -114,6 +114,22 @@ void nfs4_call_start(struct nfs4_call *call, const struct nfs4_opdesc *desc);
 extern const struct nfs4_opdesc nfs4_open_desc, nfs4_relock_desc;
 /* What nfs4_delegreturn.c encodes; call->stateid is the delegation's. */
 extern const struct nfs4_opdesc nfs4_delegreturn_desc;
+/* nfs4_revoke.c, nfs4_grave.c and nfs4_lock_regain.c encode and decode by them. */
+extern const struct nfs4_opdesc nfs4_test_stateid_desc, nfs4_free_stateid_desc;
+
+/* The work of a LOCK or LOCKU. */
+static inline struct nfs4_lock_work *nfs4_lock_work(struct nfs4_call *call)
+{
+	return (struct nfs4_lock_work *)((char *)call + call->desc->lock_off);
+}
+/* Of [offset, offset + count): for desc->range. False: nothing. */
+static inline bool nfs4_lock_io_range(
+	uint64_t offset, uint64_t count, uint64_t *ret_first, uint64_t *ret_last)
+{
+	*ret_first = offset;
+	*ret_last = count > UINT64_MAX - offset ? UINT64_MAX : offset + count - 1;
+	return count > 0;
+}
 
 /* ---- parts that several operations encode and decode ---- */
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Byte-range locks (RFC 8881 section 9): what is held, and how LOCK and LOCKU
- * are encoded, sent and booked.
+ * are sent and booked.
  *
- *   nfs4_lock_xdr.c     what the operations' arguments and results have in common
  *   nfs4_lockrange.c    what one owner holds
  *   nfs4_lockowner.c    owners: on which open they hang; LOCK and LOCKU of the user
  *   nfs4_lock_io.c      I/O where one is held
@@ -12,35 +11,13 @@
  * An owner hangs on one open, and comes and goes with it (nfs4_state.c): what
  * is known of it is under the client's states.lock, as the open's lists are.
  *
- * Context: codecs and ranges are pure; calls: the session's lane.
+ * Context: ranges are pure; calls: the session's lane.
  */
 #ifndef RPCRDMAFS_NFS4_LOCK_H
 #define RPCRDMAFS_NFS4_LOCK_H
 
+#include "nfs4_lock_xdr.h"
 #include "nfs4_state.h"
-
-/* ---- codecs (nfs4_lock_xdr.c), pure ---- */
-
-/* Of a lock_owner4 in the bound of a reply; nfsd leaves out what does not fit. */
-#define NFS4_DENIED_OWNER_MAX 128u
-/* LOCK4denied: offset, length, type, owner */
-#define NFS4_DENIED_MAX (8u + 8u + 4u + 8u + 4u + NFS4_DENIED_OWNER_MAX)
-
-/* lock_owner4: its clientid is not looked at in 4.1 (RFC 8881 section 18.10.3). */
-void nfs4_put_lock_owner(struct xdr_enc *x, uint64_t number);
-/* False: not one of ours, or malformed (x->failed). */
-bool nfs4_get_lock_owner(struct xdr_dec *x, uint64_t *ret_number);
-/* What LOCK, LOCKT and LOCKU may be asked for: else -EINVAL. */
-bool nfs4_lock_range_ok(uint64_t offset, uint64_t length);
-void nfs4_put_lock(struct nfs4_compound *c, const struct nfs4_lock_work *k,
-	const struct nfs4_stateid *sid, bool wait);
-/* sid: of locks, or nfs4_stateid_current. */
-void nfs4_put_locku(
-	struct nfs4_compound *c, const struct nfs4_stateid *sid, uint64_t offset, uint64_t length);
-/* What the operation before in the COMPOUND returned (RFC 8881 section 16.2.3.1.2). */
-extern const struct nfs4_stateid nfs4_stateid_current;
-/* `op` failed with NFS4ERR_DENIED: why. False: it did not, or the answer is malformed. */
-bool nfs4_get_denied(struct nfs4_compound *c, enum nfs4_opnum op, struct nfs4_denied *denied);
 
 /* ---- ranges (nfs4_lockrange.c), pure ---- */
 
@@ -75,11 +52,6 @@ void nfs4_ranges_drop(struct list *ranges);
 
 /* ---- LOCK and LOCKU (nfs4_lockowner.c) ---- */
 
-static inline struct nfs4_lock_work *nfs4_lock_work(struct nfs4_call *call)
-{
-	return (struct nfs4_lock_work *)((char *)call + call->desc->lock_off);
-}
-
 /*
  * It is about to get a slot: finds the open it goes through, sets call->stateid and reserves what
  * the books need. NFS4_STATE_END: it ends with call->err, nothing is sent.
@@ -106,14 +78,6 @@ void nfs4_locks_drop(struct nfs4_state *st);
 
 /* ---- I/O under a lock (nfs4_lock_io.c) ---- */
 
-/* Of [offset, offset + count): for desc->range. False: nothing. */
-static inline bool nfs4_lock_io_range(
-	uint64_t offset, uint64_t count, uint64_t *ret_first, uint64_t *ret_last)
-{
-	*ret_first = offset;
-	*ret_last = count > UINT64_MAX - offset ? UINT64_MAX : offset + count - 1;
-	return count > 0;
-}
 /* nfs4_state_take_from(), and the stateid of who holds a lock of st where the call works. */
 enum nfs4_state_verdict nfs4_lock_io_take(struct nfs4_call *call, struct nfs4_state *st);
 /*

@@ -11,15 +11,6 @@
 
 #include "nfs4_ops.h"
 
-/* How it ended. */
-struct nfs4_offload_result {
-	enum nfs4_status status;
-	uint64_t copied;
-	/* NFS4_OK only */
-	enum nfs4_stable committed;
-	struct nfs4_verf verf;
-};
-
 /* One that is waited for; embedded in the user's object. Zeroed: nothing is. */
 struct nfs4_offload {
 	struct nfs4_client *cl; /* NULL: nothing is waited for */
@@ -79,17 +70,5 @@ void nfs4_offload_awaited(struct nfs4_client *cl);
 /* CB_OFFLOAD; any lane. */
 enum nfs4_status nfs4_offload_told(struct nfs4_client *cl, uint32_t id_gen,
 	const struct nfs4_stateid *id, const struct nfs4_offload_result *res);
-/* write_response4 */
-struct nfs4_copy_response {
-	bool async;
-	struct nfs4_stateid id; /* with async */
-	uint64_t count;
-	enum nfs4_stable committed;
-	struct nfs4_verf verf;
-};
-/* False: malformed. */
-bool nfs4_get_copy_response(struct xdr_dec *x, struct nfs4_copy_response *res);
-/* offload_info4; *res is set only if x does not fail. */
-void nfs4_get_offload_result(struct xdr_dec *x, struct nfs4_offload_result *res);
 
 #endif

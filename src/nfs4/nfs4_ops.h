@@ -437,6 +437,15 @@ struct nfs4_op_offload {
 	bool complete;
 };
 
+/* How a copy ended that the server went on with (nfs4_offload.h). */
+struct nfs4_offload_result {
+	enum nfs4_status status;
+	uint64_t copied;
+	/* NFS4_OK only */
+	enum nfs4_stable committed;
+	struct nfs4_verf verf;
+};
+
 /*
  * One operation in flight. Embeds the RPC call, which embeds the transport's request.
  */

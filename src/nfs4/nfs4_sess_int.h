@@ -179,14 +179,8 @@ void nfs4_lease_next(struct nfs4_sess *s);
 void nfs4_lease_timer(struct reactor_timer *t);
 /* The connection carries the back channel now: generation of the transport; 0: it may not. */
 void nfs4_back_is_on(struct nfs4_sess *s, uint64_t generation);
-static inline bool nfs4_has_back(const struct nfs4_create_session *cs)
-{
-	return cs->flags & CREATE_SESSION4_FLAG_CONN_BACK_CHAN;
-}
 
 /* ---- revoked state (nfs4_revoke.c) ---- */
-
-extern const struct nfs4_opdesc nfs4_test_stateid_desc, nfs4_free_stateid_desc;
 
 /* What sess->renew asks about, or frees. The pointers to it are the states': states.lock. */
 struct nfs4_grave;

@@ -7,9 +7,8 @@
 #ifndef RPCRDMAFS_NFS4_SLOT_H
 #define RPCRDMAFS_NFS4_SLOT_H
 
-#include "nfs4_int.h"
+#include "nfs4_codec.h"
 
-#define NFS4_SLOT_MAX  RPCRDMA_MAX_CREDITS
 #define NFS4_SLOT_NONE UINT32_MAX
 
 enum nfs4_slot_state {

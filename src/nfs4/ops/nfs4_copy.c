@@ -3,8 +3,7 @@
  * PUTFH SAVEFH PUTFH COPY GETATTR, PUTFH OFFLOAD_STATUS, PUTFH OFFLOAD_CANCEL
  * (RFC 7862 sections 15.2, 15.9, 15.8).
  */
-#include "nfs4_offload.h"
-#include "nfs4_int.h"
+#include "nfs4_copy_xdr.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -3,8 +3,9 @@
  * Arguments of callbacks (RFC 8881 section 20, RFC 7862 section 16.1) as far
  * as anything follows from them, and the results that are more than a status.
  */
-#include "nfs4_cb.h"
-#include "nfs4_lock.h"
+#include "nfs4_cb_xdr.h"
+#include "nfs4_copy_xdr.h"
+#include "nfs4_lock_xdr.h"
 
 #include <string.h>
 

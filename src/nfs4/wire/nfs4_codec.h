@@ -42,6 +42,13 @@ struct nfs4_create_session {
 	struct nfs4_sessionid id; /* result only */
 };
 
+static inline bool nfs4_has_back(const struct nfs4_create_session *cs)
+{
+	return cs->flags & CREATE_SESSION4_FLAG_CONN_BACK_CHAN;
+}
+
+/* The most slots that we ask for. */
+#define NFS4_SLOT_MAX RPCRDMA_MAX_CREDITS
 /* What we ask of a session; data_size: longest payload of a READ or WRITE. */
 void nfs4_session_ask(struct nfs4_create_session *cs, uint32_t slots, uint32_t data_size);
 /* How long calls of the server and our answers may be on this connection. */

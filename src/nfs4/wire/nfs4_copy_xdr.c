@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How a COPY went: in its reply and in CB_OFFLOAD (RFC 7862 sections 15.2.2, 16.1.1). */
-#include "nfs4_int.h"
-#include "nfs4_offload.h"
+#include "nfs4_copy_xdr.h"
 
 bool nfs4_get_copy_response(struct xdr_dec *x, struct nfs4_copy_response *res)
 {

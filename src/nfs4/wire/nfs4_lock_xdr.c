@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "nfs4_lock.h"
+#include "nfs4_lock_xdr.h"
 
 #define OWNER_PREFIX "lock id:"
 #define PREFIX_LEN   ((uint32_t)sizeof(OWNER_PREFIX) - 1)
