@@ -3,7 +3,7 @@
  * PUTFH ALLOCATE GETATTR, PUTFH DEALLOCATE GETATTR (RFC 7862 sections 15.1
  * and 15.4): alike but for the operation's number.
  */
-#include "nfs4_lock.h"
+#include "nfs4_int.h"
 
 #include <errno.h>
 #include <stddef.h>

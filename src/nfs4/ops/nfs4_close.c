@@ -11,7 +11,7 @@
  * owner. What comes of the LOCKU does not matter: if the locks are still there,
  * CLOSE says so.
  */
-#include "nfs4_lock.h"
+#include "nfs4_lock_xdr.h"
 
 #include <stddef.h>
 

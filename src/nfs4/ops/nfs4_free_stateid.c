@@ -4,7 +4,7 @@
  * nothing any more, or of state that the server revoked and remembers until it
  * is told that we know.
  */
-#include "nfs4_sess_int.h"
+#include "nfs4_int.h"
 
 static int free_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {

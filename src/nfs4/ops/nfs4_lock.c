@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "nfs4_lock.h"
+#include "nfs4_lock_xdr.h"
 
 static int lock_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "nfs4_lock.h"
+#include "nfs4_lock_xdr.h"
 
 static int lockt_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {

@@ -9,7 +9,7 @@
  */
 #include <stddef.h>
 
-#include "nfs4_lock.h"
+#include "nfs4_lock_xdr.h"
 
 static int locku_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {

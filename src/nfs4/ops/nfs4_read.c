@@ -8,7 +8,7 @@
  * into a Write chunk. Then the length word is in the reply, and neither the
  * bytes nor their round-up are.
  */
-#include "nfs4_lock.h"
+#include "nfs4_int.h"
 
 #include <errno.h>
 #include <stddef.h>

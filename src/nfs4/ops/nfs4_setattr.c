@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* PUTFH SETATTR GETATTR */
-#include "nfs4_lock.h"
+#include "nfs4_int.h"
 
 #include <stddef.h>
 

@@ -3,7 +3,7 @@
  * TEST_STATEID (RFC 8881 section 18.48), alone: what the server thinks of each
  * of a few stateids.
  */
-#include "nfs4_sess_int.h"
+#include "nfs4_int.h"
 
 #include <errno.h>
 

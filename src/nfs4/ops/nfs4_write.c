@@ -3,7 +3,7 @@
  * PUTFH [VERIFY] WRITE [GETATTR]. The data is the argument that may move by Read chunk:
  * it is not in the encoded stream, which goes on behind it with GETATTR.
  */
-#include "nfs4_lock.h"
+#include "nfs4_int.h"
 
 #include <stddef.h>
 

@@ -5,7 +5,7 @@
  *
  * Context: pure.
  */
-#include "nfs4_sess_int.h"
+#include "nfs4_codec.h"
 
 #include <stdio.h>
 #include <string.h>

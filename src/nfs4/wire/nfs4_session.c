@@ -6,7 +6,8 @@
  *
  * Context: pure.
  */
-#include "nfs4_sess_int.h"
+#include "nfs4_cb_xdr.h"
+#include "nfs4_codec.h"
 
 #include <string.h>
 
