@@ -2,9 +2,9 @@
 """A build of the sources without mutants, and test programs with one in them.
 
 The tree is a copy of the sources, built once. A mutant changes nothing in it:
-its file is compiled to an object elsewhere, the room's library is made again as
-a thin archive with that object in it, and the programs are linked with that
-library. So no mutant can get into the build of the next.
+its file is compiled to an object elsewhere, each library that has its object is
+made again as a thin archive with the new one in it, and the programs are linked
+with that library. So no mutant can get into the build of the next.
 """
 import hashlib
 import json
@@ -107,7 +107,7 @@ class Tree:
             self.link[program] = self.command(program)
         for library in set(self.libraries.values()):
             # rm -f LIB && gcc-ar csrDT LIB OBJECTS
-            self.ar[library] = self.command(library).rpartition("&& ")[2]
+            self.ar[library] = shlex.split(self.command(library).rpartition("&& ")[2])
 
     def command(self, target):
         """The last command that ninja would run for it."""
@@ -130,7 +130,7 @@ class Bench:
         self.tree, self.work = tree, work
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
-        self.changed, self.linked = None, {}
+        self.changed, self.linked = {}, {}
 
     def change(self, file, text):
         """Compiles the file with this text; returns "" or what the compiler says."""
@@ -149,17 +149,20 @@ class Bench:
         status, out = run(args, t.dir)
         if status:
             return out or "the compiler failed"
-        library = t.libraries[file]
-        ar = shlex.split(t.ar[library])
-        archive = self.work / "changed.a"
-        archive.unlink(missing_ok=True)
-        # the members of a thin archive are found relative to it
-        ar = [str(archive) if a == library else str(obj) if a == entry["output"] else
-              str(t.dir / a) if a.endswith(".o") else a for a in ar]
-        status, out = run(ar, t.dir)
-        if status or str(obj) not in ar:
-            raise RuntimeError(f"{shlex.join(ar)}: {out}")
-        self.changed = (library, archive)
+        # Its room's, and the one that this goes into as a whole.
+        self.changed = {}
+        for library in [name for name, ar in t.ar.items() if entry["output"] in ar]:
+            archive = self.work / f"changed{len(self.changed)}.a"
+            archive.unlink(missing_ok=True)
+            # the members of a thin archive are found relative to it
+            ar = [str(archive) if a == library else str(obj) if a == entry["output"] else
+                  str(t.dir / a) if a.endswith(".o") else a for a in t.ar[library]]
+            status, out = run(ar, t.dir)
+            if status:
+                raise RuntimeError(f"{shlex.join(ar)}: {out}")
+            self.changed[library] = archive
+        if not self.changed:
+            raise RuntimeError(f"no library has {entry['output']}")
         return ""
 
     def program(self, program):
@@ -167,10 +170,9 @@ class Bench:
         if not self.changed:
             return self.tree.dir / program
         if program not in self.linked:
-            library, archive = self.changed
             exe = self.work / Path(program).name
             args = shlex.split(self.tree.link[program])
-            args = [str(archive) if a == library else str(exe) if a == program else a for a in args]
+            args = [str(exe if a == program else self.changed.get(a, a)) for a in args]
             status, out = run(args, self.tree.dir)
             if status:
                 raise RuntimeError(f"{shlex.join(args)}:\n{out[-2000:]}")
