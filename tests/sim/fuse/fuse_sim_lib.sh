@@ -27,13 +27,13 @@ if [ "$(id -u)" != 0 ]; then
 	exit 77
 fi
 
-bin=$(cd "${1:?usage: $0 BUILD_DIR/tests/sim}" && pwd)
-fsx=$bin/../fsx/fsx # random operations against a model
+bin=$(cd "${1:?usage: $0 BUILD_DIR/tests/sim/fuse}" && pwd)
+fsx=$bin/../../fsx/fsx # random operations against a model
 work=$(mktemp -d "${TMPDIR:-/tmp}/fuse-sim.XXXXXX")
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-halt_on_error=1:print_stacktrace=1}
 
-# shellcheck source-path=SCRIPTDIR source=../tap.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../tap.sh"
+# shellcheck source-path=SCRIPTDIR source=../../tap.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../tap.sh"
 tap_output=$work/output
 tap_more() {
 	local log name
