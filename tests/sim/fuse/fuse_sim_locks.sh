@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Locks of programs on one mount with several lanes: what must hold is said in
-# tests/vm/locker.c.
+# tests/vm/tools/locker.c.
 
 . "$(dirname "$0")/fuse_sim_lib.sh"
 
