@@ -4,7 +4,7 @@
 # Daemons on /dev/fuse of this machine, for native and compare: each has a
 # folder of $work as its mount point. To be sourced, after lib.sh.
 
-. "$bench_dir/../vm/guest.sh"
+. "$bench_dir/../vm/guest/guest.sh"
 
 can_mount() { [ -c /dev/fuse ] && [ "$(id -u)" = 0 ]; }
 

@@ -26,7 +26,7 @@ rig() {
 vm_part() {
 	local name script n=0 part
 	for name in $(picked vm); do
-		script=$top/tests/vm/$name.sh part=first
+		script=$top/tests/vm/tests/$name.sh part=first
 		if [ $host = yes ] && [ -f "$script" ] && grep -q '^# vm-boot: own$' "$script" &&
 			! grep -q '^# tier: quick$' "$script"; then
 			n=$((n + 1))

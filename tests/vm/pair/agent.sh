@@ -10,8 +10,8 @@
 # line, then `@ NUMBER STATUS`. Commands run in this shell: what one of them
 # starts or sets is there for the next ones.
 
-# shellcheck source-path=SCRIPTDIR source=../guest.sh
-. "$(dirname "$0")/../guest.sh"
+# shellcheck source-path=SCRIPTDIR source=../guest/guest.sh
+. "$(dirname "$0")/../guest/guest.sh"
 set +eu
 
 role=$1

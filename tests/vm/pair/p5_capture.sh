@@ -4,8 +4,8 @@
 # A capture of a mount beside tcpdump's of the wire between the two machines, as
 # t_capture does it inside one. Decoded here: run-pair needs tshark.
 
-lib=$here/../capture_lib.sh
-# shellcheck source-path=SCRIPTDIR source=../capture_lib.sh
+lib=$here/../guest/capture_lib.sh
+# shellcheck source-path=SCRIPTDIR source=../guest/capture_lib.sh
 . "$lib"
 
 dir=$tmp/capture

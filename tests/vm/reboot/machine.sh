@@ -5,8 +5,8 @@
 # The root is an overlay over that of the test VM; systemd is the first process in it.
 # The server is the test VM itself, with an export on the same disk.
 
-. "$(dirname "$0")/../guest.sh"
-. "$(dirname "$0")/../systemd.sh"
+. "$(dirname "$0")/../guest/guest.sh"
+. "$(dirname "$0")/../guest/systemd.sh"
 
 # Not below /run, which is bound into the root.
 disk=/disk root=/machine

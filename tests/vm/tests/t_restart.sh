@@ -1,0 +1,140 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The server goes away under a mount and comes back: hard mounts wait and go
+# on, soft ones report; what was not committed is not lost.
+# vm-boot: own
+# tier: quick
+# vm-timeout: 900
+
+. "$(dirname "$0")/../guest/guest.sh"
+
+rxe_up
+nfsd_up
+mnt=/mnt
+echo before >$export_dir/file
+
+check "mounted" fmount $mnt rw
+check "read" cat $mnt/file
+check "the server restarts" nfsd_restart
+check "the same mount goes on" timeout 60 cat $mnt/file
+check "and writes" timeout 60 bash -c "echo after >$mnt/new"
+check_equal "to the server" "$(cat $export_dir/new)" after
+check "stat of something new" timeout 60 ls -l $mnt
+
+# Calls that are started while there is no server wait for it.
+nfsd_stop
+timeout 100 cat $mnt/new >/tmp/waited &
+reader=$!
+timeout 100 bash -c "echo late >$mnt/late" &
+writer=$!
+sleep 3
+check "a hard mount waits" kill -0 $reader
+nfsd_start
+check "the reader goes on" wait $reader
+check_equal "with the right data" "$(cat /tmp/waited)" after
+check "the writer goes on" wait $writer
+check_equal "with the right data" "$(cat $export_dir/late)" late
+stats=$(client_stats $mnt)
+check "the client counted it" test "$(stat_of reconnects <<<"$stats")" -ge 2
+
+# A copy runs on over a restart.
+head -c 8000000 /dev/urandom >/tmp/data
+timeout 100 dd if=/tmp/data of=$mnt/copy bs=100k conv=fsync status=none &
+copier=$!
+sleep 0.3
+nfsd_restart
+copied() { wait $copier; }
+check "a copy over a restart ends well" copied
+check "the data is whole" cmp /tmp/data $export_dir/copy
+check "unmounted" funmount $mnt
+
+# A mixed load over ten restarts, in turn with a grace period in which files and
+# locks are reclaimed, and without one: no program sees an error, what was
+# acknowledged is there, what is locked stays locked. What keepopen does, and
+# what it looks at, is said in keepopen.c.
+cp "$BUILD_DIR/tests/vm/keepopen" "$bin_dir/"
+keep_log=$RESULTS/keepopen
+laps() { grep -c ^lap "$keep_log"; }
+# Two more than before: one of them began since. Nothing more to wait for: at its end.
+has_lapped() { [ "$(laps)" -ge $(($1 + 2)) ] || grep -q ^keepopen: "$keep_log"; }
+# It is over before a client can connect.
+restart_without_grace() {
+	nfsd_stop
+	rpc.nfsd -N 3 "$THREADS"
+	end_grace
+	echo "rdma 20049" >/proc/fs/nfsd/portlist
+}
+restart_nr() {
+	case $(($1 % 4)) in
+	1 | 3) GRACE=keep nfsd_restart ;;
+	2) restart_without_grace ;;
+	0) nfsd_restart ;; # it ends while files are reclaimed, or just before
+	esac
+}
+keep_open() {
+	local rc=0 load i
+	: >"$keep_log"
+	"$bin_dir/keepopen" $mnt $export_dir >>"$keep_log" 2>&1 &
+	load=$!
+	for ((i = 1; i <= 10; i++)); do
+		wait_for 200 has_lapped "$(laps)" || break
+		! grep -q ^keepopen: "$keep_log" || break
+		echo "restart $i" >>"$keep_log"
+		restart_nr $i
+	done
+	wait_for 200 has_lapped "$(laps)" || true
+	kill -TERM $load
+	wait $load || rc=$?
+	cat "$keep_log"
+	[ $rc = 0 ] && [ $i = 11 ]
+}
+# noticed SABOTAGE TEXT: it fails, and says so
+noticed() {
+	local rc=0 in=without-$1
+	mkdir $export_dir/"$in"
+	timeout 200 "$bin_dir/keepopen" $mnt/"$in" $export_dir/"$in" "$1" >/tmp/noticed 2>&1 || rc=$?
+	cat /tmp/noticed
+	[ $rc != 0 ] && [ "$(tail -n 1 /tmp/noticed)" = "keepopen: $2" ]
+}
+no_locks() { ! grep -h "type: lock" /proc/fs/nfsd/clients/*/states; }
+
+check "mounted" fmount $mnt rw,nconnect=2
+check "a mixed load goes on over ten restarts" keep_open
+check "none was lost" not grep "does not give back" "$(fmount_log $mnt)"
+check "nothing stays locked" wait_for 60 no_locks
+stats=$(client_stats $mnt)
+check "the client counted them" test "$(stat_of reconnects <<<"$stats")" -ge 10
+check "some without grace" test "$(grep -c "takes no reclaims" "$(fmount_log $mnt)")" -ge 3
+check "data that is lost is noticed" noticed data "data was lost"
+check "also at the end" noticed late "data was lost"
+check "so is a name" noticed name "a rename was lost"
+check "a lock that is lost is noticed" noticed lock "a lock was lost"
+check "also one of flock" noticed flock "a lock was lost"
+check "also by the server's file system" noticed server "the server's file system lacks a lock"
+check "and by nfsd" noticed state "nfsd lacks the state of a lock"
+check "an error is noticed" noticed error "a program saw an error"
+check "nothing stays locked" wait_for 60 no_locks
+check "unmounted" funmount $mnt
+
+# soft: an error instead of for ever.
+check "mounted soft" fmount $mnt soft,timeo=20,retrans=1
+check "read" cat $mnt/file
+nfsd_stop
+soft_error() {
+	local rc=0
+	timeout 60 stat $mnt/nothing >/tmp/err 2>&1 || rc=$?
+	cat /tmp/err
+	[ $rc = 1 ] && grep -q -i 'input/output error' /tmp/err
+}
+check "a soft mount says EIO" soft_error
+nfsd_start
+check "and works again afterwards" wait_for 60 cat $mnt/file
+check "unmounted" funmount $mnt
+
+# Unmounting without a server must end too.
+check "mounted" fmount $mnt rw
+nfsd_stop
+check "unmounted without a server" funmount $mnt
+nfsd_start
+tap_end
