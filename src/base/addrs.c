@@ -3,12 +3,13 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "mutex.h"
+
 struct addrs {
-	pthread_mutex_t lock;
+	struct mutex lock;
 	pthread_cond_t wake;
 	/* constant */
 	struct addrs_resolver res;
@@ -66,7 +67,7 @@ static void destroy(struct addrs *a)
 {
 	if (a->res.fini)
 		a->res.fini(a->ctx);
-	pthread_mutex_destroy(&a->lock);
+	mutex_destroy(&a->lock);
 	pthread_cond_destroy(&a->wake);
 	free(a);
 }
@@ -82,7 +83,7 @@ struct addrs *addrs_new(const struct addrs_list *list, unsigned int first,
 		errno = ENOMEM;
 		return NULL;
 	}
-	pthread_mutex_init(&a->lock, NULL);
+	mutex_init(&a->lock, MUTEX_ADDRS);
 	pthread_cond_init(&a->wake, NULL);
 	a->res = *res;
 	a->ctx = ctx;
@@ -99,11 +100,11 @@ void addrs_free(struct addrs *a)
 
 	if (!a)
 		return;
-	pthread_mutex_lock(&a->lock);
+	mutex_lock(&a->lock);
 	a->over = true;
 	running = a->running;
 	pthread_cond_signal(&a->wake);
-	pthread_mutex_unlock(&a->lock);
+	mutex_unlock(&a->lock);
 	if (!running)
 		destroy(a);
 }
@@ -159,6 +160,8 @@ static void resolved(struct addrs *a, const struct addrs_list *list)
 		advance(a);
 }
 
+static bool step(struct addrs *a) MUTEX_REQUIRES(&a->lock);
+
 /* Without the lock while it resolves. */
 static bool step(struct addrs *a)
 {
@@ -167,9 +170,10 @@ static bool step(struct addrs *a)
 
 	if (!a->due)
 		return false;
-	pthread_mutex_unlock(&a->lock);
+	mutex_unlock(&a->lock);
+	mutex_assert_none();
 	ok = a->res.resolve(a->ctx, &list);
-	pthread_mutex_lock(&a->lock);
+	mutex_lock(&a->lock);
 	a->due = false;
 	if (ok)
 		resolved(a, &list);
@@ -180,9 +184,9 @@ bool addrs_step(struct addrs *a)
 {
 	bool was_due;
 
-	pthread_mutex_lock(&a->lock);
+	mutex_lock(&a->lock);
 	was_due = step(a);
-	pthread_mutex_unlock(&a->lock);
+	mutex_unlock(&a->lock);
 	return was_due;
 }
 
@@ -191,11 +195,11 @@ static void *thread_main(void *arg)
 	struct addrs *a = arg;
 
 	pthread_setname_np(pthread_self(), "resolve");
-	pthread_mutex_lock(&a->lock);
+	mutex_lock(&a->lock);
 	while (!a->over)
 		if (!step(a))
-			pthread_cond_wait(&a->wake, &a->lock);
-	pthread_mutex_unlock(&a->lock);
+			mutex_wait(&a->lock, &a->wake);
+	mutex_unlock(&a->lock);
 	destroy(a);
 	return NULL;
 }
@@ -206,37 +210,37 @@ uint64_t addrs_now(struct addrs *a, struct sockaddr_storage *ret)
 {
 	uint64_t turn;
 
-	pthread_mutex_lock(&a->lock);
+	mutex_lock(&a->lock);
 	*ret = a->now;
 	turn = a->turn;
-	pthread_mutex_unlock(&a->lock);
+	mutex_unlock(&a->lock);
 	return turn;
 }
 
 void addrs_failed(struct addrs *a, uint64_t turn)
 {
-	pthread_mutex_lock(&a->lock);
+	mutex_lock(&a->lock);
 	if (turn == a->turn && a->ups == 0 && ++a->fails >= ADDRS_TRIES)
 		advance(a);
-	pthread_mutex_unlock(&a->lock);
+	mutex_unlock(&a->lock);
 }
 
 bool addrs_up(struct addrs *a, uint64_t turn)
 {
 	bool current;
 
-	pthread_mutex_lock(&a->lock);
+	mutex_lock(&a->lock);
 	current = turn == a->turn;
 	a->ups += current;
-	pthread_mutex_unlock(&a->lock);
+	mutex_unlock(&a->lock);
 	return current;
 }
 
 void addrs_down(struct addrs *a, bool good)
 {
-	pthread_mutex_lock(&a->lock);
+	mutex_lock(&a->lock);
 	a->ups--;
 	if (good)
 		a->fails = 0;
-	pthread_mutex_unlock(&a->lock);
+	mutex_unlock(&a->lock);
 }

@@ -38,7 +38,7 @@ struct capture *capture_new(void)
 
 	if (c == NULL)
 		return NULL;
-	pthread_mutex_init(&c->lock, NULL);
+	mutex_init(&c->lock, MUTEX_CAPTURE);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&c->work, &attr);
@@ -54,7 +54,7 @@ void capture_free(struct capture *c)
 		return;
 	(void)capture_stop(c);
 	pthread_cond_destroy(&c->work);
-	pthread_mutex_destroy(&c->lock);
+	mutex_destroy(&c->lock);
 	free(c);
 }
 
@@ -120,14 +120,14 @@ void capture_batch_begin(struct capture_batch *b)
 static void flush(struct capture *c, struct capture_batch *b)
 {
 	if (b->frames > 0) {
-		pthread_mutex_lock(&c->lock);
+		mutex_lock(&c->lock);
 		if (c->st.end == CAPTURE_RUNNING) {
 			if (b->cut)
 				c->st.dropped += b->frames;
 			else
 				b->cut = !take(c, b);
 		}
-		pthread_mutex_unlock(&c->lock);
+		mutex_unlock(&c->lock);
 	}
 	b->len = 0;
 	b->frames = 0;
@@ -168,6 +168,10 @@ static int write_all(int fd, const uint8_t *p, size_t len)
 	return 0;
 }
 
+static void wait_for_work(struct capture *c) MUTEX_REQUIRES(&c->lock);
+static void write_some(struct capture *c) MUTEX_REQUIRES(&c->lock);
+static void write_stats(struct capture *c) MUTEX_REQUIRES(&c->lock);
+
 static void wait_for_work(struct capture *c)
 {
 	struct timespec ts;
@@ -178,7 +182,7 @@ static void wait_for_work(struct capture *c)
 		ts.tv_nsec -= 1000000000L;
 		ts.tv_sec++;
 	}
-	pthread_cond_timedwait(&c->work, &c->lock, &ts);
+	mutex_wait_until(&c->lock, &c->work, &ts);
 }
 
 /* The buffer's oldest bytes, without the lock while they are written: nobody else takes them. */
@@ -188,9 +192,10 @@ static void write_some(struct capture *c)
 	size_t len = c->size - tail < c->used ? c->size - tail : c->used;
 	int err;
 
-	pthread_mutex_unlock(&c->lock);
+	mutex_unlock(&c->lock);
+	mutex_assert_none();
 	err = write_all(c->fd, c->ring + tail, len);
-	pthread_mutex_lock(&c->lock);
+	mutex_lock(&c->lock);
 	c->used -= len;
 	if (err == 0)
 		return;
@@ -239,7 +244,7 @@ static void *capture_main(void *arg)
 	struct capture_state st;
 
 	pthread_setname_np(pthread_self(), "capture");
-	pthread_mutex_lock(&c->lock);
+	mutex_lock(&c->lock);
 	for (;;) {
 		if (c->used <= c->size / 4 && !c->ending)
 			wait_for_work(c);
@@ -258,7 +263,7 @@ static void *capture_main(void *arg)
 	free(c->ring);
 	c->ring = NULL;
 	st = c->st;
-	pthread_mutex_unlock(&c->lock);
+	mutex_unlock(&c->lock);
 	say(&st);
 	return NULL;
 }
@@ -325,15 +330,15 @@ int capture_start(struct capture *c, int fd, const struct capture_limits *limits
 
 	if (limits->max_bytes < CAPTURE_MIN_BYTES)
 		return -EINVAL;
-	pthread_mutex_lock(&c->lock);
+	mutex_lock(&c->lock);
 	running = c->st.end == CAPTURE_RUNNING;
-	pthread_mutex_unlock(&c->lock);
+	mutex_unlock(&c->lock);
 	if (running)
 		return -EBUSY;
 	join(c); /* one that ended by itself */
-	pthread_mutex_lock(&c->lock);
+	mutex_lock(&c->lock);
 	err = begin(c, fd, limits);
-	pthread_mutex_unlock(&c->lock);
+	mutex_unlock(&c->lock);
 	return err;
 }
 
@@ -341,16 +346,16 @@ int capture_stop(struct capture *c)
 {
 	if (!c->has_thread)
 		return 0;
-	pthread_mutex_lock(&c->lock);
+	mutex_lock(&c->lock);
 	end_with(c, CAPTURE_STOPPED, 0);
-	pthread_mutex_unlock(&c->lock);
+	mutex_unlock(&c->lock);
 	join(c);
 	return c->st.end == CAPTURE_FAILED ? c->st.err : 0;
 }
 
 void capture_state(struct capture *c, struct capture_state *ret)
 {
-	pthread_mutex_lock(&c->lock);
+	mutex_lock(&c->lock);
 	*ret = c->st;
-	pthread_mutex_unlock(&c->lock);
+	mutex_unlock(&c->lock);
 }

@@ -11,11 +11,12 @@
 #ifndef RPCRDMAFS_CAPTURE_H
 #define RPCRDMAFS_CAPTURE_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "mutex.h"
 
 #define CAPTURE_FRAME_MAX   4608u /* bytes of one frame at most */
 #define CAPTURE_BATCH_MEM   (256u * 1024u)
@@ -53,7 +54,7 @@ struct capture {
 	_Atomic uint32_t run; /* number of the capture: a new one tells its connections anew */
 	_Atomic uint32_t ids;
 
-	pthread_mutex_t lock;
+	struct mutex lock;
 	pthread_cond_t work; /* for the thread: much to write, or the end */
 	/* under the lock */
 	uint8_t *ring;

@@ -7,13 +7,13 @@
 #include "idmap.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
 
 #include "log.h"
+#include "mutex.h"
 
 #define BUCKETS   4096u
 #define LINGER_S  1 /* idmap_free() waits for the resolver */
@@ -41,7 +41,7 @@ struct idmap {
 	bool own_thread;
 	uint32_t seed; /* names are the server's choice, buckets are not */
 
-	pthread_mutex_t lock; /* all below */
+	struct mutex lock; /* all below */
 	pthread_cond_t wake;
 	struct entry *bucket[BUCKETS];
 	struct list queue, kept;
@@ -144,6 +144,9 @@ static struct entry *entry_new(
 
 /* ---- asking ---- */
 
+static void answer(struct idmap *m, struct entry *e, uint64_t now_ns) MUTEX_REQUIRES(&m->lock);
+static bool answer_first(struct idmap *m, uint64_t now_ns) MUTEX_REQUIRES(&m->lock);
+
 /* Gives the answer to `e`, the first of the queue. The lock is held, but not during the asking. */
 static void answer(struct idmap *m, struct entry *e, uint64_t now_ns)
 {
@@ -153,7 +156,8 @@ static void answer(struct idmap *m, struct entry *e, uint64_t now_ns)
 
 	m->busy = m->used = true;
 	m->busy_ns = now_ns;
-	pthread_mutex_unlock(&m->lock);
+	mutex_unlock(&m->lock);
+	mutex_assert_none();
 	/* What was asked does not change, and an entry of the queue is not forgotten. */
 	if (e->by_id)
 		err = m->res->to_name(m->ctx, e->kind, e->id, name);
@@ -161,7 +165,7 @@ static void answer(struct idmap *m, struct entry *e, uint64_t now_ns)
 		err = m->res->to_id(m->ctx, e->kind, e->name, &id);
 	if (m->own_thread)
 		now_ns = monotonic_ns();
-	pthread_mutex_lock(&m->lock);
+	mutex_lock(&m->lock);
 	m->busy = false;
 	if (!e->by_id)
 		e->id = id;
@@ -208,9 +212,9 @@ bool idmap_step(struct idmap *m, uint64_t now_ns)
 {
 	bool did;
 
-	pthread_mutex_lock(&m->lock);
+	mutex_lock(&m->lock);
 	did = answer_first(m, now_ns);
-	pthread_mutex_unlock(&m->lock);
+	mutex_unlock(&m->lock);
 	return did;
 }
 
@@ -219,11 +223,11 @@ static void *idmap_main(void *arg)
 	struct idmap *m = arg;
 
 	pthread_setname_np(pthread_self(), "idmap");
-	pthread_mutex_lock(&m->lock);
+	mutex_lock(&m->lock);
 	while (!m->stop)
 		if (!answer_first(m, monotonic_ns()))
-			pthread_cond_wait(&m->wake, &m->lock);
-	pthread_mutex_unlock(&m->lock);
+			mutex_wait(&m->lock, &m->wake);
+	mutex_unlock(&m->lock);
 	return NULL;
 }
 
@@ -310,12 +314,12 @@ enum idmap_answer idmap_to_id(struct idmap *m, enum idmap_kind kind, const char 
 
 	if (len > IDMAP_IN_MAX || memchr(name, '\0', len))
 		return IDMAP_REFUSED;
-	pthread_mutex_lock(&m->lock);
+	mutex_lock(&m->lock);
 	e = look_up(m, kind, false, 0, name, len, now_ns);
 	ans = state_of(m, e, now_ns, ret_ticket);
 	if (ans == IDMAP_KNOWN || ans == IDMAP_NONE)
 		*ret_id = e->id;
-	pthread_mutex_unlock(&m->lock);
+	mutex_unlock(&m->lock);
 	return ans;
 }
 
@@ -325,13 +329,13 @@ enum idmap_answer idmap_to_name(struct idmap *m, enum idmap_kind kind, uint32_t 
 	enum idmap_answer ans;
 	struct entry *e;
 
-	pthread_mutex_lock(&m->lock);
+	mutex_lock(&m->lock);
 	e = look_up(m, kind, true, id, NULL, 0, now_ns);
 	ans = state_of(m, e, now_ns, ret_ticket);
 	name[0] = '\0';
 	if (ans == IDMAP_KNOWN)
 		memcpy(name, e->name, strlen(e->name) + 1);
-	pthread_mutex_unlock(&m->lock);
+	mutex_unlock(&m->lock);
 	return ans;
 }
 
@@ -339,9 +343,9 @@ uint64_t idmap_answered(struct idmap *m)
 {
 	uint64_t ticket;
 
-	pthread_mutex_lock(&m->lock);
+	mutex_lock(&m->lock);
 	ticket = m->answered;
-	pthread_mutex_unlock(&m->lock);
+	mutex_unlock(&m->lock);
 	return ticket;
 }
 
@@ -358,7 +362,7 @@ void idmap_waiter_init(
 
 void idmap_wait(struct idmap *m, struct idmap_waiter *w, uint64_t ticket)
 {
-	pthread_mutex_lock(&m->lock);
+	mutex_lock(&m->lock);
 	if (!w->posted) {
 		if (!list_is_linked(&w->link)) {
 			list_push_back(&m->waiters, &w->link);
@@ -369,24 +373,24 @@ void idmap_wait(struct idmap *m, struct idmap_waiter *w, uint64_t ticket)
 		if (w->ticket <= m->answered)
 			post(w);
 	}
-	pthread_mutex_unlock(&m->lock);
+	mutex_unlock(&m->lock);
 }
 
 void idmap_told(struct idmap *m, struct idmap_waiter *w)
 {
-	pthread_mutex_lock(&m->lock);
+	mutex_lock(&m->lock);
 	w->posted = false;
-	pthread_mutex_unlock(&m->lock);
+	mutex_unlock(&m->lock);
 }
 
 bool idmap_cancel(struct idmap *m, struct idmap_waiter *w)
 {
 	bool posted;
 
-	pthread_mutex_lock(&m->lock);
+	mutex_lock(&m->lock);
 	list_del(&w->link);
 	posted = w->posted;
-	pthread_mutex_unlock(&m->lock);
+	mutex_unlock(&m->lock);
 	return !posted;
 }
 
@@ -403,7 +407,7 @@ struct idmap *idmap_new(const struct idmap_resolver *res, void *ctx, bool own_th
 	m->own_thread = own_thread;
 	if (getrandom(&m->seed, sizeof(m->seed), 0) != (ssize_t)sizeof(m->seed))
 		m->seed = (uint32_t)monotonic_ns();
-	pthread_mutex_init(&m->lock, NULL);
+	mutex_init(&m->lock, MUTEX_IDMAP);
 	pthread_cond_init(&m->wake, NULL);
 	list_init(&m->queue);
 	list_init(&m->kept);
@@ -418,10 +422,10 @@ static bool stop_thread(struct idmap *m)
 
 	if (!m->started)
 		return true;
-	pthread_mutex_lock(&m->lock);
+	mutex_lock(&m->lock);
 	m->stop = true;
 	pthread_cond_signal(&m->wake);
-	pthread_mutex_unlock(&m->lock);
+	mutex_unlock(&m->lock);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += LINGER_S;
 	return pthread_timedjoin_np(m->thread, NULL, &until) == 0;
@@ -443,6 +447,6 @@ void idmap_free(struct idmap *m)
 	if (m->used && m->res->fini)
 		m->res->fini(m->ctx);
 	pthread_cond_destroy(&m->wake);
-	pthread_mutex_destroy(&m->lock);
+	mutex_destroy(&m->lock);
 	free(m);
 }

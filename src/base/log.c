@@ -2,9 +2,9 @@
 #include "log.h"
 
 #include "log_thread.h"
+#include "mutex.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 static _Atomic enum log_level max_level = LOG_LVL_INFO;
 
 /* Guards the sink and keeps its lines in one piece; held while the sink runs. */
-static pthread_mutex_t sink_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct mutex sink_lock = MUTEX_INIT(MUTEX_LOG_SINK);
 static log_sink_fn sink_fn; /* NULL: standard error */
 static void *sink_ctx;
 static char syslog_ident[64]; /* openlog() keeps the pointer */
@@ -61,20 +61,20 @@ enum log_level log_get_level(void)
 
 void log_to_syslog(const char *ident)
 {
-	pthread_mutex_lock(&sink_lock);
+	mutex_lock(&sink_lock);
 	snprintf(syslog_ident, sizeof(syslog_ident), "%s", ident);
 	openlog(syslog_ident, LOG_PID, LOG_DAEMON);
 	sink_fn = syslog_line;
 	sink_ctx = NULL;
-	pthread_mutex_unlock(&sink_lock);
+	mutex_unlock(&sink_lock);
 }
 
 void log_set_sink(log_sink_fn sink, void *ctx)
 {
-	pthread_mutex_lock(&sink_lock);
+	mutex_lock(&sink_lock);
 	sink_fn = sink;
 	sink_ctx = ctx;
-	pthread_mutex_unlock(&sink_lock);
+	mutex_unlock(&sink_lock);
 }
 
 /*
@@ -102,12 +102,12 @@ static void escape(char *out, const char *in)
 
 void log_write(enum log_level level, const char *line)
 {
-	pthread_mutex_lock(&sink_lock);
+	mutex_lock(&sink_lock);
 	if (sink_fn)
 		sink_fn(sink_ctx, level, line);
 	else
 		stderr_line(line);
-	pthread_mutex_unlock(&sink_lock);
+	mutex_unlock(&sink_lock);
 }
 
 static void __attribute__((format(printf, 2, 0)))

@@ -3,10 +3,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+
+#include "mutex.h"
 
 #define RING_BYTES  (256u << 10)
 #define LINE_BYTES  (8u << 10) /* more than log.c makes of its longest line */
@@ -14,7 +15,7 @@
 
 /* In the ring: level, then the line with its NUL. */
 static struct {
-	pthread_mutex_t lock;
+	struct mutex lock;
 	pthread_cond_t more;  /* there are lines, or it is to end */
 	pthread_cond_t wrote; /* one less, or the thread ended */
 	pthread_t thread;
@@ -23,7 +24,7 @@ static struct {
 	uint64_t lines;   /* written, ever */
 	uint64_t dropped, told;
 	char bytes[RING_BYTES];
-} ring = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} ring = {.lock = MUTEX_INIT(MUTEX_LOG_RING)};
 
 static void put_byte(char c)
 {
@@ -40,7 +41,7 @@ bool log_thread_take(enum log_level level, const char *line)
 	size_t len = strlen(line);
 	bool runs;
 
-	pthread_mutex_lock(&ring.lock);
+	mutex_lock(&ring.lock);
 	runs = ring.runs;
 	if (runs && (len >= LINE_BYTES || RING_BYTES - (ring.in - ring.out) < len + 2)) {
 		ring.dropped++;
@@ -50,7 +51,7 @@ bool log_thread_take(enum log_level level, const char *line)
 			put_byte(line[i]);
 		pthread_cond_signal(&ring.more);
 	}
-	pthread_mutex_unlock(&ring.lock);
+	mutex_unlock(&ring.lock);
 	return runs;
 }
 
@@ -78,25 +79,25 @@ static void *write_lines(void *arg)
 {
 	static char line[LINE_BYTES];
 
-	pthread_mutex_lock(&ring.lock);
+	mutex_lock(&ring.lock);
 	for (;;) {
 		enum log_level level;
 
 		while (ring.in == ring.out && ring.told == ring.dropped && !ring.ends)
-			pthread_cond_wait(&ring.more, &ring.lock);
+			mutex_wait(&ring.lock, &ring.more);
 		if (ring.in == ring.out && ring.told == ring.dropped)
 			break;
 		level = next_line(line);
-		pthread_mutex_unlock(&ring.lock);
+		mutex_unlock(&ring.lock);
 		log_write(level, line);
-		pthread_mutex_lock(&ring.lock);
+		mutex_lock(&ring.lock);
 		ring.lines++;
 		pthread_cond_signal(&ring.wrote);
 	}
 	ring.ended = true;
 	ring.runs = false; /* from here on who logs writes */
 	pthread_cond_signal(&ring.wrote);
-	pthread_mutex_unlock(&ring.lock);
+	mutex_unlock(&ring.lock);
 	return NULL;
 }
 
@@ -120,12 +121,14 @@ int log_thread_start(void)
 {
 	int err = 0;
 
-	pthread_mutex_lock(&ring.lock);
+	mutex_lock(&ring.lock);
 	if (!ring.runs)
 		err = start();
-	pthread_mutex_unlock(&ring.lock);
+	mutex_unlock(&ring.lock);
 	return err;
 }
+
+static bool wait_for_end(uint64_t wait_ns) MUTEX_REQUIRES(&ring.lock);
 
 /* Under the lock: until the thread ended, or wrote no line for wait_ns. */
 static bool wait_for_end(uint64_t wait_ns)
@@ -140,7 +143,7 @@ static bool wait_for_end(uint64_t wait_ns)
 		ts.tv_sec += (time_t)(wait_ns / NSEC_IN_SEC + ns / NSEC_IN_SEC);
 		ts.tv_nsec = (long)(ns % NSEC_IN_SEC);
 		while (!ring.ended && ring.lines == lines)
-			if (pthread_cond_timedwait(&ring.wrote, &ring.lock, &ts) == ETIMEDOUT)
+			if (mutex_wait_until(&ring.lock, &ring.wrote, &ts) == ETIMEDOUT)
 				return ring.ended;
 	}
 	return true;
@@ -151,7 +154,7 @@ int log_thread_stop(uint64_t wait_ns)
 	bool join = false;
 	int err = 0;
 
-	pthread_mutex_lock(&ring.lock);
+	mutex_lock(&ring.lock);
 	if (ring.runs) {
 		ring.ends = true;
 		pthread_cond_signal(&ring.more);
@@ -160,7 +163,7 @@ int log_thread_stop(uint64_t wait_ns)
 		ring.runs = !join;
 		err = join ? 0 : -ETIMEDOUT;
 	}
-	pthread_mutex_unlock(&ring.lock);
+	mutex_unlock(&ring.lock);
 	if (join)
 		pthread_join(ring.thread, NULL);
 	return err;
@@ -170,8 +173,8 @@ uint64_t log_thread_dropped(void)
 {
 	uint64_t n;
 
-	pthread_mutex_lock(&ring.lock);
+	mutex_lock(&ring.lock);
 	n = ring.dropped;
-	pthread_mutex_unlock(&ring.lock);
+	mutex_unlock(&ring.lock);
 	return n;
 }

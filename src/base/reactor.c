@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "mutex.h"
 
 #define EVENTS_MAX       64 /* taken from epoll at once */
 #define SPIN_POLLS       16 /* polls of the spinners for each look at epoll */
@@ -446,7 +447,10 @@ static void set_alarm(struct reactor *r, uint64_t due_ns)
 /* Returns the number of events. */
 static int epoll_for(struct reactor *r, bool wait)
 {
-	int n = epoll_wait(r->epoll_fd, r->events, EVENTS_MAX, wait ? -1 : 0);
+	int n;
+
+	mutex_assert_none();
+	n = epoll_wait(r->epoll_fd, r->events, EVENTS_MAX, wait ? -1 : 0);
 
 	/* What is ready after a wait was not before it. */
 	if (n <= 0 || wait)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "mutex.h"
+#include "reactor.h"
 
 #if !MUTEX_CHECKED
 static_assert(sizeof(struct mutex) == sizeof(pthread_mutex_t), "the checker costs a release");
@@ -353,6 +354,19 @@ Test(mutex, a_contract_that_is_broken_is_caught)
 {
 	says(caught(want_held), "should hold fs_inode.lock");
 	says(caught(want_none), "held: fs_inode.lock");
+}
+
+static void enter_the_reactor(void)
+{
+	struct reactor *r = reactor_new();
+
+	mutex_lock(&keep);
+	reactor_turn(r, 0);
+}
+
+Test(mutex, a_reactor_waits_for_nobody_who_holds_a_lock)
+{
+	says(caught(enter_the_reactor), "held: fs_lane.keep_lock");
 }
 
 #endif
