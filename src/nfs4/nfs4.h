@@ -10,7 +10,6 @@
 #ifndef RPCRDMAFS_NFS4_H
 #define RPCRDMAFS_NFS4_H
 
-#include <pthread.h>
 #include <sys/socket.h>
 #include <time.h>
 

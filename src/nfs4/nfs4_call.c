@@ -509,6 +509,7 @@ void nfs4_call_put(struct nfs4_call *call)
 
 void nfs4_call_start(struct nfs4_call *call, const struct nfs4_opdesc *desc)
 {
+	mutex_assert_none();
 	assert(call->state == NFS4_CALL_IDLE && call->done && call->cred);
 	call->desc = desc;
 	call->err = 0;

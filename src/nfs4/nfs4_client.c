@@ -55,7 +55,7 @@ struct nfs4_client *nfs4_client_new(const struct nfs4_conf *conf)
 		errno = ENOMEM;
 		return NULL;
 	}
-	pthread_mutex_init(&cl->lock, NULL);
+	mutex_init(&cl->lock, MUTEX_NFS4_CLIENT);
 	list_init(&cl->waiters);
 	nfs4_states_init(&cl->states);
 	nfs4_offloads_init(&cl->offloads);
@@ -80,7 +80,7 @@ void nfs4_client_free(struct nfs4_client *cl)
 	nfs4_states_fini(&cl->states);
 	nfs4_offloads_fini(&cl->offloads);
 	nfs4_fs_table_fini(&cl->file_systems);
-	pthread_mutex_destroy(&cl->lock);
+	mutex_destroy(&cl->lock);
 	free((char *)cl->conf.owner);
 	free(cl);
 }
@@ -129,7 +129,7 @@ bool nfs4_token_get(struct nfs4_sess *s)
 	struct nfs4_client *cl = s->cl;
 	bool mine;
 
-	pthread_mutex_lock(&cl->lock);
+	mutex_lock(&cl->lock);
 	mine = !cl->holder;
 	if (mine) {
 		cl->holder = s;
@@ -138,7 +138,7 @@ bool nfs4_token_get(struct nfs4_sess *s)
 		s->token = NFS4_TOKEN_WAITING;
 		list_push_back(&cl->waiters, &s->token_link);
 	}
-	pthread_mutex_unlock(&cl->lock);
+	mutex_unlock(&cl->lock);
 	return mine;
 }
 
@@ -147,7 +147,7 @@ void nfs4_token_put(struct nfs4_sess *s)
 	struct nfs4_client *cl = s->cl;
 	struct list *first;
 
-	pthread_mutex_lock(&cl->lock);
+	mutex_lock(&cl->lock);
 	s->token = NFS4_TOKEN_NONE;
 	cl->holder = NULL;
 	first = list_pop_front(&cl->waiters);
@@ -162,7 +162,7 @@ void nfs4_token_put(struct nfs4_sess *s)
 		 */
 		reactor_post(next->r, &next->token_msg);
 	}
-	pthread_mutex_unlock(&cl->lock);
+	mutex_unlock(&cl->lock);
 }
 
 bool nfs4_token_cancel(struct nfs4_sess *s)
@@ -170,13 +170,13 @@ bool nfs4_token_cancel(struct nfs4_sess *s)
 	struct nfs4_client *cl = s->cl;
 	bool was_waiting;
 
-	pthread_mutex_lock(&cl->lock);
+	mutex_lock(&cl->lock);
 	was_waiting = list_is_linked(&s->token_link);
 	if (was_waiting) {
 		list_del(&s->token_link);
 		s->token = NFS4_TOKEN_NONE;
 	}
-	pthread_mutex_unlock(&cl->lock);
+	mutex_unlock(&cl->lock);
 	return was_waiting;
 }
 
@@ -184,24 +184,24 @@ bool nfs4_token_cancel(struct nfs4_sess *s)
 
 void nfs4_client_session_made(struct nfs4_client *cl)
 {
-	pthread_mutex_lock(&cl->lock);
+	mutex_lock(&cl->lock);
 	cl->sess_cnt++;
-	pthread_mutex_unlock(&cl->lock);
+	mutex_unlock(&cl->lock);
 }
 
 unsigned int nfs4_client_session_gone(struct nfs4_client *cl)
 {
 	unsigned int left;
 
-	pthread_mutex_lock(&cl->lock);
+	mutex_lock(&cl->lock);
 	left = --cl->sess_cnt;
-	pthread_mutex_unlock(&cl->lock);
+	mutex_unlock(&cl->lock);
 	return left;
 }
 
 void nfs4_client_server_impl(struct nfs4_client *cl, char *text, size_t len)
 {
-	pthread_mutex_lock(&cl->lock);
+	mutex_lock(&cl->lock);
 	snprintf(text, len, "%s", cl->server.impl);
-	pthread_mutex_unlock(&cl->lock);
+	mutex_unlock(&cl->lock);
 }

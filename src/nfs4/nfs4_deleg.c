@@ -160,9 +160,9 @@ static void lose(struct nfs4_states *all, struct nfs4_deleg *d)
 
 static void unserve(struct nfs4_state *st)
 {
-	pthread_mutex_lock(&st->lock);
+	mutex_lock(&st->lock);
 	nfs4_deleg_unserve(st);
-	pthread_mutex_unlock(&st->lock);
+	mutex_unlock(&st->lock);
 }
 
 /* The states are on lists where their calls wait for them already. */
@@ -182,7 +182,7 @@ enum nfs4_deleg_taken nfs4_deleg_take(struct nfs4_deleg *d, const struct nfs4_ca
 	struct nfs4_states *all = &cl->states;
 	enum nfs4_deleg_taken taken = NFS4_DELEG_GONE;
 
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	/* One that another OPEN brought already is its, or on its way back. */
 	if (is_deleg(o->deleg_type) && call->id_gen == all->id_gen &&
 		!nfs4_deleg_find(all, &o->fh, &o->deleg) && !nfs4_return_knows(all, &o->deleg)) {
@@ -203,7 +203,7 @@ enum nfs4_deleg_taken nfs4_deleg_take(struct nfs4_deleg *d, const struct nfs4_ca
 		all->delegs.cnt++;
 		set_client(d, cl);
 	}
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	return taken;
 }
 
@@ -214,11 +214,11 @@ void nfs4_deleg_refuse(const struct nfs4_call *call)
 
 	if (!is_deleg(o->deleg_type))
 		return;
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	/* Given twice it is one: who has it keeps it. */
 	if (!nfs4_deleg_find(all, &o->fh, &o->deleg))
 		nfs4_return_push(all, &o->fh, &o->deleg, call->cred, call->id_gen);
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	nfs4_lease_kick(call->sess);
 }
 
@@ -258,12 +258,12 @@ bool nfs4_deleg_open(struct nfs4_deleg *d, struct nfs4_state *st, const struct r
 
 	if (!cl)
 		return false;
-	pthread_mutex_lock(&cl->states.lock);
+	mutex_lock(&cl->states.lock);
 	can = is_good(d, cl) && nfs4_deleg_allows(d, share_access) && (!st->cl || st->deleg == d);
 	if (can && st->cl) {
-		pthread_mutex_lock(&st->lock);
+		mutex_lock(&st->lock);
 		st->share_access |= share_access;
-		pthread_mutex_unlock(&st->lock);
+		mutex_unlock(&st->lock);
 	} else if (can) {
 		nfs4_state_begin(st, cl, &d->fh, cred, owner);
 		st->share_access = share_access;
@@ -273,7 +273,7 @@ bool nfs4_deleg_open(struct nfs4_deleg *d, struct nfs4_state *st, const struct r
 		serve(d, st);
 		nfs4_state_place(&cl->states, st, st->id_gen);
 	}
-	pthread_mutex_unlock(&cl->states.lock);
+	mutex_unlock(&cl->states.lock);
 	return can;
 }
 
@@ -284,9 +284,9 @@ bool nfs4_deleg_holds(struct nfs4_deleg *d)
 
 	if (!cl)
 		return false;
-	pthread_mutex_lock(&cl->states.lock);
+	mutex_lock(&cl->states.lock);
 	holds = is_good(d, cl);
-	pthread_mutex_unlock(&cl->states.lock);
+	mutex_unlock(&cl->states.lock);
 	return holds;
 }
 
@@ -296,9 +296,9 @@ bool nfs4_state_is_served(struct nfs4_state *st)
 
 	if (!st->cl)
 		return false;
-	pthread_mutex_lock(&st->lock);
+	mutex_lock(&st->lock);
 	served = st->deleg != NULL;
-	pthread_mutex_unlock(&st->lock);
+	mutex_unlock(&st->lock);
 	return served;
 }
 
@@ -309,13 +309,13 @@ bool nfs4_deleg_close(struct nfs4_state *st)
 
 	if (!cl)
 		return false;
-	pthread_mutex_lock(&cl->states.lock);
+	mutex_lock(&cl->states.lock);
 	served = st->deleg != NULL;
 	if (served)
 		nfs4_state_end_of(&cl->states, st);
-	pthread_mutex_unlock(&cl->states.lock);
+	mutex_unlock(&cl->states.lock);
 	if (served)
-		pthread_mutex_destroy(&st->lock);
+		mutex_destroy(&st->lock);
 	return served;
 }
 
@@ -325,19 +325,19 @@ void nfs4_deleg_forget(struct nfs4_deleg *d)
 
 	if (!cl)
 		return;
-	pthread_mutex_lock(&cl->states.lock);
+	mutex_lock(&cl->states.lock);
 	if (d->cl == cl)
 		give_up(&cl->states, d);
-	pthread_mutex_unlock(&cl->states.lock);
+	mutex_unlock(&cl->states.lock);
 }
 
 uint32_t nfs4_deleg_count(struct nfs4_client *cl)
 {
 	uint32_t cnt;
 
-	pthread_mutex_lock(&cl->states.lock);
+	mutex_lock(&cl->states.lock);
 	cnt = cl->states.delegs.cnt;
-	pthread_mutex_unlock(&cl->states.lock);
+	mutex_unlock(&cl->states.lock);
 	return cnt;
 }
 
@@ -430,9 +430,9 @@ static void put_back(struct nfs4_states *all, struct nfs4_deleg *d, struct nfs4_
 		lose_with_served(all, d);
 		return;
 	}
-	pthread_mutex_lock(&st->lock);
+	mutex_lock(&st->lock);
 	serve(d, st);
-	pthread_mutex_unlock(&st->lock);
+	mutex_unlock(&st->lock);
 }
 
 void nfs4_deleg_release(struct nfs4_states *all, struct nfs4_regain *rg)

@@ -38,7 +38,7 @@ struct nfs4_fs_entry {
 
 void nfs4_fs_table_init(struct nfs4_fs_table *t)
 {
-	pthread_mutex_init(&t->lock, NULL);
+	mutex_init(&t->lock, MUTEX_NFS4_FS);
 }
 
 void nfs4_fs_table_fini(struct nfs4_fs_table *t)
@@ -53,7 +53,7 @@ void nfs4_fs_table_fini(struct nfs4_fs_table *t)
 			e = next;
 		}
 	}
-	pthread_mutex_destroy(&t->lock);
+	mutex_destroy(&t->lock);
 }
 
 static struct nfs4_fs_entry **bucket(struct nfs4_fs_table *t, uint64_t major, uint64_t minor)
@@ -86,9 +86,9 @@ const struct nfs4_fs *nfs4_client_fs(struct nfs4_client *cl, uint64_t major, uin
 
 	if (is_it(&cl->fsinfo.fs, major, minor))
 		return &cl->fsinfo.fs;
-	pthread_mutex_lock(&t->lock);
+	mutex_lock(&t->lock);
 	fs = find(t, major, minor);
-	pthread_mutex_unlock(&t->lock);
+	mutex_unlock(&t->lock);
 	return fs;
 }
 
@@ -120,11 +120,11 @@ const struct nfs4_fs *nfs4_client_learn(struct nfs4_client *cl, const struct nfs
 
 	if (is_it(&cl->fsinfo.fs, fs->fsid_major, fs->fsid_minor))
 		return &cl->fsinfo.fs;
-	pthread_mutex_lock(&t->lock);
+	mutex_lock(&t->lock);
 	known = find(t, fs->fsid_major, fs->fsid_minor);
 	if (!known)
 		known = add(t, fs);
-	pthread_mutex_unlock(&t->lock);
+	mutex_unlock(&t->lock);
 	return known;
 }
 

@@ -94,14 +94,14 @@ void nfs4_revoke_settle(struct nfs4_sess *s)
 /* With the open its locks are revoked. */
 void nfs4_revoke_bury_locks(struct nfs4_states *all, struct nfs4_state *st)
 {
-	pthread_mutex_lock(&st->lock);
+	mutex_lock(&st->lock);
 	list_for_each (node, &st->lockowners) {
 		struct nfs4_lockowner *lo = container_of(node, struct nfs4_lockowner, link);
 
 		if (lo->has_stateid && st->status == NFS4_STATE_OPEN)
 			nfs4_revoke_bury(all, &lo->stateid, &st->cred, st->id_gen);
 	}
-	pthread_mutex_unlock(&st->lock);
+	mutex_unlock(&st->lock);
 }
 
 void nfs4_revoke_note(struct nfs4_call *call)
@@ -112,7 +112,7 @@ void nfs4_revoke_note(struct nfs4_call *call)
 
 	if ((!st && !d) || !nfs4_status_is_revoked(call->status))
 		return;
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	if (st && st->deleg)
 		d = st->deleg;
 	if (call->id_gen == all->id_gen) {
@@ -120,7 +120,7 @@ void nfs4_revoke_note(struct nfs4_call *call)
 		if (st && st->gen == call->state_gen)
 			nfs4_revoke_bury_locks(all, st);
 	}
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	nfs4_lease_kick(call->sess);
 }
 
@@ -129,10 +129,10 @@ bool nfs4_revoke_blocks(struct nfs4_sess *s)
 	struct nfs4_states *all = &s->cl->states;
 	bool pending;
 
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	nfs4_graves_purge(all);
 	pending = !list_empty(&all->revoke.graves) || all->revoke.burying > 0;
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	/* Whoever waits helps: the session that noted it may be on its way out. */
 	if (pending)
 		nfs4_lease_kick(s);
@@ -173,7 +173,7 @@ static void free_done(struct nfs4_call *call)
 	if (call->err && !nfs4_revoke_no_answer(call) && !nfs4_status_is_gone(call->status))
 		log_info("%s: revoked state cannot be freed: %s", s->peer,
 			nfs4_status_name(call->status));
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	all->revoke.burying--;
 	if (again && ++g->tries < MAX_FREE_TRIES)
 		list_push_back(&all->revoke.graves, &g->link);
@@ -182,7 +182,7 @@ static void free_done(struct nfs4_call *call)
 	last = list_empty(&all->revoke.graves) && all->revoke.burying == 0;
 	if (last)
 		nfs4_revoke_settle(s);
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	if (last)
 		nfs4_reopen_kick(s);
 	nfs4_lease_next(s);
@@ -193,14 +193,14 @@ bool nfs4_grave_send(struct nfs4_sess *s)
 	struct nfs4_states *all = &s->cl->states;
 	struct list *node = NULL;
 
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	nfs4_graves_purge(all);
 	/* A session that is about to be made anew leaves it to the others. */
 	if (s->id_gen == all->id_gen)
 		node = list_pop_front(&all->revoke.graves);
 	if (node)
 		all->revoke.burying++;
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	if (!node)
 		return false;
 	s->testing.grave = container_of(node, struct nfs4_grave, link);

@@ -12,6 +12,7 @@
 #ifndef RPCRDMAFS_NFS4_HELD_H
 #define RPCRDMAFS_NFS4_HELD_H
 
+#include "mutex.h"
 #include "nfs4_ops.h"
 
 /* ---- opens ---- */
@@ -51,7 +52,7 @@ struct nfs4_state {
 	struct list served;     /* deleg->served */
 	uint32_t modes;         /* bit 1 << share_access of each OPEN since it was last had anew */
 	/* Owner: `lock`; to change share_access, status or deleg states.lock is held too */
-	pthread_mutex_t lock;
+	struct mutex lock;
 	uint32_t share_access;    /* of all OPENs, or what it is served for */
 	struct nfs4_deleg *deleg; /* serves it; NULL: it has an open of its own */
 	unsigned int status;      /* nfs4_state.h */

@@ -53,7 +53,7 @@ enum nfs4_state_verdict nfs4_lock_io_take(struct nfs4_call *call, struct nfs4_st
 	if (!atomic_load(&st->is_locked) || call->lock_refused || !call->desc->range ||
 		!call->desc->range(call, &first, &last))
 		return nfs4_state_take_from(call, st);
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	verdict = nfs4_state_take_from(call, st);
 	lo = verdict == NFS4_STATE_GO ? holder(st, first, last) : NULL;
 	if (lo) {
@@ -61,7 +61,7 @@ enum nfs4_state_verdict nfs4_lock_io_take(struct nfs4_call *call, struct nfs4_st
 		call->stateid.seqid = 0; /* a LOCK or LOCKU may be on its way */
 		call->under_lock = true;
 	}
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	return verdict;
 }
 

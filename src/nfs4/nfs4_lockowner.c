@@ -119,9 +119,9 @@ bool nfs4_lockowner_holds(struct nfs4_lockowner *lo, uint64_t offset, uint64_t l
 	struct nfs4_states *all = &lo->cl->states;
 	bool holds;
 
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	holds = nfs4_ranges_overlap(&lo->ranges, offset, nfs4_lock_last(offset, length));
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	return holds;
 }
 
@@ -129,13 +129,13 @@ void nfs4_lockowner_free(struct nfs4_lockowner *lo, struct nfs4_sess *s)
 {
 	struct nfs4_states *all = &s->cl->states;
 
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	/* What holds something is not freed; with its open it goes anyhow. */
 	if (lo->state && lo->state->status == NFS4_STATE_OPEN && lo->has_stateid && !lo->doubt &&
 		list_empty(&lo->ranges))
 		nfs4_frees_push(all, lo);
 	off(lo);
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	nfs4_reopen_kick(s);
 }
 
@@ -226,9 +226,9 @@ enum nfs4_state_verdict nfs4_lockt_take(struct nfs4_call *call)
 	struct nfs4_states *all = &call->sess->cl->states;
 	bool missing;
 
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	missing = some_missing(all, call->u.lockt.fh);
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	return missing ? NFS4_STATE_WAIT : NFS4_STATE_GO;
 }
 
@@ -277,7 +277,7 @@ enum nfs4_state_verdict nfs4_lock_take(struct nfs4_call *call)
 
 	if (!reserve(k))
 		return end(call, -ENOMEM);
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	verdict = k->unlock ? take_locku(call, k) : take_lock(call, k);
 	if (verdict == NFS4_STATE_GO)
 		verdict = take_from_old(call, k);
@@ -291,7 +291,7 @@ enum nfs4_state_verdict nfs4_lock_take(struct nfs4_call *call)
 			call->stateid = k->lo->stateid;
 		k->sent = true;
 	}
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	return verdict;
 }
 
@@ -315,7 +315,7 @@ bool nfs4_lock_granted(struct nfs4_call *call)
 	uint64_t last = nfs4_lock_last(k->offset, k->length);
 	bool current;
 
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	current = k->via->gen == call->state_gen && k->via->status != NFS4_STATE_LOST &&
 		  !has_old_again(k);
 	if (current) {
@@ -331,7 +331,7 @@ bool nfs4_lock_granted(struct nfs4_call *call)
 			nfs4_ranges_set(&lo->ranges, k->offset, last, k->write, k->spare);
 		clear_doubt(lo, k->offset, last);
 	}
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	return current;
 }
 
@@ -345,14 +345,14 @@ void nfs4_lock_ended(struct nfs4_call *call)
 		free(k->spare[i]);
 		k->spare[i] = NULL;
 	}
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	if (call->err && !k->unlock && k->sent && call->status == NFS4_OK && lo->state &&
 		lo->state->status != NFS4_STATE_LOST)
 		add_doubt(lo, k);
 	/* The server knows nothing of it. */
 	if (lo->state && !lo->has_stateid && !lo->doubt && list_empty(&lo->ranges))
 		off(lo);
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 }
 
 /* ---- CLOSE ---- */
@@ -364,7 +364,7 @@ bool nfs4_close_unlock(struct nfs4_call *call)
 	bool again = o->unlocks;
 
 	o->unlocks = false;
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	list_for_each (node, &o->state->lockowners) {
 		struct nfs4_lockowner *lo = container_of(node, struct nfs4_lockowner, link);
 
@@ -375,6 +375,6 @@ bool nfs4_close_unlock(struct nfs4_call *call)
 		drop(lo);
 		break;
 	}
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	return again;
 }

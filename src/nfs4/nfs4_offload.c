@@ -18,13 +18,13 @@
 
 void nfs4_offloads_init(struct nfs4_offloads *os)
 {
-	pthread_mutex_init(&os->lock, NULL);
+	mutex_init(&os->lock, MUTEX_NFS4_OFFLOADS);
 	list_init(&os->waiting);
 }
 
 void nfs4_offloads_fini(struct nfs4_offloads *os)
 {
-	pthread_mutex_destroy(&os->lock);
+	mutex_destroy(&os->lock);
 }
 
 bool nfs4_sess_has_back(const struct nfs4_sess *s)
@@ -94,7 +94,7 @@ void nfs4_offload_begin(struct nfs4_offload *off, const struct nfs4_call *call,
 	off->id = call->u.copy.id;
 	off->id_gen = call->id_gen;
 	list_init(&off->link);
-	pthread_mutex_lock(&os->lock);
+	mutex_lock(&os->lock);
 	early = find_early(os, off->id_gen, &off->id);
 	if (early) {
 		complete(off, &early->res);
@@ -102,7 +102,7 @@ void nfs4_offload_begin(struct nfs4_offload *off, const struct nfs4_call *call,
 	} else {
 		list_push_back(&os->waiting, &off->link);
 	}
-	pthread_mutex_unlock(&os->lock);
+	mutex_unlock(&os->lock);
 }
 
 bool nfs4_offload_end(struct nfs4_offload *off)
@@ -112,13 +112,13 @@ bool nfs4_offload_end(struct nfs4_offload *off)
 
 	if (!cl)
 		return true;
-	pthread_mutex_lock(&cl->offloads.lock);
+	mutex_lock(&cl->offloads.lock);
 	waited = list_is_linked(&off->link);
 	if (waited) {
 		list_del(&off->link);
 		off->cl = NULL;
 	}
-	pthread_mutex_unlock(&cl->offloads.lock);
+	mutex_unlock(&cl->offloads.lock);
 	return waited;
 }
 
@@ -131,19 +131,19 @@ bool nfs4_offload_is_over(const struct nfs4_offload *off)
 
 void nfs4_offload_await(struct nfs4_client *cl)
 {
-	pthread_mutex_lock(&cl->offloads.lock);
+	mutex_lock(&cl->offloads.lock);
 	cl->offloads.awaited++;
-	pthread_mutex_unlock(&cl->offloads.lock);
+	mutex_unlock(&cl->offloads.lock);
 }
 
 void nfs4_offload_awaited(struct nfs4_client *cl)
 {
 	struct nfs4_offloads *os = &cl->offloads;
 
-	pthread_mutex_lock(&os->lock);
+	mutex_lock(&os->lock);
 	if (--os->awaited == 0)
 		os->early_cnt = 0;
-	pthread_mutex_unlock(&os->lock);
+	mutex_unlock(&os->lock);
 }
 
 /* ---- CB_OFFLOAD ---- */
@@ -170,7 +170,7 @@ enum nfs4_status nfs4_offload_told(struct nfs4_client *cl, uint32_t id_gen,
 	enum nfs4_status status = NFS4_OK;
 	struct nfs4_offload *off = NULL;
 
-	pthread_mutex_lock(&os->lock);
+	mutex_lock(&os->lock);
 	list_for_each (node, &os->waiting) {
 		struct nfs4_offload *it = container_of(node, struct nfs4_offload, link);
 
@@ -185,6 +185,6 @@ enum nfs4_status nfs4_offload_told(struct nfs4_client *cl, uint32_t id_gen,
 	} else {
 		status = told_early(os, id_gen, id, res);
 	}
-	pthread_mutex_unlock(&os->lock);
+	mutex_unlock(&os->lock);
 	return status;
 }

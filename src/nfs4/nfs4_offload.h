@@ -9,6 +9,7 @@
 #ifndef RPCRDMAFS_NFS4_OFFLOAD_H
 #define RPCRDMAFS_NFS4_OFFLOAD_H
 
+#include "mutex.h"
 #include "nfs4_ops.h"
 
 /* One that is waited for; embedded in the user's object. Zeroed: nothing is. */
@@ -55,7 +56,7 @@ struct nfs4_early_offload {
 
 /* Of the client. Owner: `lock`, held for a few instructions. */
 struct nfs4_offloads {
-	pthread_mutex_t lock;
+	struct mutex lock;
 	struct list waiting;  /* of nfs4_offload.link */
 	unsigned int awaited; /* COPYs in flight */
 	struct nfs4_early_offload early[NFS4_EARLY_OFFLOADS];

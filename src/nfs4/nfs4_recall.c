@@ -72,22 +72,22 @@ void nfs4_deleg_await(struct nfs4_call *call)
 	if (!o->want_deleg && !o->reclaim_deleg && !o->claim)
 		return;
 	call->awaits_deleg = true;
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	all->delegs.awaited_cnt++;
 	call->await_epoch = all->delegs.epoch;
 	all->delegs.awaited[call->await_epoch % NFS4_AWAIT_EPOCHS]++;
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 }
 
 void nfs4_deleg_awaited(struct nfs4_client *cl, uint32_t epoch)
 {
 	struct nfs4_delegs *ds = &cl->states.delegs;
 
-	pthread_mutex_lock(&cl->states.lock);
+	mutex_lock(&cl->states.lock);
 	ds->awaited[epoch % NFS4_AWAIT_EPOCHS]--;
 	if (--ds->awaited_cnt == 0)
 		ds->early_cnt = 0;
-	pthread_mutex_unlock(&cl->states.lock);
+	mutex_unlock(&cl->states.lock);
 }
 
 /* ---- calls of the server ---- */
@@ -100,7 +100,7 @@ enum nfs4_status nfs4_deleg_recall(
 	enum nfs4_status status = NFS4_OK;
 	struct nfs4_deleg *d;
 
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	d = nfs4_deleg_find(all, fh, sid);
 	if (d) {
 		bool first = !(d->status & NFS4_DELEG_IS_RECALLED);
@@ -116,7 +116,7 @@ enum nfs4_status nfs4_deleg_recall(
 		status = nfs4_deleg_find_file(all, fh, false) ? NFS4ERR_BAD_STATEID
 							      : NFS4ERR_BADHANDLE;
 	}
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	return status;
 }
 
@@ -124,10 +124,10 @@ void nfs4_deleg_recall_any(struct nfs4_client *cl, uint32_t keep, bool read, boo
 {
 	struct nfs4_delegs *ds = &cl->states.delegs;
 
-	pthread_mutex_lock(&cl->states.lock);
+	mutex_lock(&cl->states.lock);
 	if (ds->ops)
 		ds->ops->recall_any(ds->ctx, keep, read, write);
-	pthread_mutex_unlock(&cl->states.lock);
+	mutex_unlock(&cl->states.lock);
 }
 
 bool nfs4_deleg_getattr(
@@ -137,9 +137,9 @@ bool nfs4_deleg_getattr(
 	struct nfs4_deleg *d;
 	bool known;
 
-	pthread_mutex_lock(&cl->states.lock);
+	mutex_lock(&cl->states.lock);
 	d = nfs4_deleg_find_file(&cl->states, fh, true);
 	known = d && ds->ops && ds->ops->getattr(ds->ctx, d, ret_change, ret_size);
-	pthread_mutex_unlock(&cl->states.lock);
+	mutex_unlock(&cl->states.lock);
 	return known;
 }

@@ -51,13 +51,13 @@ static bool take_first(struct nfs4_sess *s, struct list *from, struct nfs4_regai
 {
 	struct nfs4_state *st;
 
-	pthread_mutex_lock(&s->cl->states.lock);
+	mutex_lock(&s->cl->states.lock);
 	st = first_due(from, now, ret_ns);
 	if (st) {
 		list_del(&st->link);
-		pthread_mutex_lock(&st->lock);
+		mutex_lock(&st->lock);
 		st->status = NFS4_STATE_BUSY;
-		pthread_mutex_unlock(&st->lock);
+		mutex_unlock(&st->lock);
 		list_push_back(&s->cl->states.in_hand, &st->link);
 		st->regain = rg;
 		rg->state = st;
@@ -71,7 +71,7 @@ static bool take_first(struct nfs4_sess *s, struct list *from, struct nfs4_regai
 		o->reclaim = reclaim;
 		nfs4_deleg_reclaim(&s->cl->states, rg, st, o);
 	}
-	pthread_mutex_unlock(&s->cl->states.lock);
+	mutex_unlock(&s->cl->states.lock);
 	return st != NULL;
 }
 
@@ -105,7 +105,7 @@ static void state_regained(struct nfs4_regain *rg, const struct nfs4_call *call)
 	/* Two OPENs gave two: the server may have taken this one away (nfs4_share.c). */
 	if (same_id && st->is_there && !nfs4_same_other(&st->stateid, sid))
 		nfs4_revoke_bury(&call->sess->cl->states, &st->stateid, &st->cred, st->id_gen);
-	pthread_mutex_lock(&st->lock);
+	mutex_lock(&st->lock);
 	/* An OPEN of the user's, done after this one, may have been told of before. */
 	if (!same_id || !nfs4_same_other(&st->stateid, sid) ||
 		nfs4_seqid_is_newer(sid->seqid, st->stateid.seqid))
@@ -113,7 +113,7 @@ static void state_regained(struct nfs4_regain *rg, const struct nfs4_call *call)
 	st->gen++;
 	st->id_gen = call->id_gen;
 	st->modes = 1u << call->u.open.share_access;
-	pthread_mutex_unlock(&st->lock);
+	mutex_unlock(&st->lock);
 	rg->id_gen = call->id_gen;
 	rg->other_file = is_other_file(st, &call->u.open.attr);
 	nfs4_relock_begin(st, same_id);
@@ -168,9 +168,9 @@ bool nfs4_reclaim_lock(struct nfs4_sess *s)
 	struct nfs4_states *all = &s->cl->states;
 	bool more;
 
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	more = next_lock(all, &s->reclaim, &s->ctl, true);
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	return more;
 }
 
@@ -179,13 +179,13 @@ void nfs4_reclaim_release(struct nfs4_sess *s)
 	struct nfs4_states *all = &s->cl->states;
 	struct nfs4_state *st;
 
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	nfs4_deleg_release(all, &s->reclaim);
 	st = nfs4_regain_let_go(&s->reclaim);
 	if (st)
 		nfs4_state_move(
 			st, all->may_reclaim ? &all->reclaim : &all->reopen, NFS4_STATE_BAD);
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 }
 
 /* Nothing about the file: the session, the client ID or the slot is no good. */
@@ -232,7 +232,7 @@ bool nfs4_reclaim_done(struct nfs4_sess *s, struct nfs4_call *call)
 	struct nfs4_states *all = &s->cl->states;
 	bool session_gone = call->err && is_about_session(call);
 
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	nfs4_deleg_reclaimed(all, &s->reclaim, call, session_gone);
 	if (!s->reclaim.state)
 		note_orphan(call);
@@ -240,7 +240,7 @@ bool nfs4_reclaim_done(struct nfs4_sess *s, struct nfs4_call *call)
 		state_regained(&s->reclaim, call);
 	else
 		reclaim_failed(all, nfs4_regain_let_go(&s->reclaim), call, session_gone);
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	if (call->status == NFS4ERR_NO_GRACE) {
 		log_info("%s: the server takes no reclaims: files are opened anew", s->peer);
 		nfs4_states_no_grace(s->cl);
@@ -341,7 +341,7 @@ static void reopen_done(struct nfs4_call *call)
 	struct nfs4_states *all = &s->cl->states;
 	bool go_on = true, more;
 
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	if (!s->reopen.state)
 		note_orphan(call);
 	else if (!call->err)
@@ -351,7 +351,7 @@ static void reopen_done(struct nfs4_call *call)
 	else
 		go_on = reopen_failed(all, nfs4_regain_let_go(&s->reopen), call);
 	more = next_lock(all, &s->reopen, call, false);
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	if (more) {
 		nfs4_call_start(call, &nfs4_relock_desc);
 		return;
@@ -373,9 +373,9 @@ static void free_next(struct nfs4_sess *s)
 	struct nfs4_states *all = &s->cl->states;
 	bool more;
 
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	more = nfs4_frees_next(s);
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	if (!more)
 		return;
 	s->reopener.done = free_done;
@@ -413,11 +413,11 @@ void nfs4_states_release(struct nfs4_sess *s)
 	struct nfs4_state *st;
 
 	nfs4_reclaim_release(s);
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	st = nfs4_regain_let_go(&s->reopen);
 	if (st)
 		nfs4_state_move(st, &all->reopen, NFS4_STATE_BAD);
 	if (all->revoke.tester == s)
 		all->revoke.tester = NULL;
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 }

@@ -132,7 +132,7 @@ static void return_done(struct nfs4_call *call)
 	if (call->err && call->status != NFS4_OK && !gone)
 		log_info("%s: a delegation that is not wanted cannot be returned: %s", s->peer,
 			nfs4_status_name(call->status));
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	if (nfs4_status_is_revoked(call->status))
 		nfs4_revoke_bury(all, &ret->stateid, &ret->cred, ret->id_gen);
 	list_del(&ret->link);
@@ -140,7 +140,7 @@ static void return_done(struct nfs4_call *call)
 		pop(&all->delegs, ret);
 	else
 		list_push_back(&all->delegs.returns, &ret->link);
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	nfs4_lease_next(s);
 }
 
@@ -149,10 +149,10 @@ bool nfs4_return_due(struct nfs4_sess *s)
 	struct nfs4_states *all = &s->cl->states;
 	bool due;
 
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	purge(all);
 	due = !list_empty(&all->delegs.returns) && s->id_gen == all->id_gen;
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	return due;
 }
 
@@ -163,13 +163,13 @@ bool nfs4_return_send(struct nfs4_sess *s)
 	struct list *node = NULL;
 	struct nfs4_deleg_return *ret;
 
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	purge(all);
 	if (s->id_gen == all->id_gen)
 		node = list_pop_front(&all->delegs.returns);
 	if (node)
 		list_push_back(&all->delegs.returning, node);
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	if (!node)
 		return false;
 	ret = container_of(node, struct nfs4_deleg_return, link);
@@ -191,10 +191,10 @@ void nfs4_return_begin(struct nfs4_call *call)
 	struct nfs4_deleg *d = call->u.delegreturn.deleg;
 	struct nfs4_states *all = &call->sess->cl->states;
 
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	if (d->cl && list_empty(&d->served))
 		d->status |= NFS4_DELEG_IS_RETURNED;
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 }
 
 enum nfs4_state_verdict nfs4_return_take(struct nfs4_call *call)
@@ -205,7 +205,7 @@ enum nfs4_state_verdict nfs4_return_take(struct nfs4_call *call)
 	enum nfs4_state_verdict verdict = NFS4_STATE_END;
 	int err = 0;
 
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	if (d->cl && !list_empty(&d->served)) {
 		err = -EBUSY;
 	} else if (d->cl && all->delegs.reclaimed == d) {
@@ -217,7 +217,7 @@ enum nfs4_state_verdict nfs4_return_take(struct nfs4_call *call)
 		if ((int32_t)(s->id_gen - d->id_gen) <= 0)
 			verdict = NFS4_STATE_GO;
 	}
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	return verdict == NFS4_STATE_END ? nfs4_state_end(call, err) : verdict;
 }
 
@@ -227,11 +227,11 @@ bool nfs4_return_refused(struct nfs4_call *call)
 	struct nfs4_states *all = &call->sess->cl->states;
 	bool old;
 
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	old = call->status == NFS4ERR_OLD_STATEID && d->cl && d->stateid.seqid != 0;
 	if (old)
 		d->stateid.seqid = 0; /* section 8.2.2: whichever is the newest */
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	return !old;
 }
 
@@ -242,11 +242,11 @@ void nfs4_return_ended(struct nfs4_call *call)
 
 	if (call->err)
 		return;
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	/* Unless it was lost meanwhile, and is another one by now. */
 	if (d->cl && (d->status & NFS4_DELEG_IS_RETURNED))
 		nfs4_deleg_drop(&all->delegs, d);
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 }
 
 /* ---- at the end ---- */
@@ -277,7 +277,7 @@ bool nfs4_return_last(struct nfs4_sess *s)
 	/* A session that was to be made anew takes no calls. */
 	if (s->state != NFS4_SESS_STOPPING || s->need || s->no_byes)
 		return false;
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	if (s->id_gen == all->id_gen) {
 		nfs4_delegs_give_up(all);
 		purge(all);
@@ -285,7 +285,7 @@ bool nfs4_return_last(struct nfs4_sess *s)
 	}
 	if (node)
 		list_push_back(&all->delegs.returning, node);
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	if (!node)
 		return false;
 	s->bye = container_of(node, struct nfs4_deleg_return, link);
@@ -303,8 +303,8 @@ void nfs4_return_last_done(struct nfs4_sess *s, const struct nfs4_call *call)
 	s->no_byes = call->err && (call->status == NFS4_OK ||
 					  nfs4_status_action(call->status) == NFS4_ACT_SESSION ||
 					  nfs4_status_action(call->status) == NFS4_ACT_CLIENT);
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	pop(&all->delegs, s->bye);
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	s->bye = NULL;
 }

@@ -86,9 +86,9 @@ static void fill_states(struct nfs4_states *all, struct nfs4_testing *t)
 			return;
 		if (st->test_round == all->revoke.round || st->deleg)
 			continue;
-		pthread_mutex_lock(&st->lock);
+		mutex_lock(&st->lock);
 		fits = list_ids(t, st);
-		pthread_mutex_unlock(&st->lock);
+		mutex_unlock(&st->lock);
 		if (!fits)
 			return;
 		st->test_round = all->revoke.round;
@@ -147,9 +147,9 @@ static struct nfs4_state *gone_from(struct nfs4_sess *s, unsigned int i, enum nf
 	/* NULL: closed meanwhile. */
 	if (!st || !nfs4_status_is_gone(status) || t->id_gen != s->cl->states.id_gen)
 		return NULL;
-	pthread_mutex_lock(&st->lock);
+	mutex_lock(&st->lock);
 	current = has_id(st, &t->ids[i]);
-	pthread_mutex_unlock(&st->lock);
+	mutex_unlock(&st->lock);
 	return current ? st : NULL;
 }
 
@@ -222,7 +222,7 @@ static void test_done(struct nfs4_call *call)
 	struct nfs4_states *all = &s->cl->states;
 	bool tell = false;
 
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	if (!call->err)
 		judge(s, call->u.test_stateid.res);
 	for (unsigned int i = 0; i < t->state_cnt; i++)
@@ -236,7 +236,7 @@ static void test_done(struct nfs4_call *call)
 	t->state_cnt = t->deleg_cnt = t->id_cnt = 0;
 	if (call->err)
 		end_round(s, !nfs4_revoke_no_answer(call));
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	if (call->err && !nfs4_revoke_no_answer(call))
 		log_info("%s: the server does not tell what is revoked: %s", s->peer,
 			nfs4_status_name(call->status));
@@ -251,7 +251,7 @@ static bool send_test(struct nfs4_sess *s)
 	struct nfs4_testing *t = &s->testing;
 	bool mine;
 
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	mine = all->revoke.tester == s;
 	if (mine && s->id_gen != all->id_gen) {
 		/* Another session has made a new client ID: nothing of the old one is left. */
@@ -265,7 +265,7 @@ static bool send_test(struct nfs4_sess *s)
 			mine = false;
 		}
 	}
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	if (!mine)
 		return false;
 	t->id_gen = s->id_gen;
@@ -284,11 +284,11 @@ bool nfs4_revoke_due(struct nfs4_sess *s)
 	struct nfs4_states *all = &s->cl->states;
 	bool due;
 
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	nfs4_graves_purge(all);
 	due = all->revoke.tester == s ||
 	      (!list_empty(&all->revoke.graves) && s->id_gen == all->id_gen);
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	return due;
 }
 
@@ -305,7 +305,7 @@ void nfs4_revoke_flags(struct nfs4_sess *s, bool appeared, uint64_t sent_ns)
 	uint64_t now = reactor_now(s->r);
 	bool start;
 
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	if (appeared) {
 		rv->fruitless = 0;
 		rv->next_ns = 0;
@@ -317,7 +317,7 @@ void nfs4_revoke_flags(struct nfs4_sess *s, bool appeared, uint64_t sent_ns)
 		rv->round++;
 		rv->found = 0;
 	}
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	if (start)
 		nfs4_lease_kick(s);
 }

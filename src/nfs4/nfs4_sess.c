@@ -60,27 +60,27 @@ void nfs4_sess_set_state(struct nfs4_sess *s, enum nfs4_sess_state to, const cha
 	log_debug("%s: session %s -> %s (%s)", s->peer, nfs4_sess_state_name(s->state),
 		nfs4_sess_state_name(to), why);
 	s->state = to;
-	pthread_mutex_lock(&s->view_lock);
+	mutex_lock(&s->view_lock);
 	s->view.state = nfs4_sess_state_name(to);
-	pthread_mutex_unlock(&s->view_lock);
+	mutex_unlock(&s->view_lock);
 }
 
 void nfs4_sess_view(struct nfs4_sess *s, struct nfs4_sess_view *ret)
 {
-	pthread_mutex_lock(&s->view_lock);
+	mutex_lock(&s->view_lock);
 	*ret = s->view;
-	pthread_mutex_unlock(&s->view_lock);
+	mutex_unlock(&s->view_lock);
 }
 
 static void publish_connected(struct nfs4_sess *s, bool connected)
 {
-	pthread_mutex_lock(&s->view_lock);
+	mutex_lock(&s->view_lock);
 	s->view.connected = connected;
 	if (connected) {
 		rpcrdma_thresholds(s->x, &s->view.send_max, &s->view.recv_max);
 		snprintf(s->view.peer, sizeof(s->view.peer), "%s", s->peer);
 	}
-	pthread_mutex_unlock(&s->view_lock);
+	mutex_unlock(&s->view_lock);
 }
 
 static void publish(struct nfs4_sess *s)
@@ -88,7 +88,7 @@ static void publish(struct nfs4_sess *s)
 	const struct nfs4_chan *fore = &s->params.fore;
 	struct nfs4_sess_view *v = &s->view;
 
-	pthread_mutex_lock(&s->view_lock);
+	mutex_lock(&s->view_lock);
 	snprintf(v->peer, sizeof(v->peer), "%s", s->peer);
 	snprintf(v->device, sizeof(v->device), "%s", rpcrdma_device_name(s->x));
 	v->memreg = rpcrdma_memreg(s->x);
@@ -98,7 +98,7 @@ static void publish(struct nfs4_sess *s)
 	v->maxops = fore->maxops;
 	v->maxreqs = fore->maxreqs;
 	v->back = nfs4_has_back(&s->params);
-	pthread_mutex_unlock(&s->view_lock);
+	mutex_unlock(&s->view_lock);
 }
 
 /* ---- up ---- */
@@ -369,7 +369,7 @@ struct nfs4_sess *nfs4_sess_new_small(struct nfs4_client *cl, struct reactor *r,
 		errno = err;
 		return NULL;
 	}
-	pthread_mutex_init(&s->view_lock, NULL);
+	mutex_init(&s->view_lock, MUTEX_NFS4_VIEW);
 	s->view.state = nfs4_sess_state_name(NFS4_SESS_IDLE);
 	return s;
 }
@@ -401,7 +401,7 @@ void nfs4_sess_free(struct nfs4_sess *s)
 	reactor_timer_cancel(s->r, &s->lease_timer);
 	reactor_timer_cancel(s->r, &s->reopen_timer);
 	rpcrdma_free(s->x);
-	pthread_mutex_destroy(&s->view_lock);
+	mutex_destroy(&s->view_lock);
 	free(s);
 }
 

@@ -36,10 +36,10 @@
 #ifndef RPCRDMAFS_NFS4_SESS_INT_H
 #define RPCRDMAFS_NFS4_SESS_INT_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "idmap.h"
+#include "mutex.h"
 #include "nfs4_cb.h"
 #include "nfs4_codec.h"
 #include "nfs4_offload.h"
@@ -237,7 +237,7 @@ bool nfs4_grave_send(struct nfs4_sess *s);
 
 struct nfs4_fs_entry;
 struct nfs4_fs_table {
-	pthread_mutex_t lock; /* held for a few instructions; nothing else is taken with it */
+	struct mutex lock; /* held for a few instructions; nothing else is taken with it */
 	struct nfs4_fs_entry *buckets[NFS4_FS_BUCKETS];
 	unsigned int cnt;
 	const struct nfs4_fs *by_nr[NFS4_FS_MAX]; /* nr - 1 */
@@ -281,7 +281,7 @@ struct nfs4_client {
 	void *lock_free_ctx;
 
 	/* Owner: `lock`, held for a few instructions. */
-	pthread_mutex_t lock;
+	struct mutex lock;
 	struct nfs4_sess *holder; /* of the token */
 	struct list waiters;      /* nfs4_sess.token_link, in order */
 	unsigned int sess_cnt;    /* sessions that have one on the server */
@@ -407,7 +407,7 @@ struct nfs4_sess {
 	uint64_t fault_ns; /* a session was replaced because of BACKCHANNEL_FAULT */
 
 	/* Owner: view_lock, held for a copy */
-	pthread_mutex_t view_lock;
+	struct mutex view_lock;
 	struct nfs4_sess_view view;
 
 	/* Owner: cl->lock */

@@ -92,7 +92,7 @@ static void join_live(struct nfs4_states *all, struct nfs4_state *st, const stru
 
 	if (!same && !was_served)
 		bury_old(all, st);
-	pthread_mutex_lock(&st->lock);
+	mutex_lock(&st->lock);
 	if (was_served)
 		nfs4_deleg_unserve(st);
 	if (same) {
@@ -106,7 +106,7 @@ static void join_live(struct nfs4_states *all, struct nfs4_state *st, const stru
 		st->is_there = true;
 	}
 	good = st->status == NFS4_STATE_OPEN && (same || was_served) && nfs4_state_has_all(st);
-	pthread_mutex_unlock(&st->lock);
+	mutex_unlock(&st->lock);
 	switch ((enum nfs4_state_status)st->status) {
 	case NFS4_STATE_OPEN:
 		if (good)
@@ -135,17 +135,17 @@ static void join_dead(struct nfs4_states *all, struct nfs4_state *st)
 		nfs4_state_reopen(all, st);
 		return;
 	}
-	pthread_mutex_lock(&st->lock);
+	mutex_lock(&st->lock);
 	nfs4_deleg_unserve(st);
-	pthread_mutex_unlock(&st->lock);
+	mutex_unlock(&st->lock);
 	nfs4_state_move(st, &all->reopen, NFS4_STATE_BAD);
 }
 
 void nfs4_state_join(struct nfs4_states *all, struct nfs4_state *st, const struct nfs4_call *call)
 {
-	pthread_mutex_lock(&st->lock);
+	mutex_lock(&st->lock);
 	st->share_access |= call->u.open.share_access;
-	pthread_mutex_unlock(&st->lock);
+	mutex_unlock(&st->lock);
 	if (call->id_gen == all->id_gen)
 		join_live(all, st, call);
 	else
@@ -163,8 +163,8 @@ enum nfs4_state_verdict nfs4_downgrade_take(struct nfs4_call *call)
 
 	if (!st || !st->cl)
 		return nfs4_state_end(call, 0);
-	pthread_mutex_lock(&all->lock);
-	pthread_mutex_lock(&st->lock);
+	mutex_lock(&all->lock);
+	mutex_lock(&st->lock);
 	valid = o->share_access && !(o->share_access & ~st->share_access);
 	if (valid) {
 		/* However it ends: an open that is had again meanwhile is for this. */
@@ -177,8 +177,8 @@ enum nfs4_state_verdict nfs4_downgrade_take(struct nfs4_call *call)
 		call->stateid = o->stateid = st->stateid;
 		call->state_gen = st->gen;
 	}
-	pthread_mutex_unlock(&st->lock);
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&st->lock);
+	mutex_unlock(&all->lock);
 	return go ? NFS4_STATE_GO : nfs4_state_end(call, valid ? 0 : -EINVAL);
 }
 
@@ -198,8 +198,8 @@ void nfs4_downgrade_ended(struct nfs4_call *call)
 
 	if (memcmp(&o->stateid, &none, sizeof(none)) == 0 || is_refused(call) || !st->cl)
 		return;
-	pthread_mutex_lock(&all->lock);
-	pthread_mutex_lock(&st->lock);
+	mutex_lock(&all->lock);
+	mutex_lock(&st->lock);
 	/* Without an answer it may have been done: what is not known to be there is not. */
 	if (st->id_gen == call->id_gen && nfs4_same_other(&st->stateid, &o->stateid)) {
 		st->modes = modes_within(st->modes, o->share_access);
@@ -208,8 +208,8 @@ void nfs4_downgrade_ended(struct nfs4_call *call)
 			st->gen++;
 		}
 	}
-	pthread_mutex_unlock(&st->lock);
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&st->lock);
+	mutex_unlock(&all->lock);
 }
 
 /* ---- nfs4_claim() ---- */
@@ -224,7 +224,7 @@ enum nfs4_state_verdict nfs4_claim_take(struct nfs4_call *call)
 
 	if (!st->cl)
 		return nfs4_state_end(call, 0);
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	if (st->status == NFS4_STATE_BUSY) {
 		verdict = NFS4_STATE_WAIT;
 	} else if (st->status == NFS4_STATE_LOST) {
@@ -237,7 +237,7 @@ enum nfs4_state_verdict nfs4_claim_take(struct nfs4_call *call)
 		call->state_gen = st->gen;
 		verdict = NFS4_STATE_GO;
 	}
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	if (verdict != NFS4_STATE_END)
 		return verdict;
 	nfs4_reopen_kick(s);
@@ -251,12 +251,12 @@ void nfs4_claim_ended(struct nfs4_call *call)
 
 	if (!is_refused(call) || !st->cl)
 		return;
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	if (st->deleg) {
-		pthread_mutex_lock(&st->lock);
+		mutex_lock(&st->lock);
 		nfs4_deleg_unserve(st);
-		pthread_mutex_unlock(&st->lock);
+		mutex_unlock(&st->lock);
 		nfs4_state_lose(all, st, call->status);
 	}
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 }

@@ -41,7 +41,7 @@
 
 void nfs4_states_init(struct nfs4_states *all)
 {
-	pthread_mutex_init(&all->lock, NULL);
+	mutex_init(&all->lock, MUTEX_NFS4_STATES);
 	list_init(&all->held);
 	list_init(&all->reclaim);
 	list_init(&all->reopen);
@@ -65,13 +65,13 @@ void nfs4_states_fini(struct nfs4_states *all)
 
 		nfs4_locks_detach(st);
 		list_del(&st->served);
-		pthread_mutex_destroy(&st->lock);
+		mutex_destroy(&st->lock);
 		st->cl = NULL;
 	}
 	nfs4_delegs_fini(&all->delegs);
 	nfs4_frees_fini(all);
 	nfs4_revoke_fini(&all->revoke);
-	pthread_mutex_destroy(&all->lock);
+	mutex_destroy(&all->lock);
 }
 
 /* ---- lists; states.lock held ---- */
@@ -80,17 +80,17 @@ void nfs4_state_move(struct nfs4_state *st, struct list *to, enum nfs4_state_sta
 {
 	list_del(&st->link);
 	list_push_back(to, &st->link);
-	pthread_mutex_lock(&st->lock);
+	mutex_lock(&st->lock);
 	st->status = status;
 	st->is_there = false;
-	pthread_mutex_unlock(&st->lock);
+	mutex_unlock(&st->lock);
 }
 
 void nfs4_state_note_there(struct nfs4_state *st)
 {
-	pthread_mutex_lock(&st->lock);
+	mutex_lock(&st->lock);
 	st->is_there = true;
-	pthread_mutex_unlock(&st->lock);
+	mutex_unlock(&st->lock);
 }
 
 void nfs4_state_place(struct nfs4_states *all, struct nfs4_state *st, uint32_t id_gen)
@@ -134,7 +134,7 @@ void nfs4_state_begin(struct nfs4_state *st, struct nfs4_client *cl, const struc
 	st->fh = *fh;
 	st->owner = owner;
 	st->cred = *cred;
-	pthread_mutex_init(&st->lock, NULL);
+	mutex_init(&st->lock, MUTEX_NFS4_STATE);
 	list_init(&st->link);
 	list_init(&st->lockowners);
 	list_init(&st->served);
@@ -147,7 +147,7 @@ void nfs4_state_open(struct nfs4_state *st, const struct nfs4_call *call)
 	struct nfs4_client *cl = call->sess->cl;
 
 	/* Two of its OPENs may come back on two lanes at a time. */
-	pthread_mutex_lock(&cl->states.lock);
+	mutex_lock(&cl->states.lock);
 	if (st->cl) {
 		nfs4_state_join(&cl->states, st, call);
 	} else {
@@ -159,7 +159,7 @@ void nfs4_state_open(struct nfs4_state *st, const struct nfs4_call *call)
 		st->id_gen = call->id_gen;
 		nfs4_state_place(&cl->states, st, call->id_gen);
 	}
-	pthread_mutex_unlock(&cl->states.lock);
+	mutex_unlock(&cl->states.lock);
 	nfs4_reopen_kick(call->sess);
 }
 
@@ -182,10 +182,10 @@ void nfs4_state_forget(struct nfs4_state *st)
 
 	if (!cl)
 		return;
-	pthread_mutex_lock(&cl->states.lock);
+	mutex_lock(&cl->states.lock);
 	nfs4_state_end_of(&cl->states, st);
-	pthread_mutex_unlock(&cl->states.lock);
-	pthread_mutex_destroy(&st->lock);
+	mutex_unlock(&cl->states.lock);
+	mutex_destroy(&st->lock);
 }
 
 bool nfs4_state_is_lost(struct nfs4_state *st)
@@ -194,9 +194,9 @@ bool nfs4_state_is_lost(struct nfs4_state *st)
 
 	if (!st->cl)
 		return false;
-	pthread_mutex_lock(&st->lock);
+	mutex_lock(&st->lock);
 	lost = st->status == NFS4_STATE_LOST;
-	pthread_mutex_unlock(&st->lock);
+	mutex_unlock(&st->lock);
 	return lost;
 }
 
@@ -206,23 +206,23 @@ void nfs4_states_new_client(struct nfs4_client *cl)
 {
 	struct nfs4_states *all = &cl->states;
 
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	all->id_gen = cl->id_gen;
 	all->may_reclaim = true;
 	list_splice_back(&all->reclaim, &all->held);
 	nfs4_delegs_new_client(all);
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 }
 
 void nfs4_states_no_grace(struct nfs4_client *cl)
 {
 	struct nfs4_states *all = &cl->states;
 
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	all->may_reclaim = false;
 	list_splice_back(&all->reopen, &all->reclaim);
 	nfs4_delegs_no_grace(all);
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 }
 
 /* Section 8.5: somebody wants us to let go of it. The kernel's client opens it anew. */
@@ -245,10 +245,10 @@ void nfs4_state_bad(struct nfs4_states *all, struct nfs4_state *st, const struct
 	/* In work, lost, or on its list already. */
 	if (st->status != NFS4_STATE_OPEN || st->id_gen != all->id_gen)
 		return;
-	pthread_mutex_lock(&st->lock);
+	mutex_lock(&st->lock);
 	is_closed = st->is_closed;
 	st->is_gone = is_closed && nfs4_same_other(sid, &st->stateid);
-	pthread_mutex_unlock(&st->lock);
+	mutex_unlock(&st->lock);
 	if (is_closed) /* nobody wants it any more */
 		return;
 	if (status == NFS4ERR_ADMIN_REVOKED)
@@ -317,7 +317,7 @@ enum nfs4_state_verdict nfs4_state_take_from(struct nfs4_call *call, struct nfs4
 
 	if (!st->cl)
 		return closes ? NFS4_STATE_GONE : NFS4_STATE_FAIL;
-	pthread_mutex_lock(&st->lock);
+	mutex_lock(&st->lock);
 	stale = (int32_t)(call->sess->id_gen - st->id_gen) > 0;
 	if (st->status == NFS4_STATE_BUSY)
 		verdict = NFS4_STATE_WAIT;
@@ -335,7 +335,7 @@ enum nfs4_state_verdict nfs4_state_take_from(struct nfs4_call *call, struct nfs4
 	call->state_gen = st->gen;
 	if (closes && verdict == NFS4_STATE_GO)
 		st->is_closed = true;
-	pthread_mutex_unlock(&st->lock);
+	mutex_unlock(&st->lock);
 	return verdict;
 }
 
@@ -345,18 +345,18 @@ void nfs4_close_ended(struct nfs4_call *call)
 
 	if (!call->err || !st || !st->cl)
 		return;
-	pthread_mutex_lock(&st->lock);
+	mutex_lock(&st->lock);
 	st->is_closed = st->is_gone = false;
-	pthread_mutex_unlock(&st->lock);
+	mutex_unlock(&st->lock);
 }
 
 /* Section 8.2.2: whichever is the newest. */
 static void use_newest(struct nfs4_state *st)
 {
-	pthread_mutex_lock(&st->lock);
+	mutex_lock(&st->lock);
 	st->stateid.seqid = 0;
 	st->gen++;
-	pthread_mutex_unlock(&st->lock);
+	mutex_unlock(&st->lock);
 }
 
 /* The stateid is the current one, and the server does not know it. states.lock held. */
@@ -403,9 +403,9 @@ enum nfs4_state_verdict nfs4_state_refused(struct nfs4_call *call)
 
 	if (!st)
 		return NFS4_STATE_FAIL;
-	pthread_mutex_lock(&all->lock);
+	mutex_lock(&all->lock);
 	if (st->gen == call->state_gen)
 		verdict = state_refused(all, st, call);
-	pthread_mutex_unlock(&all->lock);
+	mutex_unlock(&all->lock);
 	return verdict;
 }

@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "mutex.h"
 #include "nfs4_int.h"
 
 /* nfs4_state.status */
@@ -73,7 +74,7 @@ struct nfs4_revoke {
  * Owner: `lock`, held for a few instructions; a state's own lock is taken inside it.
  */
 struct nfs4_states {
-	pthread_mutex_t lock;
+	struct mutex lock;
 	uint32_t id_gen;     /* cl->id_gen, the client ID they should belong to */
 	bool may_reclaim;    /* from a new client ID to RECLAIM_COMPLETE or NFS4ERR_NO_GRACE */
 	struct list held;    /* of nfs4_state.link */

@@ -148,9 +148,9 @@ static void exchange_apply(struct nfs4_sess *s)
 	if (res->clientid != cl->clientid || !cl->id_gen ||
 		!(res->flags & EXCHGID4_FLAG_CONFIRMED_R))
 		exchange_new_id(s, res);
-	pthread_mutex_lock(&cl->lock); /* for nfs4_client_server_impl() */
+	mutex_lock(&cl->lock); /* for nfs4_client_server_impl() */
 	cl->server = *res;
-	pthread_mutex_unlock(&cl->lock);
+	mutex_unlock(&cl->lock);
 	cl->clientid = res->clientid;
 	cl->have_id = true;
 	s->need |= NFS4_NEED_SESSION;

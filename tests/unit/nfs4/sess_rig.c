@@ -49,7 +49,7 @@ void sess_rig_up(void)
 	memset(&sr, 0, sizeof(sr));
 	sr.cl.conf.hard = true;
 	sr.cl.id_gen = 1;
-	pthread_mutex_init(&sr.cl.lock, NULL);
+	mutex_init(&sr.cl.lock, MUTEX_NFS4_CLIENT);
 	list_init(&sr.cl.waiters);
 	nfs4_states_init(&sr.cl.states);
 	sr.cl.states.id_gen = 1;
@@ -68,7 +68,7 @@ void sess_rig_up(void)
 	reactor_timer_init(&s->ending_timer, nfs4_calls_timer);
 	reactor_timer_init(&s->step_timer, no_timer);
 	reactor_timer_init(&s->lease_timer, no_timer);
-	pthread_mutex_init(&s->view_lock, NULL);
+	mutex_init(&s->view_lock, MUTEX_NFS4_VIEW);
 	sess_rig_call(&s->ctl);
 	sess_rig_call(&s->renew);
 	sess_rig_call(&s->reopener);
