@@ -45,10 +45,10 @@ struct fs *fs_new(const struct fs_conf *conf, struct nfs4_client *client)
 	list_init(&fs->lanes);
 	list_init(&fs->lock_waits);
 	fs->lock_poll_ns = LOCK_POLL_NS;
-	pthread_mutex_init(&fs->locks_lock, NULL);
-	pthread_mutex_init(&fs->lanes_lock, NULL);
-	pthread_mutex_init(&fs->clone_lock, NULL);
-	pthread_mutex_init(&fs->unmount_lock, NULL);
+	mutex_init(&fs->locks_lock, MUTEX_FS_LOCKS);
+	mutex_init(&fs->lanes_lock, MUTEX_FS_LANES);
+	mutex_init(&fs->clone_lock, MUTEX_FS_CLONE);
+	mutex_init(&fs->unmount_lock, MUTEX_FS_UNMOUNT);
 	fs_covers_init(&fs->covers);
 	if (getrandom(&start, sizeof(start), GRND_NONBLOCK) == (ssize_t)sizeof(start))
 		fs->silly_cnt = start;
@@ -83,14 +83,14 @@ struct fs_gauges fs_gauges(struct fs *fs)
 {
 	struct fs_gauges g = {.inodes = fs_inode_count(fs), .files = fs->files_open};
 
-	pthread_mutex_lock(&fs->lanes_lock);
+	mutex_lock(&fs->lanes_lock);
 	list_for_each (node, &fs->lanes) {
 		const struct fs_lane *l = container_of(node, struct fs_lane, link);
 
 		g.dirty += l->dirty_bytes;
 		g.uncommitted += l->uncommitted;
 	}
-	pthread_mutex_unlock(&fs->lanes_lock);
+	mutex_unlock(&fs->lanes_lock);
 	return g;
 }
 
@@ -136,10 +136,10 @@ void fs_free(struct fs *fs)
 	fs_dir_put_all(fs);
 	fs_deleg_fini(fs);
 	fs_table_free(fs);
-	pthread_mutex_destroy(&fs->lanes_lock);
-	pthread_mutex_destroy(&fs->locks_lock);
-	pthread_mutex_destroy(&fs->clone_lock);
-	pthread_mutex_destroy(&fs->unmount_lock);
+	mutex_destroy(&fs->lanes_lock);
+	mutex_destroy(&fs->locks_lock);
+	mutex_destroy(&fs->clone_lock);
+	mutex_destroy(&fs->unmount_lock);
 	fs_covers_fini(&fs->covers);
 	conf_free(&fs->conf);
 	free(fs);

@@ -12,13 +12,13 @@
 #define FUSE_USE_VERSION 314
 
 #include <fuse_lowlevel.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
 
 #include "fs.h"
 #include "fs_covers.h"
 #include "log.h"
+#include "mutex.h"
 #include "nfs4_held.h"
 
 /*
@@ -27,7 +27,7 @@
  * to that.
  */
 struct fs_inode {
-	pthread_mutex_t lock;   /* everything below `refs` */
+	struct mutex lock;      /* everything below `refs` */
 	uint64_t nlookup;       /* the kernel's references; table lock */
 	uint32_t refs;          /* open files, operations by nodeid; table lock */
 	_Atomic uint32_t named; /* where its name was noted last (fs_names.h); no lock */
@@ -385,7 +385,7 @@ struct fs_lane {
 	struct fs_handover *handover; /* fs_handover.h; NULL: without option metalane */
 	enum fs_lane_state state;
 	/* retained data (fs_retain.h): keep_lock */
-	pthread_mutex_t keep_lock;
+	struct mutex keep_lock;
 	struct list kept; /* of fs_keep, oldest first */
 	unsigned int keep_bufs, keep_bufs_max;
 	uint32_t keep_bytes;
@@ -502,28 +502,28 @@ struct fs {
 	struct fs_sync sync;
 	_Atomic uint64_t lost_bytes; /* fs_losses() */
 	_Atomic uint32_t lost_files;
-	pthread_mutex_t lanes_lock;
+	struct mutex lanes_lock;
 	struct list lanes;
 	unsigned int lanes_cnt, lanes_drained; /* lanes_lock */
 	struct fs_lane *meta;                  /* the lane for metadata, or NULL (fs_handover.h) */
 	_Atomic unsigned int readers;          /* lanes that read, or will */
 	_Atomic unsigned int handed;           /* requests on their way to `meta` */
 	_Atomic bool meta_full;                /* it has no operation left */
-	pthread_mutex_t locks_lock;
+	struct mutex locks_lock;
 	struct list lock_waits; /* of fs_lockwait, oldest first; locks_lock */
 	uint64_t lock_frees;    /* counts locks that went; locks_lock */
 	uint64_t lock_poll_ns;  /* after so long one that sleeps is tried again, then less often */
 	dev_t dev;
-	pthread_mutex_t deleg_lock;
+	struct mutex deleg_lock;
 	struct list delegs;           /* of fs_deleg.lru, least recently used first; deleg_lock */
 	_Atomic uint32_t delegs_cnt;  /* of those */
 	_Atomic bool no_write_delegs; /* who asked for one got one to read */
 	uint32_t delegs_max;          /* more than so many: the idle ones go */
 	uint64_t deleg_idle_ns; /* one that nothing is open by goes after so long; 0: a lease */
-	pthread_mutex_t clone_lock;
+	struct mutex clone_lock;
 	struct fs_fsid no_clone[FS_NO_CLONE]; /* have none (fs_copy.c); clone_lock */
 	unsigned int no_clone_cnt;            /* seen so far: the newest are remembered */
-	pthread_mutex_t unmount_lock;         /* mounted */
+	struct mutex unmount_lock;            /* mounted */
 	_Atomic bool ops_log;                 /* fs_set_ops_log() */
 	struct fs_covers covers;              /* what is mounted on our files */
 	_Atomic uint64_t shadowed[FS_SHADOWED];

@@ -116,7 +116,7 @@ void fs_ahead_landed(struct fs_op *b, bool failed, size_t len, bool eof)
 	list_init(&woken);
 	list_init(&gone);
 	fs_op_put_call(b);
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	b->ahead.flying = false;
 	if (--a->flying == 0 && a->closer) {
 		list_push_back(&woken, &a->closer->link);
@@ -129,7 +129,7 @@ void fs_ahead_landed(struct fs_op *b, bool failed, size_t len, bool eof)
 		list_push_back(&gone, &b->ahead.link);
 	else if (failed)
 		detach(b, &gone);
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	wake_waiters(&woken);
 	send_home(b->lane, &gone);
 }
@@ -162,10 +162,10 @@ static void fetch_start(struct fs_op *b)
 	struct fs_inode *in = b->inode;
 	struct nfs4_op_read *r = &b->call.u.read;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	b->ahead.seq = in->attr_seq;
 	b->ahead.inval = in->inval_want;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	b->ahead.since = fs_op_now(b);
 	*r = (struct nfs4_op_read){
 		.fh = &b->fh,
@@ -302,7 +302,7 @@ void fs_ahead_note(struct fs_lane *l, struct fs_file *f, uint64_t off, size_t si
 
 	list_init(&born);
 	list_init(&gone);
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	a = f->closing ? NULL : ahead_of(f);
 	if (a && follows(a, off, size)) {
 		a->run++;
@@ -317,7 +317,7 @@ void fs_ahead_note(struct fs_lane *l, struct fs_file *f, uint64_t off, size_t si
 		a->run = 1;
 		a->next = off + size;
 	}
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	send_home(l, &gone);
 	start_all(l, &born);
 }
@@ -365,9 +365,9 @@ static void reply_from(struct fs_op *op, struct fs_op *b)
 	list_init(&gone);
 	stats_count(&l->stats->reads_from_ahead, 1);
 	fs_reply_data(op, b->buf->data + at, len); /* op is over */
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	read_over(b, (uint64_t)b->off + at + len, &gone);
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	send_home(l, &gone);
 	fs_file_put(l->fs, f);
 }
@@ -395,7 +395,7 @@ bool fs_ahead_serve(struct fs_op *op, void (*again)(struct fs_op *op))
 	if (op->unheard || op->fi.flags & O_DIRECT)
 		return false;
 	list_init(&gone);
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	if (op->file->ahead && may_serve(op))
 		b = find(op->file->ahead, op);
 	if (b && !b->ahead.flying && is_stale(b, fs_op_now(op))) {
@@ -409,7 +409,7 @@ bool fs_ahead_serve(struct fs_op *op, void (*again)(struct fs_op *op))
 	} else if (b) {
 		b->ahead.readers++;
 	}
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	send_home(op->lane, &gone);
 	if (waits)
 		fs_op_put_call(op);
@@ -428,7 +428,7 @@ bool fs_ahead_close(struct fs_op *op, void (*again)(struct fs_op *op))
 	bool waits = false;
 
 	list_init(&gone);
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	op->file->closing = true;
 	a = op->file->ahead;
 	if (a) {
@@ -439,7 +439,7 @@ bool fs_ahead_close(struct fs_op *op, void (*again)(struct fs_op *op))
 		op->then = again;
 		a->closer = op;
 	}
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	send_home(op->lane, &gone);
 	return waits;
 }
@@ -459,10 +459,10 @@ static void drop_old(struct fs_lane *l, bool all)
 	list_for_each (node, &l->ahead_blocks) {
 		struct fs_op *b = container_of(node, struct fs_op, ahead.lane_link);
 
-		pthread_mutex_lock(&b->inode->lock);
+		mutex_lock(&b->inode->lock);
 		if (!b->ahead.dropped && (all || (!b->ahead.flying && is_stale(b, now))))
 			detach(b, &gone);
-		pthread_mutex_unlock(&b->inode->lock);
+		mutex_unlock(&b->inode->lock);
 	}
 	send_home(l, &gone);
 }

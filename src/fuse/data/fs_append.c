@@ -25,13 +25,13 @@ void fs_append_begin(struct fs_op *op)
 	op->u.rw.asked = op->off;
 	if (!(op->fi.flags & O_APPEND) || (op->fi.flags & O_DIRECT) || op->fi.writepage)
 		return;
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	r = in->retain;
 	op->u.rw.append =
 		!fs_deleg_vouches(in->deleg) && (!r || (uint64_t)op->off >= r->kernel_end);
 	if (op->u.rw.append && r && op->off + r->shift >= 0)
 		op->off += r->shift;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 }
 
 void fs_append_answer(struct fs_op *op, size_t count)
@@ -41,10 +41,10 @@ void fs_append_answer(struct fs_op *op, size_t count)
 
 	if (!(op->fi.flags & O_APPEND))
 		return; /* others need not know it */
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	if (in->retain && in->retain->kernel_end < end)
 		in->retain->kernel_end = end;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 }
 
 /* ---- another end ---- */
@@ -69,7 +69,7 @@ static void move(struct fs_op *op, uint64_t end)
 	off_t by = (off_t)end - op->off;
 	struct fs_retain *r;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	r = in->retain;
 	op->off += by;
 	list_for_each (node, &r->behind) {
@@ -80,7 +80,7 @@ static void move(struct fs_op *op, uint64_t end)
 	}
 	r->shift = op->off - op->u.rw.asked;
 	in->attr.size = end;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	op->u.rw.moved = true;
 	fs_attr_by_others(in);
 }
@@ -91,10 +91,10 @@ static bool retains_beyond(struct fs_inode *in, uint64_t end)
 	const struct fs_retain *r;
 	bool beyond;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	r = in->retain;
 	beyond = r->cnt > 0 && r->v[r->cnt - 1]->off + r->v[r->cnt - 1]->len > end;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	return beyond;
 }
 
@@ -197,7 +197,7 @@ void fs_append_doom(struct fs_op *op, int err)
 
 	if (!op->u.rw.append || !op->dirty.behind)
 		return;
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	list_for_each (node, &in->retain->behind) {
 		struct fs_op *c = container_of(node, struct fs_op, dirty.link);
 
@@ -206,7 +206,7 @@ void fs_append_doom(struct fs_op *op, int err)
 		if (c != op && c->u.rw.append)
 			c->u.rw.doomed = err;
 	}
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 }
 
 int fs_append_doomed(struct fs_op *op)
@@ -215,9 +215,9 @@ int fs_append_doomed(struct fs_op *op)
 
 	if (!op->u.rw.append)
 		return 0;
-	pthread_mutex_lock(&op->inode->lock);
+	mutex_lock(&op->inode->lock);
 	err = op->u.rw.doomed;
-	pthread_mutex_unlock(&op->inode->lock);
+	mutex_unlock(&op->inode->lock);
 	return err;
 }
 
@@ -238,7 +238,7 @@ void fs_append_told(struct fs_inode *in, uint64_t size)
 
 void fs_append_short(struct fs_inode *in, uint64_t end)
 {
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	fs_append_shorter(in, end);
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 }

@@ -151,7 +151,7 @@ static struct fs_file *pick(struct fs_lane *l, uint32_t gen)
 	struct fs_keep *oldest, *found;
 	struct fs_file *f = NULL;
 
-	pthread_mutex_lock(&l->keep_lock);
+	mutex_lock(&l->keep_lock);
 	found = oldest = fs_keeps_oldest(l, now_ns);
 	/* One that waited is due. */
 	if (oldest && !oldest->not_before && !fs_keeps_half(l)) {
@@ -163,7 +163,7 @@ static struct fs_file *pick(struct fs_lane *l, uint32_t gen)
 	}
 	if (found)
 		f = fs_file_get(found->file);
-	pthread_mutex_unlock(&l->keep_lock);
+	mutex_unlock(&l->keep_lock);
 	return f;
 }
 
@@ -174,9 +174,9 @@ static void background_failed(struct fs_op *op, int err)
 
 	log_warn_limited("COMMIT of file %llu in the background: %s",
 		(unsigned long long)fs_inode_fileid(in), strerror(err));
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	doubles = in->retain->failures++;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	if (doubles > RETRY_DOUBLES)
 		doubles = RETRY_DOUBLES;
 	fs_keeps_late(op->lane, in, fs_op_now(op) + (BACKGROUND_RETRY_NS << doubles));
@@ -193,13 +193,13 @@ static void arm(struct fs_lane *l)
 {
 	uint64_t now_ns = reactor_now(l->reactor), due_ns = 0;
 
-	pthread_mutex_lock(&l->keep_lock);
+	mutex_lock(&l->keep_lock);
 	if (!list_empty(&l->kept)) {
 		const struct fs_keep *k = list_first(&l->kept, struct fs_keep, link);
 
 		due_ns = k->not_before ? k->not_before : k->since_ns + AGE_NS;
 	}
-	pthread_mutex_unlock(&l->keep_lock);
+	mutex_unlock(&l->keep_lock);
 	if (due_ns == 0 || !may_commit(l))
 		return;
 	if (due_ns <= now_ns)

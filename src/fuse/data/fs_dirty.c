@@ -66,11 +66,11 @@ static bool send_oldest(struct fs_lane *l, uint64_t since)
 	c = list_first(&l->dirty_open, struct fs_op, dirty.open_link);
 	if (c->dirty.since > since)
 		return false;
-	pthread_mutex_lock(&c->inode->lock);
+	mutex_lock(&c->inode->lock);
 	mine = c->inode->retain->open == c;
 	if (mine)
 		take_open(c->inode->retain);
-	pthread_mutex_unlock(&c->inode->lock);
+	mutex_unlock(&c->inode->lock);
 	if (mine)
 		send_now(c);
 	else
@@ -196,7 +196,7 @@ bool fs_dirty_join(struct fs_op *op, const void *data)
 
 	if (!may_go_behind(op) || op->size >= FS_RETAIN_LARGE || fs_is_too_big(op))
 		return false;
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	r = in->retain;
 	head = r ? r->open : NULL;
 	c = head ? fs_train_last(head) : NULL;
@@ -211,7 +211,7 @@ bool fs_dirty_join(struct fs_op *op, const void *data)
 		if (c->size == room_of(head, c))
 			full = take_open(r);
 	}
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	if (!joins)
 		return false;
 	stats_count(&op->lane->stats->copied_bytes, op->size);
@@ -267,17 +267,17 @@ bool fs_dirty_begin(struct fs_op *op, void (*send)(struct fs_op *op))
 		send_oldest(l, UINT64_MAX); /* there will be room */
 		return false;
 	}
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	r = fs_retain_of(in);
 	if (!r || !is_free(r, NULL, begin_of(op), end_of(op))) {
-		pthread_mutex_unlock(&in->lock);
+		mutex_unlock(&in->lock);
 		return false;
 	}
 	op->dirty.send = send;
 	op->dirty.since = fs_op_now(op);
 	before = list_carrier(op, r, &coupled);
 	stays = r->open == op;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	op->began = op->dirty.behind = true;
 	l->dirty_cnt++;
 	atomic_fetch_add(&l->dirty_bytes, op->size);
@@ -332,7 +332,7 @@ void fs_dirty_done(struct fs_op *op, int err)
 	list_init(&woken);
 	if (err)
 		take_back(op, err);
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	list_del(&op->dirty.link);
 	op->file->behind--;
 	r->appends -= op->u.rw.append;
@@ -342,7 +342,7 @@ void fs_dirty_done(struct fs_op *op, int err)
 	/* It was open only because it had to wait. */
 	if (r->open && is_first(r, r->open) && !stays_open(r->open))
 		next = take_open(r);
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	l->dirty_cnt--;
 	atomic_fetch_sub(&l->dirty_bytes, op->size);
 	while ((node = list_pop_front(&woken)))
@@ -361,13 +361,13 @@ bool fs_dirty_turn(struct fs_op *op, void (*again)(struct fs_op *op))
 	struct fs_inode *in = op->inode;
 	bool first;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	first = is_first(in->retain, op);
 	if (!first) {
 		op->then = again;
 		list_push_back(&in->retain->behind_waiters, &op->link);
 	}
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	return first;
 }
 
@@ -380,9 +380,9 @@ bool fs_dirty_inode(struct fs_inode *in)
 {
 	bool dirty;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	dirty = fs_dirty_any(in) || (in->retain && in->retain->cnt > 0);
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	return dirty;
 }
 
@@ -402,7 +402,7 @@ static bool wait_for(struct fs_op *op, struct fs_inode *in, uint64_t off, uint64
 	struct fs_retain *r;
 	bool waits = false;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	r = in->retain;
 	if (alone && r && r->appends > 0) {
 		off = 0;
@@ -422,7 +422,7 @@ static bool wait_for(struct fs_op *op, struct fs_inode *in, uint64_t off, uint64
 		op->then = again;
 		list_push_back(&r->behind_waiters, &op->link);
 	}
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	if (!waits)
 		return false;
 	/* It may be woken already, but runs on this thread, later. */

@@ -21,10 +21,10 @@ static void take_returned(struct fs_lane *l)
 	struct list *node;
 
 	list_init(&batch);
-	pthread_mutex_lock(&l->keep_lock);
+	mutex_lock(&l->keep_lock);
 	list_splice_back(&batch, &l->returned);
 	l->return_posted = false;
-	pthread_mutex_unlock(&l->keep_lock);
+	mutex_unlock(&l->keep_lock);
 	while ((node = list_pop_front(&batch)))
 		rpcrdma_buf_put(l->xprt, container_of(node, struct rpcrdma_buf, link));
 }
@@ -41,7 +41,8 @@ int fs_retain_lane_init(struct fs_lane *l)
 	l->return_msg.run = returned;
 	/* The other half is for what is on its way. */
 	l->keep_bufs_max = rpcrdma_buf_free_count(l->xprt) / 2;
-	return -pthread_mutex_init(&l->keep_lock, NULL);
+	mutex_init(&l->keep_lock, MUTEX_FS_KEEP);
+	return 0;
 }
 
 void fs_retain_lane_fini(struct fs_lane *l)
@@ -54,20 +55,20 @@ void fs_retain_lane_fini(struct fs_lane *l)
 		free(e);
 	}
 	take_returned(l);
-	pthread_mutex_destroy(&l->keep_lock);
+	mutex_destroy(&l->keep_lock);
 }
 
 static bool budget_take(struct fs_lane *l, bool large, uint32_t charge)
 {
 	bool ok;
 
-	pthread_mutex_lock(&l->keep_lock);
+	mutex_lock(&l->keep_lock);
 	ok = large ? l->keep_bufs < l->keep_bufs_max : l->keep_bytes + charge <= FS_RETAIN_BYTES;
 	if (ok && large)
 		l->keep_bufs++;
 	else if (ok)
 		l->keep_bytes += charge;
-	pthread_mutex_unlock(&l->keep_lock);
+	mutex_unlock(&l->keep_lock);
 	return ok;
 }
 
@@ -94,7 +95,7 @@ void fs_keeps_late(struct fs_lane *l, const struct fs_inode *in, uint64_t until_
 	struct list late;
 
 	list_init(&late);
-	pthread_mutex_lock(&l->keep_lock);
+	mutex_lock(&l->keep_lock);
 	list_for_each_safe (node, next, &l->kept) {
 		struct fs_keep *k = container_of(node, struct fs_keep, link);
 
@@ -107,7 +108,7 @@ void fs_keeps_late(struct fs_lane *l, const struct fs_inode *in, uint64_t until_
 		list_push_back(&late, node);
 	}
 	list_splice_back(&l->kept, &late);
-	pthread_mutex_unlock(&l->keep_lock);
+	mutex_unlock(&l->keep_lock);
 }
 
 void fs_keep_urge(struct fs_keep *k)
@@ -115,14 +116,14 @@ void fs_keep_urge(struct fs_keep *k)
 	struct fs_lane *l = k->lane;
 	bool waits;
 
-	pthread_mutex_lock(&l->keep_lock);
+	mutex_lock(&l->keep_lock);
 	waits = k->not_before != 0;
 	if (!waits) {
 		k->since_ns = 0;
 		list_del(&k->link);
 		list_push_front(&l->kept, &k->link);
 	}
-	pthread_mutex_unlock(&l->keep_lock);
+	mutex_unlock(&l->keep_lock);
 	if (waits)
 		return;
 	l->commit_due = true;
@@ -163,7 +164,7 @@ static void keep_free(struct fs_lane *current, struct fs_keep *k)
 	struct rpcrdma_buf *buf = k->buf;
 	bool post = false;
 
-	pthread_mutex_lock(&l->keep_lock);
+	mutex_lock(&l->keep_lock);
 	list_del(&k->link);
 	budget_put(l, buf != NULL, k->charge);
 	if (k->not_before)
@@ -175,7 +176,7 @@ static void keep_free(struct fs_lane *current, struct fs_keep *k)
 		if (post) /* inside the lock: the lane may not go before */
 			reactor_post(l->reactor, &l->return_msg);
 	}
-	pthread_mutex_unlock(&l->keep_lock);
+	mutex_unlock(&l->keep_lock);
 	if (buf && l == current)
 		rpcrdma_buf_put(l->xprt, buf);
 	fs_file_put(current->fs, k->file);
@@ -203,9 +204,9 @@ struct fs_keep *fs_keep_new(struct fs_op *op)
 		return NULL;
 	k = malloc(sizeof(*k) + (large ? 0 : op->size));
 	if (!k) {
-		pthread_mutex_lock(&op->lane->keep_lock);
+		mutex_lock(&op->lane->keep_lock);
 		budget_put(op->lane, large, charge);
-		pthread_mutex_unlock(&op->lane->keep_lock);
+		mutex_unlock(&op->lane->keep_lock);
 		return NULL;
 	}
 	list_init(&k->link);
@@ -227,9 +228,9 @@ void fs_keep_unused(struct fs_op *op)
 
 	if (!k)
 		return;
-	pthread_mutex_lock(&l->keep_lock);
+	mutex_lock(&l->keep_lock);
 	budget_put(l, op->size >= FS_RETAIN_LARGE, k->charge);
-	pthread_mutex_unlock(&l->keep_lock);
+	mutex_unlock(&l->keep_lock);
 	free(k);
 	op->u.rw.keep = NULL;
 }

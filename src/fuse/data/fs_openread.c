@@ -26,11 +26,11 @@ static uint32_t wanted(const struct fs_op *op)
 	if ((op->fi.flags & (O_ACCMODE | O_DIRECT | O_TRUNC)) != O_RDONLY || conf->noac ||
 		conf->acregmin_s == 0 || l->state != FS_LANE_RUNS)
 		return 0;
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	if (in->attr_known && in->attr.type == NF4REG && in->writers == 0 && !fs_dirty_any(in) &&
 		pages_go(in))
 		size = in->attr.size;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	if (size > FS_OPENREAD_MAX || size > rsize || size > l->fs->data_size)
 		return 0;
 	return (uint32_t)size;
@@ -51,9 +51,9 @@ static struct fs_op *new_block(struct fs_lane *l, struct fs_file *f, uint32_t si
 	if (!buf)
 		return NULL;
 	buf->owner = NULL;
-	pthread_mutex_lock(&f->inode->lock);
+	mutex_lock(&f->inode->lock);
 	b = fs_ahead_first(l, f, size);
-	pthread_mutex_unlock(&f->inode->lock);
+	mutex_unlock(&f->inode->lock);
 	if (!b) {
 		rpcrdma_buf_put(l->xprt, buf);
 		return NULL;

@@ -252,11 +252,11 @@ bool fs_retain_reserve(struct fs_op *op)
 	bool ok = false;
 
 	if (k) {
-		pthread_mutex_lock(&in->lock);
+		mutex_lock(&in->lock);
 		ok = in->retain && may_retain(in->retain) && make_room(in->retain);
 		if (ok)
 			in->retain->reserved++;
-		pthread_mutex_unlock(&in->lock);
+		mutex_unlock(&in->lock);
 	}
 	op->u.rw.keep = k;
 	if (!ok) {
@@ -288,9 +288,9 @@ static void keep_fill(struct fs_op *op, struct fs_keep *k)
 	k->since_ns = fs_op_now(op);
 	fs_file_get(k->file);
 	k->file->kept++;
-	pthread_mutex_lock(&l->keep_lock);
+	mutex_lock(&l->keep_lock);
 	list_push_back(&l->kept, &k->link);
-	pthread_mutex_unlock(&l->keep_lock);
+	mutex_unlock(&l->keep_lock);
 	fs_commit_watch(l);
 }
 
@@ -336,7 +336,7 @@ void fs_retain_wrote(struct fs_op *op, bool unstable, bool lost)
 	struct fs_retain *r;
 	bool changed = false, some_lost = false;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	r = in->retain;
 	if (r && op->u.rw.keep)
 		r->reserved--;
@@ -349,7 +349,7 @@ void fs_retain_wrote(struct fs_op *op, bool unstable, bool lost)
 			some_lost = r->lost > 0;
 		}
 	}
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	fs_keeps_free(op->lane, dead);
 	fs_keep_unused(op);
 	fs_extent_unused(op->lane, op->u.rw.tail);
@@ -366,11 +366,11 @@ void fs_retain_cut(struct fs_lane *l, struct fs_inode *in, uint64_t size)
 	struct fs_keep *dead = NULL;
 	struct fs_extent *none = NULL;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	fs_append_shorter(in, size);
 	if (in->retain)
 		cut(in->retain, size, UINT64_MAX, &none, &dead);
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	fs_keeps_free(l, dead);
 }
 
@@ -383,10 +383,10 @@ void fs_retain_truncated(struct fs_op *op, uint64_t size)
 	if (call->err && call->status != NFS4_OK)
 		return; /* refused */
 	if (call->err) {
-		pthread_mutex_lock(&in->lock);
+		mutex_lock(&in->lock);
 		if (r && r->cnt > 0 && r->v[r->cnt - 1]->off + r->v[r->cnt - 1]->len > size)
 			fs_retain_error(in, -call->err);
-		pthread_mutex_unlock(&in->lock);
+		mutex_unlock(&in->lock);
 	}
 	fs_retain_cut(op->lane, in, size);
 }
@@ -397,9 +397,9 @@ bool fs_retain_is_empty(struct fs_inode *in)
 {
 	bool empty;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	empty = !in->retain || in->retain->cnt == 0;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	return empty;
 }
 
@@ -425,9 +425,9 @@ bool fs_retain_suspect(const struct fs_op *op)
 {
 	bool suspect;
 
-	pthread_mutex_lock(&op->inode->lock);
+	mutex_lock(&op->inode->lock);
 	suspect = fs_retain_suspect_locked(op);
-	pthread_mutex_unlock(&op->inode->lock);
+	mutex_unlock(&op->inode->lock);
 	return suspect;
 }
 
@@ -455,10 +455,10 @@ void fs_retain_commit_sent(struct fs_op *op)
 {
 	struct fs_inode *in = op->inode;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	op->commit.seq = in->write_seq;
 	op->commit.losses = in->retain->losses;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 }
 
 bool fs_retain_committed(struct fs_op *op, const struct nfs4_verf *verf)
@@ -469,13 +469,13 @@ bool fs_retain_committed(struct fs_op *op, const struct nfs4_verf *verf)
 	struct fs_keep *dead = NULL;
 	bool lost, clean;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	fs_extents_remove(r, is_durable, &c, &dead);
 	r->failures = 0;
 	lost = fs_retain_new_verf(r, verf);
 	/* Also what another operation found lost meanwhile, and may have written again since. */
 	clean = r->losses == op->commit.losses;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	fs_keeps_free(op->lane, dead);
 	if (lost)
 		say_lost(op->lane, in);
@@ -492,12 +492,12 @@ bool fs_retain_drop(struct fs_lane *l, struct fs_file *f, int err)
 	struct fs_keep *dead = NULL;
 	uint64_t bytes = 0;
 
-	pthread_mutex_lock(&f->inode->lock);
+	mutex_lock(&f->inode->lock);
 	if (f->kept > 0)
 		bytes = fs_extents_remove(f->inode->retain, is_of_file, f, &dead);
 	if (dead)
 		fs_retain_error(f->inode, err);
-	pthread_mutex_unlock(&f->inode->lock);
+	mutex_unlock(&f->inode->lock);
 	atomic_fetch_add(&l->fs->lost_bytes, bytes);
 	fs_keeps_free(l, dead);
 	return bytes > 0;

@@ -58,7 +58,7 @@ bool fs_retain_enter(struct fs_op *op, void (*again)(struct fs_op *op))
 	struct fs_retain *r;
 	bool closed;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	r = fs_retain_of(in);
 	closed = r && (r->rewriting || (r->unheard && !op->unheard));
 	if (closed) {
@@ -69,7 +69,7 @@ bool fs_retain_enter(struct fs_op *op, void (*again)(struct fs_op *op))
 		if (op->unheard)
 			count_unheard(op, r);
 	}
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	/* It may have been woken already, but runs on this thread, later. */
 	if (closed)
 		fs_op_put_call(op);
@@ -80,9 +80,9 @@ void fs_retain_unheard(struct fs_op *op)
 {
 	if (!op->gated)
 		return;
-	pthread_mutex_lock(&op->inode->lock);
+	mutex_lock(&op->inode->lock);
 	count_unheard(op, op->inode->retain);
-	pthread_mutex_unlock(&op->inode->lock);
+	mutex_unlock(&op->inode->lock);
 }
 
 void fs_retain_leave(struct fs_op *op)
@@ -95,7 +95,7 @@ void fs_retain_leave(struct fs_op *op)
 	if (!op->gated)
 		return;
 	list_init(&woken);
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	r = in->retain;
 	if (op->gated_unheard && --r->unheard == 0 && !r->rewriting)
 		list_splice_back(&woken, &r->waiters);
@@ -103,7 +103,7 @@ void fs_retain_leave(struct fs_op *op)
 		next = r->rewriter;
 		r->rewriter = NULL;
 	}
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	op->gated = op->gated_unheard = false;
 	if (next)
 		fs_op_wake(next);
@@ -115,11 +115,11 @@ bool fs_retain_wait(struct fs_op *op, void (*again)(struct fs_op *op))
 	struct fs_inode *in = op->inode;
 	bool closed;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	closed = in->retain && in->retain->rewriting;
 	if (closed)
 		wait_here(op, in->retain, again);
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	/* It may have been woken already, but runs on this thread, later. */
 	if (closed)
 		fs_op_put_call(op);
@@ -132,10 +132,10 @@ static void gate_open(struct fs_op *op)
 	struct list woken;
 
 	list_init(&woken);
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	in->retain->rewriting = false;
 	list_splice_back(&woken, &in->retain->waiters);
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	wake_all(&woken);
 }
 
@@ -143,9 +143,9 @@ bool fs_retain_is_lost(struct fs_inode *in)
 {
 	bool lost;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	lost = in->retain && in->retain->lost > 0;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	return lost;
 }
 
@@ -160,7 +160,7 @@ static bool gather(struct fs_op *op)
 
 	op->commit.file = NULL;
 	op->commit.len = 0;
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	for (size_t i = 0; i < r->cnt; i++) {
 		struct fs_extent *e = r->v[i];
 
@@ -178,7 +178,7 @@ static bool gather(struct fs_op *op)
 		op->commit.len += e->len;
 		e->moving = true;
 	}
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	stats_count(&op->lane->stats->copied_bytes, op->commit.len);
 	if (op->commit.len >= FS_RETAIN_LARGE)
 		stats_count(&op->lane->stats->copied_bytes_large, op->commit.len);
@@ -209,7 +209,7 @@ static void batch_written(struct fs_op *op)
 	struct fs_retain *r = in->retain;
 	struct fs_keep *dead = NULL;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	if (op->commit.durable)
 		fs_extents_remove(r, is_moving, NULL, &dead);
 	for (size_t i = 0; i < r->cnt; i++) {
@@ -225,7 +225,7 @@ static void batch_written(struct fs_op *op)
 	}
 	if (!op->commit.durable)
 		fs_retain_new_verf(r, &op->commit.verf);
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	batch_over(op, dead);
 }
 
@@ -239,10 +239,10 @@ static void batch_failed(struct fs_op *op, int err, bool all)
 
 	log_err("file %llu: data that the server lost cannot be written again: %s",
 		(unsigned long long)fs_inode_fileid(in), strerror(err));
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	bytes = fs_extents_remove(in->retain, all ? is_moving_or_lost : is_moving, NULL, &dead);
 	fs_retain_error(in, err);
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	atomic_fetch_add(&op->lane->fs->lost_bytes, bytes);
 	batch_over(op, dead);
 }
@@ -322,7 +322,7 @@ static void rewrite_begin(struct fs_op *op)
 	bool wait, drain = false;
 
 	op->last_buf = false;
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	wait = r->rewriting;
 	if (wait) {
 		wait_here(op, r, op->commit.rewritten);
@@ -334,7 +334,7 @@ static void rewrite_begin(struct fs_op *op)
 			r->rewriter = op;
 		}
 	}
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	if (wait) {
 		put_buf(op);
 		fs_op_put_call(op);

@@ -23,9 +23,9 @@ static struct fs_lane *lane_of(struct fs *fs)
 {
 	struct fs_lane *l;
 
-	pthread_mutex_lock(&fs->lanes_lock);
+	mutex_lock(&fs->lanes_lock);
 	l = list_empty(&fs->lanes) ? NULL : list_first(&fs->lanes, struct fs_lane, link);
-	pthread_mutex_unlock(&fs->lanes_lock);
+	mutex_unlock(&fs->lanes_lock);
 	return l;
 }
 

@@ -189,13 +189,13 @@ void fs_attr_update(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *
 	if (a->valid == 0)
 		return;
 	fs_facts_note(fs, in, a);
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	/* While we write, a change that is seen may be that: what is behind tells the rest. */
 	if (!may_be_older(in, a, seq) && !(in->attr_known && fs_dirty_any(in)))
 		lost = note(fs, in, a, false, now_ns);
 	else if (!fs_deleg_vouches(in->deleg)) /* else what is known needs no other answer */
 		expire(in);
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	fs_names_drop(fs, in, lost);
 }
 
@@ -205,7 +205,7 @@ void fs_attr_update_own(struct fs *fs, struct fs_inode *in, const struct nfs4_at
 	struct fs_names *lost = NULL;
 
 	fs_facts_note(fs, in, a);
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	if (a->valid == 0)
 		in->attr.valid &= ~NFS4_ATTR_CHANGE; /* ours changed it: the next is no other's */
 	if (a->valid == 0 || may_be_older(in, a, seq))
@@ -221,7 +221,7 @@ void fs_attr_update_own(struct fs *fs, struct fs_inode *in, const struct nfs4_at
 	in->data_change = 0;
 	/* The kernel drops its attributes itself when it sends what changes them. */
 	in->told_change = 0;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	fs_names_drop(fs, in, lost);
 }
 
@@ -232,22 +232,22 @@ void fs_attr_fence(struct fs_inode *in)
 
 void fs_attr_changed(struct fs_inode *in)
 {
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	in->attr_seq = fs_attr_seq_next();
 	in->data_change = 0;
 	in->told_change = 0;
 	expire(in);
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 }
 
 void fs_attr_by_others(struct fs_inode *in)
 {
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	in->inval_want++;
 	in->data_change = 0;
 	fs_retain_urge(in);
 	expire(in);
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 }
 
 /* How long they are still good, ns. Inode lock held. */
@@ -270,26 +270,26 @@ uint64_t fs_attr_cached(struct fs *fs, struct fs_inode *in, struct nfs4_attr *re
 {
 	uint64_t since = 0;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	if (good_for(fs, in, now_ns) > 0) {
 		since = in->attr_ns;
 		*ret = in->attr;
 	}
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	return since;
 }
 
 void fs_attr_newest(
 	struct fs *fs, struct fs_inode *in, struct nfs4_attr *a, uint64_t seq, uint64_t now_ns)
 {
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	if (good_for(fs, in, now_ns) > 0)
 		*a = in->attr;
 	else if (may_be_older(in, a, seq))
 		a->size = in->attr.size;
 	if (a->size < fs_retain_end(in))
 		a->size = fs_retain_end(in);
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 }
 
 enum nfs4_dir_attr fs_attr_ask(struct fs *fs, struct fs_inode *dir, uint64_t now_ns)
@@ -299,10 +299,10 @@ enum nfs4_dir_attr fs_attr_ask(struct fs *fs, struct fs_inode *dir, uint64_t now
 
 	if (fs->conf.noac)
 		return NFS4_DIR_CHANGES;
-	pthread_mutex_lock(&dir->lock);
+	mutex_lock(&dir->lock);
 	left = good_for(fs, dir, now_ns);
 	due = left == 0 || left < dir->attr_to_s * NSEC_PER_SEC / 2;
-	pthread_mutex_unlock(&dir->lock);
+	mutex_unlock(&dir->lock);
 	return due ? NFS4_DIR_STAT : NFS4_DIR_NONE;
 }
 

@@ -136,7 +136,7 @@ int fs_covers_parse(const char *mountinfo, dev_t dev, char **ret_paths, size_t *
 
 void fs_covers_init(struct fs_covers *c)
 {
-	pthread_mutex_init(&c->lock, NULL);
+	mutex_init(&c->lock, MUTEX_FS_COVERS);
 	c->file = "/proc/self/mountinfo";
 	c->fd = -1;
 	c->paths = NULL;
@@ -148,7 +148,7 @@ void fs_covers_fini(struct fs_covers *c)
 	if (c->fd >= 0)
 		close(c->fd);
 	free(c->paths);
-	pthread_mutex_destroy(&c->lock);
+	mutex_destroy(&c->lock);
 }
 
 /* NULL: it cannot be read. */
@@ -231,7 +231,7 @@ int fs_covers_of(struct fs_covers *c, dev_t dev, const char *name, char **ret_di
 	*ret_dirs = NULL;
 	if (dev == 0)
 		return 0;
-	pthread_mutex_lock(&c->lock);
+	mutex_lock(&c->lock);
 	refresh(c, dev);
 	for (size_t at = 0; at < c->len; at += strlen(c->paths + at) + 1) {
 		if (!is_named(c->paths + at, name, &dir))
@@ -245,7 +245,7 @@ int fs_covers_of(struct fs_covers *c, dev_t dev, const char *name, char **ret_di
 		len += dir + 1;
 		cnt++;
 	}
-	pthread_mutex_unlock(&c->lock);
+	mutex_unlock(&c->lock);
 	*ret_dirs = dirs;
 	*ret_cnt = cnt;
 	*ret_len = len;

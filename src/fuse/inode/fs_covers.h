@@ -9,13 +9,14 @@
 #ifndef RPCRDMAFS_FS_COVERS_H
 #define RPCRDMAFS_FS_COVERS_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "mutex.h"
+
 struct fs_covers {
-	pthread_mutex_t lock;
+	struct mutex lock;
 	const char *file;
 	int fd;      /* -1: not open yet */
 	char *paths; /* of what is covered, from the mount's root on, without '/' before; NULL */

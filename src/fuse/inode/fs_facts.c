@@ -42,9 +42,9 @@ bool fs_facts_below(struct fs_inode *dir, const struct nfs4_attr *a)
 
 	if (!(a->valid & NFS4_ATTR_FSID))
 		return false;
-	pthread_mutex_lock(&dir->lock);
+	mutex_lock(&dir->lock);
 	same = dir->attr.fsid_major == a->fsid_major && dir->attr.fsid_minor == a->fsid_minor;
-	pthread_mutex_unlock(&dir->lock);
+	mutex_unlock(&dir->lock);
 	return !same;
 }
 

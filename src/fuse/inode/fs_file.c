@@ -18,9 +18,9 @@ static void count_writer(const struct fs_file *f, int by)
 {
 	if (!(f->share_access & OPEN4_SHARE_ACCESS_WRITE))
 		return;
-	pthread_mutex_lock(&f->inode->lock);
+	mutex_lock(&f->inode->lock);
 	f->inode->writers += (uint32_t)by;
-	pthread_mutex_unlock(&f->inode->lock);
+	mutex_unlock(&f->inode->lock);
 }
 
 struct fs_file *fs_file_new(struct fs *fs, struct fs_inode *in, const struct rpc_cred *cred,
@@ -44,10 +44,10 @@ struct fs_file *fs_file_new(struct fs *fs, struct fs_inode *in, const struct rpc
 
 void fs_file_opening(struct fs *fs, struct fs_file *f)
 {
-	pthread_mutex_lock(&f->inode->lock);
+	mutex_lock(&f->inode->lock);
 	f->opening = true;
 	f->inode->opening++;
-	pthread_mutex_unlock(&f->inode->lock);
+	mutex_unlock(&f->inode->lock);
 	atomic_fetch_add(&fs->files_opening, 1);
 }
 
@@ -63,9 +63,9 @@ static void open_over(struct fs *fs, struct fs_file *f)
 
 void fs_file_not_opened(struct fs *fs, struct fs_file *f)
 {
-	pthread_mutex_lock(&f->inode->lock);
+	mutex_lock(&f->inode->lock);
 	open_over(fs, f);
-	pthread_mutex_unlock(&f->inode->lock);
+	mutex_unlock(&f->inode->lock);
 }
 
 void fs_file_opened(struct fs_op *op, struct fs_file *f)
@@ -75,14 +75,14 @@ void fs_file_opened(struct fs_op *op, struct fs_file *f)
 
 	fs_table_lock(fs);
 	list_push_back(&fs->files, &f->all_link);
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	list_push_back(&in->open_files, &f->link);
 	fs_share_opened(f->share, f->share_access);
 	in->opens++;
 	in->opened = true;
 	atomic_fetch_add(&fs->files_open, 1);
 	open_over(fs, f);
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	fs_table_unlock(fs);
 	fs_validate_watch(op->lane, f);
 }
@@ -94,10 +94,10 @@ void fs_file_closed(struct fs *fs, struct fs_file *f)
 	fs_validate_unwatch(f);
 	fs_table_lock(fs);
 	list_del(&f->all_link);
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	list_del(&f->link);
 	in->opens--;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	fs_table_unlock(fs);
 	atomic_fetch_sub(&fs->files_open, 1);
 }
@@ -138,9 +138,9 @@ bool fs_file_is_dirty(struct fs_file *f)
 {
 	bool dirty;
 
-	pthread_mutex_lock(&f->inode->lock);
+	mutex_lock(&f->inode->lock);
 	dirty = f->kept > 0 || f->behind > 0;
-	pthread_mutex_unlock(&f->inode->lock);
+	mutex_unlock(&f->inode->lock);
 	return dirty;
 }
 
@@ -148,9 +148,9 @@ bool fs_file_has_error(struct fs_file *f)
 {
 	bool has;
 
-	pthread_mutex_lock(&f->inode->lock);
+	mutex_lock(&f->inode->lock);
 	has = f->write_err || f->next_err;
-	pthread_mutex_unlock(&f->inode->lock);
+	mutex_unlock(&f->inode->lock);
 	return has;
 }
 
@@ -158,10 +158,10 @@ int fs_file_take_error(struct fs_file *f)
 {
 	int err;
 
-	pthread_mutex_lock(&f->inode->lock);
+	mutex_lock(&f->inode->lock);
 	err = f->write_err ? f->write_err : f->next_err;
 	f->write_err = f->next_err = 0;
-	pthread_mutex_unlock(&f->inode->lock);
+	mutex_unlock(&f->inode->lock);
 	return err;
 }
 
@@ -169,10 +169,10 @@ int fs_file_next_error(struct fs_file *f)
 {
 	int err;
 
-	pthread_mutex_lock(&f->inode->lock);
+	mutex_lock(&f->inode->lock);
 	err = f->next_err;
 	f->next_err = 0;
-	pthread_mutex_unlock(&f->inode->lock);
+	mutex_unlock(&f->inode->lock);
 	return err;
 }
 

@@ -31,7 +31,7 @@ static_assert(sizeof(struct fs_inode) + NFS4_FHSIZE + 8 + 12 + 2 * sizeof(uint32
 	"an inode takes more than fs_int.h says");
 
 struct fs_table {
-	pthread_mutex_t lock;
+	struct mutex lock;
 	struct fs_slots slots;
 	uint32_t *buckets; /* of slots, each chain by fs_slot_next() */
 	size_t size;       /* a power of two */
@@ -58,7 +58,7 @@ int fs_table_new(struct fs *fs)
 		random[0] = random[1] = (uintptr_t)t ^ 0x9e3779b97f4a7c15ull;
 	t->seed = random[0];
 	fs_slots_init(&t->slots, (uint32_t)random[1]);
-	pthread_mutex_init(&t->lock, NULL);
+	mutex_init(&t->lock, MUTEX_FS_TABLE);
 	fs->table = t;
 	return 0;
 }
@@ -67,7 +67,7 @@ static void inode_free(struct fs_inode *in)
 {
 	struct fs_lockowner *owner = atomic_load(&in->lockowners);
 
-	pthread_mutex_destroy(&in->lock);
+	mutex_destroy(&in->lock);
 	if (in->retain)
 		free(in->retain->v);
 	free(in->retain);
@@ -107,21 +107,21 @@ void fs_table_free(struct fs *fs)
 		free_chain(t, t->buckets[i]);
 	free_chain(t, t->unhashed);
 	fs_slots_fini(&t->slots);
-	pthread_mutex_destroy(&t->lock);
+	mutex_destroy(&t->lock);
 	free(t->buckets);
 	free(t);
 	fs->table = NULL;
 	fs->root = NULL;
 }
 
-void fs_table_lock(struct fs *fs)
+void MUTEX_UNANALYSED fs_table_lock(struct fs *fs)
 {
-	pthread_mutex_lock(&fs->table->lock);
+	mutex_lock(&fs->table->lock);
 }
 
-void fs_table_unlock(struct fs *fs)
+void MUTEX_UNANALYSED fs_table_unlock(struct fs *fs)
 {
-	pthread_mutex_unlock(&fs->table->lock);
+	mutex_unlock(&fs->table->lock);
 }
 
 /* Eight bytes at a time, each mixed by a multiplication whose halves are folded. */
@@ -248,7 +248,7 @@ static struct fs_inode *inode_new(struct fs_table *t, const struct nfs4_fh *fh)
 	}
 	in->fh_len = fh->len;
 	memcpy(in->fh, fh->data, fh->len);
-	pthread_mutex_init(&in->lock, NULL);
+	mutex_init(&in->lock, MUTEX_FS_INODE);
 	list_init(&in->open_files);
 	return in;
 }
@@ -262,13 +262,13 @@ static bool same_file(struct fs_inode *in, const struct nfs4_attr *a)
 
 	if (!a)
 		return true;
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	both = in->attr.valid & a->valid;
 	same = (!(both & NFS4_ATTR_FILEID) || in->attr.fileid == a->fileid) &&
 	       (!(both & NFS4_ATTR_TYPE) || in->attr.type == a->type) &&
 	       (!(both & NFS4_ATTR_FSID) || (in->attr.fsid_major == a->fsid_major &&
 						    in->attr.fsid_minor == a->fsid_minor));
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	return same;
 }
 
@@ -338,6 +338,8 @@ struct fs_inode *fs_inode_ref(struct fs *fs, struct fs_inode *in)
 	fs_table_unlock(fs);
 	return in;
 }
+
+static void unlock_and_reap(struct fs *fs, struct fs_inode *in) MUTEX_RELEASES(fs->table);
 
 /* Table lock held: gives it up, and the inode with it if nobody holds it any more. */
 static void unlock_and_reap(struct fs *fs, struct fs_inode *in)
@@ -410,9 +412,9 @@ uint64_t fs_inode_fileid(struct fs_inode *in)
 {
 	uint64_t fileid;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	fileid = in->attr.fileid;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	return fileid;
 }
 
@@ -420,9 +422,9 @@ size_t fs_inode_count(const struct fs *fs)
 {
 	size_t count;
 
-	pthread_mutex_lock(&fs->table->lock);
+	mutex_lock(&fs->table->lock);
 	count = fs->table->count;
-	pthread_mutex_unlock(&fs->table->lock);
+	mutex_unlock(&fs->table->lock);
 	return count;
 }
 

@@ -15,11 +15,13 @@
  */
 #define FS_INO_SHADOW (1ull << 32)
 
+struct MUTEX_CAPABILITY fs_table;
+
 int fs_table_new(struct fs *fs);
 void fs_table_free(struct fs *fs); /* forgets everything */
 /* Short: for fs->files and the table itself. Inside it only an inode's lock may be taken. */
-void fs_table_lock(struct fs *fs);
-void fs_table_unlock(struct fs *fs);
+void fs_table_lock(struct fs *fs) MUTEX_ACQUIRES(fs->table);
+void fs_table_unlock(struct fs *fs) MUTEX_RELEASES(fs->table);
 /*
  * fs_inode_lookup - the inode of a filehandle, made if new
  *

@@ -52,7 +52,7 @@ struct fs_notify {
 	const void *(*subject)(const struct list *entry);
 	_Atomic unsigned int unasked; /* queued that nobody waits for */
 	_Atomic bool quiet;           /* no calls to the kernel any more */
-	pthread_mutex_t lock;
+	struct mutex lock;
 	/* lock */
 	pthread_cond_t wake;
 	struct list queue;
@@ -98,12 +98,12 @@ static void note_told(const struct fs_notice *n)
 {
 	struct fs_inode *in = n->inode;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	in->told_change = 0;
 	/* A count, not a flag: changes seen since the notice was made still want their own. */
 	if (n->off == 0 && n->len == 0 && (int32_t)(n->inval - in->inval_done) > 0)
 		in->inval_done = n->inval;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 }
 
 static void notice_free(struct fs *fs, struct fs_notice *n)
@@ -209,11 +209,11 @@ static void *notify_main(void *arg)
 	struct list *entry;
 
 	pthread_setname_np(pthread_self(), nt->name);
-	pthread_mutex_lock(&nt->lock);
+	mutex_lock(&nt->lock);
 	for (;;) {
 		while (!(entry = take(nt)) && !nt->stop) {
 			nt->idle++;
-			pthread_cond_wait(&nt->wake, &nt->lock);
+			mutex_wait(&nt->lock, &nt->wake);
 			nt->idle--;
 		}
 		if (!entry)
@@ -221,12 +221,13 @@ static void *notify_main(void *arg)
 		w->subject = nt->subject(entry);
 		if (nt->idle == 0 && !nt->stop)
 			add_worker(nt); /* this one may wait for long */
-		pthread_mutex_unlock(&nt->lock);
+		mutex_unlock(&nt->lock);
+		mutex_assert_none();
 		nt->run(nt, entry);
-		pthread_mutex_lock(&nt->lock);
+		mutex_lock(&nt->lock);
 		w->subject = NULL;
 	}
-	pthread_mutex_unlock(&nt->lock);
+	mutex_unlock(&nt->lock);
 	return NULL;
 }
 
@@ -253,12 +254,12 @@ static int start(struct fs_notify **ret, const struct fs_notify *what)
 	if (!nt)
 		return -ENOMEM;
 	*nt = *what;
-	pthread_mutex_init(&nt->lock, NULL);
+	mutex_init(&nt->lock, MUTEX_FS_NOTIFY);
 	pthread_cond_init(&nt->wake, NULL);
 	list_init(&nt->queue);
-	pthread_mutex_lock(&nt->lock);
+	mutex_lock(&nt->lock);
 	err = add_worker(nt);
-	pthread_mutex_unlock(&nt->lock);
+	mutex_unlock(&nt->lock);
 	if (err)
 		free(nt);
 	else
@@ -272,11 +273,11 @@ static bool is_busy(struct fs_notify *nt)
 
 	if (!nt)
 		return false;
-	pthread_mutex_lock(&nt->lock);
+	mutex_lock(&nt->lock);
 	busy = !list_empty(&nt->queue);
 	for (unsigned int i = 0; i < nt->cnt; i++)
 		busy |= nt->workers[i].subject != NULL;
-	pthread_mutex_unlock(&nt->lock);
+	mutex_unlock(&nt->lock);
 	return busy;
 }
 
@@ -286,15 +287,15 @@ static void stop(struct fs_notify **ntp)
 
 	if (!nt)
 		return;
-	pthread_mutex_lock(&nt->lock);
+	mutex_lock(&nt->lock);
 	nt->quiet = nt->stop = true;
 	pthread_cond_broadcast(&nt->wake);
-	pthread_mutex_unlock(&nt->lock);
+	mutex_unlock(&nt->lock);
 	/* There will be no more of them. */
 	for (unsigned int i = 0; i < nt->cnt; i++)
 		pthread_join(nt->workers[i].thread, NULL);
 	pthread_cond_destroy(&nt->wake);
-	pthread_mutex_destroy(&nt->lock);
+	mutex_destroy(&nt->lock);
 	free(nt);
 	*ntp = NULL;
 }
@@ -304,14 +305,14 @@ static bool enqueue(struct fs_notify *nt, struct list *entry, bool unasked)
 {
 	bool room;
 
-	pthread_mutex_lock(&nt->lock);
+	mutex_lock(&nt->lock);
 	room = !unasked || nt->unasked < UNASKED_MAX;
 	if (room) {
 		nt->unasked += unasked ? 1 : 0;
 		list_push_back(&nt->queue, entry);
 		pthread_cond_signal(&nt->wake);
 	}
-	pthread_mutex_unlock(&nt->lock);
+	mutex_unlock(&nt->lock);
 	return room;
 }
 
@@ -377,9 +378,9 @@ bool fs_notify_inval_inode(struct fs *fs, struct fs_inode *in, off_t off, off_t 
 	n->inode = fs_inode_ref(fs, in);
 	n->off = off;
 	n->len = len;
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	n->inval = in->inval_want;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	if (l)
 		stats_count(&l->stats->invals, 1);
 	if (enqueue(queue_of(fs, n), &n->link, true))
@@ -406,9 +407,9 @@ void fs_notify_range_then(
 	n->off = off;
 	n->len = len;
 	n->op = op;
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	n->inval = in->inval_want;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	op->then = then;
 	op->notified.run = notified;
 	stats_count(&op->lane->stats->invals, 1);

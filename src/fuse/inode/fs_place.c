@@ -24,10 +24,10 @@ void fs_place_note(struct fs *fs, struct fs_inode *dir, struct fs_inode *in, con
 {
 	uint32_t moves = atomic_load(&fs->moves), place = place_of(dir, name);
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	in->place = place;
 	in->place_moves = moves;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 }
 
 /* Other spellings of a name may stand for it as well. */
@@ -46,10 +46,10 @@ static void removed(struct fs *fs, const struct fs_inode *dir, uint32_t place)
 
 		if (in == dir || in == fs->root)
 			continue;
-		pthread_mutex_lock(&in->lock);
+		mutex_lock(&in->lock);
 		if (may_be_at(fs, in, place))
 			gone = in->removed = true;
-		pthread_mutex_unlock(&in->lock);
+		mutex_unlock(&in->lock);
 		if (gone)
 			fs_attr_changed(in); /* what is cached has links */
 	}
@@ -74,12 +74,12 @@ void fs_place_moved(struct fs *fs, struct fs_inode *from, const char *name, stru
 	list_for_each (node, &fs->dirs) {
 		struct fs_inode *in = container_of(node, struct fs_open_dir, link)->inode;
 
-		pthread_mutex_lock(&in->lock);
+		mutex_lock(&in->lock);
 		if (in->place_moves == moves) {
 			in->place = in->place == old ? new : in->place;
 			in->place_moves = moves + 1;
 		}
-		pthread_mutex_unlock(&in->lock);
+		mutex_unlock(&in->lock);
 	}
 	fs_table_unlock(fs);
 }
@@ -88,12 +88,12 @@ bool fs_place_last(struct fs_inode *in, struct nfs4_attr *ret)
 {
 	bool known;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	known = in->removed && in->attr_known;
 	if (known) {
 		in->attr.nlink = 0;
 		*ret = in->attr;
 	}
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	return known;
 }

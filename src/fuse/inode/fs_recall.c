@@ -39,12 +39,12 @@ double fs_names_tell(struct fs *fs, struct fs_inode *dir, struct fs_inode *in, c
 
 	if (!dir || is_full(fs))
 		return 0;
-	pthread_mutex_lock(&dir->lock);
+	mutex_lock(&dir->lock);
 	timeout = fs_entry_timeout(fs, dir, now_ns);
 	if (timeout > 0 && (seq < fs->names_seq || !fs_names_add(&dir->names, name, &known, now_ns,
 							   longest_ns(fs))))
 		timeout = 0;
-	pthread_mutex_unlock(&dir->lock);
+	mutex_unlock(&dir->lock);
 	in->named = known;
 	return timeout;
 }
@@ -57,10 +57,10 @@ bool fs_names_move(struct fs *fs, struct fs_inode *from, struct fs_inode *to, co
 
 	if (fs->conf.noac || fs->conf.lookupcache == FS_LOOKUPCACHE_NONE)
 		return true;
-	pthread_mutex_lock(&to->lock);
+	mutex_lock(&to->lock);
 	if (from != to || fs_names_may_stay(fs, to))
 		ok = fs_names_add(&to->names, name, &known, now_ns, longest_ns(fs));
-	pthread_mutex_unlock(&to->lock);
+	mutex_unlock(&to->lock);
 	return ok;
 }
 
@@ -70,9 +70,9 @@ void fs_names_moved(struct fs *fs, struct fs_inode *from, struct fs_inode *to)
 
 	if (from == to)
 		return;
-	pthread_mutex_lock(&to->lock);
+	mutex_lock(&to->lock);
 	may_stay = fs_names_may_stay(fs, to);
-	pthread_mutex_unlock(&to->lock);
+	mutex_unlock(&to->lock);
 	if (!may_stay)
 		fs_names_recall(fs, to);
 }
@@ -105,8 +105,8 @@ void fs_names_recall(struct fs *fs, struct fs_inode *dir)
 {
 	struct fs_names *n;
 
-	pthread_mutex_lock(&dir->lock);
+	mutex_lock(&dir->lock);
 	n = fs_names_take(fs, dir);
-	pthread_mutex_unlock(&dir->lock);
+	mutex_unlock(&dir->lock);
 	fs_names_drop(fs, dir, n);
 }

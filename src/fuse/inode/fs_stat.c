@@ -85,9 +85,9 @@ void fs_attr_to_stat_of(
 	uint32_t ours;
 
 	fs_attr_to_stat(fs, a, st);
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	ours = in->nfs_names;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	st->st_nlink -= ours < st->st_nlink ? ours : st->st_nlink;
 }
 
@@ -125,9 +125,9 @@ double fs_negative_timeout(struct fs *fs, struct fs_inode *dir, uint64_t now_ns)
 	if (!dir || fs->conf.lookupcache != FS_LOOKUPCACHE_ALL ||
 		fs_facts(fs, dir)->case_insensitive)
 		return 0;
-	pthread_mutex_lock(&dir->lock);
+	mutex_lock(&dir->lock);
 	timeout = name_timeout_locked(fs, dir, now_ns);
-	pthread_mutex_unlock(&dir->lock);
+	mutex_unlock(&dir->lock);
 	return timeout;
 }
 
@@ -136,12 +136,12 @@ double fs_attr_tell(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *
 {
 	double timeout;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	timeout = guarded ? 0 : fs_attr_timeout(fs, in, now_ns);
 	in->told_change = timeout > 0 ? a->change : 0;
 	if (a->valid & NFS4_ATTR_SIZE)
 		fs_append_told(in, a->size);
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	return timeout;
 }
 
@@ -162,9 +162,9 @@ bool fs_pages_stale(struct fs_inode *in)
 {
 	bool stale;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	stale = in->inval_want != in->inval_done;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	return stale;
 }
 

@@ -206,11 +206,11 @@ void fs_handover_no_more(struct fs_lane *l)
 	if (!l->handover || l == fs->meta)
 		return;
 	/* Not after the count says so: then it may be gone. */
-	pthread_mutex_lock(&fs->lanes_lock);
+	mutex_lock(&fs->lanes_lock);
 	fs->readers--;
 	if (fs->meta)
 		fs_lane_kick(fs->meta);
-	pthread_mutex_unlock(&fs->lanes_lock);
+	mutex_unlock(&fs->lanes_lock);
 }
 
 bool fs_handover_is_over(const struct fs_lane *l)

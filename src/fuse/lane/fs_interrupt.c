@@ -169,9 +169,9 @@ static void count_unheard(struct fs_file *f)
 {
 	if (!f)
 		return;
-	pthread_mutex_lock(&f->inode->lock);
+	mutex_lock(&f->inode->lock);
 	f->unheard++;
-	pthread_mutex_unlock(&f->inode->lock);
+	mutex_unlock(&f->inode->lock);
 }
 
 void fs_interrupt_unheard(struct fs_op *op)
@@ -205,12 +205,12 @@ static void uncount_unheard(struct fs_file *f)
 
 	if (!f)
 		return;
-	pthread_mutex_lock(&f->inode->lock);
+	mutex_lock(&f->inode->lock);
 	if (--f->unheard == 0) {
 		next = f->releasing;
 		f->releasing = NULL;
 	}
-	pthread_mutex_unlock(&f->inode->lock);
+	mutex_unlock(&f->inode->lock);
 	if (next)
 		fs_op_wake(next);
 }
@@ -228,13 +228,13 @@ bool fs_interrupt_release_waits(struct fs_op *op, void (*then)(struct fs_op *op)
 {
 	bool wait;
 
-	pthread_mutex_lock(&op->inode->lock);
+	mutex_lock(&op->inode->lock);
 	wait = op->file->unheard > 0;
 	if (wait) {
 		op->then = then;
 		op->file->releasing = op;
 	}
-	pthread_mutex_unlock(&op->inode->lock);
+	mutex_unlock(&op->inode->lock);
 	return wait;
 }
 

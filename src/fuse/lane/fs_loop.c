@@ -107,7 +107,7 @@ static void kick_others(struct fs_lane *l, uint64_t interrupted)
 {
 	struct fs *fs = l->fs;
 
-	pthread_mutex_lock(&fs->lanes_lock);
+	mutex_lock(&fs->lanes_lock);
 	list_for_each (node, &fs->lanes) {
 		struct fs_lane *other = container_of(node, struct fs_lane, link);
 
@@ -117,7 +117,7 @@ static void kick_others(struct fs_lane *l, uint64_t interrupted)
 			other->interrupted = interrupted;
 		fs_lane_kick(other);
 	}
-	pthread_mutex_unlock(&fs->lanes_lock);
+	mutex_unlock(&fs->lanes_lock);
 }
 
 /* ---- reading ---- */
@@ -293,9 +293,9 @@ static void drained(struct fs_lane *l)
 
 	if (!l->drained) {
 		l->drained = true;
-		pthread_mutex_lock(&fs->lanes_lock);
+		mutex_lock(&fs->lanes_lock);
 		l->last = ++fs->lanes_drained == fs->lanes_cnt;
-		pthread_mutex_unlock(&fs->lanes_lock);
+		mutex_unlock(&fs->lanes_lock);
 	}
 	if (l->last && close_one(l))
 		return;
@@ -400,12 +400,12 @@ static void lane_join(struct fs *fs, struct fs_lane *l)
 {
 	size_t data_size = rpcrdma_data_size(l->xprt);
 
-	pthread_mutex_lock(&fs->lanes_lock);
+	mutex_lock(&fs->lanes_lock);
 	list_push_back(&fs->lanes, &l->link);
 	fs->lanes_cnt++;
 	if (fs->data_size == 0 || data_size < fs->data_size)
 		fs->data_size = data_size;
-	pthread_mutex_unlock(&fs->lanes_lock);
+	mutex_unlock(&fs->lanes_lock);
 }
 
 struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_sess *sess,
@@ -454,9 +454,9 @@ void fs_lane_free(struct fs_lane *l)
 {
 	if (!l)
 		return;
-	pthread_mutex_lock(&l->fs->lanes_lock);
+	mutex_lock(&l->fs->lanes_lock);
 	list_del(&l->link);
-	pthread_mutex_unlock(&l->fs->lanes_lock);
+	mutex_unlock(&l->fs->lanes_lock);
 	stop_reading(l);
 	reactor_timer_cancel(l->reactor, &l->idle_timer);
 	fs_interrupt_fini(l);

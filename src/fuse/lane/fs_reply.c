@@ -26,6 +26,7 @@ static fuse_req_t take_req_with(struct fs_op *op, int64_t result)
 {
 	fuse_req_t req = op->req;
 
+	mutex_assert_none();
 	assert(req);
 	op->req = NULL;
 	fs_background_end(op);

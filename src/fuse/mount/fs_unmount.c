@@ -55,11 +55,11 @@ static void detach(struct fs *fs)
 
 void fs_unmount(struct fs *fs)
 {
-	pthread_mutex_lock(&fs->unmount_lock);
+	mutex_lock(&fs->unmount_lock);
 	if (fs->mounted && !fs->exited)
 		detach(fs);
 	fs->mounted = false;
-	pthread_mutex_unlock(&fs->unmount_lock);
+	mutex_unlock(&fs->unmount_lock);
 }
 
 /*
@@ -87,10 +87,10 @@ void fs_session_end(struct fs *fs)
 	fs_notify_quiesce(fs);
 	if (fs->fd >= 0)
 		close_connection(fs);
-	pthread_mutex_lock(&fs->unmount_lock); /* fs_unmount() may be at it */
+	mutex_lock(&fs->unmount_lock); /* fs_unmount() may be at it */
 	mounted = fs->mounted && !fs->exited;
 	fs->mounted = false;
-	pthread_mutex_unlock(&fs->unmount_lock);
+	mutex_unlock(&fs->unmount_lock);
 	if (mounted)
 		detach(fs);
 	fs->exited = true;

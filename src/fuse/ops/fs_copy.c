@@ -147,9 +147,9 @@ void fs_copy_yield(struct fs_op *op)
 	struct fs_inode *in = op->inode;
 	bool wanted;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	wanted = in->retain && in->retain->rewriter;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	if (wanted && !op->unheard)
 		fs_retain_leave(op);
 }
@@ -185,9 +185,9 @@ void fs_copy_did(
 
 static void attr_of(struct fs_inode *in, struct nfs4_attr *ret)
 {
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	*ret = in->attr;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 }
 
 /* Has the file system no CLONE? clone_lock held. */
@@ -204,9 +204,9 @@ static bool may_clone(struct fs *fs, const struct nfs4_attr *src, const struct n
 {
 	bool may = src->fsid_major == dst->fsid_major && src->fsid_minor == dst->fsid_minor;
 
-	pthread_mutex_lock(&fs->clone_lock);
+	mutex_lock(&fs->clone_lock);
 	may = may && !is_without_clone(fs, dst);
-	pthread_mutex_unlock(&fs->clone_lock);
+	mutex_unlock(&fs->clone_lock);
 	return may;
 }
 
@@ -215,11 +215,11 @@ static void note_no_clone(struct fs *fs, struct fs_inode *in)
 	struct nfs4_attr a;
 
 	attr_of(in, &a);
-	pthread_mutex_lock(&fs->clone_lock);
+	mutex_lock(&fs->clone_lock);
 	if (!is_without_clone(fs, &a))
 		fs->no_clone[fs->no_clone_cnt++ % FS_NO_CLONE] =
 			(struct fs_fsid){a.fsid_major, a.fsid_minor};
-	pthread_mutex_unlock(&fs->clone_lock);
+	mutex_unlock(&fs->clone_lock);
 }
 
 /* How much of the rest can be had by CLONE: whole blocks, or all to the source's end. */

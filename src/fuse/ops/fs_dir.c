@@ -41,7 +41,7 @@
 struct fs_dir {
 	struct fs_open_dir open; /* first */
 	_Atomic uint32_t refs;
-	pthread_mutex_t lock; /* requests of one handle may be on several lanes */
+	struct mutex lock;    /* requests of one handle may be on several lanes */
 	struct rpc_cred cred; /* of the opener */
 	struct fs_dirpack *pack;
 	size_t hint; /* into pack */
@@ -65,7 +65,7 @@ static void dir_put(struct fs *fs, struct fs_dir *dir)
 	fs_table_unlock(fs);
 	fs_inode_put(fs, dir->open.inode);
 	fs_dirpack_free(dir->pack);
-	pthread_mutex_destroy(&dir->lock);
+	mutex_destroy(&dir->lock);
 	free(dir);
 }
 
@@ -75,7 +75,7 @@ static struct fs_dir *dir_new(struct fs *fs, struct fs_inode *in, const struct r
 
 	if (dir == NULL)
 		return NULL;
-	pthread_mutex_init(&dir->lock, NULL);
+	mutex_init(&dir->lock, MUTEX_FS_DIR);
 	dir->refs = 1;
 	dir->cred = *cred;
 	dir->maxcount = COUNT_MIN;
@@ -167,10 +167,10 @@ static void plain_stat(const struct fs_op *op, uint64_t fileid, uint8_t type, st
 	struct fs_inode *in = op->inode;
 
 	/* An entry is in its directory's file system, or its number means little anyway. */
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	a.fsid_major = in->attr.fsid_major;
 	a.fsid_minor = in->attr.fsid_minor;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	fs_attr_to_stat(op->lane->fs, &a, st);
 	if (fileid == 0)
 		st->st_ino = INO_UNKNOWN;
@@ -189,10 +189,10 @@ static bool pick_attr(
 	struct fs *fs = op->lane->fs;
 	bool newer;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	newer = in->attr_known &&
 		(in->attr_seq > p->seq || in->attr_ns > p->sent_ns || fs_dirty_any(in));
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	if (newer)
 		return fs_attr_cached(fs, in, attr, fs_op_now(op)) != 0;
 	fs_attr_update(fs, in, attr, p->seq, p->got_ns);
@@ -331,9 +331,9 @@ static void readdir_go(struct fs_op *op)
 	}
 	out.len = 0;
 	out.room = op->size < OUT_MAX ? op->size : OUT_MAX;
-	pthread_mutex_lock(&dir->lock);
+	mutex_lock(&dir->lock);
 	there = hand_out(op, dir, &out);
-	pthread_mutex_unlock(&dir->lock);
+	mutex_unlock(&dir->lock);
 	if (there) {
 		fs_reply_data(op, out.mem, out.len);
 	} else if (op->u.dir.asked) {
@@ -363,7 +363,7 @@ static void install(struct fs_op *op, struct fs_dirpack *p, const struct nfs4_ve
 {
 	struct fs_dir *dir = dir_of(op);
 
-	pthread_mutex_lock(&dir->lock);
+	mutex_lock(&dir->lock);
 	/* Read on to the end of the last one: a large directory, read through. */
 	if (dir->pack != NULL && p->start != 0 && dir->pack->last == p->start &&
 		dir->maxcount < COUNT_MAX)
@@ -372,7 +372,7 @@ static void install(struct fs_op *op, struct fs_dirpack *p, const struct nfs4_ve
 	dir->pack = p;
 	dir->hint = 0;
 	dir->verf = *verf;
-	pthread_mutex_unlock(&dir->lock);
+	mutex_unlock(&dir->lock);
 	op->u.dir.asked = true;
 	readdir_go(op);
 }
@@ -468,11 +468,11 @@ static void readdir_start(struct fs_op *op)
 		.plus = op->u.dir.plus,
 		.entry = take_entry,
 	};
-	pthread_mutex_lock(&dir->lock);
+	mutex_lock(&dir->lock);
 	o->maxcount = dir->maxcount;
 	if (o->cookie != 0)
 		o->verf = op->u.dir.scanned ? op->u.dir.verf : dir->verf;
-	pthread_mutex_unlock(&dir->lock);
+	mutex_unlock(&dir->lock);
 	if (o->maxcount + COUNT_HEAD > room)
 		o->maxcount = room - COUNT_HEAD;
 	o->sink = (struct rpcrdma_span){op->buf, op->buf->data, o->maxcount + COUNT_HEAD};
@@ -502,10 +502,10 @@ static void readdir_begin(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off
 	op->ended = readdir_ended;
 	op->cred = dir->cred;
 	if (off == 0) {
-		pthread_mutex_lock(&dir->lock);
+		mutex_lock(&dir->lock);
 		fs_dirpack_free(dir->pack);
 		dir->pack = NULL;
-		pthread_mutex_unlock(&dir->lock);
+		mutex_unlock(&dir->lock);
 	}
 	readdir_go(op);
 }

@@ -68,9 +68,9 @@ static bool is_foreign(struct fs_inode *in, uint32_t uid)
 {
 	bool foreign;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	foreign = in->attr.uid != uid;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	return foreign && uid != 0;
 }
 

@@ -211,10 +211,10 @@ static void note_share(struct fs_op *op)
 {
 	struct fs_lockowner *o = op->u.lock.owner;
 
-	pthread_mutex_lock(&op->lane->fs->locks_lock);
+	mutex_lock(&op->lane->fs->locks_lock);
 	if (o->lo.state)
 		o->share = container_of(o->lo.state, struct fs_share, state);
-	pthread_mutex_unlock(&op->lane->fs->locks_lock);
+	mutex_unlock(&op->lane->fs->locks_lock);
 }
 
 static void lock_done(struct nfs4_call *call)
@@ -245,11 +245,11 @@ static void lock_start(struct fs_op *op)
 		end(op);
 		return;
 	}
-	pthread_mutex_lock(&op->lane->fs->locks_lock);
+	mutex_lock(&op->lane->fs->locks_lock);
 	o->file = op->file;
 	if (!o->lo.state)
 		o->share = op->file->share;
-	pthread_mutex_unlock(&op->lane->fs->locks_lock);
+	mutex_unlock(&op->lane->fs->locks_lock);
 	op->u.lock.held = o->lo.state && nfs4_lockowner_holds(&o->lo, r->off, r->len);
 	fs_lockwait_asks(op);
 	op->u.lock.closes = atomic_load(&op->lane->fs->closes);

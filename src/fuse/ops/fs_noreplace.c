@@ -311,10 +311,10 @@ static bool lets_go(const struct fs_op *op, struct fs_inode *dir, const struct n
 	uint32_t uid = op->cred.uid;
 	bool lets;
 
-	pthread_mutex_lock(&dir->lock);
+	mutex_lock(&dir->lock);
 	lets = dir->attr_known && (!(dir->attr.mode & S_ISVTX) ||
 					  (uid != 0 && (dir->attr.uid == uid || file->uid == uid)));
-	pthread_mutex_unlock(&dir->lock);
+	mutex_unlock(&dir->lock);
 	return lets;
 }
 
@@ -324,10 +324,10 @@ static bool is_elsewhere(struct fs_inode *dir, const struct nfs4_attr *file)
 	const struct nfs4_attr *a = &dir->attr;
 	bool is;
 
-	pthread_mutex_lock(&dir->lock);
+	mutex_lock(&dir->lock);
 	is = dir->attr_known &&
 	     (a->fsid_major != file->fsid_major || a->fsid_minor != file->fsid_minor);
-	pthread_mutex_unlock(&dir->lock);
+	mutex_unlock(&dir->lock);
 	return is;
 }
 

@@ -57,9 +57,9 @@ static bool waits_for_lost(struct fs_op *op)
 {
 	bool lost;
 
-	pthread_mutex_lock(&op->inode->lock);
+	mutex_lock(&op->inode->lock);
 	lost = may_be_lost(op);
-	pthread_mutex_unlock(&op->inode->lock);
+	mutex_unlock(&op->inode->lock);
 	if (lost)
 		commit_lost(op);
 	return lost;
@@ -125,10 +125,10 @@ static void read_start(struct fs_op *op)
 
 	if (op->u.rw.done == 0)
 		op->u.rw.grows = false;
-	pthread_mutex_lock(&op->inode->lock);
+	mutex_lock(&op->inode->lock);
 	lost = may_be_lost(op);
 	op->u.rw.grows |= fs_dirty_beyond(op->inode, (uint64_t)op->off);
-	pthread_mutex_unlock(&op->inode->lock);
+	mutex_unlock(&op->inode->lock);
 	if (lost) {
 		commit_lost(op);
 		return;

@@ -42,9 +42,9 @@ bool fs_silly_needed(struct fs_inode *in)
 {
 	bool needed;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	needed = is_open(in) && !in->silly;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	return needed;
 }
 
@@ -52,18 +52,18 @@ bool fs_silly_left(struct fs_inode *dir)
 {
 	bool left;
 
-	pthread_mutex_lock(&dir->lock);
+	mutex_lock(&dir->lock);
 	left = dir->sillies > 0;
-	pthread_mutex_unlock(&dir->lock);
+	mutex_unlock(&dir->lock);
 	return left;
 }
 
 /* From before the rename is sent until after the removal is answered. */
 static void silly_count(struct fs *fs, struct fs_inode *dir, int n)
 {
-	pthread_mutex_lock(&dir->lock);
+	mutex_lock(&dir->lock);
 	dir->sillies += (uint32_t)n;
-	pthread_mutex_unlock(&dir->lock);
+	mutex_unlock(&dir->lock);
 	atomic_fetch_add(&fs->sillies, (uint32_t)n);
 }
 
@@ -78,9 +78,9 @@ static void silly_free(struct fs *fs, struct fs_silly *s)
 /* The name is no link of any program's: what a stat shows is without it. */
 static void name_count(struct fs_inode *in, int n)
 {
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	in->nfs_names = (uint8_t)(in->nfs_names + n);
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	fs_attr_changed(in); /* its links and its ctime */
 }
 
@@ -149,13 +149,13 @@ void fs_silly_finish(struct fs_op *op)
 	struct fs_inode *in = op->inode;
 	struct fs_silly *s = NULL;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	if (!is_open(in) && in->silly) {
 		s = in->silly_name;
 		in->silly_name = NULL;
 		in->silly = false;
 	}
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	if (!s) {
 		finish(op, 0);
 		return;
@@ -190,14 +190,14 @@ static void rename_done(struct nfs4_call *call)
 	fs_attr_update_own(
 		op->lane->fs, s->dir, &call->u.rename.to_attr, s->dir_seq, fs_op_now(op));
 	name_count(in, 1);
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	open = is_open(in);
 	if (open) {
 		in->silly = true;
 		in->silly_name = s;
 		s->in = NULL;
 	}
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	if (open) {
 		op->silly = NULL;
 		op->silly_done(op, 0);

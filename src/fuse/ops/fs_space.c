@@ -111,9 +111,9 @@ static bool may_be_mapped(struct fs_inode *in)
 {
 	bool writers;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	writers = in->writers > 0;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	return writers;
 }
 

@@ -63,9 +63,9 @@ static void write_failed(struct fs_op *op, int err)
 		return;
 	}
 	/* The program sees a short write; if it never writes again, close must tell. */
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	op->file->next_err = err;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	fs_append_answer(op, op->u.rw.done);
 	fs_reply_write(op, op->u.rw.done);
 }
@@ -82,12 +82,12 @@ static void note_attr(struct fs_op *op, const struct nfs4_attr *a)
 	bool suid;
 
 	fs_attr_update_own(op->lane->fs, in, a, op->attr_seq, fs_op_now(op));
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	/* So long it is, also if the server did not tell. */
 	if (!(a->valid & NFS4_ATTR_SIZE) && in->attr.size < written_to(op))
 		in->attr.size = written_to(op);
 	suid = (in->attr.mode & (S_ISUID | S_ISGID)) != 0;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	if (suid)
 		fs_notify_inval_inode(op->lane->fs, in, -1, 0);
 }

@@ -26,21 +26,21 @@ static void on_recall(void *ctx, struct nfs4_deleg *nd)
 {
 	struct fs_deleg *d = container_of(nd, struct fs_deleg, nd);
 
-	pthread_mutex_lock(&d->fs->deleg_lock);
-	pthread_mutex_lock(&d->inode->lock);
+	mutex_lock(&d->fs->deleg_lock);
+	mutex_lock(&d->inode->lock);
 	d->recalled = true;
-	pthread_mutex_unlock(&d->inode->lock);
+	mutex_unlock(&d->inode->lock);
 	fs_deleg_due(d);
-	pthread_mutex_unlock(&d->fs->deleg_lock);
+	mutex_unlock(&d->fs->deleg_lock);
 }
 
 static void on_lost(void *ctx, struct nfs4_deleg *nd)
 {
 	struct fs_deleg *d = container_of(nd, struct fs_deleg, nd);
 
-	pthread_mutex_lock(&d->fs->deleg_lock);
+	mutex_lock(&d->fs->deleg_lock);
 	fs_deleg_lost(d);
-	pthread_mutex_unlock(&d->fs->deleg_lock);
+	mutex_unlock(&d->fs->deleg_lock);
 }
 
 static bool is_of(const struct fs_deleg *d, bool read, bool write)
@@ -53,7 +53,7 @@ static void on_recall_any(void *ctx, uint32_t keep, bool read, bool write)
 	struct fs *fs = ctx;
 	uint32_t cnt = 0;
 
-	pthread_mutex_lock(&fs->deleg_lock);
+	mutex_lock(&fs->deleg_lock);
 	list_for_each (node, &fs->delegs) {
 		const struct fs_deleg *d = container_of(node, struct fs_deleg, lru);
 
@@ -69,7 +69,7 @@ static void on_recall_any(void *ctx, uint32_t keep, bool read, bool write)
 		fs_deleg_due(d);
 		cnt--;
 	}
-	pthread_mutex_unlock(&fs->deleg_lock);
+	mutex_unlock(&fs->deleg_lock);
 }
 
 /* What is written behind is a change that the server has not seen. */
@@ -78,11 +78,11 @@ static bool on_getattr(void *ctx, struct nfs4_deleg *nd, uint64_t *ret_change, u
 	struct fs_inode *in = container_of(nd, struct fs_deleg, nd)->inode;
 	bool known;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	known = in->attr_known;
 	*ret_change = in->attr.change + fs_dirty_any(in);
 	*ret_size = in->attr.size > fs_retain_end(in) ? in->attr.size : fs_retain_end(in);
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	return known;
 }
 
@@ -95,7 +95,7 @@ static const struct nfs4_deleg_ops deleg_ops = {
 
 void fs_deleg_init(struct fs *fs)
 {
-	pthread_mutex_init(&fs->deleg_lock, NULL);
+	mutex_init(&fs->deleg_lock, MUTEX_FS_DELEG);
 	list_init(&fs->delegs);
 	fs->delegs_max = DELEGS_MAX;
 	if (fs->conf.delegation)
@@ -114,7 +114,7 @@ void fs_deleg_fini(struct fs *fs)
 		d->inode->deleg = NULL;
 		free(d);
 	}
-	pthread_mutex_destroy(&fs->deleg_lock);
+	mutex_destroy(&fs->deleg_lock);
 }
 
 /* ---- taken ---- */
@@ -137,11 +137,11 @@ bool fs_deleg_wanted(struct fs_op *op)
 
 	if (!conf->delegation || conf->noac || conf->acregmax_s == 0 || (op->fi.flags & O_DIRECT))
 		return false;
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	wanted =
 		is_welcome(op, writes ? OPEN_DELEGATE_WRITE : OPEN_DELEGATE_READ) &&
 		(!writes || (in->opens == 0 && in->writers == 1 && !op->lane->fs->no_write_delegs));
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	return wanted;
 }
 
@@ -168,12 +168,12 @@ static void note_user(struct fs_deleg *d, const struct fs_op *op, uint64_t seq)
 
 void fs_deleg_rights_changed(struct fs_inode *in)
 {
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	if (in->deleg) {
 		in->deleg->users_cnt = in->deleg->users_next = 0;
 		in->deleg->users_seq = fs_attr_seq_next();
 	}
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 }
 
 static struct fs_deleg *deleg_new(struct fs_op *op)
@@ -200,16 +200,16 @@ static bool put_on(struct fs_op *op, struct fs_deleg *d, enum nfs4_deleg_type ty
 	struct fs_inode *in = op->inode;
 	bool on;
 
-	pthread_mutex_lock(&fs->deleg_lock);
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&fs->deleg_lock);
+	mutex_lock(&in->lock);
 	on = is_welcome(op, type);
 	if (on) {
 		in->deleg = d;
 		list_push_back(&fs->delegs, &d->lru);
 		fs->delegs_cnt++;
 	}
-	pthread_mutex_unlock(&in->lock);
-	pthread_mutex_unlock(&fs->deleg_lock);
+	mutex_unlock(&in->lock);
+	mutex_unlock(&fs->deleg_lock);
 	return on;
 }
 
@@ -219,19 +219,19 @@ static void make_room(struct fs *fs)
 	unsigned int looked = 0;
 	bool idle = false;
 
-	pthread_mutex_lock(&fs->deleg_lock);
+	mutex_lock(&fs->deleg_lock);
 	list_for_each (node, &fs->delegs) {
 		struct fs_deleg *d = container_of(node, struct fs_deleg, lru);
 
 		if (looked++ == LOOK_AT || idle)
 			break;
-		pthread_mutex_lock(&d->inode->lock);
+		mutex_lock(&d->inode->lock);
 		idle = !d->ending && d->inode->opens == 0;
-		pthread_mutex_unlock(&d->inode->lock);
+		mutex_unlock(&d->inode->lock);
 		if (idle)
 			fs_deleg_due(d);
 	}
-	pthread_mutex_unlock(&fs->deleg_lock);
+	mutex_unlock(&fs->deleg_lock);
 }
 
 static void take(struct fs_op *op)
@@ -263,11 +263,11 @@ static void take(struct fs_op *op)
 		on_lost(fs, &d->nd);
 		break;
 	}
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	d->ready = true;
 	note_user(d, op, in->attr_seq); /* any change of ours may have been one of rights */
 	fs_attr_fence(in);
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	/* What this OPEN brought is of now. */
 	op->attr_seq = fs_attr_seq(in);
 	fs_deleg_lane_watch(op->lane);
@@ -284,10 +284,10 @@ void fs_deleg_opened(struct fs_op *op)
 		take(op);
 		return;
 	}
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	if (fs_deleg_vouches(in->deleg))
 		note_user(in->deleg, op, in->deleg->users_seq);
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 }
 
 void fs_deleg_opened_by_name(struct fs_op *op, struct fs_inode *in)
@@ -297,10 +297,10 @@ void fs_deleg_opened_by_name(struct fs_op *op, struct fs_inode *in)
 
 	if (o->deleg_type == OPEN_DELEGATE_READ || o->deleg_type == OPEN_DELEGATE_WRITE)
 		nfs4_deleg_refuse(&op->call);
-	pthread_mutex_lock(&fs->deleg_lock);
+	mutex_lock(&fs->deleg_lock);
 	if (in->deleg && is_of(in->deleg, o->share_access & OPEN4_SHARE_ACCESS_WRITE, false))
 		fs_deleg_due(in->deleg);
-	pthread_mutex_unlock(&fs->deleg_lock);
+	mutex_unlock(&fs->deleg_lock);
 }
 
 /* ---- in the way ---- */
@@ -313,18 +313,18 @@ static void await_end(struct fs_op *op, struct fs_inode *in, bool read, bool wri
 	struct fs_deleg *d;
 	bool wait = false;
 
-	pthread_mutex_lock(&fs->deleg_lock);
+	mutex_lock(&fs->deleg_lock);
 	d = in->deleg;
 	if (d && is_of(d, read, write))
 		fs_deleg_due(d);
 	if (d && d->ending) {
 		wait = true;
 		op->then = then;
-		pthread_mutex_lock(&in->lock);
+		mutex_lock(&in->lock);
 		list_push_back(&d->waiters, &op->link);
-		pthread_mutex_unlock(&in->lock);
+		mutex_unlock(&in->lock);
 	}
-	pthread_mutex_unlock(&fs->deleg_lock);
+	mutex_unlock(&fs->deleg_lock);
 	if (wait)
 		fs_op_put_call(op); /* `then` comes from this lane's mailbox: not before */
 	else
@@ -335,9 +335,9 @@ static bool has_any(struct fs_inode *in)
 {
 	bool any;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	any = in->deleg != NULL;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	return any;
 }
 
@@ -348,9 +348,9 @@ static void bar(struct fs_op *op, struct fs_inode *in)
 			return;
 	assert(op->bars < FS_OP_BARS);
 	op->barred[op->bars++] = fs_inode_ref(op->lane->fs, in);
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	in->deleg_bars++;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 }
 
 void fs_deleg_unbar(struct fs_op *op)
@@ -358,9 +358,9 @@ void fs_deleg_unbar(struct fs_op *op)
 	while (op->bars > 0) {
 		struct fs_inode *in = op->barred[--op->bars];
 
-		pthread_mutex_lock(&in->lock);
+		mutex_lock(&in->lock);
 		in->deleg_bars--;
-		pthread_mutex_unlock(&in->lock);
+		mutex_unlock(&in->lock);
 		fs_inode_put(op->lane->fs, in);
 	}
 }
@@ -392,22 +392,22 @@ void fs_deleg_touch(struct fs_op *op, struct fs_inode *in)
 
 	if (!has_any(in))
 		return;
-	pthread_mutex_lock(&fs->deleg_lock);
+	mutex_lock(&fs->deleg_lock);
 	d = in->deleg;
 	if (d) {
 		d->used_ns = fs_op_now(op);
 		list_del(&d->lru);
 		list_push_back(&fs->delegs, &d->lru);
 	}
-	pthread_mutex_unlock(&fs->deleg_lock);
+	mutex_unlock(&fs->deleg_lock);
 }
 
 void fs_deleg_evict(struct fs *fs, struct fs_inode *in)
 {
 	if (!has_any(in))
 		return;
-	pthread_mutex_lock(&fs->deleg_lock);
+	mutex_lock(&fs->deleg_lock);
 	if (in->deleg)
 		fs_deleg_due(in->deleg);
-	pthread_mutex_unlock(&fs->deleg_lock);
+	mutex_unlock(&fs->deleg_lock);
 }

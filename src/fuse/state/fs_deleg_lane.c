@@ -13,7 +13,7 @@ static struct fs_deleg *next_due(struct fs_lane *l)
 {
 	struct fs_deleg *d = NULL;
 
-	pthread_mutex_lock(&l->fs->deleg_lock);
+	mutex_lock(&l->fs->deleg_lock);
 	if (!list_empty(&l->delegs_due)) {
 		d = list_first(&l->delegs_due, struct fs_deleg, due);
 		if (d->lost || !list_empty(&l->deleg_ops)) {
@@ -23,7 +23,7 @@ static struct fs_deleg *next_due(struct fs_lane *l)
 			d = NULL;
 		}
 	}
-	pthread_mutex_unlock(&l->fs->deleg_lock);
+	mutex_unlock(&l->fs->deleg_lock);
 	return d;
 }
 
@@ -61,14 +61,14 @@ bool fs_deleg_lane_drain(struct fs_lane *l)
 		return l->deleg_ops_busy == 0;
 	if (!l->delegs_drain) {
 		l->delegs_drain = true;
-		pthread_mutex_lock(&fs->deleg_lock);
+		mutex_lock(&fs->deleg_lock);
 		list_for_each (node, &fs->delegs) {
 			struct fs_deleg *d = container_of(node, struct fs_deleg, lru);
 
 			if (d->lane == l)
 				fs_deleg_due(d);
 		}
-		pthread_mutex_unlock(&fs->deleg_lock);
+		mutex_unlock(&fs->deleg_lock);
 		fs_deleg_lane_turn(l);
 	}
 	return false;
@@ -89,9 +89,9 @@ static bool is_idle(struct fs_deleg *d, uint64_t now_ns)
 
 	if (d->ending || now_ns < d->used_ns + idle_ns(d->fs))
 		return false;
-	pthread_mutex_lock(&d->inode->lock);
+	mutex_lock(&d->inode->lock);
 	open = d->inode->opens > 0;
-	pthread_mutex_unlock(&d->inode->lock);
+	mutex_unlock(&d->inode->lock);
 	return !open;
 }
 
@@ -102,7 +102,7 @@ static void timer_fire(struct reactor_timer *t)
 	struct fs *fs = l->fs;
 	struct list *node;
 
-	pthread_mutex_lock(&fs->deleg_lock);
+	mutex_lock(&fs->deleg_lock);
 	while ((node = list_pop_front(&l->delegs_late)) != NULL)
 		fs_deleg_queue(container_of(node, struct fs_deleg, due));
 	list_for_each (pos, &fs->delegs) {
@@ -111,7 +111,7 @@ static void timer_fire(struct reactor_timer *t)
 		if (d->lane == l && is_idle(d, now_ns))
 			fs_deleg_due(d);
 	}
-	pthread_mutex_unlock(&fs->deleg_lock);
+	mutex_unlock(&fs->deleg_lock);
 	fs_deleg_lane_watch(l);
 	fs_lane_turn(l);
 }

@@ -62,8 +62,8 @@ static struct fs_deleg *begin(struct fs_op *op, struct fs_share **ret_sh)
 	struct fs_inode *in = op->inode;
 	struct fs_deleg *d = NULL;
 
-	pthread_mutex_lock(&fs->deleg_lock);
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&fs->deleg_lock);
+	mutex_lock(&in->lock);
 	if (is_usable(in, op)) {
 		d = in->deleg;
 		d->opening++;
@@ -78,8 +78,8 @@ static struct fs_deleg *begin(struct fs_op *op, struct fs_share **ret_sh)
 		op->attr = in->attr;
 		op->attr_seq = fs_attr_seq(in);
 	}
-	pthread_mutex_unlock(&in->lock);
-	pthread_mutex_unlock(&fs->deleg_lock);
+	mutex_unlock(&in->lock);
+	mutex_unlock(&fs->deleg_lock);
 	return d;
 }
 

@@ -35,13 +35,13 @@ static _Atomic uint32_t rounds;
 
 static void end_promise(struct fs_deleg *d, bool lost)
 {
-	pthread_mutex_lock(&d->inode->lock);
+	mutex_lock(&d->inode->lock);
 	d->ending = true;
 	if (lost) {
 		d->lost = true;
 		d->inode->attr_ns = 0;
 	}
-	pthread_mutex_unlock(&d->inode->lock);
+	mutex_unlock(&d->inode->lock);
 }
 
 void fs_deleg_queue(struct fs_deleg *d)
@@ -72,16 +72,16 @@ void fs_deleg_unuse(struct fs_deleg *d)
 	struct fs *fs = d->fs;
 	struct fs_op *next = NULL;
 
-	pthread_mutex_lock(&fs->deleg_lock);
-	pthread_mutex_lock(&d->inode->lock);
+	mutex_lock(&fs->deleg_lock);
+	mutex_lock(&d->inode->lock);
 	if (--d->opening == 0) {
 		next = d->returner;
 		d->returner = NULL;
 	}
-	pthread_mutex_unlock(&d->inode->lock);
+	mutex_unlock(&d->inode->lock);
 	if (d->lost && !d->returning)
 		fs_deleg_queue(d); /* fs_deleg_lane_turn() may have left it */
-	pthread_mutex_unlock(&fs->deleg_lock);
+	mutex_unlock(&fs->deleg_lock);
 	if (next)
 		fs_op_wake(next);
 }
@@ -99,9 +99,9 @@ static void wake_waiters(struct fs_deleg *d)
 	struct list woken;
 
 	list_init(&woken);
-	pthread_mutex_lock(&d->inode->lock);
+	mutex_lock(&d->inode->lock);
 	list_splice_back(&woken, &d->waiters);
-	pthread_mutex_unlock(&d->inode->lock);
+	mutex_unlock(&d->inode->lock);
 	wake_all(&woken);
 }
 
@@ -113,8 +113,8 @@ static bool take_off(struct fs_deleg *d)
 	struct fs_inode *in = d->inode;
 	bool off;
 
-	pthread_mutex_lock(&fs->deleg_lock);
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&fs->deleg_lock);
+	mutex_lock(&in->lock);
 	off = d->opening == 0;
 	if (off) {
 		in->deleg = NULL;
@@ -122,8 +122,8 @@ static bool take_off(struct fs_deleg *d)
 		list_del(&d->due);
 		fs->delegs_cnt--;
 	}
-	pthread_mutex_unlock(&in->lock);
-	pthread_mutex_unlock(&fs->deleg_lock);
+	mutex_unlock(&in->lock);
+	mutex_unlock(&fs->deleg_lock);
 	if (!off)
 		return false;
 	wake_waiters(d);
@@ -138,9 +138,9 @@ static bool is_told(struct fs_inode *in)
 {
 	bool told;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	told = in->told_change != 0;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	return told;
 }
 
@@ -169,7 +169,7 @@ static struct fs_share *next_share(struct fs_op *op)
 	struct fs_inode *in = op->inode;
 	struct fs_share *sh;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	sh = in->shares;
 	while (sh && sh->round == op->round)
 		sh = sh->next;
@@ -177,7 +177,7 @@ static struct fs_share *next_share(struct fs_op *op)
 		sh->round = op->round;
 		sh->refs++;
 	}
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	return sh;
 }
 
@@ -207,14 +207,14 @@ static void return_failed(struct fs_op *op, int err)
 		give_up(op);
 		return;
 	}
-	pthread_mutex_lock(&l->fs->deleg_lock);
+	mutex_lock(&l->fs->deleg_lock);
 	d->returning = false;
 	lost = d->lost;
 	if (lost)
 		fs_deleg_queue(d);
 	else
 		list_push_back(&l->delegs_late, &d->due);
-	pthread_mutex_unlock(&l->fs->deleg_lock);
+	mutex_unlock(&l->fs->deleg_lock);
 	wake_waiters(d);
 	if (!lost)
 		reactor_timer_in(l->reactor, &l->deleg_timer, RETRY_NS);
@@ -224,10 +224,10 @@ static void return_failed(struct fs_op *op, int err)
 /* What came with a recalled one will not be true for long: whoever asks next asks the server. */
 static void distrust(struct fs_deleg *d)
 {
-	pthread_mutex_lock(&d->inode->lock);
+	mutex_lock(&d->inode->lock);
 	if (d->recalled)
 		d->inode->attr_ns = 0;
-	pthread_mutex_unlock(&d->inode->lock);
+	mutex_unlock(&d->inode->lock);
 }
 
 static void return_done(struct nfs4_call *call)
@@ -356,13 +356,13 @@ void fs_deleg_return(struct fs_lane *l, struct fs_deleg *d)
 	op->round = ++rounds;
 	op->inode = fs_inode_ref(l->fs, d->inode);
 	op->cred = d->nd.cred;
-	pthread_mutex_lock(&d->inode->lock);
+	mutex_lock(&d->inode->lock);
 	wait = d->opening > 0;
 	if (wait) {
 		op->then = unused;
 		d->returner = op;
 	}
-	pthread_mutex_unlock(&d->inode->lock);
+	mutex_unlock(&d->inode->lock);
 	if (!wait)
 		unused(op);
 }

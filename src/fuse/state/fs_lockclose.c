@@ -59,11 +59,11 @@ static bool others_read(struct fs_lane *l)
 {
 	bool read = false;
 
-	pthread_mutex_lock(&l->fs->lanes_lock);
+	mutex_lock(&l->fs->lanes_lock);
 	list_for_each (node, &l->fs->lanes)
 		if (container_of(node, struct fs_lane, link) != l)
 			read |= atomic_load(&container_of(node, struct fs_lane, link)->reading);
-	pthread_mutex_unlock(&l->fs->lanes_lock);
+	mutex_unlock(&l->fs->lanes_lock);
 	return read;
 }
 
@@ -87,11 +87,11 @@ static enum holder holder_is(struct fs_op *op)
 	struct fs *fs = op->lane->fs;
 	enum holder h = GONE;
 
-	pthread_mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks_lock);
 	for (struct fs_lockowner *o = atomic_load(&op->inode->lockowners); o; o = o->next)
 		if (o->lo.number == op->u.lock.holder && o->holding)
 			h = o->file && o->file->released ? RELEASED : HOLDS;
-	pthread_mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks_lock);
 	return h;
 }
 

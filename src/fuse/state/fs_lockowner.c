@@ -44,13 +44,13 @@ struct fs_lockowner *fs_lockowner_get(
 {
 	struct fs_lockowner *o;
 
-	pthread_mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks_lock);
 	o = find(in, key, flock);
 	if (!o && make)
 		o = owner_new(fs, in, key, flock);
 	if (o)
 		o->refs++;
-	pthread_mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks_lock);
 	return o;
 }
 
@@ -59,10 +59,10 @@ uint64_t fs_lockowner_number(struct fs *fs, struct fs_inode *in, uint64_t key)
 	const struct fs_lockowner *o;
 	uint64_t number;
 
-	pthread_mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks_lock);
 	o = find(in, key, false);
 	number = o ? o->lo.number : 0;
-	pthread_mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks_lock);
 	return o ? number : nfs4_new_owner(fs->client);
 }
 
@@ -71,26 +71,26 @@ pid_t fs_lockowner_pid(struct fs *fs, struct fs_inode *in, uint64_t number)
 	const struct fs_lockowner *o;
 	pid_t pid = 0;
 
-	pthread_mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks_lock);
 	for (o = atomic_load(&in->lockowners); o; o = o->next)
 		if (o->lo.number == number && atomic_load(&o->holding))
 			pid = o->pid;
-	pthread_mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks_lock);
 	return pid;
 }
 
 void fs_lockowner_used(struct fs *fs, struct fs_lockowner *o, pid_t pid)
 {
-	pthread_mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks_lock);
 	o->pid = pid;
-	pthread_mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks_lock);
 }
 
 struct fs_lockowner *fs_lockowner_ref(struct fs *fs, struct fs_lockowner *o)
 {
-	pthread_mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks_lock);
 	o->refs++;
-	pthread_mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks_lock);
 	return o;
 }
 
@@ -114,11 +114,11 @@ void fs_lockowner_put(struct fs *fs, struct fs_lockowner *o)
 
 	if (!o)
 		return;
-	pthread_mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks_lock);
 	dead = --o->refs == 0 && !o->lo.state && !o->doubt;
 	if (dead)
 		unlink_owner(o);
-	pthread_mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks_lock);
 	if (dead)
 		free(o);
 }
@@ -133,14 +133,14 @@ void fs_lock_turn(struct fs_op *op, void (*then)(struct fs_op *op))
 
 	assert(!op->u.lock.turn);
 	op->u.lock.turn = true;
-	pthread_mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks_lock);
 	now = !o->busy;
 	o->busy = true;
 	if (!now) {
 		op->then = then;
 		list_push_back(&o->queue, &op->link);
 	}
-	pthread_mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks_lock);
 	if (now)
 		then(op);
 	else
@@ -156,10 +156,10 @@ void fs_lock_turn_over(struct fs_op *op)
 	if (!op->u.lock.turn)
 		return;
 	op->u.lock.turn = false;
-	pthread_mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks_lock);
 	node = list_pop_front(&o->queue);
 	o->busy = node != NULL;
-	pthread_mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks_lock);
 	if (node)
 		fs_op_wake(container_of(node, struct fs_op, link));
 }
@@ -256,13 +256,13 @@ static void renew(struct fs_op *op)
 
 	if (o->lo.state)
 		nfs4_lockowner_free(&o->lo, op->lane->sess);
-	pthread_mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks_lock);
 	nfs4_lockowner_init(&o->lo, fs->client);
 	o->file = NULL;
 	o->share = NULL;
 	o->holding = false;
 	o->doubt = false;
-	pthread_mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks_lock);
 }
 
 /* ---- FLUSH ---- */
@@ -326,9 +326,9 @@ static void release_unlocked(struct fs_op *op, int err)
 	if (op->u.lock.whole || !o->doubt) {
 		renew(op);
 	} else {
-		pthread_mutex_lock(&fs->locks_lock);
+		mutex_lock(&fs->locks_lock);
 		o->file = NULL;
-		pthread_mutex_unlock(&fs->locks_lock);
+		mutex_unlock(&fs->locks_lock);
 	}
 	fs_lock_over(op);
 	release_next(op);
@@ -339,9 +339,9 @@ static void release_turn(struct fs_op *op)
 	struct fs *fs = op->lane->fs;
 	bool mine;
 
-	pthread_mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks_lock);
 	mine = goes(op, op->u.lock.owner);
-	pthread_mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks_lock);
 	if (mine) {
 		fs_lock_unlock(op, 0, NFS4_LOCK_TO_END, release_unlocked);
 		return;
@@ -356,13 +356,13 @@ static void release_next(struct fs_op *op)
 	struct fs *fs = op->lane->fs;
 	struct fs_lockowner *o;
 
-	pthread_mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks_lock);
 	o = atomic_load(&op->inode->lockowners);
 	while (o && !goes(op, o))
 		o = o->next;
 	if (o)
 		o->refs++;
-	pthread_mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks_lock);
 	op->u.lock.owner = o;
 	if (o)
 		fs_lock_turn(op, release_turn);

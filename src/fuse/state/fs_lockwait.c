@@ -88,9 +88,9 @@ void fs_lockwait_wake(struct fs_op *op, uint64_t off, uint64_t len)
 {
 	struct fs *fs = op->lane->fs;
 
-	pthread_mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks_lock);
 	wake_range(fs, op->inode, off, len);
-	pthread_mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks_lock);
 	/* Who is on this lane asks before the unlock is answered: it comes before a lock again. */
 	fs_lane_turn(op->lane);
 }
@@ -99,7 +99,7 @@ void fs_lock_freed(void *ctx, uint64_t number)
 {
 	struct fs *fs = ctx;
 
-	pthread_mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks_lock);
 	fs->lock_frees++;
 	list_for_each (node, &fs->lock_waits) {
 		struct fs_lockwait *w = container_of(node, struct fs_lockwait, link);
@@ -109,7 +109,7 @@ void fs_lock_freed(void *ctx, uint64_t number)
 		w->woken = true;
 		try_next(fs, w->inode);
 	}
-	pthread_mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks_lock);
 }
 
 /* ---- from time to time ---- */
@@ -147,7 +147,7 @@ static void poll_fire(struct reactor_timer *t)
 	struct fs_lane *l = container_of(t, struct fs_lane, lock_timer);
 	uint64_t now_ns = reactor_now(l->reactor);
 
-	pthread_mutex_lock(&l->fs->locks_lock);
+	mutex_lock(&l->fs->locks_lock);
 	list_for_each (node, &l->lock_waits) {
 		struct fs_lockwait *w = container_of(node, struct fs_lockwait, lane_link);
 
@@ -159,7 +159,7 @@ static void poll_fire(struct reactor_timer *t)
 		if (w->signalled)
 			l->lock_signal = l->lock_due = true;
 	}
-	pthread_mutex_unlock(&l->fs->locks_lock);
+	mutex_unlock(&l->fs->locks_lock);
 	set_timer(l);
 	fs_lane_turn(l);
 }
@@ -194,9 +194,9 @@ bool fs_lockwait_new(struct fs_op *op)
 	op->u.lock.wait = w;
 	op->req = NULL;
 	list_push_back(&l->lock_waits, &w->lane_link);
-	pthread_mutex_lock(&l->fs->locks_lock);
+	mutex_lock(&l->fs->locks_lock);
 	list_push_back(&l->fs->lock_waits, &w->link);
-	pthread_mutex_unlock(&l->fs->locks_lock);
+	mutex_unlock(&l->fs->locks_lock);
 	fuse_req_interrupt_func(w->req, on_interrupt, l);
 	return true;
 }
@@ -229,12 +229,12 @@ void fs_lockwait_granted(struct fs_op *op)
 
 	if (!w)
 		return;
-	pthread_mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks_lock);
 	stop_trying(w);
 	list_del(&w->link);
 	leave_asleep(fs, w, w->range.off, w->range.len, w->range.write, true);
 	try_next(fs, w->inode);
-	pthread_mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks_lock);
 }
 
 /* Nobody waits any more. */
@@ -242,11 +242,11 @@ static void wait_over(struct fs_lockwait *w)
 {
 	struct fs *fs = w->lane->fs;
 
-	pthread_mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks_lock);
 	stop_trying(w);
 	list_del(&w->link);
 	try_next(fs, w->inode);
-	pthread_mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks_lock);
 	list_del(&w->lane_link);
 	fs_lockowner_put(fs, w->owner);
 	fs_file_put(fs, w->file);
@@ -266,9 +266,9 @@ void fs_lockwait_asks(struct fs_op *op)
 
 	if (!op->u.lock.wait)
 		return;
-	pthread_mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks_lock);
 	op->u.lock.wait->frees = fs->lock_frees;
-	pthread_mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks_lock);
 }
 
 void fs_lockwait_sleep(struct fs_op *op, const struct nfs4_denied *denied)
@@ -279,14 +279,14 @@ void fs_lockwait_sleep(struct fs_op *op, const struct nfs4_denied *denied)
 
 	op->u.lock.wait = NULL;
 	w->due_ns = reactor_now(l->reactor) + interval(w);
-	pthread_mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks_lock);
 	stop_trying(w);
 	w->op = NULL;
 	/* What was freed meanwhile may be just what was in the way. */
 	if (w->frees == fs->lock_frees)
 		leave_asleep(fs, w, denied->offset, denied->length, denied->write, false);
 	try_next(fs, w->inode);
-	pthread_mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks_lock);
 	set_timer(l);
 	fs_lock_over(op);
 	fs_op_end(op);
@@ -345,9 +345,9 @@ static void start(struct fs_lockwait *w)
 	op->u.lock.owner = fs_lockowner_ref(l->fs, w->owner);
 	op->u.lock.range = w->range;
 	op->u.lock.wait = w;
-	pthread_mutex_lock(&l->fs->locks_lock);
+	mutex_lock(&l->fs->locks_lock);
 	w->op = op;
-	pthread_mutex_unlock(&l->fs->locks_lock);
+	mutex_unlock(&l->fs->locks_lock);
 	l->lock_tries++;
 	fs_lock_ask(op);
 }
@@ -362,9 +362,9 @@ void fs_lock_lane_turn(struct fs_lane *l)
 		struct fs_lockwait *w = container_of(node, struct fs_lockwait, lane_link);
 		bool due;
 
-		pthread_mutex_lock(&l->fs->locks_lock);
+		mutex_lock(&l->fs->locks_lock);
 		due = w->trying && !w->op;
-		pthread_mutex_unlock(&l->fs->locks_lock);
+		mutex_unlock(&l->fs->locks_lock);
 		if (!due)
 			continue;
 		if (!room(l)) {

@@ -43,11 +43,11 @@ void fs_share_list(struct fs_share *sh)
 {
 	struct fs_share **p = &sh->inode->shares;
 
-	pthread_mutex_lock(&sh->inode->lock);
+	mutex_lock(&sh->inode->lock);
 	while (*p)
 		p = &(*p)->next;
 	*p = sh;
-	pthread_mutex_unlock(&sh->inode->lock);
+	mutex_unlock(&sh->inode->lock);
 }
 
 struct fs_share *fs_share_find(struct fs_inode *in, const struct rpc_cred *cred)
@@ -63,11 +63,11 @@ struct fs_share *fs_share_join(struct fs *fs, struct fs_inode *in, const struct 
 {
 	struct fs_share *sh;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	sh = fs_share_find(in, cred);
 	if (sh)
 		sh->refs++;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	if (sh)
 		return sh;
 	sh = fs_share_new(fs, in, cred, 0);
@@ -80,15 +80,15 @@ bool fs_share_is_over(struct fs_share *sh)
 {
 	bool over, open;
 
-	pthread_mutex_lock(&sh->inode->lock);
+	mutex_lock(&sh->inode->lock);
 	over = sh->over;
 	open = fs_share_needs(sh) != 0;
-	pthread_mutex_unlock(&sh->inode->lock);
+	mutex_unlock(&sh->inode->lock);
 	if (over || !open || !nfs4_state_is_lost(&sh->state))
 		return over;
-	pthread_mutex_lock(&sh->inode->lock);
+	mutex_lock(&sh->inode->lock);
 	sh->over = true;
-	pthread_mutex_unlock(&sh->inode->lock);
+	mutex_unlock(&sh->inode->lock);
 	return true;
 }
 
@@ -100,11 +100,11 @@ void fs_share_put(struct fs_share *sh)
 	if (!sh)
 		return;
 	in = sh->inode;
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	last = --sh->refs == 0;
 	if (last)
 		unlist(sh);
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	if (!last)
 		return;
 	nfs4_state_forget(&sh->state); /* if its CLOSE failed */
@@ -132,10 +132,10 @@ bool fs_share_drop(struct fs_share *sh, uint32_t share_access)
 {
 	bool less;
 
-	pthread_mutex_lock(&sh->inode->lock);
+	mutex_lock(&sh->inode->lock);
 	sh->opens[share_access]--;
 	less = fs_share_needs(sh) != sh->access;
-	pthread_mutex_unlock(&sh->inode->lock);
+	mutex_unlock(&sh->inode->lock);
 	return less;
 }
 
@@ -143,11 +143,11 @@ uint32_t fs_share_left(struct fs_share *sh)
 {
 	uint32_t left;
 
-	pthread_mutex_lock(&sh->inode->lock);
+	mutex_lock(&sh->inode->lock);
 	left = fs_share_needs(sh);
 	if (!left)
 		sh->over = true;
-	pthread_mutex_unlock(&sh->inode->lock);
+	mutex_unlock(&sh->inode->lock);
 	return left;
 }
 
@@ -155,17 +155,17 @@ bool fs_share_is_open_for_more(struct fs_share *sh)
 {
 	bool more;
 
-	pthread_mutex_lock(&sh->inode->lock);
+	mutex_lock(&sh->inode->lock);
 	more = fs_share_needs(sh) != sh->access;
-	pthread_mutex_unlock(&sh->inode->lock);
+	mutex_unlock(&sh->inode->lock);
 	return more;
 }
 
 void fs_share_downgraded(struct fs_share *sh, uint32_t share_access)
 {
-	pthread_mutex_lock(&sh->inode->lock);
+	mutex_lock(&sh->inode->lock);
 	sh->access = share_access;
-	pthread_mutex_unlock(&sh->inode->lock);
+	mutex_unlock(&sh->inode->lock);
 }
 
 /* ---- who may do what at a time ---- */
@@ -188,7 +188,7 @@ void fs_share_enter(
 {
 	bool now;
 
-	pthread_mutex_lock(&sh->inode->lock);
+	mutex_lock(&sh->inode->lock);
 	now = list_empty(&sh->queue) && may_enter(sh, alone);
 	if (now) {
 		go_in(sh, alone);
@@ -197,7 +197,7 @@ void fs_share_enter(
 		op->alone = alone;
 		list_push_back(&sh->queue, &op->link);
 	}
-	pthread_mutex_unlock(&sh->inode->lock);
+	mutex_unlock(&sh->inode->lock);
 	if (now)
 		then(op);
 	else
@@ -210,7 +210,7 @@ void fs_share_leave(struct fs_share *sh)
 	struct list *node;
 
 	list_init(&woken);
-	pthread_mutex_lock(&sh->inode->lock);
+	mutex_lock(&sh->inode->lock);
 	if (sh->alone)
 		sh->alone = false;
 	else
@@ -224,7 +224,7 @@ void fs_share_leave(struct fs_share *sh)
 		list_del(&op->link);
 		list_push_back(&woken, &op->link);
 	}
-	pthread_mutex_unlock(&sh->inode->lock);
+	mutex_unlock(&sh->inode->lock);
 	while ((node = list_pop_front(&woken)))
 		fs_op_wake(container_of(node, struct fs_op, link));
 }

@@ -29,7 +29,7 @@ struct fs_validate {
 	struct reactor_timer timer;
 	bool busy;         /* a COMPOUND is on its way */
 	uint64_t turned_s; /* the wheel stands here */
-	pthread_mutex_t lock;
+	struct mutex lock;
 	struct list slots[SLOTS]; /* of fs_file.watch.link; lock */
 	struct list due;          /* the same */
 	/* the COMPOUND: files, referenced, and what is asked of each */
@@ -51,12 +51,12 @@ static void put(struct fs_validate *v, struct fs_file *f, uint64_t s)
 {
 	uint64_t due_s = now_s(v) + s;
 
-	pthread_mutex_lock(&v->lock);
+	mutex_lock(&v->lock);
 	if (f->watch.lane) {
 		f->watch.due_s = due_s;
 		list_push_back(&v->slots[due_s % SLOTS], &f->watch.link);
 	}
-	pthread_mutex_unlock(&v->lock);
+	mutex_unlock(&v->lock);
 }
 
 /* Files that are due go into that list. */
@@ -65,7 +65,7 @@ static void turn(struct fs_validate *v)
 	uint64_t to_s = now_s(v);
 	uint64_t steps = to_s - v->turned_s < SLOTS ? to_s - v->turned_s : SLOTS;
 
-	pthread_mutex_lock(&v->lock);
+	mutex_lock(&v->lock);
 	for (uint64_t s = to_s - steps + 1; s <= to_s; s++) {
 		list_for_each_safe (node, next, &v->slots[s % SLOTS]) {
 			if (container_of(node, struct fs_file, watch.link)->watch.due_s > to_s)
@@ -74,7 +74,7 @@ static void turn(struct fs_validate *v)
 			list_push_back(&v->due, node);
 		}
 	}
-	pthread_mutex_unlock(&v->lock);
+	mutex_unlock(&v->lock);
 	v->turned_s = to_s;
 }
 
@@ -83,13 +83,13 @@ static uint64_t next_s(struct fs_validate *v)
 {
 	uint64_t s = 0;
 
-	pthread_mutex_lock(&v->lock);
+	mutex_lock(&v->lock);
 	if (!list_empty(&v->due))
 		s = now_s(v) + SOON_S;
 	for (uint64_t i = 1; s == 0 && i <= SLOTS; i++)
 		if (!list_empty(&v->slots[(v->turned_s + i) % SLOTS]))
 			s = v->turned_s + i;
-	pthread_mutex_unlock(&v->lock);
+	mutex_unlock(&v->lock);
 	return s;
 }
 
@@ -112,20 +112,20 @@ static struct fs_file *take_due(struct fs_validate *v)
 	struct list *node;
 	struct fs_file *f = NULL;
 
-	pthread_mutex_lock(&v->lock);
+	mutex_lock(&v->lock);
 	node = list_pop_front(&v->due);
 	if (node)
 		f = fs_file_get(container_of(node, struct fs_file, watch.link));
-	pthread_mutex_unlock(&v->lock);
+	mutex_unlock(&v->lock);
 	return f;
 }
 
 static void put_due(struct fs_validate *v, struct fs_file *f)
 {
-	pthread_mutex_lock(&v->lock);
+	mutex_lock(&v->lock);
 	if (f->watch.lane)
 		list_push_front(&v->due, &f->watch.link);
-	pthread_mutex_unlock(&v->lock);
+	mutex_unlock(&v->lock);
 }
 
 /* ---- one file ---- */
@@ -144,10 +144,10 @@ static void look_for_change(struct fs_validate *v, struct fs_file *f)
 	uint32_t want;
 	bool stale;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	want = in->inval_want;
 	stale = want != in->inval_done;
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	if (want != w->seen)
 		w->period_s = 0;
 	w->seen = want;
@@ -169,12 +169,12 @@ static bool is_old(struct fs_validate *v, struct fs_file *f, uint64_t *ret_s)
 	uint64_t now_ns = reactor_now(v->lane->reactor);
 	double left = SOON_S;
 
-	pthread_mutex_lock(&in->lock);
+	mutex_lock(&in->lock);
 	if (fs_deleg_vouches(in->deleg))
 		left = at_least(v->lane->fs->conf.acregmax_s);
 	else if (!is_written(in))
 		left = fs_attr_timeout(v->lane->fs, in, now_ns);
-	pthread_mutex_unlock(&in->lock);
+	mutex_unlock(&in->lock);
 	*ret_s = (uint64_t)left + 1;
 	return left <= 0;
 }
@@ -197,9 +197,9 @@ static void note(struct fs_op *op, struct fs_file *f, const struct nfs4_attr *a)
 	struct fs_validate *v = op->lane->validate;
 	bool written;
 
-	pthread_mutex_lock(&f->inode->lock);
+	mutex_lock(&f->inode->lock);
 	written = is_written(f->inode);
-	pthread_mutex_unlock(&f->inode->lock);
+	mutex_unlock(&f->inode->lock);
 	if (!written)
 		fs_attr_update(op->lane->fs, f->inode, a, op->attr_seq, fs_op_now(op));
 	look_for_change(v, f);
@@ -345,7 +345,7 @@ bool fs_validate_lane_init(struct fs_lane *l)
 		return false;
 	v->lane = l;
 	v->turned_s = now_s(v);
-	pthread_mutex_init(&v->lock, NULL);
+	mutex_init(&v->lock, MUTEX_FS_VALIDATE);
 	reactor_timer_init(&v->timer, ticked);
 	list_init(&v->due);
 	for (unsigned int i = 0; i < SLOTS; i++)
@@ -364,7 +364,7 @@ void fs_validate_lane_fini(struct fs_lane *l)
 	if (!l->validate)
 		return;
 	reactor_timer_cancel(l->reactor, &l->validate->timer);
-	pthread_mutex_destroy(&l->validate->lock);
+	mutex_destroy(&l->validate->lock);
 	free(l->validate);
 	l->validate = NULL;
 }
@@ -379,10 +379,10 @@ void fs_validate_watch(struct fs_lane *l, struct fs_file *f)
 		return;
 	w->lane = l;
 	w->period_s = at_least(conf->acregmin_s);
-	pthread_mutex_lock(&f->inode->lock);
+	mutex_lock(&f->inode->lock);
 	w->seen = f->inode->inval_want;
 	w->told = f->inode->inval_done;
-	pthread_mutex_unlock(&f->inode->lock);
+	mutex_unlock(&f->inode->lock);
 	put(v, f, w->period_s);
 	arm(v);
 }
@@ -393,8 +393,8 @@ void fs_validate_unwatch(struct fs_file *f)
 
 	if (!l)
 		return;
-	pthread_mutex_lock(&l->validate->lock);
+	mutex_lock(&l->validate->lock);
 	f->watch.lane = NULL;
 	list_del(&f->watch.link);
-	pthread_mutex_unlock(&l->validate->lock);
+	mutex_unlock(&l->validate->lock);
 }
