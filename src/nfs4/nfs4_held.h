@@ -5,9 +5,9 @@
  * object of the user's, which the client (nfs4_state.c, nfs4_regain.c,
  * nfs4_lockowner.c, nfs4_deleg.c) puts on its lists.
  *
- * Context: the lane of the call, unless a function says otherwise. Lock order:
- * states.lock, then a state's or whatever the user has; nothing here is called
- * with a lock held that an nfs4_deleg_ops callback takes.
+ * Context: the lane of the call, unless a function says otherwise. Locks: as
+ * mutex_order.h says; nothing here is called with a lock held that an
+ * nfs4_deleg_ops callback takes.
  */
 #ifndef RPCRDMAFS_NFS4_HELD_H
 #define RPCRDMAFS_NFS4_HELD_H

@@ -19,7 +19,7 @@ struct MUTEX_CAPABILITY fs_table;
 
 int fs_table_new(struct fs *fs);
 void fs_table_free(struct fs *fs); /* forgets everything */
-/* Short: for fs->files and the table itself. Inside it only an inode's lock may be taken. */
+/* Short: for fs->files and the table itself. */
 void fs_table_lock(struct fs *fs) MUTEX_ACQUIRES(fs->table);
 void fs_table_unlock(struct fs *fs) MUTEX_RELEASES(fs->table);
 /*

@@ -22,9 +22,8 @@
  * again; who waits goes on, and meets the server's recall.
  *
  * Context: any lane; a delegation is returned by the lane that brought it.
- * Lock order: (nfs4) states.lock, deleg_lock, table, inode. nfs4 calls the
- * nfs4_deleg_ops with states.lock, so nothing of nfs4_held.h is called with any
- * of the others.
+ * nfs4 calls the nfs4_deleg_ops with states.lock, so nothing of nfs4_held.h is
+ * called with deleg_lock or one that comes after it (mutex_order.h).
  */
 #ifndef RPCRDMAFS_FS_DELEG_H
 #define RPCRDMAFS_FS_DELEG_H
