@@ -98,6 +98,7 @@ static unsigned int bucket(const struct nfs4_fh *fh)
 struct nfs4_deleg *nfs4_deleg_find(
 	const struct nfs4_states *all, const struct nfs4_fh *fh, const struct nfs4_stateid *sid)
 {
+	mutex_assert_held(&all->lock);
 	list_for_each (node, &all->delegs.held[bucket(fh)]) {
 		struct nfs4_deleg *d = container_of(node, struct nfs4_deleg, link);
 
@@ -111,6 +112,7 @@ struct nfs4_deleg *nfs4_deleg_find(
 struct nfs4_deleg *nfs4_deleg_find_file(
 	const struct nfs4_states *all, const struct nfs4_fh *fh, bool write)
 {
+	mutex_assert_held(&all->lock);
 	list_for_each (node, &all->delegs.held[bucket(fh)]) {
 		struct nfs4_deleg *d = container_of(node, struct nfs4_deleg, link);
 
@@ -123,6 +125,7 @@ struct nfs4_deleg *nfs4_deleg_find_file(
 void nfs4_delegs_each(struct nfs4_states *all,
 	bool (*fn)(struct nfs4_states *all, struct nfs4_deleg *d, void *ctx), void *ctx)
 {
+	mutex_assert_held(&all->lock);
 	for (unsigned int i = 0; i < NFS4_DELEG_BUCKETS; i++)
 		list_for_each_safe (node, next, &all->delegs.held[i])
 			if (fn(all, container_of(node, struct nfs4_deleg, link), ctx))
@@ -145,6 +148,7 @@ static bool give_up_idle(struct nfs4_states *all, struct nfs4_deleg *d, void *ct
 
 void nfs4_delegs_give_up(struct nfs4_states *all)
 {
+	mutex_assert_held(&all->lock);
 	nfs4_delegs_each(all, give_up_idle, NULL);
 }
 
@@ -352,6 +356,7 @@ void nfs4_deleg_unserve(struct nfs4_state *st)
 
 void nfs4_deleg_bad(struct nfs4_states *all, struct nfs4_deleg *d)
 {
+	mutex_assert_held(&all->lock);
 	while (!list_empty(&d->served)) {
 		struct nfs4_state *st = list_first(&d->served, struct nfs4_state, served);
 
@@ -366,6 +371,7 @@ enum nfs4_state_verdict nfs4_deleg_refused(
 {
 	struct nfs4_deleg *d = st->deleg;
 
+	mutex_assert_held(&all->lock);
 	/* With another client ID than the call's it is to be reclaimed already. */
 	if (st->id_gen != all->id_gen)
 		return NFS4_STATE_WAIT;
@@ -390,6 +396,7 @@ static bool lose_unless_used(struct nfs4_states *all, struct nfs4_deleg *d, void
 
 void nfs4_delegs_new_client(struct nfs4_states *all)
 {
+	mutex_assert_held(&all->lock);
 	all->delegs.early_cnt = 0;
 	nfs4_delegs_each(all, lose_unless_used, NULL);
 }
@@ -403,6 +410,7 @@ static bool lose_unless_had(struct nfs4_states *all, struct nfs4_deleg *d, void 
 
 void nfs4_delegs_no_grace(struct nfs4_states *all)
 {
+	mutex_assert_held(&all->lock);
 	nfs4_delegs_each(all, lose_unless_had, NULL);
 }
 
@@ -411,6 +419,7 @@ void nfs4_deleg_reclaim(struct nfs4_states *all, struct nfs4_regain *rg, struct 
 {
 	struct nfs4_deleg *d = st->deleg;
 
+	mutex_assert_held(&all->lock);
 	rg->deleg = false;
 	if (!d)
 		return;
@@ -439,6 +448,7 @@ void nfs4_deleg_release(struct nfs4_states *all, struct nfs4_regain *rg)
 {
 	struct nfs4_deleg *d = all->delegs.reclaimed;
 
+	mutex_assert_held(&all->lock);
 	if (!rg->deleg)
 		return;
 	rg->deleg = false;
@@ -470,6 +480,7 @@ void nfs4_deleg_reclaimed(struct nfs4_states *all, struct nfs4_regain *rg,
 	struct nfs4_deleg *d = all->delegs.reclaimed;
 	bool given;
 
+	mutex_assert_held(&all->lock);
 	if (!rg->deleg)
 		return;
 	if (session_gone) {

@@ -56,6 +56,7 @@ void nfs4_revoke_fini(struct nfs4_revoke *rv)
 /* With the client ID its state is gone too. */
 void nfs4_graves_purge(struct nfs4_states *all)
 {
+	mutex_assert_held(&all->lock);
 	list_for_each_safe (node, next, &all->revoke.graves) {
 		struct nfs4_grave *g = container_of(node, struct nfs4_grave, link);
 
@@ -71,6 +72,7 @@ void nfs4_revoke_bury(struct nfs4_states *all, const struct nfs4_stateid *sid,
 {
 	struct nfs4_grave *g;
 
+	mutex_assert_held(&all->lock);
 	list_for_each (node, &all->revoke.graves) {
 		if (nfs4_same_other(&container_of(node, struct nfs4_grave, link)->stateid, sid))
 			return;
@@ -94,6 +96,7 @@ void nfs4_revoke_settle(struct nfs4_sess *s)
 /* With the open its locks are revoked. */
 void nfs4_revoke_bury_locks(struct nfs4_states *all, struct nfs4_state *st)
 {
+	mutex_assert_held(&all->lock);
 	mutex_lock(&st->lock);
 	list_for_each (node, &st->lockowners) {
 		struct nfs4_lockowner *lo = container_of(node, struct nfs4_lockowner, link);

@@ -109,6 +109,7 @@ void nfs4_frees_push(struct nfs4_states *all, const struct nfs4_lockowner *lo)
 {
 	struct lock_free *f;
 
+	mutex_assert_held(&all->lock);
 	if (all->free_cnt >= MAX_FREES || lo->state->id_gen != all->id_gen)
 		return;
 	f = calloc(1, sizeof(*f));
@@ -124,6 +125,7 @@ void nfs4_frees_push(struct nfs4_states *all, const struct nfs4_lockowner *lo)
 
 void nfs4_frees_forget(struct nfs4_states *all, const struct nfs4_state *st)
 {
+	mutex_assert_held(&all->lock);
 	list_for_each_safe (node, next, &all->frees) {
 		struct lock_free *f = container_of(node, struct lock_free, link);
 

@@ -55,6 +55,7 @@ static bool has(const struct list *returns, const struct nfs4_stateid *sid)
 
 bool nfs4_return_knows(const struct nfs4_states *all, const struct nfs4_stateid *sid)
 {
+	mutex_assert_held(&all->lock);
 	return has(&all->delegs.returns, sid) || has(&all->delegs.returning, sid);
 }
 
@@ -64,6 +65,7 @@ void nfs4_return_push(struct nfs4_states *all, const struct nfs4_fh *fh,
 	struct nfs4_delegs *ds = &all->delegs;
 	struct nfs4_deleg_return *ret;
 
+	mutex_assert_held(&all->lock);
 	if (id_gen != all->id_gen || ds->return_cnt >= MAX_RETURNS || nfs4_return_knows(all, sid))
 		return;
 	ret = calloc(1, sizeof(*ret));

@@ -55,6 +55,7 @@ bool nfs4_state_has_all(const struct nfs4_state *st)
 
 void nfs4_state_reopen(struct nfs4_states *all, struct nfs4_state *st)
 {
+	mutex_assert_held(&all->lock);
 	nfs4_state_move(st, &all->reopen, NFS4_STATE_BAD);
 	nfs4_state_note_there(st);
 }
@@ -143,6 +144,7 @@ static void join_dead(struct nfs4_states *all, struct nfs4_state *st)
 
 void nfs4_state_join(struct nfs4_states *all, struct nfs4_state *st, const struct nfs4_call *call)
 {
+	mutex_assert_held(&all->lock);
 	mutex_lock(&st->lock);
 	st->share_access |= call->u.open.share_access;
 	mutex_unlock(&st->lock);

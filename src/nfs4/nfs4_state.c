@@ -95,6 +95,7 @@ void nfs4_state_note_there(struct nfs4_state *st)
 
 void nfs4_state_place(struct nfs4_states *all, struct nfs4_state *st, uint32_t id_gen)
 {
+	mutex_assert_held(&all->lock);
 	if (id_gen == all->id_gen)
 		nfs4_state_move(st, &all->held, NFS4_STATE_OPEN);
 	else if (all->may_reclaim)
@@ -115,11 +116,13 @@ static void lose_for(
 
 void nfs4_state_lose(struct nfs4_states *all, struct nfs4_state *st, enum nfs4_status why)
 {
+	mutex_assert_held(&all->lock);
 	lose_for(all, st, why, "open");
 }
 
 void nfs4_state_lose_lock(struct nfs4_states *all, struct nfs4_state *st, enum nfs4_status why)
 {
+	mutex_assert_held(&all->lock);
 	lose_for(all, st, why, "locked");
 	nfs4_state_note_there(st);
 }
@@ -165,6 +168,7 @@ void nfs4_state_open(struct nfs4_state *st, const struct nfs4_call *call)
 
 void nfs4_state_end_of(struct nfs4_states *all, struct nfs4_state *st)
 {
+	mutex_assert_held(&all->lock);
 	list_del(&st->link);
 	list_del(&st->served);
 	if (st->regain)
@@ -242,6 +246,7 @@ void nfs4_state_bad(struct nfs4_states *all, struct nfs4_state *st, const struct
 {
 	bool is_closed;
 
+	mutex_assert_held(&all->lock);
 	/* In work, lost, or on its list already. */
 	if (st->status != NFS4_STATE_OPEN || st->id_gen != all->id_gen)
 		return;

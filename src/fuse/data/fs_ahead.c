@@ -237,6 +237,7 @@ struct fs_op *fs_ahead_first(struct fs_lane *l, struct fs_file *f, size_t size)
 	struct fs_ahead *a = ahead_of(f);
 	struct fs_op *b = a ? new_block(l, f, 0, size) : NULL;
 
+	mutex_assert_held(&f->inode->lock);
 	if (!b)
 		return NULL;
 	/* Who reads it from its begin goes on with what follows it. */

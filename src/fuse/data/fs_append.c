@@ -225,12 +225,14 @@ int fs_append_doomed(struct fs_op *op)
 
 void fs_append_shorter(struct fs_inode *in, uint64_t size)
 {
+	mutex_assert_held(&in->lock);
 	if (in->retain && in->retain->kernel_end > size)
 		in->retain->kernel_end = size;
 }
 
 void fs_append_told(struct fs_inode *in, uint64_t size)
 {
+	mutex_assert_held(&in->lock);
 	fs_append_shorter(in, size);
 	if (in->retain)
 		in->retain->shift = 0;

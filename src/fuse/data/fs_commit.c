@@ -45,6 +45,7 @@ static void commit_next(struct fs_op *op);
 
 void fs_retain_error(struct fs_inode *in, int err)
 {
+	mutex_assert_held(&in->lock);
 	list_for_each (node, &in->open_files) {
 		struct fs_file *f = container_of(node, struct fs_file, link);
 

@@ -373,6 +373,7 @@ bool fs_dirty_turn(struct fs_op *op, void (*again)(struct fs_op *op))
 
 bool fs_dirty_beyond(const struct fs_inode *in, uint64_t off)
 {
+	mutex_assert_held(&in->lock);
 	return in->retain && !is_free(in->retain, NULL, off, FS_DIRTY_ALL);
 }
 

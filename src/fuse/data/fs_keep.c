@@ -134,6 +134,7 @@ bool fs_keeps_half(const struct fs_lane *l)
 {
 	unsigned int bufs = l->keep_bufs - l->late_bufs;
 
+	mutex_assert_held(&l->keep_lock);
 	return (bufs > 0 && bufs * 2 >= l->keep_bufs_max - l->late_bufs) ||
 	       (l->keep_bytes - l->late_bytes) * 2 >= FS_RETAIN_BYTES - l->late_bytes;
 }
@@ -142,6 +143,7 @@ struct fs_keep *fs_keeps_oldest(struct fs_lane *l, uint64_t now_ns)
 {
 	const struct fs_keep *first = NULL;
 
+	mutex_assert_held(&l->keep_lock);
 	while (!list_empty(&l->kept)) {
 		struct fs_keep *k = list_first(&l->kept, struct fs_keep, link);
 

@@ -38,6 +38,7 @@ static void retain_init(struct fs_retain *r)
 
 struct fs_retain *fs_retain_of(struct fs_inode *in)
 {
+	mutex_assert_held(&in->lock);
 	if (!in->retain) {
 		in->retain = calloc(1, sizeof(*in->retain));
 		if (in->retain)
@@ -51,6 +52,7 @@ uint64_t fs_retain_end(const struct fs_inode *in)
 	const struct fs_retain *r = in->retain;
 	uint64_t end = 0;
 
+	mutex_assert_held(&in->lock);
 	if (!r)
 		return 0;
 	if (r->cnt > 0)
@@ -410,6 +412,7 @@ bool fs_retain_suspect_locked(const struct fs_op *op)
 	const struct fs_retain *r = op->inode->retain;
 	bool suspect;
 
+	mutex_assert_held(&op->inode->lock);
 	if (!r)
 		return false;
 	suspect = r->rewriting || r->lost > 0;
@@ -433,6 +436,7 @@ bool fs_retain_suspect(const struct fs_op *op)
 
 bool fs_retain_urge(struct fs_inode *in)
 {
+	mutex_assert_held(&in->lock);
 	if (!in->retain || in->retain->cnt == 0)
 		return false;
 	fs_keep_urge(in->retain->v[0]->keep); /* a COMMIT is of the whole file */

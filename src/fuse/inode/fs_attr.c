@@ -227,6 +227,7 @@ void fs_attr_update_own(struct fs *fs, struct fs_inode *in, const struct nfs4_at
 
 void fs_attr_fence(struct fs_inode *in)
 {
+	mutex_assert_held(&in->lock);
 	in->attr_seq = fs_attr_seq_next();
 }
 

@@ -46,6 +46,7 @@ static void end_promise(struct fs_deleg *d, bool lost)
 
 void fs_deleg_queue(struct fs_deleg *d)
 {
+	mutex_assert_held(&d->fs->deleg_lock);
 	list_del(&d->due);
 	list_push_back(&d->lane->delegs_due, &d->due);
 	fs_lane_kick(d->lane);
@@ -53,6 +54,7 @@ void fs_deleg_queue(struct fs_deleg *d)
 
 void fs_deleg_due(struct fs_deleg *d)
 {
+	mutex_assert_held(&d->fs->deleg_lock);
 	end_promise(d, false);
 	if (!d->returning && !d->lost)
 		fs_deleg_queue(d);
@@ -60,6 +62,7 @@ void fs_deleg_due(struct fs_deleg *d)
 
 void fs_deleg_lost(struct fs_deleg *d)
 {
+	mutex_assert_held(&d->fs->deleg_lock);
 	end_promise(d, true);
 	if (!d->returning)
 		fs_deleg_queue(d);

@@ -54,6 +54,7 @@ struct fs_share *fs_share_find(struct fs_inode *in, const struct rpc_cred *cred)
 {
 	struct fs_share *sh = in->shares;
 
+	mutex_assert_held(&in->lock);
 	while (sh && (sh->over || !fs_cred_equal(&sh->cred, cred)))
 		sh = sh->next;
 	return sh;
@@ -115,6 +116,7 @@ void fs_share_put(struct fs_share *sh)
 
 void fs_share_opened(struct fs_share *sh, uint32_t share_access)
 {
+	mutex_assert_held(&sh->inode->lock);
 	sh->opens[share_access]++;
 	sh->access |= share_access;
 }
@@ -123,6 +125,7 @@ uint32_t fs_share_needs(const struct fs_share *sh)
 {
 	uint32_t access = 0;
 
+	mutex_assert_held(&sh->inode->lock);
 	for (uint32_t i = 1; i < 4; i++)
 		access |= sh->opens[i] ? i : 0;
 	return access;

@@ -120,6 +120,13 @@ void sess_rig_open(struct nfs4_state *st, uint32_t access, struct nfs4_stateid s
 	nfs4_state_open(st, &call);
 }
 
+void sess_rig_bad(struct nfs4_state *st)
+{
+	mutex_lock(&sr.cl.states.lock);
+	nfs4_state_bad(&sr.cl.states, st, &st->stateid, NFS4ERR_EXPIRED);
+	mutex_unlock(&sr.cl.states.lock);
+}
+
 bool sess_rig_is_on(const struct list *list, const struct nfs4_state *st)
 {
 	list_for_each (node, list)

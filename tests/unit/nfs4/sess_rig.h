@@ -34,6 +34,8 @@ void sess_rig_answer(struct nfs4_call *call, enum nfs4_status status);
 struct nfs4_stateid sess_rig_stateid(uint8_t other, uint32_t seqid);
 /* An OPEN of the rig's file was answered with this stateid. */
 void sess_rig_open(struct nfs4_state *st, uint32_t access, struct nfs4_stateid sid);
+/* The server does not take its stateid: NFS4ERR_EXPIRED. */
+void sess_rig_bad(struct nfs4_state *st);
 bool sess_rig_is_on(const struct list *list, const struct nfs4_state *st);
 
 #endif

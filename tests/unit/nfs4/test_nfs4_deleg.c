@@ -117,12 +117,14 @@ Test(nfs4_booked_deleg, of_another_file_with_the_same_stateid_is_another)
 	uint32_t nr;
 
 	take();
+	mutex_lock(&sr.cl.states.lock);
 	cr_assert_eq(nfs4_deleg_find(&sr.cl.states, &sr.fh, &d.stateid), &d);
 	/* Some of so many are in the same bucket. */
 	for (nr = 0; nr < 20 * NFS4_DELEG_BUCKETS; nr++) {
 		memcpy(fh.data, &nr, sizeof(nr));
 		cr_assert_null(nfs4_deleg_find(&sr.cl.states, &fh, &d.stateid));
 	}
+	mutex_unlock(&sr.cl.states.lock);
 }
 
 Test(nfs4_booked_deleg, that_serves_an_open_is_asked_for_more_and_for_less)
@@ -207,6 +209,16 @@ Test(nfs4_booked_deleg, of_an_older_client_id_is_returned_without_a_call)
 	cr_assert_eq(call.err, 0);
 }
 
+static bool is_returning(const struct nfs4_stateid *sid)
+{
+	bool is;
+
+	mutex_lock(&sr.cl.states.lock);
+	is = nfs4_return_knows(&sr.cl.states, sid);
+	mutex_unlock(&sr.cl.states.lock);
+	return is;
+}
+
 Test(nfs4_booked_deleg, that_nobody_wants_is_returned_three_times_at_most)
 {
 	nfs4_deleg_refuse(&call);
@@ -214,11 +226,11 @@ Test(nfs4_booked_deleg, that_nobody_wants_is_returned_three_times_at_most)
 		cr_assert(nfs4_return_due(&sr.s), "%d times is not enough", i);
 		cr_assert(nfs4_return_send(&sr.s));
 		cr_assert_not(nfs4_return_due(&sr.s), "it is on its way");
-		cr_assert(nfs4_return_knows(&sr.cl.states, &call.u.open.deleg));
+		cr_assert(is_returning(&call.u.open.deleg));
 		sess_rig_answer(&sr.s.renew, NFS4ERR_SERVERFAULT);
 	}
 	cr_assert_not(nfs4_return_due(&sr.s));
-	cr_assert_not(nfs4_return_knows(&sr.cl.states, &call.u.open.deleg));
+	cr_assert_not(is_returning(&call.u.open.deleg));
 }
 
 Test(nfs4_booked_deleg, that_nobody_wants_is_gone_with_its_client_id)
@@ -339,7 +351,7 @@ Test(nfs4_booked_lock, of_this_file_only_are_waited_for)
 {
 	lock_set_up();
 	granted(10, 19, false);
-	nfs4_state_bad(&sr.cl.states, &st, &st.stateid, NFS4ERR_EXPIRED);
+	sess_rig_bad(&st);
 	sess_rig_call(&call);
 	call.u.lockt.fh = &sr.fh;
 	cr_assert_eq(nfs4_lockt_take(&call), NFS4_STATE_WAIT, "it is not there yet");

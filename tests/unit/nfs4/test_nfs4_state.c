@@ -112,7 +112,7 @@ Test(nfs4_held, what_was_not_closed_is_opened_anew_when_it_is_gone)
 	cr_assert_eq(nfs4_state_take(&close), NFS4_STATE_GO);
 	close.err = -EIO;
 	nfs4_close_ended(&close);
-	nfs4_state_bad(&sr.cl.states, &st, &st.stateid, NFS4ERR_EXPIRED);
+	sess_rig_bad(&st);
 	cr_assert(sess_rig_is_on(&sr.cl.states.reopen, &st));
 }
 
@@ -150,7 +150,9 @@ Test(nfs4_held, a_claim_of_what_is_lost_fails)
 
 	sess_rig_call(&call);
 	open_read('a', 1);
+	mutex_lock(&sr.cl.states.lock);
 	nfs4_state_lose(&sr.cl.states, &st, NFS4ERR_STALE);
+	mutex_unlock(&sr.cl.states.lock);
 	call.u.open.claim = &st;
 	cr_assert_eq(nfs4_claim_take(&call), NFS4_STATE_FAIL);
 }
@@ -223,7 +225,7 @@ Test(nfs4_held, a_call_goes_on_in_the_moment_that_its_open_is_there_again)
 
 	call_on(&read, &read_desc);
 	open_read('a', 1);
-	nfs4_state_bad(&sr.cl.states, &st, &st.stateid, NFS4ERR_EXPIRED);
+	sess_rig_bad(&st);
 	sr.s.state = NFS4_SESS_UP;
 	nfs4_call_start(&read, &read_desc);
 	cr_assert_eq(read.state, NFS4_CALL_DELAYED, "it waits for the open");
@@ -245,7 +247,7 @@ Test(nfs4_held, a_call_that_found_its_open_good_waits_anew_when_it_is_gone)
 	open_read('a', 1);
 	nfs4_call_start(&read, &read_desc);
 	cr_assert_eq(read.state, NFS4_CALL_WAITING, "for a slot");
-	nfs4_state_bad(&sr.cl.states, &st, &st.stateid, NFS4ERR_EXPIRED);
+	sess_rig_bad(&st);
 	nfs4_calls_kick(&sr.s);
 	cr_assert_eq(read.state, NFS4_CALL_DELAYED, "for the open");
 	reactor_timer_cancel(sr.s.r, &read.timer);

@@ -156,7 +156,9 @@ Test(fs_attr, a_reply_from_before_is_nothing_to_a_delegation)
 	a.change = 101;
 	update(1000 * S);
 	in->deleg = &deleg;
+	mutex_lock(&in->lock);
 	fs_attr_fence(in); /* it is taken */
+	mutex_unlock(&in->lock);
 	fs_attr_update(&fs, in, &old, before, 1001 * S);
 	cr_assert(fs_attr_cached(&fs, in, &got, 1500 * S), "nobody need be asked");
 	cr_assert_eq(got.size, 2000);
