@@ -122,8 +122,7 @@ check "and see what changes" wait_for 10 says $mnt/r two
 exec 7<&-
 check "a restart with a grace period" delegated r2
 exec 7<$mnt/r2
-restart_in_grace() { GRACE=keep nfsd_restart; }
-check "the server restarts" restart_in_grace
+check "the server restarts" nfsd_restart_in_grace
 check "who has it open reads on" same "$(timeout 60 cat <&7)" one
 exec 7<&-
 wait_for $((LEASE + 5)) grep -q Y /proc/fs/nfsd/v4_end_grace

@@ -78,7 +78,7 @@ exec 7>$mnt/file
 check "ours is locked" flock -n 7
 check_fails "what the twin has locked is not free" flock -n $mnt/twin true
 check_equal "nor is ours to the twin" "$(ask_twin try)" held
-check "the server restarts" nfsd_restart
+check "the server restarts, with its grace" nfsd_restart_in_grace
 check_fails "the twin has kept its lock" flock -n $mnt/twin true
 check_equal "and we ours" "$(ask_twin try)" held
 exec 7>&-
