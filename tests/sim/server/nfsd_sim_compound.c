@@ -320,6 +320,8 @@ static uint32_t run_op(struct cmp *c, uint32_t op)
 		if (!st && !c->replayed) {
 			forced = rule_status(c, op, NFSD_SIM_STATUS_DONE);
 			st = forced >= 0 ? (uint32_t)forced : ST_OK;
+			if (c->cached)
+				*c->cached = st;
 		}
 		return st;
 	}

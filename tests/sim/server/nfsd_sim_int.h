@@ -569,6 +569,7 @@ struct cmp {
 	bool uncached_retry; /* the next operation ends with RETRY_UNCACHED_REP */
 	bool keep_body;      /* results are there although the status is an error */
 	bool replayed;       /* the reply came from the cache: nothing follows */
+	uint32_t *cached;    /* where a cache has this operation's status; NULL: nowhere */
 };
 
 typedef uint32_t (*op_fn)(struct cmp *c);

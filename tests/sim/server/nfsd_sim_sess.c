@@ -332,6 +332,7 @@ uint32_t op_create_session(struct cmp *c)
 	cl->cs_reply_len = c->out->len - start;
 	memcpy(cl->cs_reply, c->out->base + start, cl->cs_reply_len);
 	cl->cs_status = ST_OK;
+	c->cached = &cl->cs_status;
 	return ST_OK;
 }
 
