@@ -17,7 +17,7 @@
 #include "fs_deleg.h"
 #include "fs_dirty.h"
 #include "fs_facts.h"
-#include "fs_names.h"
+#include "fs_dentry.h"
 
 /* An owner's name that was not known in time is asked for again soon. */
 #define LATE_S 1

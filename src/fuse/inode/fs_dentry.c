@@ -16,7 +16,7 @@
  */
 #include "fs_attr.h"
 #include "fs_inode.h"
-#include "fs_names.h"
+#include "fs_dentry.h"
 #include "fs_notify.h"
 
 static uint64_t longest_ns(const struct fs *fs)

@@ -7,7 +7,7 @@
  * and again does not fill memory. (Two names of one file may have the same
  * number, one in four thousand million; the second then stays for its time.)
  */
-#include "fs_names.h"
+#include "fs_dentry.h"
 
 #include <stddef.h>
 #include <stdlib.h>

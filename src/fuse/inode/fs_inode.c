@@ -12,7 +12,7 @@
 #include "fs_inode.h"
 #include "fs_facts.h"
 #include "fs_lock.h"
-#include "fs_names.h"
+#include "fs_dentry.h"
 #include "fs_retain.h"
 #include "fs_slot.h"
 

@@ -25,7 +25,7 @@
  */
 #include "fs_notify.h"
 #include "fs_inode.h"
-#include "fs_names.h"
+#include "fs_dentry.h"
 #include "fs_session.h"
 
 #include <errno.h>

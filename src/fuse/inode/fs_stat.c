@@ -7,7 +7,7 @@
 #include "fs_attr.h"
 #include "fs_facts.h"
 #include "fs_inode.h"
-#include "fs_names.h"
+#include "fs_dentry.h"
 #include "fs_place.h"
 
 #include <string.h>

@@ -25,7 +25,7 @@
 #include "fs_deleg.h"
 #include "fs_inode.h"
 #include "fs_meta.h"
-#include "fs_names.h"
+#include "fs_dentry.h"
 #include "fs_place.h"
 #include "fs_reply.h"
 #include "fs_unname.h"

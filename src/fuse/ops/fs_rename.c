@@ -22,7 +22,7 @@
 #include "fs_facts.h"
 #include "fs_inode.h"
 #include "fs_meta.h"
-#include "fs_names.h"
+#include "fs_dentry.h"
 #include "fs_noreplace.h"
 #include "fs_place.h"
 #include "fs_reply.h"

@@ -24,7 +24,7 @@
 #include "fs_deleg.h"
 #include "fs_facts.h"
 #include "fs_meta.h"
-#include "fs_names.h"
+#include "fs_dentry.h"
 #include "fs_notify.h"
 #include "fs_reply.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fs_names.h"
+#include "fs_dentry.h"
 
 #define S    NSEC_PER_SEC
 #define GOOD (60 * S)
