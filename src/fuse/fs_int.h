@@ -23,14 +23,14 @@
 
 /*
  * The kernel holds a nodeid of it, the number of its slot (fs_slot.h). There may be millions: at
- * most 512 bytes each, the longest filehandle and the table included; its name in fs_names.h comes
+ * most 512 bytes each, the longest filehandle and the table included; its name in fs_dentry.h comes
  * to that.
  */
 struct fs_inode {
 	struct mutex lock;      /* everything below `refs` */
 	uint64_t nlookup;       /* the kernel's references; table lock */
 	uint32_t refs;          /* open files, operations by nodeid; table lock */
-	_Atomic uint32_t named; /* where its name was noted last (fs_names.h); no lock */
+	_Atomic uint32_t noted; /* where its name was noted last (fs_dentry.h); no lock */
 	uint32_t slot;          /* for ever: the nodeid ... */
 	uint32_t generation;    /* ... and what no other inode of that nodeid has */
 	uint8_t fh_len;
@@ -72,8 +72,8 @@ struct fs_inode {
 		facts; /* its file system (fs_facts.h): 1 + nfs4_fs.nr; 0: not known; no lock */
 	/* Owners of locks on the server (fs_lock.h), by `next`; fs->locks_lock */
 	struct fs_lockowner *_Atomic lockowners;
-	struct fs_names *names; /* of a directory: what the kernel may walk (fs_names.h) */
-	uint8_t fh[];           /* fh_len bytes */
+	struct fs_dentries *dentries; /* of a directory: what the kernel may walk (fs_dentry.h) */
+	uint8_t fh[];                 /* fh_len bytes */
 };
 
 /* An open file in the lane that looks at it again (fs_validate.h). */
@@ -481,15 +481,15 @@ struct fs {
 	size_t data_size; /* smallest of the lanes */
 	_Atomic bool exited;
 	struct fs_inode *root;
-	uint64_t fsid_major, fsid_minor;         /* of the root */
-	struct nfs4_fs unknown;                  /* facts of a file system that are not known */
-	struct fs_table *table;                  /* fs_inode.c */
-	struct fs_notify *pages, *attrs, *names; /* fs_notify.c: the threads */
-	bool expire_names;                       /* the kernel can end a name's time and no more */
-	_Atomic uint64_t names_seq;              /* names found before: their time may not begin */
-	struct list files;                       /* of fs_file by all_link; table lock */
-	struct list dirs;                        /* of fs_open_dir (fs_place.h); table lock */
-	_Atomic uint32_t moves;                  /* counts renames; changed with the table lock */
+	uint64_t fsid_major, fsid_minor;            /* of the root */
+	struct nfs4_fs unknown;                     /* facts of a file system that are not known */
+	struct fs_table *table;                     /* fs_inode.c */
+	struct fs_notify *pages, *attrs, *dentries; /* fs_notify.c: the threads */
+	bool expire_dentries;        /* the kernel can end a name's time and no more */
+	_Atomic uint64_t dentry_seq; /* names found before: their time may not begin */
+	struct list files;           /* of fs_file by all_link; table lock */
+	struct list dirs;            /* of fs_open_dir (fs_place.h); table lock */
+	_Atomic uint32_t moves;      /* counts renames; changed with the table lock */
 	_Atomic uint32_t files_open, files_opening;
 	_Atomic uint32_t silly_cnt;    /* last counter of a .nfs name */
 	_Atomic uint32_t sillies;      /* .nfs files that are there, or on their way */

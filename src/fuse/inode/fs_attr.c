@@ -145,11 +145,12 @@ uint64_t fs_attr_seq_next(void)
 	return atomic_fetch_add(&changes, 1) + 1;
 }
 
-/* Returns: names that the kernel may not walk any more: fs_names_drop(). */
-static struct fs_names *note(
+/* Returns: names that the kernel may not walk any more: fs_dentry_drop(). */
+static struct fs_dentries *note(
 	struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a, bool own, uint64_t now_ns)
 {
-	struct fs_names *lost = fs_search_shrinks(&in->attr, a) ? fs_names_take(fs, in) : NULL;
+	struct fs_dentries *lost =
+		fs_dentry_search_shrinks(&in->attr, a) ? fs_dentry_take(fs, in) : NULL;
 	bool compare = (in->attr.valid & a->valid & NFS4_ATTR_CHANGE) != 0;
 	bool changed = compare && a->change != in->attr.change;
 	bool urged = false;
@@ -184,7 +185,7 @@ static struct fs_names *note(
 void fs_attr_update(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a, uint64_t seq,
 	uint64_t now_ns)
 {
-	struct fs_names *lost = NULL;
+	struct fs_dentries *lost = NULL;
 
 	if (a->valid == 0)
 		return;
@@ -196,13 +197,13 @@ void fs_attr_update(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *
 	else if (!fs_deleg_vouches(in->deleg)) /* else what is known needs no other answer */
 		expire(in);
 	mutex_unlock(&in->lock);
-	fs_names_drop(fs, in, lost);
+	fs_dentry_drop(fs, in, lost);
 }
 
 void fs_attr_update_own(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a, uint64_t seq,
 	uint64_t now_ns)
 {
-	struct fs_names *lost = NULL;
+	struct fs_dentries *lost = NULL;
 
 	fs_facts_note(fs, in, a);
 	mutex_lock(&in->lock);
@@ -222,7 +223,7 @@ void fs_attr_update_own(struct fs *fs, struct fs_inode *in, const struct nfs4_at
 	/* The kernel drops its attributes itself when it sends what changes them. */
 	in->told_change = 0;
 	mutex_unlock(&in->lock);
-	fs_names_drop(fs, in, lost);
+	fs_dentry_drop(fs, in, lost);
 }
 
 void fs_attr_fence(struct fs_inode *in)

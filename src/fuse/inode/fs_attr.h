@@ -73,7 +73,7 @@ enum nfs4_dir_attr fs_attr_ask(struct fs *fs, struct fs_inode *dir, uint64_t now
  */
 double fs_attr_timeout(struct fs *fs, struct fs_inode *in, uint64_t now_ns);
 double fs_entry_timeout(struct fs *fs, struct fs_inode *dir, uint64_t now_ns);
-bool fs_names_may_stay(const struct fs *fs, const struct fs_inode *dir);
+bool fs_stat_dentries_stay(const struct fs *fs, const struct fs_inode *dir);
 /* Seconds the kernel may cache that a name is absent. */
 double fs_negative_timeout(struct fs *fs, struct fs_inode *dir, uint64_t now_ns);
 /*

@@ -5,7 +5,7 @@
  *
  * What is on its way to the kernel while the right to search shrinks: a name is
  * judged and noted under the directory's lock, so that it is either taken back
- * with the others or finds fs->names_seq set. That refuses time to what the
+ * with the others or finds fs->dentry_seq set. That refuses time to what the
  * server was asked for before. When the name is noted and the reply still to be
  * written, the notice waits for it: LOOKUP, READDIRPLUS and all that makes a name
  * hold the directory's lock in the kernel. A LOOKUP that only looks at a known
@@ -19,6 +19,8 @@
 #include "fs_dentry.h"
 #include "fs_notify.h"
 
+#define SEARCH_ALL (S_IXUSR | S_IXGRP | S_IXOTH)
+
 static uint64_t longest_ns(const struct fs *fs)
 {
 	return fs->conf.acdirmax_s * NSEC_PER_SEC;
@@ -26,30 +28,30 @@ static uint64_t longest_ns(const struct fs *fs)
 
 static bool is_full(const struct fs *fs)
 {
-	size_t used = fs_names_bytes();
+	size_t used = fs_dentry_store_bytes();
 
-	return used > FS_NAMES_FREE && used > FS_NAMES_FREE + FS_NAMES_EACH * fs_inode_count(fs);
+	return used > FS_DENTRY_FREE && used > FS_DENTRY_FREE + FS_DENTRY_EACH * fs_inode_count(fs);
 }
 
-double fs_names_tell(struct fs *fs, struct fs_inode *dir, struct fs_inode *in, const char *name,
+double fs_dentry_tell(struct fs *fs, struct fs_inode *dir, struct fs_inode *in, const char *name,
 	uint64_t seq, uint64_t now_ns)
 {
-	uint32_t known = in->named;
+	uint32_t known = in->noted;
 	double timeout;
 
 	if (!dir || is_full(fs))
 		return 0;
 	mutex_lock(&dir->lock);
 	timeout = fs_entry_timeout(fs, dir, now_ns);
-	if (timeout > 0 && (seq < fs->names_seq || !fs_names_add(&dir->names, name, &known, now_ns,
-							   longest_ns(fs))))
+	if (timeout > 0 && (seq < fs->dentry_seq || !fs_dentry_store_add(&dir->dentries, name,
+							    &known, now_ns, longest_ns(fs))))
 		timeout = 0;
 	mutex_unlock(&dir->lock);
-	in->named = known;
+	in->noted = known;
 	return timeout;
 }
 
-bool fs_names_move(struct fs *fs, struct fs_inode *from, struct fs_inode *to, const char *name,
+bool fs_dentry_move(struct fs *fs, struct fs_inode *from, struct fs_inode *to, const char *name,
 	uint64_t now_ns)
 {
 	uint32_t known = 0;
@@ -58,38 +60,38 @@ bool fs_names_move(struct fs *fs, struct fs_inode *from, struct fs_inode *to, co
 	if (fs->conf.noac || fs->conf.lookupcache == FS_LOOKUPCACHE_NONE)
 		return true;
 	mutex_lock(&to->lock);
-	if (from != to || fs_names_may_stay(fs, to))
-		ok = fs_names_add(&to->names, name, &known, now_ns, longest_ns(fs));
+	if (from != to || fs_stat_dentries_stay(fs, to))
+		ok = fs_dentry_store_add(&to->dentries, name, &known, now_ns, longest_ns(fs));
 	mutex_unlock(&to->lock);
 	return ok;
 }
 
-void fs_names_moved(struct fs *fs, struct fs_inode *from, struct fs_inode *to)
+void fs_dentry_moved(struct fs *fs, struct fs_inode *from, struct fs_inode *to)
 {
 	bool may_stay;
 
 	if (from == to)
 		return;
 	mutex_lock(&to->lock);
-	may_stay = fs_names_may_stay(fs, to);
+	may_stay = fs_stat_dentries_stay(fs, to);
 	mutex_unlock(&to->lock);
 	if (!may_stay)
-		fs_names_recall(fs, to);
+		fs_dentry_inval(fs, to);
 }
 
-struct fs_names *fs_names_take(struct fs *fs, struct fs_inode *dir)
+struct fs_dentries *fs_dentry_take(struct fs *fs, struct fs_inode *dir)
 {
-	uint64_t seq = fs_attr_seq_next(), last = fs->names_seq;
-	struct fs_names *n = dir->names;
+	uint64_t seq = fs_attr_seq_next(), last = fs->dentry_seq;
+	struct fs_dentries *n = dir->dentries;
 
-	dir->names = NULL;
+	dir->dentries = NULL;
 	/* Another directory's may be later. */
-	while (last < seq && !atomic_compare_exchange_weak(&fs->names_seq, &last, seq))
+	while (last < seq && !atomic_compare_exchange_weak(&fs->dentry_seq, &last, seq))
 		;
 	return n;
 }
 
-void fs_names_drop(struct fs *fs, struct fs_inode *dir, struct fs_names *n)
+void fs_dentry_drop(struct fs *fs, struct fs_inode *dir, struct fs_dentries *n)
 {
 	struct fs_lane *l = fs_lane_current();
 
@@ -98,15 +100,30 @@ void fs_names_drop(struct fs *fs, struct fs_inode *dir, struct fs_names *n)
 	if (l)
 		stats_count(&l->stats->invals, n->count);
 	n->dir = fs_inode_ref(fs, dir);
-	fs_notify_names(fs, n);
+	fs_notify_dentries(fs, n);
 }
 
-void fs_names_recall(struct fs *fs, struct fs_inode *dir)
+void fs_dentry_inval(struct fs *fs, struct fs_inode *dir)
 {
-	struct fs_names *n;
+	struct fs_dentries *n;
 
 	mutex_lock(&dir->lock);
-	n = fs_names_take(fs, dir);
+	n = fs_dentry_take(fs, dir);
 	mutex_unlock(&dir->lock);
-	fs_names_drop(fs, dir, n);
+	fs_dentry_drop(fs, dir, n);
+}
+
+bool fs_dentry_search_shrinks(const struct nfs4_attr *old, const struct nfs4_attr *a)
+{
+	const uint32_t both = old->valid & a->valid;
+	uint32_t mode = a->valid & NFS4_ATTR_MODE ? a->mode : old->mode;
+
+	if (old->type != NF4DIR)
+		return false;
+	if ((both & NFS4_ATTR_MODE) && (old->mode & ~a->mode & SEARCH_ALL))
+		return true;
+	/* To others than before. */
+	return (mode & SEARCH_ALL) != SEARCH_ALL &&
+	       (((both & NFS4_ATTR_OWNER) && old->uid != a->uid) ||
+		       ((both & NFS4_ATTR_GROUP) && old->gid != a->gid));
 }

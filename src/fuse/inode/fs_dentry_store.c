@@ -13,19 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEARCH_ALL (S_IXUSR | S_IXGRP | S_IXOTH)
-
 /* Bytes of a chunk: whole units of malloc. */
 #define CHUNK_MIN 56u
 #define CHUNK_MAX 4088u
 
-struct fs_names_chunk {
-	struct fs_names_chunk *next;
+struct fs_dentry_chunk {
+	struct fs_dentry_chunk *next;
 	uint16_t used, room;
 	uint8_t at[];
 };
 
-#define CHUNK_HEAD offsetof(struct fs_names_chunk, at)
+#define CHUNK_HEAD offsetof(struct fs_dentry_chunk, at)
 
 static _Atomic size_t bytes;     /* of all stores */
 static _Atomic uint32_t periods; /* of all stores; a key is never 0 */
@@ -47,17 +45,17 @@ static void give_back(void *p, size_t len)
 	atomic_fetch_sub(&bytes, len);
 }
 
-static void free_chunks(struct fs_names_chunk *c)
+static void free_chunks(struct fs_dentry_chunk *c)
 {
 	while (c) {
-		struct fs_names_chunk *next = c->next;
+		struct fs_dentry_chunk *next = c->next;
 
 		give_back(c, CHUNK_HEAD + c->room);
 		c = next;
 	}
 }
 
-static uint32_t count_chunks(const struct fs_names_chunk *c)
+static uint32_t count_chunks(const struct fs_dentry_chunk *c)
 {
 	uint32_t count = 0;
 
@@ -67,7 +65,7 @@ static uint32_t count_chunks(const struct fs_names_chunk *c)
 	return count;
 }
 
-static void begin_period(struct fs_names *n, uint64_t now_ns)
+static void begin_period(struct fs_dentries *n, uint64_t now_ns)
 {
 	n->now = NULL;
 	n->since_ns = now_ns;
@@ -76,9 +74,9 @@ static void begin_period(struct fs_names *n, uint64_t now_ns)
 	while (n->key == 0);
 }
 
-static struct fs_names *names_new(uint64_t now_ns)
+static struct fs_dentries *store_new(uint64_t now_ns)
 {
-	struct fs_names *n = take_memory(sizeof(*n));
+	struct fs_dentries *n = take_memory(sizeof(*n));
 
 	if (!n)
 		return NULL;
@@ -89,7 +87,7 @@ static struct fs_names *names_new(uint64_t now_ns)
 }
 
 /* What was noted in a period is good until the end of the next one. */
-static void turn(struct fs_names *n, uint64_t now_ns, uint64_t good_ns)
+static void turn(struct fs_dentries *n, uint64_t now_ns, uint64_t good_ns)
 {
 	uint64_t age_ns = now_ns - n->since_ns;
 
@@ -106,7 +104,7 @@ static void turn(struct fs_names *n, uint64_t now_ns, uint64_t good_ns)
 }
 
 /* FNV-1a. */
-static uint32_t number_of(const struct fs_names *n, const char *name, size_t len)
+static uint32_t number_of(const struct fs_dentries *n, const char *name, size_t len)
 {
 	uint64_t h = 0xcbf29ce484222325ull ^ n->key;
 
@@ -117,9 +115,9 @@ static uint32_t number_of(const struct fs_names *n, const char *name, size_t len
 }
 
 /* Room for `len` more: the chunks of a large directory are large. */
-static bool make_room(struct fs_names *n, size_t len)
+static bool make_room(struct fs_dentries *n, size_t len)
 {
-	struct fs_names_chunk *c = n->now;
+	struct fs_dentry_chunk *c = n->now;
 	size_t size = c ? (CHUNK_HEAD + c->room) * 2 + 8 : CHUNK_MIN;
 
 	if (c && c->used + len <= c->room)
@@ -138,12 +136,12 @@ static bool make_room(struct fs_names *n, size_t len)
 	return true;
 }
 
-bool fs_names_add(struct fs_names **store, const char *name, uint32_t *known, uint64_t now_ns,
-	uint64_t good_ns)
+bool fs_dentry_store_add(struct fs_dentries **store, const char *name, uint32_t *known,
+	uint64_t now_ns, uint64_t good_ns)
 {
-	struct fs_names *n = *store ? *store : names_new(now_ns);
+	struct fs_dentries *n = *store ? *store : store_new(now_ns);
 	size_t len = strnlen(name, FS_NAME_MAX);
-	struct fs_names_chunk *c;
+	struct fs_dentry_chunk *c;
 	uint32_t number;
 
 	if (!n)
@@ -164,7 +162,7 @@ bool fs_names_add(struct fs_names **store, const char *name, uint32_t *known, ui
 	return true;
 }
 
-static bool each_of(const struct fs_names_chunk *c,
+static bool each_of(const struct fs_dentry_chunk *c,
 	bool (*tell)(void *ctx, const char *name, size_t len), void *ctx)
 {
 	char name[FS_NAME_MAX + 1];
@@ -181,14 +179,14 @@ static bool each_of(const struct fs_names_chunk *c,
 	return true;
 }
 
-void fs_names_each(
-	const struct fs_names *n, bool (*tell)(void *ctx, const char *name, size_t len), void *ctx)
+void fs_dentry_store_each(const struct fs_dentries *n,
+	bool (*tell)(void *ctx, const char *name, size_t len), void *ctx)
 {
 	if (each_of(n->now, tell, ctx))
 		each_of(n->before, tell, ctx);
 }
 
-void fs_names_free(struct fs_names *n)
+void fs_dentry_store_free(struct fs_dentries *n)
 {
 	if (!n)
 		return;
@@ -197,24 +195,9 @@ void fs_names_free(struct fs_names *n)
 	give_back(n, sizeof(*n));
 }
 
-size_t fs_names_bytes(void)
+size_t fs_dentry_store_bytes(void)
 {
 	return atomic_load(&bytes);
 }
 
 /* ---- who may search ---- */
-
-bool fs_search_shrinks(const struct nfs4_attr *old, const struct nfs4_attr *a)
-{
-	const uint32_t both = old->valid & a->valid;
-	uint32_t mode = a->valid & NFS4_ATTR_MODE ? a->mode : old->mode;
-
-	if (old->type != NF4DIR)
-		return false;
-	if ((both & NFS4_ATTR_MODE) && (old->mode & ~a->mode & SEARCH_ALL))
-		return true;
-	/* To others than before. */
-	return (mode & SEARCH_ALL) != SEARCH_ALL &&
-	       (((both & NFS4_ATTR_OWNER) && old->uid != a->uid) ||
-		       ((both & NFS4_ATTR_GROUP) && old->gid != a->gid));
-}

@@ -72,7 +72,7 @@ static void inode_free(struct fs_inode *in)
 		free(in->retain->v);
 	free(in->retain);
 	free(in->silly_name);
-	fs_names_free(in->names);
+	fs_dentry_store_free(in->dentries);
 	while (owner) {
 		struct fs_lockowner *next = owner->next;
 

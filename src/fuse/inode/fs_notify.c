@@ -8,7 +8,7 @@
  *            threads, up to PAGES_MAX: made when none is left that is idle, and never two at one
  *            inode, so that what hangs is that file. Operations wait for them
  *   attrs    attributes alone, which waits for nothing. Operations wait for it
- *   names    names in directories (fs_names.h): waits for the directory's lock, which a CREATE
+ *   dentries names in directories (fs_dentry.h): waits for the directory's lock, which a CREATE
  *            holds whose answer may wait for `pages` or `attrs`. Nothing ever waits for it
  *
  * They hold no lock during the call. What is queued is bounded by what waits for
@@ -138,11 +138,11 @@ static const void *notice_subject(const struct list *entry)
 	return container_of(entry, struct fs_notice, link)->inode;
 }
 
-/* ---- names ---- */
+/* ---- dentries ---- */
 
-static const void *names_subject(const struct list *entry)
+static const void *dentry_subject(const struct list *entry)
 {
-	return container_of(entry, struct fs_names, link)->dir;
+	return container_of(entry, struct fs_dentries, link)->dir;
 }
 
 struct recall {
@@ -150,14 +150,14 @@ struct recall {
 	fuse_ino_t dir;
 };
 
-static bool recall_name(void *ctx, const char *name, size_t len)
+static bool inval_name(void *ctx, const char *name, size_t len)
 {
 	const struct recall *r = ctx;
 	struct fs *fs = r->nt->fs;
 
 	if (r->nt->quiet || fs->exited)
 		return false;
-	if (fs->expire_names)
+	if (fs->expire_dentries)
 		log_failure(fuse_lowlevel_notify_expire_entry(
 			fs->se, r->dir, name, len, FUSE_LL_EXPIRE_ONLY));
 	else
@@ -165,17 +165,17 @@ static bool recall_name(void *ctx, const char *name, size_t len)
 	return true;
 }
 
-static void run_names(struct fs_notify *nt, struct list *entry)
+static void run_dentries(struct fs_notify *nt, struct list *entry)
 {
-	struct fs_names *n = container_of(entry, struct fs_names, link);
+	struct fs_dentries *n = container_of(entry, struct fs_dentries, link);
 	struct recall r = {nt, fs_inode_ino(nt->fs, n->dir)};
 
 	if (!fs_inode_is_forgotten(nt->fs, n->dir) || n->dir == nt->fs->root) {
-		if (nt->fs->expire_names || !fs_mount_is_covered(nt->fs))
-			fs_names_each(n, recall_name, &r);
+		if (nt->fs->expire_dentries || !fs_mount_is_covered(nt->fs))
+			fs_dentry_store_each(n, inval_name, &r);
 	}
 	fs_inode_put(nt->fs, n->dir);
-	fs_names_free(n);
+	fs_dentry_store_free(n);
 }
 
 /* ---- the threads ---- */
@@ -325,13 +325,16 @@ int fs_notify_start(struct fs *fs)
 		.max = PAGES_MAX};
 	const struct fs_notify attrs = {
 		.fs = fs, .name = "attrs", .run = run_notice, .subject = notice_subject, .max = 1};
-	const struct fs_notify names = {
-		.fs = fs, .name = "names", .run = run_names, .subject = names_subject, .max = 1};
+	const struct fs_notify dentries = {.fs = fs,
+		.name = "names",
+		.run = run_dentries,
+		.subject = dentry_subject,
+		.max = 1};
 	int err = start(&fs->pages, &pages);
 
 	if (!err)
 		err = start(&fs->attrs, &attrs);
-	return err ? err : start(&fs->names, &names);
+	return err ? err : start(&fs->dentries, &dentries);
 }
 
 static void quiesce(struct fs_notify *nt)
@@ -344,17 +347,17 @@ void fs_notify_quiesce(struct fs *fs)
 {
 	quiesce(fs->pages);
 	quiesce(fs->attrs);
-	quiesce(fs->names);
+	quiesce(fs->dentries);
 }
 
 bool fs_notify_busy(struct fs *fs)
 {
-	return is_busy(fs->pages) || is_busy(fs->attrs) || is_busy(fs->names);
+	return is_busy(fs->pages) || is_busy(fs->attrs) || is_busy(fs->dentries);
 }
 
 void fs_notify_stop(struct fs *fs)
 {
-	stop(&fs->names);
+	stop(&fs->dentries);
 	stop(&fs->attrs);
 	stop(&fs->pages);
 }
@@ -417,12 +420,12 @@ void fs_notify_range_then(
 	enqueue(queue_of(fs, n), &n->link, false);
 }
 
-void fs_notify_names(struct fs *fs, struct fs_names *n)
+void fs_notify_dentries(struct fs *fs, struct fs_dentries *n)
 {
-	if (fs->names) {
-		enqueue(fs->names, &n->link, false);
+	if (fs->dentries) {
+		enqueue(fs->dentries, &n->link, false);
 		return;
 	}
 	fs_inode_put(fs, n->dir);
-	fs_names_free(n);
+	fs_dentry_store_free(n);
 }

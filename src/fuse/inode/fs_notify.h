@@ -30,7 +30,7 @@ void fs_notify_then(
 /* The same with the pages of a range (len 0: to the end): what is dirty there is written first. */
 void fs_notify_range_then(struct fs_op *op, struct fs_inode *in, off_t off, off_t len,
 	void (*then)(struct fs_op *op));
-/* The kernel asks before it walks these names in n->dir; takes n and n->dir's reference. */
-void fs_notify_names(struct fs *fs, struct fs_names *n);
+/* The kernel asks before it walks these dentries in n->dir; takes n and n->dir's reference. */
+void fs_notify_dentries(struct fs *fs, struct fs_dentries *n);
 
 #endif

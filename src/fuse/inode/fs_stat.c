@@ -97,7 +97,7 @@ void fs_attr_to_stat_of(
  * anybody. (An ACL that denies search to one user in a directory with x for all is not seen.) With
  * it the kernel takes nobody for the owner of a directory whose owner has no number here.
  */
-bool fs_names_may_stay(const struct fs *fs, const struct fs_inode *dir)
+bool fs_stat_dentries_stay(const struct fs *fs, const struct fs_inode *dir)
 {
 	bool judged = fs->conf.default_permissions && !dir->attr.owner_alien;
 
@@ -107,7 +107,7 @@ bool fs_names_may_stay(const struct fs *fs, const struct fs_inode *dir)
 /* A name is believed as long as the attributes of its directory. */
 static double name_timeout_locked(struct fs *fs, struct fs_inode *dir, uint64_t now_ns)
 {
-	return fs_names_may_stay(fs, dir) ? fs_attr_timeout(fs, dir, now_ns) : 0;
+	return fs_stat_dentries_stay(fs, dir) ? fs_attr_timeout(fs, dir, now_ns) : 0;
 }
 
 double fs_entry_timeout(struct fs *fs, struct fs_inode *dir, uint64_t now_ns)
@@ -155,7 +155,7 @@ void fs_entry_tell(struct fs *fs, struct fs_inode *dir, struct fs_inode *in, con
 		fs_place_note(fs, dir, in, name);
 	fs_attr_to_stat_of(fs, in, a, &ret_e->attr);
 	ret_e->attr_timeout = fs_attr_tell(fs, in, a, false, now_ns);
-	ret_e->entry_timeout = fs_names_tell(fs, dir, in, name, seq, now_ns);
+	ret_e->entry_timeout = fs_dentry_tell(fs, dir, in, name, seq, now_ns);
 }
 
 bool fs_pages_stale(struct fs_inode *in)

@@ -70,7 +70,7 @@ void fs_do_init(void *userdata, struct fuse_conn_info *conn)
 	fs->max_background = conn->max_background;
 	conn->congestion_threshold = conn->max_background / 4 * 3;
 	conn->time_gran = 1;
-	fs->expire_names = conn->capable & FUSE_CAP_EXPIRE_ONLY;
+	fs->expire_dentries = conn->capable & FUSE_CAP_EXPIRE_ONLY;
 	log_debug("FUSE %u.%u capable %08x want %08x max_write %u", conn->proto_major,
 		conn->proto_minor, conn->capable, conn->want, conn->max_write);
 }

@@ -73,7 +73,7 @@ static void finish(struct fs_op *op, int err)
 	if (n->in)
 		fs_attr_changed(n->in); /* its ctime */
 	if (!err) {
-		fs_names_moved(op->lane->fs, op->inode, op->inode2);
+		fs_dentry_moved(op->lane->fs, op->inode, op->inode2);
 		fs_place_moved(op->lane->fs, op->inode, op->name, op->inode2, op->name2);
 	}
 	fs_reply_err(op, err);

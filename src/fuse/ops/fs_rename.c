@@ -87,7 +87,7 @@ static void rename_done(struct nfs4_call *call)
 	if (op->inode2 != op->inode)
 		fs_attr_update_own(
 			op->lane->fs, op->inode2, &o->to_attr, op->attr_seq, fs_op_now(op));
-	fs_names_moved(op->lane->fs, op->inode, op->inode2);
+	fs_dentry_moved(op->lane->fs, op->inode, op->inode2);
 	fs_place_moved(op->lane->fs, op->inode, op->name, op->inode2, op->name2);
 	fs_reply_err(op, 0);
 }
@@ -203,7 +203,7 @@ void fs_do_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_
 	}
 	if (!fs_meta_name(op, op->name, name) || !fs_meta_name(op, op->name2, newname))
 		return;
-	if (!fs_names_move(op->lane->fs, op->inode, op->inode2, op->name2, fs_op_now(op))) {
+	if (!fs_dentry_move(op->lane->fs, op->inode, op->inode2, op->name2, fs_op_now(op))) {
 		fs_reply_err(op, ENOMEM);
 		return;
 	}

@@ -311,7 +311,7 @@ static void change_failed(struct fs_op *op)
 	/* It may have been done all the same: a soft mount's call that timed out. */
 	fs_attr_changed(op->inode);
 	if (is_acl(op))
-		fs_names_recall(op->lane->fs, op->inode);
+		fs_dentry_inval(op->lane->fs, op->inode);
 	if (op->call.err == -EMSGSIZE)
 		op->call.err = -E2BIG;
 	if (op->call.err == -EROFS && op->u.xattr.user)
@@ -360,7 +360,7 @@ static void setacl_done(struct nfs4_call *call)
 		return;
 	}
 	fs_meta_changed(op, &call->u.setacl.attr);
-	fs_names_recall(op->lane->fs, op->inode); /* the mode does not say who may search now */
+	fs_dentry_inval(op->lane->fs, op->inode); /* the mode does not say who may search now */
 	/* An ACL is the mode too, and the kernel forgets no more than the ctime by itself. */
 	if (op->buf != NULL)
 		rpcrdma_buf_put(op->lane->xprt, op->buf);
