@@ -55,7 +55,7 @@ struct fs_dentries {
 	uint32_t key;                         /* no other period of any store has it */
 	uint32_t count;                       /* of names */
 	/* taken: */
-	struct list link;     /* the names thread's queue */
+	struct list link;     /* the dentries thread's queue */
 	struct fs_inode *dir; /* referenced */
 };
 

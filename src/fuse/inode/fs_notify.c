@@ -326,7 +326,7 @@ int fs_notify_start(struct fs *fs)
 	const struct fs_notify attrs = {
 		.fs = fs, .name = "attrs", .run = run_notice, .subject = notice_subject, .max = 1};
 	const struct fs_notify dentries = {.fs = fs,
-		.name = "names",
+		.name = "dentries",
 		.run = run_dentries,
 		.subject = dentry_subject,
 		.max = 1};
