@@ -7,7 +7,7 @@
  * Who does what:
  *   nfs4_client.c   the client ID and the token that serialises changes to it
  *   nfs4_exchange.c EXCHANGE_ID and the other calls about client IDs (codecs)
- *   nfs4_session.c  CREATE_SESSION and the other calls about sessions (codecs)
+ *   nfs4_session_xdr.c  CREATE_SESSION and the other calls about sessions (codecs)
  *   nfs4_slot.c     slots and their sequence numbers
  *   nfs4_compound.c COMPOUND and SEQUENCE, both ways
  *   nfs4_call.c     a call from get to put

@@ -77,8 +77,8 @@ static void create_prepare(struct nfs4_sess *s)
 	const struct rpcrdma_conf *conf = &s->cl->conf.rdma;
 	uint32_t data = (uint32_t)rpcrdma_data_size(s->x);
 
-	nfs4_session_ask(&s->asked, conf->credits, data);
-	nfs4_session_ask_back(
+	nfs4_session_xdr_ask(&s->asked, conf->credits, data);
+	nfs4_session_xdr_ask_back(
 		&s->asked, rpcrdma_inline_reply_max(s->x), rpcrdma_inline_call_max(s->x));
 	s->asked.clientid = s->cl->clientid;
 	s->asked.sequence = s->cl->sequence;

@@ -185,7 +185,7 @@ static bool exchange_done(struct nfs4_sess *s, struct nfs4_call *call)
 
 static int create_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
-	nfs4_put_create_session(c, &call->sess->asked);
+	nfs4_session_xdr_put_create(c, &call->sess->asked);
 	return 0;
 }
 
@@ -194,7 +194,7 @@ static int create_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	struct nfs4_sess *s = call->sess;
 	struct nfs4_create_session got = {0};
 
-	if (nfs4_get_create_session(c, &got)) {
+	if (nfs4_session_xdr_get_create(c, &got)) {
 		got.clientid = s->asked.clientid;
 		s->params = got;
 	}
@@ -259,7 +259,7 @@ static bool create_done(struct nfs4_sess *s, struct nfs4_call *call)
 
 	if (!call->err) {
 		cl->sequence++;
-		wrong = nfs4_session_check(&s->asked, &s->params);
+		wrong = nfs4_session_xdr_check(&s->asked, &s->params);
 		if (wrong) {
 			char text[160];
 
@@ -342,7 +342,7 @@ static bool reopen_done(struct nfs4_sess *s, struct nfs4_call *call)
 
 static int destroy_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
-	nfs4_put_destroy_session(c, &call->sess->id);
+	nfs4_session_xdr_put_destroy(c, &call->sess->id);
 	return 0;
 }
 
@@ -380,7 +380,7 @@ static const struct nfs4_opdesc bye_client_desc = {
 
 static int bind_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
-	nfs4_put_bind_conn(c, &call->sess->id,
+	nfs4_session_xdr_put_bind(c, &call->sess->id,
 		nfs4_has_back(&call->sess->params) ? CDFC4_FORE_OR_BOTH : CDFC4_FORE);
 	return 0;
 }
@@ -391,7 +391,7 @@ static int bind_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	bool current = call->sess_gen == s->gen;
 	uint32_t dir;
 
-	if (!nfs4_get_bind_conn(c, current ? &s->id : &s->old_id, &dir) || !current ||
+	if (!nfs4_session_xdr_get_bind(c, current ? &s->id : &s->old_id, &dir) || !current ||
 		!nfs4_has_back(&s->params))
 		return 0;
 	if (!(dir & CDFS4_BACK))

@@ -41,11 +41,11 @@ static void create(struct nfs4_compound *c)
 {
 	struct nfs4_create_session asked, got = {0};
 
-	nfs4_session_ask(&asked, 64, 1u << 20);
+	nfs4_session_xdr_ask(&asked, 64, 1u << 20);
 	asked.sequence = 1;
-	if (!nfs4_get_create_session(c, &got))
+	if (!nfs4_session_xdr_get_create(c, &got))
 		FUZZ_CHECK(c->dec.failed || c->status != NFS4_OK);
-	else if (!nfs4_session_check(&asked, &got))
+	else if (!nfs4_session_xdr_check(&asked, &got))
 		FUZZ_CHECK(got.fore.maxreqs > 0);
 }
 
@@ -102,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		exchange(&c);
 	else if (data[0] % 5 == 2)
 		create(&c);
-	else if (!nfs4_get_bind_conn(&c, &id, &dir))
+	else if (!nfs4_session_xdr_get_bind(&c, &id, &dir))
 		FUZZ_CHECK(c.dec.failed || c.status != NFS4_OK);
 	FUZZ_CHECK(nfs4_compound_close(&c) == !c.dec.failed);
 	return 0;

@@ -10,7 +10,7 @@
 
 #include "nfs4_int.h"
 
-/* ---- codecs of client IDs and sessions (nfs4_exchange.c, nfs4_session.c) ---- */
+/* ---- codecs of client IDs and sessions (nfs4_exchange.c, nfs4_session_xdr.c) ---- */
 
 struct nfs4_exchange_res {
 	uint64_t clientid;
@@ -50,19 +50,20 @@ static inline bool nfs4_has_back(const struct nfs4_create_session *cs)
 /* The most slots that we ask for. */
 #define NFS4_SLOT_MAX RPCRDMA_MAX_CREDITS
 /* What we ask of a session; data_size: longest payload of a READ or WRITE. */
-void nfs4_session_ask(struct nfs4_create_session *cs, uint32_t slots, uint32_t data_size);
+void nfs4_session_xdr_ask(struct nfs4_create_session *cs, uint32_t slots, uint32_t data_size);
 /* How long calls of the server and our answers may be on this connection. */
-void nfs4_session_ask_back(struct nfs4_create_session *cs, size_t call_max, size_t reply_max);
-void nfs4_put_create_session(struct nfs4_compound *c, const struct nfs4_create_session *cs);
-bool nfs4_get_create_session(struct nfs4_compound *c, struct nfs4_create_session *cs);
+void nfs4_session_xdr_ask_back(struct nfs4_create_session *cs, size_t call_max, size_t reply_max);
+void nfs4_session_xdr_put_create(struct nfs4_compound *c, const struct nfs4_create_session *cs);
+bool nfs4_session_xdr_get_create(struct nfs4_compound *c, struct nfs4_create_session *cs);
 /* Is what the server grants enough for us? NULL, or what is wrong (for the message). */
-const char *nfs4_session_check(
+const char *nfs4_session_xdr_check(
 	const struct nfs4_create_session *asked, const struct nfs4_create_session *got);
-void nfs4_put_destroy_session(struct nfs4_compound *c, const struct nfs4_sessionid *id);
+void nfs4_session_xdr_put_destroy(struct nfs4_compound *c, const struct nfs4_sessionid *id);
 /* dir: CDFC4_*. */
-void nfs4_put_bind_conn(struct nfs4_compound *c, const struct nfs4_sessionid *id, uint32_t dir);
+void nfs4_session_xdr_put_bind(
+	struct nfs4_compound *c, const struct nfs4_sessionid *id, uint32_t dir);
 /* ret_dir: CDFS4_*. */
-bool nfs4_get_bind_conn(
+bool nfs4_session_xdr_get_bind(
 	struct nfs4_compound *c, const struct nfs4_sessionid *id, uint32_t *ret_dir);
 
 /* ---- COMPOUND (nfs4_compound.c) ---- */

@@ -29,7 +29,7 @@
 
 #define BACK_MIN_REQ 540u
 
-/* Smaller than these and ordinary calls do not fit: see nfs4_session_check(). */
+/* Smaller than these and ordinary calls do not fit: see nfs4_session_xdr_check(). */
 #define MIN_SIZE 2048u
 #define MIN_OPS  8u /* RENAME, CREATE; what Linux' client asks for */
 /* An OPEN by name with a filehandle of 32 bytes, a delegation, and no attributes. */
@@ -38,7 +38,7 @@
 #define CHAN_RES 28u /* channel_attrs4 without ca_rdma_ird's one word */
 #define RDMA_IRD 4u
 
-void nfs4_session_ask(struct nfs4_create_session *cs, uint32_t slots, uint32_t data_size)
+void nfs4_session_xdr_ask(struct nfs4_create_session *cs, uint32_t slots, uint32_t data_size)
 {
 	memset(cs, 0, sizeof(*cs));
 	cs->flags = CREATE_SESSION4_FLAG_CONN_BACK_CHAN; /* PERSIST: nobody has it */
@@ -58,7 +58,7 @@ void nfs4_session_ask(struct nfs4_create_session *cs, uint32_t slots, uint32_t d
  * RFC 8167 section 5.1: a call of the server and our answer fit inline. Without room for the
  * least that nfsd takes there is no back channel.
  */
-void nfs4_session_ask_back(struct nfs4_create_session *cs, size_t call_max, size_t reply_max)
+void nfs4_session_xdr_ask_back(struct nfs4_create_session *cs, size_t call_max, size_t reply_max)
 {
 	if (cs->back.maxreq > call_max)
 		cs->back.maxreq = (uint32_t)call_max;
@@ -91,7 +91,7 @@ static void get_chan(struct xdr_dec *x, struct nfs4_chan *ch)
 		xdr_get_u32(x);
 }
 
-void nfs4_put_create_session(struct nfs4_compound *c, const struct nfs4_create_session *cs)
+void nfs4_session_xdr_put_create(struct nfs4_compound *c, const struct nfs4_create_session *cs)
 {
 	static const char machine[] = "rpcrdmafs";
 	struct xdr_enc *x = &c->enc;
@@ -112,7 +112,7 @@ void nfs4_put_create_session(struct nfs4_compound *c, const struct nfs4_create_s
 	xdr_put_u32(x, 0);
 }
 
-bool nfs4_get_create_session(struct nfs4_compound *c, struct nfs4_create_session *cs)
+bool nfs4_session_xdr_get_create(struct nfs4_compound *c, struct nfs4_create_session *cs)
 {
 	const uint8_t *id;
 
@@ -128,7 +128,7 @@ bool nfs4_get_create_session(struct nfs4_compound *c, struct nfs4_create_session
 	return !c->dec.failed;
 }
 
-const char *nfs4_session_check(
+const char *nfs4_session_xdr_check(
 	const struct nfs4_create_session *asked, const struct nfs4_create_session *got)
 {
 	if (nfs4_has_back(got) && !nfs4_has_back(asked))
@@ -148,13 +148,14 @@ const char *nfs4_session_check(
 	return NULL;
 }
 
-void nfs4_put_destroy_session(struct nfs4_compound *c, const struct nfs4_sessionid *id)
+void nfs4_session_xdr_put_destroy(struct nfs4_compound *c, const struct nfs4_sessionid *id)
 {
 	nfs4_op_begin(c, OP_DESTROY_SESSION, 0);
 	xdr_put_fixed(&c->enc, id->data, sizeof(id->data));
 }
 
-void nfs4_put_bind_conn(struct nfs4_compound *c, const struct nfs4_sessionid *id, uint32_t dir)
+void nfs4_session_xdr_put_bind(
+	struct nfs4_compound *c, const struct nfs4_sessionid *id, uint32_t dir)
 {
 	nfs4_op_begin(c, OP_BIND_CONN_TO_SESSION, NFS4_SESSIONID_SIZE + 8);
 	xdr_put_fixed(&c->enc, id->data, sizeof(id->data));
@@ -162,7 +163,8 @@ void nfs4_put_bind_conn(struct nfs4_compound *c, const struct nfs4_sessionid *id
 	xdr_put_bool(&c->enc, false); /* bctsa_use_conn_in_rdma_mode: it is in it already */
 }
 
-bool nfs4_get_bind_conn(struct nfs4_compound *c, const struct nfs4_sessionid *id, uint32_t *ret_dir)
+bool nfs4_session_xdr_get_bind(
+	struct nfs4_compound *c, const struct nfs4_sessionid *id, uint32_t *ret_dir)
 {
 	const uint8_t *got;
 	uint32_t dir;

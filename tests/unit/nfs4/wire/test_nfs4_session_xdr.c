@@ -7,11 +7,11 @@
 
 static uint8_t mem[1024];
 
-Test(nfs4_session, asks_for_as_many_slots_as_credits_and_room_for_the_data)
+Test(nfs4_session_xdr, asks_for_as_many_slots_as_credits_and_room_for_the_data)
 {
 	struct nfs4_create_session cs;
 
-	nfs4_session_ask(&cs, 64, 1 << 20);
+	nfs4_session_xdr_ask(&cs, 64, 1 << 20);
 	cr_assert_eq(cs.flags, CREATE_SESSION4_FLAG_CONN_BACK_CHAN, "PERSIST never");
 	cr_assert_eq(cs.fore.maxreqs, 64);
 	cr_assert_eq(cs.fore.maxcached, 1032, "nfsd makes 64 slots of that");
@@ -22,11 +22,11 @@ Test(nfs4_session, asks_for_as_many_slots_as_credits_and_room_for_the_data)
 	cr_assert_geq(cs.back.maxresp, 112);
 	cr_assert_geq(cs.back.maxops, 2);
 	cr_assert_geq(cs.back.maxreqs, 1);
-	nfs4_session_ask(&cs, 5000, 4096);
+	nfs4_session_xdr_ask(&cs, 5000, 4096);
 	cr_assert_eq(cs.fore.maxreqs, NFS4_SLOT_MAX);
 }
 
-Test(nfs4_session, golden_create_session)
+Test(nfs4_session_xdr, golden_create_session)
 {
 	static const char want[] =
 		"\0\0\0\x2b" /* CREATE_SESSION */
@@ -40,11 +40,11 @@ Test(nfs4_session, golden_create_session)
 	struct nfs4_compound c = {0};
 	struct nfs4_create_session cs;
 
-	nfs4_session_ask(&cs, 64, 65536);
+	nfs4_session_xdr_ask(&cs, 64, 65536);
 	cs.clientid = 0x0102030405060708ull;
 	cs.sequence = 11;
 	xdr_enc_init(&c.enc, mem, sizeof(mem));
-	nfs4_put_create_session(&c, &cs);
+	nfs4_session_xdr_put_create(&c, &cs);
 	cr_assert_eq(xdr_enc_len(&c.enc), sizeof(want) - 1);
 	cr_assert_arr_eq(mem, want, sizeof(want) - 1);
 }
@@ -82,11 +82,11 @@ static bool decode(size_t len, struct nfs4_create_session *cs, struct nfs4_compo
 	memset(c, 0, sizeof(*c));
 	memset(cs, 0, sizeof(*cs));
 	xdr_dec_init(&c->dec, mem, len);
-	return nfs4_compound_open(c, NULL) && nfs4_get_create_session(c, cs) &&
+	return nfs4_compound_open(c, NULL) && nfs4_session_xdr_get_create(c, cs) &&
 	       nfs4_compound_close(c);
 }
 
-Test(nfs4_session, golden_result_with_and_without_ird)
+Test(nfs4_session_xdr, golden_result_with_and_without_ird)
 {
 	struct nfs4_create_session cs;
 	struct nfs4_compound c;
@@ -107,7 +107,7 @@ Test(nfs4_session, golden_result_with_and_without_ird)
 	}
 }
 
-Test(nfs4_session, result_cut_at_every_byte_is_malformed)
+Test(nfs4_session_xdr, result_cut_at_every_byte_is_malformed)
 {
 	size_t len = result(true);
 	struct nfs4_create_session cs;
@@ -119,68 +119,68 @@ Test(nfs4_session, result_cut_at_every_byte_is_malformed)
 	}
 }
 
-Test(nfs4_session, useless_grants_are_named)
+Test(nfs4_session_xdr, useless_grants_are_named)
 {
 	struct nfs4_create_session asked, got;
 
-	nfs4_session_ask(&asked, 64, 65536);
+	nfs4_session_xdr_ask(&asked, 64, 65536);
 	asked.sequence = 4;
 	got = asked;
-	cr_assert_null(nfs4_session_check(&asked, &got));
+	cr_assert_null(nfs4_session_xdr_check(&asked, &got));
 	got.fore.maxreqs = 1;
-	cr_assert_null(nfs4_session_check(&asked, &got), "one slot is slow, not useless");
+	cr_assert_null(nfs4_session_xdr_check(&asked, &got), "one slot is slow, not useless");
 	got.fore.maxreqs = 0;
-	cr_assert_not_null(nfs4_session_check(&asked, &got));
+	cr_assert_not_null(nfs4_session_xdr_check(&asked, &got));
 	got = asked;
 	got.fore.maxops = 8;
-	cr_assert_null(nfs4_session_check(&asked, &got));
+	cr_assert_null(nfs4_session_xdr_check(&asked, &got));
 	got.fore.maxops = 7;
-	cr_assert_not_null(nfs4_session_check(&asked, &got));
+	cr_assert_not_null(nfs4_session_xdr_check(&asked, &got));
 	got = asked;
 	got.fore.maxcached = 512;
-	cr_assert_null(nfs4_session_check(&asked, &got), "attributes are asked for apart then");
+	cr_assert_null(nfs4_session_xdr_check(&asked, &got), "attributes are asked for apart then");
 	got.fore.maxcached = 400;
-	cr_assert_not_null(nfs4_session_check(&asked, &got));
+	cr_assert_not_null(nfs4_session_xdr_check(&asked, &got));
 	got = asked;
 	got.fore.maxresp = 1000;
-	cr_assert_not_null(nfs4_session_check(&asked, &got));
+	cr_assert_not_null(nfs4_session_xdr_check(&asked, &got));
 	got = asked;
 	got.fore.maxreq = 1000;
-	cr_assert_not_null(nfs4_session_check(&asked, &got));
+	cr_assert_not_null(nfs4_session_xdr_check(&asked, &got));
 	got = asked;
 	got.sequence = 5;
-	cr_assert_not_null(nfs4_session_check(&asked, &got));
+	cr_assert_not_null(nfs4_session_xdr_check(&asked, &got));
 	got = asked;
 	got.back.maxops = 2;
-	cr_assert_null(nfs4_session_check(&asked, &got), "CB_SEQUENCE and one more");
+	cr_assert_null(nfs4_session_xdr_check(&asked, &got), "CB_SEQUENCE and one more");
 	got.back.maxops = 1;
-	cr_assert_not_null(nfs4_session_check(&asked, &got));
+	cr_assert_not_null(nfs4_session_xdr_check(&asked, &got));
 	got = asked;
 	asked.flags = 0;
-	cr_assert_not_null(nfs4_session_check(&asked, &got), "a back channel nobody asked for");
+	cr_assert_not_null(nfs4_session_xdr_check(&asked, &got), "a back channel nobody asked for");
 }
 
 /* RFC 8167 section 5.1: calls and answers fit inline, or there are none. */
-Test(nfs4_session, the_back_channel_is_no_longer_than_inline)
+Test(nfs4_session_xdr, the_back_channel_is_no_longer_than_inline)
 {
 	struct nfs4_create_session cs;
 
-	nfs4_session_ask(&cs, 64, 65536);
-	nfs4_session_ask_back(&cs, 1000, 900);
+	nfs4_session_xdr_ask(&cs, 64, 65536);
+	nfs4_session_xdr_ask_back(&cs, 1000, 900);
 	cr_assert_eq(cs.back.maxreq, 1000);
 	cr_assert_eq(cs.back.maxresp, 900);
 	cr_assert(cs.flags & CREATE_SESSION4_FLAG_CONN_BACK_CHAN);
-	nfs4_session_ask_back(&cs, 500, 900);
+	nfs4_session_xdr_ask_back(&cs, 500, 900);
 	cr_assert_not(cs.flags & CREATE_SESSION4_FLAG_CONN_BACK_CHAN);
 }
 
-Test(nfs4_session, golden_destroy_session)
+Test(nfs4_session_xdr, golden_destroy_session)
 {
 	const struct nfs4_sessionid id = {"0123456789abcdef"};
 	struct nfs4_compound c = {0};
 
 	xdr_enc_init(&c.enc, mem, sizeof(mem));
-	nfs4_put_destroy_session(&c, &id);
+	nfs4_session_xdr_put_destroy(&c, &id);
 	cr_assert_eq(xdr_enc_len(&c.enc), 20);
 	cr_assert_arr_eq(mem,
 		"\0\0\0\x2c"
@@ -189,7 +189,7 @@ Test(nfs4_session, golden_destroy_session)
 	cr_assert_eq(c.reply_max, 8, "its number and its status");
 }
 
-Test(nfs4_session, bind_conn_both_ways)
+Test(nfs4_session_xdr, bind_conn_both_ways)
 {
 	const struct nfs4_sessionid id = {"0123456789abcdef"};
 	struct nfs4_compound c = {0};
@@ -197,7 +197,7 @@ Test(nfs4_session, bind_conn_both_ways)
 	uint32_t dir = 0;
 
 	xdr_enc_init(&c.enc, mem, sizeof(mem));
-	nfs4_put_bind_conn(&c, &id, CDFC4_FORE_OR_BOTH);
+	nfs4_session_xdr_put_bind(&c, &id, CDFC4_FORE_OR_BOTH);
 	cr_assert_eq(xdr_enc_len(&c.enc), 28);
 	cr_assert_arr_eq(mem,
 		"\0\0\0\x29"
@@ -214,7 +214,7 @@ Test(nfs4_session, bind_conn_both_ways)
 		memset(&c, 0, sizeof(c));
 		c.op_cnt = 1;
 		xdr_dec_init(&c.dec, mem, xdr_enc_len(&x));
-		cr_assert_eq(nfs4_get_bind_conn(&c, &id, &dir), same == 1);
+		cr_assert_eq(nfs4_session_xdr_get_bind(&c, &id, &dir), same == 1);
 	}
 	cr_assert_eq(dir, CDFS4_BOTH);
 }
