@@ -11,7 +11,7 @@
  * call to another layer; a token is handed over through the mailbox of the
  * lane that gets it.
  */
-#include "nfs4_sess_int.h"
+#include "nfs4_session_int.h"
 
 #include <errno.h>
 #include <stdatomic.h>

@@ -4,7 +4,7 @@
  *
  * Context: pure.
  */
-#include "nfs4_sess_int.h"
+#include "nfs4_session_int.h"
 
 uint64_t nfs4_delay_ns(uint32_t tries)
 {

@@ -23,7 +23,7 @@
  * Context: callbacks come on any lane; what is shared is under states.lock.
  */
 #include "nfs4_deleg.h"
-#include "nfs4_sess_int.h"
+#include "nfs4_session_int.h"
 
 static bool is_deleg(enum nfs4_deleg_type type)
 {

@@ -6,7 +6,7 @@
  * Context: the table: any thread; an entry is constant, and there until the
  * client is freed.
  */
-#include "nfs4_sess_int.h"
+#include "nfs4_session_int.h"
 
 #include <stdlib.h>
 #include <string.h>

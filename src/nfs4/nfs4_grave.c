@@ -6,7 +6,7 @@
  *
  * Context: the session's lane. What lanes share is under states.lock.
  */
-#include "nfs4_sess_int.h"
+#include "nfs4_session_int.h"
 
 #include <errno.h>
 #include <stdlib.h>

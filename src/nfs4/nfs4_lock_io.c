@@ -11,7 +11,7 @@
  * Context: the session's lane.
  */
 #include "nfs4_lock.h"
-#include "nfs4_sess_int.h"
+#include "nfs4_session_int.h"
 
 static bool holds_to_write(const struct nfs4_lockowner *lo, uint64_t first, uint64_t last)
 {

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "nfs4_lock.h"
-#include "nfs4_sess_int.h"
+#include "nfs4_session_int.h"
 
 /* More than that are left to CLOSE. */
 #define MAX_FREES 1024u

@@ -25,7 +25,7 @@
 #include <string.h>
 
 #include "nfs4_lock.h"
-#include "nfs4_sess_int.h"
+#include "nfs4_session_int.h"
 
 #define SPARES 2 /* a range splits another in two: two more than there were */
 

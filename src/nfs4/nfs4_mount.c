@@ -9,7 +9,7 @@
  *
  * Context: the lane of the session it is given.
  */
-#include "nfs4_sess_int.h"
+#include "nfs4_session_int.h"
 
 #include <assert.h>
 #include <errno.h>

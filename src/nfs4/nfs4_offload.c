@@ -11,7 +11,7 @@
  *
  * Context: callbacks come on any lane; what is shared is under offloads.lock.
  */
-#include "nfs4_sess_int.h"
+#include "nfs4_session_int.h"
 
 #include <errno.h>
 #include <stdatomic.h>

@@ -13,7 +13,7 @@
  * Context: the lane that the call came on, or that an OPEN is started on.
  */
 #include "nfs4_deleg.h"
-#include "nfs4_sess_int.h"
+#include "nfs4_session_int.h"
 
 /* ---- recalls that come early; states.lock held ---- */
 

@@ -12,7 +12,7 @@
  *
  * Context: the session's lane.
  */
-#include "nfs4_sess_int.h"
+#include "nfs4_session_int.h"
 
 /* A recovery that follows the last one so closely waits: something is wrong with the server. */
 #define CALM_NS NSEC_PER_SEC

@@ -14,7 +14,7 @@
  * Context: states.lock is held, or the session's lane.
  */
 #include "nfs4_deleg.h"
-#include "nfs4_sess_int.h"
+#include "nfs4_session_int.h"
 
 #include <errno.h>
 #include <stdlib.h>

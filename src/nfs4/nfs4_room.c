@@ -15,7 +15,7 @@
  *
  * Context: the session's lane.
  */
-#include "nfs4_sess_int.h"
+#include "nfs4_session_int.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -27,7 +27,7 @@
 #include <errno.h>
 
 #include "nfs4_deleg.h"
-#include "nfs4_sess_int.h"
+#include "nfs4_session_int.h"
 
 static uint32_t union_of(uint32_t modes)
 {

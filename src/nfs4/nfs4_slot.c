@@ -10,7 +10,7 @@
  * not tell it from a retry of the lost one (false retry, section
  * 2.10.6.1.3.1), and would answer with the old call's result.
  */
-#include "nfs4_sess_int.h"
+#include "nfs4_session_int.h"
 
 #include <assert.h>
 #include <string.h>

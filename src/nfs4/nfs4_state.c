@@ -34,7 +34,7 @@
  */
 #include "nfs4_deleg.h"
 #include "nfs4_lock.h"
-#include "nfs4_sess_int.h"
+#include "nfs4_session_int.h"
 
 #include <errno.h>
 #include <string.h>

@@ -19,7 +19,7 @@
  * Context: the session's lane.
  */
 #include "nfs4_deleg.h"
-#include "nfs4_sess_int.h"
+#include "nfs4_session_int.h"
 
 #include <errno.h>
 #include <stdarg.h>

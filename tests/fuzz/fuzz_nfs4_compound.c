@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "nfs4_sess_int.h"
+#include "nfs4_session_int.h"
 
 static void sequence(struct nfs4_compound *c, const uint8_t *ops, size_t cnt)
 {

@@ -9,7 +9,7 @@
  * The results end with the first operation that failed, and the status of the
  * whole is that operation's; nfs4_op_result() holds the server to both.
  */
-#include "nfs4_sess_int.h"
+#include "nfs4_session_int.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "log.h"
-#include "nfs4_sess_int.h"
+#include "nfs4_session_int.h"
 #include "nfs4_status.h"
 #include "sim_log.h"
 #include "sim_ops.h"

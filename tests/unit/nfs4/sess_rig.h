@@ -10,7 +10,7 @@
 #include <criterion/criterion.h>
 
 #include "nfs4_deleg.h"
-#include "nfs4_sess_int.h"
+#include "nfs4_session_int.h"
 
 struct sess_rig {
 	struct nfs4_client cl;

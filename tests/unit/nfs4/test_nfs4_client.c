@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "nfs4_sess_int.h"
+#include "nfs4_session_int.h"
 
 static const struct nfs4_conf conf = {.minor_max = 2, .minor_min = 1, .owner = "this machine"};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <criterion/criterion.h>
 
-#include "nfs4_sess_int.h"
+#include "nfs4_session_int.h"
 
 Test(nfs4_lease, due_at_two_thirds)
 {

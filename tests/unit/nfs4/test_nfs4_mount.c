@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "nfs4_sess_int.h"
+#include "nfs4_session_int.h"
 
 /* The components with '|' between them. */
 static void walk(const char *path, const char *want)

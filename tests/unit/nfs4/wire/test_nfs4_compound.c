@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "nfs4_sess_int.h"
+#include "nfs4_session_int.h"
 
 static uint8_t mem[512];
 static struct xdr_enc res; /* a reply being written */

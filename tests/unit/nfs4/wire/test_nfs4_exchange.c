@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "nfs4_sess_int.h"
+#include "nfs4_session_int.h"
 
 static uint8_t mem[8192];
 
