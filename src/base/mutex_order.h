@@ -27,7 +27,7 @@
 	X(MUTEX_NFS4_CLIENT,   "nfs4_client.lock") \
 	X(MUTEX_NFS4_FS,       "nfs4_fs_table.lock") \
 	X(MUTEX_NFS4_OFFLOADS, "nfs4_offloads.lock") \
-	X(MUTEX_NFS4_VIEW,     "nfs4_sess.view_lock") \
+	X(MUTEX_NFS4_VIEW,     "nfs4_session.view_lock") \
 	X(MUTEX_NFS4_STATES,   "nfs4_states.lock") \
 	X(MUTEX_NFS4_STATE,    "nfs4_state.lock") \
 	X(MUTEX_FS_DELEG,      "fs.deleg_lock") \

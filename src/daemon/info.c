@@ -74,7 +74,7 @@ void info_option(struct info *i, const char *name, const char *value, const char
 
 /* ---- the mount ---- */
 
-static void print_server(struct info *i, const struct mount *m, const struct nfs4_sess_view *v)
+static void print_server(struct info *i, const struct mount *m, const struct nfs4_session_view *v)
 {
 	const struct nfs4_fsinfo *fi = nfs4_client_fsinfo(m->client);
 	char impl[200], version[16];
@@ -109,7 +109,7 @@ static void print_lane(struct info *i, const struct mount *m, unsigned int n)
 {
 	const struct stats *st = lane_stats(m->lanes[n]);
 	char key[16], label[32];
-	struct nfs4_sess_view v;
+	struct nfs4_session_view v;
 
 	lane_view(m->lanes[n], &v);
 	snprintf(key, sizeof(key), "%u", n);
@@ -134,7 +134,7 @@ static void print_lane(struct info *i, const struct mount *m, unsigned int n)
 void info_print(FILE *out, const struct mount *m, bool json)
 {
 	struct info i = {.out = out, .json = json, .comma = ""};
-	struct nfs4_sess_view v;
+	struct nfs4_session_view v;
 
 	lane_view(m->lanes[0], &v);
 	if (json)

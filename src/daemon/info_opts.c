@@ -102,7 +102,7 @@ static void put_transport(struct info *i, const struct mount *m)
 	const struct rpcrdma_conf *c = &m->opt->nfs.rdma;
 	const struct stats *st = lane_stats(m->lanes[0]);
 	uint64_t credits = __atomic_load_n(&st->credits, __ATOMIC_RELAXED);
-	struct nfs4_sess_view v;
+	struct nfs4_session_view v;
 
 	lane_view(m->lanes[0], &v);
 	info_option(i, "memreg", v.memreg == RPCRDMA_MEMREG_MW ? "mw" : "static",

@@ -42,7 +42,7 @@ struct lane {
 	pthread_t thread;
 	struct reactor *reactor;
 	struct nfs4_client *client;
-	struct nfs4_sess *sess;
+	struct nfs4_session *sess;
 	struct fs_lane *fsl;
 	struct reactor *main_reactor;
 	lane_report_fn report;
@@ -102,7 +102,7 @@ static void sess_unblocked(void *ctx)
 		fs_lane_unblocked(l->fsl);
 }
 
-static const struct nfs4_sess_ops sess_ops = {
+static const struct nfs4_session_ops sess_ops = {
 	.up = sess_up,
 	.failed = sess_failed,
 	.stopped = sess_stopped,
@@ -158,9 +158,9 @@ struct lane *lane_new(unsigned int id, struct nfs4_client *client, bool metadata
 		goto out_lane;
 	/* Spinning for our own completion answers sooner than a sleep and a wake-up (design 2). */
 	reactor_set_spin_ns(l->reactor, 30 * NSEC_PER_USEC);
-	l->sess = metadata ? nfs4_sess_new_small(
+	l->sess = metadata ? nfs4_session_new_small(
 				     client, l->reactor, &sess_ops, l, &l->stats, METADATA_BUFS)
-			   : nfs4_sess_new(client, l->reactor, &sess_ops, l, &l->stats);
+			   : nfs4_session_new(client, l->reactor, &sess_ops, l, &l->stats);
 	if (l->sess == NULL)
 		goto out_reactor;
 	/* Signals are main's: its signalfd must be the only one to get them. */
@@ -172,7 +172,7 @@ struct lane *lane_new(unsigned int id, struct nfs4_client *client, bool metadata
 	return l;
 out_sess:
 	err = errno;
-	nfs4_sess_free(l->sess);
+	nfs4_session_free(l->sess);
 	errno = err;
 out_reactor:
 	err = errno;
@@ -194,7 +194,7 @@ void lane_join(struct lane *l)
 void lane_free(struct lane *l)
 {
 	fs_lane_free(l->fsl);
-	nfs4_sess_free(l->sess);
+	nfs4_session_free(l->sess);
 	reactor_free(l->reactor);
 	free(l);
 }
@@ -231,9 +231,9 @@ static struct lane_msg *msg_new(struct lane *l, void (*run)(struct lane_msg *))
 static void run_connect(struct lane_msg *m)
 {
 	struct nfs4_failure f = {.step = "connect"};
-	int err =
-		nfs4_sess_start(m->lane->sess, m->has_src ? (const struct sockaddr *)&m->src : NULL,
-			(const struct sockaddr *)&m->dst);
+	int err = nfs4_session_start(m->lane->sess,
+		m->has_src ? (const struct sockaddr *)&m->src : NULL,
+		(const struct sockaddr *)&m->dst);
 
 	if (err == 0)
 		return;
@@ -343,7 +343,7 @@ void lane_drain(struct lane *l)
 
 static void run_stop(struct lane_msg *m)
 {
-	nfs4_sess_stop(m->lane->sess);
+	nfs4_session_stop(m->lane->sess);
 }
 
 void lane_stop(struct lane *l)
@@ -377,7 +377,7 @@ const struct stats *lane_stats(const struct lane *l)
 	return &l->stats;
 }
 
-void lane_view(const struct lane *l, struct nfs4_sess_view *ret)
+void lane_view(const struct lane *l, struct nfs4_session_view *ret)
 {
-	nfs4_sess_view(l->sess, ret);
+	nfs4_session_view(l->sess, ret);
 }

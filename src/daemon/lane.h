@@ -67,6 +67,6 @@ bool lane_answered(const struct lane *lane);
 /* Any thread; counters are read while the lane runs. */
 const struct stats *lane_stats(const struct lane *lane);
 /* Any thread: what its session agreed on. */
-void lane_view(const struct lane *lane, struct nfs4_sess_view *ret);
+void lane_view(const struct lane *lane, struct nfs4_session_view *ret);
 
 #endif

@@ -148,7 +148,7 @@ struct fs_lane_ops {
  *
  * Starts to read when the reactor runs and the mount is there (fs_lane_start()).
  */
-struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_sess *sess,
+struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_session *sess,
 	unsigned int ops, const struct fs_lane_ops *lops, void *ctx, struct stats *stats);
 /*
  * Makes it the one lane for metadata (fs_handover.h), which reads nothing itself: with
@@ -157,7 +157,7 @@ struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_sess *
 void fs_lane_for_metadata(struct fs_lane *l);
 /* After fs_mount(). Returns 0 or -errno. */
 int fs_lane_start(struct fs_lane *l);
-/* From nfs4_sess_ops.unblocked. */
+/* From nfs4_session_ops.unblocked. */
 void fs_lane_unblocked(struct fs_lane *l);
 /* Stops reading; ->idle follows when every operation ended. */
 void fs_lane_stop(struct fs_lane *l);

@@ -361,7 +361,7 @@ struct fs_lane {
 	struct fs *fs;
 	struct list link; /* fs->lanes, fs->lanes_lock */
 	struct reactor *reactor;
-	struct nfs4_sess *sess;
+	struct nfs4_session *sess;
 	struct rpcrdma *xprt;
 	struct stats *stats;
 	struct fs_lane_ops lops;

@@ -19,7 +19,7 @@
 
 struct idmap;
 struct nfs4_client;
-struct nfs4_sess;
+struct nfs4_session;
 
 struct nfs4_fh {
 	uint8_t len; /* 0: none */
@@ -197,41 +197,43 @@ struct nfs4_failure {
 	char text[256];   /* what happened and what to check, one line */
 };
 
-struct nfs4_sess_ops {
+struct nfs4_session_ops {
 	/* The session exists: calls may be started. Once. */
 	void (*up)(void *ctx);
-	/* It could not be made: nothing follows but nfs4_sess_free(). f is valid during the call.
+	/* It could not be made: nothing follows but nfs4_session_free(). f is valid during the
+	 * call.
 	 */
 	void (*failed)(void *ctx, const struct nfs4_failure *f);
-	/* nfs4_sess_stop() is complete. */
+	/* nfs4_session_stop() is complete. */
 	void (*stopped)(void *ctx);
 	/* A call, slot or buffer became free after one was refused. */
 	void (*unblocked)(void *ctx);
 };
 
-struct nfs4_sess *nfs4_sess_new(struct nfs4_client *cl, struct reactor *r,
-	const struct nfs4_sess_ops *ops, void *ctx, struct stats *stats);
+struct nfs4_session *nfs4_session_new(struct nfs4_client *cl, struct reactor *r,
+	const struct nfs4_session_ops *ops, void *ctx, struct stats *stats);
 /* The same with so many data buffers, at most: for a lane whose calls rarely need one. */
-struct nfs4_sess *nfs4_sess_new_small(struct nfs4_client *cl, struct reactor *r,
-	const struct nfs4_sess_ops *ops, void *ctx, struct stats *stats, unsigned int bufs);
+struct nfs4_session *nfs4_session_new_small(struct nfs4_client *cl, struct reactor *r,
+	const struct nfs4_session_ops *ops, void *ctx, struct stats *stats, unsigned int bufs);
 /*
- * nfs4_sess_start - connect and make the session
+ * nfs4_session_start - connect and make the session
  *
  * The first session of a client makes the client ID (EXCHANGE_ID, CREATE_SESSION,
  * RECLAIM_COMPLETE); the others join it and must be started after the first is up.
  * Returns: 0: ->up or ->failed follows; -errno.
  */
-int nfs4_sess_start(struct nfs4_sess *s, const struct sockaddr *src, const struct sockaddr *dst);
+int nfs4_session_start(
+	struct nfs4_session *s, const struct sockaddr *src, const struct sockaddr *dst);
 /*
- * nfs4_sess_stop - DESTROY_SESSION (the last one: DESTROY_CLIENTID too) and disconnect
+ * nfs4_session_stop - DESTROY_SESSION (the last one: DESTROY_CLIENTID too) and disconnect
  *
  * Calls still in flight end with -ESHUTDOWN after a bounded time; ->stopped follows, also when
  * the server is dead (5 s at most).
  */
-void nfs4_sess_stop(struct nfs4_sess *s);
-void nfs4_sess_free(struct nfs4_sess *s);
-struct rpcrdma *nfs4_sess_xprt(struct nfs4_sess *s);
-struct nfs4_client *nfs4_sess_client(struct nfs4_sess *s);
+void nfs4_session_stop(struct nfs4_session *s);
+void nfs4_session_free(struct nfs4_session *s);
+struct rpcrdma *nfs4_session_xprt(struct nfs4_session *s);
+struct nfs4_client *nfs4_session_client(struct nfs4_session *s);
 
 /*
  * nfs4_mount_path - find the root of the mount and what the server can do
@@ -240,11 +242,11 @@ struct nfs4_client *nfs4_sess_client(struct nfs4_sess *s);
  * The other sessions are started after it: they read fsinfo without a lock. path and cred are
  * copied. done: f is NULL on success.
  */
-void nfs4_mount_path(struct nfs4_sess *s, const char *path, const struct rpc_cred *cred,
+void nfs4_mount_path(struct nfs4_session *s, const char *path, const struct rpc_cred *cred,
 	void (*done)(void *ctx, const struct nfs4_failure *f), void *ctx);
 
 /* What a session and its connection agreed on with the server, as of when it was up last. */
-struct nfs4_sess_view {
+struct nfs4_session_view {
 	const char *state;           /* "UP", "RECOVERING" ... now; static */
 	char peer[64], device[64];   /* the server's address; the RDMA device */
 	enum rpcrdma_memreg memreg;  /* never AUTO */
@@ -254,7 +256,7 @@ struct nfs4_sess_view {
 	bool back;                                            /* the server can call us */
 };
 /* Any thread, also while the server is dead. */
-void nfs4_sess_view(struct nfs4_sess *s, struct nfs4_sess_view *ret);
+void nfs4_session_view(struct nfs4_session *s, struct nfs4_session_view *ret);
 /* What the server says it is (eir_server_impl_id), "" if it does not. Any thread. */
 void nfs4_client_server_impl(struct nfs4_client *cl, char *text, size_t len);
 

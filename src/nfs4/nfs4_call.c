@@ -31,7 +31,7 @@
 /* The only place that changes a call's state; moves it to the list of the new one. */
 static void call_set_state(struct nfs4_call *call, enum nfs4_call_state to)
 {
-	struct nfs4_sess *s = call->sess;
+	struct nfs4_session *s = call->sess;
 
 	if (call->state == NFS4_CALL_SENT && !nfs4_is_ctl(call))
 		s->sent_cnt--;
@@ -108,7 +108,7 @@ static void call_end_later(struct nfs4_call *call, int err)
 	call_set_state(call, NFS4_CALL_ENDING);
 }
 
-void nfs4_calls_flush(struct nfs4_sess *s)
+void nfs4_calls_flush(struct nfs4_session *s)
 {
 	struct list batch;
 	struct list *node;
@@ -124,13 +124,13 @@ void nfs4_calls_flush(struct nfs4_sess *s)
 
 void nfs4_calls_timer(struct reactor_timer *t)
 {
-	struct nfs4_sess *s = container_of(t, struct nfs4_sess, ending_timer);
+	struct nfs4_session *s = container_of(t, struct nfs4_session, ending_timer);
 
 	nfs4_calls_flush(s);
-	nfs4_sess_stop_next(s);
+	nfs4_session_stop_next(s);
 }
 
-void nfs4_calls_end_waiting(struct nfs4_sess *s, int err)
+void nfs4_calls_end_waiting(struct nfs4_session *s, int err)
 {
 	struct list *node;
 
@@ -146,7 +146,7 @@ void nfs4_calls_end_waiting(struct nfs4_sess *s, int err)
 /* ---- waiting ---- */
 
 /* How long a call of a soft mount may wait for the server or the session. */
-static uint64_t soft_limit_ns(const struct nfs4_sess *s)
+static uint64_t soft_limit_ns(const struct nfs4_session *s)
 {
 	const struct rpcrdma_conf *conf = &s->cl->conf.rdma;
 
@@ -160,7 +160,7 @@ static bool call_is_soft(const struct nfs4_call *call)
 
 void nfs4_call_wait(struct nfs4_call *call)
 {
-	struct nfs4_sess *s = call->sess;
+	struct nfs4_session *s = call->sess;
 
 	call_set_state(call, NFS4_CALL_WAITING);
 	if (call_is_soft(call) && !reactor_timer_armed(&call->timer))
@@ -168,7 +168,7 @@ void nfs4_call_wait(struct nfs4_call *call)
 }
 
 /* One line for a grace period: its answers are at most 15 s apart, on whatever lane. */
-static void note_grace(struct nfs4_sess *s)
+static void note_grace(struct nfs4_session *s)
 {
 	uint64_t now = reactor_now(s->r);
 	uint64_t before =
@@ -182,7 +182,7 @@ static void note_grace(struct nfs4_sess *s)
 /* Later again, on the slot it may still own. */
 void nfs4_call_delay(struct nfs4_call *call)
 {
-	struct nfs4_sess *s = call->sess;
+	struct nfs4_session *s = call->sess;
 	uint64_t ns = nfs4_delay_ns(call->tries);
 
 	call->tries++;
@@ -212,7 +212,7 @@ void nfs4_call_delay(struct nfs4_call *call)
 
 void nfs4_call_wait_state(struct nfs4_call *call)
 {
-	struct nfs4_sess *s = call->sess;
+	struct nfs4_session *s = call->sess;
 	uint64_t now = reactor_now(s->r);
 
 	reactor_timer_cancel(s->r, &call->timer);
@@ -229,7 +229,7 @@ void nfs4_call_wait_state(struct nfs4_call *call)
 
 void nfs4_call_wait_names(struct nfs4_call *call, uint64_t ticket)
 {
-	struct nfs4_sess *s = call->sess;
+	struct nfs4_session *s = call->sess;
 
 	call->names_ticket = ticket;
 	call_set_state(call, NFS4_CALL_NAMING);
@@ -237,7 +237,7 @@ void nfs4_call_wait_names(struct nfs4_call *call, uint64_t ticket)
 	idmap_wait(s->cl->conf.idmap, &s->names, ticket);
 }
 
-void nfs4_calls_wake_state(struct nfs4_sess *s)
+void nfs4_calls_wake_state(struct nfs4_session *s)
 {
 	list_for_each_safe (node, next, &s->delayed) {
 		struct nfs4_call *call = container_of(node, struct nfs4_call, link);
@@ -285,7 +285,7 @@ static bool call_needs_state(const struct nfs4_call *call)
 
 static int call_encode_and_send(struct nfs4_call *call)
 {
-	struct nfs4_sess *s = call->sess;
+	struct nfs4_session *s = call->sess;
 	const struct nfs4_opdesc *desc = call->desc;
 	struct rpcrdma_req *req = &call->rpc.req;
 	const struct nfs4_fs *fs = nfs4_call_fs(call);
@@ -339,7 +339,7 @@ static int call_encode_and_send(struct nfs4_call *call)
 /* False: no slot is free; the call is where it was. Otherwise the call is on its way to its end. */
 static bool call_send(struct nfs4_call *call)
 {
-	struct nfs4_sess *s = call->sess;
+	struct nfs4_session *s = call->sess;
 	int err;
 
 	if (call->slot != NFS4_SLOT_NONE && call->sess_gen != s->gen)
@@ -378,28 +378,28 @@ static bool call_send(struct nfs4_call *call)
 /* Sends the call as soon as the session allows. */
 static void call_dispatch(struct nfs4_call *call)
 {
-	struct nfs4_sess *s = call->sess;
+	struct nfs4_session *s = call->sess;
 	bool owns_slot = call->slot != NFS4_SLOT_NONE && call->sess_gen == s->gen;
 
-	switch (nfs4_is_ctl(call) ? NFS4_SESS_UP : s->state) {
-	case NFS4_SESS_UP:
+	switch (nfs4_is_ctl(call) ? NFS4_SESSION_UP : s->state) {
+	case NFS4_SESSION_UP:
 		if ((owns_slot || nfs4_is_ctl(call) || list_empty(&s->waiting)) && call_send(call))
 			return;
 		stats_count(&s->stats->slot_waits, 1);
 		nfs4_call_wait(call);
 		return;
-	case NFS4_SESS_IDLE:
-	case NFS4_SESS_CONNECTING:
-	case NFS4_SESS_SETUP:
-	case NFS4_SESS_RECOVERING:
+	case NFS4_SESSION_IDLE:
+	case NFS4_SESSION_CONNECTING:
+	case NFS4_SESSION_SETUP:
+	case NFS4_SESSION_RECOVERING:
 		nfs4_call_wait(call);
 		return;
-	case NFS4_SESS_STOPPING:
-	case NFS4_SESS_STOPPED:
+	case NFS4_SESSION_STOPPING:
+	case NFS4_SESSION_STOPPED:
 		call_end_later(call, -ESHUTDOWN);
 		return;
-	case NFS4_SESS_FAILING:
-	case NFS4_SESS_DEAD:
+	case NFS4_SESSION_FAILING:
+	case NFS4_SESSION_DEAD:
 		call_end_later(call, -EIO);
 		return;
 	}
@@ -419,15 +419,15 @@ void nfs4_call_again(struct nfs4_call *call)
 /* The names that were asked for are there, or are not waited for any longer. */
 static void call_named(struct nfs4_call *call)
 {
-	struct nfs4_sess *s = call->sess;
+	struct nfs4_session *s = call->sess;
 
-	if (idmap_answered(s->cl->conf.idmap) < call->names_ticket && nfs4_sess_is_up(s))
+	if (idmap_answered(s->cl->conf.idmap) < call->names_ticket && nfs4_session_is_up(s))
 		log_warn_limited("names of owners are not known in time: they show as nobody");
 	if (call->kept)
 		nfs4_reply_named(call);
 	else
 		call_dispatch(call);
-	nfs4_sess_stop_next(s);
+	nfs4_session_stop_next(s);
 }
 
 static void call_timer(struct reactor_timer *t)
@@ -447,19 +447,19 @@ static void call_timer(struct reactor_timer *t)
 	nfs4_call_finish(call, -call->sess->cl->conf.timeout_errno);
 }
 
-void nfs4_calls_kick(struct nfs4_sess *s)
+void nfs4_calls_kick(struct nfs4_session *s)
 {
 	/* A step in the session found no slot; calls of before hold them all. */
 	if (s->ctl.state == NFS4_CALL_WAITING && !call_send(&s->ctl))
 		return;
-	while (nfs4_sess_is_up(s) && !list_empty(&s->waiting))
+	while (nfs4_session_is_up(s) && !list_empty(&s->waiting))
 		if (!call_send(list_first(&s->waiting, struct nfs4_call, link)))
 			return;
 }
 
 /* ---- the user's side ---- */
 
-int nfs4_call_init(struct nfs4_sess *s, struct nfs4_call *call)
+int nfs4_call_init(struct nfs4_session *s, struct nfs4_call *call)
 {
 	const size_t req_len = sizeof(call->rpc.req);
 	int err;
@@ -480,22 +480,22 @@ int nfs4_call_init(struct nfs4_sess *s, struct nfs4_call *call)
 	return 0;
 }
 
-int nfs4_call_get(struct nfs4_sess *s, struct nfs4_call *call)
+int nfs4_call_get(struct nfs4_session *s, struct nfs4_call *call)
 {
 	switch (s->state) {
-	case NFS4_SESS_UP:
-	case NFS4_SESS_RECOVERING:
+	case NFS4_SESSION_UP:
+	case NFS4_SESSION_RECOVERING:
 		return nfs4_call_init(s, call);
-	case NFS4_SESS_IDLE:
-	case NFS4_SESS_CONNECTING:
-	case NFS4_SESS_SETUP:
+	case NFS4_SESSION_IDLE:
+	case NFS4_SESSION_CONNECTING:
+	case NFS4_SESSION_SETUP:
 		s->blocked = true;
 		return -EAGAIN;
-	case NFS4_SESS_STOPPING:
-	case NFS4_SESS_STOPPED:
+	case NFS4_SESSION_STOPPING:
+	case NFS4_SESSION_STOPPED:
 		return -ESHUTDOWN;
-	case NFS4_SESS_FAILING:
-	case NFS4_SESS_DEAD:
+	case NFS4_SESSION_FAILING:
+	case NFS4_SESSION_DEAD:
 		break;
 	}
 	return -EIO;

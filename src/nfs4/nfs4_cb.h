@@ -6,7 +6,7 @@
  * repetition of the call.
  *
  * Context: pure but for what it asks its environment; no allocation, no log.
- * nfs4_sess.c brings calls and answers.
+ * nfs4_session.c brings calls and answers.
  */
 #ifndef RPCRDMAFS_NFS4_CB_H
 #define RPCRDMAFS_NFS4_CB_H

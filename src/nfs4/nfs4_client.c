@@ -121,10 +121,10 @@ void nfs4_make_exclusive(struct nfs4_client *cl, struct nfs4_op_open *o)
 
 static void token_granted(struct reactor_msg *msg)
 {
-	nfs4_setup_granted(container_of(msg, struct nfs4_sess, token_msg));
+	nfs4_setup_granted(container_of(msg, struct nfs4_session, token_msg));
 }
 
-bool nfs4_token_get(struct nfs4_sess *s)
+bool nfs4_token_get(struct nfs4_session *s)
 {
 	struct nfs4_client *cl = s->cl;
 	bool mine;
@@ -142,7 +142,7 @@ bool nfs4_token_get(struct nfs4_sess *s)
 	return mine;
 }
 
-void nfs4_token_put(struct nfs4_sess *s)
+void nfs4_token_put(struct nfs4_session *s)
 {
 	struct nfs4_client *cl = s->cl;
 	struct list *first;
@@ -152,7 +152,7 @@ void nfs4_token_put(struct nfs4_sess *s)
 	cl->holder = NULL;
 	first = list_pop_front(&cl->waiters);
 	if (first) {
-		struct nfs4_sess *next = container_of(first, struct nfs4_sess, token_link);
+		struct nfs4_session *next = container_of(first, struct nfs4_session, token_link);
 
 		cl->holder = next;
 		next->token_msg.run = token_granted;
@@ -165,7 +165,7 @@ void nfs4_token_put(struct nfs4_sess *s)
 	mutex_unlock(&cl->lock);
 }
 
-bool nfs4_token_cancel(struct nfs4_sess *s)
+bool nfs4_token_cancel(struct nfs4_session *s)
 {
 	struct nfs4_client *cl = s->cl;
 	bool was_waiting;

@@ -89,14 +89,14 @@ void nfs4_return_push(struct nfs4_states *all, const struct nfs4_fh *fh,
 bool nfs4_return_knows(const struct nfs4_states *all, const struct nfs4_stateid *sid);
 void nfs4_returns_fini(struct nfs4_delegs *ds);
 /* As nfs4_revoke_due() and _send(); the lock is not held. */
-bool nfs4_return_due(struct nfs4_sess *s);
-bool nfs4_return_send(struct nfs4_sess *s);
+bool nfs4_return_due(struct nfs4_session *s);
+bool nfs4_return_send(struct nfs4_session *s);
 /*
  * The session ends: fills s->ctl with the next that is to be returned, also of those that are
  * somebody's and serve nothing. False: none is left. The lock is not held.
  */
-bool nfs4_return_last(struct nfs4_sess *s);
-void nfs4_return_last_done(struct nfs4_sess *s, const struct nfs4_call *call);
+bool nfs4_return_last(struct nfs4_session *s);
+void nfs4_return_last_done(struct nfs4_session *s, const struct nfs4_call *call);
 extern const struct nfs4_opdesc nfs4_return_last_desc;
 /* For that: all that serve nothing are to be returned, and none. The lock is held. */
 void nfs4_delegs_give_up(struct nfs4_states *all);

@@ -205,7 +205,7 @@ static void get_facts(struct xdr_dec *x, struct nfs4_op_facts *o, struct io_max 
 }
 
 /* Fills in what the server does not say, and takes no more than there is room for. */
-static void complete(const struct nfs4_sess *s, struct nfs4_fs *fs, const struct io_max *io)
+static void complete(const struct nfs4_session *s, struct nfs4_fs *fs, const struct io_max *io)
 {
 	const struct nfs4_conf *conf = &s->cl->conf;
 	uint64_t data = rpcrdma_data_size(s->x);

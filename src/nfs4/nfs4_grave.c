@@ -88,7 +88,7 @@ void nfs4_revoke_bury(struct nfs4_states *all, const struct nfs4_stateid *sid,
 }
 
 /* The server has nothing to say any more than what is known. */
-void nfs4_revoke_settle(struct nfs4_sess *s)
+void nfs4_revoke_settle(struct nfs4_session *s)
 {
 	s->cl->states.revoke.settled_ns = reactor_now(s->r);
 }
@@ -127,7 +127,7 @@ void nfs4_revoke_note(struct nfs4_call *call)
 	nfs4_lease_kick(call->sess);
 }
 
-bool nfs4_revoke_blocks(struct nfs4_sess *s)
+bool nfs4_revoke_blocks(struct nfs4_session *s)
 {
 	struct nfs4_states *all = &s->cl->states;
 	bool pending;
@@ -165,11 +165,11 @@ static const struct nfs4_opdesc free_desc = {
 
 static void free_done(struct nfs4_call *call)
 {
-	struct nfs4_sess *s = call->sess;
+	struct nfs4_session *s = call->sess;
 	struct nfs4_states *all = &s->cl->states;
 	struct nfs4_grave *g = s->testing.grave;
 	/* DELAY, soft mounts: it is tried again, after the others. Any answer will do. */
-	bool again = nfs4_revoke_no_answer(call) && call->err != -ESTALE && nfs4_sess_is_up(s);
+	bool again = nfs4_revoke_no_answer(call) && call->err != -ESTALE && nfs4_session_is_up(s);
 	bool last;
 
 	s->testing.grave = NULL;
@@ -191,7 +191,7 @@ static void free_done(struct nfs4_call *call)
 	nfs4_lease_next(s);
 }
 
-bool nfs4_grave_send(struct nfs4_sess *s)
+bool nfs4_grave_send(struct nfs4_session *s)
 {
 	struct nfs4_states *all = &s->cl->states;
 	struct list *node = NULL;

@@ -115,7 +115,7 @@ bool nfs4_lockowner_holds(struct nfs4_lockowner *lo, uint64_t offset, uint64_t l
  * The server is told in the background (FREE_STATEID); lo is off its open, and the user's to free
  * or to use anew, at once. Any lane: s is that lane's.
  */
-void nfs4_lockowner_free(struct nfs4_lockowner *lo, struct nfs4_sess *s);
+void nfs4_lockowner_free(struct nfs4_lockowner *lo, struct nfs4_session *s);
 
 /*
  * CB_NOTIFY_LOCK: a lock that a LOCK with `wait` was denied may be free now. Set before lanes
@@ -129,7 +129,7 @@ void nfs4_client_on_lock_free(
 /*
  * A delegation of one file (RFC 8881 section 10.4), embedded in the user's object; zeroed when
  * there is none. It stays where it is from nfs4_deleg_take() until it is none again: DELEGRETURN
- * ended without an error, ops->lost returned, nfs4_deleg_forget(), or after nfs4_sess_stop().
+ * ended without an error, ops->lost returned, nfs4_deleg_forget(), or after nfs4_session_stop().
  */
 struct nfs4_deleg {
 	struct nfs4_client *cl; /* NULL: none */
@@ -208,7 +208,7 @@ bool nfs4_deleg_close(struct nfs4_state *st);
 void nfs4_claim(struct nfs4_call *call);
 /*
  * Any thread; nothing is served by it. The server is told when there is an occasion, at the latest
- * by nfs4_sess_stop(), which so ends all that serve nothing (without ops->lost).
+ * by nfs4_session_stop(), which so ends all that serve nothing (without ops->lost).
  */
 void nfs4_deleg_forget(struct nfs4_deleg *d);
 /* How many there are. Any thread. */

@@ -50,23 +50,23 @@ static const struct nfs4_opdesc renew_desc = {
 
 /* ---- the back channel ---- */
 
-void nfs4_back_is_on(struct nfs4_sess *s, uint64_t generation)
+void nfs4_back_is_on(struct nfs4_session *s, uint64_t generation)
 {
 	s->back_gen = generation;
 }
 
 /* The session has a back channel, and this connection is not it. */
-static bool back_is_off(const struct nfs4_sess *s)
+static bool back_is_off(const struct nfs4_session *s)
 {
 	return nfs4_has_back(&s->params) && s->back_gen != rpcrdma_generation(s->x);
 }
 
 /* ---- renewal ---- */
 
-static void renew(struct nfs4_sess *s);
-static void send_renewal(struct nfs4_sess *s, const struct nfs4_opdesc *desc);
+static void renew(struct nfs4_session *s);
+static void send_renewal(struct nfs4_session *s, const struct nfs4_opdesc *desc);
 
-static void lease_arm(struct nfs4_sess *s)
+static void lease_arm(struct nfs4_session *s)
 {
 	uint64_t due = nfs4_lease_due_ns(s->renewed_ns, s->cl->fsinfo.lease_s);
 	uint64_t soonest = reactor_now(s->r) + LEASE_MIN_NS;
@@ -76,10 +76,10 @@ static void lease_arm(struct nfs4_sess *s)
 
 static void renew_done(struct nfs4_call *call)
 {
-	struct nfs4_sess *s = call->sess;
+	struct nfs4_session *s = call->sess;
 
 	/* What was wrong is being dealt with: the session's own recovery, or a soft timeout. */
-	if (!nfs4_sess_is_up(s))
+	if (!nfs4_session_is_up(s))
 		return;
 	if (call->desc != &nfs4_bind_desc) {
 		nfs4_lease_next(s);
@@ -99,19 +99,19 @@ static void renew_done(struct nfs4_call *call)
 	renew(s); /* it renewed nothing */
 }
 
-static bool is_due(struct nfs4_sess *s)
+static bool is_due(struct nfs4_session *s)
 {
 	return nfs4_revoke_due(s) || nfs4_return_due(s);
 }
 
-static void send_renewal(struct nfs4_sess *s, const struct nfs4_opdesc *desc)
+static void send_renewal(struct nfs4_session *s, const struct nfs4_opdesc *desc)
 {
 	s->renew.done = renew_done;
 	s->renew.cred = &s->cred;
 	nfs4_call_start(&s->renew, desc);
 }
 
-static void renew(struct nfs4_sess *s)
+static void renew(struct nfs4_session *s)
 {
 	bool bind = s->bind_due;
 
@@ -123,7 +123,7 @@ static void renew(struct nfs4_sess *s)
 	send_renewal(s, bind ? &nfs4_bind_desc : &renew_desc);
 }
 
-void nfs4_lease_bind(struct nfs4_sess *s)
+void nfs4_lease_bind(struct nfs4_session *s)
 {
 	/* One that is under way, or will be sent again, does it for this connection too. */
 	if (s->renew.state != NFS4_CALL_IDLE && s->renew.desc == &nfs4_bind_desc)
@@ -132,9 +132,9 @@ void nfs4_lease_bind(struct nfs4_sess *s)
 	renew(s);
 }
 
-void nfs4_lease_next(struct nfs4_sess *s)
+void nfs4_lease_next(struct nfs4_session *s)
 {
-	if (!nfs4_sess_is_up(s))
+	if (!nfs4_session_is_up(s))
 		return;
 	if (s->bind_due || is_due(s))
 		renew(s);
@@ -142,13 +142,13 @@ void nfs4_lease_next(struct nfs4_sess *s)
 		lease_arm(s);
 }
 
-void nfs4_lease_kick(struct nfs4_sess *s)
+void nfs4_lease_kick(struct nfs4_session *s)
 {
-	if (nfs4_sess_is_up(s) && s->renew.state == NFS4_CALL_IDLE && is_due(s))
+	if (nfs4_session_is_up(s) && s->renew.state == NFS4_CALL_IDLE && is_due(s))
 		renew(s);
 }
 
-void nfs4_lease_start(struct nfs4_sess *s, bool now)
+void nfs4_lease_start(struct nfs4_session *s, bool now)
 {
 	if (back_is_off(s))
 		nfs4_lease_bind(s);
@@ -158,16 +158,16 @@ void nfs4_lease_start(struct nfs4_sess *s, bool now)
 		lease_arm(s);
 }
 
-void nfs4_lease_stop(struct nfs4_sess *s)
+void nfs4_lease_stop(struct nfs4_session *s)
 {
 	reactor_timer_cancel(s->r, &s->lease_timer);
 }
 
 void nfs4_lease_timer(struct reactor_timer *t)
 {
-	struct nfs4_sess *s = container_of(t, struct nfs4_sess, lease_timer);
+	struct nfs4_session *s = container_of(t, struct nfs4_session, lease_timer);
 
-	if (!nfs4_sess_is_up(s))
+	if (!nfs4_session_is_up(s))
 		return;
 	if (nfs4_lease_due_ns(s->renewed_ns, s->cl->fsinfo.lease_s) > reactor_now(s->r))
 		lease_arm(s); /* ordinary calls renewed it meanwhile */

@@ -103,7 +103,7 @@ void nfs4_frees_push(struct nfs4_states *all, const struct nfs4_lockowner *lo);
 void nfs4_frees_forget(struct nfs4_states *all, const struct nfs4_state *st);
 void nfs4_frees_fini(struct nfs4_states *all);
 /* The next FREE_STATEID, into the hands of s->reopener. False: none. */
-bool nfs4_frees_next(struct nfs4_sess *s);
+bool nfs4_frees_next(struct nfs4_session *s);
 
 extern const struct nfs4_opdesc nfs4_lock_free_desc;
 

@@ -140,7 +140,7 @@ void nfs4_frees_fini(struct nfs4_states *all)
 		pop(all, list_first(&all->frees, struct lock_free, link));
 }
 
-bool nfs4_frees_next(struct nfs4_sess *s)
+bool nfs4_frees_next(struct nfs4_session *s)
 {
 	struct nfs4_states *all = &s->cl->states;
 	struct nfs4_regain *rg = &s->reopen;

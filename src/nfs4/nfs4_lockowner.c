@@ -125,7 +125,7 @@ bool nfs4_lockowner_holds(struct nfs4_lockowner *lo, uint64_t offset, uint64_t l
 	return holds;
 }
 
-void nfs4_lockowner_free(struct nfs4_lockowner *lo, struct nfs4_sess *s)
+void nfs4_lockowner_free(struct nfs4_lockowner *lo, struct nfs4_session *s)
 {
 	struct nfs4_states *all = &s->cl->states;
 

@@ -157,7 +157,7 @@ static const struct nfs4_opdesc root_desc = {
 static void root_done(struct nfs4_call *call)
 {
 	struct mount *m = to_mount(call);
-	struct nfs4_sess *s = call->sess;
+	struct nfs4_session *s = call->sess;
 	struct nfs4_fsinfo *fi = &s->cl->fsinfo;
 
 	if (call->err) {
@@ -291,7 +291,7 @@ static void refused_fire(struct reactor_timer *t)
 	free(m);
 }
 
-static void refuse(struct nfs4_sess *s, struct mount *m, int err, const char *why)
+static void refuse(struct nfs4_session *s, struct mount *m, int err, const char *why)
 {
 	m->refused.err = err;
 	m->refused.step = "export path";
@@ -300,7 +300,7 @@ static void refuse(struct nfs4_sess *s, struct mount *m, int err, const char *wh
 	reactor_timer_in(s->r, &m->refused_timer, 0);
 }
 
-void nfs4_mount_path(struct nfs4_sess *s, const char *path, const struct rpc_cred *cred,
+void nfs4_mount_path(struct nfs4_session *s, const char *path, const struct rpc_cred *cred,
 	void (*done)(void *ctx, const struct nfs4_failure *f), void *ctx)
 {
 	size_t len = strnlen(path, NFS4_MAXPATHLEN + 1);

@@ -40,10 +40,10 @@ static struct nfs4_kept_reply *reply_keep(
 /* Calls of our own need no owners, and nobody waits for a session that ends. */
 static bool may_wait(const struct nfs4_call *call)
 {
-	const struct nfs4_sess *s = call->sess;
+	const struct nfs4_session *s = call->sess;
 
 	return call != &s->ctl && call != &s->renew && call != &s->reopener &&
-	       (s->state == NFS4_SESS_UP || s->state == NFS4_SESS_RECOVERING);
+	       (s->state == NFS4_SESSION_UP || s->state == NFS4_SESSION_RECOVERING);
 }
 
 bool nfs4_owners_hold(struct nfs4_call *call, const struct nfs4_compound *from, uint64_t ticket)
@@ -104,8 +104,8 @@ bool nfs4_owners_refused(struct nfs4_call *call)
 /* Calls whose answers are there go on; for the others there is another message. */
 static void names_told(struct reactor_msg *msg)
 {
-	struct nfs4_sess *s =
-		container_of(container_of(msg, struct idmap_waiter, msg), struct nfs4_sess, names);
+	struct nfs4_session *s = container_of(
+		container_of(msg, struct idmap_waiter, msg), struct nfs4_session, names);
 	struct idmap *m = s->cl->conf.idmap;
 	uint64_t answered;
 
@@ -122,13 +122,13 @@ static void names_told(struct reactor_msg *msg)
 	}
 }
 
-void nfs4_owners_init(struct nfs4_sess *s)
+void nfs4_owners_init(struct nfs4_session *s)
 {
 	list_init(&s->naming);
 	idmap_waiter_init(&s->names, s->r, names_told);
 }
 
-bool nfs4_owners_fini(struct nfs4_sess *s)
+bool nfs4_owners_fini(struct nfs4_session *s)
 {
 	return !s->cl->conf.idmap || idmap_cancel(s->cl->conf.idmap, &s->names);
 }

@@ -27,7 +27,7 @@ void nfs4_offloads_fini(struct nfs4_offloads *os)
 	mutex_destroy(&os->lock);
 }
 
-bool nfs4_sess_has_back(const struct nfs4_sess *s)
+bool nfs4_session_has_back(const struct nfs4_session *s)
 {
 	return nfs4_has_back(&s->params);
 }

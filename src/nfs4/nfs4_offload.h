@@ -41,7 +41,7 @@ bool nfs4_offload_end(struct nfs4_offload *off);
 /* Its client ID is gone, and the copy with it. */
 bool nfs4_offload_is_over(const struct nfs4_offload *off);
 /* Will CB_OFFLOAD come? Without a back channel there is none. */
-bool nfs4_sess_has_back(const struct nfs4_sess *s);
+bool nfs4_session_has_back(const struct nfs4_session *s);
 
 /* ---- for src/nfs4 ---- */
 

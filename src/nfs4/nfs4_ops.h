@@ -460,7 +460,7 @@ struct nfs4_times {
 
 struct nfs4_call {
 	struct rpc_call rpc; /* first */
-	struct nfs4_sess *sess;
+	struct nfs4_session *sess;
 	/* set by the user */
 	const struct rpc_cred *cred; /* copied at start? no: the user's until ->done */
 	void (*done)(struct nfs4_call *call);
@@ -544,7 +544,7 @@ struct nfs4_call {
  *
  * Returns: 0; -EAGAIN: no request free, ->unblocked tells; -ESHUTDOWN; -EIO: session is dead.
  */
-int nfs4_call_get(struct nfs4_sess *s, struct nfs4_call *call);
+int nfs4_call_get(struct nfs4_session *s, struct nfs4_call *call);
 /* After ->done, or instead of starting it. */
 void nfs4_call_put(struct nfs4_call *call);
 

@@ -25,7 +25,7 @@ _Static_assert(sizeof(((struct nfs4_owner_names *)NULL)->user) == IDMAP_OUT_MAX 
 static uint32_t map(struct nfs4_compound *c, enum idmap_kind kind, const struct nfs4_str *name,
 	struct nfs4_attr *attr)
 {
-	struct nfs4_sess *s = c->call ? c->call->sess : NULL;
+	struct nfs4_session *s = c->call ? c->call->sess : NULL;
 	bool was_alien = attr->owner_alien;
 	uint32_t id = IDMAP_NOBODY;
 	uint64_t ticket = 0;
@@ -86,7 +86,7 @@ void nfs4_owners_map(
 static const char *name_of(struct nfs4_call *call, enum idmap_kind kind, uint32_t id,
 	char mem[IDMAP_OUT_MAX + 1], uint64_t *ret_ticket)
 {
-	struct nfs4_sess *s = call->sess;
+	struct nfs4_session *s = call->sess;
 	uint64_t ticket = 0;
 
 	if (idmap_to_name(s->cl->conf.idmap, kind, id, reactor_now(s->r), mem, &ticket) ==

@@ -61,24 +61,24 @@ enum nfs4_seq_action nfs4_seq_action(enum nfs4_status status)
 	return NFS4_SEQ_FAIL;
 }
 
-void nfs4_recover(struct nfs4_sess *s, uint32_t gen, unsigned int need, const char *why)
+void nfs4_recover(struct nfs4_session *s, uint32_t gen, unsigned int need, const char *why)
 {
 	uint64_t now = reactor_now(s->r);
 
 	/* A call of a session that has been replaced already. */
 	if (gen != s->gen)
 		return;
-	if (s->state == NFS4_SESS_RECOVERING) {
+	if (s->state == NFS4_SESSION_RECOVERING) {
 		s->need |= need;
 		return;
 	}
-	if (s->state != NFS4_SESS_UP)
+	if (s->state != NFS4_SESSION_UP)
 		return;
 	log_warn("%s: %s: %s is made anew, calls wait", s->peer, why,
 		need & NFS4_NEED_SESSION ? "the session" : "its state");
 	s->need = need;
 	nfs4_lease_stop(s);
-	nfs4_sess_set_state(s, NFS4_SESS_RECOVERING, why);
+	nfs4_session_set_state(s, NFS4_SESSION_RECOVERING, why);
 	if (s->recovered_ns == 0 || now - s->recovered_ns > CALM_NS) {
 		s->backoff = 0;
 		nfs4_setup_recover(s);
@@ -109,11 +109,11 @@ static const struct {
 #define FAULT_NS (60 * NSEC_PER_SEC)
 
 /* The server's calls do not arrive, or it does not like our answers. */
-static void back_flags(struct nfs4_sess *s, uint32_t appeared)
+static void back_flags(struct nfs4_session *s, uint32_t appeared)
 {
 	uint64_t now = reactor_now(s->r);
 
-	if (!nfs4_sess_is_up(s))
+	if (!nfs4_session_is_up(s))
 		return;
 	if ((appeared & SEQ4_STATUS_BACKCHANNEL_FAULT) &&
 		(!s->fault_ns || now - s->fault_ns >= FAULT_NS)) {
@@ -136,7 +136,7 @@ static void back_flags(struct nfs4_sess *s, uint32_t appeared)
  * what we reclaim with, and in those that were overtaken by it: they say nothing new.
  */
 static uint32_t without_old_news(
-	const struct nfs4_sess *s, const struct nfs4_call *call, uint32_t flags)
+	const struct nfs4_session *s, const struct nfs4_call *call, uint32_t flags)
 {
 	const uint32_t bit = SEQ4_STATUS_RESTART_RECLAIM_NEEDED;
 
@@ -145,7 +145,7 @@ static uint32_t without_old_news(
 	return flags;
 }
 
-void nfs4_recover_flags(struct nfs4_sess *s, const struct nfs4_call *call, uint32_t flags)
+void nfs4_recover_flags(struct nfs4_session *s, const struct nfs4_call *call, uint32_t flags)
 {
 	uint32_t appeared;
 

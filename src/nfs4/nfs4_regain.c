@@ -46,7 +46,7 @@ static struct nfs4_state *first_due(struct list *from, uint64_t now, uint64_t *r
  * The first state of a list, whose time has come by `now`, into the session's hand. False: there is
  * none; *ret_ns: when there is one.
  */
-static bool take_first(struct nfs4_sess *s, struct list *from, struct nfs4_regain *rg,
+static bool take_first(struct nfs4_session *s, struct list *from, struct nfs4_regain *rg,
 	struct nfs4_op_open *o, bool reclaim, uint64_t now, uint64_t *ret_ns)
 {
 	struct nfs4_state *st;
@@ -155,7 +155,7 @@ static void note_orphan(const struct nfs4_call *call)
 
 /* ---- reclaimed ---- */
 
-bool nfs4_reclaim_next(struct nfs4_sess *s)
+bool nfs4_reclaim_next(struct nfs4_session *s)
 {
 	uint64_t never;
 
@@ -163,7 +163,7 @@ bool nfs4_reclaim_next(struct nfs4_sess *s)
 		REACTOR_NEVER, &never);
 }
 
-bool nfs4_reclaim_lock(struct nfs4_sess *s)
+bool nfs4_reclaim_lock(struct nfs4_session *s)
 {
 	struct nfs4_states *all = &s->cl->states;
 	bool more;
@@ -174,7 +174,7 @@ bool nfs4_reclaim_lock(struct nfs4_sess *s)
 	return more;
 }
 
-void nfs4_reclaim_release(struct nfs4_sess *s)
+void nfs4_reclaim_release(struct nfs4_session *s)
 {
 	struct nfs4_states *all = &s->cl->states;
 	struct nfs4_state *st;
@@ -227,7 +227,7 @@ static void reclaim_failed(
 		nfs4_state_note_there(st);
 }
 
-bool nfs4_reclaim_done(struct nfs4_sess *s, struct nfs4_call *call)
+bool nfs4_reclaim_done(struct nfs4_session *s, struct nfs4_call *call)
 {
 	struct nfs4_states *all = &s->cl->states;
 	bool session_gone = call->err && is_about_session(call);
@@ -337,7 +337,7 @@ static bool reopen_failed(struct nfs4_states *all, struct nfs4_state *st, struct
 
 static void reopen_done(struct nfs4_call *call)
 {
-	struct nfs4_sess *s = call->sess;
+	struct nfs4_session *s = call->sess;
 	struct nfs4_states *all = &s->cl->states;
 	bool go_on = true, more;
 
@@ -368,7 +368,7 @@ static void free_done(struct nfs4_call *call)
 }
 
 /* Is there a stateid to be freed? Nothing waits for that. */
-static void free_next(struct nfs4_sess *s)
+static void free_next(struct nfs4_session *s)
 {
 	struct nfs4_states *all = &s->cl->states;
 	bool more;
@@ -383,12 +383,12 @@ static void free_next(struct nfs4_sess *s)
 	nfs4_call_start(&s->reopener, &nfs4_lock_free_desc);
 }
 
-void nfs4_reopen_kick(struct nfs4_sess *s)
+void nfs4_reopen_kick(struct nfs4_session *s)
 {
 	struct nfs4_call *call = &s->reopener;
 	uint64_t next_ns;
 
-	if (!nfs4_sess_is_up(s) || call->state != NFS4_CALL_IDLE || nfs4_revoke_blocks(s))
+	if (!nfs4_session_is_up(s) || call->state != NFS4_CALL_IDLE || nfs4_revoke_blocks(s))
 		return;
 	if (!take_first(s, &s->cl->states.reopen, &s->reopen, &call->u.open, false,
 		    reactor_now(s->r), &next_ns)) {
@@ -404,10 +404,10 @@ void nfs4_reopen_kick(struct nfs4_sess *s)
 
 void nfs4_reopen_timer(struct reactor_timer *t)
 {
-	nfs4_reopen_kick(container_of(t, struct nfs4_sess, reopen_timer));
+	nfs4_reopen_kick(container_of(t, struct nfs4_session, reopen_timer));
 }
 
-void nfs4_states_release(struct nfs4_sess *s)
+void nfs4_states_release(struct nfs4_session *s)
 {
 	struct nfs4_states *all = &s->cl->states;
 	struct nfs4_state *st;

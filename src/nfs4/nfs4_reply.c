@@ -109,7 +109,7 @@ static bool repeat_on_suspicion(struct nfs4_call *call)
 
 static void reply_failed(struct nfs4_call *call)
 {
-	struct nfs4_sess *s = call->sess;
+	struct nfs4_session *s = call->sess;
 	int err = rpc_ends[call->rpc.result].err;
 	const char *text = rpc_ends[call->rpc.result].text;
 
@@ -161,7 +161,7 @@ static bool repeat_lower(struct nfs4_call *call)
 /* SEQUENCE failed: the server executed nothing and its slot is as it was (section 2.10.6.1.3). */
 static void sequence_failed(struct nfs4_call *call)
 {
-	struct nfs4_sess *s = call->sess;
+	struct nfs4_session *s = call->sess;
 	enum nfs4_seq_action act = nfs4_seq_action(call->status);
 	uint32_t gen = call->sess_gen, slot = call->slot;
 	bool current = gen == s->gen;
@@ -235,7 +235,7 @@ static void sequence_failed(struct nfs4_call *call)
 /* False: the call went another way. */
 static bool reply_sequence(struct nfs4_call *call, struct nfs4_compound *c)
 {
-	struct nfs4_sess *s = call->sess;
+	struct nfs4_session *s = call->sess;
 	bool current = call->sess_gen == s->gen;
 	const struct nfs4_sessionid *id = current ? &s->id : &s->old_id;
 	struct nfs4_sequence seq = {0};
@@ -314,7 +314,7 @@ static bool ends_with_delay(const struct nfs4_call *call)
 /* SEQUENCE went well and the results are decoded: call->status is their verdict. */
 static void reply_status(struct nfs4_call *call)
 {
-	struct nfs4_sess *s = call->sess;
+	struct nfs4_session *s = call->sess;
 	enum nfs4_action act = nfs4_status_action(call->status);
 	unsigned int need = NFS4_NEED_SESSION;
 
@@ -419,7 +419,7 @@ void nfs4_reply_named(struct nfs4_call *call)
 
 static void reply_compound(struct nfs4_call *call)
 {
-	struct nfs4_sess *s = call->sess;
+	struct nfs4_session *s = call->sess;
 	const uint32_t *supported = nfs4_call_fs(call)->supported;
 	struct nfs4_compound c = {
 		.dec = call->rpc.results,
@@ -456,7 +456,7 @@ static void count_time(struct nfs4_call *call)
 void nfs4_reply_done(struct rpc_call *rpc)
 {
 	struct nfs4_call *call = container_of(rpc, struct nfs4_call, rpc);
-	struct nfs4_sess *s = call->sess;
+	struct nfs4_session *s = call->sess;
 
 	count_time(call);
 	if (rpc->result == RPC_OK)
@@ -464,10 +464,10 @@ void nfs4_reply_done(struct rpc_call *rpc)
 	else
 		reply_failed(call);
 	/* The call may be gone; the session is not, before ->stopped. */
-	if (nfs4_sess_is_up(s) && nfs4_slots_worn(&s->slots))
+	if (nfs4_session_is_up(s) && nfs4_slots_worn(&s->slots))
 		nfs4_recover(s, s->gen, NFS4_NEED_SESSION | NFS4_NEED_DESTROY,
 			"too many slots wait for replies that will not come");
 	nfs4_calls_kick(s);
 	nfs4_setup_drained(s);
-	nfs4_sess_stop_next(s);
+	nfs4_session_stop_next(s);
 }

@@ -125,7 +125,7 @@ static const struct nfs4_opdesc return_desc = {
 
 static void return_done(struct nfs4_call *call)
 {
-	struct nfs4_sess *s = call->sess;
+	struct nfs4_session *s = call->sess;
 	struct nfs4_states *all = &s->cl->states;
 	struct nfs4_deleg_return *ret = s->testing.ret;
 	bool gone = !call->err || nfs4_status_action(call->status) == NFS4_ACT_STATE;
@@ -146,7 +146,7 @@ static void return_done(struct nfs4_call *call)
 	nfs4_lease_next(s);
 }
 
-bool nfs4_return_due(struct nfs4_sess *s)
+bool nfs4_return_due(struct nfs4_session *s)
 {
 	struct nfs4_states *all = &s->cl->states;
 	bool due;
@@ -158,7 +158,7 @@ bool nfs4_return_due(struct nfs4_sess *s)
 	return due;
 }
 
-bool nfs4_return_send(struct nfs4_sess *s)
+bool nfs4_return_send(struct nfs4_session *s)
 {
 	struct nfs4_states *all = &s->cl->states;
 	struct nfs4_call *call = &s->renew;
@@ -202,7 +202,7 @@ void nfs4_return_begin(struct nfs4_call *call)
 enum nfs4_state_verdict nfs4_return_take(struct nfs4_call *call)
 {
 	struct nfs4_deleg *d = call->u.delegreturn.deleg;
-	struct nfs4_sess *s = call->sess;
+	struct nfs4_session *s = call->sess;
 	struct nfs4_states *all = &s->cl->states;
 	enum nfs4_state_verdict verdict = NFS4_STATE_END;
 	int err = 0;
@@ -271,13 +271,13 @@ const struct nfs4_opdesc nfs4_return_last_desc = {
 	.repeatable = true,
 };
 
-bool nfs4_return_last(struct nfs4_sess *s)
+bool nfs4_return_last(struct nfs4_session *s)
 {
 	struct nfs4_states *all = &s->cl->states;
 	struct list *node = NULL;
 
 	/* A session that was to be made anew takes no calls. */
-	if (s->state != NFS4_SESS_STOPPING || s->need || s->no_byes)
+	if (s->state != NFS4_SESSION_STOPPING || s->need || s->no_byes)
 		return false;
 	mutex_lock(&all->lock);
 	if (s->id_gen == all->id_gen) {
@@ -297,7 +297,7 @@ bool nfs4_return_last(struct nfs4_sess *s)
 	return true;
 }
 
-void nfs4_return_last_done(struct nfs4_sess *s, const struct nfs4_call *call)
+void nfs4_return_last_done(struct nfs4_session *s, const struct nfs4_call *call)
 {
 	struct nfs4_states *all = &s->cl->states;
 

@@ -138,7 +138,7 @@ static bool has_id(const struct nfs4_state *st, const struct nfs4_stateid *sid)
 }
 
 /* states.lock held. The open that ids[i] is gone from; NULL: it is good, or not its any more. */
-static struct nfs4_state *gone_from(struct nfs4_sess *s, unsigned int i, enum nfs4_status status)
+static struct nfs4_state *gone_from(struct nfs4_session *s, unsigned int i, enum nfs4_status status)
 {
 	struct nfs4_testing *t = &s->testing;
 	struct nfs4_state *st = i < t->deleg_from ? t->states[t->of[i]] : NULL;
@@ -154,7 +154,8 @@ static struct nfs4_state *gone_from(struct nfs4_sess *s, unsigned int i, enum nf
 }
 
 /* The same for a delegation. */
-static struct nfs4_deleg *gone_deleg(struct nfs4_sess *s, unsigned int i, enum nfs4_status status)
+static struct nfs4_deleg *gone_deleg(
+	struct nfs4_session *s, unsigned int i, enum nfs4_status status)
 {
 	struct nfs4_testing *t = &s->testing;
 	struct nfs4_deleg *d = i < t->deleg_from ? NULL : t->delegs[t->of[i]];
@@ -166,7 +167,7 @@ static struct nfs4_deleg *gone_deleg(struct nfs4_sess *s, unsigned int i, enum n
 }
 
 /* states.lock held. */
-static void judge(struct nfs4_sess *s, const enum nfs4_status *res)
+static void judge(struct nfs4_session *s, const enum nfs4_status *res)
 {
 	struct nfs4_testing *t = &s->testing;
 	struct nfs4_states *all = &s->cl->states;
@@ -194,7 +195,7 @@ static void judge(struct nfs4_sess *s, const enum nfs4_status *res)
 }
 
 /* states.lock held. The round is over, or given up. */
-static void end_round(struct nfs4_sess *s, bool complete)
+static void end_round(struct nfs4_session *s, bool complete)
 {
 	struct nfs4_revoke *rv = &s->cl->states.revoke;
 	uint64_t wait_ns = WAIT_MIN_NS;
@@ -217,7 +218,7 @@ static void end_round(struct nfs4_sess *s, bool complete)
 
 static void test_done(struct nfs4_call *call)
 {
-	struct nfs4_sess *s = call->sess;
+	struct nfs4_session *s = call->sess;
 	struct nfs4_testing *t = &s->testing;
 	struct nfs4_states *all = &s->cl->states;
 	bool tell = false;
@@ -245,7 +246,7 @@ static void test_done(struct nfs4_call *call)
 	nfs4_lease_next(s);
 }
 
-static bool send_test(struct nfs4_sess *s)
+static bool send_test(struct nfs4_session *s)
 {
 	struct nfs4_states *all = &s->cl->states;
 	struct nfs4_testing *t = &s->testing;
@@ -279,7 +280,7 @@ static bool send_test(struct nfs4_sess *s)
 
 /* ---- for the others ---- */
 
-bool nfs4_revoke_due(struct nfs4_sess *s)
+bool nfs4_revoke_due(struct nfs4_session *s)
 {
 	struct nfs4_states *all = &s->cl->states;
 	bool due;
@@ -293,12 +294,12 @@ bool nfs4_revoke_due(struct nfs4_sess *s)
 }
 
 /* What was found is freed before more is looked for: files are needed. */
-bool nfs4_revoke_send(struct nfs4_sess *s)
+bool nfs4_revoke_send(struct nfs4_session *s)
 {
 	return nfs4_grave_send(s) || send_test(s);
 }
 
-void nfs4_revoke_flags(struct nfs4_sess *s, bool appeared, uint64_t sent_ns)
+void nfs4_revoke_flags(struct nfs4_session *s, bool appeared, uint64_t sent_ns)
 {
 	struct nfs4_states *all = &s->cl->states;
 	struct nfs4_revoke *rv = &all->revoke;

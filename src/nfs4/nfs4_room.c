@@ -39,7 +39,7 @@ uint32_t nfs4_room_at(unsigned int tries, uint32_t inline_max, uint32_t most)
 
 static uint32_t room_of(const struct nfs4_call *call, unsigned int tries)
 {
-	const struct nfs4_sess *s = call->sess;
+	const struct nfs4_session *s = call->sess;
 	uint32_t most = call->room_most;
 
 	if (most > s->params.fore.maxresp)

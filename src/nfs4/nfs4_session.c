@@ -7,7 +7,7 @@
  *   SETUP       client ID, session, RECLAIM_COMPLETE (nfs4_setup.c)
  *   UP          calls flow, also while the transport reconnects
  *   RECOVERING  session or client ID lost: set-up again, calls wait
- *   STOPPING    nfs4_sess_stop(): calls end, session and client ID are destroyed
+ *   STOPPING    nfs4_session_stop(): calls end, session and client ID are destroyed
  *   FAILING     set-up failed: as STOPPING, then ->failed
  *   DEAD        ->failed was called
  *   STOPPED     ->stopped was called
@@ -28,51 +28,51 @@
 #define SETUP_NS         (60 * NSEC_PER_SEC) /* from the first connection to ->up */
 #define SETUP_MAX_LOSSES 5u
 
-const char *nfs4_sess_state_name(enum nfs4_sess_state state)
+const char *nfs4_session_state_name(enum nfs4_session_state state)
 {
 	static const char *const names[] = {
-#define X(name) [NFS4_SESS_##name] = #name,
-		NFS4_SESS_STATES(X)
+#define X(name) [NFS4_SESSION_##name] = #name,
+		NFS4_SESSION_STATES(X)
 #undef X
 	};
 
 	return names[state];
 }
 
-#define TO(name) (1u << NFS4_SESS_##name)
+#define TO(name) (1u << NFS4_SESSION_##name)
 
 /* From each state to which. */
 static const unsigned int legal[] = {
-	[NFS4_SESS_IDLE] = TO(CONNECTING) | TO(STOPPING),
-	[NFS4_SESS_CONNECTING] = TO(SETUP) | TO(STOPPING) | TO(FAILING),
-	[NFS4_SESS_SETUP] = TO(UP) | TO(STOPPING) | TO(FAILING),
-	[NFS4_SESS_UP] = TO(RECOVERING) | TO(STOPPING),
-	[NFS4_SESS_RECOVERING] = TO(UP) | TO(STOPPING),
-	[NFS4_SESS_STOPPING] = TO(STOPPED),
-	[NFS4_SESS_FAILING] = TO(DEAD) | TO(STOPPING),
-	[NFS4_SESS_DEAD] = TO(STOPPING),
-	[NFS4_SESS_STOPPED] = 0,
+	[NFS4_SESSION_IDLE] = TO(CONNECTING) | TO(STOPPING),
+	[NFS4_SESSION_CONNECTING] = TO(SETUP) | TO(STOPPING) | TO(FAILING),
+	[NFS4_SESSION_SETUP] = TO(UP) | TO(STOPPING) | TO(FAILING),
+	[NFS4_SESSION_UP] = TO(RECOVERING) | TO(STOPPING),
+	[NFS4_SESSION_RECOVERING] = TO(UP) | TO(STOPPING),
+	[NFS4_SESSION_STOPPING] = TO(STOPPED),
+	[NFS4_SESSION_FAILING] = TO(DEAD) | TO(STOPPING),
+	[NFS4_SESSION_DEAD] = TO(STOPPING),
+	[NFS4_SESSION_STOPPED] = 0,
 };
 
-void nfs4_sess_set_state(struct nfs4_sess *s, enum nfs4_sess_state to, const char *why)
+void nfs4_session_set_state(struct nfs4_session *s, enum nfs4_session_state to, const char *why)
 {
 	assert(legal[s->state] & (1u << to));
-	log_debug("%s: session %s -> %s (%s)", s->peer, nfs4_sess_state_name(s->state),
-		nfs4_sess_state_name(to), why);
+	log_debug("%s: session %s -> %s (%s)", s->peer, nfs4_session_state_name(s->state),
+		nfs4_session_state_name(to), why);
 	s->state = to;
 	mutex_lock(&s->view_lock);
-	s->view.state = nfs4_sess_state_name(to);
+	s->view.state = nfs4_session_state_name(to);
 	mutex_unlock(&s->view_lock);
 }
 
-void nfs4_sess_view(struct nfs4_sess *s, struct nfs4_sess_view *ret)
+void nfs4_session_view(struct nfs4_session *s, struct nfs4_session_view *ret)
 {
 	mutex_lock(&s->view_lock);
 	*ret = s->view;
 	mutex_unlock(&s->view_lock);
 }
 
-static void publish_connected(struct nfs4_sess *s, bool connected)
+static void publish_connected(struct nfs4_session *s, bool connected)
 {
 	mutex_lock(&s->view_lock);
 	s->view.connected = connected;
@@ -83,10 +83,10 @@ static void publish_connected(struct nfs4_sess *s, bool connected)
 	mutex_unlock(&s->view_lock);
 }
 
-static void publish(struct nfs4_sess *s)
+static void publish(struct nfs4_session *s)
 {
 	const struct nfs4_chan *fore = &s->params.fore;
-	struct nfs4_sess_view *v = &s->view;
+	struct nfs4_session_view *v = &s->view;
 
 	mutex_lock(&s->view_lock);
 	snprintf(v->peer, sizeof(v->peer), "%s", s->peer);
@@ -103,13 +103,13 @@ static void publish(struct nfs4_sess *s)
 
 /* ---- up ---- */
 
-void nfs4_sess_up(struct nfs4_sess *s)
+void nfs4_session_up(struct nfs4_session *s)
 {
 	bool first = !s->was_up;
 
 	reactor_timer_cancel(s->r, &s->step_timer);
 	s->recovered_ns = reactor_now(s->r);
-	nfs4_sess_set_state(s, NFS4_SESS_UP, "set up");
+	nfs4_session_set_state(s, NFS4_SESSION_UP, "set up");
 	publish(s);
 	if (!first)
 		log_info("%s: calls go on", s->peer);
@@ -128,7 +128,7 @@ void nfs4_sess_up(struct nfs4_sess *s)
 /* ---- the transport ---- */
 
 /* The requests of steps and renewals, before the users' calls can have taken them all. */
-static bool get_own_calls(struct nfs4_sess *s)
+static bool get_own_calls(struct nfs4_session *s)
 {
 	if (nfs4_call_init(s, &s->ctl))
 		return false;
@@ -147,49 +147,49 @@ static bool get_own_calls(struct nfs4_sess *s)
 
 static void xprt_up(void *ctx, bool first)
 {
-	struct nfs4_sess *s = ctx;
+	struct nfs4_session *s = ctx;
 
 	snprintf(s->peer, sizeof(s->peer), "%s", rpcrdma_peer_name(s->x));
 	publish_connected(s, true);
 	switch (s->state) {
-	case NFS4_SESS_CONNECTING:
-		nfs4_sess_set_state(s, NFS4_SESS_SETUP, "connected");
+	case NFS4_SESSION_CONNECTING:
+		nfs4_session_set_state(s, NFS4_SESSION_SETUP, "connected");
 		if (!get_own_calls(s)) {
-			nfs4_sess_fail(s, ENOMEM, "session", "too few requests: check credits=");
+			nfs4_session_fail(s, ENOMEM, "session", "too few requests: check credits=");
 			return;
 		}
 		s->need = NFS4_NEED_SESSION;
 		reactor_timer_in(s->r, &s->step_timer, SETUP_NS);
 		nfs4_setup_start(s);
 		return;
-	case NFS4_SESS_UP:
+	case NFS4_SESSION_UP:
 		/* Finds out at once whether the session is still there, also when nothing else
 		 * runs. */
 		nfs4_lease_start(s, true);
 		return;
-	case NFS4_SESS_SETUP:
-	case NFS4_SESS_RECOVERING:
-	case NFS4_SESS_STOPPING:
-	case NFS4_SESS_FAILING:
+	case NFS4_SESSION_SETUP:
+	case NFS4_SESSION_RECOVERING:
+	case NFS4_SESSION_STOPPING:
+	case NFS4_SESSION_FAILING:
 		/* The transport sends the step again. */
 		return;
-	case NFS4_SESS_IDLE:
-	case NFS4_SESS_DEAD:
-	case NFS4_SESS_STOPPED:
+	case NFS4_SESSION_IDLE:
+	case NFS4_SESSION_DEAD:
+	case NFS4_SESSION_STOPPED:
 		assert(!"connected without having been started");
 	}
 }
 
 static void xprt_down(void *ctx, int err)
 {
-	struct nfs4_sess *s = ctx;
+	struct nfs4_session *s = ctx;
 
 	publish_connected(s, false);
-	if (s->state != NFS4_SESS_SETUP)
+	if (s->state != NFS4_SESSION_SETUP)
 		return;
 	/* A server that just starts may drop us once or twice. */
 	if (++s->losses >= SETUP_MAX_LOSSES)
-		nfs4_sess_fail(s, -err, "session",
+		nfs4_session_fail(s, -err, "session",
 			"the server %s dropped the connection %u times before there was a session "
 			"(%s): check its log",
 			s->peer, s->losses, strerror(-err));
@@ -217,29 +217,29 @@ static const char *connect_hint(int err)
 
 static void xprt_failed(void *ctx, int err, const char *step)
 {
-	struct nfs4_sess *s = ctx;
+	struct nfs4_session *s = ctx;
 	const char *detail = rpcrdma_failure_detail(s->x);
 
 	s->xprt_gone = true;
-	if (s->state == NFS4_SESS_CONNECTING && *detail != '\0')
-		nfs4_sess_fail(s, -err, step, "%s", detail);
-	else if (s->state == NFS4_SESS_CONNECTING)
-		nfs4_sess_fail(s, -err, step, "%s: %s", strerror(-err), connect_hint(-err));
+	if (s->state == NFS4_SESSION_CONNECTING && *detail != '\0')
+		nfs4_session_fail(s, -err, step, "%s", detail);
+	else if (s->state == NFS4_SESSION_CONNECTING)
+		nfs4_session_fail(s, -err, step, "%s: %s", strerror(-err), connect_hint(-err));
 	else
-		nfs4_sess_stop_next(s);
+		nfs4_session_stop_next(s);
 }
 
 static void xprt_stopped(void *ctx)
 {
-	struct nfs4_sess *s = ctx;
+	struct nfs4_session *s = ctx;
 
 	s->xprt_gone = true;
-	nfs4_sess_stop_next(s);
+	nfs4_session_stop_next(s);
 }
 
 static void xprt_unblocked(void *ctx)
 {
-	struct nfs4_sess *s = ctx;
+	struct nfs4_session *s = ctx;
 
 	if (s->was_up)
 		s->ops->unblocked(s->ctx);
@@ -249,7 +249,7 @@ static void xprt_unblocked(void *ctx)
 
 static bool cb_is_in_flight(void *ctx, uint32_t slot, uint32_t seqid)
 {
-	const struct nfs4_sess *s = ctx;
+	const struct nfs4_session *s = ctx;
 
 	return nfs4_slot_is_busy(&s->slots, slot, seqid);
 }
@@ -257,14 +257,14 @@ static bool cb_is_in_flight(void *ctx, uint32_t slot, uint32_t seqid)
 static enum nfs4_status cb_recall(
 	void *ctx, const struct nfs4_stateid *sid, const struct nfs4_fh *fh)
 {
-	struct nfs4_sess *s = ctx;
+	struct nfs4_session *s = ctx;
 
 	return nfs4_deleg_recall(s->cl, sid, fh);
 }
 
 static void cb_recall_any(void *ctx, uint32_t keep, bool read, bool write)
 {
-	struct nfs4_sess *s = ctx;
+	struct nfs4_session *s = ctx;
 
 	nfs4_deleg_recall_any(s->cl, keep, read, write);
 }
@@ -272,7 +272,7 @@ static void cb_recall_any(void *ctx, uint32_t keep, bool read, bool write)
 static bool cb_getattr(
 	void *ctx, const struct nfs4_fh *fh, uint64_t *ret_change, uint64_t *ret_size)
 {
-	struct nfs4_sess *s = ctx;
+	struct nfs4_session *s = ctx;
 
 	return nfs4_deleg_getattr(s->cl, fh, ret_change, ret_size);
 }
@@ -280,14 +280,14 @@ static bool cb_getattr(
 static enum nfs4_status cb_offload(
 	void *ctx, const struct nfs4_stateid *id, const struct nfs4_offload_result *res)
 {
-	struct nfs4_sess *s = ctx;
+	struct nfs4_session *s = ctx;
 
 	return nfs4_offload_told(s->cl, s->id_gen, id, res);
 }
 
 static void xprt_reverse_call(void *ctx, const struct rpcrdma_rcall *call)
 {
-	struct nfs4_sess *s = ctx;
+	struct nfs4_session *s = ctx;
 	const struct nfs4_cb_env env = {
 		.ctx = s,
 		.is_in_flight = cb_is_in_flight,
@@ -327,16 +327,16 @@ static const struct rpcrdma_ops xprt_ops = {
 
 /* ---- the user's side ---- */
 
-struct nfs4_sess *nfs4_sess_new(struct nfs4_client *cl, struct reactor *r,
-	const struct nfs4_sess_ops *ops, void *ctx, struct stats *stats)
+struct nfs4_session *nfs4_session_new(struct nfs4_client *cl, struct reactor *r,
+	const struct nfs4_session_ops *ops, void *ctx, struct stats *stats)
 {
-	return nfs4_sess_new_small(cl, r, ops, ctx, stats, cl->conf.rdma.data_cnt);
+	return nfs4_session_new_small(cl, r, ops, ctx, stats, cl->conf.rdma.data_cnt);
 }
 
-struct nfs4_sess *nfs4_sess_new_small(struct nfs4_client *cl, struct reactor *r,
-	const struct nfs4_sess_ops *ops, void *ctx, struct stats *stats, unsigned int bufs)
+struct nfs4_session *nfs4_session_new_small(struct nfs4_client *cl, struct reactor *r,
+	const struct nfs4_session_ops *ops, void *ctx, struct stats *stats, unsigned int bufs)
 {
-	struct nfs4_sess *s = calloc(1, sizeof(*s));
+	struct nfs4_session *s = calloc(1, sizeof(*s));
 	struct rpcrdma_conf conf = cl->conf.rdma;
 
 	if (!s)
@@ -370,30 +370,31 @@ struct nfs4_sess *nfs4_sess_new_small(struct nfs4_client *cl, struct reactor *r,
 		return NULL;
 	}
 	mutex_init(&s->view_lock, MUTEX_NFS4_VIEW);
-	s->view.state = nfs4_sess_state_name(NFS4_SESS_IDLE);
+	s->view.state = nfs4_session_state_name(NFS4_SESSION_IDLE);
 	return s;
 }
 
-int nfs4_sess_start(struct nfs4_sess *s, const struct sockaddr *src, const struct sockaddr *dst)
+int nfs4_session_start(
+	struct nfs4_session *s, const struct sockaddr *src, const struct sockaddr *dst)
 {
 	int err;
 
-	if (s->state != NFS4_SESS_IDLE)
+	if (s->state != NFS4_SESSION_IDLE)
 		return -EALREADY;
 	err = rpcrdma_connect(s->x, src, dst);
 	if (err)
 		return err;
 	s->started = true;
-	nfs4_sess_set_state(s, NFS4_SESS_CONNECTING, "started");
+	nfs4_session_set_state(s, NFS4_SESSION_CONNECTING, "started");
 	return 0;
 }
 
-void nfs4_sess_free(struct nfs4_sess *s)
+void nfs4_session_free(struct nfs4_session *s)
 {
 	if (!s)
 		return;
-	assert(s->state == NFS4_SESS_IDLE || s->state == NFS4_SESS_DEAD ||
-		s->state == NFS4_SESS_STOPPED);
+	assert(s->state == NFS4_SESSION_IDLE || s->state == NFS4_SESSION_DEAD ||
+		s->state == NFS4_SESSION_STOPPED);
 	assert(list_empty(&s->waiting) && list_empty(&s->delayed) && list_empty(&s->naming));
 	reactor_timer_cancel(s->r, &s->ending_timer);
 	reactor_timer_cancel(s->r, &s->step_timer);
@@ -405,12 +406,12 @@ void nfs4_sess_free(struct nfs4_sess *s)
 	free(s);
 }
 
-struct rpcrdma *nfs4_sess_xprt(struct nfs4_sess *s)
+struct rpcrdma *nfs4_session_xprt(struct nfs4_session *s)
 {
 	return s->x;
 }
 
-struct nfs4_client *nfs4_sess_client(struct nfs4_sess *s)
+struct nfs4_client *nfs4_session_client(struct nfs4_session *s)
 {
 	return s->cl;
 }

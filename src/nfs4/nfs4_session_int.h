@@ -16,7 +16,7 @@
  *   nfs4_naming.c   calls that wait for them
  *   nfs4_room.c     Reply chunks for replies without a bound
  *   nfs4_cb.c       the server's calls to us
- *   nfs4_sess.c     the state machine of a session
+ *   nfs4_session.c     the state machine of a session
  *   nfs4_stop.c     how it ends
  *   nfs4_setup.c    client ID, session, RECLAIM_COMPLETE: at start and in recovery
  *   nfs4_steps.c    the calls it makes for that
@@ -33,8 +33,8 @@
  *   nfs4_revoke.c   single opens, locks and delegations that the server took away
  *   nfs4_grave.c    what was revoked is freed
  */
-#ifndef RPCRDMAFS_NFS4_SESS_INT_H
-#define RPCRDMAFS_NFS4_SESS_INT_H
+#ifndef RPCRDMAFS_NFS4_SESSION_INT_H
+#define RPCRDMAFS_NFS4_SESSION_INT_H
 
 #include <stdatomic.h>
 
@@ -76,24 +76,24 @@ void nfs4_call_leave_slot(struct nfs4_call *call, void (*how)(struct nfs4_slots 
 /* rpc_call.done (nfs4_reply.c). */
 void nfs4_reply_done(struct rpc_call *rpc);
 /* Sends what waits, as far as slots and the session's state allow. */
-void nfs4_calls_kick(struct nfs4_sess *s);
+void nfs4_calls_kick(struct nfs4_session *s);
 /*
  * The call's state is being opened again: the call waits for it, without a slot. wake: a state may
  * be good again, or lost; states that another lane opens are looked at now and then.
  */
 void nfs4_call_wait_state(struct nfs4_call *call);
-void nfs4_calls_wake_state(struct nfs4_sess *s);
+void nfs4_calls_wake_state(struct nfs4_session *s);
 /* Owners are asked for: the call waits for the answer, without a slot, IDMAP_WAIT_NS at most. */
 void nfs4_call_wait_names(struct nfs4_call *call, uint64_t ticket);
 /* The results that were kept are decoded again (nfs4_reply.c). */
 void nfs4_reply_named(struct nfs4_call *call);
 /* Ends every call that is not with the transport; those that are answered end with their results.
  */
-void nfs4_calls_end_waiting(struct nfs4_sess *s, int err);
+void nfs4_calls_end_waiting(struct nfs4_session *s, int err);
 /* Runs ->done of the calls on sess->ending now. */
-void nfs4_calls_flush(struct nfs4_sess *s);
+void nfs4_calls_flush(struct nfs4_session *s);
 /* The request itself, whatever the session's state. Returns as nfs4_call_get(). */
-int nfs4_call_init(struct nfs4_sess *s, struct nfs4_call *call);
+int nfs4_call_init(struct nfs4_session *s, struct nfs4_call *call);
 void nfs4_calls_timer(struct reactor_timer *t);
 
 /* ---- names of owners (nfs4_owners.c, nfs4_naming.c) ---- */
@@ -120,9 +120,9 @@ bool nfs4_owners_hold(struct nfs4_call *call, const struct nfs4_compound *from, 
 bool nfs4_owners_ask(struct nfs4_call *call);
 /* BADOWNER. True: to numbers; names are worth another try. */
 bool nfs4_owners_refused(struct nfs4_call *call);
-void nfs4_owners_init(struct nfs4_sess *s);
+void nfs4_owners_init(struct nfs4_session *s);
 /* The end of the session. False: a message is on its way, the session must outlive it. */
-bool nfs4_owners_fini(struct nfs4_sess *s);
+bool nfs4_owners_fini(struct nfs4_session *s);
 
 /* ---- replies without a bound (nfs4_room.c) ---- */
 
@@ -160,25 +160,25 @@ enum nfs4_seq_action nfs4_seq_action(enum nfs4_status status);
 #define NFS4_NEED_RECLAIM (1u << 4) /* opens reclaimed, RECLAIM_COMPLETE, in the same session */
 
 /* The calls of `s` wait from now until `need` is done. gen: of the session that showed it. */
-void nfs4_recover(struct nfs4_sess *s, uint32_t gen, unsigned int need, const char *why);
+void nfs4_recover(struct nfs4_session *s, uint32_t gen, unsigned int need, const char *why);
 /* Looks at sr_status_flags in the reply to `call`; acts once for each bit that appears. */
-void nfs4_recover_flags(struct nfs4_sess *s, const struct nfs4_call *call, uint32_t flags);
+void nfs4_recover_flags(struct nfs4_session *s, const struct nfs4_call *call, uint32_t flags);
 
 /* ---- lease (nfs4_lease.c) ---- */
 
 /* When a renewal is due; pure. */
 uint64_t nfs4_lease_due_ns(uint64_t renewed_ns, uint32_t lease_s);
 /* The session is up: keeps the lease from now on. now: SEQUENCE at once (after a reconnect). */
-void nfs4_lease_start(struct nfs4_sess *s, bool now);
-void nfs4_lease_stop(struct nfs4_sess *s);
+void nfs4_lease_start(struct nfs4_session *s, bool now);
+void nfs4_lease_stop(struct nfs4_session *s);
 /* The back channel has no connection: binds ours again, at once or after the renewal under way. */
-void nfs4_lease_bind(struct nfs4_sess *s);
+void nfs4_lease_bind(struct nfs4_session *s);
 /* There may be something for sess->renew to do; what it did is done, the next thing. */
-void nfs4_lease_kick(struct nfs4_sess *s);
-void nfs4_lease_next(struct nfs4_sess *s);
+void nfs4_lease_kick(struct nfs4_session *s);
+void nfs4_lease_next(struct nfs4_session *s);
 void nfs4_lease_timer(struct reactor_timer *t);
 /* The connection carries the back channel now: generation of the transport; 0: it may not. */
-void nfs4_back_is_on(struct nfs4_sess *s, uint64_t generation);
+void nfs4_back_is_on(struct nfs4_session *s, uint64_t generation);
 
 /* ---- revoked state (nfs4_revoke.c) ---- */
 
@@ -203,12 +203,12 @@ struct nfs4_testing {
 void nfs4_revoke_note(struct nfs4_call *call);
 /* sr_status_flags of a call sent then say that something is revoked; appeared: and did not before.
  */
-void nfs4_revoke_flags(struct nfs4_sess *s, bool appeared, uint64_t sent_ns);
+void nfs4_revoke_flags(struct nfs4_session *s, bool appeared, uint64_t sent_ns);
 /* Is there something for this session to do? send: begins it, with sess->renew, which is idle. */
-bool nfs4_revoke_due(struct nfs4_sess *s);
-bool nfs4_revoke_send(struct nfs4_sess *s);
+bool nfs4_revoke_due(struct nfs4_session *s);
+bool nfs4_revoke_send(struct nfs4_session *s);
 /* Revoked state is not freed yet: nothing is to be opened anew before. */
-bool nfs4_revoke_blocks(struct nfs4_sess *s);
+bool nfs4_revoke_blocks(struct nfs4_session *s);
 void nfs4_revoke_fini(struct nfs4_revoke *rv);
 
 /* ---- and freed (nfs4_grave.c) ---- */
@@ -226,9 +226,9 @@ void nfs4_revoke_bury_locks(struct nfs4_states *all, struct nfs4_state *st);
 /* Those of earlier client IDs are gone with them. */
 void nfs4_graves_purge(struct nfs4_states *all);
 /* The server has nothing to say any more than what is known. */
-void nfs4_revoke_settle(struct nfs4_sess *s);
+void nfs4_revoke_settle(struct nfs4_session *s);
 /* The next FREE_STATEID, by sess->renew. False: none. */
-bool nfs4_grave_send(struct nfs4_sess *s);
+bool nfs4_grave_send(struct nfs4_session *s);
 
 /* ---- file systems of the server (nfs4_fs.c) ---- */
 
@@ -282,9 +282,9 @@ struct nfs4_client {
 
 	/* Owner: `lock`, held for a few instructions. */
 	struct mutex lock;
-	struct nfs4_sess *holder; /* of the token */
-	struct list waiters;      /* nfs4_sess.token_link, in order */
-	unsigned int sess_cnt;    /* sessions that have one on the server */
+	struct nfs4_session *holder; /* of the token */
+	struct list waiters;         /* nfs4_session.token_link, in order */
+	unsigned int sess_cnt;       /* sessions that have one on the server */
 };
 
 /*
@@ -292,18 +292,18 @@ struct nfs4_client {
  * DESTROY_CLIENTID, so that csa_sequence never runs ahead and a lost client ID is replaced once.
  * get: true if `s` holds it now; false: nfs4_setup_granted() follows on the lane of `s`.
  */
-bool nfs4_token_get(struct nfs4_sess *s);
-void nfs4_token_put(struct nfs4_sess *s);
+bool nfs4_token_get(struct nfs4_session *s);
+void nfs4_token_put(struct nfs4_session *s);
 /* False: the grant is on its way already. */
-bool nfs4_token_cancel(struct nfs4_sess *s);
+bool nfs4_token_cancel(struct nfs4_session *s);
 /* The server has a session more for this client; or one less: returns how many are left. */
 void nfs4_client_session_made(struct nfs4_client *cl);
 unsigned int nfs4_client_session_gone(struct nfs4_client *cl);
 
-/* ---- the session of a lane (nfs4_sess.c) ---- */
+/* ---- the session of a lane (nfs4_session.c) ---- */
 
-/* X(STATE): see the table in nfs4_sess.c */
-#define NFS4_SESS_STATES(X)                                                                        \
+/* X(STATE): see the table in nfs4_session.c */
+#define NFS4_SESSION_STATES(X)                                                                     \
 	X(IDLE)                                                                                    \
 	X(CONNECTING)                                                                              \
 	X(SETUP)                                                                                   \
@@ -314,9 +314,9 @@ unsigned int nfs4_client_session_gone(struct nfs4_client *cl);
 	X(DEAD)                                                                                    \
 	X(STOPPED)
 
-enum nfs4_sess_state {
-#define X(name) NFS4_SESS_##name,
-	NFS4_SESS_STATES(X)
+enum nfs4_session_state {
+#define X(name) NFS4_SESSION_##name,
+	NFS4_SESSION_STATES(X)
 #undef X
 };
 
@@ -342,15 +342,15 @@ enum nfs4_step {
 };
 
 /* Owner: its lane, but for the token's fields. */
-struct nfs4_sess {
+struct nfs4_session {
 	struct nfs4_client *cl;
 	struct reactor *r;
-	const struct nfs4_sess_ops *ops;
+	const struct nfs4_session_ops *ops;
 	void *ctx;
 	struct stats *stats;
 	struct rpcrdma *x;
-	enum nfs4_sess_state state;
-	bool started; /* nfs4_sess_start() succeeded */
+	enum nfs4_session_state state;
+	bool started; /* nfs4_session_start() succeeded */
 	bool was_up;  /* ->up was called */
 	bool blocked; /* nfs4_call_get() refused: ->unblocked is owed when the session is up */
 	char peer[64];
@@ -408,7 +408,7 @@ struct nfs4_sess {
 
 	/* Owner: view_lock, held for a copy */
 	struct mutex view_lock;
-	struct nfs4_sess_view view;
+	struct nfs4_session_view view;
 
 	/* Owner: cl->lock */
 	enum nfs4_token_state token;
@@ -422,47 +422,47 @@ static inline bool nfs4_testing_is_current(const struct nfs4_call *call)
 	return call->sess->testing.id_gen == call->sess->id_gen;
 }
 
-const char *nfs4_sess_state_name(enum nfs4_sess_state state);
+const char *nfs4_session_state_name(enum nfs4_session_state state);
 /* The only place that changes sess->state. */
-void nfs4_sess_set_state(struct nfs4_sess *s, enum nfs4_sess_state to, const char *why);
+void nfs4_session_set_state(struct nfs4_session *s, enum nfs4_session_state to, const char *why);
 /* Set-up or recovery is complete. */
-void nfs4_sess_up(struct nfs4_sess *s);
+void nfs4_session_up(struct nfs4_session *s);
 /* Set-up cannot succeed: closes the connection, then ->failed. */
-void nfs4_sess_fail(struct nfs4_sess *s, int err, const char *step, const char *fmt, ...)
+void nfs4_session_fail(struct nfs4_session *s, int err, const char *step, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 /* STOPPING and FAILING: does the next thing that is left to do (nfs4_stop.c). */
-void nfs4_sess_stop_next(struct nfs4_sess *s);
+void nfs4_session_stop_next(struct nfs4_session *s);
 void nfs4_stop_timer(struct reactor_timer *t);
 /* Calls may be sent on slots. */
-static inline bool nfs4_sess_is_up(const struct nfs4_sess *s)
+static inline bool nfs4_session_is_up(const struct nfs4_session *s)
 {
-	return s->state == NFS4_SESS_UP;
+	return s->state == NFS4_SESSION_UP;
 }
 
 /* ---- set-up (nfs4_setup.c) ---- */
 
-/* Gets the token, then does what sess->need and the client lack; nfs4_sess_up() at the end. */
-void nfs4_setup_start(struct nfs4_sess *s);
+/* Gets the token, then does what sess->need and the client lack; nfs4_session_up() at the end. */
+void nfs4_setup_start(struct nfs4_session *s);
 /* The same in recovery: the calls of a session that is to be destroyed end before. */
-void nfs4_setup_recover(struct nfs4_sess *s);
+void nfs4_setup_recover(struct nfs4_session *s);
 /* A call is back: was it the last one that is waited for? */
-void nfs4_setup_drained(struct nfs4_sess *s);
-void nfs4_setup_granted(struct nfs4_sess *s);
+void nfs4_setup_drained(struct nfs4_session *s);
+void nfs4_setup_granted(struct nfs4_session *s);
 void nfs4_setup_timer(struct reactor_timer *t);
 /* A step cannot succeed: at start the mount fails, later all of it is tried again in a while. */
-void nfs4_setup_failed(struct nfs4_sess *s, int err, const char *text);
+void nfs4_setup_failed(struct nfs4_session *s, int err, const char *text);
 /* Sends the call of a step; sess->step says which is in flight. */
-void nfs4_step_send(struct nfs4_sess *s, enum nfs4_step step);
+void nfs4_step_send(struct nfs4_session *s, enum nfs4_step step);
 
 /* ---- its steps (nfs4_steps.c) ---- */
 
 const struct nfs4_opdesc *nfs4_step_desc(enum nfs4_step step);
 /* Makes of the answer what it changes. False: nfs4_setup_failed() was called. */
-bool nfs4_step_result(struct nfs4_sess *s, enum nfs4_step step, struct nfs4_call *call);
+bool nfs4_step_result(struct nfs4_session *s, enum nfs4_step step, struct nfs4_call *call);
 /* BIND_CONN_TO_SESSION, in both directions if the session has a back channel. */
 extern const struct nfs4_opdesc nfs4_bind_desc;
 /* A step was answered DELAY for the `tries`th time: is it worth waiting for? */
-bool nfs4_step_may_wait(const struct nfs4_sess *s, uint32_t tries);
+bool nfs4_step_may_wait(const struct nfs4_session *s, uint32_t tries);
 static inline bool nfs4_is_ctl(const struct nfs4_call *call)
 {
 	return call == &call->sess->ctl;

@@ -24,17 +24,17 @@
 #include <stdatomic.h>
 #include <string.h>
 
-static void setup_next(struct nfs4_sess *s);
+static void setup_next(struct nfs4_session *s);
 
-void nfs4_setup_failed(struct nfs4_sess *s, int err, const char *text)
+void nfs4_setup_failed(struct nfs4_session *s, int err, const char *text)
 {
 	uint64_t wait_ns;
 
-	if (s->state == NFS4_SESS_SETUP) {
-		nfs4_sess_fail(s, err, "session", "%s", text);
+	if (s->state == NFS4_SESSION_SETUP) {
+		nfs4_session_fail(s, err, "session", "%s", text);
 		return;
 	}
-	if (s->state != NFS4_SESS_RECOVERING)
+	if (s->state != NFS4_SESSION_RECOVERING)
 		return;
 	wait_ns = nfs4_delay_ns(s->backoff++);
 	log_warn("%s: the session cannot be made again: %s; next attempt in %u.%u s", s->peer, text,
@@ -47,7 +47,7 @@ void nfs4_setup_failed(struct nfs4_sess *s, int err, const char *text)
 
 static void step_done(struct nfs4_call *call)
 {
-	struct nfs4_sess *s = call->sess;
+	struct nfs4_session *s = call->sess;
 	enum nfs4_step step = s->step;
 
 	assert(call == &s->ctl && step != NFS4_STEP_NONE);
@@ -55,12 +55,12 @@ static void step_done(struct nfs4_call *call)
 	/* A DESTROY that the connection's end cut off did nothing to be noted. */
 	if (s->cut || !nfs4_step_result(s, step, call))
 		return;
-	if (s->state == NFS4_SESS_SETUP || s->state == NFS4_SESS_RECOVERING)
+	if (s->state == NFS4_SESSION_SETUP || s->state == NFS4_SESSION_RECOVERING)
 		setup_next(s);
-	/* STOPPING and FAILING: nfs4_reply_done() and nfs4_sess_stop_next() go on. */
+	/* STOPPING and FAILING: nfs4_reply_done() and nfs4_session_stop_next() go on. */
 }
 
-void nfs4_step_send(struct nfs4_sess *s, enum nfs4_step step)
+void nfs4_step_send(struct nfs4_session *s, enum nfs4_step step)
 {
 	assert(s->step == NFS4_STEP_NONE && s->calls_ready);
 	s->step = step;
@@ -72,7 +72,7 @@ void nfs4_step_send(struct nfs4_sess *s, enum nfs4_step step)
 	nfs4_call_start(&s->ctl, nfs4_step_desc(step));
 }
 
-static void create_prepare(struct nfs4_sess *s)
+static void create_prepare(struct nfs4_session *s)
 {
 	const struct rpcrdma_conf *conf = &s->cl->conf.rdma;
 	uint32_t data = (uint32_t)rpcrdma_data_size(s->x);
@@ -84,7 +84,7 @@ static void create_prepare(struct nfs4_sess *s)
 	s->asked.sequence = s->cl->sequence;
 }
 
-static void setup_next(struct nfs4_sess *s)
+static void setup_next(struct nfs4_session *s)
 {
 	struct nfs4_client *cl = s->cl;
 
@@ -127,11 +127,11 @@ static void setup_next(struct nfs4_sess *s)
 		cl->id_tries = 0;
 		s->need = 0;
 		nfs4_token_put(s);
-		nfs4_sess_up(s);
+		nfs4_session_up(s);
 	}
 }
 
-void nfs4_setup_start(struct nfs4_sess *s)
+void nfs4_setup_start(struct nfs4_session *s)
 {
 	if (nfs4_token_get(s))
 		setup_next(s);
@@ -143,7 +143,7 @@ void nfs4_setup_start(struct nfs4_sess *s)
  * already. A call that hangs in the server holds up the others for a while only; not until it is
  * sent again, for it would take the new connection's one credit.
  */
-void nfs4_setup_recover(struct nfs4_sess *s)
+void nfs4_setup_recover(struct nfs4_session *s)
 {
 	if ((s->need & NFS4_NEED_DESTROY) && s->have_session && s->sent_cnt > 0 && !s->drains) {
 		s->drains = true;
@@ -154,31 +154,31 @@ void nfs4_setup_recover(struct nfs4_sess *s)
 	nfs4_setup_start(s);
 }
 
-void nfs4_setup_drained(struct nfs4_sess *s)
+void nfs4_setup_drained(struct nfs4_session *s)
 {
-	if (!s->drains || s->sent_cnt > 0 || s->state != NFS4_SESS_RECOVERING)
+	if (!s->drains || s->sent_cnt > 0 || s->state != NFS4_SESSION_RECOVERING)
 		return;
 	reactor_timer_cancel(s->r, &s->step_timer);
 	nfs4_setup_recover(s);
 }
 
-void nfs4_setup_granted(struct nfs4_sess *s)
+void nfs4_setup_granted(struct nfs4_session *s)
 {
 	s->token = NFS4_TOKEN_HELD;
-	if (s->state == NFS4_SESS_SETUP || s->state == NFS4_SESS_RECOVERING)
+	if (s->state == NFS4_SESSION_SETUP || s->state == NFS4_SESSION_RECOVERING)
 		setup_next(s);
 	else
-		nfs4_sess_stop_next(s);
+		nfs4_session_stop_next(s);
 }
 
 void nfs4_setup_timer(struct reactor_timer *t)
 {
-	struct nfs4_sess *s = container_of(t, struct nfs4_sess, step_timer);
+	struct nfs4_session *s = container_of(t, struct nfs4_session, step_timer);
 
-	if (s->state == NFS4_SESS_RECOVERING)
+	if (s->state == NFS4_SESSION_RECOVERING)
 		nfs4_setup_recover(s);
-	else if (s->state == NFS4_SESS_SETUP)
-		nfs4_sess_fail(s, ETIMEDOUT, "session",
+	else if (s->state == NFS4_SESSION_SETUP)
+		nfs4_session_fail(s, ETIMEDOUT, "session",
 			"the server %s accepts the connection but makes no session: check that "
 			"nfsd "
 			"runs and is not hung",

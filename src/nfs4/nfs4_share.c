@@ -220,7 +220,7 @@ enum nfs4_state_verdict nfs4_claim_take(struct nfs4_call *call)
 {
 	struct nfs4_op_open *o = &call->u.open;
 	struct nfs4_state *st = o->claim;
-	struct nfs4_sess *s = call->sess;
+	struct nfs4_session *s = call->sess;
 	struct nfs4_states *all = &s->cl->states;
 	enum nfs4_state_verdict verdict = NFS4_STATE_END;
 

@@ -276,7 +276,7 @@ struct nfs4_state *nfs4_call_state(const struct nfs4_call *call)
 /* What nfs4_state.c sends by itself: for the client ID it was made for, or not at all. */
 static enum nfs4_state_verdict take_own(const struct nfs4_call *call)
 {
-	const struct nfs4_sess *s = call->sess;
+	const struct nfs4_session *s = call->sess;
 	const struct nfs4_regain *rg = nfs4_is_ctl(call) ? &s->reclaim : &s->reopen;
 
 	return rg->id_gen == s->id_gen ? NFS4_STATE_GO : NFS4_STATE_FAIL;

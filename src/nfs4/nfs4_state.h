@@ -62,7 +62,7 @@ struct nfs4_delegs {
 struct nfs4_revoke {
 	struct list graves;            /* revoked stateids that are to be freed */
 	unsigned int burying;          /* of these, in the hand of a session */
-	struct nfs4_sess *tester;      /* goes through all stateids; NULL: nobody does */
+	struct nfs4_session *tester;   /* goes through all stateids; NULL: nobody does */
 	uint32_t round;                /* test_round of those it has asked about */
 	unsigned int found, fruitless; /* in this round; rounds in a row that found nothing */
 	uint64_t settled_ns;           /* flags of calls sent before are about what is known */
@@ -116,13 +116,13 @@ void nfs4_states_new_client(struct nfs4_client *cl);
 /* RECLAIM_COMPLETE was sent, or the server takes no reclaims: what is left is opened anew. */
 void nfs4_states_no_grace(struct nfs4_client *cl);
 /* Takes the next state to be reclaimed and fills s->ctl for it. False: none is left. */
-bool nfs4_reclaim_next(struct nfs4_sess *s);
+bool nfs4_reclaim_next(struct nfs4_session *s);
 /* The same for the next lock of the state in hand. False: it has all, and is in nobody's hand. */
-bool nfs4_reclaim_lock(struct nfs4_sess *s);
+bool nfs4_reclaim_lock(struct nfs4_session *s);
 /* The answer to either; false: the session is gone, the state waits for the next one. */
-bool nfs4_reclaim_done(struct nfs4_sess *s, struct nfs4_call *call);
+bool nfs4_reclaim_done(struct nfs4_session *s, struct nfs4_call *call);
 /* The token is given away in the middle: whoever has it next starts over. */
-void nfs4_reclaim_release(struct nfs4_sess *s);
+void nfs4_reclaim_release(struct nfs4_session *s);
 
 /* ---- any lane ---- */
 
@@ -130,12 +130,12 @@ void nfs4_reclaim_release(struct nfs4_sess *s);
 void nfs4_state_bad(struct nfs4_states *all, struct nfs4_state *st, const struct nfs4_stateid *sid,
 	enum nfs4_status status);
 /* Opens one state of the list `reopen` after the other, in the background, while s is up. */
-void nfs4_reopen_kick(struct nfs4_sess *s);
+void nfs4_reopen_kick(struct nfs4_session *s);
 void nfs4_reopen_timer(struct reactor_timer *t);
 /* An OPEN or LOCK of it was answered DELAY: it ends, another open has its turn. */
 bool nfs4_reopen_passes(const struct nfs4_call *call);
 /* The session ends: what is in its hands goes back. */
-void nfs4_states_release(struct nfs4_sess *s);
+void nfs4_states_release(struct nfs4_session *s);
 
 /* ---- for nfs4_regain.c, nfs4_share.c and nfs4_deleg.c; states.lock held ---- */
 

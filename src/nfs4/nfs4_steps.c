@@ -36,7 +36,7 @@ static const char *rpc_hint(enum rpc_result result)
 	return "";
 }
 
-static void step_refused(struct nfs4_sess *s, const struct nfs4_call *call, const char *hint)
+static void step_refused(struct nfs4_session *s, const struct nfs4_call *call, const char *hint)
 {
 	char text[200];
 
@@ -89,7 +89,7 @@ static bool same_scope(const struct nfs4_exchange_res *a, const struct nfs4_exch
  * The server was not another one. It drops a client whose lease ended, once; or if one with the
  * same co_ownerid comes, for which that one is told in turn (RFC 8881 section 18.35.4, case 5).
  */
-static void lost_again(struct nfs4_sess *s)
+static void lost_again(struct nfs4_session *s)
 {
 	uint64_t last_ns = s->cl->lost_ns, age_ns = reactor_now(s->r) - last_ns;
 
@@ -103,7 +103,7 @@ static void lost_again(struct nfs4_sess *s)
 }
 
 /* A new client ID, and with it all state. */
-static void exchange_new_id(struct nfs4_sess *s, const struct nfs4_exchange_res *res)
+static void exchange_new_id(struct nfs4_session *s, const struct nfs4_exchange_res *res)
 {
 	struct nfs4_client *cl = s->cl;
 	bool first = cl->id_gen == 0;
@@ -131,7 +131,7 @@ static void exchange_new_id(struct nfs4_sess *s, const struct nfs4_exchange_res 
 	}
 }
 
-static void exchange_apply(struct nfs4_sess *s)
+static void exchange_apply(struct nfs4_session *s)
 {
 	struct nfs4_client *cl = s->cl;
 	const struct nfs4_exchange_res *res = &s->exchange;
@@ -156,7 +156,7 @@ static void exchange_apply(struct nfs4_sess *s)
 	s->need |= NFS4_NEED_SESSION;
 }
 
-static bool exchange_done(struct nfs4_sess *s, struct nfs4_call *call)
+static bool exchange_done(struct nfs4_session *s, struct nfs4_call *call)
 {
 	struct nfs4_client *cl = s->cl;
 
@@ -191,7 +191,7 @@ static int create_encode(struct nfs4_call *call, struct nfs4_compound *c)
 
 static int create_decode(struct nfs4_call *call, struct nfs4_compound *c)
 {
-	struct nfs4_sess *s = call->sess;
+	struct nfs4_session *s = call->sess;
 	struct nfs4_create_session got = {0};
 
 	if (nfs4_session_xdr_get_create(c, &got)) {
@@ -209,7 +209,7 @@ static const struct nfs4_opdesc create_desc = {
 };
 
 /* rsize and wsize are those of the first session, and of the kernel's mount. */
-static void note_smaller(const struct nfs4_sess *s)
+static void note_smaller(const struct nfs4_session *s)
 {
 	const struct nfs4_fs *fs = &s->cl->fsinfo.fs;
 	const struct nfs4_chan *fore = &s->params.fore;
@@ -221,7 +221,7 @@ static void note_smaller(const struct nfs4_sess *s)
 			s->peer, (unsigned int)fore->maxreq, (unsigned int)fore->maxresp);
 }
 
-static void create_apply(struct nfs4_sess *s)
+static void create_apply(struct nfs4_session *s)
 {
 	uint32_t slots = s->params.fore.maxreqs;
 
@@ -252,7 +252,7 @@ static void create_apply(struct nfs4_sess *s)
 		(unsigned int)s->params.fore.maxresp);
 }
 
-static bool create_done(struct nfs4_sess *s, struct nfs4_call *call)
+static bool create_done(struct nfs4_session *s, struct nfs4_call *call)
 {
 	struct nfs4_client *cl = s->cl;
 	const char *wrong;
@@ -309,7 +309,7 @@ static const struct nfs4_opdesc reclaim_desc = {
 };
 
 /* The session or the client ID went away again in between. */
-static bool session_gone(struct nfs4_sess *s, struct nfs4_call *call)
+static bool session_gone(struct nfs4_session *s, struct nfs4_call *call)
 {
 	s->need |= NFS4_NEED_SESSION;
 	if (s->cl->id_tries < MAX_ID_TRIES) {
@@ -321,7 +321,7 @@ static bool session_gone(struct nfs4_sess *s, struct nfs4_call *call)
 	return false;
 }
 
-static bool reclaim_done(struct nfs4_sess *s, struct nfs4_call *call)
+static bool reclaim_done(struct nfs4_session *s, struct nfs4_call *call)
 {
 	if (!call->err || call->status == NFS4ERR_COMPLETE_ALREADY ||
 		call->status == NFS4ERR_RETRY_UNCACHED_REP) {
@@ -335,7 +335,7 @@ static bool reclaim_done(struct nfs4_sess *s, struct nfs4_call *call)
 	return false;
 }
 
-static bool reopen_done(struct nfs4_sess *s, struct nfs4_call *call)
+static bool reopen_done(struct nfs4_session *s, struct nfs4_call *call)
 {
 	return nfs4_reclaim_done(s, call) || session_gone(s, call);
 }
@@ -387,7 +387,7 @@ static int bind_encode(struct nfs4_call *call, struct nfs4_compound *c)
 
 static int bind_decode(struct nfs4_call *call, struct nfs4_compound *c)
 {
-	struct nfs4_sess *s = call->sess;
+	struct nfs4_session *s = call->sess;
 	bool current = call->sess_gen == s->gen;
 	uint32_t dir;
 
@@ -408,7 +408,7 @@ const struct nfs4_opdesc nfs4_bind_desc = {
 	.max_delays = MAX_BIND_DELAYS,
 };
 
-static bool bind_done(struct nfs4_sess *s, struct nfs4_call *call)
+static bool bind_done(struct nfs4_session *s, struct nfs4_call *call)
 {
 	s->need &= ~NFS4_NEED_BIND;
 	if (call->err)
@@ -418,7 +418,7 @@ static bool bind_done(struct nfs4_sess *s, struct nfs4_call *call)
 
 /* ---- all of them ---- */
 
-bool nfs4_step_may_wait(const struct nfs4_sess *s, uint32_t tries)
+bool nfs4_step_may_wait(const struct nfs4_session *s, uint32_t tries)
 {
 	if (s->step == NFS4_STEP_REOPEN || s->step == NFS4_STEP_RELOCK)
 		return tries <= MAX_REOPEN_DELAYS;
@@ -427,7 +427,7 @@ bool nfs4_step_may_wait(const struct nfs4_sess *s, uint32_t tries)
 	return s->step != NFS4_STEP_DESTROY || tries <= MAX_DESTROY_DELAYS;
 }
 
-bool nfs4_step_result(struct nfs4_sess *s, enum nfs4_step step, struct nfs4_call *call)
+bool nfs4_step_result(struct nfs4_session *s, enum nfs4_step step, struct nfs4_call *call)
 {
 	switch (step) {
 	case NFS4_STEP_NONE:

@@ -26,15 +26,15 @@
 #include <stdio.h>
 
 #define DRAIN_NS (2 * NSEC_PER_SEC)
-#define STOP_NS  (4500 * NSEC_PER_MSEC) /* nfs4_sess_stop() promises 5 s */
+#define STOP_NS  (4500 * NSEC_PER_MSEC) /* nfs4_session_stop() promises 5 s */
 
-static bool is_ending(const struct nfs4_sess *s)
+static bool is_ending(const struct nfs4_session *s)
 {
-	return s->state == NFS4_SESS_STOPPING || s->state == NFS4_SESS_FAILING;
+	return s->state == NFS4_SESSION_STOPPING || s->state == NFS4_SESSION_FAILING;
 }
 
 /* Our own requests, when nothing uses them. */
-static void put_own_calls(struct nfs4_sess *s)
+static void put_own_calls(struct nfs4_session *s)
 {
 	if (!s->calls_ready || s->ctl.state != NFS4_CALL_IDLE || s->renew.state != NFS4_CALL_IDLE ||
 		s->reopener.state != NFS4_CALL_IDLE)
@@ -46,12 +46,12 @@ static void put_own_calls(struct nfs4_sess *s)
 }
 
 /* The end of all waiting: the transport returns every call. */
-static void cut(struct nfs4_sess *s)
+static void cut(struct nfs4_session *s)
 {
 	if (s->cut)
 		return;
 	s->cut = true;
-	nfs4_calls_end_waiting(s, s->state == NFS4_SESS_STOPPING ? -ESHUTDOWN : -EIO);
+	nfs4_calls_end_waiting(s, s->state == NFS4_SESSION_STOPPING ? -ESHUTDOWN : -EIO);
 	put_own_calls(s);
 	if (!s->started)
 		s->xprt_gone = true; /* it never began */
@@ -60,7 +60,7 @@ static void cut(struct nfs4_sess *s)
 }
 
 /* This lane's session is gone from the server, or as good as. */
-static void count_out(struct nfs4_sess *s)
+static void count_out(struct nfs4_session *s)
 {
 	if (!s->counted)
 		return;
@@ -70,7 +70,7 @@ static void count_out(struct nfs4_sess *s)
 }
 
 /* Everything is back: the last callback. The user may free the session in it. */
-static void finish(struct nfs4_sess *s)
+static void finish(struct nfs4_session *s)
 {
 	while (!list_empty(&s->ending))
 		nfs4_calls_flush(s);
@@ -89,16 +89,16 @@ static void finish(struct nfs4_sess *s)
 	reactor_timer_cancel(s->r, &s->step_timer);
 	reactor_timer_cancel(s->r, &s->reopen_timer);
 	nfs4_lease_stop(s);
-	if (s->state == NFS4_SESS_FAILING) {
-		nfs4_sess_set_state(s, NFS4_SESS_DEAD, s->failure.step);
+	if (s->state == NFS4_SESSION_FAILING) {
+		nfs4_session_set_state(s, NFS4_SESSION_DEAD, s->failure.step);
 		s->ops->failed(s->ctx, &s->failure);
 		return;
 	}
-	nfs4_sess_set_state(s, NFS4_SESS_STOPPED, "all is back");
+	nfs4_session_set_state(s, NFS4_SESSION_STOPPED, "all is back");
 	s->ops->stopped(s->ctx);
 }
 
-void nfs4_sess_stop_next(struct nfs4_sess *s)
+void nfs4_session_stop_next(struct nfs4_session *s)
 {
 	if (!is_ending(s))
 		return;
@@ -135,7 +135,7 @@ void nfs4_sess_stop_next(struct nfs4_sess *s)
 
 void nfs4_stop_timer(struct reactor_timer *t)
 {
-	struct nfs4_sess *s = container_of(t, struct nfs4_sess, stop_timer);
+	struct nfs4_session *s = container_of(t, struct nfs4_session, stop_timer);
 
 	if (s->xprt_gone) {
 		finish(s);
@@ -144,7 +144,7 @@ void nfs4_stop_timer(struct reactor_timer *t)
 	if (!s->drained) {
 		s->drained = true;
 		reactor_timer_in(s->r, &s->stop_timer, STOP_NS - DRAIN_NS);
-		nfs4_sess_stop_next(s);
+		nfs4_session_stop_next(s);
 		return;
 	}
 	log_warn("%s: the server does not answer: our session stays there until its lease ends",
@@ -153,7 +153,7 @@ void nfs4_stop_timer(struct reactor_timer *t)
 }
 
 /* The ways into STOPPING and FAILING share this. */
-static void begin_end(struct nfs4_sess *s, int call_err)
+static void begin_end(struct nfs4_session *s, int call_err)
 {
 	reactor_timer_cancel(s->r, &s->step_timer);
 	nfs4_lease_stop(s);
@@ -166,22 +166,22 @@ static void begin_end(struct nfs4_sess *s, int call_err)
 	reactor_timer_in(s->r, &s->stop_timer, DRAIN_NS);
 }
 
-void nfs4_sess_stop(struct nfs4_sess *s)
+void nfs4_session_stop(struct nfs4_session *s)
 {
-	enum nfs4_sess_state was = s->state;
+	enum nfs4_session_state was = s->state;
 
-	if (was == NFS4_SESS_STOPPING || was == NFS4_SESS_STOPPED)
+	if (was == NFS4_SESSION_STOPPING || was == NFS4_SESSION_STOPPED)
 		return;
-	nfs4_sess_set_state(s, NFS4_SESS_STOPPING, "asked to");
-	if (was == NFS4_SESS_FAILING)
+	nfs4_session_set_state(s, NFS4_SESSION_STOPPING, "asked to");
+	if (was == NFS4_SESSION_FAILING)
 		return; /* the end is on its way */
 	begin_end(s, -ESHUTDOWN);
-	if (was == NFS4_SESS_IDLE || was == NFS4_SESS_DEAD || was == NFS4_SESS_CONNECTING)
+	if (was == NFS4_SESSION_IDLE || was == NFS4_SESSION_DEAD || was == NFS4_SESSION_CONNECTING)
 		cut(s);
-	nfs4_sess_stop_next(s);
+	nfs4_session_stop_next(s);
 }
 
-void nfs4_sess_fail(struct nfs4_sess *s, int err, const char *step, const char *fmt, ...)
+void nfs4_session_fail(struct nfs4_session *s, int err, const char *step, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -190,10 +190,10 @@ void nfs4_sess_fail(struct nfs4_sess *s, int err, const char *step, const char *
 	va_start(ap, fmt);
 	vsnprintf(s->failure.text, sizeof(s->failure.text), fmt, ap);
 	va_end(ap);
-	nfs4_sess_set_state(s, NFS4_SESS_FAILING, step);
+	nfs4_session_set_state(s, NFS4_SESSION_FAILING, step);
 	begin_end(s, -EIO);
 	/* A step without an answer is why we fail, or will have none. */
 	if (s->step != NFS4_STEP_NONE || !s->calls_ready)
 		cut(s);
-	nfs4_sess_stop_next(s);
+	nfs4_session_stop_next(s);
 }

@@ -102,7 +102,7 @@ struct bench {
 static struct {
 	struct reactor *r;
 	struct nfs4_client *cl;
-	struct nfs4_sess *sess;
+	struct nfs4_session *sess;
 	struct stats st;
 	bool up;
 	unsigned int done;
@@ -127,7 +127,7 @@ static void on_other(void *ctx)
 {
 }
 
-static const struct nfs4_sess_ops sess_ops = {
+static const struct nfs4_session_ops sess_ops = {
 	.up = on_up, .failed = on_failed, .stopped = on_other, .unblocked = on_other};
 
 static void set_up(const struct bench *b)
@@ -147,14 +147,14 @@ static void set_up(const struct bench *b)
 	conf.rdma.inline_size = b->inline_size;
 	c.r = reactor_new_virtual();
 	c.cl = nfs4_client_new(&conf);
-	c.sess = nfs4_sess_new(c.cl, c.r, &sess_ops, NULL, &c.st);
+	c.sess = nfs4_session_new(c.cl, c.r, &sess_ops, NULL, &c.st);
 	in.sin_addr.s_addr = htonl(0x0a000001);
-	if (!c.sess || nfs4_sess_start(c.sess, NULL, (struct sockaddr *)&in))
+	if (!c.sess || nfs4_session_start(c.sess, NULL, (struct sockaddr *)&in))
 		die("no session");
 	while (!c.up)
 		reactor_turn(c.r, 0);
 	for (unsigned int i = 0; i < BATCH; i++)
-		c.bufs[i] = rpcrdma_buf_get(nfs4_sess_xprt(c.sess));
+		c.bufs[i] = rpcrdma_buf_get(nfs4_session_xprt(c.sess));
 }
 
 static void call_done(struct nfs4_call *call)

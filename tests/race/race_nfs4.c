@@ -36,7 +36,7 @@ static _Noreturn void die(const char *what, int line)
 struct lane {
 	pthread_t thread;
 	struct reactor *r;
-	struct nfs4_sess *sess;
+	struct nfs4_session *sess;
 	struct stats st;
 	struct nfs4_call calls[CALLS];
 	struct reactor_msg start, work, stop;
@@ -72,7 +72,7 @@ static void on_unblocked(void *ctx)
 {
 }
 
-static const struct nfs4_sess_ops ops = {
+static const struct nfs4_session_ops ops = {
 	.up = on_up,
 	.failed = on_failed,
 	.stopped = on_stopped,
@@ -130,7 +130,7 @@ static void run_start(struct reactor_msg *msg)
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(20049)};
 
 	in.sin_addr.s_addr = htonl(0x0a000001);
-	MUST(nfs4_sess_start(l->sess, NULL, (struct sockaddr *)&in) == 0);
+	MUST(nfs4_session_start(l->sess, NULL, (struct sockaddr *)&in) == 0);
 }
 
 static void mounted(void *ctx, const struct nfs4_failure *f)
@@ -161,7 +161,7 @@ static void run_stop(struct reactor_msg *msg)
 	struct lane *l = container_of(msg, struct lane, stop);
 
 	l->stopping = true;
-	nfs4_sess_stop(l->sess);
+	nfs4_session_stop(l->sess);
 }
 
 static void *lane_main(void *arg)
@@ -200,7 +200,7 @@ static void make_client(void)
 		lanes[i].start.run = run_start;
 		lanes[i].work.run = run_work;
 		lanes[i].stop.run = run_stop;
-		lanes[i].sess = nfs4_sess_new(cl, lanes[i].r, &ops, &lanes[i], &lanes[i].st);
+		lanes[i].sess = nfs4_session_new(cl, lanes[i].r, &ops, &lanes[i], &lanes[i].st);
 		MUST(lanes[i].sess);
 		MUST(pthread_create(&lanes[i].thread, NULL, lane_main, &lanes[i]) == 0);
 	}
@@ -256,7 +256,7 @@ int main(void)
 	for (int i = 0; i < LANES; i++)
 		pthread_join(lanes[i].thread, NULL);
 	for (int i = 0; i < LANES; i++) {
-		nfs4_sess_free(lanes[i].sess);
+		nfs4_session_free(lanes[i].sess);
 		reactor_free(lanes[i].r);
 	}
 	nfs4_client_free(cl);

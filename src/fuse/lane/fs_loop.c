@@ -408,7 +408,7 @@ static void lane_join(struct fs *fs, struct fs_lane *l)
 	mutex_unlock(&fs->lanes_lock);
 }
 
-struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_sess *sess,
+struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_session *sess,
 	unsigned int ops, const struct fs_lane_ops *lops, void *ctx, struct stats *stats)
 {
 	struct fs_lane *l = calloc(1, sizeof(*l));
@@ -418,7 +418,7 @@ struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_sess *
 	l->fs = fs;
 	l->reactor = r;
 	l->sess = sess;
-	l->xprt = nfs4_sess_xprt(sess);
+	l->xprt = nfs4_session_xprt(sess);
 	l->stats = stats;
 	l->lops = *lops;
 	l->lops_ctx = ctx;

@@ -206,7 +206,7 @@ bool fs_copywait_may(const struct fs_op *op, uint64_t count)
 
 	return !fs_copy_of(op)->by_hand && fs_op_now(op) >= l->copy_no_wait_until &&
 	       count > 2ull * fs_facts(l->fs, op->inode)->rsize && l->copies < l->ops_cnt / 4 &&
-	       nfs4_sess_has_back(l->sess);
+	       nfs4_session_has_back(l->sess);
 }
 
 void fs_copywait_init(struct fs_op *op)

@@ -62,7 +62,7 @@ static bool is_companion(unsigned int op)
 
 void nfs4_op_begin(struct nfs4_compound *c, enum nfs4_opnum op, uint32_t reply_max)
 {
-	struct nfs4_sess *s = c->call ? c->call->sess : NULL;
+	struct nfs4_session *s = c->call ? c->call->sess : NULL;
 
 	xdr_put_u32(&c->enc, (uint32_t)op);
 	c->reply_max += 8 + reply_max;

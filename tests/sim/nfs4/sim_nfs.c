@@ -42,7 +42,7 @@ static void on_unblocked(void *ctx)
 	l->unblocked++;
 }
 
-static const struct nfs4_sess_ops ops = {
+static const struct nfs4_session_ops ops = {
 	.up = on_up,
 	.failed = on_failed,
 	.stopped = on_stopped,
@@ -89,9 +89,9 @@ void sim_nfs_client(struct sim_nfs *w, unsigned int lanes)
 		struct sim_lane *l = &w->lane[i];
 
 		l->w = w;
-		l->sess = nfs4_sess_new(w->cl, w->r, &ops, l, &l->st);
+		l->sess = nfs4_session_new(w->cl, w->r, &ops, l, &l->st);
 		if (!l->sess)
-			fab_sim_fail("nfs4_sess_new(): %s", strerror(errno));
+			fab_sim_fail("nfs4_session_new(): %s", strerror(errno));
 	}
 }
 
@@ -100,7 +100,7 @@ int sim_nfs_start(struct sim_nfs *w, unsigned int lane)
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(20049)};
 
 	in.sin_addr.s_addr = htonl(0x0a000001);
-	return nfs4_sess_start(w->lane[lane].sess, NULL, (struct sockaddr *)&in);
+	return nfs4_session_start(w->lane[lane].sess, NULL, (struct sockaddr *)&in);
 }
 
 bool sim_nfs_up(struct sim_nfs *w)
@@ -188,7 +188,7 @@ void sim_nfs_stop(struct sim_nfs *w)
 		if (l->failed || l->stopped)
 			continue;
 		l->stop_ns = reactor_now(w->r);
-		nfs4_sess_stop(l->sess);
+		nfs4_session_stop(l->sess);
 	}
 	for (unsigned int i = 0; i < w->lanes; i++) {
 		struct sim_lane *l = &w->lane[i];
@@ -204,7 +204,7 @@ void sim_nfs_stop(struct sim_nfs *w)
 /* All requests can be had, so none is missing. */
 static void check_requests(struct sim_nfs *w, unsigned int lane)
 {
-	struct rpcrdma *x = nfs4_sess_xprt(w->lane[lane].sess);
+	struct rpcrdma *x = nfs4_session_xprt(w->lane[lane].sess);
 	struct rpcrdma_req *reqs = calloc(w->conf.rdma.credits, sizeof(*reqs));
 	unsigned int n = 0;
 
@@ -229,7 +229,7 @@ const char *sim_nfs_close(struct sim_nfs *w, unsigned int left)
 	for (unsigned int i = 0; i < w->lanes; i++)
 		check_requests(w, i);
 	for (unsigned int i = 0; i < w->lanes; i++)
-		nfs4_sess_free(w->lane[i].sess);
+		nfs4_session_free(w->lane[i].sess);
 	nfs4_client_free(w->cl);
 	reactor_turn(w->r, 0);
 	sessions = nfsd_sim_live_sessions(w->srv);

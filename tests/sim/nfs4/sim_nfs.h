@@ -16,7 +16,7 @@
 
 struct sim_lane {
 	struct sim_nfs *w;
-	struct nfs4_sess *sess;
+	struct nfs4_session *sess;
 	struct stats st;
 	unsigned int up, failed, stopped, unblocked;
 	struct nfs4_failure failure;
@@ -61,7 +61,7 @@ void sim_nfs_open(struct sim_nfs *w, const struct nfsd_sim_conf *sconf);
 void sim_nfs_soft(struct sim_nfs *w, unsigned int retrans);
 /* The client and `lanes` sessions, not started. */
 void sim_nfs_client(struct sim_nfs *w, unsigned int lanes);
-/* As nfs4_sess_start(). */
+/* As nfs4_session_start(). */
 int sim_nfs_start(struct sim_nfs *w, unsigned int lane);
 /* Starts lanes 0 to n-1, the first one first; true: all are up. */
 bool sim_nfs_up(struct sim_nfs *w);

@@ -53,7 +53,7 @@ static void op_done(struct nfs4_call *call)
 	if (p && op->len <= sizeof(op->data))
 		memcpy(op->data, p, op->len);
 	if (op->buf)
-		rpcrdma_buf_put(nfs4_sess_xprt(call->sess), op->buf);
+		rpcrdma_buf_put(nfs4_session_xprt(call->sess), op->buf);
 	op->buf = NULL;
 	nfs4_call_put(call);
 	if (op->then)
@@ -62,7 +62,7 @@ static void op_done(struct nfs4_call *call)
 
 bool sim_op_get(struct sim_nfs *w, unsigned int lane, struct sim_op *op)
 {
-	struct nfs4_sess *s = w->lane[lane].sess;
+	struct nfs4_session *s = w->lane[lane].sess;
 	uint64_t end = reactor_now(w->r) + 1000 * SIM_SEC;
 	int err;
 
@@ -76,7 +76,7 @@ bool sim_op_get(struct sim_nfs *w, unsigned int lane, struct sim_op *op)
 		fab_sim_fail("nfs4_call_get(): %s", strerror(-err));
 		return false;
 	}
-	while (!(op->buf = rpcrdma_buf_get(nfs4_sess_xprt(s))) && reactor_now(w->r) < end)
+	while (!(op->buf = rpcrdma_buf_get(nfs4_session_xprt(s))) && reactor_now(w->r) < end)
 		reactor_turn(w->r, SIM_SEC);
 	if (!op->buf) {
 		fab_sim_fail("no buffer came free");

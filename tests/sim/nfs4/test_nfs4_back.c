@@ -259,14 +259,14 @@ Test(nfs4_back, a_server_without_one_is_not_asked_to_bind)
 
 Test(nfs4_back, a_server_that_wants_fewer_slots_gets_them)
 {
-	struct nfs4_sess_view view;
+	struct nfs4_session_view view;
 
 	sim_nfs_open(&w, NULL);
 	sim_nfs_mounted(&w, 1);
 	cr_assert_gt(w.lane[0].st.slots, 4);
 	cr_assert_eq(callback(NFSD_SIM_CB_RECALL_SLOT), NFS4_OK);
 	cr_assert_eq(w.lane[0].st.slots, 4);
-	nfs4_sess_view(w.lane[0].sess, &view);
+	nfs4_session_view(w.lane[0].sess, &view);
 	cr_assert_str_eq(view.state, "UP");
 	must_getattr(0);
 	SIM_NFS_CLOSE(&w, 0);

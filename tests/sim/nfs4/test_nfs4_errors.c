@@ -432,7 +432,7 @@ Test(nfs4_errors, each_row_answers_each_step_of_a_recovery_once, .init = sim_log
 
 /* ---- the states of a session ---- */
 
-/* Every line of the table in nfs4_sess.c. */
+/* Every line of the table in nfs4_session.c. */
 static struct {
 	const char *from, *to;
 	unsigned int seen;
@@ -467,16 +467,16 @@ static void count_moves(void *ctx, enum log_level level, const char *line)
 }
 
 /* Starts, goes on until it is (or is past) this state, is told to stop. */
-static void stop_in(enum nfs4_sess_state state)
+static void stop_in(enum nfs4_session_state state)
 {
-	struct nfs4_sess *s;
+	struct nfs4_session *s;
 
 	sim_nfs_client(&w, 1);
 	s = w.lane[0].sess;
-	cr_assert(state == NFS4_SESS_IDLE || sim_nfs_start(&w, 0) == 0);
+	cr_assert(state == NFS4_SESSION_IDLE || sim_nfs_start(&w, 0) == 0);
 	while (s->state != state)
 		cr_assert(reactor_turn(w.r, SIM_SEC) || reactor_now(w.r) < 600 * SIM_SEC);
-	nfs4_sess_stop(s);
+	nfs4_session_stop(s);
 	cr_assert(sim_nfs_until(&w, &w.lane[0].stopped, 1, 10 * SIM_SEC));
 	w.lane[0].failed = 0; /* ->stopped after ->failed is what was asked for */
 	SIM_NFS_CLOSE(&w, 1);
@@ -486,7 +486,7 @@ Test(nfs4_errors, each_transition_of_a_session_is_driven, .init = sim_log_quiet)
 {
 	log_set_sink(count_moves, NULL);
 	log_set_level(LOG_LVL_DEBUG);
-	for (unsigned int state = NFS4_SESS_IDLE; state <= NFS4_SESS_UP; state++) {
+	for (unsigned int state = NFS4_SESSION_IDLE; state <= NFS4_SESSION_UP; state++) {
 		sim_nfs_open(&w, NULL);
 		stop_in(state);
 	}
@@ -496,7 +496,7 @@ Test(nfs4_errors, each_transition_of_a_session_is_driven, .init = sim_log_quiet)
 	end(0);
 	begin();
 	nfsd_sim_restart(w.srv, 0, false);
-	while (w.lane[0].sess->state != NFS4_SESS_RECOVERING)
+	while (w.lane[0].sess->state != NFS4_SESSION_RECOVERING)
 		reactor_turn(w.r, SIM_SEC);
 	sim_nfs_stop(&w);
 	nfs4_state_forget(&file.state);
@@ -504,11 +504,11 @@ Test(nfs4_errors, each_transition_of_a_session_is_driven, .init = sim_log_quiet)
 	for (int dead = 0; dead < 2; dead++) {
 		sim_nfs_open(&w, NULL);
 		sim_rule(&w, NFSD_SIM_STATUS, OP_EXCHANGE_ID, 0, 0, NFS4ERR_SERVERFAULT);
-		stop_in(dead ? NFS4_SESS_DEAD : NFS4_SESS_FAILING);
+		stop_in(dead ? NFS4_SESSION_DEAD : NFS4_SESSION_FAILING);
 	}
 	sim_nfs_open(&w, NULL);
 	fab_sim_conf()->refuse_err = -ECONNREFUSED;
-	stop_in(NFS4_SESS_DEAD);
+	stop_in(NFS4_SESSION_DEAD);
 	for (size_t i = 0; i < sizeof(moves) / sizeof(moves[0]); i++)
 		cr_assert_gt(moves[i].seen, 0, "%s -> %s", moves[i].from, moves[i].to);
 }

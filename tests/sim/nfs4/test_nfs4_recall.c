@@ -107,7 +107,7 @@ static void other_begin(void)
 static void other_end(void)
 {
 	sim_nfs_stop(&other);
-	nfs4_sess_free(other.lane[0].sess);
+	nfs4_session_free(other.lane[0].sess);
 	nfs4_client_free(other.cl);
 }
 

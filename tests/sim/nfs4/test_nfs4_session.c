@@ -30,11 +30,11 @@ Test(nfs4_session, comes_up_and_leaves_nothing_behind)
 
 Test(nfs4_session, stops_without_having_been_started)
 {
-	struct nfs4_sess_view view;
+	struct nfs4_session_view view;
 
 	sim_nfs_open(&w, NULL);
 	sim_nfs_client(&w, 1);
-	nfs4_sess_view(w.lane[0].sess, &view);
+	nfs4_session_view(w.lane[0].sess, &view);
 	cr_assert_str_eq(view.state, "IDLE");
 	SIM_NFS_CLOSE(&w, 0);
 }

@@ -176,7 +176,7 @@ bool nfs4_lockowner_holds(struct nfs4_lockowner *lo, uint64_t offset, uint64_t l
 	return false;
 }
 
-void nfs4_lockowner_free(struct nfs4_lockowner *lo, struct nfs4_sess *s)
+void nfs4_lockowner_free(struct nfs4_lockowner *lo, struct nfs4_session *s)
 {
 	cr_assert_not(nfs4_lockowner_holds(lo, 0, NFS4_LOCK_TO_END) && !fake_locks.lost_ok);
 	list_for_each (node, &rig.fake.pending)

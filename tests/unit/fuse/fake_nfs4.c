@@ -15,7 +15,7 @@ const struct nfs4_stateid nfs4_stateid_anon;
 
 /* ---- calls ---- */
 
-int nfs4_call_get(struct nfs4_sess *s, struct nfs4_call *call)
+int nfs4_call_get(struct nfs4_session *s, struct nfs4_call *call)
 {
 	struct fake *k = &rig.fake;
 
@@ -103,7 +103,7 @@ size_t rpcrdma_data_size(const struct rpcrdma *x)
 	return RIG_WSIZE;
 }
 
-struct rpcrdma *nfs4_sess_xprt(struct nfs4_sess *s)
+struct rpcrdma *nfs4_session_xprt(struct nfs4_session *s)
 {
 	return NULL;
 }

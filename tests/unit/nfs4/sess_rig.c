@@ -44,7 +44,7 @@ void sess_rig_call(struct nfs4_call *call)
 
 void sess_rig_up(void)
 {
-	struct nfs4_sess *s = &sr.s;
+	struct nfs4_session *s = &sr.s;
 
 	memset(&sr, 0, sizeof(sr));
 	sr.cl.conf.hard = true;
@@ -57,7 +57,7 @@ void sess_rig_up(void)
 	s->cl = &sr.cl;
 	s->r = reactor_new_virtual();
 	s->stats = &sr.stats;
-	s->state = NFS4_SESS_RECOVERING;
+	s->state = NFS4_SESSION_RECOVERING;
 	s->id_gen = 1;
 	s->gen = 1;
 	list_init(&s->waiting);

@@ -14,7 +14,7 @@
 
 struct sess_rig {
 	struct nfs4_client cl;
-	struct nfs4_sess s;
+	struct nfs4_session s;
 	struct stats stats;
 	struct rpc_cred cred;
 	struct nfs4_fh fh;

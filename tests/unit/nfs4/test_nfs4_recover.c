@@ -28,7 +28,7 @@ TestSuite(nfs4_recovers, .init = sess_rig_up, .fini = sess_rig_down);
 /* It is up since a moment ago, after a recovery: the next one is to wait a while. */
 static void recovered(void)
 {
-	sr.s.state = NFS4_SESS_UP;
+	sr.s.state = NFS4_SESSION_UP;
 	sr.s.recovered_ns = reactor_now(sr.s.r);
 }
 
@@ -45,7 +45,7 @@ Test(nfs4_recovers, not_twice_at_once)
 {
 	recovered();
 	nfs4_recover(&sr.s, sr.s.gen, NFS4_NEED_SESSION, "test");
-	cr_assert_eq(sr.s.state, NFS4_SESS_RECOVERING);
+	cr_assert_eq(sr.s.state, NFS4_SESSION_RECOVERING);
 	cr_assert(reactor_timer_armed(&sr.s.step_timer));
 	cr_assert_eq(sr.s.token, NFS4_TOKEN_NONE, "it has not begun");
 }
@@ -58,7 +58,7 @@ Test(nfs4_recovers, what_a_server_lost_that_kept_the_session)
 	sess_rig_call(&call);
 	call.sent_ns = reactor_now(sr.s.r);
 	nfs4_recover_flags(&sr.s, &call, SEQ4_STATUS_RESTART_RECLAIM_NEEDED);
-	cr_assert_eq(sr.s.state, NFS4_SESS_RECOVERING);
+	cr_assert_eq(sr.s.state, NFS4_SESSION_RECOVERING);
 	cr_assert_eq(sr.s.need, NFS4_NEED_RECLAIM);
 }
 

@@ -226,7 +226,7 @@ Test(nfs4_held, a_call_goes_on_in_the_moment_that_its_open_is_there_again)
 	call_on(&read, &read_desc);
 	open_read('a', 1);
 	sess_rig_bad(&st);
-	sr.s.state = NFS4_SESS_UP;
+	sr.s.state = NFS4_SESSION_UP;
 	nfs4_call_start(&read, &read_desc);
 	cr_assert_eq(read.state, NFS4_CALL_DELAYED, "it waits for the open");
 	cr_assert_eq(sr.s.reopener.state, NFS4_CALL_WAITING, "which is asked for");
@@ -243,7 +243,7 @@ Test(nfs4_held, a_call_that_found_its_open_good_waits_anew_when_it_is_gone)
 	call_on(&read, &read_desc);
 	sr.cl.conf.hard = false;
 	sr.cl.conf.rdma.timeo_ns = NSEC_PER_SEC / 2; /* time began longer ago */
-	sr.s.state = NFS4_SESS_UP;
+	sr.s.state = NFS4_SESSION_UP;
 	open_read('a', 1);
 	nfs4_call_start(&read, &read_desc);
 	cr_assert_eq(read.state, NFS4_CALL_WAITING, "for a slot");
