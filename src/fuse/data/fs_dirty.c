@@ -6,7 +6,7 @@
 #include "fs_inode.h"
 #include "fs_notify.h"
 #include "fs_reply.h"
-#include "fs_train.h"
+#include "fs_batch.h"
 
 #include <errno.h>
 #include <fcntl.h>

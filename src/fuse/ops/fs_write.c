@@ -21,7 +21,7 @@
 #include "fs_ops.h"
 #include "fs_reply.h"
 #include "fs_share.h"
-#include "fs_train.h"
+#include "fs_batch.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #include "dirty_rig.h"
 #include "fs_inode.h"
 #include "fs_retain.h"
-#include "fs_train.h"
+#include "fs_batch.h"
 
 #define PIECE (16 * KIB)
 
