@@ -318,9 +318,9 @@ struct fs_op {
 		struct list open_link; /* lane->dirty_open */
 		uint64_t since;        /* ... and from when on it is */
 		void (*send)(struct fs_op *op);
-		/* fs_train.h: of a head, those behind it; of those, the place there */
-		struct list cars, car_link;
-		unsigned int car_cnt;
+		/* fs_batch.h: of a head, those behind it; of those, the place there */
+		struct list parts, part_link;
+		unsigned int part_cnt;
 	} dirty;
 	struct {                  /* fs_ahead.h: a block */
 		struct list link; /* fs_ahead.blocks */
@@ -402,7 +402,7 @@ struct fs_lane {
 	struct reactor_timer dirty_timer;
 	unsigned int dirty_cnt, dirty_max; /* carriers */
 	_Atomic uint64_t dirty_bytes;      /* in them; other lanes fill them too */
-	unsigned int train_max;            /* carriers that one WRITE may be of */
+	unsigned int batch_max;            /* carriers that one WRITE may be of */
 	/* read-ahead (fs_ahead.h) */
 	struct list ahead_blocks; /* of fs_op.ahead.lane_link */
 	struct reactor_timer ahead_timer;

@@ -62,7 +62,7 @@ static void go_plain(struct fs_op *op)
 	call_for(op, op->u.rw.again);
 }
 
-/* The op, its train, and all that appends behind it: they follow each other. */
+/* The op, its batch, and all that appends behind it: they follow each other. */
 static void move(struct fs_op *op, uint64_t end)
 {
 	struct fs_inode *in = op->inode;
@@ -202,7 +202,7 @@ void fs_append_doom(struct fs_op *op, int err)
 		struct fs_op *c = container_of(node, struct fs_op, dirty.link);
 
 		if (c == in->retain->open)
-			break; /* others may still join it, and its train */
+			break; /* others may still join it, and its batch */
 		if (c != op && c->u.rw.append)
 			c->u.rw.doomed = err;
 	}

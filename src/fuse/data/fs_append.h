@@ -57,7 +57,7 @@ static inline bool fs_append_at_end(const struct fs_op *op)
  * fs_append_missed - its WRITE failed; because of the end?
  *
  * Then true: `again` runs when it is known where to write, or `gave_up` if that cannot be found
- * out; both with the op's call, its train as it was.
+ * out; both with the op's call, its batch as it was.
  */
 bool fs_append_missed(struct fs_op *op, void (*again)(struct fs_op *op),
 	void (*gave_up)(struct fs_op *op, int err));

@@ -104,7 +104,7 @@ void fs_dirty_lane_init(struct fs_lane *l)
 	l->dirty_max = l->keep_bufs_max / 2;
 	if (l->dirty_max > l->ops_cnt / 2)
 		l->dirty_max = l->ops_cnt / 2;
-	fs_train_lane_init(l);
+	fs_batch_lane_init(l);
 }
 
 void fs_dirty_lane_fini(struct fs_lane *l)
@@ -166,7 +166,7 @@ static bool may_go_behind(const struct fs_op *op)
 	       !(op->fi.flags & O_DIRECT) && l->state == FS_LANE_RUNS;
 }
 
-/* Bytes that the buffer of `c`, the last of a train or its head, takes from its first one on. */
+/* Bytes that the buffer of `c`, the last of a batch or its head, takes from its first one on. */
 static size_t room_of(const struct fs_op *head, const struct fs_op *c)
 {
 	const struct fs *fs = c->lane->fs;
@@ -199,7 +199,7 @@ bool fs_dirty_join(struct fs_op *op, const void *data)
 	mutex_lock(&in->lock);
 	r = in->retain;
 	head = r ? r->open : NULL;
-	c = head ? fs_train_last(head) : NULL;
+	c = head ? fs_batch_last(head) : NULL;
 	if (c && fits(head, c, op) && is_free(r, c, begin_of(op), end_of(op))) {
 		joins = true;
 		at = (size_t)(op->off - c->off);
@@ -222,16 +222,16 @@ bool fs_dirty_join(struct fs_op *op, const void *data)
 	return true;
 }
 
-/* Does it wait for others, which join it or are coupled to it? */
+/* Does it wait for others, which join it or its batch? */
 static bool stays_open(struct fs_op *c)
 {
 	if (c->lane->fs->conf.write != FS_WRITE_LAZY || c->size >= room_of(c, c))
 		return false;
-	return c->size < FS_RETAIN_LARGE || !fs_train_is_full(c);
+	return c->size < FS_RETAIN_LARGE || !fs_batch_is_full(c);
 }
 
 /* Inode lock held. Returns the one to be sent now that was open before it, maybe with it. */
-static struct fs_op *list_carrier(struct fs_op *c, struct fs_retain *r, bool *ret_coupled)
+static struct fs_op *list_carrier(struct fs_op *c, struct fs_retain *r, bool *ret_joined)
 {
 	struct fs_op *open = r->open;
 
@@ -239,10 +239,10 @@ static struct fs_op *list_carrier(struct fs_op *c, struct fs_retain *r, bool *re
 	list_push_back(&r->behind, &c->dirty.link);
 	c->file->behind++;
 	r->appends += c->u.rw.append;
-	*ret_coupled = open && fs_train_takes(open, c);
-	if (*ret_coupled) {
-		fs_train_couple(open, c);
-		return fs_train_is_full(open) ? take_open(r) : NULL;
+	*ret_joined = open && fs_batch_takes(open, c);
+	if (*ret_joined) {
+		fs_batch_add(open, c);
+		return fs_batch_is_full(open) ? take_open(r) : NULL;
 	}
 	take_open(r);
 	/* An append has to wait for all before it, so others may join it meanwhile. */
@@ -257,7 +257,7 @@ bool fs_dirty_begin(struct fs_op *op, void (*send)(struct fs_op *op))
 	struct fs_lane *l = op->lane;
 	struct fs_op *before;
 	struct fs_retain *r;
-	bool stays, coupled;
+	bool stays, joined;
 
 	/* What is refused for its place is refused by the server, at once. */
 	if (!may_go_behind(op) || op->unheard || fs_is_too_big(op))
@@ -275,14 +275,14 @@ bool fs_dirty_begin(struct fs_op *op, void (*send)(struct fs_op *op))
 	}
 	op->dirty.send = send;
 	op->dirty.since = fs_op_now(op);
-	before = list_carrier(op, r, &coupled);
+	before = list_carrier(op, r, &joined);
 	stays = r->open == op;
 	mutex_unlock(&in->lock);
 	op->began = op->dirty.behind = true;
 	l->dirty_cnt++;
 	atomic_fetch_add(&l->dirty_bytes, op->size);
 	stats_count(&l->stats->writes_behind, 1);
-	stats_count(&l->stats->writes_coupled, coupled);
+	stats_count(&l->stats->writes_coupled, joined);
 	fs_append_answer(op, op->size);
 	fs_reply_write_early(op, op->size);
 	if (stays) {
@@ -292,7 +292,7 @@ bool fs_dirty_begin(struct fs_op *op, void (*send)(struct fs_op *op))
 	}
 	/* What ends by that may want this one, and send it; or it is a part of that. */
 	send_from(l, before);
-	if (!stays && !coupled)
+	if (!stays && !joined)
 		send(op);
 	return true;
 }
@@ -387,11 +387,11 @@ bool fs_dirty_inode(struct fs_inode *in)
 	return dirty;
 }
 
-/* It, or its train, is all there is to be committed. Inode lock held. */
+/* It, or its batch, is all there is to be committed. Inode lock held. */
 static bool is_alone(const struct fs_retain *r, struct fs_op *c)
 {
 	return r->behind.next == &c->dirty.link &&
-	       r->behind.prev == &fs_train_last(c)->dirty.link && r->cnt == 0 && r->reserved == 0 &&
+	       r->behind.prev == &fs_batch_last(c)->dirty.link && r->cnt == 0 && r->reserved == 0 &&
 	       r->io == 0;
 }
 
@@ -416,7 +416,7 @@ static bool wait_for(struct fs_op *op, struct fs_inode *in, uint64_t off, uint64
 		waits = is_in_the_way(r, op);
 	}
 	if (waits) {
-		if (r->open && begin_of(r->open) < end && off < end_of(fs_train_last(r->open)))
+		if (r->open && begin_of(r->open) < end && off < end_of(fs_batch_last(r->open)))
 			wanted = take_open(r);
 		if (wanted && durable && is_alone(r, wanted))
 			wanted->u.rw.sync = true;

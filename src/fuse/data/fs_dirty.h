@@ -9,8 +9,8 @@
  * the same buffer, until it is full, somebody needs the data at the server, a
  * write lands elsewhere, or a moment has passed. Then it is sent, and nothing
  * joins it any more. From FS_RETAIN_LARGE bytes on nothing is copied: each
- * request is a carrier of its own, and those that follow each other are coupled,
- * to be one WRITE (fs_train.h).
+ * request is a carrier of its own, and those that follow each other are one batch, which is one
+ * WRITE (fs_batch.h).
  *
  *   open --(full, wanted, another one opened, time)--> sent --(answered)--> over
  *

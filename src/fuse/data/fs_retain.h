@@ -81,9 +81,9 @@ struct fs_retain {
 	struct fs_op *rewriter; /* closed it, and waits for io to become 0 */
 	struct list waiters;    /* of fs_op.link: until the gate opens */
 	/* fs_dirty.h */
-	struct list behind;         /* carriers: of fs_op.dirty.link, oldest first */
-	uint64_t behind_seq;        /* counts them */
-	struct fs_op *open;         /* that others may still join, or be coupled to; NULL: none */
+	struct list behind;  /* carriers: of fs_op.dirty.link, oldest first */
+	uint64_t behind_seq; /* counts them */
+	struct fs_op *open;  /* that others may still join, in it or in its batch; NULL: none */
 	struct list behind_waiters; /* of fs_op.link */
 	/* fs_append.h */
 	unsigned int appends; /* carriers that are */

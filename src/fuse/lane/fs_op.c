@@ -75,9 +75,9 @@ void fs_op_init(struct fs_op *op, struct fs_lane *l)
 	op->dirty.behind = false;
 	list_init(&op->dirty.link);
 	list_init(&op->dirty.open_link);
-	list_init(&op->dirty.cars);
-	list_init(&op->dirty.car_link);
-	op->dirty.car_cnt = 0;
+	list_init(&op->dirty.parts);
+	list_init(&op->dirty.part_link);
+	op->dirty.part_cnt = 0;
 	memset(&op->ahead, 0, sizeof(op->ahead));
 	list_init(&op->ahead.link);
 	list_init(&op->ahead.lane_link);

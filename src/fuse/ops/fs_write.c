@@ -51,7 +51,7 @@ static void write_failed(struct fs_op *op, int err)
 {
 	struct fs_inode *in = op->inode;
 
-	fs_train_fail(op, err);
+	fs_batch_fail(op, err);
 	settle(op);
 	fs_append_over(op);
 	if (op->dirty.behind) {
@@ -110,12 +110,12 @@ static void write_refused(struct fs_op *op, int err, bool answered)
 	fs_attr_changed(op->inode);
 	if (!answered)
 		fs_append_doom(op, err);
-	if (op->dirty.car_cnt == 0 || !answered) {
+	if (op->dirty.part_cnt == 0 || !answered) {
 		write_failed(op, err);
 		return;
 	}
-	/* Whom of the train that concerns, each finds out by itself. */
-	fs_train_wrote(op, &op->call.u.write, 0);
+	/* Whom of the batch that concerns, each finds out by itself. */
+	fs_batch_wrote(op, &op->call.u.write, 0);
 	call_for(op, write_start);
 }
 
@@ -149,7 +149,7 @@ static void write_done(struct nfs4_call *call)
 	note_stability(op, w);
 	own = w->count < w->data[0].len ? w->count : w->data[0].len;
 	op->u.rw.done += own;
-	fs_train_wrote(op, w, w->count - own);
+	fs_batch_wrote(op, w, w->count - own);
 	if (op->u.rw.done < op->size) {
 		call_for(op, write_start);
 		return;
@@ -181,7 +181,7 @@ static void write_start(struct fs_op *op)
 	w->fh = &op->fh;
 	w->state = &op->file->share->state;
 	w->offset = (uint64_t)op->off + op->u.rw.done;
-	fs_train_data(op, w);
+	fs_batch_data(op, w);
 	w->stable = op->u.rw.sync ? FILE_SYNC4 : UNSTABLE4;
 	w->no_attr = !wants_attr(op);
 	w->at_end = op->gated && fs_append_at_end(op); /* else there is nothing that retains */
@@ -205,7 +205,7 @@ static void write_begin(struct fs_op *op)
 	}
 	if (!fs_retain_enter(op, gate_is_open))
 		return;
-	if (!op->u.rw.sync && !fs_train_reserve(op))
+	if (!op->u.rw.sync && !fs_batch_reserve(op))
 		op->u.rw.sync = true;
 	write_start(op);
 }

@@ -15,7 +15,7 @@ shape() {
 counter() { grep -oE "\b$1=[0-9]+" "$work/m.log" | tail -1 | grep -oE '[0-9]+$' || echo 0; }
 
 # Pieces of 128 KiB, which the server gets several at once, from several buffers.
-coupled() {
+batched() {
 	sim_start m "$1" "$2" || return 1
 	dd if=/dev/urandom of="$work/pieces" bs=128k count=40 status=none
 	dd if="$work/pieces" of="$work/m/pieces" bs=128k conv=fsync status=none || return 1
@@ -33,9 +33,9 @@ check "no windows, segments of 4096 bytes, inline 1024" shape static "max_seg=65
 check "windows, inline 16384, wsize 8192, rsize 4096" shape "" "inline=16384,wsize=8192,rsize=4096"
 check "v4.1, noac, sync" shape "" "v4.1,noac,sync"
 check "lookupcache=none, nordirplus" shape "" "lookupcache=none,nordirplus"
-check "pieces are coupled, with windows" coupled "" ""
-check "pieces are coupled, memreg=static, segments of 65536 bytes" coupled "" "memreg=static,max_seg=65536"
-check "pieces are coupled, inline 1024" coupled "" "inline=1024"
+check "pieces are joined, with windows" batched "" ""
+check "pieces are joined, memreg=static, segments of 65536 bytes" batched "" "memreg=static,max_seg=65536"
+check "pieces are joined, inline 1024" batched "" "inline=1024"
 check "memreg=mw is refused where there is none" not sim_start bad static "memreg=mw"
 check "and ends with status 1" test "$(sim_ends bad 60 >"$work/bad.end"; echo $?)" = 1
 tap_end

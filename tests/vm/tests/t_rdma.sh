@@ -53,7 +53,7 @@ transfer mw,write=eager
 check "windows were bound" at_least "$(client mw_binds)" 1
 check "and invalidated by the server" at_least "$(client remote_invals)" "$(client mw_binds)"
 transfer mw
-check "pieces were coupled" at_least "$(client writes_coupled)" $((8 * mib))
+check "pieces were joined" at_least "$(client writes_coupled)" $((8 * mib))
 check "and each window invalidated" at_least \
 	$(($(client remote_invals) + $(client local_invals))) "$(client mw_binds)"
 transfer static

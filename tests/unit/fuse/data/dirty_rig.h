@@ -25,7 +25,7 @@ static inline void dirty_set_up(void)
 	rig_write_mode = FS_WRITE_LAZY;
 	rig_up(NULL);
 	rig.lane->dirty_max = 6; /* of the 8 buffers there are */
-	rig.lane->train_max = 1; /* test_fs_train.c has longer ones */
+	rig.lane->batch_max = 1; /* test_fs_batch.c has longer ones */
 	dfile = fake_add("d", 100);
 	dino = rig_ino(dfile);
 	for (size_t i = 0; i < sizeof(ddata); i++)

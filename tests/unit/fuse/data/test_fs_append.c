@@ -275,10 +275,10 @@ Test(fs_append, sent_at_once_those_that_wait_are_gathered)
 	cr_assert_eq(rig.fake.missed, 0);
 }
 
-Test(fs_append, trains_too)
+Test(fs_append, batches_too)
 {
 	rig.fake.info.fs.wsize = 3 * RIG_WSIZE;
-	rig.lane->train_max = 4;
+	rig.lane->batch_max = 4;
 	for (unsigned int i = 0; i < 8; i++)
 		append(BEGIN + i * PIECE, PIECE, BEGIN + i * PIECE);
 	is_stable(BEGIN + 8 * PIECE);
@@ -286,21 +286,21 @@ Test(fs_append, trains_too)
 	cr_assert_eq(rig.fake.at_end, 2);
 }
 
-/* The server takes a train up to the middle of one: its rest has its place, and no other. */
-Test(fs_append, a_train_that_is_cut_is_not_doubled)
+/* The server takes a batch up to the middle of one: its rest has its place, and no other. */
+Test(fs_append, a_batch_that_is_cut_is_not_doubled)
 {
 	rig.fake.info.fs.wsize = 3 * RIG_WSIZE;
-	rig.lane->train_max = 4;
+	rig.lane->batch_max = 4;
 	rig.fake.short_count = 2 * PIECE + 100;
 	for (unsigned int i = 0; i < 8; i++)
 		append(BEGIN + i * PIECE, PIECE, BEGIN + i * PIECE);
 	is_stable(BEGIN + 8 * PIECE);
 }
 
-Test(fs_append, a_train_is_moved_as_a_whole)
+Test(fs_append, a_batch_is_moved_as_a_whole)
 {
 	rig.fake.info.fs.wsize = 3 * RIG_WSIZE;
-	rig.lane->train_max = 4;
+	rig.lane->batch_max = 4;
 	others_append(50);
 	for (unsigned int i = 0; i < 8; i++)
 		append(BEGIN + i * PIECE, PIECE, 150 + i * PIECE);

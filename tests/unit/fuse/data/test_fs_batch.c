@@ -16,10 +16,10 @@ static void set_up(void)
 	rig.fake.bufs_max = rig.fake.calls_max = 16;
 	rig.lane->dirty_max = 12;
 	rig.lane->keep_bufs_max = 32;
-	rig.lane->train_max = 8;
+	rig.lane->batch_max = 8;
 }
 
-TestSuite(fs_train, .init = set_up, .fini = rig_down);
+TestSuite(fs_batch, .init = set_up, .fini = rig_down);
 
 static const struct fake_write *sent(unsigned int i)
 {
@@ -75,7 +75,7 @@ static void is_over(void)
 
 /* ---- made up ---- */
 
-Test(fs_train, pieces_that_follow_each_other_are_one_write)
+Test(fs_batch, pieces_that_follow_each_other_are_one_write)
 {
 	pieces(0, 4);
 	cr_assert_eq(count(FAKE_WRITE), 0);
@@ -89,7 +89,7 @@ Test(fs_train, pieces_that_follow_each_other_are_one_write)
 	is_over();
 }
 
-Test(fs_train, it_has_eight_pieces_at_most)
+Test(fs_batch, it_has_eight_pieces_at_most)
 {
 	pieces(0, 9);
 	cr_assert_eq(count(FAKE_WRITE), 1, "full");
@@ -100,7 +100,7 @@ Test(fs_train, it_has_eight_pieces_at_most)
 	cr_assert(pieces_are_there(0, 9));
 }
 
-Test(fs_train, it_is_sent_when_another_of_its_size_would_not_fit)
+Test(fs_batch, it_is_sent_when_another_of_its_size_would_not_fit)
 {
 	rig.fake.info.fs.wsize = 50 * KIB;
 	pieces(0, 2);
@@ -111,14 +111,14 @@ Test(fs_train, it_is_sent_when_another_of_its_size_would_not_fit)
 	cr_assert_eq(sent(0)->len, 3 * PIECE);
 }
 
-Test(fs_train, one_that_no_other_would_fit_to_is_sent_at_once)
+Test(fs_batch, one_that_no_other_would_fit_to_is_sent_at_once)
 {
 	rig.fake.info.fs.wsize = 50 * KIB;
 	cr_assert_eq(put(0, 30 * KIB), 30 * KIB);
 	cr_assert_eq(count(FAKE_WRITE), 1);
 }
 
-Test(fs_train, one_that_does_not_fit_begins_the_next)
+Test(fs_batch, one_that_does_not_fit_begins_the_next)
 {
 	rig.fake.info.fs.wsize = 60 * KIB;
 	cr_assert_eq(put(0, 20 * KIB), 20 * KIB);
@@ -128,7 +128,7 @@ Test(fs_train, one_that_does_not_fit_begins_the_next)
 	cr_assert(at_server(0, 64 * KIB));
 }
 
-Test(fs_train, what_does_not_follow_sends_it)
+Test(fs_batch, what_does_not_follow_sends_it)
 {
 	pieces(0, 2);
 	pieces(3, 1);
@@ -139,10 +139,10 @@ Test(fs_train, what_does_not_follow_sends_it)
 	pieces(2, 1);
 	cr_assert_eq(rig_fsync(dino, dfh.fh), 0);
 	cr_assert(pieces_are_there(0, 4));
-	cr_assert_eq(count(FAKE_WRITE), 3, "one before it is not coupled");
+	cr_assert_eq(count(FAKE_WRITE), 3, "one before it is not in it");
 }
 
-Test(fs_train, another_handles_is_not_coupled)
+Test(fs_batch, another_handles_is_not_in_it)
 {
 	struct fuse_open_out other;
 
@@ -159,7 +159,7 @@ Test(fs_train, another_handles_is_not_coupled)
 	rig_settle();
 }
 
-Test(fs_train, small_ones_join_the_last)
+Test(fs_batch, small_ones_join_the_last)
 {
 	pieces(0, 2);
 	cr_assert_eq(put(2 * PIECE, KIB), KIB);
@@ -173,7 +173,7 @@ Test(fs_train, small_ones_join_the_last)
 	is_over();
 }
 
-Test(fs_train, small_ones_do_not_make_it_longer_than_wsize)
+Test(fs_batch, small_ones_do_not_make_it_longer_than_wsize)
 {
 	rig.fake.info.fs.wsize = 40 * KIB;
 	cr_assert_eq(put(0, KIB), KIB);
@@ -187,7 +187,7 @@ Test(fs_train, small_ones_do_not_make_it_longer_than_wsize)
 	cr_assert(at_server(0, 41 * KIB));
 }
 
-Test(fs_train, a_large_one_is_coupled_to_small_ones)
+Test(fs_batch, a_large_one_joins_small_ones)
 {
 	cr_assert_eq(put(0, KIB), KIB);
 	cr_assert_eq(put(KIB, KIB), KIB);
@@ -198,7 +198,7 @@ Test(fs_train, a_large_one_is_coupled_to_small_ones)
 	cr_assert(at_server(0, 18 * KIB));
 }
 
-Test(fs_train, eager_couples_nothing)
+Test(fs_batch, eager_makes_no_batch)
 {
 	rig.fs->conf.write = FS_WRITE_EAGER;
 	pieces(0, 3);
@@ -207,7 +207,7 @@ Test(fs_train, eager_couples_nothing)
 	cr_assert_eq(rig.stats.writes_coupled, 0);
 }
 
-Test(fs_train, it_is_sent_after_a_moment)
+Test(fs_batch, it_is_sent_after_a_moment)
 {
 	pieces(0, 2);
 	for (int i = 0; i < 500 && count(FAKE_WRITE) == 0; i++)
@@ -216,7 +216,7 @@ Test(fs_train, it_is_sent_after_a_moment)
 	cr_assert_eq(sent(0)->len, 2 * PIECE);
 }
 
-Test(fs_train, beyond_the_budget_it_is_sent_and_the_server_answers)
+Test(fs_batch, beyond_the_budget_it_is_sent_and_the_server_answers)
 {
 	uint64_t unique;
 
@@ -233,7 +233,7 @@ Test(fs_train, beyond_the_budget_it_is_sent_and_the_server_answers)
 	is_over();
 }
 
-Test(fs_train, a_lane_that_ends_sends_it)
+Test(fs_batch, a_lane_that_ends_sends_it)
 {
 	pieces(0, 3);
 	fs_lane_stop(rig.lane);
@@ -245,7 +245,7 @@ Test(fs_train, a_lane_that_ends_sends_it)
 }
 
 /* As if another lane had received it. */
-Test(fs_train, other_lanes_are_not_coupled)
+Test(fs_batch, other_lanes_are_not_in_it)
 {
 	struct fs_op other = {.size = PIECE, .off = PIECE};
 	struct fs_inode *in = fs_inode_get(rig.fs, dino);
@@ -256,15 +256,15 @@ Test(fs_train, other_lanes_are_not_coupled)
 	cr_assert_not_null(head);
 	other.lane = head->lane;
 	other.file = head->file;
-	cr_assert(fs_train_takes(head, &other));
+	cr_assert(fs_batch_takes(head, &other));
 	other.lane = NULL;
-	cr_assert_not(fs_train_takes(head, &other));
+	cr_assert_not(fs_batch_takes(head, &other));
 	fs_inode_put(rig.fs, in);
 }
 
 /* ---- wanted ---- */
 
-Test(fs_train, a_read_of_a_car_sends_it)
+Test(fs_batch, a_read_of_a_car_sends_it)
 {
 	pieces(0, 3);
 	cr_assert_eq(rig_read(&re, dino, dfh.fh, 2 * PIECE + 5, 100), 100);
@@ -272,7 +272,7 @@ Test(fs_train, a_read_of_a_car_sends_it)
 	cr_assert_eq(count(FAKE_WRITE), 1);
 }
 
-Test(fs_train, a_write_over_a_car_waits)
+Test(fs_batch, a_write_over_a_car_waits)
 {
 	static const uint8_t other[PIECE] = {7};
 	uint64_t unique;
@@ -292,7 +292,7 @@ Test(fs_train, a_write_over_a_car_waits)
 	cr_assert(is_stable(3));
 }
 
-Test(fs_train, a_lone_one_is_durable_after_one_call)
+Test(fs_batch, a_lone_one_is_durable_after_one_call)
 {
 	pieces(0, 3);
 	cr_assert_eq(rig_flush(dino, dfh.fh), 0);
@@ -303,7 +303,7 @@ Test(fs_train, a_lone_one_is_durable_after_one_call)
 	cr_assert_eq(rig.lane->keep_bufs, 0);
 }
 
-Test(fs_train, behind_another_it_is_committed)
+Test(fs_batch, behind_another_it_is_committed)
 {
 	pieces(0, 9);
 	cr_assert_eq(rig_flush(dino, dfh.fh), 0);
@@ -315,7 +315,7 @@ Test(fs_train, behind_another_it_is_committed)
 
 /* ---- retained ---- */
 
-Test(fs_train, each_is_retained_and_written_again)
+Test(fs_batch, each_is_retained_and_written_again)
 {
 	pieces(0, 8);
 	rig_settle();
@@ -327,7 +327,7 @@ Test(fs_train, each_is_retained_and_written_again)
 	cr_assert_eq(rig.lane->keep_bufs, 0);
 }
 
-Test(fs_train, what_cannot_be_retained_is_file_sync)
+Test(fs_batch, what_cannot_be_retained_is_file_sync)
 {
 	rig.lane->keep_bufs_max = 5;
 	pieces(0, 8);
@@ -340,7 +340,7 @@ Test(fs_train, what_cannot_be_retained_is_file_sync)
 
 /* ---- answered in part ---- */
 
-Test(fs_train, what_is_not_covered_goes_by_itself)
+Test(fs_batch, what_is_not_covered_goes_by_itself)
 {
 	rig.fake.short_count = 3 * PIECE + 100;
 	pieces(0, 8);
@@ -361,7 +361,7 @@ Test(fs_train, what_is_not_covered_goes_by_itself)
 	cr_assert(is_stable(8));
 }
 
-Test(fs_train, the_first_goes_on_with_what_is_left_of_it)
+Test(fs_batch, the_first_goes_on_with_what_is_left_of_it)
 {
 	rig.fake.short_count = 1000;
 	pieces(0, 8);
@@ -374,7 +374,7 @@ Test(fs_train, the_first_goes_on_with_what_is_left_of_it)
 	is_over();
 }
 
-Test(fs_train, a_server_that_writes_little_gets_all_the_same)
+Test(fs_batch, a_server_that_writes_little_gets_all_the_same)
 {
 	rig.fake.short_count = 5 * KIB;
 	pieces(0, 8);
@@ -385,7 +385,7 @@ Test(fs_train, a_server_that_writes_little_gets_all_the_same)
 	is_over();
 }
 
-Test(fs_train, a_server_that_takes_less_by_now_gets_it_in_parts)
+Test(fs_batch, a_server_that_takes_less_by_now_gets_it_in_parts)
 {
 	pieces(0, 4);
 	rig.fake.info.fs.wsize = 40 * KIB;
@@ -395,7 +395,7 @@ Test(fs_train, a_server_that_takes_less_by_now_gets_it_in_parts)
 	is_over();
 }
 
-Test(fs_train, a_server_that_takes_less_than_a_piece_gets_it_in_parts)
+Test(fs_batch, a_server_that_takes_less_than_a_piece_gets_it_in_parts)
 {
 	pieces(0, 3);
 	rig.fake.info.fs.wsize = 10 * KIB;
@@ -406,7 +406,7 @@ Test(fs_train, a_server_that_takes_less_than_a_piece_gets_it_in_parts)
 }
 
 /* With one call for all of them. */
-Test(fs_train, those_that_go_by_themselves_wait_for_calls)
+Test(fs_batch, those_that_go_by_themselves_wait_for_calls)
 {
 	rig.fake.calls_max = 1;
 	rig.fake.short_count = PIECE;
@@ -436,7 +436,7 @@ static int refuse(struct nfs4_call *call)
 	return -ENOSPC;
 }
 
-Test(fs_train, an_error_is_of_those_only_that_it_is_of)
+Test(fs_batch, an_error_is_of_those_only_that_it_is_of)
 {
 	status_of_error = NFS4ERR_NOSPC;
 	bad_off = 5 * PIECE + 1;
@@ -451,7 +451,7 @@ Test(fs_train, an_error_is_of_those_only_that_it_is_of)
 	is_over();
 }
 
-Test(fs_train, an_error_of_the_first_is_its_own)
+Test(fs_batch, an_error_of_the_first_is_its_own)
 {
 	status_of_error = NFS4ERR_NOSPC;
 	bad_off = 1;
@@ -463,7 +463,7 @@ Test(fs_train, an_error_of_the_first_is_its_own)
 	is_over();
 }
 
-Test(fs_train, without_an_answer_all_fail_at_once)
+Test(fs_batch, without_an_answer_all_fail_at_once)
 {
 	status_of_error = NFS4_OK;
 	bad_off = 1;
@@ -474,7 +474,7 @@ Test(fs_train, without_an_answer_all_fail_at_once)
 	is_over();
 }
 
-Test(fs_train, without_a_session_all_fail)
+Test(fs_batch, without_a_session_all_fail)
 {
 	pieces(0, 3);
 	rig.fake.dead = -EIO;

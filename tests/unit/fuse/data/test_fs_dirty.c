@@ -351,13 +351,13 @@ Test(fs_dirty, a_small_file_is_durable_after_one_call_also_when_others_were_comm
 	cr_assert_eq(count(FAKE_COMMIT), 1);
 }
 
-/* Each of a train was answered, and the kernel has pages of each. */
-Test(fs_dirty, an_error_of_a_train_drops_the_pages_of_all_of_it)
+/* Each of a batch was answered, and the kernel has pages of each. */
+Test(fs_dirty, an_error_of_a_batch_drops_the_pages_of_all_of_it)
 {
 	struct rig_reply re;
 	uint64_t seen = 0;
 
-	rig.lane->train_max = 4;
+	rig.lane->batch_max = 4;
 	for (unsigned int i = 0; i < 3; i++)
 		cr_assert_eq(put(i * 16 * KIB, 16 * KIB), 16 * KIB);
 	rig.fake.dead = -EIO;
