@@ -86,7 +86,7 @@ class Tree:
         raise RuntimeError(f"no program has {source}")
 
     def program_named(self, name):
-        """test_fs_dirty, or test_nfs4_state of tests/sim as sim_nfs4_state."""
+        """test_fs_writeback, or test_nfs4_state of tests/sim as sim_nfs4_state."""
         for path in (f"tests/unit/{name}", f"tests/sim/{name}", f"tests/sim/test_{name}"):
             if path in self.programs:
                 return path
