@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_batch.h"
 #include "fs_append.h"
-#include "fs_dirty.h"
+#include "fs_writeback.h"
 #include "fs_facts.h"
 
 #include <assert.h>

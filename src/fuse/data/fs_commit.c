@@ -17,7 +17,7 @@
  * before that.
  */
 #include "fs_attr.h"
-#include "fs_dirty.h"
+#include "fs_writeback.h"
 #include "fs_file.h"
 #include "fs_inode.h"
 #include "fs_interrupt.h"

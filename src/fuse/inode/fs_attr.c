@@ -15,7 +15,7 @@
  */
 #include "fs_attr.h"
 #include "fs_deleg.h"
-#include "fs_dirty.h"
+#include "fs_writeback.h"
 #include "fs_facts.h"
 #include "fs_dentry.h"
 

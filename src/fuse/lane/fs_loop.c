@@ -22,7 +22,7 @@
  */
 #include "fs_ahead.h"
 #include "fs_deleg.h"
-#include "fs_dirty.h"
+#include "fs_writeback.h"
 #include "fs_file.h"
 #include "fs_handover.h"
 #include "fs_inode.h"

@@ -18,7 +18,7 @@
 
 #include "fs_attr.h"
 #include "fs_dirpack.h"
-#include "fs_dirty.h"
+#include "fs_writeback.h"
 #include "fs_facts.h"
 #include "fs_inode.h"
 #include "fs_meta.h"

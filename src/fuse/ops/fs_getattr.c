@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "fs_attr.h"
-#include "fs_dirty.h"
+#include "fs_writeback.h"
 #include "fs_inode.h"
 #include "fs_meta.h"
 #include "fs_place.h"

@@ -16,7 +16,7 @@
  */
 #include "fs_attr.h"
 #include "fs_deleg.h"
-#include "fs_dirty.h"
+#include "fs_writeback.h"
 #include "fs_file.h"
 #include "fs_meta.h"
 #include "fs_notify.h"

@@ -9,7 +9,7 @@
  * that is written behind in that range (fs_dirty.h).
  */
 #include "fs_ahead.h"
-#include "fs_dirty.h"
+#include "fs_writeback.h"
 #include "fs_facts.h"
 #include "fs_file.h"
 #include "fs_ops.h"

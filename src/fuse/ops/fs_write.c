@@ -15,7 +15,7 @@
  */
 #include "fs_append.h"
 #include "fs_attr.h"
-#include "fs_dirty.h"
+#include "fs_writeback.h"
 #include "fs_file.h"
 #include "fs_notify.h"
 #include "fs_ops.h"

@@ -7,7 +7,7 @@
 #include "fs_validate.h"
 #include "fs_attr.h"
 #include "fs_deleg.h"
-#include "fs_dirty.h"
+#include "fs_writeback.h"
 #include "fs_file.h"
 #include "fs_inode.h"
 #include "fs_notify.h"

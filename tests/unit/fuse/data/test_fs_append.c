@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* O_APPEND: to the end that the file has at the server. */
-#include "dirty_rig.h"
+#include "writeback_rig.h"
 #include "fs_append.h"
 #include "fs_inode.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Large writes behind that follow each other go to the server as one WRITE. */
-#include "dirty_rig.h"
+#include "writeback_rig.h"
 #include "fs_inode.h"
 #include "fs_retain.h"
 #include "fs_batch.h"

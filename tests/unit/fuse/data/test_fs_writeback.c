@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* When a WRITE is answered, what is gathered, and when it is sent. */
-#include "dirty_rig.h"
+#include "writeback_rig.h"
 
 TestSuite(fs_dirty, .init = dirty_set_up, .fini = rig_down);
 

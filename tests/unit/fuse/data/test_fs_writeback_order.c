@@ -2,7 +2,7 @@
 /* Who waits for what is written behind, what is told of it, and who hears of errors. */
 #include <sys/stat.h>
 
-#include "dirty_rig.h"
+#include "writeback_rig.h"
 #include "fs_inode.h"
 
 TestSuite(fs_dirty_order, .init = dirty_set_up, .fini = rig_down);
