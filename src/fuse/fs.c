@@ -87,7 +87,7 @@ struct fs_gauges fs_gauges(struct fs *fs)
 	list_for_each (node, &fs->lanes) {
 		const struct fs_lane *l = container_of(node, struct fs_lane, link);
 
-		g.dirty += l->dirty_bytes;
+		g.dirty += l->writeback_bytes;
 		g.uncommitted += l->uncommitted;
 	}
 	mutex_unlock(&fs->lanes_lock);

@@ -104,10 +104,10 @@ struct fs_file {
 	_Atomic bool released;  /* its RELEASE has come */
 	struct fs_ahead *ahead; /* fs_ahead.h; NULL: never read */
 	uint32_t kept;          /* fs_keeps of it: UNSTABLE data not committed yet */
-	uint32_t behind;        /* its carriers (fs_dirty.h): the server has not got them yet */
-	int write_err;          /* data was lost: the next fsync or close tells it */
-	int next_err;           /* that, or of the rest of a short write: the next write tells it */
-	uint32_t unheard;       /* operations of programs that died (fs_interrupt.c) ... */
+	uint32_t writebacks; /* its writebacks (fs_writeback.h): the server has not got them yet */
+	int write_err;       /* data was lost: the next fsync or close tells it */
+	int next_err;        /* that, or of the rest of a short write: the next write tells it */
+	uint32_t unheard;    /* operations of programs that died (fs_interrupt.c) ... */
 	struct fs_op *releasing; /* ... which this RELEASE waits for */
 	struct fs_watch watch;
 };
@@ -310,18 +310,18 @@ struct fs_op {
 	struct reactor_msg notified;
 	void (*then)(struct fs_op *op);
 	bool alone;               /* how it enters the share it waits for (fs_share.h) */
-	struct {                  /* fs_dirty.h: a carrier, or one that waits for carriers */
-		bool behind;      /* a carrier: for its own lane, which the list is not */
-		struct list link; /* retain->behind */
-		uint64_t seq;     /* of the carrier; of the last one to wait for */
+	struct {                  /* fs_writeback.h: a writeback, or one that waits for some */
+		bool active;      /* it is one: for its own lane, which the list is not */
+		struct list link; /* retain->writebacks */
+		uint64_t seq;     /* of the writeback; of the last one to wait for */
 		uint64_t off, end;
-		struct list open_link; /* lane->dirty_open */
+		struct list open_link; /* lane->writeback_open */
 		uint64_t since;        /* ... and from when on it is */
 		void (*send)(struct fs_op *op);
 		/* fs_batch.h: of a head, those behind it; of those, the place there */
 		struct list parts, part_link;
 		unsigned int part_cnt;
-	} dirty;
+	} writeback;
 	struct {                  /* fs_ahead.h: a block */
 		struct list link; /* fs_ahead.blocks */
 		struct list lane_link;
@@ -397,12 +397,12 @@ struct fs_lane {
 	struct reactor_msg return_msg;
 	bool return_posted;
 	struct fs_extent *spare_extents; /* the lane's own, without the lock */
-	/* write-behind (fs_dirty.h) */
-	struct list dirty_open; /* of fs_op.dirty.open_link, oldest first */
-	struct reactor_timer dirty_timer;
-	unsigned int dirty_cnt, dirty_max; /* carriers */
-	_Atomic uint64_t dirty_bytes;      /* in them; other lanes fill them too */
-	unsigned int batch_max;            /* carriers that one WRITE may be of */
+	/* write-back (fs_writeback.h) */
+	struct list writeback_open; /* of fs_op.writeback.open_link, oldest first */
+	struct reactor_timer writeback_timer;
+	unsigned int writeback_cnt, writeback_max; /* writebacks */
+	_Atomic uint64_t writeback_bytes;          /* in them; other lanes fill them too */
+	unsigned int batch_max;                    /* writebacks that one WRITE may be of */
 	/* read-ahead (fs_ahead.h) */
 	struct list ahead_blocks; /* of fs_op.ahead.lane_link */
 	struct reactor_timer ahead_timer;

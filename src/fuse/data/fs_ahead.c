@@ -374,13 +374,13 @@ static void reply_from(struct fs_op *op, struct fs_op *b)
 }
 
 /*
- * A block that ends the file is not believed while more is written behind: nor is what the server
+ * A block that ends the file is not believed while more is written back: nor is what the server
  * may have lost meanwhile. Inode lock held.
  */
 static bool may_serve(const struct fs_op *op)
 {
 	return !op->u.rw.checked && !fs_retain_suspect_locked(op) &&
-	       !fs_dirty_beyond(op->inode, (uint64_t)op->off);
+	       !fs_writeback_beyond(op->inode, (uint64_t)op->off);
 }
 
 bool fs_ahead_serve(struct fs_op *op, void (*again)(struct fs_op *op))

@@ -72,10 +72,10 @@ static void move(struct fs_op *op, uint64_t end)
 	mutex_lock(&in->lock);
 	r = in->retain;
 	op->off += by;
-	list_for_each (node, &r->behind) {
-		struct fs_op *c = container_of(node, struct fs_op, dirty.link);
+	list_for_each (node, &r->writebacks) {
+		struct fs_op *c = container_of(node, struct fs_op, writeback.link);
 
-		if (op->dirty.behind && c != op && c->u.rw.append)
+		if (op->writeback.active && c != op && c->u.rw.append)
 			c->off += by;
 	}
 	r->shift = op->off - op->u.rw.asked;
@@ -195,11 +195,11 @@ void fs_append_doom(struct fs_op *op, int err)
 {
 	struct fs_inode *in = op->inode;
 
-	if (!op->u.rw.append || !op->dirty.behind)
+	if (!op->u.rw.append || !op->writeback.active)
 		return;
 	mutex_lock(&in->lock);
-	list_for_each (node, &in->retain->behind) {
-		struct fs_op *c = container_of(node, struct fs_op, dirty.link);
+	list_for_each (node, &in->retain->writebacks) {
+		struct fs_op *c = container_of(node, struct fs_op, writeback.link);
 
 		if (c == in->retain->open)
 			break; /* others may still join it, and its batch */

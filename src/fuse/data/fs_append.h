@@ -5,7 +5,7 @@
  *
  * Its WRITE is bound to the end (VERIFY of the size in the same COMPOUND) that
  * the file must have when all that we wrote before is through. So of the
- * carriers of an inode (fs_dirty.h) one that appends is on its way alone: it
+ * writebacks of an inode (fs_writeback.h) one that appends is on its way alone: it
  * waits for those before it, and what writes otherwise waits for it. Meanwhile
  * others join the next one.
  *

@@ -18,7 +18,7 @@ static uint32_t wsize_of(const struct fs_op *op)
 
 void fs_batch_lane_init(struct fs_lane *l)
 {
-	l->batch_max = l->dirty_max / FS_BATCH_SHARE;
+	l->batch_max = l->writeback_max / FS_BATCH_SHARE;
 	if (l->batch_max > NFS4_WRITE_PIECES)
 		l->batch_max = NFS4_WRITE_PIECES;
 }
@@ -27,9 +27,9 @@ void fs_batch_lane_init(struct fs_lane *l)
 
 struct fs_op *fs_batch_last(struct fs_op *head)
 {
-	if (list_empty(&head->dirty.parts))
+	if (list_empty(&head->writeback.parts))
 		return head;
-	return container_of(head->dirty.parts.prev, struct fs_op, dirty.part_link);
+	return container_of(head->writeback.parts.prev, struct fs_op, writeback.part_link);
 }
 
 bool fs_batch_takes(struct fs_op *head, const struct fs_op *op)
@@ -39,21 +39,21 @@ bool fs_batch_takes(struct fs_op *head, const struct fs_op *op)
 	/* Small ones are copied into the last, which is cheaper for the server. */
 	return op->lane == head->lane && op->file == head->file && op->size >= FS_RETAIN_LARGE &&
 	       end_of(last) == (uint64_t)op->off && fs_append_joins(last, op) &&
-	       head->dirty.part_cnt + 1 < head->lane->batch_max &&
+	       head->writeback.part_cnt + 1 < head->lane->batch_max &&
 	       end_of(op) - (uint64_t)head->off <= wsize_of(head);
 }
 
 void fs_batch_add(struct fs_op *head, struct fs_op *op)
 {
-	list_push_back(&head->dirty.parts, &op->dirty.part_link);
-	head->dirty.part_cnt++;
+	list_push_back(&head->writeback.parts, &op->writeback.part_link);
+	head->writeback.part_cnt++;
 }
 
 bool fs_batch_is_full(struct fs_op *head)
 {
 	const struct fs_op *last = fs_batch_last(head);
 
-	return head->dirty.part_cnt + 1 >= head->lane->batch_max ||
+	return head->writeback.part_cnt + 1 >= head->lane->batch_max ||
 	       end_of(last) + last->size - (uint64_t)head->off > wsize_of(head);
 }
 
@@ -63,8 +63,8 @@ bool fs_batch_reserve(struct fs_op *head)
 {
 	if (!fs_retain_reserve(head))
 		return false;
-	list_for_each (node, &head->dirty.parts)
-		if (!fs_retain_reserve(container_of(node, struct fs_op, dirty.part_link)))
+	list_for_each (node, &head->writeback.parts)
+		if (!fs_retain_reserve(container_of(node, struct fs_op, writeback.part_link)))
 			return false;
 	return true;
 }
@@ -88,8 +88,8 @@ void fs_batch_data(const struct fs_op *head, struct nfs4_op_write *w)
 		w->data[0].len = room;
 	room -= w->data[0].len;
 	w->data_cnt = 1;
-	list_for_each (node, &head->dirty.parts) {
-		const struct fs_op *part = container_of(node, struct fs_op, dirty.part_link);
+	list_for_each (node, &head->writeback.parts) {
+		const struct fs_op *part = container_of(node, struct fs_op, writeback.part_link);
 
 		if (part->size > room)
 			break;
@@ -104,14 +104,14 @@ static struct fs_op *next_part(struct list *parts)
 {
 	struct list *node = list_pop_front(parts);
 
-	return node ? container_of(node, struct fs_op, dirty.part_link) : NULL;
+	return node ? container_of(node, struct fs_op, writeback.part_link) : NULL;
 }
 
 static void take_parts(struct fs_op *head, struct list *ret)
 {
 	list_init(ret);
-	list_splice_back(ret, &head->dirty.parts);
-	head->dirty.part_cnt = 0;
+	list_splice_back(ret, &head->writeback.parts);
+	head->writeback.part_cnt = 0;
 }
 
 /* The head's WRITE brought all of it. Only the head is in the gate, until it is over itself. */
@@ -122,27 +122,27 @@ static void part_wrote(struct fs_op *part, const struct nfs4_op_write *w)
 	part->u.rw.verf = w->verf;
 	fs_retain_wrote(part, part->u.rw.unstable, false);
 	fs_append_over(part);
-	fs_dirty_done(part, 0);
+	fs_writeback_done(part, 0);
 }
 
-void fs_batch_wrote(struct fs_op *head, const struct nfs4_op_write *w, size_t behind)
+void fs_batch_wrote(struct fs_op *head, const struct nfs4_op_write *w, size_t covered)
 {
 	struct fs_op *part;
 	struct list parts;
 
 	take_parts(head, &parts);
 	while ((part = next_part(&parts))) {
-		if (behind >= part->size) {
-			behind -= part->size;
+		if (covered >= part->size) {
+			covered -= part->size;
 			part_wrote(part, w);
 			continue;
 		}
 		/* A part of it is there, or may be all: at its own place, no end is looked for. */
-		if (behind > 0 || head->u.rw.plain)
+		if (covered > 0 || head->u.rw.plain)
 			part->u.rw.plain = true;
-		behind = 0;
+		covered = 0;
 		fs_retain_wrote(part, false, false); /* it will have its turn, and room, again */
-		part->dirty.send(part);
+		part->writeback.send(part);
 	}
 }
 
@@ -155,6 +155,6 @@ void fs_batch_fail(struct fs_op *head, int err)
 	while ((part = next_part(&parts))) {
 		fs_retain_wrote(part, false, false);
 		fs_append_over(part);
-		fs_dirty_done(part, err);
+		fs_writeback_done(part, err);
 	}
 }

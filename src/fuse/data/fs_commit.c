@@ -110,7 +110,7 @@ void fs_commit(struct fs_op *op, void (*done)(struct fs_op *op, int err))
 {
 	op->commit.done = done;
 	op->commit.tries = 0;
-	if (!fs_dirty_wait(op, op->inode, 0, FS_DIRTY_ALL, true, commit_next))
+	if (!fs_writeback_wait(op, op->inode, 0, FS_WRITEBACK_ALL, true, commit_next))
 		commit_next(op);
 }
 
@@ -301,7 +301,7 @@ static void flush(struct fs_op *op)
 {
 	bool writes = op->file->share_access & OPEN4_SHARE_ACCESS_WRITE;
 
-	if ((writes && fs_dirty_inode(op->inode)) || op->u.lock.owner)
+	if ((writes && fs_writeback_is_dirty(op->inode)) || op->u.lock.owner)
 		fs_commit(op, flush_committed);
 	else
 		flush_committed(op, 0);

@@ -27,8 +27,8 @@ static uint32_t wanted(const struct fs_op *op)
 		conf->acregmin_s == 0 || l->state != FS_LANE_RUNS)
 		return 0;
 	mutex_lock(&in->lock);
-	if (in->attr_known && in->attr.type == NF4REG && in->writers == 0 && !fs_dirty_any(in) &&
-		pages_go(in))
+	if (in->attr_known && in->attr.type == NF4REG && in->writers == 0 &&
+		!fs_writeback_any(in) && pages_go(in))
 		size = in->attr.size;
 	mutex_unlock(&in->lock);
 	if (size > FS_OPENREAD_MAX || size > rsize || size > l->fs->data_size)

@@ -32,8 +32,8 @@ static bool make_room(struct fs_retain *r)
 static void retain_init(struct fs_retain *r)
 {
 	list_init(&r->waiters);
-	list_init(&r->behind);
-	list_init(&r->behind_waiters);
+	list_init(&r->writebacks);
+	list_init(&r->writeback_waiters);
 }
 
 struct fs_retain *fs_retain_of(struct fs_inode *in)
@@ -57,8 +57,8 @@ uint64_t fs_retain_end(const struct fs_inode *in)
 		return 0;
 	if (r->cnt > 0)
 		end = r->v[r->cnt - 1]->off + r->v[r->cnt - 1]->len;
-	list_for_each (node, &r->behind) {
-		const struct fs_op *c = container_of(node, struct fs_op, dirty.link);
+	list_for_each (node, &r->writebacks) {
+		const struct fs_op *c = container_of(node, struct fs_op, writeback.link);
 
 		if (end < (uint64_t)c->off + c->size)
 			end = (uint64_t)c->off + c->size;

@@ -80,13 +80,13 @@ struct fs_retain {
 	bool rewriting;         /* the gate is closed */
 	struct fs_op *rewriter; /* closed it, and waits for io to become 0 */
 	struct list waiters;    /* of fs_op.link: until the gate opens */
-	/* fs_dirty.h */
-	struct list behind;  /* carriers: of fs_op.dirty.link, oldest first */
-	uint64_t behind_seq; /* counts them */
-	struct fs_op *open;  /* that others may still join, in it or in its batch; NULL: none */
-	struct list behind_waiters; /* of fs_op.link */
+	/* fs_writeback.h */
+	struct list writebacks; /* of fs_op.writeback.link, oldest first */
+	uint64_t writeback_seq; /* counts them */
+	struct fs_op *open;     /* that others may still join, in it or in its batch; NULL: none */
+	struct list writeback_waiters; /* of fs_op.link */
 	/* fs_append.h */
-	unsigned int appends; /* carriers that are */
+	unsigned int appends; /* writebacks that are */
 	int64_t shift;        /* from the end that the kernel knows to the one there is */
 	uint64_t kernel_end;  /* the kernel's is there, or behind it */
 };

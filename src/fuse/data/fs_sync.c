@@ -131,7 +131,7 @@ static void go_on(struct fs_lane *l)
 
 	while (s->next < s->cnt && !s->busy) {
 		struct fs_file *f = s->files[s->next];
-		bool dirty = fs_dirty_inode(f->inode);
+		bool dirty = fs_writeback_is_dirty(f->inode);
 
 		if (dirty && l->ops_free <= OPS_SPARE) {
 			reactor_timer_in(l->reactor, &s->timer, RETRY_NS);

@@ -25,12 +25,12 @@ static uint64_t end_of(const struct fs_op *op)
 	return (uint64_t)op->off + op->size;
 }
 
-/* ---- sending; a carrier is taken from its inode first, by one thread ---- */
+/* ---- sending; a writeback is taken from its inode first, by one thread ---- */
 
 static void send_now(struct fs_op *c)
 {
-	list_del(&c->dirty.open_link);
-	c->dirty.send(c);
+	list_del(&c->writeback.open_link);
+	c->writeback.send(c);
 }
 
 /* Nothing joins it any more: who got it sends it. NULL: none is open. Inode lock held. */
@@ -61,10 +61,10 @@ static bool send_oldest(struct fs_lane *l, uint64_t since)
 	struct fs_op *c;
 	bool mine;
 
-	if (list_empty(&l->dirty_open))
+	if (list_empty(&l->writeback_open))
 		return false;
-	c = list_first(&l->dirty_open, struct fs_op, dirty.open_link);
-	if (c->dirty.since > since)
+	c = list_first(&l->writeback_open, struct fs_op, writeback.open_link);
+	if (c->writeback.since > since)
 		return false;
 	mutex_lock(&c->inode->lock);
 	mine = c->inode->retain->open == c;
@@ -74,7 +74,7 @@ static bool send_oldest(struct fs_lane *l, uint64_t since)
 	if (mine)
 		send_now(c);
 	else
-		list_del(&c->dirty.open_link); /* another lane has asked for it */
+		list_del(&c->writeback.open_link); /* another lane has asked for it */
 	return true;
 }
 
@@ -82,37 +82,37 @@ static void arm(struct fs_lane *l)
 {
 	const struct fs_op *c;
 
-	if (list_empty(&l->dirty_open))
+	if (list_empty(&l->writeback_open))
 		return;
-	c = list_first(&l->dirty_open, struct fs_op, dirty.open_link);
-	reactor_timer_set(l->reactor, &l->dirty_timer, c->dirty.since + OPEN_NS);
+	c = list_first(&l->writeback_open, struct fs_op, writeback.open_link);
+	reactor_timer_set(l->reactor, &l->writeback_timer, c->writeback.since + OPEN_NS);
 }
 
 static void ticked(struct reactor_timer *t)
 {
-	struct fs_lane *l = container_of(t, struct fs_lane, dirty_timer);
+	struct fs_lane *l = container_of(t, struct fs_lane, writeback_timer);
 
 	while (send_oldest(l, reactor_now(l->reactor) - OPEN_NS))
 		;
 	arm(l);
 }
 
-void fs_dirty_lane_init(struct fs_lane *l)
+void fs_writeback_lane_init(struct fs_lane *l)
 {
-	list_init(&l->dirty_open);
-	reactor_timer_init(&l->dirty_timer, ticked);
-	l->dirty_max = l->keep_bufs_max / 2;
-	if (l->dirty_max > l->ops_cnt / 2)
-		l->dirty_max = l->ops_cnt / 2;
+	list_init(&l->writeback_open);
+	reactor_timer_init(&l->writeback_timer, ticked);
+	l->writeback_max = l->keep_bufs_max / 2;
+	if (l->writeback_max > l->ops_cnt / 2)
+		l->writeback_max = l->ops_cnt / 2;
 	fs_batch_lane_init(l);
 }
 
-void fs_dirty_lane_fini(struct fs_lane *l)
+void fs_writeback_lane_fini(struct fs_lane *l)
 {
-	reactor_timer_cancel(l->reactor, &l->dirty_timer);
+	reactor_timer_cancel(l->reactor, &l->writeback_timer);
 }
 
-void fs_dirty_lane_stop(struct fs_lane *l)
+void fs_writeback_lane_stop(struct fs_lane *l)
 {
 	while (send_oldest(l, UINT64_MAX))
 		;
@@ -128,8 +128,8 @@ static bool overlaps(const struct fs_op *c, uint64_t off, uint64_t end)
 /* Any but `but`. */
 static bool is_free(const struct fs_retain *r, const struct fs_op *but, uint64_t off, uint64_t end)
 {
-	list_for_each (node, &r->behind) {
-		const struct fs_op *c = container_of(node, struct fs_op, dirty.link);
+	list_for_each (node, &r->writebacks) {
+		const struct fs_op *c = container_of(node, struct fs_op, writeback.link);
 
 		if (c != but && overlaps(c, off, end))
 			return false;
@@ -140,12 +140,12 @@ static bool is_free(const struct fs_retain *r, const struct fs_op *but, uint64_t
 /* Is something in the way of one that waits? Carriers are in the order of their seq. */
 static bool is_in_the_way(const struct fs_retain *r, const struct fs_op *op)
 {
-	list_for_each (node, &r->behind) {
-		const struct fs_op *c = container_of(node, struct fs_op, dirty.link);
+	list_for_each (node, &r->writebacks) {
+		const struct fs_op *c = container_of(node, struct fs_op, writeback.link);
 
-		if (c->dirty.seq > op->dirty.seq)
+		if (c->writeback.seq > op->writeback.seq)
 			break;
-		if (overlaps(c, op->dirty.off, op->dirty.end))
+		if (overlaps(c, op->writeback.off, op->writeback.end))
 			return true;
 	}
 	return false;
@@ -153,12 +153,12 @@ static bool is_in_the_way(const struct fs_retain *r, const struct fs_op *op)
 
 static bool is_first(const struct fs_retain *r, const struct fs_op *c)
 {
-	return r->behind.next == &c->dirty.link;
+	return r->writebacks.next == &c->writeback.link;
 }
 
 /* ---- requests ---- */
 
-static bool may_go_behind(const struct fs_op *op)
+static bool may_write_back(const struct fs_op *op)
 {
 	const struct fs_lane *l = op->lane;
 
@@ -186,7 +186,7 @@ static bool fits(const struct fs_op *head, const struct fs_op *c, const struct f
 	       begin_of(op) <= end_of(c) && end_of(op) - begin_of(c) <= room_of(head, c);
 }
 
-bool fs_dirty_join(struct fs_op *op, const void *data)
+bool fs_writeback_join(struct fs_op *op, const void *data)
 {
 	struct fs_inode *in = op->inode;
 	struct fs_op *head, *c, *full = NULL;
@@ -194,7 +194,7 @@ bool fs_dirty_join(struct fs_op *op, const void *data)
 	bool joins = false;
 	size_t at, before;
 
-	if (!may_go_behind(op) || op->size >= FS_RETAIN_LARGE || fs_is_too_big(op))
+	if (!may_write_back(op) || op->size >= FS_RETAIN_LARGE || fs_is_too_big(op))
 		return false;
 	mutex_lock(&in->lock);
 	r = in->retain;
@@ -207,7 +207,7 @@ bool fs_dirty_join(struct fs_op *op, const void *data)
 		memcpy((uint8_t *)(uintptr_t)c->u.rw.data + at, data, op->size);
 		if (c->size < at + op->size)
 			c->size = at + op->size;
-		atomic_fetch_add(&c->lane->dirty_bytes, c->size - before);
+		atomic_fetch_add(&c->lane->writeback_bytes, c->size - before);
 		if (c->size == room_of(head, c))
 			full = take_open(r);
 	}
@@ -231,13 +231,13 @@ static bool stays_open(struct fs_op *c)
 }
 
 /* Inode lock held. Returns the one to be sent now that was open before it, maybe with it. */
-static struct fs_op *list_carrier(struct fs_op *c, struct fs_retain *r, bool *ret_joined)
+static struct fs_op *list_writeback(struct fs_op *c, struct fs_retain *r, bool *ret_joined)
 {
 	struct fs_op *open = r->open;
 
-	c->dirty.seq = ++r->behind_seq;
-	list_push_back(&r->behind, &c->dirty.link);
-	c->file->behind++;
+	c->writeback.seq = ++r->writeback_seq;
+	list_push_back(&r->writebacks, &c->writeback.link);
+	c->file->writebacks++;
 	r->appends += c->u.rw.append;
 	*ret_joined = open && fs_batch_takes(open, c);
 	if (*ret_joined) {
@@ -251,7 +251,7 @@ static struct fs_op *list_carrier(struct fs_op *c, struct fs_retain *r, bool *re
 	return open;
 }
 
-bool fs_dirty_begin(struct fs_op *op, void (*send)(struct fs_op *op))
+bool fs_writeback_begin(struct fs_op *op, void (*send)(struct fs_op *op))
 {
 	struct fs_inode *in = op->inode;
 	struct fs_lane *l = op->lane;
@@ -260,10 +260,10 @@ bool fs_dirty_begin(struct fs_op *op, void (*send)(struct fs_op *op))
 	bool stays, joined;
 
 	/* What is refused for its place is refused by the server, at once. */
-	if (!may_go_behind(op) || op->unheard || fs_is_too_big(op))
+	if (!may_write_back(op) || op->unheard || fs_is_too_big(op))
 		return false;
-	if (l->dirty_cnt >= l->dirty_max ||
-		atomic_load(&l->dirty_bytes) + op->size > l->fs->conf.dirty) {
+	if (l->writeback_cnt >= l->writeback_max ||
+		atomic_load(&l->writeback_bytes) + op->size > l->fs->conf.dirty) {
 		send_oldest(l, UINT64_MAX); /* there will be room */
 		return false;
 	}
@@ -273,21 +273,21 @@ bool fs_dirty_begin(struct fs_op *op, void (*send)(struct fs_op *op))
 		mutex_unlock(&in->lock);
 		return false;
 	}
-	op->dirty.send = send;
-	op->dirty.since = fs_op_now(op);
-	before = list_carrier(op, r, &joined);
+	op->writeback.send = send;
+	op->writeback.since = fs_op_now(op);
+	before = list_writeback(op, r, &joined);
 	stays = r->open == op;
 	mutex_unlock(&in->lock);
-	op->began = op->dirty.behind = true;
-	l->dirty_cnt++;
-	atomic_fetch_add(&l->dirty_bytes, op->size);
+	op->began = op->writeback.active = true;
+	l->writeback_cnt++;
+	atomic_fetch_add(&l->writeback_bytes, op->size);
 	stats_count(&l->stats->writes_behind, 1);
 	stats_count(&l->stats->writes_coupled, joined);
 	fs_append_answer(op, op->size);
 	fs_reply_write_early(op, op->size);
 	if (stays) {
-		list_push_back(&l->dirty_open, &op->dirty.open_link);
-		if (!reactor_timer_armed(&l->dirty_timer))
+		list_push_back(&l->writeback_open, &op->writeback.open_link);
+		if (!reactor_timer_armed(&l->writeback_timer))
 			arm(l);
 	}
 	/* What ends by that may want this one, and send it; or it is a part of that. */
@@ -297,15 +297,15 @@ bool fs_dirty_begin(struct fs_op *op, void (*send)(struct fs_op *op))
 	return true;
 }
 
-/* ---- the end of a carrier ---- */
+/* ---- the end of a writeback ---- */
 
 /* Those for whom nothing is in the way any more. Inode lock held. */
 static void take_waiters(struct fs_retain *r, struct list *ret)
 {
-	list_for_each_safe (node, next, &r->behind_waiters) {
+	list_for_each_safe (node, next, &r->writeback_waiters) {
 		const struct fs_op *op = container_of(node, struct fs_op, link);
 
-		if (op->dirty.behind ? !is_first(r, op) : is_in_the_way(r, op))
+		if (op->writeback.active ? !is_first(r, op) : is_in_the_way(r, op))
 			continue;
 		list_del(node);
 		list_push_back(ret, node);
@@ -321,7 +321,7 @@ static void take_back(struct fs_op *op, int err)
 	fs_notify_inval_inode(op->lane->fs, op->inode, op->off, (off_t)op->size);
 }
 
-void fs_dirty_done(struct fs_op *op, int err)
+void fs_writeback_done(struct fs_op *op, int err)
 {
 	struct fs_inode *in = op->inode;
 	struct fs_lane *l = op->lane;
@@ -333,8 +333,8 @@ void fs_dirty_done(struct fs_op *op, int err)
 	if (err)
 		take_back(op, err);
 	mutex_lock(&in->lock);
-	list_del(&op->dirty.link);
-	op->file->behind--;
+	list_del(&op->writeback.link);
+	op->file->writebacks--;
 	r->appends -= op->u.rw.append;
 	if (err)
 		fs_retain_error(in, err);
@@ -343,8 +343,8 @@ void fs_dirty_done(struct fs_op *op, int err)
 	if (r->open && is_first(r, r->open) && !stays_open(r->open))
 		next = take_open(r);
 	mutex_unlock(&in->lock);
-	l->dirty_cnt--;
-	atomic_fetch_sub(&l->dirty_bytes, op->size);
+	l->writeback_cnt--;
+	atomic_fetch_sub(&l->writeback_bytes, op->size);
 	while ((node = list_pop_front(&woken)))
 		fs_op_wake(container_of(node, struct fs_op, link));
 	if (next) {
@@ -356,7 +356,7 @@ void fs_dirty_done(struct fs_op *op, int err)
 
 /* ---- waiting ---- */
 
-bool fs_dirty_turn(struct fs_op *op, void (*again)(struct fs_op *op))
+bool fs_writeback_turn(struct fs_op *op, void (*again)(struct fs_op *op))
 {
 	struct fs_inode *in = op->inode;
 	bool first;
@@ -365,24 +365,24 @@ bool fs_dirty_turn(struct fs_op *op, void (*again)(struct fs_op *op))
 	first = is_first(in->retain, op);
 	if (!first) {
 		op->then = again;
-		list_push_back(&in->retain->behind_waiters, &op->link);
+		list_push_back(&in->retain->writeback_waiters, &op->link);
 	}
 	mutex_unlock(&in->lock);
 	return first;
 }
 
-bool fs_dirty_beyond(const struct fs_inode *in, uint64_t off)
+bool fs_writeback_beyond(const struct fs_inode *in, uint64_t off)
 {
 	mutex_assert_held(&in->lock);
-	return in->retain && !is_free(in->retain, NULL, off, FS_DIRTY_ALL);
+	return in->retain && !is_free(in->retain, NULL, off, FS_WRITEBACK_ALL);
 }
 
-bool fs_dirty_inode(struct fs_inode *in)
+bool fs_writeback_is_dirty(struct fs_inode *in)
 {
 	bool dirty;
 
 	mutex_lock(&in->lock);
-	dirty = fs_dirty_any(in) || (in->retain && in->retain->cnt > 0);
+	dirty = fs_writeback_any(in) || (in->retain && in->retain->cnt > 0);
 	mutex_unlock(&in->lock);
 	return dirty;
 }
@@ -390,9 +390,9 @@ bool fs_dirty_inode(struct fs_inode *in)
 /* It, or its batch, is all there is to be committed. Inode lock held. */
 static bool is_alone(const struct fs_retain *r, struct fs_op *c)
 {
-	return r->behind.next == &c->dirty.link &&
-	       r->behind.prev == &fs_batch_last(c)->dirty.link && r->cnt == 0 && r->reserved == 0 &&
-	       r->io == 0;
+	return r->writebacks.next == &c->writeback.link &&
+	       r->writebacks.prev == &fs_batch_last(c)->writeback.link && r->cnt == 0 &&
+	       r->reserved == 0 && r->io == 0;
 }
 
 /* alone: beside appends the file's end must not be another one. */
@@ -407,12 +407,12 @@ static bool wait_for(struct fs_op *op, struct fs_inode *in, uint64_t off, uint64
 	r = in->retain;
 	if (alone && r && r->appends > 0) {
 		off = 0;
-		end = FS_DIRTY_ALL;
+		end = FS_WRITEBACK_ALL;
 	}
-	if (fs_dirty_any(in)) {
-		op->dirty.seq = r->behind_seq;
-		op->dirty.off = off;
-		op->dirty.end = end;
+	if (fs_writeback_any(in)) {
+		op->writeback.seq = r->writeback_seq;
+		op->writeback.off = off;
+		op->writeback.end = end;
 		waits = is_in_the_way(r, op);
 	}
 	if (waits) {
@@ -421,7 +421,7 @@ static bool wait_for(struct fs_op *op, struct fs_inode *in, uint64_t off, uint64
 		if (wanted && durable && is_alone(r, wanted))
 			wanted->u.rw.sync = true;
 		op->then = again;
-		list_push_back(&r->behind_waiters, &op->link);
+		list_push_back(&r->writeback_waiters, &op->link);
 	}
 	mutex_unlock(&in->lock);
 	if (!waits)
@@ -432,13 +432,13 @@ static bool wait_for(struct fs_op *op, struct fs_inode *in, uint64_t off, uint64
 	return true;
 }
 
-bool fs_dirty_wait(struct fs_op *op, struct fs_inode *in, uint64_t off, uint64_t end, bool durable,
-	void (*again)(struct fs_op *op))
+bool fs_writeback_wait(struct fs_op *op, struct fs_inode *in, uint64_t off, uint64_t end,
+	bool durable, void (*again)(struct fs_op *op))
 {
 	return wait_for(op, in, off, end, durable, false, again);
 }
 
-bool fs_dirty_wait_to_write(struct fs_op *op, void (*again)(struct fs_op *op))
+bool fs_writeback_wait_to_write(struct fs_op *op, void (*again)(struct fs_op *op))
 {
 	return wait_for(op, op->inode, begin_of(op), end_of(op), false, !op->u.rw.append, again);
 }

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Write-behind: a WRITE request is answered as soon as its data lies in a
+ * Write-back: a WRITE request is answered as soon as its data lies in a
  * buffer of ours, and the server gets it afterwards (design, section 3).
  *
- * The operation that was answered goes on as a *carrier*: it keeps the buffer
+ * The operation that was answered goes on as a *writeback*: it keeps the buffer
  * that the request was received into, and is the WRITE to the server. A small
- * request opens a carrier: the next ones that touch its range are copied into
+ * request opens a writeback: the next ones that touch its range are copied into
  * the same buffer, until it is full, somebody needs the data at the server, a
  * write lands elsewhere, or a moment has passed. Then it is sent, and nothing
  * joins it any more. From FS_RETAIN_LARGE bytes on nothing is copied: each
- * request is a carrier of its own, and those that follow each other are one batch, which is one
+ * request is a writeback of its own, and those that follow each other are one batch, which is one
  * WRITE (fs_batch.h).
  *
  *   open --(full, wanted, another one opened, time)--> sent --(answered)--> over
  *
- * The carriers of an inode never overlap: who writes where one lies waits until
+ * The writebacks of an inode never overlap: who writes where one lies waits until
  * it is over. So their order at the server does not matter. And whoever asks
  * the server for something that they would change (data, size, times) waits for
- * those that were there before it (fs_dirty_wait).
+ * those that were there before it (fs_writeback_wait).
  *
- * Not behind go O_DIRECT, O_SYNC, `sync`, `noac`, what the kernel writes from
+ * Not written back go O_DIRECT, O_SYNC, `sync`, `noac`, what the kernel writes from
  * mappings, what may end past the server's largest file, and whatever finds the
  * lane's budget used up (option dirty=, and a quarter of its buffers): that write
  * is answered by the server, so that writers keep its pace.
@@ -27,64 +27,64 @@
  * An error is every handle's, at the next write, and at the next fsync or close,
  * and the kernel drops the pages that it was told are written.
  *
- * Context: an inode's carriers are guarded by its lock; a carrier is its lane's,
+ * Context: an inode's writebacks are guarded by its lock; a writeback is its lane's,
  * other lanes fill it while it is open and then ask that lane to send it.
  */
-#ifndef RPCRDMAFS_FS_DIRTY_H
-#define RPCRDMAFS_FS_DIRTY_H
+#ifndef RPCRDMAFS_FS_WRITEBACK_H
+#define RPCRDMAFS_FS_WRITEBACK_H
 
 #include "fs_retain.h"
 
-/* No WRITE of ours ends behind it. */
-#define FS_DIRTY_ALL UINT64_MAX
+/* No WRITE of ours ends after it. */
+#define FS_WRITEBACK_ALL UINT64_MAX
 
-void fs_dirty_lane_init(struct fs_lane *l);
-void fs_dirty_lane_fini(struct fs_lane *l);
+void fs_writeback_lane_init(struct fs_lane *l);
+void fs_writeback_lane_fini(struct fs_lane *l);
 /* The lane is about to end: what is open is sent. */
-void fs_dirty_lane_stop(struct fs_lane *l);
+void fs_writeback_lane_stop(struct fs_lane *l);
 
 /*
- * fs_dirty_join - takes the data of a WRITE request into a carrier that is open
+ * fs_writeback_join - takes the data of a WRITE request into a writeback that is open
  *
  * op: off and size are set; data still lies where it was received. True: it is answered, and over.
  */
-bool fs_dirty_join(struct fs_op *op, const void *data);
+bool fs_writeback_join(struct fs_op *op, const void *data);
 /*
- * fs_dirty_begin - answers the WRITE request: from here on it is a carrier
+ * fs_writeback_begin - answers the WRITE request: from here on it is a writeback
  *
- * op->buf and u.rw.data hold its data, and nothing that is behind overlaps it. send: starts the
- * WRITE, on the op's lane; at once or later; it ends in fs_dirty_done().
- * Returns: false: it cannot go behind, and is not answered.
+ * op->buf and u.rw.data hold its data, and nothing that is written back overlaps it. send: starts
+ * the WRITE, on the op's lane; at once or later; it ends in fs_writeback_done(). Returns: false: it
+ * cannot be written back, and is not answered.
  */
-bool fs_dirty_begin(struct fs_op *op, void (*send)(struct fs_op *op));
+bool fs_writeback_begin(struct fs_op *op, void (*send)(struct fs_op *op));
 /* The server answered, or will not: ends the op. err: positive errno, 0: all of it is written. */
-void fs_dirty_done(struct fs_op *op, int err);
+void fs_writeback_done(struct fs_op *op, int err);
 
 /*
- * fs_dirty_wait - has `in` something behind in [off, end)? Then its end is waited for.
+ * fs_writeback_wait - does `in` write back something in [off, end)? Then its end is waited for.
  *
- * in: an inode that the op has a reference of. What comes behind after this call is not waited for.
- * Call it before the op enters a gate or a share. True: the call was given back, and `again` runs
- * on the op's lane, maybe before this returns: touch the op no more. False: there is nothing.
+ * in: an inode that the op has a reference of. What is written back after this call is not waited
+ * for. Call it before the op enters a gate or a share. True: the call was given back, and `again`
+ * runs on the op's lane, maybe before this returns: touch the op no more. False: there is nothing.
  * durable: whoever waits will commit it: where that saves the COMMIT it goes FILE_SYNC.
  */
-bool fs_dirty_wait(struct fs_op *op, struct fs_inode *in, uint64_t off, uint64_t end, bool durable,
-	void (*again)(struct fs_op *op));
+bool fs_writeback_wait(struct fs_op *op, struct fs_inode *in, uint64_t off, uint64_t end,
+	bool durable, void (*again)(struct fs_op *op));
 /* For a WRITE: what overlaps it; unless it appends, all, if some of those do. */
-bool fs_dirty_wait_to_write(struct fs_op *op, void (*again)(struct fs_op *op));
+bool fs_writeback_wait_to_write(struct fs_op *op, void (*again)(struct fs_op *op));
 /*
- * A carrier that must be the only one on its way: is it the inode's oldest? False: not yet; `again`
- * runs on its lane when it is.
+ * A writeback that must be the only one on its way: is it the inode's oldest? False: not yet;
+ * `again` runs on its lane when it is.
  */
-bool fs_dirty_turn(struct fs_op *op, void (*again)(struct fs_op *op));
-/* Is something behind that ends past `off`? Inode lock held. */
-bool fs_dirty_beyond(const struct fs_inode *in, uint64_t off);
+bool fs_writeback_turn(struct fs_op *op, void (*again)(struct fs_op *op));
+/* Is something written back that ends past `off`? Inode lock held. */
+bool fs_writeback_beyond(const struct fs_inode *in, uint64_t off);
 /* Has the inode data that the server has not got, or not durable? */
-bool fs_dirty_inode(struct fs_inode *in);
-/* Is anything of the inode behind? Inode lock held. */
-static inline bool fs_dirty_any(const struct fs_inode *in)
+bool fs_writeback_is_dirty(struct fs_inode *in);
+/* Is anything of the inode written back? Inode lock held. */
+static inline bool fs_writeback_any(const struct fs_inode *in)
 {
-	return in->retain && !list_empty(&in->retain->behind);
+	return in->retain && !list_empty(&in->retain->writebacks);
 }
 
 #endif

@@ -191,8 +191,9 @@ void fs_attr_update(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *
 		return;
 	fs_facts_note(fs, in, a);
 	mutex_lock(&in->lock);
-	/* While we write, a change that is seen may be that: what is behind tells the rest. */
-	if (!may_be_older(in, a, seq) && !(in->attr_known && fs_dirty_any(in)))
+	/* While we write, a change that is seen may be that: what is written back tells the rest.
+	 */
+	if (!may_be_older(in, a, seq) && !(in->attr_known && fs_writeback_any(in)))
 		lost = note(fs, in, a, false, now_ns);
 	else if (!fs_deleg_vouches(in->deleg)) /* else what is known needs no other answer */
 		expire(in);
@@ -259,7 +260,7 @@ static uint64_t good_for(const struct fs *fs, const struct fs_inode *in, uint64_
 	uint64_t to_s = late && in->attr_to_s > LATE_S ? LATE_S : in->attr_to_s;
 	uint64_t until_ns = in->attr_ns + to_s * NSEC_PER_SEC;
 
-	if (fs->conf.noac || !in->attr_known || in->attr_ns == 0 || fs_dirty_any(in))
+	if (fs->conf.noac || !in->attr_known || in->attr_ns == 0 || fs_writeback_any(in))
 		return 0;
 	if (fs_deleg_vouches(in->deleg) && !late)
 		return fs->conf.acregmax_s * NSEC_PER_SEC;

@@ -375,7 +375,7 @@ void fs_lane_stop(struct fs_lane *l)
 	if (l->state == FS_LANE_QUIET || l->state == FS_LANE_DRAINS || l->state == FS_LANE_IDLE)
 		return;
 	fs_notify_quiesce(l->fs);
-	fs_dirty_lane_stop(l);
+	fs_writeback_lane_stop(l);
 	fs_ahead_lane_stop(l);
 	fs_validate_lane_stop(l);
 	l->state = FS_LANE_QUIET;
@@ -444,7 +444,7 @@ struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_sessio
 	l->kick->msg.run = kick_run;
 	fs_retain_lane_init(l);
 	fs_commit_lane_init(l);
-	fs_dirty_lane_init(l);
+	fs_writeback_lane_init(l);
 	fs_ahead_lane_init(l);
 	lane_join(fs, l);
 	return l;
@@ -465,7 +465,7 @@ void fs_lane_free(struct fs_lane *l)
 	fs_handover_lane_fini(l);
 	if (l->rxbuf)
 		rpcrdma_buf_put(l->xprt, l->rxbuf);
-	fs_dirty_lane_fini(l);
+	fs_writeback_lane_fini(l);
 	fs_ahead_lane_fini(l);
 	fs_sync_lane_fini(l);
 	fs_validate_lane_fini(l);

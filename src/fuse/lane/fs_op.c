@@ -6,8 +6,8 @@
  *
  * Why this cannot deadlock: an operation that waits for a buffer holds no
  * call, one that waits for a call may hold a buffer, and one that waits for
- * the notify thread, at an inode's gate (fs_retain.h), for what is written behind
- * (fs_dirty.h: which needs a call and no buffer) or read ahead (fs_ahead.h: which
+ * the notify thread, at an inode's gate (fs_retain.h), for what is written back
+ * (fs_writeback.h: which needs a call and no buffer) or read ahead (fs_ahead.h: which
  * began while there were buffers), for its turn with a lock
  * owner (fs_lock.h), to enter a share (fs_share.h) or for the end of a
  * delegation (fs_deleg.h: by an operation beside the pool) holds no call. A request that waits for
@@ -72,12 +72,12 @@ void fs_op_init(struct fs_op *op, struct fs_lane *l)
 	op->began = op->gated = op->gated_unheard = false;
 	memset(&op->fi, 0, sizeof(op->fi));
 	memset(&op->commit, 0, sizeof(op->commit));
-	op->dirty.behind = false;
-	list_init(&op->dirty.link);
-	list_init(&op->dirty.open_link);
-	list_init(&op->dirty.parts);
-	list_init(&op->dirty.part_link);
-	op->dirty.part_cnt = 0;
+	op->writeback.active = false;
+	list_init(&op->writeback.link);
+	list_init(&op->writeback.open_link);
+	list_init(&op->writeback.parts);
+	list_init(&op->writeback.part_link);
+	op->writeback.part_cnt = 0;
 	memset(&op->ahead, 0, sizeof(op->ahead));
 	list_init(&op->ahead.link);
 	list_init(&op->ahead.lane_link);

@@ -30,7 +30,7 @@ bool fs_reply_opendir(struct fs_op *op, const struct fuse_file_info *fi);
 void fs_reply_data(struct fs_op *op, const void *data, size_t len);
 void fs_reply_length(struct fs_op *op, size_t len); /* of an xattr, or of their names */
 void fs_reply_write(struct fs_op *op, size_t count);
-/* Answers without ending the op (fs_dirty.h). */
+/* Answers without ending the op (fs_writeback.h). */
 void fs_reply_write_early(struct fs_op *op, size_t count);
 void fs_reply_readlink(struct fs_op *op, const char *target);
 void fs_reply_statfs(struct fs_op *op, const struct statvfs *st);

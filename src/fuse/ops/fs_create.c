@@ -191,7 +191,8 @@ static void create_done(struct nfs4_call *call)
 		fs_create_undo(op, EIO);
 	} else if (!made && !fs_open_allowed(op->fi.flags, o->access)) {
 		fs_create_undo(op, EACCES); /* it existed: its mode counts */
-	} else if (!cuts || !fs_dirty_wait(op, op->inode2, 0, FS_DIRTY_ALL, false, cut_again)) {
+	} else if (!cuts ||
+		   !fs_writeback_wait(op, op->inode2, 0, FS_WRITEBACK_ALL, false, cut_again)) {
 		create_reply(op);
 	}
 }

@@ -191,7 +191,7 @@ static bool pick_attr(
 
 	mutex_lock(&in->lock);
 	newer = in->attr_known &&
-		(in->attr_seq > p->seq || in->attr_ns > p->sent_ns || fs_dirty_any(in));
+		(in->attr_seq > p->seq || in->attr_ns > p->sent_ns || fs_writeback_any(in));
 	mutex_unlock(&in->lock);
 	if (newer)
 		return fs_attr_cached(fs, in, attr, fs_op_now(op)) != 0;

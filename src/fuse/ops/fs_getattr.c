@@ -54,6 +54,6 @@ void fs_do_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		return;
 	if (fs_meta_cached(op, &attr))
 		fs_reply_attr(op, op->inode, &attr);
-	else if (!fs_dirty_wait(op, op->inode, 0, FS_DIRTY_ALL, false, ask))
+	else if (!fs_writeback_wait(op, op->inode, 0, FS_WRITEBACK_ALL, false, ask))
 		ask(op);
 }

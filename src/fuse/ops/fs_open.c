@@ -178,7 +178,7 @@ static void trunc_start(struct fs_op *op)
 /* A WRITE that came after it would make the file long again. */
 static void trunc_in_order(struct fs_op *op)
 {
-	if (!fs_dirty_wait(op, op->inode, 0, FS_DIRTY_ALL, false, gate_is_open))
+	if (!fs_writeback_wait(op, op->inode, 0, FS_WRITEBACK_ALL, false, gate_is_open))
 		gate_is_open(op);
 }
 

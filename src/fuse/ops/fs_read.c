@@ -6,7 +6,7 @@
  * several READs one after the other; an error in any of them is the answer,
  * because the kernel would take a short one for the end of the file; and so is
  * a READ that brings nothing and is not the end. The server first gets the data
- * that is written behind in that range (fs_dirty.h).
+ * that is written back in that range (fs_writeback.h).
  */
 #include "fs_ahead.h"
 #include "fs_writeback.h"
@@ -66,7 +66,7 @@ static bool waits_for_lost(struct fs_op *op)
 }
 
 /*
- * What ends here was not the end: it was written behind, and the server may not have had it. The
+ * What ends here was not the end: it was written back, and the server may not have had it. The
  * kernel would make the file that short.
  */
 static bool waits_for_end(struct fs_op *op, const struct nfs4_op_read *r)
@@ -76,7 +76,8 @@ static bool waits_for_end(struct fs_op *op, const struct nfs4_op_read *r)
 	rpcrdma_buf_put(op->lane->xprt, op->buf);
 	op->buf = NULL;
 	op->u.rw.done = 0;
-	if (!fs_dirty_wait(op, op->inode, (uint64_t)op->off, FS_DIRTY_ALL, false, read_in_order))
+	if (!fs_writeback_wait(
+		    op, op->inode, (uint64_t)op->off, FS_WRITEBACK_ALL, false, read_in_order))
 		read_in_order(op);
 	return true;
 }
@@ -127,7 +128,7 @@ static void read_start(struct fs_op *op)
 		op->u.rw.grows = false;
 	mutex_lock(&op->inode->lock);
 	lost = may_be_lost(op);
-	op->u.rw.grows |= fs_dirty_beyond(op->inode, (uint64_t)op->off);
+	op->u.rw.grows |= fs_writeback_beyond(op->inode, (uint64_t)op->off);
 	mutex_unlock(&op->inode->lock);
 	if (lost) {
 		commit_lost(op);
@@ -158,7 +159,7 @@ void fs_do_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct f
 	op->size = size;
 	if (size == 0)
 		fs_reply_data(op, NULL, 0);
-	else if (!fs_dirty_wait(
+	else if (!fs_writeback_wait(
 			 op, op->inode, (uint64_t)off, (uint64_t)off + size, false, read_in_order))
 		read_in_order(op);
 	if (f) { /* the op may be over, and the file released */

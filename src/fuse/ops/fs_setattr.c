@@ -133,7 +133,7 @@ static void setattr_in_order(struct fs_op *op)
 {
 	bool cuts = op->u.setattr.to_set & FUSE_SET_ATTR_SIZE;
 
-	if (!fs_dirty_wait(op, op->inode, 0, FS_DIRTY_ALL, !cuts, setattr_clear))
+	if (!fs_writeback_wait(op, op->inode, 0, FS_WRITEBACK_ALL, !cuts, setattr_clear))
 		setattr_clear(op);
 }
 
@@ -169,6 +169,6 @@ void fs_do_setattr(
 		fs_access_check(op, op->inode, W_OK, truncate_checked);
 	else if (to_set & SETTABLE)
 		setattr_in_order(op);
-	else if (!fs_dirty_wait(op, op->inode, 0, FS_DIRTY_ALL, false, getattr_ask))
+	else if (!fs_writeback_wait(op, op->inode, 0, FS_WRITEBACK_ALL, false, getattr_ask))
 		getattr_ask(op);
 }

@@ -93,7 +93,7 @@ void fs_do_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off
 	else if (mode == PUNCH)
 		/* Data that is retained and then written again would fill the hole. */
 		fs_commit(op, punch_committed);
-	else if (!fs_dirty_wait(op, op->inode, 0, FS_DIRTY_ALL, false, gate_is_open))
+	else if (!fs_writeback_wait(op, op->inode, 0, FS_WRITEBACK_ALL, false, gate_is_open))
 		gate_is_open(op);
 }
 
@@ -198,6 +198,6 @@ void fs_do_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, struct f
 		fs_reply_err(op, ENXIO);
 	else if (whence != SEEK_DATA && whence != SEEK_HOLE)
 		fs_reply_err(op, EINVAL);
-	else if (!fs_dirty_wait(op, op->inode, 0, FS_DIRTY_ALL, false, seek_again))
+	else if (!fs_writeback_wait(op, op->inode, 0, FS_WRITEBACK_ALL, false, seek_again))
 		seek_again(op);
 }

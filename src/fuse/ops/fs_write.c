@@ -2,7 +2,7 @@
 /*
  * WRITE. The request was received into a registered buffer: the operation
  * keeps it, and the server reads the payload where it lies. It is answered
- * before that, as a rule (fs_dirty.h), else when the server has it.
+ * before that, as a rule (fs_writeback.h), else when the server has it.
  *
  * UNSTABLE as a rule: the data is retained (fs_retain.h) until a COMMIT at
  * fsync, close or in the background says that it is durable (fs_commit.c).
@@ -54,8 +54,8 @@ static void write_failed(struct fs_op *op, int err)
 	fs_batch_fail(op, err);
 	settle(op);
 	fs_append_over(op);
-	if (op->dirty.behind) {
-		fs_dirty_done(op, err);
+	if (op->writeback.active) {
+		fs_writeback_done(op, err);
 		return;
 	}
 	if (op->u.rw.done == 0 || op->fi.writepage || (op->fi.flags & O_DIRECT)) {
@@ -110,7 +110,7 @@ static void write_refused(struct fs_op *op, int err, bool answered)
 	fs_attr_changed(op->inode);
 	if (!answered)
 		fs_append_doom(op, err);
-	if (op->dirty.part_cnt == 0 || !answered) {
+	if (op->writeback.part_cnt == 0 || !answered) {
 		write_failed(op, err);
 		return;
 	}
@@ -156,8 +156,8 @@ static void write_done(struct nfs4_call *call)
 	}
 	settle(op);
 	fs_append_over(op);
-	if (op->dirty.behind) {
-		fs_dirty_done(op, 0);
+	if (op->writeback.active) {
+		fs_writeback_done(op, 0);
 		return;
 	}
 	fs_append_answer(op, op->u.rw.done);
@@ -165,12 +165,12 @@ static void write_done(struct nfs4_call *call)
 }
 
 /*
- * What is behind is followed by a COMMIT, which brings them; a program that goes past the cache
- * rarely asks, and then the server is asked.
+ * What is written back is followed by a COMMIT, which brings them; a program that goes past the
+ * cache rarely asks, and then the server is asked.
  */
 static bool wants_attr(const struct fs_op *op)
 {
-	return !(op->fi.flags & O_DIRECT) && (!op->dirty.behind || op->u.rw.sync);
+	return !(op->fi.flags & O_DIRECT) && (!op->writeback.active || op->u.rw.sync);
 }
 
 static void write_start(struct fs_op *op)
@@ -210,12 +210,12 @@ static void write_begin(struct fs_op *op)
 	write_start(op);
 }
 
-/* A carrier; one that appends when all before it is over. */
-static void send_carrier(struct fs_op *op)
+/* A writeback; one that appends when all before it is over. */
+static void send_writeback(struct fs_op *op)
 {
 	int err;
 
-	if (op->u.rw.append && !fs_dirty_turn(op, send_carrier))
+	if (op->u.rw.append && !fs_writeback_turn(op, send_writeback))
 		return;
 	err = fs_append_doomed(op);
 	if (err)
@@ -232,16 +232,16 @@ static void ask(struct fs_op *op)
 		call_for(op, write_begin);
 }
 
-/* Nothing that is behind lies where this one writes, or did when it came. */
+/* Nothing that is written back lies where this one writes, or did when it came. */
 static void write_in_order(struct fs_op *op)
 {
 	if (op->unheard) {
 		fs_reply_err(op, EINTR);
 		return;
 	}
-	if (fs_dirty_begin(op, send_carrier))
+	if (fs_writeback_begin(op, send_writeback))
 		return;
-	if (!op->u.rw.append || !fs_dirty_wait(op, op->inode, 0, FS_DIRTY_ALL, false, ask))
+	if (!op->u.rw.append || !fs_writeback_wait(op, op->inode, 0, FS_WRITEBACK_ALL, false, ask))
 		ask(op);
 }
 
@@ -276,10 +276,10 @@ void fs_do_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, o
 		fs_reply_err(op, err);
 	else if (size == 0)
 		fs_reply_write(op, 0);
-	else if (fs_dirty_join(op, buf))
+	else if (fs_writeback_join(op, buf))
 		return;
 	else if (!steal(op, buf, size))
 		fs_reply_err(op, EIO); /* cannot be: the loop receives into its buffer */
-	else if (!fs_dirty_wait_to_write(op, write_in_order))
+	else if (!fs_writeback_wait_to_write(op, write_in_order))
 		write_in_order(op);
 }

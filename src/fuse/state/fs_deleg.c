@@ -72,7 +72,7 @@ static void on_recall_any(void *ctx, uint32_t keep, bool read, bool write)
 	mutex_unlock(&fs->deleg_lock);
 }
 
-/* What is written behind is a change that the server has not seen. */
+/* What is written back is a change that the server has not seen. */
 static bool on_getattr(void *ctx, struct nfs4_deleg *nd, uint64_t *ret_change, uint64_t *ret_size)
 {
 	struct fs_inode *in = container_of(nd, struct fs_deleg, nd)->inode;
@@ -80,7 +80,7 @@ static bool on_getattr(void *ctx, struct nfs4_deleg *nd, uint64_t *ret_change, u
 
 	mutex_lock(&in->lock);
 	known = in->attr_known;
-	*ret_change = in->attr.change + fs_dirty_any(in);
+	*ret_change = in->attr.change + fs_writeback_any(in);
 	*ret_size = in->attr.size > fs_retain_end(in) ? in->attr.size : fs_retain_end(in);
 	mutex_unlock(&in->lock);
 	return known;

@@ -342,7 +342,7 @@ static void committed(struct fs_op *op, int err)
 
 static void unused(struct fs_op *op)
 {
-	if (op->deleg->type == OPEN_DELEGATE_WRITE && fs_dirty_inode(op->inode))
+	if (op->deleg->type == OPEN_DELEGATE_WRITE && fs_writeback_is_dirty(op->inode))
 		fs_commit(op, committed);
 	else
 		tell_kernel(op);

@@ -230,12 +230,12 @@ Test(fs_ahead, our_write_is_seen)
 	cr_assert_eq(rig.stats.reads_from_ahead, 0);
 }
 
-Test(fs_ahead, our_write_behind_is_seen)
+Test(fs_ahead, what_is_written_back_is_seen)
 {
 	static const uint8_t mine[PART] = {7, 7, 7};
 
 	rig.fs->conf.write = FS_WRITE_LAZY;
-	rig.lane->dirty_max = 4;
+	rig.lane->writeback_max = 4;
 	stream();
 	cr_assert_eq(rig_write(ino, fh.fh, 2 * PART, mine, PART, O_RDWR), (int)PART);
 	cr_assert_eq(rig_read(&re, ino, fh.fh, 2 * PART, PART), (int)PART);
@@ -249,7 +249,7 @@ Test(fs_ahead, what_is_written_behind_the_end_is_seen)
 	uint64_t unique;
 
 	rig.fs->conf.write = FS_WRITE_EAGER;
-	rig.lane->dirty_max = 4;
+	rig.lane->writeback_max = 4;
 	file->attr.size = 60 * KIB;
 	fake_touch(file);
 	stream();

@@ -17,7 +17,7 @@ static void set_up(void)
 	dirty_set_up();
 	rig.fake.calls_max = rig.fake.bufs_max = 16;
 	rig.lane->keep_bufs_max = 32;
-	rig.lane->dirty_max = 12;
+	rig.lane->writeback_max = 12;
 	memcpy(want, dfile->data, sizeof(want));
 	drops = whole_drops = 0;
 }
@@ -99,8 +99,8 @@ static void is_there(uint64_t size)
 {
 	cr_assert_eq(dfile->attr.size, size, "%llu bytes", (unsigned long long)dfile->attr.size);
 	cr_assert_arr_eq(dfile->data, want, size);
-	cr_assert_eq(rig.lane->dirty_cnt, 0);
-	cr_assert_eq(rig.lane->dirty_bytes, 0);
+	cr_assert_eq(rig.lane->writeback_cnt, 0);
+	cr_assert_eq(rig.lane->writeback_bytes, 0);
 }
 
 static void is_stable(uint64_t size)
@@ -362,12 +362,12 @@ Test(fs_append, with_o_dsync_it_is_durable)
 	cr_assert_eq(dfile->stable_size, 160);
 }
 
-/* Beyond the budget too, after those that are behind. */
+/* Beyond the budget too, after those that are written back. */
 Test(fs_append, beyond_the_budget_it_keeps_its_place)
 {
 	uint64_t unique;
 
-	rig.lane->dirty_max = 2;
+	rig.lane->writeback_max = 2;
 	hold(FAKE_WRITE);
 	append(BEGIN, PIECE, BEGIN);
 	append(BEGIN + PIECE, PIECE, BEGIN + PIECE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Large writes behind that follow each other go to the server as one WRITE. */
+/* Large writes that are written back and follow each other go to the server as one WRITE. */
 #include "writeback_rig.h"
 #include "fs_inode.h"
 #include "fs_retain.h"
@@ -14,7 +14,7 @@ static void set_up(void)
 	dirty_set_up();
 	rig.fake.info.fs.wsize = 3 * RIG_WSIZE;
 	rig.fake.bufs_max = rig.fake.calls_max = 16;
-	rig.lane->dirty_max = 12;
+	rig.lane->writeback_max = 12;
 	rig.lane->keep_bufs_max = 32;
 	rig.lane->batch_max = 8;
 }
@@ -64,11 +64,11 @@ static int fsync_of(uint64_t fh)
 	return answered(rig_send(FUSE_FSYNC, dino, &in, sizeof(in), NULL, 0));
 }
 
-/* Nothing is behind any more, and nothing is booked. */
+/* Nothing is written back any more, and nothing is booked. */
 static void is_over(void)
 {
-	cr_assert_eq(rig.lane->dirty_cnt, 0);
-	cr_assert_eq(rig.lane->dirty_bytes, 0);
+	cr_assert_eq(rig.lane->writeback_cnt, 0);
+	cr_assert_eq(rig.lane->writeback_bytes, 0);
 	cr_assert_eq(rig.fake.calls, 0);
 	cr_assert_eq(rig.lane->ops_free, rig.lane->ops_cnt);
 }
@@ -165,7 +165,7 @@ Test(fs_batch, small_ones_join_the_last)
 	cr_assert_eq(put(2 * PIECE, KIB), KIB);
 	cr_assert_eq(put(2 * PIECE + KIB, KIB), KIB);
 	cr_assert_eq(rig.stats.writes_joined, 2);
-	cr_assert_eq(rig.lane->dirty_bytes, 34 * KIB);
+	cr_assert_eq(rig.lane->writeback_bytes, 34 * KIB);
 	cr_assert_eq(rig_fsync(dino, dfh.fh), 0);
 	cr_assert_eq(count(FAKE_WRITE), 1);
 	cr_assert(at_server(0, 34 * KIB));

@@ -202,7 +202,7 @@ Test(fs_commit, data_that_the_end_of_a_mount_loses_is_counted)
 	rig.fake.opens = 0; /* the server's, until the lease is over */
 }
 
-Test(fs_commit, data_that_was_written_behind_and_refused_is_counted)
+Test(fs_commit, data_that_was_written_back_and_refused_is_counted)
 {
 	rig.fs->conf.write = FS_WRITE_EAGER;
 	rig.fake.fail[FAKE_WRITE] = EDQUOT;

@@ -48,7 +48,7 @@ Test(fs_sync, sends_what_waits_to_be_gathered)
 {
 	uint64_t ticket;
 
-	rig.lane->dirty_max = 6;
+	rig.lane->writeback_max = 6;
 	rig.fs->conf.write = FS_WRITE_LAZY;
 	put(ino, &fh, 0);
 	cr_assert_eq(rig.fake.count[FAKE_WRITE], 0);

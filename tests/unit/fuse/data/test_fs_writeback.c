@@ -2,7 +2,7 @@
 /* When a WRITE is answered, what is gathered, and when it is sent. */
 #include "writeback_rig.h"
 
-TestSuite(fs_dirty, .init = dirty_set_up, .fini = rig_down);
+TestSuite(fs_writeback, .init = dirty_set_up, .fini = rig_down);
 
 static const struct fake_write *sent(unsigned int i)
 {
@@ -12,7 +12,7 @@ static const struct fake_write *sent(unsigned int i)
 
 /* ---- answered ---- */
 
-Test(fs_dirty, a_write_is_answered_before_the_server_has_it)
+Test(fs_writeback, a_write_is_answered_before_the_server_has_it)
 {
 	hold(FAKE_WRITE);
 	cr_assert_eq(put(0, 20 * KIB), 20 * KIB);
@@ -25,7 +25,7 @@ Test(fs_dirty, a_write_is_answered_before_the_server_has_it)
 	cr_assert_eq(rig.stats.copied_bytes, 0);
 }
 
-Test(fs_dirty, its_buffer_goes_out_as_it_was_received)
+Test(fs_writeback, its_buffer_goes_out_as_it_was_received)
 {
 	struct rpcrdma_buf *buf;
 
@@ -48,29 +48,29 @@ static void is_answered_by_the_server(uint32_t flags, uint32_t write_flags)
 	cr_assert_eq(rig.stats.writes_behind, 0);
 }
 
-Test(fs_dirty, with_o_direct_the_server_answers)
+Test(fs_writeback, with_o_direct_the_server_answers)
 {
 	is_answered_by_the_server(O_RDWR | O_DIRECT, 0);
 }
 
-Test(fs_dirty, with_o_dsync_the_server_answers)
+Test(fs_writeback, with_o_dsync_the_server_answers)
 {
 	is_answered_by_the_server(O_RDWR | O_DSYNC, 0);
 	cr_assert_eq(rig.fake.last_stable, FILE_SYNC4);
 }
 
-Test(fs_dirty, what_the_kernel_writes_of_mappings_the_server_answers)
+Test(fs_writeback, what_the_kernel_writes_of_mappings_the_server_answers)
 {
 	is_answered_by_the_server(O_RDWR, FUSE_WRITE_CACHE);
 }
 
-Test(fs_dirty, with_write_wait_the_server_answers)
+Test(fs_writeback, with_write_wait_the_server_answers)
 {
 	rig.fs->conf.write = FS_WRITE_WAIT;
 	is_answered_by_the_server(O_RDWR, 0);
 }
 
-Test(fs_dirty, beyond_the_budget_of_bytes_the_server_answers)
+Test(fs_writeback, beyond_the_budget_of_bytes_the_server_answers)
 {
 	uint64_t unique;
 
@@ -87,7 +87,7 @@ Test(fs_dirty, beyond_the_budget_of_bytes_the_server_answers)
 	cr_assert_eq(rig.stats.writes_behind, 2, "there is room again");
 }
 
-Test(fs_dirty, what_joins_counts_in_the_budget)
+Test(fs_writeback, what_joins_counts_in_the_budget)
 {
 	uint64_t unique;
 
@@ -101,14 +101,14 @@ Test(fs_dirty, what_joins_counts_in_the_budget)
 	cr_assert_eq(answer_to(unique, 1000), 0);
 	rig_settle();
 	cr_assert(at_server(0, 10 * KIB), "sent, to make room");
-	cr_assert_eq(rig.lane->dirty_bytes, 0);
+	cr_assert_eq(rig.lane->writeback_bytes, 0);
 }
 
-Test(fs_dirty, beyond_the_budget_of_buffers_the_server_answers)
+Test(fs_writeback, beyond_the_budget_of_buffers_the_server_answers)
 {
 	uint64_t unique;
 
-	rig.lane->dirty_max = 2;
+	rig.lane->writeback_max = 2;
 	hold(FAKE_WRITE);
 	cr_assert_eq(put(0, 100), 100);
 	cr_assert_eq(put(1000, 100), 100);
@@ -120,7 +120,7 @@ Test(fs_dirty, beyond_the_budget_of_buffers_the_server_answers)
 
 /* ---- gathered ---- */
 
-Test(fs_dirty, small_ones_that_follow_each_other_are_one_write)
+Test(fs_writeback, small_ones_that_follow_each_other_are_one_write)
 {
 	for (unsigned int i = 0; i < 8; i++)
 		cr_assert_eq(put(i * 4 * KIB, 4 * KIB), 4 * KIB);
@@ -132,7 +132,7 @@ Test(fs_dirty, small_ones_that_follow_each_other_are_one_write)
 	cr_assert_eq(rig.stats.writes_joined, 7);
 }
 
-Test(fs_dirty, a_full_one_is_sent)
+Test(fs_writeback, a_full_one_is_sent)
 {
 	for (unsigned int i = 0; i < RIG_WSIZE / (8 * KIB); i++)
 		cr_assert_eq(put(i * 8 * KIB, 8 * KIB), 8 * KIB);
@@ -142,7 +142,7 @@ Test(fs_dirty, a_full_one_is_sent)
 	cr_assert(at_server(0, RIG_WSIZE));
 }
 
-Test(fs_dirty, none_is_longer_than_wsize)
+Test(fs_writeback, none_is_longer_than_wsize)
 {
 	rig.fake.info.fs.wsize = 8 * KIB;
 	cr_assert_eq(put(0, 6 * KIB), 6 * KIB);
@@ -152,7 +152,7 @@ Test(fs_dirty, none_is_longer_than_wsize)
 	cr_assert_eq(sent(1)->len, 6 * KIB);
 }
 
-Test(fs_dirty, what_is_written_again_replaces_what_waits)
+Test(fs_writeback, what_is_written_again_replaces_what_waits)
 {
 	static const uint8_t other[100] = {1, 2, 3};
 
@@ -166,7 +166,7 @@ Test(fs_dirty, what_is_written_again_replaces_what_waits)
 	cr_assert(at_server(300, KIB - 300));
 }
 
-Test(fs_dirty, one_that_lands_elsewhere_sends_the_first)
+Test(fs_writeback, one_that_lands_elsewhere_sends_the_first)
 {
 	cr_assert_eq(put(0, KIB), KIB);
 	cr_assert_eq(put(9000, KIB), KIB);
@@ -176,7 +176,7 @@ Test(fs_dirty, one_that_lands_elsewhere_sends_the_first)
 	cr_assert_not(at_server(9000, KIB));
 }
 
-Test(fs_dirty, one_before_it_does_not_join)
+Test(fs_writeback, one_before_it_does_not_join)
 {
 	cr_assert_eq(put(KIB, KIB), KIB);
 	cr_assert_eq(put(0, KIB), KIB);
@@ -185,7 +185,7 @@ Test(fs_dirty, one_before_it_does_not_join)
 	cr_assert(at_server(0, 2 * KIB));
 }
 
-Test(fs_dirty, another_handles_does_not_join)
+Test(fs_writeback, another_handles_does_not_join)
 {
 	struct fuse_open_out other;
 
@@ -202,7 +202,7 @@ Test(fs_dirty, another_handles_does_not_join)
 }
 
 /* It would overtake the one that is on its way. */
-Test(fs_dirty, one_that_would_reach_over_what_was_sent_waits)
+Test(fs_writeback, one_that_would_reach_over_what_was_sent_waits)
 {
 	uint64_t unique;
 
@@ -215,7 +215,7 @@ Test(fs_dirty, one_that_would_reach_over_what_was_sent_waits)
 	cr_assert_eq(answer_to(unique, 1000), 0);
 }
 
-Test(fs_dirty, from_16_kib_on_nothing_is_copied)
+Test(fs_writeback, from_16_kib_on_nothing_is_copied)
 {
 	cr_assert_eq(put(0, KIB), KIB);
 	cr_assert_eq(put(KIB, 16 * KIB), 16 * KIB);
@@ -227,7 +227,7 @@ Test(fs_dirty, from_16_kib_on_nothing_is_copied)
 	cr_assert(at_server(0, 33 * KIB));
 }
 
-Test(fs_dirty, eager_gathers_nothing)
+Test(fs_writeback, eager_gathers_nothing)
 {
 	rig.fs->conf.write = FS_WRITE_EAGER;
 	hold(FAKE_WRITE);
@@ -237,7 +237,7 @@ Test(fs_dirty, eager_gathers_nothing)
 	fake_release();
 }
 
-Test(fs_dirty, what_waits_is_sent_after_a_moment)
+Test(fs_writeback, what_waits_is_sent_after_a_moment)
 {
 	cr_assert_eq(put(0, KIB), KIB);
 	for (int i = 0; i < 500 && count(FAKE_WRITE) == 0; i++)
@@ -251,7 +251,7 @@ Test(fs_dirty, what_waits_is_sent_after_a_moment)
 	cr_assert_eq(count(FAKE_WRITE), 2, "and again");
 }
 
-Test(fs_dirty, a_lane_that_ends_sends_what_waits)
+Test(fs_writeback, a_lane_that_ends_sends_what_waits)
 {
 	cr_assert_eq(put(0, KIB), KIB);
 	fs_lane_stop(rig.lane);
@@ -262,7 +262,7 @@ Test(fs_dirty, a_lane_that_ends_sends_what_waits)
 	cr_assert_eq(memcmp(dfile->stable, dfile->data, KIB), 0, "and commits it");
 }
 
-Test(fs_dirty, each_file_has_its_moment)
+Test(fs_writeback, each_file_has_its_moment)
 {
 	struct fuse_open_out other;
 	fuse_ino_t ino = rig_ino(fake_add("other", 0));
@@ -279,7 +279,7 @@ Test(fs_dirty, each_file_has_its_moment)
 	rig_settle();
 }
 
-Test(fs_dirty, past_the_servers_largest_file_the_server_answers)
+Test(fs_writeback, past_the_servers_largest_file_the_server_answers)
 {
 	uint64_t unique;
 
@@ -296,7 +296,7 @@ Test(fs_dirty, past_the_servers_largest_file_the_server_answers)
 
 /* ---- durable ---- */
 
-Test(fs_dirty, a_small_file_is_durable_after_one_call)
+Test(fs_writeback, a_small_file_is_durable_after_one_call)
 {
 	cr_assert_eq(put(0, KIB), KIB);
 	cr_assert_eq(put(KIB, KIB), KIB);
@@ -306,7 +306,7 @@ Test(fs_dirty, a_small_file_is_durable_after_one_call)
 	cr_assert_eq(memcmp(dfile->stable, ddata, 2 * KIB), 0);
 }
 
-Test(fs_dirty, beside_data_to_commit_it_is_committed)
+Test(fs_writeback, beside_data_to_commit_it_is_committed)
 {
 	cr_assert_eq(put(0, 20 * KIB), 20 * KIB);
 	rig_settle();
@@ -317,7 +317,7 @@ Test(fs_dirty, beside_data_to_commit_it_is_committed)
 	cr_assert_eq(memcmp(dfile->stable, ddata, 21 * KIB), 0);
 }
 
-Test(fs_dirty, what_the_server_lost_is_written_again)
+Test(fs_writeback, what_the_server_lost_is_written_again)
 {
 	for (unsigned int i = 0; i < 3; i++)
 		cr_assert_eq(put(i * 20 * KIB, 20 * KIB), 20 * KIB);
@@ -328,7 +328,7 @@ Test(fs_dirty, what_the_server_lost_is_written_again)
 	cr_assert_eq(memcmp(dfile->stable, ddata, 60 * KIB), 0);
 }
 
-Test(fs_dirty, gathered_data_is_retained_too)
+Test(fs_writeback, gathered_data_is_retained_too)
 {
 	for (unsigned int i = 0; i < 5; i++)
 		cr_assert_eq(put(i * 8 * KIB, 8 * KIB), 8 * KIB);
@@ -341,7 +341,7 @@ Test(fs_dirty, gathered_data_is_retained_too)
 }
 
 /* A reservation of others does not count as data to be committed. */
-Test(fs_dirty, a_small_file_is_durable_after_one_call_also_when_others_were_committed)
+Test(fs_writeback, a_small_file_is_durable_after_one_call_also_when_others_were_committed)
 {
 	cr_assert_eq(put(0, 20 * KIB), 20 * KIB);
 	cr_assert_eq(rig_fsync(dino, dfh.fh), 0);
@@ -352,7 +352,7 @@ Test(fs_dirty, a_small_file_is_durable_after_one_call_also_when_others_were_comm
 }
 
 /* Each of a batch was answered, and the kernel has pages of each. */
-Test(fs_dirty, an_error_of_a_batch_drops_the_pages_of_all_of_it)
+Test(fs_writeback, an_error_of_a_batch_drops_the_pages_of_all_of_it)
 {
 	struct rig_reply re;
 	uint64_t seen = 0;

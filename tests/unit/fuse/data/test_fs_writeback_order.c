@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who waits for what is written behind, what is told of it, and who hears of errors. */
+/* Who waits for what is written back, what is told of it, and who hears of errors. */
 #include <sys/stat.h>
 
 #include "writeback_rig.h"
 #include "fs_inode.h"
 
-TestSuite(fs_dirty_order, .init = dirty_set_up, .fini = rig_down);
+TestSuite(fs_writeback_order, .init = dirty_set_up, .fini = rig_down);
 
 static struct rig_reply re;
 
@@ -31,7 +31,7 @@ static int sync_of(uint32_t opcode, uint64_t handle)
 
 /* 20 KiB at `off` are on their way, or 1 KiB is gathered; the request waits until they are there.
  */
-static uint64_t behind(uint64_t off)
+static uint64_t writeback(uint64_t off)
 {
 	hold(FAKE_WRITE);
 	cr_assert_eq(put(off, 20 * KIB), 20 * KIB);
@@ -51,32 +51,32 @@ static void waits_for_it(uint64_t unique, enum fake_op op)
 
 /* ---- data ---- */
 
-Test(fs_dirty_order, a_read_of_it_waits)
+Test(fs_writeback_order, a_read_of_it_waits)
 {
-	behind(0);
+	writeback(0);
 	waits_for_it(get_send(1000, 100), FAKE_READ);
 }
 
-Test(fs_dirty_order, a_read_of_it_sends_what_is_gathered)
+Test(fs_writeback_order, a_read_of_it_sends_what_is_gathered)
 {
 	cr_assert_eq(put(0, KIB), KIB);
 	cr_assert_eq(rig_read(&re, dino, dfh.fh, 0, KIB), KIB);
 	cr_assert_arr_eq(re.body, ddata, KIB);
 }
 
-Test(fs_dirty_order, a_read_elsewhere_does_not_wait)
+Test(fs_writeback_order, a_read_elsewhere_does_not_wait)
 {
 	dfile->attr.size = 60 * KIB;
-	behind(0);
+	writeback(0);
 	cr_assert_eq(rig_read(&re, dino, dfh.fh, 30 * KIB, KIB), KIB);
 	fake_release();
 }
 
 /* The kernel would make the file as short as the answer says. */
-Test(fs_dirty_order, a_read_that_meets_the_end_looks_again)
+Test(fs_writeback_order, a_read_that_meets_the_end_looks_again)
 {
 	hold(FAKE_READ);
-	behind(10 * KIB);
+	writeback(10 * KIB);
 	cr_assert_eq(count(FAKE_WRITE), 1);
 	rig.fake.hold_ops = 1u << FAKE_WRITE;
 	uint64_t unique = get_send(0, KIB); /* the server has 100 bytes so far */
@@ -91,25 +91,25 @@ Test(fs_dirty_order, a_read_that_meets_the_end_looks_again)
 	cr_assert_eq(count(FAKE_READ), 2);
 }
 
-Test(fs_dirty_order, a_read_at_the_real_end_is_short)
+Test(fs_writeback_order, a_read_at_the_real_end_is_short)
 {
 	cr_assert_eq(rig_read(&re, dino, dfh.fh, 0, KIB), 100);
 	cr_assert_eq(count(FAKE_READ), 1);
 }
 
-Test(fs_dirty_order, a_write_over_it_waits)
+Test(fs_writeback_order, a_write_over_it_waits)
 {
-	behind(0);
+	writeback(0);
 	waits_for_it(put_send(4000, 20 * KIB, O_RDWR, 0), FAKE_WRITE);
 }
 
-Test(fs_dirty_order, a_direct_write_over_it_waits)
+Test(fs_writeback_order, a_direct_write_over_it_waits)
 {
-	behind(0);
+	writeback(0);
 	waits_for_it(put_send(4096, 4096, O_RDWR | O_DIRECT, 0), FAKE_WRITE);
 }
 
-Test(fs_dirty_order, a_direct_write_over_what_is_gathered_sends_it_first)
+Test(fs_writeback_order, a_direct_write_over_what_is_gathered_sends_it_first)
 {
 	static const uint8_t other[KIB] = {9};
 
@@ -125,11 +125,11 @@ static bool is_the_second(const struct nfs4_call *call)
 	return call->state == (int)FAKE_WRITE && call->u.write.offset == 30 * KIB;
 }
 
-Test(fs_dirty_order, a_direct_write_is_not_woken_by_what_it_does_not_overlap)
+Test(fs_writeback_order, a_direct_write_is_not_woken_by_what_it_does_not_overlap)
 {
 	uint64_t unique;
 
-	behind(0);
+	writeback(0);
 	cr_assert_eq(put(30 * KIB, 20 * KIB), 20 * KIB);
 	unique = put_send(32 * KIB, 4096, O_RDWR | O_DIRECT, 0);
 	rig_settle();
@@ -144,9 +144,9 @@ Test(fs_dirty_order, a_direct_write_is_not_woken_by_what_it_does_not_overlap)
 	cr_assert_eq(count(FAKE_WRITE), 3);
 }
 
-Test(fs_dirty_order, a_write_elsewhere_does_not_wait)
+Test(fs_writeback_order, a_write_elsewhere_does_not_wait)
 {
-	behind(0);
+	writeback(0);
 	cr_assert_eq(put(30 * KIB, 20 * KIB), 20 * KIB);
 	fake_release();
 }
@@ -158,26 +158,26 @@ static uint64_t setattr_send(uint32_t valid, uint64_t size)
 	return rig_send(FUSE_SETATTR, dino, &in, sizeof(in), NULL, 0);
 }
 
-Test(fs_dirty_order, a_truncation_waits)
+Test(fs_writeback_order, a_truncation_waits)
 {
-	behind(0);
+	writeback(0);
 	waits_for_it(setattr_send(FATTR_SIZE, 10), FAKE_SETATTR);
 	cr_assert_eq(dfile->attr.size, 10);
 }
 
-Test(fs_dirty_order, times_that_are_set_are_not_those_of_a_later_write)
+Test(fs_writeback_order, times_that_are_set_are_not_those_of_a_later_write)
 {
-	behind(0);
+	writeback(0);
 	waits_for_it(setattr_send(FATTR_MTIME, 0), FAKE_SETATTR);
 }
 
-Test(fs_dirty_order, a_mode_that_is_set_waits)
+Test(fs_writeback_order, a_mode_that_is_set_waits)
 {
-	behind(0);
+	writeback(0);
 	waits_for_it(setattr_send(FATTR_MODE, 0), FAKE_SETATTR);
 }
 
-Test(fs_dirty_order, times_set_on_a_small_file_save_its_commit)
+Test(fs_writeback_order, times_set_on_a_small_file_save_its_commit)
 {
 	uint64_t unique;
 
@@ -189,12 +189,12 @@ Test(fs_dirty_order, times_set_on_a_small_file_save_its_commit)
 	cr_assert_eq(memcmp(dfile->stable, ddata, KIB), 0);
 }
 
-Test(fs_dirty_order, an_open_that_truncates_waits)
+Test(fs_writeback_order, an_open_that_truncates_waits)
 {
 	struct fuse_open_in in = {.flags = O_WRONLY | O_TRUNC};
 	uint64_t unique;
 
-	behind(0);
+	writeback(0);
 	unique = rig_send(FUSE_OPEN, dino, &in, sizeof(in), NULL, 0);
 	rig_settle();
 	cr_assert_eq(count(FAKE_SETATTR), 0);
@@ -207,13 +207,13 @@ Test(fs_dirty_order, an_open_that_truncates_waits)
 }
 
 /* The kernel does not know this name for it: another client gave it. */
-Test(fs_dirty_order, a_create_that_truncates_is_not_undone_by_it)
+Test(fs_writeback_order, a_create_that_truncates_is_not_undone_by_it)
 {
 	struct fuse_create_in in = {.flags = O_WRONLY | O_CREAT | O_TRUNC, .mode = S_IFREG | 0644};
 	struct fuse_open_out out;
 	uint64_t unique;
 
-	behind(0);
+	writeback(0);
 	strcpy(dfile->name, "e");
 	unique = rig_send(FUSE_CREATE, FUSE_ROOT_ID, &in, sizeof(in), "e", 2);
 	rig_settle();
@@ -234,15 +234,15 @@ static uint64_t fallocate_send(uint32_t mode)
 	return rig_send(FUSE_FALLOCATE, dino, &in, sizeof(in), NULL, 0);
 }
 
-Test(fs_dirty_order, space_waits)
+Test(fs_writeback_order, space_waits)
 {
-	behind(0);
+	writeback(0);
 	waits_for_it(fallocate_send(0), FAKE_ALLOCATE);
 }
 
-Test(fs_dirty_order, a_hole_waits)
+Test(fs_writeback_order, a_hole_waits)
 {
-	behind(0);
+	writeback(0);
 	waits_for_it(fallocate_send(3), FAKE_DEALLOCATE);
 	cr_assert_eq(dfile->data[5000], 0);
 }
@@ -255,21 +255,21 @@ static int seek_at_server(struct nfs4_call *call)
 	return 0;
 }
 
-Test(fs_dirty_order, a_seek_waits)
+Test(fs_writeback_order, a_seek_waits)
 {
 	struct fuse_lseek_in in = {.fh = dfh.fh, .whence = SEEK_DATA};
 
 	rig.fake.other = seek_at_server;
-	behind(0);
+	writeback(0);
 	waits_for_it(rig_send(FUSE_LSEEK, dino, &in, sizeof(in), NULL, 0), FAKE_SEEK);
 }
 
-/* Both waited for the same: one goes behind, the other one beside it does not. */
-Test(fs_dirty_order, two_that_overlap_are_not_behind_at_once)
+/* Both waited for the same: one is written back, the other one beside it does not. */
+Test(fs_writeback_order, two_that_overlap_are_not_written_back_at_once)
 {
 	uint64_t first, second;
 
-	behind(0);
+	writeback(0);
 	first = put_send(0, 20 * KIB, O_RDWR, 0);
 	second = put_send(KIB, 20 * KIB, O_RDWR, 0);
 	no_answer(50);
@@ -286,30 +286,30 @@ Test(fs_dirty_order, two_that_overlap_are_not_behind_at_once)
 
 /* ---- close and sync ---- */
 
-Test(fs_dirty_order, close_waits)
+Test(fs_writeback_order, close_waits)
 {
 	struct fuse_flush_in in = {.fh = dfh.fh};
 
-	behind(0);
+	writeback(0);
 	waits_for_it(rig_send(FUSE_FLUSH, dino, &in, sizeof(in), NULL, 0), FAKE_COMMIT);
 }
 
-Test(fs_dirty_order, fsync_through_another_handle_waits)
+Test(fs_writeback_order, fsync_through_another_handle_waits)
 {
 	struct fuse_open_out other;
 	struct fuse_fsync_in in = {0};
 
 	cr_assert_eq(rig_open(dino, O_RDONLY, &other), 0);
 	in.fh = other.fh;
-	behind(0);
+	writeback(0);
 	waits_for_it(rig_send(FUSE_FSYNC, dino, &in, sizeof(in), NULL, 0), FAKE_COMMIT);
 	cr_assert_eq(rig_release(dino, other.fh), 0);
 	rig_settle();
 }
 
-Test(fs_dirty_order, a_release_without_a_flush_waits_and_commits)
+Test(fs_writeback_order, a_release_without_a_flush_waits_and_commits)
 {
-	behind(0);
+	writeback(0);
 	cr_assert_eq(rig_release(dino, dfh.fh), 0);
 	rig_settle();
 	cr_assert_eq(count(FAKE_CLOSE), 0);
@@ -320,24 +320,24 @@ Test(fs_dirty_order, a_release_without_a_flush_waits_and_commits)
 	cr_assert(fake_all_free());
 }
 
-Test(fs_dirty_order, an_unlock_waits)
+Test(fs_writeback_order, an_unlock_waits)
 {
 	uint64_t unique;
 
 	cr_assert_eq(setlk(dino, dfh.fh, 1, F_WRLCK, 0, INT64_MAX), 0);
-	behind(0);
+	writeback(0);
 	unique = lk_send(FUSE_SETLK, dino, dfh.fh, 1, F_UNLCK, 0, INT64_MAX);
 	waits_for_it(unique, FAKE_LOCKU);
 }
 
 /* Whoever keeps writing does not keep an fsync waiting. */
-Test(fs_dirty_order, fsync_does_not_wait_for_what_comes_after_it)
+Test(fs_writeback_order, fsync_does_not_wait_for_what_comes_after_it)
 {
 	struct fuse_fsync_in in = {.fh = dfh.fh};
 	struct list *later;
 	uint64_t unique;
 
-	behind(0);
+	writeback(0);
 	unique = rig_send(FUSE_FSYNC, dino, &in, sizeof(in), NULL, 0);
 	rig_settle();
 	cr_assert_eq(put(30 * KIB, 20 * KIB), 20 * KIB);
@@ -361,18 +361,18 @@ static uint64_t getattr_send(void)
 	return rig_send(FUSE_GETATTR, dino, &in, sizeof(in), NULL, 0);
 }
 
-Test(fs_dirty_order, a_stat_waits_and_tells_what_the_server_has_then)
+Test(fs_writeback_order, a_stat_waits_and_tells_what_the_server_has_then)
 {
 	struct fuse_attr_out out;
 
-	behind(0);
+	writeback(0);
 	waits_for_it(getattr_send(), FAKE_GETATTR);
 	cr_assert_eq(rig_getattr(dino, &out), 0);
 	cr_assert_eq(out.attr.size, 20 * KIB);
 	cr_assert_eq(out.attr.mtime, (uint64_t)dfile->attr.mtime.tv_sec);
 }
 
-Test(fs_dirty_order, attributes_from_before_it_are_not_told_any_more)
+Test(fs_writeback_order, attributes_from_before_it_are_not_told_any_more)
 {
 	struct fuse_attr_out out;
 	unsigned int before;
@@ -385,12 +385,13 @@ Test(fs_dirty_order, attributes_from_before_it_are_not_told_any_more)
 	cr_assert_eq(out.attr.size, KIB);
 }
 
-/* A name is found while the server has not got what is behind: the kernel must not cut it off. */
-Test(fs_dirty_order, a_lookup_tells_the_size_that_it_will_have)
+/* A name is found while the server has not got what is written back: the kernel must not cut it
+ * off. */
+Test(fs_writeback_order, a_lookup_tells_the_size_that_it_will_have)
 {
 	struct fuse_entry_out e;
 
-	behind(0);
+	writeback(0);
 	cr_assert_eq(rig_call(&re, FUSE_LOOKUP, FUSE_ROOT_ID, NULL, 0, "d", 2), 0);
 	memcpy(&e, re.body, sizeof(e));
 	cr_assert_eq(e.attr.size, 20 * KIB);
@@ -410,7 +411,7 @@ static int looked_up_before(struct nfs4_call *call, enum fake_op op)
 }
 
 /* ... also if it has it by now, and had not when it looked. */
-Test(fs_dirty_order, a_lookup_that_is_older_than_the_write_does_not_tell_its_size)
+Test(fs_writeback_order, a_lookup_that_is_older_than_the_write_does_not_tell_its_size)
 {
 	struct fuse_flush_in in = {.fh = dfh.fh};
 	struct fuse_entry_out e;
@@ -435,12 +436,12 @@ Test(fs_dirty_order, a_lookup_that_is_older_than_the_write_does_not_tell_its_siz
 }
 
 /* It may be ours: pages that were just written stay. */
-Test(fs_dirty_order, a_change_seen_meanwhile_is_not_taken_for_another_clients)
+Test(fs_writeback_order, a_change_seen_meanwhile_is_not_taken_for_another_clients)
 {
 	struct fs_inode *in = fs_inode_get(rig.fs, dino);
 	uint32_t before = in->inval_want;
 
-	behind(0);
+	writeback(0);
 	fake_touch(dfile);
 	cr_assert_eq(rig_call(&re, FUSE_LOOKUP, FUSE_ROOT_ID, NULL, 0, "d", 2), 0);
 	cr_assert_eq(in->inval_want, before);
@@ -465,14 +466,14 @@ static void delegate(void)
 	cr_assert_not_null(dfile->deleg);
 }
 
-Test(fs_dirty_order, the_server_is_told_what_it_has_not_got)
+Test(fs_writeback_order, the_server_is_told_what_it_has_not_got)
 {
 	uint64_t change, size, later;
 
 	delegate();
 	cr_assert(fake_cb_getattr(dfile, &change, &size));
 	cr_assert_eq(size, 100);
-	behind(10 * KIB);
+	writeback(10 * KIB);
 	cr_assert(fake_cb_getattr(dfile, &later, &size));
 	cr_assert_eq(size, 30 * KIB);
 	cr_assert_neq(later, change);
@@ -480,10 +481,10 @@ Test(fs_dirty_order, the_server_is_told_what_it_has_not_got)
 	rig_settle();
 }
 
-Test(fs_dirty_order, a_recall_waits_for_it)
+Test(fs_writeback_order, a_recall_waits_for_it)
 {
 	delegate();
-	behind(0);
+	writeback(0);
 	fake_recall(dfile);
 	rig_settle();
 	cr_assert_eq(count(FAKE_DELEGRETURN), 0);
@@ -495,7 +496,7 @@ Test(fs_dirty_order, a_recall_waits_for_it)
 
 /* ---- errors ---- */
 
-Test(fs_dirty_order, an_error_is_the_next_writes)
+Test(fs_writeback_order, an_error_is_the_next_writes)
 {
 	rig.fake.fail[FAKE_WRITE] = ENOSPC;
 	cr_assert_eq(put(0, 20 * KIB), 20 * KIB);
@@ -506,7 +507,7 @@ Test(fs_dirty_order, an_error_is_the_next_writes)
 }
 
 /* The program repeats what it heard the error of, and not what was lost. */
-Test(fs_dirty_order, an_error_that_a_write_told_is_fsyncs_too)
+Test(fs_writeback_order, an_error_that_a_write_told_is_fsyncs_too)
 {
 	rig.fake.fail[FAKE_WRITE] = ENOSPC;
 	cr_assert_eq(put(0, 20 * KIB), 20 * KIB);
@@ -519,14 +520,14 @@ Test(fs_dirty_order, an_error_that_a_write_told_is_fsyncs_too)
 	cr_assert_eq(sync_of(FUSE_FLUSH, dfh.fh), 0);
 }
 
-Test(fs_dirty_order, an_error_is_the_closes)
+Test(fs_writeback_order, an_error_is_the_closes)
 {
 	rig.fake.fail[FAKE_WRITE] = EDQUOT;
 	cr_assert_eq(put(0, KIB), KIB);
 	cr_assert_eq(sync_of(FUSE_FLUSH, dfh.fh), EDQUOT);
 }
 
-Test(fs_dirty_order, an_error_is_every_handles)
+Test(fs_writeback_order, an_error_is_every_handles)
 {
 	struct fuse_open_out writer, reader;
 
@@ -545,7 +546,7 @@ Test(fs_dirty_order, an_error_is_every_handles)
 }
 
 /* The kernel was told that the pages are written. */
-Test(fs_dirty_order, after_an_error_the_kernel_drops_the_pages)
+Test(fs_writeback_order, after_an_error_the_kernel_drops_the_pages)
 {
 	bool told = false;
 
@@ -558,7 +559,7 @@ Test(fs_dirty_order, after_an_error_the_kernel_drops_the_pages)
 	cr_assert_eq(sync_of(FUSE_FSYNC, dfh.fh), ENOSPC);
 }
 
-Test(fs_dirty_order, an_error_after_a_part_is_told)
+Test(fs_writeback_order, an_error_after_a_part_is_told)
 {
 	rig.fake.short_count = 10 * KIB;
 	hold(FAKE_WRITE);
@@ -572,13 +573,13 @@ Test(fs_dirty_order, an_error_after_a_part_is_told)
 	cr_assert(at_server(0, 10 * KIB));
 }
 
-Test(fs_dirty_order, without_a_session_it_is_an_error_and_nothing_waits)
+Test(fs_writeback_order, without_a_session_it_is_an_error_and_nothing_waits)
 {
 	cr_assert_eq(put(0, KIB), KIB);
 	rig.fake.dead = -EIO;
 	cr_assert_eq(sync_of(FUSE_FLUSH, dfh.fh), EIO);
 	rig.fake.dead = 0;
 	rig_settle();
-	cr_assert_eq(rig.lane->dirty_cnt, 0);
-	cr_assert_eq(rig.lane->dirty_bytes, 0);
+	cr_assert_eq(rig.lane->writeback_cnt, 0);
+	cr_assert_eq(rig.lane->writeback_bytes, 0);
 }

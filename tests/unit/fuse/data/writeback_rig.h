@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For tests of write-behind: a file that is open, and requests that wait for it. */
+/* For tests of write-back: a file that is open, and requests that wait for it. */
 #ifndef DIRTY_RIG_H
 #define DIRTY_RIG_H
 
@@ -24,8 +24,8 @@ static inline void dirty_set_up(void)
 {
 	rig_write_mode = FS_WRITE_LAZY;
 	rig_up(NULL);
-	rig.lane->dirty_max = 6; /* of the 8 buffers there are */
-	rig.lane->batch_max = 1; /* test_fs_batch.c has longer ones */
+	rig.lane->writeback_max = 6; /* of the 8 buffers there are */
+	rig.lane->batch_max = 1;     /* test_fs_batch.c has longer ones */
 	dfile = fake_add("d", 100);
 	dino = rig_ino(dfile);
 	for (size_t i = 0; i < sizeof(ddata); i++)
