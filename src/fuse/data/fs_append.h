@@ -29,7 +29,7 @@
 #ifndef RPCRDMAFS_FS_APPEND_H
 #define RPCRDMAFS_FS_APPEND_H
 
-#include "fs_retain.h"
+#include "fs_unstable.h"
 
 /* ---- requests ---- */
 

@@ -24,7 +24,7 @@
 #include "fs_lock.h"
 #include "fs_ops.h"
 #include "fs_reply.h"
-#include "fs_retain.h"
+#include "fs_unstable.h"
 
 #include <errno.h>
 #include <string.h>

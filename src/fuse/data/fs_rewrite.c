@@ -13,7 +13,7 @@
 #include "fs_facts.h"
 #include "fs_file.h"
 #include "fs_inode.h"
-#include "fs_retain.h"
+#include "fs_unstable.h"
 #include "fs_share.h"
 
 #include <errno.h>

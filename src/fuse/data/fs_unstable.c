@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "fs_retain.h"
+#include "fs_unstable.h"
 #include "fs_append.h"
 #include "fs_file.h"
 #include "fs_inode.h"

@@ -4,7 +4,7 @@
  * its lane, whichever lane's COMMIT released it.
  */
 #include "fs_file.h"
-#include "fs_retain.h"
+#include "fs_unstable.h"
 
 #include <assert.h>
 #include <stdlib.h>

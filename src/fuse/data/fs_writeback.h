@@ -33,7 +33,7 @@
 #ifndef RPCRDMAFS_FS_WRITEBACK_H
 #define RPCRDMAFS_FS_WRITEBACK_H
 
-#include "fs_retain.h"
+#include "fs_unstable.h"
 
 /* No WRITE of ours ends after it. */
 #define FS_WRITEBACK_ALL UINT64_MAX

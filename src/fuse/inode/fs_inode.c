@@ -13,7 +13,7 @@
 #include "fs_facts.h"
 #include "fs_lock.h"
 #include "fs_dentry.h"
-#include "fs_retain.h"
+#include "fs_unstable.h"
 #include "fs_slot.h"
 
 #include <assert.h>

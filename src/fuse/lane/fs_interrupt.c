@@ -30,7 +30,7 @@
 #include "fs_lock.h"
 #include "fs_handover.h"
 #include "fs_reply.h"
-#include "fs_retain.h"
+#include "fs_unstable.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -30,7 +30,7 @@
 #include "fs_lock.h"
 #include "fs_notify.h"
 #include "fs_ops.h"
-#include "fs_retain.h"
+#include "fs_unstable.h"
 #include "fs_sync.h"
 #include "fs_validate.h"
 

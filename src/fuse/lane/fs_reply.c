@@ -12,7 +12,7 @@
 #include "fs_inode.h"
 #include "fs_lock.h"
 #include "fs_notify.h"
-#include "fs_retain.h"
+#include "fs_unstable.h"
 #include "fs_special.h"
 
 #include <assert.h>

@@ -29,7 +29,7 @@
 #include "fs_notify.h"
 #include "fs_ops.h"
 #include "fs_reply.h"
-#include "fs_retain.h"
+#include "fs_unstable.h"
 #include "fs_share.h"
 
 #include <errno.h>

@@ -12,7 +12,7 @@
  */
 #include "fs_copy.h"
 #include "fs_facts.h"
-#include "fs_retain.h"
+#include "fs_unstable.h"
 
 #include <errno.h>
 

@@ -16,7 +16,7 @@
 #include "fs_lock.h"
 #include "fs_ops.h"
 #include "fs_reply.h"
-#include "fs_retain.h"
+#include "fs_unstable.h"
 #include "fs_share.h"
 #include "fs_silly.h"
 

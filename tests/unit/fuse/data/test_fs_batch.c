@@ -2,7 +2,7 @@
 /* Large writes that are written back and follow each other go to the server as one WRITE. */
 #include "writeback_rig.h"
 #include "fs_inode.h"
-#include "fs_retain.h"
+#include "fs_unstable.h"
 #include "fs_batch.h"
 
 #define PIECE (16 * KIB)

@@ -7,7 +7,7 @@
 
 #include "fs_attr.h"
 #include "fs_inode.h"
-#include "fs_retain.h"
+#include "fs_unstable.h"
 #include "fs_rig.h"
 
 #define LARGE FS_RETAIN_LARGE
