@@ -59,10 +59,11 @@ struct fs_inode {
 			uint32_t place, place_moves;
 		};
 	};
-	struct fs_retain *retain; /* data the server may lose (fs_retain.h); NULL: never written */
-	struct list open_files;   /* of fs_file */
-	struct fs_share *shares;  /* by `next` (fs_share.h) */
-	struct fs_deleg *deleg;   /* the server's promise (fs_deleg.h); NULL: none */
+	struct fs_unstable
+		*unstable;       /* data the server may lose (fs_unstable.h); NULL: never written */
+	struct list open_files;  /* of fs_file */
+	struct fs_share *shares; /* by `next` (fs_share.h) */
+	struct fs_deleg *deleg;  /* the server's promise (fs_deleg.h); NULL: none */
 	struct fs_silly *silly_name; /* parent and name of the .nfs file */
 	union {
 		uint32_t writers; /* a file: open for writing, or on their way to be */
@@ -103,7 +104,7 @@ struct fs_file {
 	bool closing;           /* nothing more is read ahead */
 	_Atomic bool released;  /* its RELEASE has come */
 	struct fs_ahead *ahead; /* fs_ahead.h; NULL: never read */
-	uint32_t kept;          /* fs_keeps of it: UNSTABLE data not committed yet */
+	uint32_t unstable;      /* fs_unstable_mems of it: data not committed yet */
 	uint32_t writebacks; /* its writebacks (fs_writeback.h): the server has not got them yet */
 	int write_err;       /* data was lost: the next fsync or close tells it */
 	int next_err;        /* that, or of the rest of a short write: the next write tells it */
@@ -179,7 +180,7 @@ struct fs_op {
 			bool unstable; /* WRITE: a part is not durable yet ... */
 			bool torn;     /* ... and its parts met different servers */
 			struct nfs4_verf verf;
-			struct fs_keep *keep; /* WRITE: of fs_retain_reserve() */
+			struct fs_unstable_mem *unstable_mem; /* WRITE: of fs_unstable_reserve() */
 			struct fs_extent *tail;
 			/* WRITE: fs_append.h */
 			bool append; /* to the end, wherever that is by then */
@@ -275,12 +276,12 @@ struct fs_op {
 	/* Gives back what u.dir has; fs_op_end() calls it. NULL: nothing. */
 	void (*ended)(struct fs_op *op);
 	bool began;         /* its first call was started: it may have been done in part */
-	bool gated;         /* counted in inode->retain->io ... */
+	bool gated;         /* counted in inode->unstable->io ... */
 	bool gated_unheard; /* ... and in unheard */
 	struct {            /* fs_commit() in work */
 		void (*done)(struct fs_op *op, int err);
 		void (*rewritten)(struct fs_op *op);
-		uint64_t seq, losses; /* inode->write_seq and retain->losses when it was sent */
+		uint64_t seq, losses; /* inode->write_seq and unstable->losses when it was sent */
 		unsigned int tries;   /* that found data lost */
 		bool durable;         /* it is written again FILE_SYNC */
 		struct fs_file *file; /* whose data is written again: referenced */
@@ -305,14 +306,14 @@ struct fs_op {
 		unsigned int mask;
 		void (*then)(struct fs_op *op);
 	} may;
-	/* fs_notify_then() or fs_retain_wait() in work */
+	/* fs_notify_then() or fs_rewrite_wait() in work */
 	struct fs_notice notice;
 	struct reactor_msg notified;
 	void (*then)(struct fs_op *op);
 	bool alone;               /* how it enters the share it waits for (fs_share.h) */
 	struct {                  /* fs_writeback.h: a writeback, or one that waits for some */
 		bool active;      /* it is one: for its own lane, which the list is not */
-		struct list link; /* retain->writebacks */
+		struct list link; /* unstable->writebacks */
 		uint64_t seq;     /* of the writeback; of the last one to wait for */
 		uint64_t off, end;
 		struct list open_link; /* lane->writeback_open */
@@ -384,15 +385,15 @@ struct fs_lane {
 	struct fs_kick *kick;
 	struct fs_handover *handover; /* fs_handover.h; NULL: without option metalane */
 	enum fs_lane_state state;
-	/* retained data (fs_retain.h): keep_lock */
-	struct mutex keep_lock;
-	struct list kept; /* of fs_keep, oldest first */
-	unsigned int keep_bufs, keep_bufs_max;
-	uint32_t keep_bytes;
-	unsigned int late_bufs;       /* of keep_bufs: of files whose COMMIT failed */
-	uint32_t late_bytes;          /* of keep_bytes */
+	/* unstable data (fs_unstable.h): unstable_lock */
+	struct mutex unstable_lock;
+	struct list unstable; /* of fs_unstable_mem, oldest first */
+	unsigned int unstable_bufs, unstable_bufs_max;
+	uint32_t unstable_bytes;
+	unsigned int late_bufs;       /* of unstable_bufs: of files whose COMMIT failed */
+	uint32_t late_bytes;          /* of unstable_bytes */
 	_Atomic uint64_t uncommitted; /* bytes of extents */
-	uint32_t keep_gen;            /* nfs4_client_generation() that all of it is from */
+	uint32_t unstable_gen;        /* nfs4_client_generation() that all of it is from */
 	struct list returned;         /* buffers that other lanes released */
 	struct reactor_msg return_msg;
 	bool return_posted;

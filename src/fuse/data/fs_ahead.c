@@ -181,7 +181,7 @@ static void fetch_start(struct fs_op *b)
 static bool has_room(const struct fs_lane *l)
 {
 	return l->ahead_cnt < l->ahead_max && l->ops_free > OPS_SPARE && list_empty(&l->parked) &&
-	       rpcrdma_buf_free_count(l->xprt) > l->keep_bufs_max / 2;
+	       rpcrdma_buf_free_count(l->xprt) > l->unstable_bufs_max / 2;
 }
 
 /* Inode lock held. NULL: there is no room. */
@@ -379,7 +379,7 @@ static void reply_from(struct fs_op *op, struct fs_op *b)
  */
 static bool may_serve(const struct fs_op *op)
 {
-	return !op->u.rw.checked && !fs_retain_suspect_locked(op) &&
+	return !op->u.rw.checked && !fs_unstable_suspect_locked(op) &&
 	       !fs_writeback_beyond(op->inode, (uint64_t)op->off);
 }
 
@@ -481,7 +481,7 @@ void fs_ahead_lane_init(struct fs_lane *l)
 {
 	list_init(&l->ahead_blocks);
 	reactor_timer_init(&l->ahead_timer, ticked);
-	l->ahead_max = l->keep_bufs_max / 4;
+	l->ahead_max = l->unstable_bufs_max / 4;
 }
 
 void fs_ahead_lane_fini(struct fs_lane *l)

@@ -20,13 +20,13 @@
 void fs_append_begin(struct fs_op *op)
 {
 	struct fs_inode *in = op->inode;
-	const struct fs_retain *r;
+	const struct fs_unstable *r;
 
 	op->u.rw.asked = op->off;
 	if (!(op->fi.flags & O_APPEND) || (op->fi.flags & O_DIRECT) || op->fi.writepage)
 		return;
 	mutex_lock(&in->lock);
-	r = in->retain;
+	r = in->unstable;
 	op->u.rw.append =
 		!fs_deleg_vouches(in->deleg) && (!r || (uint64_t)op->off >= r->kernel_end);
 	if (op->u.rw.append && r && op->off + r->shift >= 0)
@@ -42,8 +42,8 @@ void fs_append_answer(struct fs_op *op, size_t count)
 	if (!(op->fi.flags & O_APPEND))
 		return; /* others need not know it */
 	mutex_lock(&in->lock);
-	if (in->retain && in->retain->kernel_end < end)
-		in->retain->kernel_end = end;
+	if (in->unstable && in->unstable->kernel_end < end)
+		in->unstable->kernel_end = end;
 	mutex_unlock(&in->lock);
 }
 
@@ -67,10 +67,10 @@ static void move(struct fs_op *op, uint64_t end)
 {
 	struct fs_inode *in = op->inode;
 	off_t by = (off_t)end - op->off;
-	struct fs_retain *r;
+	struct fs_unstable *r;
 
 	mutex_lock(&in->lock);
-	r = in->retain;
+	r = in->unstable;
 	op->off += by;
 	list_for_each (node, &r->writebacks) {
 		struct fs_op *c = container_of(node, struct fs_op, writeback.link);
@@ -85,14 +85,14 @@ static void move(struct fs_op *op, uint64_t end)
 	fs_attr_by_others(in);
 }
 
-/* Is data retained that would lie behind this end? */
-static bool retains_beyond(struct fs_inode *in, uint64_t end)
+/* Is data unstable that would lie behind this end? */
+static bool is_unstable_beyond(struct fs_inode *in, uint64_t end)
 {
-	const struct fs_retain *r;
+	const struct fs_unstable *r;
 	bool beyond;
 
 	mutex_lock(&in->lock);
-	r = in->retain;
+	r = in->unstable;
 	beyond = r->cnt > 0 && r->v[r->cnt - 1]->off + r->v[r->cnt - 1]->len > end;
 	mutex_unlock(&in->lock);
 	return beyond;
@@ -106,7 +106,7 @@ static void committed(struct nfs4_call *call)
 	struct fs_op *op = fs_op_of(call);
 
 	op->u.rw.committed = true;
-	if (!call->err && fs_retain_committed(op, &call->u.commit.verf))
+	if (!call->err && fs_unstable_committed(op, &call->u.commit.verf))
 		call_for(op, look);
 	else
 		go_plain(op);
@@ -135,7 +135,7 @@ static void looked(struct nfs4_call *call)
 		op->u.rw.gave_up(op, EFBIG);
 		return;
 	}
-	if (a->size < (uint64_t)op->off && retains_beyond(op->inode, a->size)) {
+	if (a->size < (uint64_t)op->off && is_unstable_beyond(op->inode, a->size)) {
 		if (op->u.rw.committed)
 			go_plain(op);
 		else
@@ -198,10 +198,10 @@ void fs_append_doom(struct fs_op *op, int err)
 	if (!op->u.rw.append || !op->writeback.active)
 		return;
 	mutex_lock(&in->lock);
-	list_for_each (node, &in->retain->writebacks) {
+	list_for_each (node, &in->unstable->writebacks) {
 		struct fs_op *c = container_of(node, struct fs_op, writeback.link);
 
-		if (c == in->retain->open)
+		if (c == in->unstable->open)
 			break; /* others may still join it, and its batch */
 		if (c != op && c->u.rw.append)
 			c->u.rw.doomed = err;
@@ -226,16 +226,16 @@ int fs_append_doomed(struct fs_op *op)
 void fs_append_shorter(struct fs_inode *in, uint64_t size)
 {
 	mutex_assert_held(&in->lock);
-	if (in->retain && in->retain->kernel_end > size)
-		in->retain->kernel_end = size;
+	if (in->unstable && in->unstable->kernel_end > size)
+		in->unstable->kernel_end = size;
 }
 
 void fs_append_told(struct fs_inode *in, uint64_t size)
 {
 	mutex_assert_held(&in->lock);
 	fs_append_shorter(in, size);
-	if (in->retain)
-		in->retain->shift = 0;
+	if (in->unstable)
+		in->unstable->shift = 0;
 }
 
 void fs_append_short(struct fs_inode *in, uint64_t end)

@@ -10,7 +10,7 @@
  * others join the next one.
  *
  *   sent --(NOT_SAME)--> GETATTR --> sent again, to the end that there is
- *                        shorter, and something of what is retained is behind that
+ *                        shorter, and something of what is unstable is behind that
  *                        --> COMMIT: was it lost, or did another truncate it?
  *
  * The kernel is told to drop what it has of the file, and holds the data of this
@@ -24,7 +24,7 @@
  *   a write with O_DIRECT, whose parts the kernel sends side by side, and one of a
  *   mapping; under a delegation; below what the kernel knows to be the end (RWF_NOAPPEND)
  *
- * Context: the op's lane; the inode's lock guards what is in fs_retain.
+ * Context: the op's lane; the inode's lock guards what is in fs_unstable.
  */
 #ifndef RPCRDMAFS_FS_APPEND_H
 #define RPCRDMAFS_FS_APPEND_H

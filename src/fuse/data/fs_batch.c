@@ -37,7 +37,7 @@ bool fs_batch_takes(struct fs_op *head, const struct fs_op *op)
 	const struct fs_op *last = fs_batch_last(head);
 
 	/* Small ones are copied into the last, which is cheaper for the server. */
-	return op->lane == head->lane && op->file == head->file && op->size >= FS_RETAIN_LARGE &&
+	return op->lane == head->lane && op->file == head->file && op->size >= FS_UNSTABLE_LARGE &&
 	       end_of(last) == (uint64_t)op->off && fs_append_joins(last, op) &&
 	       head->writeback.part_cnt + 1 < head->lane->batch_max &&
 	       end_of(op) - (uint64_t)head->off <= wsize_of(head);
@@ -61,10 +61,10 @@ bool fs_batch_is_full(struct fs_op *head)
 
 bool fs_batch_reserve(struct fs_op *head)
 {
-	if (!fs_retain_reserve(head))
+	if (!fs_unstable_reserve(head))
 		return false;
 	list_for_each (node, &head->writeback.parts)
-		if (!fs_retain_reserve(container_of(node, struct fs_op, writeback.part_link)))
+		if (!fs_unstable_reserve(container_of(node, struct fs_op, writeback.part_link)))
 			return false;
 	return true;
 }
@@ -120,7 +120,7 @@ static void part_wrote(struct fs_op *part, const struct nfs4_op_write *w)
 	part->u.rw.done = part->size;
 	part->u.rw.unstable = w->committed != FILE_SYNC4;
 	part->u.rw.verf = w->verf;
-	fs_retain_wrote(part, part->u.rw.unstable, false);
+	fs_unstable_wrote(part, part->u.rw.unstable, false);
 	fs_append_over(part);
 	fs_writeback_done(part, 0);
 }
@@ -141,7 +141,7 @@ void fs_batch_wrote(struct fs_op *head, const struct nfs4_op_write *w, size_t co
 		if (covered > 0 || head->u.rw.plain)
 			part->u.rw.plain = true;
 		covered = 0;
-		fs_retain_wrote(part, false, false); /* it will have its turn, and room, again */
+		fs_unstable_wrote(part, false, false); /* it will have its turn, and room, again */
 		part->writeback.send(part);
 	}
 }
@@ -153,7 +153,7 @@ void fs_batch_fail(struct fs_op *head, int err)
 
 	take_parts(head, &parts);
 	while ((part = next_part(&parts))) {
-		fs_retain_wrote(part, false, false);
+		fs_unstable_wrote(part, false, false);
 		fs_append_over(part);
 		fs_writeback_done(part, err);
 	}

@@ -5,7 +5,7 @@
  *
  * The first one is the head of the batch and the one that is open; the others are
  * its parts. Each of them is a writeback as any other: in the inode's list, in the
- * lane's budget, retained by itself. Only the call is the head's:
+ * lane's budget, and unstable by itself. Only the call is the head's:
  *
  *   open --(full, wanted, another one opened, time)--> one WRITE of all
  *        --(answered)--> who is covered is over; a part that is not goes by itself,
@@ -45,7 +45,7 @@ bool fs_batch_is_full(struct fs_op *head);
 
 /* ---- its WRITE. The lane; each works for a head without parts too ---- */
 
-/* Retention for all (fs_retain_reserve). False: not for all, the WRITE must be FILE_SYNC. */
+/* Room for all (fs_unstable_reserve). False: not for all, the WRITE must be FILE_SYNC. */
 bool fs_batch_reserve(struct fs_op *head);
 /* What is to be written: the rest of the head, and the parts; no more than wsize. */
 void fs_batch_data(const struct fs_op *head, struct nfs4_op_write *w);

@@ -4,7 +4,7 @@
  * the background.
  *
  * A COMMIT covers the whole file. What was answered before it was sent, under
- * the verifier that it returns, is durable and no longer retained. Under
+ * the verifier that it returns, is durable and no longer held. Under
  * another one the server lost it in between: it is written again (fs_rewrite.c)
  * and committed again, until a COMMIT finds nothing lost since it was sent.
  * From the third time on it is written FILE_SYNC, so that a server whose
@@ -43,7 +43,7 @@
 
 static void commit_next(struct fs_op *op);
 
-void fs_retain_error(struct fs_inode *in, int err)
+void fs_commit_error(struct fs_inode *in, int err)
 {
 	mutex_assert_held(&in->lock);
 	list_for_each (node, &in->open_files) {
@@ -63,8 +63,8 @@ static void commit_done(struct nfs4_call *call)
 		op->commit.done(op, -call->err);
 		return;
 	}
-	/* First: as long as data is retained the file is not believed to be shorter. */
-	durable = fs_retain_committed(op, &c->verf);
+	/* First: as long as data is unstable the file is not believed to be shorter. */
+	durable = fs_unstable_committed(op, &c->verf);
 	fs_attr_update(op->lane->fs, op->inode, &c->attr, op->attr_seq, fs_op_now(op));
 	if (durable)
 		op->commit.done(op, 0);
@@ -74,7 +74,7 @@ static void commit_done(struct nfs4_call *call)
 
 void fs_commit_call(struct fs_op *op, void (*done)(struct nfs4_call *call))
 {
-	fs_retain_commit_sent(op);
+	fs_unstable_commit_sent(op);
 	memset(&op->call.u.commit, 0, sizeof(op->call.u.commit)); /* offset 0, count 0: all */
 	op->call.u.commit.fh = &op->fh;
 	op->call.done = done;
@@ -93,14 +93,14 @@ static void commit_failed(struct fs_op *op, int err)
 
 static void commit_next(struct fs_op *op)
 {
-	if (fs_retain_wait(op, commit_next))
+	if (fs_rewrite_wait(op, commit_next))
 		return;
-	if (fs_retain_is_empty(op->inode)) {
+	if (fs_unstable_is_empty(op->inode)) {
 		op->commit.done(op, 0);
 		return;
 	}
 	op->failed = commit_failed;
-	if (fs_retain_is_lost(op->inode))
+	if (fs_rewrite_is_due(op->inode))
 		fs_rewrite(op, op->commit.tries++ >= UNSTABLE_TRIES, commit_next);
 	else
 		fs_op_call(op, commit_start);
@@ -118,16 +118,16 @@ void fs_commit(struct fs_op *op, void (*done)(struct fs_op *op, int err))
 
 /*
  * The server was restarted: whatever is from before is asked for at once, if it need not wait.
- * keep_lock held.
+ * unstable_lock held.
  */
-static struct fs_keep *from_before(struct fs_lane *l, uint32_t gen, uint64_t now_ns)
+static struct fs_unstable_mem *from_before(struct fs_lane *l, uint32_t gen, uint64_t now_ns)
 {
 	bool some = false;
 
-	if (l->keep_gen == gen)
+	if (l->unstable_gen == gen)
 		return NULL;
-	list_for_each (node, &l->kept) {
-		struct fs_keep *k = container_of(node, struct fs_keep, link);
+	list_for_each (node, &l->unstable) {
+		struct fs_unstable_mem *k = container_of(node, struct fs_unstable_mem, link);
 
 		if (k->gen == gen)
 			continue;
@@ -136,11 +136,11 @@ static struct fs_keep *from_before(struct fs_lane *l, uint32_t gen, uint64_t now
 		some = true;
 	}
 	if (!some)
-		l->keep_gen = gen;
+		l->unstable_gen = gen;
 	return NULL;
 }
 
-static bool is_old(const struct fs_keep *k, uint64_t now_ns)
+static bool is_old(const struct fs_unstable_mem *k, uint64_t now_ns)
 {
 	return k->since_ns == 0 || k->since_ns + AGE_NS <= now_ns;
 }
@@ -149,13 +149,13 @@ static bool is_old(const struct fs_keep *k, uint64_t now_ns)
 static struct fs_file *pick(struct fs_lane *l, uint32_t gen)
 {
 	uint64_t now_ns = reactor_now(l->reactor);
-	struct fs_keep *oldest, *found;
+	struct fs_unstable_mem *oldest, *found;
 	struct fs_file *f = NULL;
 
-	mutex_lock(&l->keep_lock);
-	found = oldest = fs_keeps_oldest(l, now_ns);
+	mutex_lock(&l->unstable_lock);
+	found = oldest = fs_unstable_mem_oldest(l, now_ns);
 	/* One that waited is due. */
-	if (oldest && !oldest->not_before && !fs_keeps_half(l)) {
+	if (oldest && !oldest->not_before && !fs_unstable_mem_half(l)) {
 		found = from_before(l, gen, now_ns);
 		if (!found && is_old(oldest, now_ns)) {
 			found = oldest;
@@ -164,7 +164,7 @@ static struct fs_file *pick(struct fs_lane *l, uint32_t gen)
 	}
 	if (found)
 		f = fs_file_get(found->file);
-	mutex_unlock(&l->keep_lock);
+	mutex_unlock(&l->unstable_lock);
 	return f;
 }
 
@@ -176,11 +176,11 @@ static void background_failed(struct fs_op *op, int err)
 	log_warn_limited("COMMIT of file %llu in the background: %s",
 		(unsigned long long)fs_inode_fileid(in), strerror(err));
 	mutex_lock(&in->lock);
-	doubles = in->retain->failures++;
+	doubles = in->unstable->failures++;
 	mutex_unlock(&in->lock);
 	if (doubles > RETRY_DOUBLES)
 		doubles = RETRY_DOUBLES;
-	fs_keeps_late(op->lane, in, fs_op_now(op) + (BACKGROUND_RETRY_NS << doubles));
+	fs_unstable_mem_late(op->lane, in, fs_op_now(op) + (BACKGROUND_RETRY_NS << doubles));
 }
 
 static bool may_commit(const struct fs_lane *l)
@@ -194,13 +194,14 @@ static void arm(struct fs_lane *l)
 {
 	uint64_t now_ns = reactor_now(l->reactor), due_ns = 0;
 
-	mutex_lock(&l->keep_lock);
-	if (!list_empty(&l->kept)) {
-		const struct fs_keep *k = list_first(&l->kept, struct fs_keep, link);
+	mutex_lock(&l->unstable_lock);
+	if (!list_empty(&l->unstable)) {
+		const struct fs_unstable_mem *k =
+			list_first(&l->unstable, struct fs_unstable_mem, link);
 
 		due_ns = k->not_before ? k->not_before : k->since_ns + AGE_NS;
 	}
-	mutex_unlock(&l->keep_lock);
+	mutex_unlock(&l->unstable_lock);
 	if (due_ns == 0 || !may_commit(l))
 		return;
 	if (due_ns <= now_ns)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Data that the server lost is written again: adjacent extents together,
- * copied into one buffer (the retained one may be another lane's), under the
+ * copied into one buffer (the one that holds it may be another lane's), under the
  * credential and the open of the handle that wrote them. One operation does it
  * for an inode, with the gate closed, because a WRITE on its way could be
  * overtaken by older data.
@@ -31,7 +31,7 @@ static void put_buf(struct fs_op *op)
 /* ---- the gate ---- */
 
 /* Inode lock held. */
-static void wait_here(struct fs_op *op, struct fs_retain *r, void (*again)(struct fs_op *op))
+static void wait_here(struct fs_op *op, struct fs_unstable *r, void (*again)(struct fs_op *op))
 {
 	op->then = again;
 	list_push_back(&r->waiters, &op->link);
@@ -46,20 +46,20 @@ static void wake_all(struct list *woken)
 }
 
 /* Inode lock held. */
-static void count_unheard(struct fs_op *op, struct fs_retain *r)
+static void count_unheard(struct fs_op *op, struct fs_unstable *r)
 {
 	r->unheard++;
 	op->gated_unheard = true;
 }
 
-bool fs_retain_enter(struct fs_op *op, void (*again)(struct fs_op *op))
+bool fs_rewrite_enter(struct fs_op *op, void (*again)(struct fs_op *op))
 {
 	struct fs_inode *in = op->inode;
-	struct fs_retain *r;
+	struct fs_unstable *r;
 	bool closed;
 
 	mutex_lock(&in->lock);
-	r = fs_retain_of(in);
+	r = fs_unstable_of(in);
 	closed = r && (r->rewriting || (r->unheard && !op->unheard));
 	if (closed) {
 		wait_here(op, r, again);
@@ -76,19 +76,19 @@ bool fs_retain_enter(struct fs_op *op, void (*again)(struct fs_op *op))
 	return !closed;
 }
 
-void fs_retain_unheard(struct fs_op *op)
+void fs_rewrite_unheard(struct fs_op *op)
 {
 	if (!op->gated)
 		return;
 	mutex_lock(&op->inode->lock);
-	count_unheard(op, op->inode->retain);
+	count_unheard(op, op->inode->unstable);
 	mutex_unlock(&op->inode->lock);
 }
 
-void fs_retain_leave(struct fs_op *op)
+void fs_rewrite_leave(struct fs_op *op)
 {
 	struct fs_inode *in = op->inode;
-	struct fs_retain *r;
+	struct fs_unstable *r;
 	struct fs_op *next = NULL;
 	struct list woken;
 
@@ -96,7 +96,7 @@ void fs_retain_leave(struct fs_op *op)
 		return;
 	list_init(&woken);
 	mutex_lock(&in->lock);
-	r = in->retain;
+	r = in->unstable;
 	if (op->gated_unheard && --r->unheard == 0 && !r->rewriting)
 		list_splice_back(&woken, &r->waiters);
 	if (--r->io == 0) {
@@ -110,15 +110,15 @@ void fs_retain_leave(struct fs_op *op)
 	wake_all(&woken);
 }
 
-bool fs_retain_wait(struct fs_op *op, void (*again)(struct fs_op *op))
+bool fs_rewrite_wait(struct fs_op *op, void (*again)(struct fs_op *op))
 {
 	struct fs_inode *in = op->inode;
 	bool closed;
 
 	mutex_lock(&in->lock);
-	closed = in->retain && in->retain->rewriting;
+	closed = in->unstable && in->unstable->rewriting;
 	if (closed)
-		wait_here(op, in->retain, again);
+		wait_here(op, in->unstable, again);
 	mutex_unlock(&in->lock);
 	/* It may have been woken already, but runs on this thread, later. */
 	if (closed)
@@ -133,18 +133,18 @@ static void gate_open(struct fs_op *op)
 
 	list_init(&woken);
 	mutex_lock(&in->lock);
-	in->retain->rewriting = false;
-	list_splice_back(&woken, &in->retain->waiters);
+	in->unstable->rewriting = false;
+	list_splice_back(&woken, &in->unstable->waiters);
 	mutex_unlock(&in->lock);
 	wake_all(&woken);
 }
 
-bool fs_retain_is_lost(struct fs_inode *in)
+bool fs_rewrite_is_due(struct fs_inode *in)
 {
 	bool lost;
 
 	mutex_lock(&in->lock);
-	lost = in->retain && in->retain->lost > 0;
+	lost = in->unstable && in->unstable->lost > 0;
 	mutex_unlock(&in->lock);
 	return lost;
 }
@@ -155,7 +155,7 @@ bool fs_retain_is_lost(struct fs_inode *in)
 static bool gather(struct fs_op *op)
 {
 	struct fs_inode *in = op->inode;
-	struct fs_retain *r = in->retain;
+	struct fs_unstable *r = in->unstable;
 	size_t room = op->lane->fs->data_size;
 
 	op->commit.file = NULL;
@@ -167,9 +167,9 @@ static bool gather(struct fs_op *op)
 		if (!op->commit.file && !e->lost)
 			continue;
 		if (!op->commit.file) {
-			op->commit.file = fs_file_get(e->keep->file);
+			op->commit.file = fs_file_get(e->mem->file);
 			op->commit.off = e->off;
-		} else if (!e->lost || e->keep->file != op->commit.file ||
+		} else if (!e->lost || e->mem->file != op->commit.file ||
 			   e->off != op->commit.off + op->commit.len ||
 			   op->commit.len + e->len > room) {
 			break;
@@ -180,7 +180,7 @@ static bool gather(struct fs_op *op)
 	}
 	mutex_unlock(&in->lock);
 	stats_count(&op->lane->stats->copied_bytes, op->commit.len);
-	if (op->commit.len >= FS_RETAIN_LARGE)
+	if (op->commit.len >= FS_UNSTABLE_LARGE)
 		stats_count(&op->lane->stats->copied_bytes_large, op->commit.len);
 	return op->commit.len > 0;
 }
@@ -195,9 +195,9 @@ static bool is_moving_or_lost(const struct fs_extent *e, void *ctx)
 	return e->moving || e->lost;
 }
 
-static void batch_over(struct fs_op *op, struct fs_keep *dead)
+static void batch_over(struct fs_op *op, struct fs_unstable_mem *dead)
 {
-	fs_keeps_free(op->lane, dead);
+	fs_unstable_mem_free(op->lane, dead);
 	fs_file_put(op->lane->fs, op->commit.file);
 	op->commit.file = NULL;
 	next_batch(op);
@@ -206,12 +206,12 @@ static void batch_over(struct fs_op *op, struct fs_keep *dead)
 static void batch_written(struct fs_op *op)
 {
 	struct fs_inode *in = op->inode;
-	struct fs_retain *r = in->retain;
-	struct fs_keep *dead = NULL;
+	struct fs_unstable *r = in->unstable;
+	struct fs_unstable_mem *dead = NULL;
 
 	mutex_lock(&in->lock);
 	if (op->commit.durable)
-		fs_extents_remove(r, is_moving, NULL, &dead);
+		fs_unstable_remove(r, is_moving, NULL, &dead);
 	for (size_t i = 0; i < r->cnt; i++) {
 		struct fs_extent *e = r->v[i];
 
@@ -221,10 +221,10 @@ static void batch_written(struct fs_op *op)
 		r->lost--;
 		e->seq = ++in->write_seq;
 		e->verf = op->commit.verf;
-		e->keep->gen = op->commit.gen;
+		e->mem->gen = op->commit.gen;
 	}
 	if (!op->commit.durable)
-		fs_retain_new_verf(r, &op->commit.verf);
+		fs_unstable_new_verf(r, &op->commit.verf);
 	mutex_unlock(&in->lock);
 	batch_over(op, dead);
 }
@@ -234,14 +234,14 @@ static void batch_written(struct fs_op *op)
 static void batch_failed(struct fs_op *op, int err, bool all)
 {
 	struct fs_inode *in = op->inode;
-	struct fs_keep *dead = NULL;
+	struct fs_unstable_mem *dead = NULL;
 	uint64_t bytes;
 
 	log_err("file %llu: data that the server lost cannot be written again: %s",
 		(unsigned long long)fs_inode_fileid(in), strerror(err));
 	mutex_lock(&in->lock);
-	bytes = fs_extents_remove(in->retain, all ? is_moving_or_lost : is_moving, NULL, &dead);
-	fs_retain_error(in, err);
+	bytes = fs_unstable_remove(in->unstable, all ? is_moving_or_lost : is_moving, NULL, &dead);
+	fs_commit_error(in, err);
 	mutex_unlock(&in->lock);
 	atomic_fetch_add(&op->lane->fs->lost_bytes, bytes);
 	batch_over(op, dead);
@@ -318,7 +318,7 @@ static void next_batch(struct fs_op *op)
 static void rewrite_begin(struct fs_op *op)
 {
 	struct fs_inode *in = op->inode;
-	struct fs_retain *r = in->retain;
+	struct fs_unstable *r = in->unstable;
 	bool wait, drain = false;
 
 	op->last_buf = false;

@@ -11,7 +11,7 @@
 /* ---- an inode's extents: sorted, apart from each other. Inode lock held. ---- */
 
 /* Room for two extents more for each WRITE on its way: its own, and what it splits off. */
-static bool make_room(struct fs_retain *r)
+static bool make_room(struct fs_unstable *r)
 {
 	size_t need = r->cnt + 2 * (r->reserved + 1);
 	size_t cap = r->cap ? r->cap : 16;
@@ -29,27 +29,27 @@ static bool make_room(struct fs_retain *r)
 	return true;
 }
 
-static void retain_init(struct fs_retain *r)
+static void unstable_init(struct fs_unstable *r)
 {
 	list_init(&r->waiters);
 	list_init(&r->writebacks);
 	list_init(&r->writeback_waiters);
 }
 
-struct fs_retain *fs_retain_of(struct fs_inode *in)
+struct fs_unstable *fs_unstable_of(struct fs_inode *in)
 {
 	mutex_assert_held(&in->lock);
-	if (!in->retain) {
-		in->retain = calloc(1, sizeof(*in->retain));
-		if (in->retain)
-			retain_init(in->retain);
+	if (!in->unstable) {
+		in->unstable = calloc(1, sizeof(*in->unstable));
+		if (in->unstable)
+			unstable_init(in->unstable);
 	}
-	return in->retain;
+	return in->unstable;
 }
 
-uint64_t fs_retain_end(const struct fs_inode *in)
+uint64_t fs_unstable_end(const struct fs_inode *in)
 {
-	const struct fs_retain *r = in->retain;
+	const struct fs_unstable *r = in->unstable;
 	uint64_t end = 0;
 
 	mutex_assert_held(&in->lock);
@@ -67,7 +67,7 @@ uint64_t fs_retain_end(const struct fs_inode *in)
 }
 
 /* The first extent that ends behind `off`. */
-static size_t find(const struct fs_retain *r, uint64_t off)
+static size_t find(const struct fs_unstable *r, uint64_t off)
 {
 	size_t lo = 0, hi = r->cnt;
 
@@ -89,7 +89,7 @@ static size_t find(const struct fs_retain *r, uint64_t off)
 static void count_uncommitted(struct fs_extent *e, int64_t bytes)
 {
 	atomic_fetch_add_explicit(
-		&e->keep->lane->uncommitted, (uint64_t)bytes, memory_order_relaxed);
+		&e->mem->lane->uncommitted, (uint64_t)bytes, memory_order_relaxed);
 }
 
 static void shorten(struct fs_extent *e, uint32_t len)
@@ -98,7 +98,7 @@ static void shorten(struct fs_extent *e, uint32_t len)
 	e->len = len;
 }
 
-static void insert(struct fs_retain *r, size_t i, struct fs_extent *e)
+static void insert(struct fs_unstable *r, size_t i, struct fs_extent *e)
 {
 	assert(r->cnt < r->cap);
 	memmove(&r->v[i + 1], &r->v[i], (r->cnt - i) * sizeof(struct fs_extent *));
@@ -107,18 +107,18 @@ static void insert(struct fs_retain *r, size_t i, struct fs_extent *e)
 	count_uncommitted(e, e->len);
 	r->lost += e->lost;
 	r->losses += e->lost;
-	e->keep->refs++;
+	e->mem->refs++;
 }
 
-/* The extent goes; its keep too if it was the last. */
-static void extent_free(struct fs_retain *r, struct fs_extent *e, struct fs_keep **dead)
+/* The extent goes; its memory too if it was the last. */
+static void extent_free(struct fs_unstable *r, struct fs_extent *e, struct fs_unstable_mem **dead)
 {
-	struct fs_keep *k = e->keep;
+	struct fs_unstable_mem *k = e->mem;
 
 	r->lost -= e->lost;
 	count_uncommitted(e, -(int64_t)e->len);
 	if (--k->refs == 0) {
-		k->file->kept--;
+		k->file->unstable--;
 		k->next = *dead;
 		*dead = k;
 	}
@@ -126,7 +126,8 @@ static void extent_free(struct fs_retain *r, struct fs_extent *e, struct fs_keep
 		free(e);
 }
 
-static void remove_range(struct fs_retain *r, size_t from, size_t to, struct fs_keep **dead)
+static void remove_range(
+	struct fs_unstable *r, size_t from, size_t to, struct fs_unstable_mem **dead)
 {
 	for (size_t i = from; i < to; i++)
 		extent_free(r, r->v[i], dead);
@@ -135,8 +136,9 @@ static void remove_range(struct fs_retain *r, size_t from, size_t to, struct fs_
 	r->cnt -= to - from;
 }
 
-uint64_t fs_extents_remove(struct fs_retain *r, bool (*which)(const struct fs_extent *e, void *ctx),
-	void *ctx, struct fs_keep **dead)
+uint64_t fs_unstable_remove(struct fs_unstable *r,
+	bool (*which)(const struct fs_extent *e, void *ctx), void *ctx,
+	struct fs_unstable_mem **dead)
 {
 	uint64_t bytes = 0;
 	size_t to = 0;
@@ -154,7 +156,8 @@ uint64_t fs_extents_remove(struct fs_retain *r, bool (*which)(const struct fs_ex
 }
 
 /* [off, end) is in the middle of extent i, whose second part becomes `tail`. */
-static void split(struct fs_retain *r, size_t i, uint64_t off, uint64_t end, struct fs_extent *tail)
+static void split(
+	struct fs_unstable *r, size_t i, uint64_t off, uint64_t end, struct fs_extent *tail)
 {
 	struct fs_extent *e = r->v[i];
 
@@ -170,8 +173,8 @@ static void split(struct fs_retain *r, size_t i, uint64_t off, uint64_t end, str
  * Extents lose what they have of [off, end). tail: for the one split that there can be; taken if
  * it was needed. Without it (NULL) no extent may reach beyond both ends.
  */
-static void cut(struct fs_retain *r, uint64_t off, uint64_t end, struct fs_extent **tail,
-	struct fs_keep **dead)
+static void cut(struct fs_unstable *r, uint64_t off, uint64_t end, struct fs_extent **tail,
+	struct fs_unstable_mem **dead)
 {
 	size_t i = find(r, off), to;
 
@@ -203,7 +206,7 @@ static bool same_verf(const struct nfs4_verf *a, const struct nfs4_verf *b)
 	return memcmp(a->data, b->data, sizeof(a->data)) == 0;
 }
 
-static void set_lost(struct fs_retain *r, struct fs_extent *e, bool lost)
+static void set_lost(struct fs_unstable *r, struct fs_extent *e, bool lost)
 {
 	if (lost == e->lost)
 		return;
@@ -216,7 +219,7 @@ static void set_lost(struct fs_retain *r, struct fs_extent *e, bool lost)
 	r->losses++;
 }
 
-bool fs_retain_new_verf(struct fs_retain *r, const struct nfs4_verf *verf)
+bool fs_unstable_new_verf(struct fs_unstable *r, const struct nfs4_verf *verf)
 {
 	size_t before = r->lost;
 
@@ -239,44 +242,44 @@ static void say_lost(struct fs_lane *l, struct fs_inode *in)
 /* ---- WRITE ---- */
 
 /* Nothing more of what could not be committed. Inode lock held. */
-static bool may_retain(struct fs_retain *r)
+static bool may_be_unstable(struct fs_unstable *r)
 {
 	if (r->cnt == 0)
 		r->failures = 0; /* that was given up */
 	return r->failures == 0;
 }
 
-bool fs_retain_reserve(struct fs_op *op)
+bool fs_unstable_reserve(struct fs_op *op)
 {
 	struct fs_inode *in = op->inode;
-	struct fs_extent *tail = fs_extent_get(op->lane);
-	struct fs_keep *k = tail ? fs_keep_new(op) : NULL;
+	struct fs_extent *tail = fs_unstable_mem_get_extent(op->lane);
+	struct fs_unstable_mem *k = tail ? fs_unstable_mem_new(op) : NULL;
 	bool ok = false;
 
 	if (k) {
 		mutex_lock(&in->lock);
-		ok = in->retain && may_retain(in->retain) && make_room(in->retain);
+		ok = in->unstable && may_be_unstable(in->unstable) && make_room(in->unstable);
 		if (ok)
-			in->retain->reserved++;
+			in->unstable->reserved++;
 		mutex_unlock(&in->lock);
 	}
-	op->u.rw.keep = k;
+	op->u.rw.unstable_mem = k;
 	if (!ok) {
-		fs_keep_unused(op);
-		fs_extent_unused(op->lane, tail);
+		fs_unstable_mem_unused(op);
+		fs_unstable_mem_put_extent(op->lane, tail);
 		return false;
 	}
 	op->u.rw.tail = tail;
 	return true;
 }
 
-/* The data goes into the keep, and the keep to its lane's list. Inode lock held. */
-static void keep_fill(struct fs_op *op, struct fs_keep *k)
+/* The data goes into the memory, and that to its lane's list. Inode lock held. */
+static void mem_fill(struct fs_op *op, struct fs_unstable_mem *k)
 {
 	struct fs_lane *l = op->lane;
 	struct fs_extent *e = &k->first;
 
-	if (op->size >= FS_RETAIN_LARGE) {
+	if (op->size >= FS_UNSTABLE_LARGE) {
 		k->buf = op->buf;
 		k->buf->owner = k;
 		op->buf = NULL;
@@ -286,20 +289,20 @@ static void keep_fill(struct fs_op *op, struct fs_keep *k)
 		stats_count(&l->stats->copied_bytes, op->u.rw.done);
 		e->p = k->data;
 	}
-	e->keep = k;
+	e->mem = k;
 	k->since_ns = fs_op_now(op);
 	fs_file_get(k->file);
-	k->file->kept++;
-	mutex_lock(&l->keep_lock);
-	list_push_back(&l->kept, &k->link);
-	mutex_unlock(&l->keep_lock);
+	k->file->unstable++;
+	mutex_lock(&l->unstable_lock);
+	list_push_back(&l->unstable, &k->link);
+	mutex_unlock(&l->unstable_lock);
 	fs_commit_watch(l);
 }
 
-static void retain(struct fs_op *op, struct fs_retain *r, bool lost)
+static void add_unstable(struct fs_op *op, struct fs_unstable *r, bool lost)
 {
 	struct fs_inode *in = op->inode;
-	struct fs_extent *e = &op->u.rw.keep->first;
+	struct fs_extent *e = &op->u.rw.unstable_mem->first;
 
 	*e = (struct fs_extent){
 		.off = (uint64_t)op->off,
@@ -308,16 +311,16 @@ static void retain(struct fs_op *op, struct fs_retain *r, bool lost)
 		.lost = lost,
 	};
 	e->seq = ++in->write_seq;
-	keep_fill(op, op->u.rw.keep);
+	mem_fill(op, op->u.rw.unstable_mem);
 	insert(r, find(r, e->off), e);
-	op->u.rw.keep = NULL;
+	op->u.rw.unstable_mem = NULL;
 }
 
 /*
  * Data that is stable already lies in the middle of an extent, and there is no memory to split it:
  * the extent takes the new bytes.
  */
-static bool patched(struct fs_op *op, struct fs_retain *r)
+static bool patched(struct fs_op *op, struct fs_unstable *r)
 {
 	size_t i = find(r, (uint64_t)op->off);
 	struct fs_extent *e = i < r->cnt ? r->v[i] : NULL;
@@ -330,86 +333,86 @@ static bool patched(struct fs_op *op, struct fs_retain *r)
 	return true;
 }
 
-void fs_retain_wrote(struct fs_op *op, bool unstable, bool lost)
+void fs_unstable_wrote(struct fs_op *op, bool unstable, bool lost)
 {
 	struct fs_inode *in = op->inode;
 	uint64_t off = (uint64_t)op->off, end = off + op->u.rw.done;
-	struct fs_keep *dead = NULL;
-	struct fs_retain *r;
+	struct fs_unstable_mem *dead = NULL;
+	struct fs_unstable *r;
 	bool changed = false, some_lost = false;
 
 	mutex_lock(&in->lock);
-	r = in->retain;
-	if (r && op->u.rw.keep)
+	r = in->unstable;
+	if (r && op->u.rw.unstable_mem)
 		r->reserved--;
 	if (r && end > off) {
 		if (!patched(op, r))
 			cut(r, off, end, &op->u.rw.tail, &dead);
-		if (unstable && op->u.rw.keep) {
-			retain(op, r, lost);
-			changed = fs_retain_new_verf(r, &op->u.rw.verf) || lost;
+		if (unstable && op->u.rw.unstable_mem) {
+			add_unstable(op, r, lost);
+			changed = fs_unstable_new_verf(r, &op->u.rw.verf) || lost;
 			some_lost = r->lost > 0;
 		}
 	}
 	mutex_unlock(&in->lock);
-	fs_keeps_free(op->lane, dead);
-	fs_keep_unused(op);
-	fs_extent_unused(op->lane, op->u.rw.tail);
+	fs_unstable_mem_free(op->lane, dead);
+	fs_unstable_mem_unused(op);
+	fs_unstable_mem_put_extent(op->lane, op->u.rw.tail);
 	op->u.rw.tail = NULL;
 	if (changed)
 		say_lost(op->lane, in);
-	fs_retain_leave(op);
+	fs_rewrite_leave(op);
 	if (unstable)
 		fs_commit_background(op->lane, some_lost ? op->file : NULL);
 }
 
-void fs_retain_cut(struct fs_lane *l, struct fs_inode *in, uint64_t size)
+void fs_unstable_cut(struct fs_lane *l, struct fs_inode *in, uint64_t size)
 {
-	struct fs_keep *dead = NULL;
+	struct fs_unstable_mem *dead = NULL;
 	struct fs_extent *none = NULL;
 
 	mutex_lock(&in->lock);
 	fs_append_shorter(in, size);
-	if (in->retain)
-		cut(in->retain, size, UINT64_MAX, &none, &dead);
+	if (in->unstable)
+		cut(in->unstable, size, UINT64_MAX, &none, &dead);
 	mutex_unlock(&in->lock);
-	fs_keeps_free(l, dead);
+	fs_unstable_mem_free(l, dead);
 }
 
-void fs_retain_truncated(struct fs_op *op, uint64_t size)
+void fs_unstable_truncated(struct fs_op *op, uint64_t size)
 {
 	const struct nfs4_call *call = &op->call;
 	struct fs_inode *in = op->inode;
-	const struct fs_retain *r = in->retain;
+	const struct fs_unstable *r = in->unstable;
 
 	if (call->err && call->status != NFS4_OK)
 		return; /* refused */
 	if (call->err) {
 		mutex_lock(&in->lock);
 		if (r && r->cnt > 0 && r->v[r->cnt - 1]->off + r->v[r->cnt - 1]->len > size)
-			fs_retain_error(in, -call->err);
+			fs_commit_error(in, -call->err);
 		mutex_unlock(&in->lock);
 	}
-	fs_retain_cut(op->lane, in, size);
+	fs_unstable_cut(op->lane, in, size);
 }
 
 /* ---- COMMIT ---- */
 
-bool fs_retain_is_empty(struct fs_inode *in)
+bool fs_unstable_is_empty(struct fs_inode *in)
 {
 	bool empty;
 
 	mutex_lock(&in->lock);
-	empty = !in->retain || in->retain->cnt == 0;
+	empty = !in->unstable || in->unstable->cnt == 0;
 	mutex_unlock(&in->lock);
 	return empty;
 }
 
-bool fs_retain_suspect_locked(const struct fs_op *op)
+bool fs_unstable_suspect_locked(const struct fs_op *op)
 {
 	uint64_t off = (uint64_t)op->off;
 	uint32_t gen = nfs4_client_generation(op->lane->fs->client);
-	const struct fs_retain *r = op->inode->retain;
+	const struct fs_unstable *r = op->inode->unstable;
 	bool suspect;
 
 	mutex_assert_held(&op->inode->lock);
@@ -418,28 +421,28 @@ bool fs_retain_suspect_locked(const struct fs_op *op)
 	suspect = r->rewriting || r->lost > 0;
 	/* Of what lies behind, the last one too: the file would end before it. */
 	if (!suspect && r->cnt > 0 && r->v[r->cnt - 1]->off >= off)
-		suspect = r->v[r->cnt - 1]->keep->gen != gen;
+		suspect = r->v[r->cnt - 1]->mem->gen != gen;
 	for (size_t i = find(r, off); !suspect && i < r->cnt && r->v[i]->off < off + op->size; i++)
-		suspect = r->v[i]->keep->gen != gen;
+		suspect = r->v[i]->mem->gen != gen;
 	return suspect;
 }
 
-bool fs_retain_suspect(const struct fs_op *op)
+bool fs_unstable_suspect(const struct fs_op *op)
 {
 	bool suspect;
 
 	mutex_lock(&op->inode->lock);
-	suspect = fs_retain_suspect_locked(op);
+	suspect = fs_unstable_suspect_locked(op);
 	mutex_unlock(&op->inode->lock);
 	return suspect;
 }
 
-bool fs_retain_urge(struct fs_inode *in)
+bool fs_unstable_urge(struct fs_inode *in)
 {
 	mutex_assert_held(&in->lock);
-	if (!in->retain || in->retain->cnt == 0)
+	if (!in->unstable || in->unstable->cnt == 0)
 		return false;
-	fs_keep_urge(in->retain->v[0]->keep); /* a COMMIT is of the whole file */
+	fs_unstable_mem_urge(in->unstable->v[0]->mem); /* a COMMIT is of the whole file */
 	return true;
 }
 
@@ -455,32 +458,32 @@ static bool is_durable(const struct fs_extent *e, void *ctx)
 	return !e->lost && e->seq <= c->seq && same_verf(&e->verf, c->verf);
 }
 
-void fs_retain_commit_sent(struct fs_op *op)
+void fs_unstable_commit_sent(struct fs_op *op)
 {
 	struct fs_inode *in = op->inode;
 
 	mutex_lock(&in->lock);
 	op->commit.seq = in->write_seq;
-	op->commit.losses = in->retain->losses;
+	op->commit.losses = in->unstable->losses;
 	mutex_unlock(&in->lock);
 }
 
-bool fs_retain_committed(struct fs_op *op, const struct nfs4_verf *verf)
+bool fs_unstable_committed(struct fs_op *op, const struct nfs4_verf *verf)
 {
 	struct fs_inode *in = op->inode;
 	struct covered c = {.seq = op->commit.seq, .verf = verf};
-	struct fs_retain *r = in->retain;
-	struct fs_keep *dead = NULL;
+	struct fs_unstable *r = in->unstable;
+	struct fs_unstable_mem *dead = NULL;
 	bool lost, clean;
 
 	mutex_lock(&in->lock);
-	fs_extents_remove(r, is_durable, &c, &dead);
+	fs_unstable_remove(r, is_durable, &c, &dead);
 	r->failures = 0;
-	lost = fs_retain_new_verf(r, verf);
+	lost = fs_unstable_new_verf(r, verf);
 	/* Also what another operation found lost meanwhile, and may have written again since. */
 	clean = r->losses == op->commit.losses;
 	mutex_unlock(&in->lock);
-	fs_keeps_free(op->lane, dead);
+	fs_unstable_mem_free(op->lane, dead);
 	if (lost)
 		say_lost(op->lane, in);
 	return clean;
@@ -488,21 +491,21 @@ bool fs_retain_committed(struct fs_op *op, const struct nfs4_verf *verf)
 
 static bool is_of_file(const struct fs_extent *e, void *ctx)
 {
-	return e->keep->file == ctx;
+	return e->mem->file == ctx;
 }
 
-bool fs_retain_drop(struct fs_lane *l, struct fs_file *f, int err)
+bool fs_unstable_drop(struct fs_lane *l, struct fs_file *f, int err)
 {
-	struct fs_keep *dead = NULL;
+	struct fs_unstable_mem *dead = NULL;
 	uint64_t bytes = 0;
 
 	mutex_lock(&f->inode->lock);
-	if (f->kept > 0)
-		bytes = fs_extents_remove(f->inode->retain, is_of_file, f, &dead);
+	if (f->unstable > 0)
+		bytes = fs_unstable_remove(f->inode->unstable, is_of_file, f, &dead);
 	if (dead)
-		fs_retain_error(f->inode, err);
+		fs_commit_error(f->inode, err);
 	mutex_unlock(&f->inode->lock);
 	atomic_fetch_add(&l->fs->lost_bytes, bytes);
-	fs_keeps_free(l, dead);
+	fs_unstable_mem_free(l, dead);
 	return bytes > 0;
 }

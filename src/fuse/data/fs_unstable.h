@@ -1,45 +1,45 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Retention: data of UNSTABLE WRITEs is kept until a COMMIT says that the
+ * Data of UNSTABLE WRITEs is kept until a COMMIT says that the
  * server has it on stable storage (RFC 8881 section 18.3), to be written again
  * when the server lost it.
  *
  * An inode's extents never overlap: a later write takes over its range, so that
  * the order in which they are written again does not matter. The memory is the
  * buffer that the request was received into, kept as it is, from
- * FS_RETAIN_LARGE bytes on, and a copy below. Each lane has a budget for both;
+ * FS_UNSTABLE_LARGE bytes on, and a copy below. Each lane has a budget for both;
  * when half is used, or after some seconds, the lane commits its oldest file in
  * the background (fs_commit.c), and a WRITE that finds none left goes FILE_SYNC: it waits for
- * nothing, so retention cannot deadlock. So does one to a file whose COMMIT in the
+ * nothing, so this cannot deadlock. So does one to a file whose COMMIT in the
  * background failed: such a file keeps what it has of the budget, and the others
  * share the rest as if there was no more.
  *
  * The gate: while data of an inode is written again nothing else may change
- * its data (fs_retain_enter), nor while the server may still do what a program
+ * its data (fs_rewrite_enter), nor while the server may still do what a program
  * asked for that died meanwhile (fs_interrupt.c): the next one's change would
  * be undone. The lane that writes it has its buffer and its
  * call before it closes the gate, and what is on its way then has its own.
  *
- * Context: the inode's lock guards its extents, the lane's keep_lock the lane's
- * budget; keep_lock is the inner one. Memory that belongs to another lane goes
+ * Context: the inode's lock guards its extents, the lane's unstable_lock the lane's
+ * budget; unstable_lock is the inner one. Memory that belongs to another lane goes
  * back through that lane's mailbox.
  */
-#ifndef RPCRDMAFS_FS_RETAIN_H
-#define RPCRDMAFS_FS_RETAIN_H
+#ifndef RPCRDMAFS_FS_UNSTABLE_H
+#define RPCRDMAFS_FS_UNSTABLE_H
 
 #include "fs_int.h"
 
 /* Payloads from here on are never copied. */
-#define FS_RETAIN_LARGE 16384u
+#define FS_UNSTABLE_LARGE 16384u
 /* Bytes of copies that a lane may hold, their bookkeeping included. */
-#define FS_RETAIN_BYTES (8u << 20)
+#define FS_UNSTABLE_BYTES (8u << 20)
 
 struct fs_extent {
 	uint64_t off;
 	uint32_t len;
-	uint8_t *p; /* in keep */
+	uint8_t *p; /* in mem */
 	union {
-		struct fs_keep *keep;
+		struct fs_unstable_mem *mem;
 		struct fs_extent *next; /* of lane->spare_extents */
 	};
 	uint64_t seq; /* inode->write_seq when it was written: what a COMMIT covers */
@@ -49,16 +49,17 @@ struct fs_extent {
 };
 
 /* What holds the data of one WRITE request. */
-struct fs_keep {
-	struct list link;     /* lane->kept, oldest first; keep_lock */
-	struct fs_keep *next; /* while on its way to be freed */
-	struct fs_lane *lane; /* whose budget and whose buffer */
+struct fs_unstable_mem {
+	struct list link;             /* lane->unstable, oldest first; unstable_lock */
+	struct fs_unstable_mem *next; /* while on its way to be freed */
+	struct fs_lane *lane;         /* whose budget and whose buffer */
 	struct fs_file *file; /* who wrote it; referenced: credential and state to write it again */
 	struct rpcrdma_buf *buf; /* NULL: a copy in data */
 	uint32_t refs;           /* extents; inode lock */
-	uint32_t charge;         /* of FS_RETAIN_BYTES */
-	uint64_t since_ns;       /* by its lane's clock; 0: to be committed at once; keep_lock */
-	uint64_t not_before; /* a COMMIT failed: when the next one is due; 0: none did; keep_lock */
+	uint32_t charge;         /* of FS_UNSTABLE_BYTES */
+	uint64_t since_ns;    /* by its lane's clock; 0: to be committed at once; unstable_lock */
+	uint64_t not_before;  /* a COMMIT failed: when the next one is due; 0: none did;
+				 unstable_lock */
 	_Atomic uint32_t gen; /* nfs4_client_generation() before it was last written */
 	struct fs_extent
 		first; /* of all the data; a part that is split off is an object of its own */
@@ -66,16 +67,17 @@ struct fs_keep {
 };
 
 /* Of an inode that was written to. */
-struct fs_retain {
+struct fs_unstable {
 	struct fs_extent **v; /* by offset */
 	size_t cnt, cap;
 	size_t reserved; /* WRITEs on their way that may add extents */
 	size_t lost;     /* extents that are */
 	uint64_t losses; /* counts extents that became so */
-	/* COMMITs in the background that failed since one succeeded: nothing more is retained */
+	/* COMMITs in the background that failed since one succeeded: nothing more is written
+	 * UNSTABLE */
 	unsigned int failures;
 	struct nfs4_verf verf;  /* the newest one seen */
-	unsigned int io;        /* changes of data on their way (fs_retain_enter) ... */
+	unsigned int io;        /* changes of data on their way (fs_rewrite_enter) ... */
 	unsigned int unheard;   /* ... of programs that died: nothing may overtake them */
 	bool rewriting;         /* the gate is closed */
 	struct fs_op *rewriter; /* closed it, and waits for io to become 0 */
@@ -92,124 +94,125 @@ struct fs_retain {
 };
 
 /*
- * Where the last byte ends that is retained, or that the server has not got yet: so long is the
- * file at least. Inode lock held.
+ * Where the last byte ends that is not committed, or that the server has not got yet: so long is
+ * the file at least. Inode lock held.
  */
-uint64_t fs_retain_end(const struct fs_inode *in);
+uint64_t fs_unstable_end(const struct fs_inode *in);
 
-int fs_retain_lane_init(struct fs_lane *l);
-void fs_retain_lane_fini(struct fs_lane *l);
+int fs_unstable_mem_lane_init(struct fs_lane *l);
+void fs_unstable_mem_lane_fini(struct fs_lane *l);
 
 /* ---- the gate ---- */
 
 /*
- * fs_retain_enter - before a call that changes data of op->inode
+ * fs_rewrite_enter - before a call that changes data of op->inode
  *
  * False: the gate is closed; the call was given back, and `again` runs on the op's lane when it
- * opens. True: fs_retain_leave() must follow (fs_retain_wrote() does it).
+ * opens. True: fs_rewrite_leave() must follow (fs_unstable_wrote() does it).
  */
-bool fs_retain_enter(struct fs_op *op, void (*again)(struct fs_op *op));
-void fs_retain_leave(struct fs_op *op);
+bool fs_rewrite_enter(struct fs_op *op, void (*again)(struct fs_op *op));
+void fs_rewrite_leave(struct fs_op *op);
 /* Nobody waits any more for the op, whose change may be on its way: others wait for that. */
-void fs_retain_unheard(struct fs_op *op);
+void fs_rewrite_unheard(struct fs_op *op);
 
 /* ---- WRITE ---- */
 
 /* Room for what the WRITE of op->size bytes may leave behind. False: it must be FILE_SYNC. */
-bool fs_retain_reserve(struct fs_op *op);
+bool fs_unstable_reserve(struct fs_op *op);
 /*
- * fs_retain_wrote - op->u.rw.done bytes at op->off are written; leaves the gate
+ * fs_unstable_wrote - op->u.rw.done bytes at op->off are written; leaves the gate
  *
- * unstable: they are retained under op->u.rw.verf; takes the op's buffer if it is large. lost:
- * and the server has lost them already. Older data in that range is over. done 0: nothing was
+ * unstable: they are held until COMMIT under op->u.rw.verf; takes the op's buffer if it is large.
+ * lost: and the server has lost them already. Older data in that range is over. done 0: nothing was
  * written, the reservation is given back.
  */
-void fs_retain_wrote(struct fs_op *op, bool unstable, bool lost);
+void fs_unstable_wrote(struct fs_op *op, bool unstable, bool lost);
 
 /* ---- truncation ---- */
 
 /* Data from `size` on is over. */
-void fs_retain_cut(struct fs_lane *l, struct fs_inode *in, uint64_t size);
+void fs_unstable_cut(struct fs_lane *l, struct fs_inode *in, uint64_t size);
 /*
  * The op's SETATTR of the size ended. Without an answer it may have been done: data behind it is
  * not written again, and as it may still be the file's, every handle hears of the error.
  */
-void fs_retain_truncated(struct fs_op *op, uint64_t size);
+void fs_unstable_truncated(struct fs_op *op, uint64_t size);
 
 /* ---- COMMIT (fs_commit.c) ---- */
 
 /*
- * Somebody else changes the inode: what is retained of it is committed at once, so that a restart
+ * Somebody else changes the inode: what is unstable of it is committed at once, so that a restart
  * of the server does not make us write it over his. Any lane; inode lock held. False: nothing is.
  */
-bool fs_retain_urge(struct fs_inode *in);
+bool fs_unstable_urge(struct fs_inode *in);
 
-bool fs_retain_is_empty(struct fs_inode *in);
+bool fs_unstable_is_empty(struct fs_inode *in);
 /* Data in or behind the range of a READ may not be what the server has: commit first. Any lane. */
-bool fs_retain_suspect(const struct fs_op *op);
+bool fs_unstable_suspect(const struct fs_op *op);
 /* The same, with the inode's lock held. */
-bool fs_retain_suspect_locked(const struct fs_op *op);
+bool fs_unstable_suspect_locked(const struct fs_op *op);
 /* Notes in op->commit what a COMMIT that is sent now covers. */
-void fs_retain_commit_sent(struct fs_op *op);
+void fs_unstable_commit_sent(struct fs_op *op);
 /*
- * fs_retain_committed - it returned `verf`: what it covers is released, or lost
+ * fs_unstable_committed - it returned `verf`: what it covers is released, or lost
  *
  * Returns: true: nothing was lost since it was sent, so all that was written until then is durable.
  */
-bool fs_retain_committed(struct fs_op *op, const struct nfs4_verf *verf);
+bool fs_unstable_committed(struct fs_op *op, const struct nfs4_verf *verf);
 /*
  * Data that a handle which goes away could not commit is given up: the file's other handles hear of
- * err, positive errno (fs_retain_error()). False: there was nothing.
+ * err, positive errno (fs_commit_error()). False: there was nothing.
  */
-bool fs_retain_drop(struct fs_lane *l, struct fs_file *f, int err);
+bool fs_unstable_drop(struct fs_lane *l, struct fs_file *f, int err);
 
 /*
- * For fs_rewrite.c. Inode lock held; keeps whose last extent goes are put before *dead. Returns
+ * For fs_rewrite.c. Inode lock held; memory whose last extent goes is put before *dead. Returns
  * the bytes of those that went.
  */
-uint64_t fs_extents_remove(struct fs_retain *r, bool (*which)(const struct fs_extent *e, void *ctx),
-	void *ctx, struct fs_keep **dead);
+uint64_t fs_unstable_remove(struct fs_unstable *r,
+	bool (*which)(const struct fs_extent *e, void *ctx), void *ctx,
+	struct fs_unstable_mem **dead);
 /* Made if there is none; NULL: out of memory. Inode lock held. */
-struct fs_retain *fs_retain_of(struct fs_inode *in);
+struct fs_unstable *fs_unstable_of(struct fs_inode *in);
 /* A verifier was seen: what came under another one is lost. True: there is such. Inode lock held.
  */
-bool fs_retain_new_verf(struct fs_retain *r, const struct nfs4_verf *verf);
+bool fs_unstable_new_verf(struct fs_unstable *r, const struct nfs4_verf *verf);
 
-/* ---- fs_keep.c ---- */
+/* ---- fs_unstable_mem.c ---- */
 
 /* For the op's WRITE, counted in its lane's budget. NULL: none left. */
-struct fs_keep *fs_keep_new(struct fs_op *op);
-/* Gives back op->u.rw.keep, if nothing was put into it. */
-void fs_keep_unused(struct fs_op *op);
+struct fs_unstable_mem *fs_unstable_mem_new(struct fs_op *op);
+/* Gives back op->u.rw.unstable_mem, if nothing was put into it. */
+void fs_unstable_mem_unused(struct fs_op *op);
 /*
  * An extent for what may be split off; one that was not needed (NULL: it was) is the next one's,
  * as nearly all are. From the lane's thread. NULL: out of memory.
  */
-struct fs_extent *fs_extent_get(struct fs_lane *l);
-void fs_extent_unused(struct fs_lane *l, struct fs_extent *e);
+struct fs_extent *fs_unstable_mem_get_extent(struct fs_lane *l);
+void fs_unstable_mem_put_extent(struct fs_lane *l, struct fs_extent *e);
 /*
- * The lane's COMMIT of this inode failed: what the lane retains of it waits until then, behind all
+ * The lane's COMMIT of this inode failed: what the lane holds of it waits until then, behind all
  * else, and does not count in what is left of its budget.
  */
-void fs_keeps_late(struct fs_lane *l, const struct fs_inode *in, uint64_t until_ns);
+void fs_unstable_mem_late(struct fs_lane *l, const struct fs_inode *in, uint64_t until_ns);
 /* It is to be committed at once, unless it must wait: tells its lane. Any lane. */
-void fs_keep_urge(struct fs_keep *k);
-/* Is half of the budget used, but for what is late? keep_lock held. */
-bool fs_keeps_half(const struct fs_lane *l);
-/* The oldest that need not wait; NULL: there is none. keep_lock held. */
-struct fs_keep *fs_keeps_oldest(struct fs_lane *l, uint64_t now_ns);
+void fs_unstable_mem_urge(struct fs_unstable_mem *k);
+/* Is half of the budget used, but for what is late? unstable_lock held. */
+bool fs_unstable_mem_half(const struct fs_lane *l);
+/* The oldest that need not wait; NULL: there is none. unstable_lock held. */
+struct fs_unstable_mem *fs_unstable_mem_oldest(struct fs_lane *l, uint64_t now_ns);
 /* Gives memory back, each to its lane. No lock held. */
-void fs_keeps_free(struct fs_lane *l, struct fs_keep *dead);
+void fs_unstable_mem_free(struct fs_lane *l, struct fs_unstable_mem *dead);
 
 /* ---- fs_rewrite.c ---- */
 
 /* Waits for the gate to open (then `again`, without a call); false: it is. */
-bool fs_retain_wait(struct fs_op *op, void (*again)(struct fs_op *op));
-bool fs_retain_is_lost(struct fs_inode *in);
+bool fs_rewrite_wait(struct fs_op *op, void (*again)(struct fs_op *op));
+bool fs_rewrite_is_due(struct fs_inode *in);
 /*
  * fs_rewrite - writes again what is lost of op->inode, then `done`
  *
- * Or waits until somebody else has. Errors are the handles' (fs_retain_error), not the operation's.
+ * Or waits until somebody else has. Errors are the handles' (fs_commit_error), not the operation's.
  * durable: FILE_SYNC. op->failed is honoured as by fs_op_call_buf().
  */
 void fs_rewrite(struct fs_op *op, bool durable, void (*done)(struct fs_op *op));
@@ -220,10 +223,10 @@ void fs_rewrite(struct fs_op *op, bool durable, void (*done)(struct fs_op *op));
  * Data of the file is lost: every open handle hears of it, once. One that cannot write, too: fsync
  * on it is about the file. Inode lock held.
  */
-void fs_retain_error(struct fs_inode *in, int err);
+void fs_commit_error(struct fs_inode *in, int err);
 void fs_commit_lane_init(struct fs_lane *l);
 void fs_commit_lane_fini(struct fs_lane *l);
-/* The lane retains something: it looks after it when it is old. */
+/* The lane holds something: it looks after it when it is old. */
 void fs_commit_watch(struct fs_lane *l);
 /*
  * fs_commit_background - COMMIT of the oldest file of the lane, if half of its budget is used, or

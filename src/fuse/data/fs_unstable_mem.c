@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory of retained data: the lane's budget for it, and how it comes back to
+ * Memory of unstable data: the lane's budget for it, and how it comes back to
  * its lane, whichever lane's COMMIT released it.
  */
 #include "fs_file.h"
@@ -21,10 +21,10 @@ static void take_returned(struct fs_lane *l)
 	struct list *node;
 
 	list_init(&batch);
-	mutex_lock(&l->keep_lock);
+	mutex_lock(&l->unstable_lock);
 	list_splice_back(&batch, &l->returned);
 	l->return_posted = false;
-	mutex_unlock(&l->keep_lock);
+	mutex_unlock(&l->unstable_lock);
 	while ((node = list_pop_front(&batch)))
 		rpcrdma_buf_put(l->xprt, container_of(node, struct rpcrdma_buf, link));
 }
@@ -34,55 +34,56 @@ static void returned(struct reactor_msg *msg)
 	take_returned(container_of(msg, struct fs_lane, return_msg));
 }
 
-int fs_retain_lane_init(struct fs_lane *l)
+int fs_unstable_mem_lane_init(struct fs_lane *l)
 {
-	list_init(&l->kept);
+	list_init(&l->unstable);
 	list_init(&l->returned);
 	l->return_msg.run = returned;
 	/* The other half is for what is on its way. */
-	l->keep_bufs_max = rpcrdma_buf_free_count(l->xprt) / 2;
-	mutex_init(&l->keep_lock, MUTEX_FS_KEEP);
+	l->unstable_bufs_max = rpcrdma_buf_free_count(l->xprt) / 2;
+	mutex_init(&l->unstable_lock, MUTEX_FS_UNSTABLE);
 	return 0;
 }
 
-void fs_retain_lane_fini(struct fs_lane *l)
+void fs_unstable_mem_lane_fini(struct fs_lane *l)
 {
 	struct fs_extent *e;
 
-	assert(list_empty(&l->kept));
+	assert(list_empty(&l->unstable));
 	while ((e = l->spare_extents)) {
 		l->spare_extents = e->next;
 		free(e);
 	}
 	take_returned(l);
-	mutex_destroy(&l->keep_lock);
+	mutex_destroy(&l->unstable_lock);
 }
 
 static bool budget_take(struct fs_lane *l, bool large, uint32_t charge)
 {
 	bool ok;
 
-	mutex_lock(&l->keep_lock);
-	ok = large ? l->keep_bufs < l->keep_bufs_max : l->keep_bytes + charge <= FS_RETAIN_BYTES;
+	mutex_lock(&l->unstable_lock);
+	ok = large ? l->unstable_bufs < l->unstable_bufs_max
+		   : l->unstable_bytes + charge <= FS_UNSTABLE_BYTES;
 	if (ok && large)
-		l->keep_bufs++;
+		l->unstable_bufs++;
 	else if (ok)
-		l->keep_bytes += charge;
-	mutex_unlock(&l->keep_lock);
+		l->unstable_bytes += charge;
+	mutex_unlock(&l->unstable_lock);
 	return ok;
 }
 
-/* keep_lock held. */
+/* unstable_lock held. */
 static void budget_put(struct fs_lane *l, bool large, uint32_t charge)
 {
 	if (large)
-		l->keep_bufs--;
+		l->unstable_bufs--;
 	else
-		l->keep_bytes -= charge;
+		l->unstable_bytes -= charge;
 }
 
-/* It is late, or not any more. keep_lock held. */
-static void count_late(struct fs_lane *l, const struct fs_keep *k, int by)
+/* It is late, or not any more. unstable_lock held. */
+static void count_late(struct fs_lane *l, const struct fs_unstable_mem *k, int by)
 {
 	if (k->buf)
 		l->late_bufs += (unsigned int)by;
@@ -90,14 +91,14 @@ static void count_late(struct fs_lane *l, const struct fs_keep *k, int by)
 		l->late_bytes += (uint32_t)by * k->charge;
 }
 
-void fs_keeps_late(struct fs_lane *l, const struct fs_inode *in, uint64_t until_ns)
+void fs_unstable_mem_late(struct fs_lane *l, const struct fs_inode *in, uint64_t until_ns)
 {
 	struct list late;
 
 	list_init(&late);
-	mutex_lock(&l->keep_lock);
-	list_for_each_safe (node, next, &l->kept) {
-		struct fs_keep *k = container_of(node, struct fs_keep, link);
+	mutex_lock(&l->unstable_lock);
+	list_for_each_safe (node, next, &l->unstable) {
+		struct fs_unstable_mem *k = container_of(node, struct fs_unstable_mem, link);
 
 		if (k->file->inode != in)
 			continue;
@@ -107,45 +108,45 @@ void fs_keeps_late(struct fs_lane *l, const struct fs_inode *in, uint64_t until_
 		list_del(node);
 		list_push_back(&late, node);
 	}
-	list_splice_back(&l->kept, &late);
-	mutex_unlock(&l->keep_lock);
+	list_splice_back(&l->unstable, &late);
+	mutex_unlock(&l->unstable_lock);
 }
 
-void fs_keep_urge(struct fs_keep *k)
+void fs_unstable_mem_urge(struct fs_unstable_mem *k)
 {
 	struct fs_lane *l = k->lane;
 	bool waits;
 
-	mutex_lock(&l->keep_lock);
+	mutex_lock(&l->unstable_lock);
 	waits = k->not_before != 0;
 	if (!waits) {
 		k->since_ns = 0;
 		list_del(&k->link);
-		list_push_front(&l->kept, &k->link);
+		list_push_front(&l->unstable, &k->link);
 	}
-	mutex_unlock(&l->keep_lock);
+	mutex_unlock(&l->unstable_lock);
 	if (waits)
 		return;
 	l->commit_due = true;
 	fs_lane_kick(l);
 }
 
-bool fs_keeps_half(const struct fs_lane *l)
+bool fs_unstable_mem_half(const struct fs_lane *l)
 {
-	unsigned int bufs = l->keep_bufs - l->late_bufs;
+	unsigned int bufs = l->unstable_bufs - l->late_bufs;
 
-	mutex_assert_held(&l->keep_lock);
-	return (bufs > 0 && bufs * 2 >= l->keep_bufs_max - l->late_bufs) ||
-	       (l->keep_bytes - l->late_bytes) * 2 >= FS_RETAIN_BYTES - l->late_bytes;
+	mutex_assert_held(&l->unstable_lock);
+	return (bufs > 0 && bufs * 2 >= l->unstable_bufs_max - l->late_bufs) ||
+	       (l->unstable_bytes - l->late_bytes) * 2 >= FS_UNSTABLE_BYTES - l->late_bytes;
 }
 
-struct fs_keep *fs_keeps_oldest(struct fs_lane *l, uint64_t now_ns)
+struct fs_unstable_mem *fs_unstable_mem_oldest(struct fs_lane *l, uint64_t now_ns)
 {
-	const struct fs_keep *first = NULL;
+	const struct fs_unstable_mem *first = NULL;
 
-	mutex_assert_held(&l->keep_lock);
-	while (!list_empty(&l->kept)) {
-		struct fs_keep *k = list_first(&l->kept, struct fs_keep, link);
+	mutex_assert_held(&l->unstable_lock);
+	while (!list_empty(&l->unstable)) {
+		struct fs_unstable_mem *k = list_first(&l->unstable, struct fs_unstable_mem, link);
 
 		if (k->not_before <= now_ns)
 			return k;
@@ -155,18 +156,18 @@ struct fs_keep *fs_keeps_oldest(struct fs_lane *l, uint64_t now_ns)
 			first = k;
 		/* Those that wait are not looked at each time. */
 		list_del(&k->link);
-		list_push_back(&l->kept, &k->link);
+		list_push_back(&l->unstable, &k->link);
 	}
 	return NULL;
 }
 
-static void keep_free(struct fs_lane *current, struct fs_keep *k)
+static void mem_free(struct fs_lane *current, struct fs_unstable_mem *k)
 {
 	struct fs_lane *l = k->lane;
 	struct rpcrdma_buf *buf = k->buf;
 	bool post = false;
 
-	mutex_lock(&l->keep_lock);
+	mutex_lock(&l->unstable_lock);
 	list_del(&k->link);
 	budget_put(l, buf != NULL, k->charge);
 	if (k->not_before)
@@ -178,37 +179,37 @@ static void keep_free(struct fs_lane *current, struct fs_keep *k)
 		if (post) /* inside the lock: the lane may not go before */
 			reactor_post(l->reactor, &l->return_msg);
 	}
-	mutex_unlock(&l->keep_lock);
+	mutex_unlock(&l->unstable_lock);
 	if (buf && l == current)
 		rpcrdma_buf_put(l->xprt, buf);
 	fs_file_put(current->fs, k->file);
 	free(k);
 }
 
-void fs_keeps_free(struct fs_lane *l, struct fs_keep *dead)
+void fs_unstable_mem_free(struct fs_lane *l, struct fs_unstable_mem *dead)
 {
 	while (dead) {
-		struct fs_keep *next = dead->next;
+		struct fs_unstable_mem *next = dead->next;
 
-		keep_free(l, dead);
+		mem_free(l, dead);
 		dead = next;
 	}
 }
 
-struct fs_keep *fs_keep_new(struct fs_op *op)
+struct fs_unstable_mem *fs_unstable_mem_new(struct fs_op *op)
 {
-	bool large = op->size >= FS_RETAIN_LARGE;
-	size_t bytes = sizeof(struct fs_keep) + op->size;
+	bool large = op->size >= FS_UNSTABLE_LARGE;
+	size_t bytes = sizeof(struct fs_unstable_mem) + op->size;
 	uint32_t charge = large ? 0 : bytes < CHARGE_MIN ? CHARGE_MIN : (uint32_t)bytes;
-	struct fs_keep *k;
+	struct fs_unstable_mem *k;
 
 	if (!budget_take(op->lane, large, charge))
 		return NULL;
 	k = malloc(sizeof(*k) + (large ? 0 : op->size));
 	if (!k) {
-		mutex_lock(&op->lane->keep_lock);
+		mutex_lock(&op->lane->unstable_lock);
 		budget_put(op->lane, large, charge);
-		mutex_unlock(&op->lane->keep_lock);
+		mutex_unlock(&op->lane->unstable_lock);
 		return NULL;
 	}
 	list_init(&k->link);
@@ -223,21 +224,21 @@ struct fs_keep *fs_keep_new(struct fs_op *op)
 	return k;
 }
 
-void fs_keep_unused(struct fs_op *op)
+void fs_unstable_mem_unused(struct fs_op *op)
 {
 	struct fs_lane *l = op->lane;
-	struct fs_keep *k = op->u.rw.keep;
+	struct fs_unstable_mem *k = op->u.rw.unstable_mem;
 
 	if (!k)
 		return;
-	mutex_lock(&l->keep_lock);
-	budget_put(l, op->size >= FS_RETAIN_LARGE, k->charge);
-	mutex_unlock(&l->keep_lock);
+	mutex_lock(&l->unstable_lock);
+	budget_put(l, op->size >= FS_UNSTABLE_LARGE, k->charge);
+	mutex_unlock(&l->unstable_lock);
 	free(k);
-	op->u.rw.keep = NULL;
+	op->u.rw.unstable_mem = NULL;
 }
 
-struct fs_extent *fs_extent_get(struct fs_lane *l)
+struct fs_extent *fs_unstable_mem_get_extent(struct fs_lane *l)
 {
 	struct fs_extent *e = l->spare_extents;
 
@@ -247,7 +248,7 @@ struct fs_extent *fs_extent_get(struct fs_lane *l)
 	return e;
 }
 
-void fs_extent_unused(struct fs_lane *l, struct fs_extent *e)
+void fs_unstable_mem_put_extent(struct fs_lane *l, struct fs_extent *e)
 {
 	if (!e)
 		return;

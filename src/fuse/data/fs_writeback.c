@@ -34,7 +34,7 @@ static void send_now(struct fs_op *c)
 }
 
 /* Nothing joins it any more: who got it sends it. NULL: none is open. Inode lock held. */
-static struct fs_op *take_open(struct fs_retain *r)
+static struct fs_op *take_open(struct fs_unstable *r)
 {
 	struct fs_op *c = r->open;
 
@@ -67,9 +67,9 @@ static bool send_oldest(struct fs_lane *l, uint64_t since)
 	if (c->writeback.since > since)
 		return false;
 	mutex_lock(&c->inode->lock);
-	mine = c->inode->retain->open == c;
+	mine = c->inode->unstable->open == c;
 	if (mine)
-		take_open(c->inode->retain);
+		take_open(c->inode->unstable);
 	mutex_unlock(&c->inode->lock);
 	if (mine)
 		send_now(c);
@@ -101,7 +101,7 @@ void fs_writeback_lane_init(struct fs_lane *l)
 {
 	list_init(&l->writeback_open);
 	reactor_timer_init(&l->writeback_timer, ticked);
-	l->writeback_max = l->keep_bufs_max / 2;
+	l->writeback_max = l->unstable_bufs_max / 2;
 	if (l->writeback_max > l->ops_cnt / 2)
 		l->writeback_max = l->ops_cnt / 2;
 	fs_batch_lane_init(l);
@@ -126,7 +126,8 @@ static bool overlaps(const struct fs_op *c, uint64_t off, uint64_t end)
 }
 
 /* Any but `but`. */
-static bool is_free(const struct fs_retain *r, const struct fs_op *but, uint64_t off, uint64_t end)
+static bool is_free(
+	const struct fs_unstable *r, const struct fs_op *but, uint64_t off, uint64_t end)
 {
 	list_for_each (node, &r->writebacks) {
 		const struct fs_op *c = container_of(node, struct fs_op, writeback.link);
@@ -138,7 +139,7 @@ static bool is_free(const struct fs_retain *r, const struct fs_op *but, uint64_t
 }
 
 /* Is something in the way of one that waits? Carriers are in the order of their seq. */
-static bool is_in_the_way(const struct fs_retain *r, const struct fs_op *op)
+static bool is_in_the_way(const struct fs_unstable *r, const struct fs_op *op)
 {
 	list_for_each (node, &r->writebacks) {
 		const struct fs_op *c = container_of(node, struct fs_op, writeback.link);
@@ -151,7 +152,7 @@ static bool is_in_the_way(const struct fs_retain *r, const struct fs_op *op)
 	return false;
 }
 
-static bool is_first(const struct fs_retain *r, const struct fs_op *c)
+static bool is_first(const struct fs_unstable *r, const struct fs_op *c)
 {
 	return r->writebacks.next == &c->writeback.link;
 }
@@ -190,14 +191,14 @@ bool fs_writeback_join(struct fs_op *op, const void *data)
 {
 	struct fs_inode *in = op->inode;
 	struct fs_op *head, *c, *full = NULL;
-	struct fs_retain *r;
+	struct fs_unstable *r;
 	bool joins = false;
 	size_t at, before;
 
-	if (!may_write_back(op) || op->size >= FS_RETAIN_LARGE || fs_is_too_big(op))
+	if (!may_write_back(op) || op->size >= FS_UNSTABLE_LARGE || fs_is_too_big(op))
 		return false;
 	mutex_lock(&in->lock);
-	r = in->retain;
+	r = in->unstable;
 	head = r ? r->open : NULL;
 	c = head ? fs_batch_last(head) : NULL;
 	if (c && fits(head, c, op) && is_free(r, c, begin_of(op), end_of(op))) {
@@ -227,11 +228,11 @@ static bool stays_open(struct fs_op *c)
 {
 	if (c->lane->fs->conf.write != FS_WRITE_LAZY || c->size >= room_of(c, c))
 		return false;
-	return c->size < FS_RETAIN_LARGE || !fs_batch_is_full(c);
+	return c->size < FS_UNSTABLE_LARGE || !fs_batch_is_full(c);
 }
 
 /* Inode lock held. Returns the one to be sent now that was open before it, maybe with it. */
-static struct fs_op *list_writeback(struct fs_op *c, struct fs_retain *r, bool *ret_joined)
+static struct fs_op *list_writeback(struct fs_op *c, struct fs_unstable *r, bool *ret_joined)
 {
 	struct fs_op *open = r->open;
 
@@ -256,7 +257,7 @@ bool fs_writeback_begin(struct fs_op *op, void (*send)(struct fs_op *op))
 	struct fs_inode *in = op->inode;
 	struct fs_lane *l = op->lane;
 	struct fs_op *before;
-	struct fs_retain *r;
+	struct fs_unstable *r;
 	bool stays, joined;
 
 	/* What is refused for its place is refused by the server, at once. */
@@ -268,7 +269,7 @@ bool fs_writeback_begin(struct fs_op *op, void (*send)(struct fs_op *op))
 		return false;
 	}
 	mutex_lock(&in->lock);
-	r = fs_retain_of(in);
+	r = fs_unstable_of(in);
 	if (!r || !is_free(r, NULL, begin_of(op), end_of(op))) {
 		mutex_unlock(&in->lock);
 		return false;
@@ -300,7 +301,7 @@ bool fs_writeback_begin(struct fs_op *op, void (*send)(struct fs_op *op))
 /* ---- the end of a writeback ---- */
 
 /* Those for whom nothing is in the way any more. Inode lock held. */
-static void take_waiters(struct fs_retain *r, struct list *ret)
+static void take_waiters(struct fs_unstable *r, struct list *ret)
 {
 	list_for_each_safe (node, next, &r->writeback_waiters) {
 		const struct fs_op *op = container_of(node, struct fs_op, link);
@@ -325,7 +326,7 @@ void fs_writeback_done(struct fs_op *op, int err)
 {
 	struct fs_inode *in = op->inode;
 	struct fs_lane *l = op->lane;
-	struct fs_retain *r = in->retain;
+	struct fs_unstable *r = in->unstable;
 	struct fs_op *next = NULL;
 	struct list woken, *node;
 
@@ -337,7 +338,7 @@ void fs_writeback_done(struct fs_op *op, int err)
 	op->file->writebacks--;
 	r->appends -= op->u.rw.append;
 	if (err)
-		fs_retain_error(in, err);
+		fs_commit_error(in, err);
 	take_waiters(r, &woken);
 	/* It was open only because it had to wait. */
 	if (r->open && is_first(r, r->open) && !stays_open(r->open))
@@ -362,10 +363,10 @@ bool fs_writeback_turn(struct fs_op *op, void (*again)(struct fs_op *op))
 	bool first;
 
 	mutex_lock(&in->lock);
-	first = is_first(in->retain, op);
+	first = is_first(in->unstable, op);
 	if (!first) {
 		op->then = again;
-		list_push_back(&in->retain->writeback_waiters, &op->link);
+		list_push_back(&in->unstable->writeback_waiters, &op->link);
 	}
 	mutex_unlock(&in->lock);
 	return first;
@@ -374,7 +375,7 @@ bool fs_writeback_turn(struct fs_op *op, void (*again)(struct fs_op *op))
 bool fs_writeback_beyond(const struct fs_inode *in, uint64_t off)
 {
 	mutex_assert_held(&in->lock);
-	return in->retain && !is_free(in->retain, NULL, off, FS_WRITEBACK_ALL);
+	return in->unstable && !is_free(in->unstable, NULL, off, FS_WRITEBACK_ALL);
 }
 
 bool fs_writeback_is_dirty(struct fs_inode *in)
@@ -382,13 +383,13 @@ bool fs_writeback_is_dirty(struct fs_inode *in)
 	bool dirty;
 
 	mutex_lock(&in->lock);
-	dirty = fs_writeback_any(in) || (in->retain && in->retain->cnt > 0);
+	dirty = fs_writeback_any(in) || (in->unstable && in->unstable->cnt > 0);
 	mutex_unlock(&in->lock);
 	return dirty;
 }
 
 /* It, or its batch, is all there is to be committed. Inode lock held. */
-static bool is_alone(const struct fs_retain *r, struct fs_op *c)
+static bool is_alone(const struct fs_unstable *r, struct fs_op *c)
 {
 	return r->writebacks.next == &c->writeback.link &&
 	       r->writebacks.prev == &fs_batch_last(c)->writeback.link && r->cnt == 0 &&
@@ -400,11 +401,11 @@ static bool wait_for(struct fs_op *op, struct fs_inode *in, uint64_t off, uint64
 	bool durable, bool alone, void (*again)(struct fs_op *op))
 {
 	struct fs_op *wanted = NULL;
-	struct fs_retain *r;
+	struct fs_unstable *r;
 	bool waits = false;
 
 	mutex_lock(&in->lock);
-	r = in->retain;
+	r = in->unstable;
 	if (alone && r && r->appends > 0) {
 		off = 0;
 		end = FS_WRITEBACK_ALL;

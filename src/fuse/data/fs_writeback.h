@@ -8,7 +8,7 @@
  * request opens a writeback: the next ones that touch its range are copied into
  * the same buffer, until it is full, somebody needs the data at the server, a
  * write lands elsewhere, or a moment has passed. Then it is sent, and nothing
- * joins it any more. From FS_RETAIN_LARGE bytes on nothing is copied: each
+ * joins it any more. From FS_UNSTABLE_LARGE bytes on nothing is copied: each
  * request is a writeback of its own, and those that follow each other are one batch, which is one
  * WRITE (fs_batch.h).
  *
@@ -84,7 +84,7 @@ bool fs_writeback_is_dirty(struct fs_inode *in);
 /* Is anything of the inode written back? Inode lock held. */
 static inline bool fs_writeback_any(const struct fs_inode *in)
 {
-	return in->retain && !list_empty(&in->retain->writebacks);
+	return in->unstable && !list_empty(&in->unstable->writebacks);
 }
 
 #endif

@@ -158,12 +158,12 @@ static struct fs_dentries *note(
 	if (changed && !own && in->opened) {
 		in->inval_want++;
 		in->data_change = 0;
-		urged = fs_retain_urge(in);
+		urged = fs_unstable_urge(in);
 	}
 	attr_merge(&in->attr, a);
-	/* A server that lost what we retain gets it back: the file has not become shorter. */
-	if (in->attr.size < fs_retain_end(in))
-		in->attr.size = fs_retain_end(in);
+	/* A server that lost what is unstable gets it back: the file has not become shorter. */
+	if (in->attr.size < fs_unstable_end(in))
+		in->attr.size = fs_unstable_end(in);
 	if (is_whole(a)) {
 		in->attr_known = true;
 		renew_period(fs, in, changed, now_ns);
@@ -248,7 +248,7 @@ void fs_attr_by_others(struct fs_inode *in)
 	mutex_lock(&in->lock);
 	in->inval_want++;
 	in->data_change = 0;
-	fs_retain_urge(in);
+	fs_unstable_urge(in);
 	expire(in);
 	mutex_unlock(&in->lock);
 }
@@ -290,8 +290,8 @@ void fs_attr_newest(
 		*a = in->attr;
 	else if (may_be_older(in, a, seq))
 		a->size = in->attr.size;
-	if (a->size < fs_retain_end(in))
-		a->size = fs_retain_end(in);
+	if (a->size < fs_unstable_end(in))
+		a->size = fs_unstable_end(in);
 	mutex_unlock(&in->lock);
 }
 

@@ -139,7 +139,7 @@ bool fs_file_is_dirty(struct fs_file *f)
 	bool dirty;
 
 	mutex_lock(&f->inode->lock);
-	dirty = f->kept > 0 || f->writebacks > 0;
+	dirty = f->unstable > 0 || f->writebacks > 0;
 	mutex_unlock(&f->inode->lock);
 	return dirty;
 }

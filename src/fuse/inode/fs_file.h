@@ -75,7 +75,8 @@ void fs_create_undo(struct fs_op *op, int err);
  * what could not be written again is an error of the handles (fs_file_take_error()).
  */
 void fs_commit(struct fs_op *op, void (*done)(struct fs_op *op, int err));
-/* One COMMIT of all of the file, with the call that the op has; fs_retain_committed() judges it. */
+/* One COMMIT of all of the file, with the call that the op has; fs_unstable_committed() judges it.
+ */
 void fs_commit_call(struct fs_op *op, void (*done)(struct nfs4_call *call));
 /*
  * COMMIT if dirty, CLOSE, remove the .nfs file after the last; ends the op. op->file's reference

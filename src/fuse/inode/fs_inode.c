@@ -68,9 +68,9 @@ static void inode_free(struct fs_inode *in)
 	struct fs_lockowner *owner = atomic_load(&in->lockowners);
 
 	mutex_destroy(&in->lock);
-	if (in->retain)
-		free(in->retain->v);
-	free(in->retain);
+	if (in->unstable)
+		free(in->unstable->v);
+	free(in->unstable);
 	free(in->silly_name);
 	fs_dentry_store_free(in->dentries);
 	while (owner) {

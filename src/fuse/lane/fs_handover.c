@@ -170,7 +170,7 @@ unsigned int fs_handover_last_bufs(const struct fs_lane *l)
 unsigned int fs_handover_spare_bufs(const struct fs_op *op)
 {
 	const struct fs_lane *l = op->lane;
-	unsigned int half = l->keep_bufs_max;
+	unsigned int half = l->unstable_bufs_max;
 
 	if (!l->fs->meta || l == l->fs->meta || op->last_buf || half <= 2)
 		return 0;

@@ -18,7 +18,7 @@
  * - READs have a buffer only with a call, and leave a quarter of all to receive
  *   requests into; WRITEs that wait keep theirs. The last one is for data that a
  *   server lost (fs_rewrite.c), which WRITEs may wait for. What READs may not
- *   take and what may be retained (half) is never all: READs always end.
+ *   take and what may be unstable (half) is never all: READs always end.
  * A request waits in the kernel all the same when so many data requests are
  * outstanding that these are used up.
  *

@@ -178,7 +178,7 @@ void fs_interrupt_unheard(struct fs_op *op)
 {
 	op->unheard = true;
 	op->lane->unheard++;
-	fs_retain_unheard(op);
+	fs_rewrite_unheard(op);
 	if (!op->on_file)
 		return;
 	count_unheard(op->file);

@@ -442,7 +442,7 @@ struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_sessio
 	}
 	l->kick->lane = l;
 	l->kick->msg.run = kick_run;
-	fs_retain_lane_init(l);
+	fs_unstable_mem_lane_init(l);
 	fs_commit_lane_init(l);
 	fs_writeback_lane_init(l);
 	fs_ahead_lane_init(l);
@@ -470,7 +470,7 @@ void fs_lane_free(struct fs_lane *l)
 	fs_sync_lane_fini(l);
 	fs_validate_lane_fini(l);
 	fs_commit_lane_fini(l);
-	fs_retain_lane_fini(l);
+	fs_unstable_mem_lane_fini(l);
 	/* A kick on its way frees itself: the reactor runs what is in its mailbox before it goes.
 	 */
 	l->kick->lane = NULL;

@@ -6,7 +6,7 @@
  *
  * Why this cannot deadlock: an operation that waits for a buffer holds no
  * call, one that waits for a call may hold a buffer, and one that waits for
- * the notify thread, at an inode's gate (fs_retain.h), for what is written back
+ * the notify thread, at an inode's gate (fs_unstable.h), for what is written back
  * (fs_writeback.h: which needs a call and no buffer) or read ahead (fs_ahead.h: which
  * began while there were buffers), for its turn with a lock
  * owner (fs_lock.h), to enter a share (fs_share.h) or for the end of a
@@ -14,7 +14,7 @@
  * a lock that somebody holds has no operation even; of those that the server copies for
  * only some wait (fs_copywait.c), without a call. So calls are held only by what is on its way to
  * the server, which ends by itself; then buffers come back too, but for the half that may be
- * retained. A chain of calls (OPEN, SETATTR; COMMIT, CLOSE, REMOVE) keeps the one call it has. The
+ * unstable. A chain of calls (OPEN, SETATTR; COMMIT, CLOSE, REMOVE) keeps the one call it has. The
  * receive buffer is the reserve: a lane that does not read gives it to a parked operation
  * (fs_buf_take), so even a single buffer is enough. An operation that waits for the
  * notify thread keeps its operation, and that thread may wait for a request not read

@@ -6,8 +6,8 @@
  * and whoever is to hear of an error hears it from those. With NFSv4.1 it is
  * ENOSYS, which it remembers.
  *
- * Before, what is retained of both files is committed: the server may have
- * lost it, or would be given it again on top of the copy. The gate (fs_retain.h)
+ * Before, what is unstable of both files is committed: the server may have
+ * lost it, or would be given it again on top of the copy. The gate (fs_unstable.h)
  * is entered for as long as the server may change the destination.
  *
  *   whole blocks, to the end     CLONE; refused: COPY, and for good where there is no CLONE
@@ -54,7 +54,7 @@ void fs_copy_finish(struct fs_op *op, int err)
 	struct fs_copy *c = fs_copy_of(op);
 	struct fs *fs = op->lane->fs;
 
-	fs_retain_leave(op);
+	fs_rewrite_leave(op);
 	/* The kernel drops the pages, and takes the size, that it hears of. */
 	if (((c->torn || c->done > c->durable) && c->durable < op->size) || (c->sent && !op->req)) {
 		fs_attr_changed(op->inode);
@@ -148,10 +148,10 @@ void fs_copy_yield(struct fs_op *op)
 	bool wanted;
 
 	mutex_lock(&in->lock);
-	wanted = in->retain && in->retain->rewriter;
+	wanted = in->unstable && in->unstable->rewriter;
 	mutex_unlock(&in->lock);
 	if (wanted && !op->unheard)
-		fs_retain_leave(op);
+		fs_rewrite_leave(op);
 }
 
 void fs_copy_did(
@@ -324,7 +324,7 @@ static void copy_start(struct fs_op *op)
 		fs_copy_finish(op, EOPNOTSUPP);
 		return;
 	}
-	if (!op->gated && !fs_retain_enter(op, gate_is_open))
+	if (!op->gated && !fs_rewrite_enter(op, gate_is_open))
 		return;
 	c->sent = true;
 	op->call.u.copy = (struct nfs4_op_copy){

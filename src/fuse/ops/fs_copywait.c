@@ -33,7 +33,7 @@ static void wait_over(struct fs_op *op)
 	reactor_timer_cancel(op->lane->reactor, &fs_copy_of(op)->tick);
 	op->lane->copies--;
 	/* Before a call is waited for: who has the last one may wait at the gate. */
-	fs_retain_leave(op);
+	fs_rewrite_leave(op);
 }
 
 /* What it did is not known for certain. */

@@ -103,7 +103,7 @@ static void cut_done(struct nfs4_call *call)
 		fs_create_undo(op, -call->err);
 		return;
 	}
-	fs_retain_cut(op->lane, op->inode2, 0);
+	fs_unstable_cut(op->lane, op->inode2, 0);
 	fs_attr_update_own(op->lane->fs, op->inode2, a, op->attr_seq, fs_op_now(op));
 	op->attr = *a;
 	create_reply(op);
@@ -154,7 +154,7 @@ static bool create_take(struct fs_op *op, const struct nfs4_op_open *o, bool mad
 	fs_deleg_opened_by_name(op, in);
 	fs_share_list(sh);
 	if (o->truncate)
-		fs_retain_cut(op->lane, in, 0);
+		fs_unstable_cut(op->lane, in, 0);
 	if (made || o->truncate)
 		fs_attr_update_own(fs, in, &o->attr, op->attr_seq, fs_op_now(op));
 	else

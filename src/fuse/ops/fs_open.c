@@ -131,8 +131,8 @@ static void trunc_done(struct nfs4_call *call)
 	struct fs_op *op = fs_op_of(call);
 	struct fs *fs = op->lane->fs;
 
-	fs_retain_truncated(op, 0);
-	fs_retain_leave(op);
+	fs_unstable_truncated(op, 0);
+	fs_rewrite_leave(op);
 	if (call->err == -EROFS) {
 		fs_access_check(op, op->inode, W_OK, trunc_checked);
 		return;
@@ -163,7 +163,7 @@ static void trunc_start(struct fs_op *op)
 		fs_open_undo(op, EINTR);
 		return;
 	}
-	if (!fs_retain_enter(op, gate_is_open))
+	if (!fs_rewrite_enter(op, gate_is_open))
 		return;
 	memset(s, 0, sizeof(*s));
 	s->fh = &op->fh;

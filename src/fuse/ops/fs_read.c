@@ -49,7 +49,7 @@ static void commit_lost(struct fs_op *op)
 /* Inode lock held. */
 static bool may_be_lost(struct fs_op *op)
 {
-	return !op->u.rw.checked && fs_retain_suspect_locked(op);
+	return !op->u.rw.checked && fs_unstable_suspect_locked(op);
 }
 
 /* It was restarted while it answered. */

@@ -158,7 +158,7 @@ static void release_committed(struct fs_op *op, int err)
 	if (err)
 		log_warn("file %llu closed, but its last data may be lost: %s",
 			(unsigned long long)fs_inode_fileid(op->inode), strerror(err));
-	if (fs_retain_drop(op->lane, op->file, err ? err : EIO) || lost)
+	if (fs_unstable_drop(op->lane, op->file, err ? err : EIO) || lost)
 		atomic_fetch_add(&op->lane->fs->lost_files, 1);
 	fs_lock_release(op, release_unlocked);
 }

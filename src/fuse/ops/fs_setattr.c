@@ -80,8 +80,8 @@ static void setattr_done(struct nfs4_call *call)
 	struct nfs4_attr *a = &call->u.setattr.attr;
 
 	if (op->u.setattr.to_set & FUSE_SET_ATTR_SIZE)
-		fs_retain_truncated(op, (uint64_t)op->u.setattr.st.st_size);
-	fs_retain_leave(op);
+		fs_unstable_truncated(op, (uint64_t)op->u.setattr.st.st_size);
+	fs_rewrite_leave(op);
 	if (call->err != 0) {
 		/* A server may have set some of them before it failed. */
 		fs_attr_changed(op->inode);
@@ -110,7 +110,7 @@ static void setattr_start(struct fs_op *op)
 		fs_reply_err(op, EINTR);
 		return;
 	}
-	if (op->u.setattr.to_set & FUSE_SET_ATTR_SIZE && !fs_retain_enter(op, gate_is_open))
+	if (op->u.setattr.to_set & FUSE_SET_ATTR_SIZE && !fs_rewrite_enter(op, gate_is_open))
 		return;
 	op->call.u.setattr = (struct nfs4_op_setattr){
 		.fh = &op->fh,

@@ -28,7 +28,7 @@ static void space_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
 
-	fs_retain_leave(op);
+	fs_rewrite_leave(op);
 	/* The kernel drops pages of the hole, and takes the size, when it hears of success. */
 	if (!op->req)
 		fs_notify_inval_inode(op->lane->fs, op->inode, op->off, (off_t)op->size);
@@ -55,7 +55,7 @@ static void space_start(struct fs_op *op)
 		fs_reply_err(op, EINTR);
 		return;
 	}
-	if (!fs_retain_enter(op, gate_is_open))
+	if (!fs_rewrite_enter(op, gate_is_open))
 		return;
 	op->call.u.allocate = (struct nfs4_op_allocate){
 		.fh = &op->fh,
@@ -91,7 +91,7 @@ void fs_do_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off
 	else if (mode != 0 && mode != PUNCH)
 		fs_reply_err(op, EOPNOTSUPP); /* NFS has no other, and no size kept with ALLOCATE */
 	else if (mode == PUNCH)
-		/* Data that is retained and then written again would fill the hole. */
+		/* Data that is unstable and then written again would fill the hole. */
 		fs_commit(op, punch_committed);
 	else if (!fs_writeback_wait(op, op->inode, 0, FS_WRITEBACK_ALL, false, gate_is_open))
 		gate_is_open(op);
@@ -151,7 +151,7 @@ static void seek_done(struct nfs4_call *call)
 		fs_reply_err(op, -call->err);
 	else if (!none && (s->found < s->offset || s->found > INT64_MAX)) /* WIRE */
 		fs_reply_err(op, EIO);
-	else if (fs_retain_suspect(op)) /* it was restarted on the way */
+	else if (fs_unstable_suspect(op)) /* it was restarted on the way */
 		seek_start(op);
 	else if (asks_again(op, s, none))
 		return;
@@ -172,7 +172,7 @@ static void seek_committed(struct fs_op *op, int err)
 static void seek_start(struct fs_op *op)
 {
 	/* What the server lost would look like a hole. */
-	if (fs_retain_suspect(op)) {
+	if (fs_unstable_suspect(op)) {
 		fs_commit(op, seek_committed);
 		return;
 	}

@@ -4,10 +4,10 @@
  * keeps it, and the server reads the payload where it lies. It is answered
  * before that, as a rule (fs_writeback.h), else when the server has it.
  *
- * UNSTABLE as a rule: the data is retained (fs_retain.h) until a COMMIT at
+ * UNSTABLE as a rule: the data is held (fs_unstable.h) until a COMMIT at
  * fsync, close or in the background says that it is durable (fs_commit.c).
  * FILE_SYNC for O_SYNC, O_DSYNC, `sync` and `noac`, and when nothing more can
- * be retained.
+ * be held.
  *
  * O_APPEND: the offset is the kernel's, which holds the inode's lock and knows
  * every append through this mount; where others changed the file meanwhile it is
@@ -37,10 +37,10 @@ static void call_for(struct fs_op *op, void (*start)(struct fs_op *op))
 	fs_op_call(op, start);
 }
 
-/* What is written so far is retained, or not: the request is over for the server. */
+/* What is written so far is held until COMMIT, or not: the request is over for the server. */
 static void settle(struct fs_op *op)
 {
-	fs_retain_wrote(op, op->u.rw.unstable, op->u.rw.torn);
+	fs_unstable_wrote(op, op->u.rw.unstable, op->u.rw.torn);
 }
 
 /*
@@ -184,7 +184,7 @@ static void write_start(struct fs_op *op)
 	fs_batch_data(op, w);
 	w->stable = op->u.rw.sync ? FILE_SYNC4 : UNSTABLE4;
 	w->no_attr = !wants_attr(op);
-	w->at_end = op->gated && fs_append_at_end(op); /* else there is nothing that retains */
+	w->at_end = op->gated && fs_append_at_end(op); /* else there is nothing to hold it */
 	op->call.done = write_done;
 	nfs4_write(&op->call);
 }
@@ -196,14 +196,14 @@ static void gate_is_open(struct fs_op *op)
 	call_for(op, write_begin);
 }
 
-/* UNSTABLE only what can be retained; what the server loses of the rest would be lost. */
+/* UNSTABLE only what can be held; what the server loses of the rest would be lost. */
 static void write_begin(struct fs_op *op)
 {
 	if (op->unheard) { /* it waited: what comes now would overwrite what others wrote since */
 		fs_reply_err(op, EINTR);
 		return;
 	}
-	if (!fs_retain_enter(op, gate_is_open))
+	if (!fs_rewrite_enter(op, gate_is_open))
 		return;
 	if (!op->u.rw.sync && !fs_batch_reserve(op))
 		op->u.rw.sync = true;

@@ -81,7 +81,7 @@ static bool on_getattr(void *ctx, struct nfs4_deleg *nd, uint64_t *ret_change, u
 	mutex_lock(&in->lock);
 	known = in->attr_known;
 	*ret_change = in->attr.change + fs_writeback_any(in);
-	*ret_size = in->attr.size > fs_retain_end(in) ? in->attr.size : fs_retain_end(in);
+	*ret_size = in->attr.size > fs_unstable_end(in) ? in->attr.size : fs_unstable_end(in);
 	mutex_unlock(&in->lock);
 	return known;
 }

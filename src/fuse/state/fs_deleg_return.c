@@ -3,7 +3,7 @@
  * How a delegation ends.
  *
  *   due         (any thread) marked: nothing is opened by it any more
- *   -> COMMIT   of a WRITE one: what is retained
+ *   -> COMMIT   of a WRITE one: what is unstable
  *   -> kernel   its attributes go, as they were told for longer than usual; pages stay, the next
  *               open compares the change attribute
  *   -> claims   of what it serves, one share after the other, alone in each
@@ -331,7 +331,7 @@ static void tell_kernel(struct fs_op *op)
 		claim_next(op);
 }
 
-/* What could not be committed is retained still: a later COMMIT's business. */
+/* What could not be committed is unstable still: a later COMMIT's business. */
 static void committed(struct fs_op *op, int err)
 {
 	if (err)

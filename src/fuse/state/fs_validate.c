@@ -159,7 +159,7 @@ static void look_for_change(struct fs_validate *v, struct fs_file *f)
 /* A change that is seen now may be our own. Inode lock held. */
 static bool is_written(const struct fs_inode *in)
 {
-	return fs_writeback_any(in) || (in->retain && in->retain->io > 0);
+	return fs_writeback_any(in) || (in->unstable && in->unstable->io > 0);
 }
 
 /* Is the server to be asked? Else *ret_s: when it is to be looked at again. */

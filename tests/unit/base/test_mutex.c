@@ -14,8 +14,8 @@
 static_assert(sizeof(struct mutex) == sizeof(pthread_mutex_t), "the checker costs a release");
 #endif
 
-/* By their order: states, inode, keep. */
-static struct mutex states, inode, inode2, keep;
+/* By their order: states, inode, unstable. */
+static struct mutex states, inode, inode2, unstable;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 
 static void setup(void)
@@ -23,7 +23,7 @@ static void setup(void)
 	mutex_init(&states, MUTEX_NFS4_STATES);
 	mutex_init(&inode, MUTEX_FS_INODE);
 	mutex_init(&inode2, MUTEX_FS_INODE);
-	mutex_init(&keep, MUTEX_FS_KEEP);
+	mutex_init(&unstable, MUTEX_FS_UNSTABLE);
 }
 
 TestSuite(mutex, .init = setup, .timeout = 60);
@@ -34,9 +34,9 @@ Test(mutex, locks_are_taken_in_their_order)
 {
 	mutex_lock(&states);
 	mutex_lock(&inode);
-	mutex_lock(&keep);
+	mutex_lock(&unstable);
 	mutex_assert_held(&inode);
-	mutex_unlock(&keep);
+	mutex_unlock(&unstable);
 	mutex_unlock(&inode);
 	mutex_unlock(&states);
 	mutex_assert_none();
@@ -47,10 +47,10 @@ Test(mutex, locks_are_dropped_in_any_order)
 	mutex_lock(&states);
 	mutex_lock(&inode);
 	mutex_unlock(&states);
-	mutex_lock(&keep);
+	mutex_lock(&unstable);
 	mutex_unlock(&inode);
-	mutex_assert_held(&keep);
-	mutex_unlock(&keep);
+	mutex_assert_held(&unstable);
+	mutex_unlock(&unstable);
 	/* Nothing that was dropped counts any more. */
 	mutex_lock(&states);
 	mutex_unlock(&states);
@@ -66,8 +66,8 @@ Test(mutex, two_of_a_class_are_taken_one_after_the_other)
 
 static void *take_keep(void *arg)
 {
-	mutex_lock(&keep);
-	mutex_unlock(&keep);
+	mutex_lock(&unstable);
+	mutex_unlock(&unstable);
 	return arg;
 }
 
@@ -101,14 +101,14 @@ Test(mutex, a_static_one_needs_no_call)
 	mutex_unlock(&states);
 }
 
-static bool flag; /* keep */
+static bool flag; /* unstable */
 
 static void *raise_flag(void *arg)
 {
-	mutex_lock(&keep);
+	mutex_lock(&unstable);
 	flag = true;
 	pthread_cond_signal(&cond);
-	mutex_unlock(&keep);
+	mutex_unlock(&unstable);
 	return arg;
 }
 
@@ -116,12 +116,12 @@ Test(mutex, a_wait_lets_others_in_and_holds_it_again)
 {
 	pthread_t t;
 
-	mutex_lock(&keep);
+	mutex_lock(&unstable);
 	cr_assert_eq(pthread_create(&t, NULL, raise_flag, NULL), 0);
 	while (!flag)
-		mutex_wait(&keep, &cond);
-	mutex_assert_held(&keep);
-	mutex_unlock(&keep);
+		mutex_wait(&unstable, &cond);
+	mutex_assert_held(&unstable);
+	mutex_unlock(&unstable);
 	pthread_join(t, NULL);
 }
 
@@ -129,10 +129,10 @@ Test(mutex, a_wait_ends_at_its_time)
 {
 	struct timespec past = {.tv_sec = 1};
 
-	mutex_lock(&keep);
-	cr_assert_eq(mutex_wait_until(&keep, &cond, &past), ETIMEDOUT);
-	mutex_assert_held(&keep);
-	mutex_unlock(&keep);
+	mutex_lock(&unstable);
+	cr_assert_eq(mutex_wait_until(&unstable, &cond, &past), ETIMEDOUT);
+	mutex_assert_held(&unstable);
+	mutex_unlock(&unstable);
 }
 
 #if MUTEX_CHECKED
@@ -180,7 +180,7 @@ static void says(const char *text, const char *what)
 
 static void take_against_the_order(void)
 {
-	mutex_lock(&keep);
+	mutex_lock(&unstable);
 	mutex_lock(&inode);
 }
 
@@ -190,7 +190,7 @@ Test(mutex, two_locks_in_the_wrong_order_are_caught)
 
 	/* Both names, and where each was taken. */
 	says(text, "takes fs_inode.lock");
-	says(text, "held: fs_lane.keep_lock");
+	says(text, "held: fs_lane.unstable_lock");
 	says(text, "test_mutex.c");
 	says(text, "take_against_the_order()");
 	says(text, "calls:");
@@ -224,7 +224,7 @@ Test(mutex, a_lock_that_is_held_is_not_waited_for)
 static void take_behind_two(void)
 {
 	mutex_lock(&states);
-	mutex_lock(&keep);
+	mutex_lock(&unstable);
 	mutex_lock(&inode);
 }
 
@@ -232,7 +232,7 @@ Test(mutex, all_that_is_held_is_told_the_innermost_first)
 {
 	const char *text = caught(take_behind_two), *first;
 
-	first = strstr(text, "held: fs_lane.keep_lock");
+	first = strstr(text, "held: fs_lane.unstable_lock");
 	cr_assert(first, "%s", text);
 	says(first, "held: nfs4_states.lock");
 }
@@ -269,7 +269,7 @@ Test(mutex, dropping_another_threads_lock_is_caught)
 
 static void wait_without(void)
 {
-	mutex_wait(&keep, &cond);
+	mutex_wait(&unstable, &cond);
 }
 
 static void wait_with_two(void)
@@ -277,17 +277,17 @@ static void wait_with_two(void)
 	struct timespec past = {.tv_sec = 1};
 
 	mutex_lock(&inode);
-	mutex_lock(&keep);
-	mutex_wait_until(&keep, &cond, &past);
+	mutex_lock(&unstable);
+	mutex_wait_until(&unstable, &cond, &past);
 }
 
 Test(mutex, waiting_is_for_who_holds_that_lock_alone)
 {
 	const char *text;
 
-	says(caught(wait_without), "does not hold, but waits with fs_lane.keep_lock");
+	says(caught(wait_without), "does not hold, but waits with fs_lane.unstable_lock");
 	text = caught(wait_with_two);
-	says(text, "waits with more than fs_lane.keep_lock");
+	says(text, "waits with more than fs_lane.unstable_lock");
 	says(text, "held: fs_inode.lock");
 }
 
@@ -360,13 +360,13 @@ static void enter_the_reactor(void)
 {
 	struct reactor *r = reactor_new();
 
-	mutex_lock(&keep);
+	mutex_lock(&unstable);
 	reactor_turn(r, 0);
 }
 
 Test(mutex, a_reactor_waits_for_nobody_who_holds_a_lock)
 {
-	says(caught(enter_the_reactor), "held: fs_lane.keep_lock");
+	says(caught(enter_the_reactor), "held: fs_lane.unstable_lock");
 }
 
 #endif

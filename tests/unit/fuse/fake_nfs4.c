@@ -597,7 +597,7 @@ bool fake_all_free(void)
 {
 	struct fake *k = &rig.fake;
 
-	return k->calls == 0 && k->bufs <= 1 + rig.lane->keep_bufs &&
+	return k->calls == 0 && k->bufs <= 1 + rig.lane->unstable_bufs &&
 	       rig.lane->ops_free == rig.lane->ops_cnt;
 }
 

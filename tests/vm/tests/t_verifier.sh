@@ -77,7 +77,7 @@ tests() {
 	check "small appends, fsync" over_restart small fsync 0,100,1 100,100,2 200,5000,3 5200,9,4
 	check "overlapping writes, close" over_restart over close 0,1048576,1 1000,3000,2 500000,700000,3 2000,10,4
 	check "it is read back before anything is committed" over_restart back read 0,2000000,5 70000,100,6
-	KEEP=1 check "more than is retained at once" over_restart much fsync 0,73400320,7
+	KEEP=1 check "more than may be unstable at once" over_restart much fsync 0,73400320,7
 }
 
 check "mounted" fmount $mnt rw

@@ -16,7 +16,7 @@ static void set_up(void)
 {
 	dirty_set_up();
 	rig.fake.calls_max = rig.fake.bufs_max = 16;
-	rig.lane->keep_bufs_max = 32;
+	rig.lane->unstable_bufs_max = 32;
 	rig.lane->writeback_max = 12;
 	memcpy(want, dfile->data, sizeof(want));
 	drops = whole_drops = 0;

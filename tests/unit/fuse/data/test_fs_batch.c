@@ -15,7 +15,7 @@ static void set_up(void)
 	rig.fake.info.fs.wsize = 3 * RIG_WSIZE;
 	rig.fake.bufs_max = rig.fake.calls_max = 16;
 	rig.lane->writeback_max = 12;
-	rig.lane->keep_bufs_max = 32;
+	rig.lane->unstable_bufs_max = 32;
 	rig.lane->batch_max = 8;
 }
 
@@ -252,7 +252,7 @@ Test(fs_batch, other_lanes_are_not_in_it)
 	struct fs_op *head;
 
 	pieces(0, 1);
-	head = in->retain->open;
+	head = in->unstable->open;
 	cr_assert_not_null(head);
 	other.lane = head->lane;
 	other.file = head->file;
@@ -300,7 +300,7 @@ Test(fs_batch, a_lone_one_is_durable_after_one_call)
 	cr_assert_eq(count(FAKE_COMMIT), 0);
 	cr_assert_eq(rig.fake.last_stable, FILE_SYNC4);
 	cr_assert(is_stable(3));
-	cr_assert_eq(rig.lane->keep_bufs, 0);
+	cr_assert_eq(rig.lane->unstable_bufs, 0);
 }
 
 Test(fs_batch, behind_another_it_is_committed)
@@ -310,30 +310,30 @@ Test(fs_batch, behind_another_it_is_committed)
 	cr_assert_eq(count(FAKE_WRITE), 2);
 	cr_assert_eq(count(FAKE_COMMIT), 1);
 	cr_assert(is_stable(9));
-	cr_assert_eq(rig.lane->keep_bufs, 0);
+	cr_assert_eq(rig.lane->unstable_bufs, 0);
 }
 
-/* ---- retained ---- */
+/* ---- unstable ---- */
 
-Test(fs_batch, each_is_retained_and_written_again)
+Test(fs_batch, each_is_unstable_and_written_again)
 {
 	pieces(0, 8);
 	rig_settle();
-	cr_assert_eq(rig.lane->keep_bufs, 8);
+	cr_assert_eq(rig.lane->unstable_bufs, 8);
 	fake_restart();
 	cr_assert_eq(rig_flush(dino, dfh.fh), 0);
 	cr_assert(pieces_are_there(0, 8));
 	cr_assert(is_stable(8));
-	cr_assert_eq(rig.lane->keep_bufs, 0);
+	cr_assert_eq(rig.lane->unstable_bufs, 0);
 }
 
-Test(fs_batch, what_cannot_be_retained_is_file_sync)
+Test(fs_batch, what_may_not_be_unstable_is_file_sync)
 {
-	rig.lane->keep_bufs_max = 5;
+	rig.lane->unstable_bufs_max = 5;
 	pieces(0, 8);
 	rig_settle();
 	cr_assert_eq(rig.fake.last_stable, FILE_SYNC4);
-	cr_assert_eq(rig.lane->keep_bufs, 0);
+	cr_assert_eq(rig.lane->unstable_bufs, 0);
 	cr_assert(is_stable(8));
 	is_over();
 }

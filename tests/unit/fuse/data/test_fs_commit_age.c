@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* COMMITs that nobody asks for: of what is retained for long, or of a file that others change. */
+/* COMMITs that nobody asks for: of what is unstable for long, or of a file that others change. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include "fs_unstable.h"
 #include "fs_rig.h"
 
-#define LARGE FS_RETAIN_LARGE
+#define LARGE FS_UNSTABLE_LARGE
 
 static struct fake_file *file, *other;
 static struct fuse_open_out fh, ofh;

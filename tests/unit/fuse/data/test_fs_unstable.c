@@ -9,7 +9,7 @@
 #include "fs_unstable.h"
 #include "fs_rig.h"
 
-#define LARGE FS_RETAIN_LARGE
+#define LARGE FS_UNSTABLE_LARGE
 
 static struct fake_file *file, *other;
 static struct fuse_open_out fh, fh2, ofh;
@@ -32,7 +32,7 @@ static void set_up(void)
 	cr_assert_eq(rig_open(oino, O_RDWR, &ofh), 0);
 }
 
-/* Nothing is retained any more, and nobody lost a buffer. */
+/* Nothing is held any more, and nobody lost a buffer. */
 static void tear_down(void)
 {
 	struct rig_reply re;
@@ -42,7 +42,7 @@ static void tear_down(void)
 	rig_down();
 }
 
-TestSuite(fs_retain, .init = set_up, .fini = tear_down);
+TestSuite(fs_unstable, .init = set_up, .fini = tear_down);
 
 static void put(const struct fuse_open_out *h, uint64_t off, const void *p, uint32_t len)
 {
@@ -81,31 +81,31 @@ static void replies(unsigned int cnt)
 	}
 }
 
-Test(fs_retain, a_large_write_keeps_its_buffer_until_commit)
+Test(fs_unstable, a_large_write_keeps_its_buffer_until_commit)
 {
 	put(&fh, 0, a, LARGE);
-	cr_assert_eq(rig.lane->keep_bufs, 1);
-	cr_assert_eq(rig.lane->keep_bytes, 0);
+	cr_assert_eq(rig.lane->unstable_bufs, 1);
+	cr_assert_eq(rig.lane->unstable_bytes, 0);
 	cr_assert_eq(rig.stats.copied_bytes, 0);
 	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
-	cr_assert_eq(rig.lane->keep_bufs, 0);
+	cr_assert_eq(rig.lane->unstable_bufs, 0);
 	cr_assert_leq(rig.fake.bufs, 1);
 }
 
-Test(fs_retain, a_small_write_is_copied_and_its_buffer_goes_back)
+Test(fs_unstable, a_small_write_is_copied_and_its_buffer_goes_back)
 {
 	put(&fh, 0, a, LARGE - 1);
-	cr_assert_eq(rig.lane->keep_bufs, 0);
-	cr_assert_gt(rig.lane->keep_bytes, LARGE - 1);
+	cr_assert_eq(rig.lane->unstable_bufs, 0);
+	cr_assert_gt(rig.lane->unstable_bytes, LARGE - 1);
 	cr_assert_eq(rig.stats.copied_bytes, LARGE - 1);
 	cr_assert_eq(rig.stats.copied_bytes_large, 0);
 	rig_settle();
 	cr_assert_leq(rig.fake.bufs, 1);
 	cr_assert_eq(rig_flush(ino, fh.fh), 0);
-	cr_assert_eq(rig.lane->keep_bytes, 0);
+	cr_assert_eq(rig.lane->unstable_bytes, 0);
 }
 
-Test(fs_retain, what_is_lost_is_written_again_and_the_newest_bytes_win)
+Test(fs_unstable, what_is_lost_is_written_again_and_the_newest_bytes_win)
 {
 	put(&fh, 0, a, LARGE);
 	put(&fh, 100, b, 50);          /* splits it */
@@ -118,24 +118,24 @@ Test(fs_retain, what_is_lost_is_written_again_and_the_newest_bytes_win)
 	assert_stable(LARGE + 990);
 	cr_assert_eq(rig.fake.count[FAKE_WRITE], 6, "adjacent pieces went together");
 	cr_assert_eq(rig.stats.verifier_changes, 1);
-	cr_assert_eq(rig.lane->keep_bufs, 0);
-	cr_assert_eq(rig.lane->keep_bytes, 0);
+	cr_assert_eq(rig.lane->unstable_bufs, 0);
+	cr_assert_eq(rig.lane->unstable_bytes, 0);
 }
 
-Test(fs_retain, a_write_that_covers_older_data_releases_it)
+Test(fs_unstable, a_write_that_covers_older_data_releases_it)
 {
 	put(&fh, 4096, a, LARGE);
 	put(&fh, 0, a, 100);
 	put(&fh2, 0, b, RIG_WSIZE);
-	cr_assert_eq(rig.lane->keep_bufs, 1);
-	cr_assert_eq(rig.lane->keep_bytes, 0);
-	cr_assert_eq(((struct fs_file *)(uintptr_t)fh.fh)->kept, 0, "nothing of it is left");
+	cr_assert_eq(rig.lane->unstable_bufs, 1);
+	cr_assert_eq(rig.lane->unstable_bytes, 0);
+	cr_assert_eq(((struct fs_file *)(uintptr_t)fh.fh)->unstable, 0, "nothing of it is left");
 	fake_restart();
 	cr_assert_eq(rig_flush(ino, fh2.fh), 0);
 	assert_stable(RIG_WSIZE);
 }
 
-Test(fs_retain, a_synchronous_write_takes_its_range_over)
+Test(fs_unstable, a_synchronous_write_takes_its_range_over)
 {
 	put(&fh, 0, a, LARGE);
 	cr_assert_eq(rig_write(ino, fh.fh, 1000, b, 500, O_RDWR | O_DSYNC), 500);
@@ -145,7 +145,7 @@ Test(fs_retain, a_synchronous_write_takes_its_range_over)
 	assert_stable(LARGE);
 }
 
-Test(fs_retain, each_part_goes_under_the_credential_of_its_handle)
+Test(fs_unstable, each_part_goes_under_the_credential_of_its_handle)
 {
 	((struct fs_file *)(uintptr_t)fh2.fh)->cred.uid = 77;
 	put(&fh, 0, a, 100);
@@ -160,7 +160,7 @@ Test(fs_retain, each_part_goes_under_the_credential_of_its_handle)
 	assert_stable(300);
 }
 
-Test(fs_retain, a_second_restart_is_survived_too)
+Test(fs_unstable, a_second_restart_is_survived_too)
 {
 	put(&fh, 0, a, LARGE);
 	put(&fh, LARGE, b, 100);
@@ -172,7 +172,7 @@ Test(fs_retain, a_second_restart_is_survived_too)
 	assert_stable(LARGE + 100);
 }
 
-Test(fs_retain, a_server_without_a_verifier_gets_it_file_sync_in_the_end)
+Test(fs_unstable, a_server_without_a_verifier_gets_it_file_sync_in_the_end)
 {
 	put(&fh, 0, a, LARGE);
 	rig.fake.restarts_in_commit = 1000;
@@ -182,7 +182,7 @@ Test(fs_retain, a_server_without_a_verifier_gets_it_file_sync_in_the_end)
 	assert_stable(LARGE);
 }
 
-Test(fs_retain, a_commit_releases_only_what_was_answered_before_it_was_sent)
+Test(fs_unstable, a_commit_releases_only_what_was_answered_before_it_was_sent)
 {
 	put(&fh, 0, a, 100);
 	rig.fake.hold = true;
@@ -195,7 +195,7 @@ Test(fs_retain, a_commit_releases_only_what_was_answered_before_it_was_sent)
 	fake_release();
 	replies(2);
 	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 1);
-	cr_assert_gt(rig.lane->keep_bytes, 0);
+	cr_assert_gt(rig.lane->unstable_bytes, 0);
 	/* Nobody can know that this COMMIT had it: it is written again. */
 	fake_restart();
 	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
@@ -203,19 +203,19 @@ Test(fs_retain, a_commit_releases_only_what_was_answered_before_it_was_sent)
 	assert_stable(200);
 }
 
-Test(fs_retain, a_write_under_a_new_verifier_starts_the_rewrite_at_once)
+Test(fs_unstable, a_write_under_a_new_verifier_starts_the_rewrite_at_once)
 {
 	put(&fh, 0, a, LARGE);
 	fake_restart();
 	put(&fh, LARGE, b, 100);
 	rig_settle();
 	cr_assert_eq(rig.stats.verifier_changes, 1);
-	cr_assert_eq(rig.lane->keep_bufs, 0, "committed too");
+	cr_assert_eq(rig.lane->unstable_bufs, 0, "committed too");
 	assert_stable(LARGE + 100);
 	cr_assert_eq(rig_flush(ino, fh.fh), 0);
 }
 
-Test(fs_retain, nothing_passes_the_gate_while_data_is_written_again)
+Test(fs_unstable, nothing_passes_the_gate_while_data_is_written_again)
 {
 	struct rig_reply re;
 
@@ -245,7 +245,7 @@ Test(fs_retain, nothing_passes_the_gate_while_data_is_written_again)
 	assert_stable(LARGE);
 }
 
-Test(fs_retain, a_rewrite_waits_for_writes_on_their_way)
+Test(fs_unstable, a_rewrite_waits_for_writes_on_their_way)
 {
 	struct fs_inode *in = rig_inode(ino);
 
@@ -258,7 +258,7 @@ Test(fs_retain, a_rewrite_waits_for_writes_on_their_way)
 	memcpy(want + 10, b, 10);
 	rig_settle();
 	fake_release();
-	for (int i = 0; i < 50 && !in->retain->rewriter; i++) {
+	for (int i = 0; i < 50 && !in->unstable->rewriter; i++) {
 		rig.fake.hold = rig.fake.count[FAKE_COMMIT] == 1 && rig.fake.calls == 1;
 		reactor_turn(rig.fake.r, 0);
 	}
@@ -268,7 +268,7 @@ Test(fs_retain, a_rewrite_waits_for_writes_on_their_way)
 	assert_stable(LARGE);
 }
 
-Test(fs_retain, a_read_of_lost_data_waits_until_it_is_there_again)
+Test(fs_unstable, a_read_of_lost_data_waits_until_it_is_there_again)
 {
 	struct rig_reply re;
 
@@ -281,7 +281,7 @@ Test(fs_retain, a_read_of_lost_data_waits_until_it_is_there_again)
 	cr_assert(fake_all_free());
 }
 
-Test(fs_retain, a_read_that_was_on_its_way_over_a_restart_is_done_again)
+Test(fs_unstable, a_read_that_was_on_its_way_over_a_restart_is_done_again)
 {
 	struct rig_reply re;
 
@@ -301,7 +301,7 @@ Test(fs_retain, a_read_that_was_on_its_way_over_a_restart_is_done_again)
 }
 
 /* The server's file ends before the hole now; the kernel would make it that short. */
-Test(fs_retain, a_read_of_a_hole_before_lost_data_does_not_end_the_file)
+Test(fs_unstable, a_read_of_a_hole_before_lost_data_does_not_end_the_file)
 {
 	static const char zeros[100];
 	struct rig_reply re;
@@ -314,7 +314,7 @@ Test(fs_retain, a_read_of_a_hole_before_lost_data_does_not_end_the_file)
 	cr_assert(fake_all_free());
 }
 
-Test(fs_retain, a_read_elsewhere_does_not_wait)
+Test(fs_unstable, a_read_elsewhere_does_not_wait)
 {
 	struct rig_reply re;
 
@@ -327,9 +327,9 @@ Test(fs_retain, a_read_elsewhere_does_not_wait)
 	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 1);
 }
 
-Test(fs_retain, half_of_the_buffers_start_a_commit_in_the_background)
+Test(fs_unstable, half_of_the_buffers_start_a_commit_in_the_background)
 {
-	cr_assert_eq(rig.lane->keep_bufs_max, 4);
+	cr_assert_eq(rig.lane->unstable_bufs_max, 4);
 	rig_write(oino, ofh.fh, 0, a, LARGE, O_RDWR);
 	rig_settle();
 	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 0);
@@ -337,7 +337,7 @@ Test(fs_retain, half_of_the_buffers_start_a_commit_in_the_background)
 	rig_settle();
 	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 1);
 	cr_assert_arr_eq(other->stable, a, LARGE, "of the oldest file");
-	cr_assert_eq(rig.lane->keep_bufs, 1);
+	cr_assert_eq(rig.lane->unstable_bufs, 1);
 	cr_assert(fake_all_free());
 	/* And the next one. */
 	rig_write(oino, ofh.fh, LARGE, a, LARGE, O_RDWR);
@@ -346,7 +346,7 @@ Test(fs_retain, half_of_the_buffers_start_a_commit_in_the_background)
 	assert_stable(LARGE);
 }
 
-Test(fs_retain, after_a_restart_what_is_from_before_is_asked_for_at_once)
+Test(fs_unstable, after_a_restart_what_is_from_before_is_asked_for_at_once)
 {
 	put(&fh, 0, a, 100);
 	rig_settle();
@@ -359,7 +359,7 @@ Test(fs_retain, after_a_restart_what_is_from_before_is_asked_for_at_once)
 	cr_assert_eq(other->stable_size, 0, "what is from after it can wait");
 }
 
-Test(fs_retain, there_is_one_commit_in_the_background_at_a_time)
+Test(fs_unstable, there_is_one_commit_in_the_background_at_a_time)
 {
 	rig.fake.hold_ops = 1u << FAKE_COMMIT;
 	rig_write(oino, ofh.fh, 0, a, LARGE, O_RDWR);
@@ -395,7 +395,7 @@ static void put_other(uint32_t off)
 static void fail_commits_of_file(void)
 {
 	rig.fake.bufs_max = 64;
-	rig.lane->keep_bufs_max = 8;
+	rig.lane->unstable_bufs_max = 8;
 	rig.fake.refuse_commit = refuse_commit_of_file;
 	for (uint32_t i = 0; i < 4; i++)
 		put(&fh, i * LARGE, a, LARGE);
@@ -403,7 +403,7 @@ static void fail_commits_of_file(void)
 	cr_assert_eq(refused_commits, 1);
 }
 
-Test(fs_retain, a_file_whose_commit_fails_does_not_keep_others_from_theirs)
+Test(fs_unstable, a_file_whose_commit_fails_does_not_keep_others_from_theirs)
 {
 	fail_commits_of_file();
 	for (uint32_t i = 0; i < 40; i++) {
@@ -420,7 +420,7 @@ Test(fs_retain, a_file_whose_commit_fails_does_not_keep_others_from_theirs)
 	cr_assert_eq(rig.lane->late_bufs, 0);
 }
 
-Test(fs_retain, writes_to_a_file_whose_commit_fails_are_file_sync_until_one_succeeds)
+Test(fs_unstable, writes_to_a_file_whose_commit_fails_are_file_sync_until_one_succeeds)
 {
 	fail_commits_of_file();
 	put(&fh, 4 * LARGE, a, LARGE);
@@ -431,7 +431,7 @@ Test(fs_retain, writes_to_a_file_whose_commit_fails_are_file_sync_until_one_succ
 	cr_assert_eq(rig.fake.last_stable, UNSTABLE4);
 }
 
-Test(fs_retain, they_are_unstable_again_when_its_data_was_given_up)
+Test(fs_unstable, they_are_unstable_again_when_its_data_was_given_up)
 {
 	fail_commits_of_file();
 	cr_assert_eq(rig_release(ino, fh.fh), 0);
@@ -445,7 +445,7 @@ Test(fs_retain, they_are_unstable_again_when_its_data_was_given_up)
 	rig.fake.refuse_commit = NULL;
 }
 
-Test(fs_retain, a_commit_that_failed_is_tried_again_less_and_less_often)
+Test(fs_unstable, a_commit_that_failed_is_tried_again_less_and_less_often)
 {
 	uint64_t end_ns = reactor_now(rig.fake.r) + 20 * NSEC_PER_SEC;
 
@@ -458,23 +458,23 @@ Test(fs_retain, a_commit_that_failed_is_tried_again_less_and_less_often)
 	rig.fake.refuse_commit = NULL;
 }
 
-Test(fs_retain, without_a_session_no_commit_is_tried_in_a_loop)
+Test(fs_unstable, without_a_session_no_commit_is_tried_in_a_loop)
 {
 	put_other(0);
 	rig.fake.dead = -ESHUTDOWN;
-	rig.lane->keep_bufs_max = 2;
+	rig.lane->unstable_bufs_max = 2;
 	fs_commit_background(rig.lane, NULL);
 	rig_settle();
 	cr_assert_eq(rig.lane->late_bufs, 1);
 	rig.fake.dead = 0;
 }
 
-Test(fs_retain, without_a_buffer_to_keep_writes_are_file_sync)
+Test(fs_unstable, without_a_buffer_to_keep_writes_are_file_sync)
 {
 	rig.lane->committing = true; /* for ever */
 	for (int i = 0; i < 6; i++)
 		put(&fh, (uint64_t)i * LARGE, a, LARGE);
-	cr_assert_eq(rig.lane->keep_bufs, 4);
+	cr_assert_eq(rig.lane->unstable_bufs, 4);
 	cr_assert_eq(rig.fake.log[3].stable, UNSTABLE4);
 	cr_assert_eq(rig.fake.log[4].stable, FILE_SYNC4);
 	cr_assert_eq(rig.fake.log[5].stable, FILE_SYNC4);
@@ -483,12 +483,12 @@ Test(fs_retain, without_a_buffer_to_keep_writes_are_file_sync)
 	rig.lane->committing = false;
 	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
 	assert_stable(6 * LARGE + 100);
-	cr_assert_eq(rig.lane->keep_bufs, 0);
+	cr_assert_eq(rig.lane->unstable_bufs, 0);
 }
 
-Test(fs_retain, without_memory_for_copies_small_writes_are_file_sync)
+Test(fs_unstable, without_memory_for_copies_small_writes_are_file_sync)
 {
-	rig.lane->keep_bytes = FS_RETAIN_BYTES - 600;
+	rig.lane->unstable_bytes = FS_UNSTABLE_BYTES - 600;
 	rig.lane->committing = true; /* for ever */
 	put(&fh, 0, a, 100);
 	cr_assert_eq(rig.fake.last_stable, UNSTABLE4);
@@ -497,23 +497,23 @@ Test(fs_retain, without_memory_for_copies_small_writes_are_file_sync)
 	put(&fh, 20, b, 20);
 	cr_assert_eq(rig.fake.last_stable, FILE_SYNC4);
 	fake_restart();
-	rig.lane->keep_bytes -= FS_RETAIN_BYTES - 600;
+	rig.lane->unstable_bytes -= FS_UNSTABLE_BYTES - 600;
 	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
 	assert_stable(200);
 }
 
-Test(fs_retain, a_failed_write_gives_its_reservation_back)
+Test(fs_unstable, a_failed_write_gives_its_reservation_back)
 {
 	rig.fake.fail[FAKE_WRITE] = ENOSPC;
 	cr_assert_eq(rig_write(ino, fh.fh, 0, a, LARGE, O_RDWR), -ENOSPC);
 	rig.fake.fail[FAKE_WRITE] = ENOSPC;
 	cr_assert_eq(rig_write(ino, fh.fh, 0, a, 100, O_RDWR), -ENOSPC);
-	cr_assert_eq(rig.lane->keep_bufs, 0);
-	cr_assert_eq(rig.lane->keep_bytes, 0);
+	cr_assert_eq(rig.lane->unstable_bufs, 0);
+	cr_assert_eq(rig.lane->unstable_bytes, 0);
 	cr_assert(fake_all_free());
 }
 
-Test(fs_retain, a_write_in_parts_that_met_two_servers_is_lost_as_a_whole)
+Test(fs_unstable, a_write_in_parts_that_met_two_servers_is_lost_as_a_whole)
 {
 	rig.fake.short_count = 10000;
 	rig.fake.hold = true;
@@ -534,7 +534,7 @@ Test(fs_retain, a_write_in_parts_that_met_two_servers_is_lost_as_a_whole)
  * Just between a COMMIT that waits for a call and its start: the WRITE is answered before it, and
  * under the same verifier, but the server that had its first part is gone.
  */
-Test(fs_retain, a_commit_that_waited_does_not_release_what_was_found_lost_meanwhile)
+Test(fs_unstable, a_commit_that_waited_does_not_release_what_was_found_lost_meanwhile)
 {
 	put(&fh, LARGE, b, 100);
 	rig.fake.short_count = 10000;
@@ -560,7 +560,7 @@ Test(fs_retain, a_commit_that_waited_does_not_release_what_was_found_lost_meanwh
 	assert_stable(LARGE + 100);
 }
 
-Test(fs_retain, a_rewrite_in_parts_that_met_two_servers_starts_again)
+Test(fs_unstable, a_rewrite_in_parts_that_met_two_servers_starts_again)
 {
 	put(&fh, 0, a, LARGE);
 	fake_restart();
@@ -573,7 +573,7 @@ Test(fs_retain, a_rewrite_in_parts_that_met_two_servers_starts_again)
 	assert_stable(LARGE);
 }
 
-Test(fs_retain, truncation_is_not_undone)
+Test(fs_unstable, truncation_is_not_undone)
 {
 	struct fuse_setattr_in in = {.valid = FATTR_SIZE, .size = 1000};
 	struct rig_reply re;
@@ -585,7 +585,7 @@ Test(fs_retain, truncation_is_not_undone)
 	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
 	cr_assert_eq(file->attr.size, 1000);
 	cr_assert_arr_eq(file->stable, a, 1000);
-	cr_assert_eq(rig.lane->keep_bytes, 0);
+	cr_assert_eq(rig.lane->unstable_bytes, 0);
 }
 
 static int truncate_without_an_answer(struct nfs4_call *call)
@@ -603,7 +603,7 @@ static int refuse_to_truncate(struct nfs4_call *call)
 
 /* With `soft`: it may have been done. The data behind it is not written again, and not forgotten.
  */
-Test(fs_retain, nor_is_one_without_an_answer)
+Test(fs_unstable, nor_is_one_without_an_answer)
 {
 	struct fuse_setattr_in in = {.valid = FATTR_SIZE, .size = 1000};
 	struct rig_reply re;
@@ -618,7 +618,7 @@ Test(fs_retain, nor_is_one_without_an_answer)
 	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
 }
 
-Test(fs_retain, nor_is_an_open_with_o_trunc_without_an_answer)
+Test(fs_unstable, nor_is_an_open_with_o_trunc_without_an_answer)
 {
 	struct fuse_open_in in = {.flags = O_RDWR | O_TRUNC};
 	struct rig_reply re;
@@ -632,7 +632,7 @@ Test(fs_retain, nor_is_an_open_with_o_trunc_without_an_answer)
 	cr_assert_eq(file->attr.size, 0);
 }
 
-Test(fs_retain, one_without_an_answer_that_cuts_nothing_is_no_error)
+Test(fs_unstable, one_without_an_answer_that_cuts_nothing_is_no_error)
 {
 	struct fuse_setattr_in in = {.valid = FATTR_SIZE, .size = LARGE};
 	struct rig_reply re;
@@ -644,7 +644,7 @@ Test(fs_retain, one_without_an_answer_that_cuts_nothing_is_no_error)
 	assert_stable(LARGE);
 }
 
-Test(fs_retain, one_that_is_refused_cuts_nothing)
+Test(fs_unstable, one_that_is_refused_cuts_nothing)
 {
 	struct fuse_setattr_in in = {.valid = FATTR_SIZE, .size = 1000};
 	struct rig_reply re;
@@ -657,7 +657,7 @@ Test(fs_retain, one_that_is_refused_cuts_nothing)
 	assert_stable(LARGE);
 }
 
-Test(fs_retain, nor_is_an_open_with_o_trunc)
+Test(fs_unstable, nor_is_an_open_with_o_trunc)
 {
 	struct fuse_open_out h;
 
@@ -666,10 +666,10 @@ Test(fs_retain, nor_is_an_open_with_o_trunc)
 	fake_restart();
 	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
 	cr_assert_eq(file->attr.size, 0);
-	cr_assert_eq(rig.lane->keep_bufs, 0);
+	cr_assert_eq(rig.lane->unstable_bufs, 0);
 }
 
-Test(fs_retain, the_close_of_a_handle_waits_for_its_data)
+Test(fs_unstable, the_close_of_a_handle_waits_for_its_data)
 {
 	put(&fh, 0, a, LARGE);
 	cr_assert_eq(rig_release(ino, fh2.fh), 0);
@@ -685,7 +685,7 @@ Test(fs_retain, the_close_of_a_handle_waits_for_its_data)
 	cr_assert_eq(rig.fake.opens, 1);
 }
 
-Test(fs_retain, a_close_whose_commit_fails_gives_the_data_up)
+Test(fs_unstable, a_close_whose_commit_fails_gives_the_data_up)
 {
 	put(&fh, 0, a, LARGE);
 	cr_assert_eq(rig_release(ino, fh2.fh), 0);
@@ -693,10 +693,10 @@ Test(fs_retain, a_close_whose_commit_fails_gives_the_data_up)
 	cr_assert_eq(rig_release(ino, fh.fh), 0);
 	rig_settle();
 	cr_assert_eq(rig.fake.count[FAKE_CLOSE], 1);
-	cr_assert_eq(rig.lane->keep_bufs, 0);
+	cr_assert_eq(rig.lane->unstable_bufs, 0);
 }
 
-Test(fs_retain, without_an_answer_all_that_is_lost_is_given_up)
+Test(fs_unstable, without_an_answer_all_that_is_lost_is_given_up)
 {
 	put(&fh, 0, a, 100);
 	put(&fh, 1000, a, 100);
@@ -705,34 +705,34 @@ Test(fs_retain, without_an_answer_all_that_is_lost_is_given_up)
 	rig.fake.fail[FAKE_WRITE] = ETIMEDOUT; /* with call->status NFS4_OK: nobody answered */
 	cr_assert_eq(rig_fsync(ino, fh.fh), ETIMEDOUT);
 	cr_assert_eq(rig.fake.count[FAKE_WRITE], 4);
-	cr_assert_eq(rig.lane->keep_bytes, 0);
+	cr_assert_eq(rig.lane->unstable_bytes, 0);
 }
 
-Test(fs_retain, a_rewrite_of_which_the_server_takes_more_than_there_was_fails)
+Test(fs_unstable, a_rewrite_of_which_the_server_takes_more_than_there_was_fails)
 {
 	put(&fh, 0, a, 100);
 	fake_restart();
 	rig.fake.wrong_count = 1;
 	cr_assert_eq(rig_fsync(ino, fh.fh), EIO);
 	rig.fake.wrong_count = 0;
-	cr_assert_eq(rig.lane->keep_bytes, 0);
+	cr_assert_eq(rig.lane->unstable_bytes, 0);
 	cr_assert(fake_all_free());
 }
 
-Test(fs_retain, a_rewrite_needs_no_more_than_the_receive_buffer)
+Test(fs_unstable, a_rewrite_needs_no_more_than_the_receive_buffer)
 {
 	put(&fh, 0, a, LARGE);
 	fake_restart();
 	rig_settle();
-	rig.fake.bufs_max = 2; /* one retained, one to receive in */
+	rig.fake.bufs_max = 2; /* one held, one to receive in */
 	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
 	assert_stable(LARGE);
 }
 
-Test(fs_retain, a_full_gate_cannot_starve_the_rewrite)
+Test(fs_unstable, a_full_gate_cannot_starve_the_rewrite)
 {
 	rig.fake.bufs_max = 4;
-	rig.lane->keep_bufs_max = 2;
+	rig.lane->unstable_bufs_max = 2;
 	rig.lane->committing = true; /* for ever */
 	put(&fh, 0, a, LARGE);
 	put(&fh, LARGE, a, LARGE);
@@ -773,7 +773,7 @@ static void commit_on(struct fs_lane *l)
 	fs_commit(op, committed);
 }
 
-Test(fs_retain, buffers_go_back_to_their_own_lane)
+Test(fs_unstable, buffers_go_back_to_their_own_lane)
 {
 	const struct fs_lane_ops none = {.exited = NULL};
 	struct fs_lane *l2 = fs_lane_new(rig.fs, rig.fake.r, NULL, 4, &none, NULL, &stats2);
@@ -782,10 +782,10 @@ Test(fs_retain, buffers_go_back_to_their_own_lane)
 	put(&fh, LARGE, a, 100);
 	fake_restart();
 	commit_on(l2);
-	for (int i = 0; i < 50 && rig.lane->keep_bufs > 0; i++)
+	for (int i = 0; i < 50 && rig.lane->unstable_bufs > 0; i++)
 		reactor_turn(rig.fake.r, 0);
-	cr_assert_eq(rig.lane->keep_bufs, 0);
-	cr_assert_eq(rig.lane->keep_bytes, 0);
+	cr_assert_eq(rig.lane->unstable_bufs, 0);
+	cr_assert_eq(rig.lane->unstable_bytes, 0);
 	cr_assert(rig.lane->return_posted || rig.fake.bufs <= 1, "by message");
 	rig_settle();
 	cr_assert_eq(committed_err, 0);
@@ -795,7 +795,7 @@ Test(fs_retain, buffers_go_back_to_their_own_lane)
 	rig.fs->lanes_cnt--;
 }
 
-Test(fs_retain, of_two_lanes_one_writes_again_and_the_other_waits)
+Test(fs_unstable, of_two_lanes_one_writes_again_and_the_other_waits)
 {
 	const struct fs_lane_ops none = {.exited = NULL};
 	struct fs_lane *l2 = fs_lane_new(rig.fs, rig.fake.r, NULL, 4, &none, NULL, &stats2);
@@ -817,7 +817,7 @@ Test(fs_retain, of_two_lanes_one_writes_again_and_the_other_waits)
 	rig.fs->lanes_cnt--;
 }
 
-Test(fs_retain, a_size_without_what_is_retained_is_not_believed)
+Test(fs_unstable, a_size_without_what_is_unstable_is_not_believed)
 {
 	struct fuse_attr_out out;
 
@@ -830,7 +830,7 @@ Test(fs_retain, a_size_without_what_is_retained_is_not_believed)
 }
 
 /* Both have found it lost and wait for a buffer; READs of another file have them all. */
-Test(fs_retain, of_two_that_waited_for_a_buffer_one_writes_again)
+Test(fs_unstable, of_two_that_waited_for_a_buffer_one_writes_again)
 {
 	struct fuse_read_in in = {.fh = ofh.fh, .size = 100};
 	struct list reads;

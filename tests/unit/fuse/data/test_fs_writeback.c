@@ -328,7 +328,7 @@ Test(fs_writeback, what_the_server_lost_is_written_again)
 	cr_assert_eq(memcmp(dfile->stable, ddata, 60 * KIB), 0);
 }
 
-Test(fs_writeback, gathered_data_is_retained_too)
+Test(fs_writeback, gathered_data_is_unstable_too)
 {
 	for (unsigned int i = 0; i < 5; i++)
 		cr_assert_eq(put(i * 8 * KIB, 8 * KIB), 8 * KIB);

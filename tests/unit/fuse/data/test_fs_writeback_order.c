@@ -431,7 +431,7 @@ Test(fs_writeback_order, a_lookup_that_is_older_than_the_write_does_not_tell_its
 		if (re.h.unique == lookup)
 			memcpy(&e, re.body, sizeof(e));
 	}
-	cr_assert_eq(count(FAKE_COMMIT), 0, "it is durable, and not retained");
+	cr_assert_eq(count(FAKE_COMMIT), 0, "it is durable, and not held");
 	cr_assert_eq(e.attr.size, KIB);
 }
 

@@ -242,7 +242,7 @@ Test(fs_copy, a_source_that_cannot_be_committed_is_copied_by_the_program)
 	cr_assert_eq(rig_release(from_ino, out.fh), 0);
 }
 
-Test(fs_copy, what_both_files_retain_is_committed_before)
+Test(fs_copy, what_is_unstable_of_both_files_is_committed_before)
 {
 	struct fuse_open_out out;
 	uint8_t data[64];
