@@ -6,7 +6,7 @@
  *                      ^               |
  *                      |--session lost-|      (recovery sends it again)
  *                      |-- DELAYED <---|      NFS4ERR_DELAY, GRACE
- *                      `-- NAMING  <---'      names of owners; then the reply once more
+ *                      `-- IDMAP   <---'      names of owners; then the reply once more
  *   ENDING: an error that nobody is waiting for in the transport; ->done comes
  *   from a timer, because it must not come from nfs4_call_start().
  *
@@ -50,8 +50,8 @@ static void call_set_state(struct nfs4_call *call, enum nfs4_call_state to)
 	case NFS4_CALL_DELAYED:
 		list_push_back(&s->delayed, &call->link);
 		break;
-	case NFS4_CALL_NAMING:
-		list_push_back(&s->naming, &call->link);
+	case NFS4_CALL_IDMAP:
+		list_push_back(&s->idmap_waits, &call->link);
 		break;
 	case NFS4_CALL_ENDING:
 		list_push_back(&s->ending, &call->link);
@@ -139,8 +139,8 @@ void nfs4_calls_end_waiting(struct nfs4_session *s, int err)
 	while ((node = list_pop_front(&s->delayed)))
 		call_end_later(container_of(node, struct nfs4_call, link), err);
 	/* Their answers are here, or dispatching ends them: in the next turn. */
-	list_for_each (naming, &s->naming)
-		reactor_timer_in(s->r, &container_of(naming, struct nfs4_call, link)->timer, 0);
+	list_for_each (waits, &s->idmap_waits)
+		reactor_timer_in(s->r, &container_of(waits, struct nfs4_call, link)->timer, 0);
 }
 
 /* ---- waiting ---- */
@@ -227,14 +227,14 @@ void nfs4_call_wait_state(struct nfs4_call *call)
 	nfs4_reopen_kick(s);
 }
 
-void nfs4_call_wait_names(struct nfs4_call *call, uint64_t ticket)
+void nfs4_call_wait_idmap(struct nfs4_call *call, uint64_t ticket)
 {
 	struct nfs4_session *s = call->sess;
 
-	call->names_ticket = ticket;
-	call_set_state(call, NFS4_CALL_NAMING);
+	call->idmap_ticket = ticket;
+	call_set_state(call, NFS4_CALL_IDMAP);
 	reactor_timer_in(s->r, &call->timer, IDMAP_WAIT_NS);
-	idmap_wait(s->cl->conf.idmap, &s->names, ticket);
+	idmap_wait(s->cl->conf.idmap, &s->idmap_waiter, ticket);
 }
 
 void nfs4_calls_wake_state(struct nfs4_session *s)
@@ -347,7 +347,7 @@ static bool call_send(struct nfs4_call *call)
 	if (!call->desc->no_sequence && call->slot == NFS4_SLOT_NONE) {
 		if (call_needs_state(call) && !call_take_state(call))
 			return true;
-		if (!nfs4_owners_ask(call))
+		if (!nfs4_idmap_ask(call))
 			return true;
 		call->slot = nfs4_slot_get(&s->slots, &call->seqid);
 		if (call->slot == NFS4_SLOT_NONE)
@@ -421,10 +421,10 @@ static void call_named(struct nfs4_call *call)
 {
 	struct nfs4_session *s = call->sess;
 
-	if (idmap_answered(s->cl->conf.idmap) < call->names_ticket && nfs4_session_is_up(s))
+	if (idmap_answered(s->cl->conf.idmap) < call->idmap_ticket && nfs4_session_is_up(s))
 		log_warn_limited("names of owners are not known in time: they show as nobody");
 	if (call->kept)
-		nfs4_reply_named(call);
+		nfs4_reply_mapped(call);
 	else
 		call_dispatch(call);
 	nfs4_session_stop_next(s);
@@ -434,7 +434,7 @@ static void call_timer(struct reactor_timer *t)
 {
 	struct nfs4_call *call = container_of(t, struct nfs4_call, timer);
 
-	if (call->state == NFS4_CALL_NAMING) {
+	if (call->state == NFS4_CALL_IDMAP) {
 		call_named(call);
 		return;
 	}
@@ -522,7 +522,7 @@ void nfs4_call_start(struct nfs4_call *call, const struct nfs4_opdesc *desc)
 	call->sent_ns = 0;
 	call->resent = false;
 	call->awaits_deleg = false;
-	call->names_asked = call->by_name = false;
+	call->idmap_asked = call->by_name = false;
 	if (desc->opens)
 		nfs4_deleg_await(call);
 	else if (desc->copies)

@@ -19,13 +19,13 @@
  * Results in a receive buffer are copied: the buffer is not held for seconds. Those in a Reply
  * chunk lie in the user's sink until ->done.
  */
-static struct nfs4_kept_reply *reply_keep(
+static struct nfs4_idmap_reply *reply_keep(
 	const struct nfs4_call *call, const struct nfs4_compound *c)
 {
 	const struct rpcrdma_span *sink = &call->rpc.req.reply_sink;
 	bool in_sink = sink->len && c->dec.base >= sink->p && c->dec.base < sink->p + sink->len;
 	size_t len = xdr_dec_left(&c->dec);
-	struct nfs4_kept_reply *k = malloc(sizeof(*k) + (in_sink ? 0 : len));
+	struct nfs4_idmap_reply *k = malloc(sizeof(*k) + (in_sink ? 0 : len));
 
 	if (!k)
 		return NULL;
@@ -46,7 +46,7 @@ static bool may_wait(const struct nfs4_call *call)
 	       (s->state == NFS4_SESSION_UP || s->state == NFS4_SESSION_RECOVERING);
 }
 
-bool nfs4_owners_hold(struct nfs4_call *call, const struct nfs4_compound *from, uint64_t ticket)
+bool nfs4_idmap_hold(struct nfs4_call *call, const struct nfs4_compound *from, uint64_t ticket)
 {
 	assert(!call->kept);
 	if (!may_wait(call))
@@ -54,7 +54,7 @@ bool nfs4_owners_hold(struct nfs4_call *call, const struct nfs4_compound *from, 
 	call->kept = reply_keep(call, from);
 	if (!call->kept)
 		return false;
-	nfs4_call_wait_names(call, ticket);
+	nfs4_call_wait_idmap(call, ticket);
 	return true;
 }
 
@@ -66,7 +66,7 @@ static bool sets_owner(const struct nfs4_call *call)
 	       call->u.setattr.sattr.set & (NFS4_ATTR_OWNER | NFS4_ATTR_GROUP);
 }
 
-bool nfs4_owners_ask(struct nfs4_call *call)
+bool nfs4_idmap_ask(struct nfs4_call *call)
 {
 	struct nfs4_client *cl = call->sess->cl;
 	struct nfs4_sattr sattr;
@@ -76,18 +76,18 @@ bool nfs4_owners_ask(struct nfs4_call *call)
 	if (!sets_owner(call))
 		return true;
 	call->by_name = atomic_load(&cl->owners_by_name);
-	if (!call->by_name || call->names_asked || !may_wait(call))
+	if (!call->by_name || call->idmap_asked || !may_wait(call))
 		return true;
-	call->names_asked = true;
+	call->idmap_asked = true;
 	sattr = call->u.setattr.sattr;
 	ticket = nfs4_owners_names(call, &sattr, &mem);
 	if (!ticket)
 		return true;
-	nfs4_call_wait_names(call, ticket);
+	nfs4_call_wait_idmap(call, ticket);
 	return false;
 }
 
-bool nfs4_owners_refused(struct nfs4_call *call)
+bool nfs4_idmap_refused(struct nfs4_call *call)
 {
 	struct nfs4_client *cl = call->sess->cl;
 
@@ -102,33 +102,33 @@ bool nfs4_owners_refused(struct nfs4_call *call)
 /* ---- answers ---- */
 
 /* Calls whose answers are there go on; for the others there is another message. */
-static void names_told(struct reactor_msg *msg)
+static void idmap_tells(struct reactor_msg *msg)
 {
 	struct nfs4_session *s = container_of(
-		container_of(msg, struct idmap_waiter, msg), struct nfs4_session, names);
+		container_of(msg, struct idmap_waiter, msg), struct nfs4_session, idmap_waiter);
 	struct idmap *m = s->cl->conf.idmap;
 	uint64_t answered;
 
-	idmap_told(m, &s->names);
+	idmap_told(m, &s->idmap_waiter);
 	answered = idmap_answered(m);
 	/* By timers: a call that goes on may end others. */
-	list_for_each (node, &s->naming) {
+	list_for_each (node, &s->idmap_waits) {
 		struct nfs4_call *call = container_of(node, struct nfs4_call, link);
 
-		if (call->names_ticket <= answered)
+		if (call->idmap_ticket <= answered)
 			reactor_timer_in(s->r, &call->timer, 0);
 		else
-			idmap_wait(m, &s->names, call->names_ticket);
+			idmap_wait(m, &s->idmap_waiter, call->idmap_ticket);
 	}
 }
 
-void nfs4_owners_init(struct nfs4_session *s)
+void nfs4_idmap_init(struct nfs4_session *s)
 {
-	list_init(&s->naming);
-	idmap_waiter_init(&s->names, s->r, names_told);
+	list_init(&s->idmap_waits);
+	idmap_waiter_init(&s->idmap_waiter, s->r, idmap_tells);
 }
 
-bool nfs4_owners_fini(struct nfs4_session *s)
+bool nfs4_idmap_fini(struct nfs4_session *s)
 {
-	return !s->cl->conf.idmap || idmap_cancel(s->cl->conf.idmap, &s->names);
+	return !s->cl->conf.idmap || idmap_cancel(s->cl->conf.idmap, &s->idmap_waiter);
 }

@@ -37,8 +37,8 @@ struct nfs4_compound {
 	enum nfs4_status status; /* decode: status of the whole */
 	uint32_t failed_op;      /* decode: number of the operation that failed, 0 if none */
 	/* decode, owners (nfs4_owners.c): the last name that is asked for; 0: all are known */
-	uint64_t names_ticket;
-	bool names_late; /* they are waited for no longer */
+	uint64_t idmap_ticket;
+	bool idmap_late; /* they are waited for no longer */
 };
 
 /*
@@ -226,7 +226,7 @@ uint32_t nfs4_sattr_beyond(const struct nfs4_sattr *s, const uint32_t words[3]);
 /* ---- names of owners (nfs4_owners.c) ---- */
 
 /*
- * The numbers of `names`, as far as they are known; what is not is asked for (c->names_ticket), and
+ * The numbers of `names`, as far as they are known; what is not is asked for (c->idmap_ticket), and
  * the call is decoded once more when the answer is there.
  */
 void nfs4_owners_map(

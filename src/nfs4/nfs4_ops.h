@@ -530,9 +530,9 @@ struct nfs4_call {
 	uint8_t high_cnt;   /* BAD_HIGH_SLOT */
 	uint64_t sent_ns;   /* last time it was encoded and sent */
 	/* names of owners (nfs4_owners.c) */
-	struct nfs4_kept_reply *kept; /* results with names that are asked for; NULL: none */
-	uint64_t names_ticket;        /* it waits for this answer */
-	bool names_asked;             /* those it is to send */
+	struct nfs4_idmap_reply *kept; /* results with names that are asked for; NULL: none */
+	uint64_t idmap_ticket;         /* it waits for this answer */
+	bool idmap_asked;              /* those it is to send */
 	bool by_name; /* it was encoded with names for numbers, as far as there are any */
 	struct list link;
 	struct reactor_timer timer;

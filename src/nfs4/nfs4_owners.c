@@ -8,7 +8,7 @@
  * Sent: numbers, until the server says BADOWNER to them; from then on names,
  * where there is one, for the rest of the mount.
  *
- * Calls that wait for answers are in nfs4_naming.c.
+ * Calls that wait for answers are in nfs4_idmap.c.
  *
  * Context: the session's lane.
  */
@@ -41,8 +41,8 @@ static uint32_t map(struct nfs4_compound *c, enum idmap_kind kind, const struct 
 	case IDMAP_NONE:
 		break;
 	case IDMAP_ASKED:
-		if (!c->names_late && ticket > c->names_ticket)
-			c->names_ticket = ticket;
+		if (!c->idmap_late && ticket > c->idmap_ticket)
+			c->idmap_ticket = ticket;
 		attr->owner_late = true;
 		break;
 	case IDMAP_REFUSED:
@@ -76,7 +76,7 @@ void nfs4_owners_map(
 		 */
 		attr->valid &= ~(NFS4_ATTR_OWNER | NFS4_ATTR_GROUP | NFS4_ATTR_MODE);
 		attr->owner_late = attr->owner_alien = false;
-		c->names_ticket = 0;
+		c->idmap_ticket = 0;
 	}
 }
 
@@ -110,7 +110,7 @@ uint64_t nfs4_owners_names(
 
 void nfs4_owners_put(struct nfs4_call *call, struct nfs4_sattr *sattr, struct nfs4_owner_names *mem)
 {
-	call->names_asked = false;
+	call->idmap_asked = false;
 	if (call->by_name)
 		nfs4_owners_names(call, sattr, mem);
 }

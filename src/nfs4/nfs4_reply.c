@@ -363,7 +363,7 @@ static void reply_status(struct nfs4_call *call)
 		nfs4_call_again(call);
 		return;
 	}
-	if ((call->status == NFS4ERR_BADOWNER && nfs4_owners_refused(call)) ||
+	if ((call->status == NFS4ERR_BADOWNER && nfs4_idmap_refused(call)) ||
 		(call->desc->again && call->desc->again(call))) {
 		nfs4_call_again(call);
 		return;
@@ -389,11 +389,11 @@ static void reply_results(struct nfs4_call *call, struct nfs4_compound *c)
 	struct nfs4_compound from = *c;
 	int err = call->desc->decode(call, c);
 
-	if (!err && nfs4_compound_close(c) && c->names_ticket) {
-		if (nfs4_owners_hold(call, &from, c->names_ticket))
+	if (!err && nfs4_compound_close(c) && c->idmap_ticket) {
+		if (nfs4_idmap_hold(call, &from, c->idmap_ticket))
 			return;
 		*c = from;
-		c->names_late = true;
+		c->idmap_late = true;
 		err = call->desc->decode(call, c);
 	}
 	if (err || !nfs4_compound_close(c)) {
@@ -406,13 +406,13 @@ static void reply_results(struct nfs4_call *call, struct nfs4_compound *c)
 	reply_status(call);
 }
 
-void nfs4_reply_named(struct nfs4_call *call)
+void nfs4_reply_mapped(struct nfs4_call *call)
 {
-	struct nfs4_kept_reply *k = call->kept;
+	struct nfs4_idmap_reply *k = call->kept;
 
 	call->kept = NULL;
 	reactor_timer_cancel(call->sess->r, &call->timer);
-	k->c.names_late = true;
+	k->c.idmap_late = true;
 	reply_results(call, &k->c);
 	free(k);
 }

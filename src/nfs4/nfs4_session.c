@@ -354,7 +354,7 @@ struct nfs4_session *nfs4_session_new_small(struct nfs4_client *cl, struct react
 	list_init(&s->waiting);
 	list_init(&s->delayed);
 	list_init(&s->ending);
-	nfs4_owners_init(s);
+	nfs4_idmap_init(s);
 	list_init(&s->token_link);
 	reactor_timer_init(&s->ending_timer, nfs4_calls_timer);
 	reactor_timer_init(&s->step_timer, nfs4_setup_timer);
@@ -395,7 +395,7 @@ void nfs4_session_free(struct nfs4_session *s)
 		return;
 	assert(s->state == NFS4_SESSION_IDLE || s->state == NFS4_SESSION_DEAD ||
 		s->state == NFS4_SESSION_STOPPED);
-	assert(list_empty(&s->waiting) && list_empty(&s->delayed) && list_empty(&s->naming));
+	assert(list_empty(&s->waiting) && list_empty(&s->delayed) && list_empty(&s->idmap_waits));
 	reactor_timer_cancel(s->r, &s->ending_timer);
 	reactor_timer_cancel(s->r, &s->step_timer);
 	reactor_timer_cancel(s->r, &s->stop_timer);

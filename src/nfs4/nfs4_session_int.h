@@ -13,7 +13,7 @@
  *   nfs4_call.c     a call from get to put
  *   nfs4_reply.c    what comes back for it
  *   nfs4_owners.c   names of owners in it, and in what is sent
- *   nfs4_naming.c   calls that wait for them
+ *   nfs4_idmap.c    calls that wait for them
  *   nfs4_room.c     Reply chunks for replies without a bound
  *   nfs4_cb.c       the server's calls to us
  *   nfs4_session.c     the state machine of a session
@@ -54,7 +54,8 @@ enum nfs4_call_state {
 	NFS4_CALL_WAITING, /* on sess->waiting: for a slot or for the session */
 	NFS4_CALL_SENT,    /* the transport's */
 	NFS4_CALL_DELAYED, /* on sess->delayed: NFS4ERR_DELAY; may own a slot */
-	NFS4_CALL_NAMING,  /* on sess->naming: owners are asked for, of its reply or before it goes
+	NFS4_CALL_IDMAP,   /* on sess->idmap_waits: owners are asked for, of its reply or before it
+			    * goes
 			    */
 	NFS4_CALL_ENDING,  /* on sess->ending: ->done follows in the next turn */
 };
@@ -84,9 +85,9 @@ void nfs4_calls_kick(struct nfs4_session *s);
 void nfs4_call_wait_state(struct nfs4_call *call);
 void nfs4_calls_wake_state(struct nfs4_session *s);
 /* Owners are asked for: the call waits for the answer, without a slot, IDMAP_WAIT_NS at most. */
-void nfs4_call_wait_names(struct nfs4_call *call, uint64_t ticket);
+void nfs4_call_wait_idmap(struct nfs4_call *call, uint64_t ticket);
 /* The results that were kept are decoded again (nfs4_reply.c). */
-void nfs4_reply_named(struct nfs4_call *call);
+void nfs4_reply_mapped(struct nfs4_call *call);
 /* Ends every call that is not with the transport; those that are answered end with their results.
  */
 void nfs4_calls_end_waiting(struct nfs4_session *s, int err);
@@ -96,7 +97,7 @@ void nfs4_calls_flush(struct nfs4_session *s);
 int nfs4_call_init(struct nfs4_session *s, struct nfs4_call *call);
 void nfs4_calls_timer(struct reactor_timer *t);
 
-/* ---- names of owners (nfs4_owners.c, nfs4_naming.c) ---- */
+/* ---- names of owners (nfs4_owners.c, nfs4_idmap.c) ---- */
 
 /*
  * Puts the names to be sent into `sattr`, in `mem`. Returns the ticket of the last one that is
@@ -106,7 +107,7 @@ uint64_t nfs4_owners_names(
 	struct nfs4_call *call, struct nfs4_sattr *sattr, struct nfs4_owner_names *mem);
 
 /* A reply that is decoded again. */
-struct nfs4_kept_reply {
+struct nfs4_idmap_reply {
 	struct nfs4_compound c; /* as it was before the operation's results */
 	uint8_t data[];
 };
@@ -115,14 +116,14 @@ struct nfs4_kept_reply {
  * The decoder met names that are asked for: the call waits, with its results as they are in `from`.
  * False: it goes on without them.
  */
-bool nfs4_owners_hold(struct nfs4_call *call, const struct nfs4_compound *from, uint64_t ticket);
+bool nfs4_idmap_hold(struct nfs4_call *call, const struct nfs4_compound *from, uint64_t ticket);
 /* Before a call gets its slot: are the names there that it sends? False: it waits for them. */
-bool nfs4_owners_ask(struct nfs4_call *call);
+bool nfs4_idmap_ask(struct nfs4_call *call);
 /* BADOWNER. True: to numbers; names are worth another try. */
-bool nfs4_owners_refused(struct nfs4_call *call);
-void nfs4_owners_init(struct nfs4_session *s);
+bool nfs4_idmap_refused(struct nfs4_call *call);
+void nfs4_idmap_init(struct nfs4_session *s);
 /* The end of the session. False: a message is on its way, the session must outlive it. */
-bool nfs4_owners_fini(struct nfs4_session *s);
+bool nfs4_idmap_fini(struct nfs4_session *s);
 
 /* ---- replies without a bound (nfs4_room.c) ---- */
 
@@ -366,8 +367,8 @@ struct nfs4_session {
 	uint32_t sr_flags; /* as last seen */
 
 	/* calls, by state */
-	struct list waiting, delayed, naming, ending;
-	struct idmap_waiter names; /* for those on `naming` */
+	struct list waiting, delayed, idmap_waits, ending;
+	struct idmap_waiter idmap_waiter; /* for those on `idmap_waits` */
 	struct reactor_timer ending_timer;
 	unsigned int sent_cnt; /* with the transport, `ctl` not counted */
 

@@ -75,7 +75,7 @@ static void finish(struct nfs4_session *s)
 	while (!list_empty(&s->ending))
 		nfs4_calls_flush(s);
 	put_own_calls(s);
-	if (!nfs4_owners_fini(s)) {
+	if (!nfs4_idmap_fini(s)) {
 		reactor_timer_in(s->r, &s->stop_timer, 0);
 		return;
 	}
@@ -110,7 +110,7 @@ void nfs4_session_stop_next(struct nfs4_session *s)
 	}
 	if (s->cut)
 		return;
-	if (!s->drained && (s->sent_cnt > 0 || !list_empty(&s->naming)))
+	if (!s->drained && (s->sent_cnt > 0 || !list_empty(&s->idmap_waits)))
 		return;
 	s->drained = true;
 	if (s->step != NFS4_STEP_NONE)

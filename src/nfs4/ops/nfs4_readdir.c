@@ -96,7 +96,7 @@ static void get_entries(struct nfs4_call *call, struct nfs4_compound *c)
 			o->skipped++;
 			continue;
 		}
-		if (c->names_ticket || cnt++ < o->given)
+		if (c->idmap_ticket || cnt++ < o->given)
 			continue;
 		o->given++;
 		if (!o->entry(call, &de))
@@ -116,7 +116,7 @@ static int readdir_decode(struct nfs4_call *call, struct nfs4_compound *c)
 
 	o->eof = false;
 	o->skipped = 0;
-	if (!c->names_late)
+	if (!c->idmap_late)
 		o->given = 0;
 	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_result(c, OP_READDIR)) {
 		nfs4_get_verf(&c->dec, &o->verf_out);

@@ -62,7 +62,7 @@ void sess_rig_up(void)
 	s->gen = 1;
 	list_init(&s->waiting);
 	list_init(&s->delayed);
-	list_init(&s->naming);
+	list_init(&s->idmap_waits);
 	list_init(&s->ending);
 	list_init(&s->token_link);
 	reactor_timer_init(&s->ending_timer, nfs4_calls_timer);
