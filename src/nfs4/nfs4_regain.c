@@ -104,7 +104,7 @@ static void state_regained(struct nfs4_regain *rg, const struct nfs4_call *call)
 	}
 	/* Two OPENs gave two: the server may have taken this one away (nfs4_share.c). */
 	if (same_id && st->is_there && !nfs4_same_other(&st->stateid, sid))
-		nfs4_revoke_bury(&call->sess->cl->states, &st->stateid, &st->cred, st->id_gen);
+		nfs4_revoke_free_add(&call->sess->cl->states, &st->stateid, &st->cred, st->id_gen);
 	mutex_lock(&st->lock);
 	/* An OPEN of the user's, done after this one, may have been told of before. */
 	if (!same_id || !nfs4_same_other(&st->stateid, sid) ||
@@ -388,7 +388,7 @@ void nfs4_reopen_kick(struct nfs4_session *s)
 	struct nfs4_call *call = &s->reopener;
 	uint64_t next_ns;
 
-	if (!nfs4_session_is_up(s) || call->state != NFS4_CALL_IDLE || nfs4_revoke_blocks(s))
+	if (!nfs4_session_is_up(s) || call->state != NFS4_CALL_IDLE || nfs4_revoke_free_blocks(s))
 		return;
 	if (!take_first(s, &s->cl->states.reopen, &s->reopen, &call->u.open, false,
 		    reactor_now(s->r), &next_ns)) {

@@ -277,7 +277,7 @@ static void reply_refused(struct nfs4_call *call)
 		nfs4_call_again(call);
 		return;
 	}
-	nfs4_revoke_note(call);
+	nfs4_revoke_free_note(call);
 	if (call->desc->returns) {
 		if (nfs4_return_refused(call))
 			nfs4_call_finish(call, 0);

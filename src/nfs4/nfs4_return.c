@@ -136,7 +136,7 @@ static void return_done(struct nfs4_call *call)
 			nfs4_status_name(call->status));
 	mutex_lock(&all->lock);
 	if (nfs4_status_is_revoked(call->status))
-		nfs4_revoke_bury(all, &ret->stateid, &ret->cred, ret->id_gen);
+		nfs4_revoke_free_add(all, &ret->stateid, &ret->cred, ret->id_gen);
 	list_del(&ret->link);
 	if (gone || ++ret->tries >= MAX_TRIES)
 		pop(&all->delegs, ret);

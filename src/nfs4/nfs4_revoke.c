@@ -7,8 +7,8 @@
  *                                                 locks and delegations, a few stateids a call,
  *                                                 by one session
  *   a stateid is revoked, by that or by a call    FREE_STATEID: the server keeps it, and the flag
- *                                                 set, until it knows that we know (nfs4_grave.c)
- *   then, NFS4ERR_EXPIRED, DELEG_REVOKED          opened anew (nfs4_state.c)
+ *                                                 set, until it knows that we know
+ * (nfs4_revoke_free.c) then, NFS4ERR_EXPIRED, DELEG_REVOKED          opened anew (nfs4_state.c)
  *         NFS4ERR_ADMIN_REVOKED                   lost: somebody wanted us to let go of the file
  *         a delegation                            lost, what it served is opened (nfs4_deleg.c)
  *   a stateid is not known any more               opened anew, there is nothing to free
@@ -181,7 +181,7 @@ static void judge(struct nfs4_session *s, const enum nfs4_status *res)
 			continue;
 		all->revoke.found++;
 		if (nfs4_status_is_revoked(res[i]))
-			nfs4_revoke_bury(all, &t->ids[i], st ? &st->cred : &d->cred, t->id_gen);
+			nfs4_revoke_free_add(all, &t->ids[i], st ? &st->cred : &d->cred, t->id_gen);
 	}
 	for (unsigned int i = 0; i < t->id_cnt; i++) {
 		struct nfs4_state *st = gone_from(s, i, res[i]);
@@ -203,7 +203,7 @@ static void end_round(struct nfs4_session *s, bool complete)
 	rv->tester = NULL;
 	if (!complete)
 		return;
-	nfs4_revoke_settle(s);
+	nfs4_revoke_free_settle(s);
 	if (rv->found > 0) {
 		log_warn("%s: %u of our opens, locks and delegations were revoked", s->peer,
 			rv->found);
@@ -236,9 +236,9 @@ static void test_done(struct nfs4_call *call)
 	tell = all->revoke.found > 0;
 	t->state_cnt = t->deleg_cnt = t->id_cnt = 0;
 	if (call->err)
-		end_round(s, !nfs4_revoke_no_answer(call));
+		end_round(s, !nfs4_revoke_free_no_answer(call));
 	mutex_unlock(&all->lock);
-	if (call->err && !nfs4_revoke_no_answer(call))
+	if (call->err && !nfs4_revoke_free_no_answer(call))
 		log_info("%s: the server does not tell what is revoked: %s", s->peer,
 			nfs4_status_name(call->status));
 	if (tell)
@@ -286,9 +286,9 @@ bool nfs4_revoke_due(struct nfs4_session *s)
 	bool due;
 
 	mutex_lock(&all->lock);
-	nfs4_graves_purge(all);
+	nfs4_revoke_free_purge(all);
 	due = all->revoke.tester == s ||
-	      (!list_empty(&all->revoke.graves) && s->id_gen == all->id_gen);
+	      (!list_empty(&all->revoke.revoked) && s->id_gen == all->id_gen);
 	mutex_unlock(&all->lock);
 	return due;
 }
@@ -296,7 +296,7 @@ bool nfs4_revoke_due(struct nfs4_session *s)
 /* What was found is freed before more is looked for: files are needed. */
 bool nfs4_revoke_send(struct nfs4_session *s)
 {
-	return nfs4_grave_send(s) || send_test(s);
+	return nfs4_revoke_free_send(s) || send_test(s);
 }
 
 void nfs4_revoke_flags(struct nfs4_session *s, bool appeared, uint64_t sent_ns)
@@ -311,7 +311,7 @@ void nfs4_revoke_flags(struct nfs4_session *s, bool appeared, uint64_t sent_ns)
 		rv->fruitless = 0;
 		rv->next_ns = 0;
 	}
-	start = !rv->tester && list_empty(&rv->graves) && rv->burying == 0 &&
+	start = !rv->tester && list_empty(&rv->revoked) && rv->freeing == 0 &&
 		s->id_gen == all->id_gen && sent_ns >= rv->settled_ns && now >= rv->next_ns;
 	if (start) {
 		rv->tester = s;

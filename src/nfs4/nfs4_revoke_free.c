@@ -17,7 +17,7 @@
 #define MAX_FREE_DELAYS 5u
 
 /* A revoked stateid that the server is to forget. */
-struct nfs4_grave {
+struct nfs4_revoked {
 	struct list link;
 	struct nfs4_stateid stateid;
 	struct rpc_cred cred; /* whoever opened or locked */
@@ -37,28 +37,28 @@ bool nfs4_status_is_gone(enum nfs4_status status)
 	       status == NFS4ERR_STALE_STATEID;
 }
 
-bool nfs4_revoke_no_answer(const struct nfs4_call *call)
+bool nfs4_revoke_free_no_answer(const struct nfs4_call *call)
 {
 	return call->err &&
 	       (call->status == NFS4_OK || nfs4_status_action(call->status) == NFS4_ACT_DELAY);
 }
 
-/* ---- graves; states.lock held ---- */
+/* ---- revoked; states.lock held ---- */
 
-void nfs4_revoke_fini(struct nfs4_revoke *rv)
+void nfs4_revoke_free_fini(struct nfs4_revoke *rv)
 {
 	struct list *node;
 
-	while ((node = list_pop_front(&rv->graves)))
-		free(container_of(node, struct nfs4_grave, link));
+	while ((node = list_pop_front(&rv->revoked)))
+		free(container_of(node, struct nfs4_revoked, link));
 }
 
 /* With the client ID its state is gone too. */
-void nfs4_graves_purge(struct nfs4_states *all)
+void nfs4_revoke_free_purge(struct nfs4_states *all)
 {
 	mutex_assert_held(&all->lock);
-	list_for_each_safe (node, next, &all->revoke.graves) {
-		struct nfs4_grave *g = container_of(node, struct nfs4_grave, link);
+	list_for_each_safe (node, next, &all->revoke.revoked) {
+		struct nfs4_revoked *g = container_of(node, struct nfs4_revoked, link);
 
 		if (g->id_gen == all->id_gen)
 			continue;
@@ -67,14 +67,14 @@ void nfs4_graves_purge(struct nfs4_states *all)
 	}
 }
 
-void nfs4_revoke_bury(struct nfs4_states *all, const struct nfs4_stateid *sid,
+void nfs4_revoke_free_add(struct nfs4_states *all, const struct nfs4_stateid *sid,
 	const struct rpc_cred *cred, uint32_t id_gen)
 {
-	struct nfs4_grave *g;
+	struct nfs4_revoked *g;
 
 	mutex_assert_held(&all->lock);
-	list_for_each (node, &all->revoke.graves) {
-		if (nfs4_same_other(&container_of(node, struct nfs4_grave, link)->stateid, sid))
+	list_for_each (node, &all->revoke.revoked) {
+		if (nfs4_same_other(&container_of(node, struct nfs4_revoked, link)->stateid, sid))
 			return;
 	}
 	g = calloc(1, sizeof(*g));
@@ -84,17 +84,17 @@ void nfs4_revoke_bury(struct nfs4_states *all, const struct nfs4_stateid *sid,
 	g->stateid.seqid = 0; /* section 8.2.2: whichever is the newest */
 	g->cred = *cred;
 	g->id_gen = id_gen;
-	list_push_back(&all->revoke.graves, &g->link);
+	list_push_back(&all->revoke.revoked, &g->link);
 }
 
 /* The server has nothing to say any more than what is known. */
-void nfs4_revoke_settle(struct nfs4_session *s)
+void nfs4_revoke_free_settle(struct nfs4_session *s)
 {
 	s->cl->states.revoke.settled_ns = reactor_now(s->r);
 }
 
 /* With the open its locks are revoked. */
-void nfs4_revoke_bury_locks(struct nfs4_states *all, struct nfs4_state *st)
+void nfs4_revoke_free_add_locks(struct nfs4_states *all, struct nfs4_state *st)
 {
 	mutex_assert_held(&all->lock);
 	mutex_lock(&st->lock);
@@ -102,12 +102,12 @@ void nfs4_revoke_bury_locks(struct nfs4_states *all, struct nfs4_state *st)
 		struct nfs4_lockowner *lo = container_of(node, struct nfs4_lockowner, link);
 
 		if (lo->has_stateid && st->status == NFS4_STATE_OPEN)
-			nfs4_revoke_bury(all, &lo->stateid, &st->cred, st->id_gen);
+			nfs4_revoke_free_add(all, &lo->stateid, &st->cred, st->id_gen);
 	}
 	mutex_unlock(&st->lock);
 }
 
-void nfs4_revoke_note(struct nfs4_call *call)
+void nfs4_revoke_free_note(struct nfs4_call *call)
 {
 	struct nfs4_states *all = &call->sess->cl->states;
 	struct nfs4_state *st = nfs4_call_state(call);
@@ -119,22 +119,22 @@ void nfs4_revoke_note(struct nfs4_call *call)
 	if (st && st->deleg)
 		d = st->deleg;
 	if (call->id_gen == all->id_gen) {
-		nfs4_revoke_bury(all, &call->stateid, d ? &d->cred : &st->cred, call->id_gen);
+		nfs4_revoke_free_add(all, &call->stateid, d ? &d->cred : &st->cred, call->id_gen);
 		if (st && st->gen == call->state_gen)
-			nfs4_revoke_bury_locks(all, st);
+			nfs4_revoke_free_add_locks(all, st);
 	}
 	mutex_unlock(&all->lock);
 	nfs4_lease_kick(call->sess);
 }
 
-bool nfs4_revoke_blocks(struct nfs4_session *s)
+bool nfs4_revoke_free_blocks(struct nfs4_session *s)
 {
 	struct nfs4_states *all = &s->cl->states;
 	bool pending;
 
 	mutex_lock(&all->lock);
-	nfs4_graves_purge(all);
-	pending = !list_empty(&all->revoke.graves) || all->revoke.burying > 0;
+	nfs4_revoke_free_purge(all);
+	pending = !list_empty(&all->revoke.revoked) || all->revoke.freeing > 0;
 	mutex_unlock(&all->lock);
 	/* Whoever waits helps: the session that noted it may be on its way out. */
 	if (pending)
@@ -167,49 +167,50 @@ static void free_done(struct nfs4_call *call)
 {
 	struct nfs4_session *s = call->sess;
 	struct nfs4_states *all = &s->cl->states;
-	struct nfs4_grave *g = s->testing.grave;
+	struct nfs4_revoked *g = s->testing.revoked;
 	/* DELAY, soft mounts: it is tried again, after the others. Any answer will do. */
-	bool again = nfs4_revoke_no_answer(call) && call->err != -ESTALE && nfs4_session_is_up(s);
+	bool again =
+		nfs4_revoke_free_no_answer(call) && call->err != -ESTALE && nfs4_session_is_up(s);
 	bool last;
 
-	s->testing.grave = NULL;
-	if (call->err && !nfs4_revoke_no_answer(call) && !nfs4_status_is_gone(call->status))
+	s->testing.revoked = NULL;
+	if (call->err && !nfs4_revoke_free_no_answer(call) && !nfs4_status_is_gone(call->status))
 		log_info("%s: revoked state cannot be freed: %s", s->peer,
 			nfs4_status_name(call->status));
 	mutex_lock(&all->lock);
-	all->revoke.burying--;
+	all->revoke.freeing--;
 	if (again && ++g->tries < MAX_FREE_TRIES)
-		list_push_back(&all->revoke.graves, &g->link);
+		list_push_back(&all->revoke.revoked, &g->link);
 	else
 		free(g);
-	last = list_empty(&all->revoke.graves) && all->revoke.burying == 0;
+	last = list_empty(&all->revoke.revoked) && all->revoke.freeing == 0;
 	if (last)
-		nfs4_revoke_settle(s);
+		nfs4_revoke_free_settle(s);
 	mutex_unlock(&all->lock);
 	if (last)
 		nfs4_reopen_kick(s);
 	nfs4_lease_next(s);
 }
 
-bool nfs4_grave_send(struct nfs4_session *s)
+bool nfs4_revoke_free_send(struct nfs4_session *s)
 {
 	struct nfs4_states *all = &s->cl->states;
 	struct list *node = NULL;
 
 	mutex_lock(&all->lock);
-	nfs4_graves_purge(all);
+	nfs4_revoke_free_purge(all);
 	/* A session that is about to be made anew leaves it to the others. */
 	if (s->id_gen == all->id_gen)
-		node = list_pop_front(&all->revoke.graves);
+		node = list_pop_front(&all->revoke.revoked);
 	if (node)
-		all->revoke.burying++;
+		all->revoke.freeing++;
 	mutex_unlock(&all->lock);
 	if (!node)
 		return false;
-	s->testing.grave = container_of(node, struct nfs4_grave, link);
+	s->testing.revoked = container_of(node, struct nfs4_revoked, link);
 	s->testing.id_gen = s->id_gen;
-	s->renew.u.free_stateid.stateid = s->testing.grave->stateid;
-	s->renew.cred = &s->testing.grave->cred;
+	s->renew.u.free_stateid.stateid = s->testing.revoked->stateid;
+	s->renew.cred = &s->testing.revoked->cred;
 	s->renew.done = free_done;
 	nfs4_call_start(&s->renew, &free_desc);
 	return true;

@@ -31,7 +31,7 @@
  *   nfs4_return.c   how they are returned
  *   nfs4_offload.c  copies that the server goes on with
  *   nfs4_revoke.c   single opens, locks and delegations that the server took away
- *   nfs4_grave.c    what was revoked is freed
+ *   nfs4_revoke_free.c    what was revoked is freed
  */
 #ifndef RPCRDMAFS_NFS4_SESSION_INT_H
 #define RPCRDMAFS_NFS4_SESSION_INT_H
@@ -184,7 +184,7 @@ void nfs4_back_is_on(struct nfs4_session *s, uint64_t generation);
 /* ---- revoked state (nfs4_revoke.c) ---- */
 
 /* What sess->renew asks about, or frees. The pointers to it are the states': states.lock. */
-struct nfs4_grave;
+struct nfs4_revoked;
 struct nfs4_deleg_return;
 struct nfs4_testing {
 	struct nfs4_state *states[NFS4_TEST_MAX];
@@ -195,13 +195,13 @@ struct nfs4_testing {
 	uint8_t of[NFS4_TEST_MAX];              /* the state or delegation it is of */
 	unsigned int id_cnt;
 	unsigned int deleg_from; /* ids from here on are delegations' */
-	struct nfs4_grave *grave;
+	struct nfs4_revoked *revoked;
 	struct nfs4_deleg_return *ret; /* what sess->renew returns (nfs4_return.c) */
 	uint32_t id_gen;               /* client ID they belong to */
 };
 
 /* The server refused the stateid of `call`: if it was revoked, it is to be freed. */
-void nfs4_revoke_note(struct nfs4_call *call);
+void nfs4_revoke_free_note(struct nfs4_call *call);
 /* sr_status_flags of a call sent then say that something is revoked; appeared: and did not before.
  */
 void nfs4_revoke_flags(struct nfs4_session *s, bool appeared, uint64_t sent_ns);
@@ -209,27 +209,27 @@ void nfs4_revoke_flags(struct nfs4_session *s, bool appeared, uint64_t sent_ns);
 bool nfs4_revoke_due(struct nfs4_session *s);
 bool nfs4_revoke_send(struct nfs4_session *s);
 /* Revoked state is not freed yet: nothing is to be opened anew before. */
-bool nfs4_revoke_blocks(struct nfs4_session *s);
-void nfs4_revoke_fini(struct nfs4_revoke *rv);
+bool nfs4_revoke_free_blocks(struct nfs4_session *s);
+void nfs4_revoke_free_fini(struct nfs4_revoke *rv);
 
-/* ---- and freed (nfs4_grave.c) ---- */
+/* ---- and freed (nfs4_revoke_free.c) ---- */
 
 bool nfs4_status_is_revoked(enum nfs4_status status);
 /* Revoked, or not known. */
 bool nfs4_status_is_gone(enum nfs4_status status);
 /* A call that ended without an answer to what it asks. */
-bool nfs4_revoke_no_answer(const struct nfs4_call *call);
+bool nfs4_revoke_free_no_answer(const struct nfs4_call *call);
 /* sid is to be freed as `cred`. states.lock is held, as for the next three. */
-void nfs4_revoke_bury(struct nfs4_states *all, const struct nfs4_stateid *sid,
+void nfs4_revoke_free_add(struct nfs4_states *all, const struct nfs4_stateid *sid,
 	const struct rpc_cred *cred, uint32_t id_gen);
 /* The same for the locks that hang on an open. */
-void nfs4_revoke_bury_locks(struct nfs4_states *all, struct nfs4_state *st);
+void nfs4_revoke_free_add_locks(struct nfs4_states *all, struct nfs4_state *st);
 /* Those of earlier client IDs are gone with them. */
-void nfs4_graves_purge(struct nfs4_states *all);
+void nfs4_revoke_free_purge(struct nfs4_states *all);
 /* The server has nothing to say any more than what is known. */
-void nfs4_revoke_settle(struct nfs4_session *s);
+void nfs4_revoke_free_settle(struct nfs4_session *s);
 /* The next FREE_STATEID, by sess->renew. False: none. */
-bool nfs4_grave_send(struct nfs4_session *s);
+bool nfs4_revoke_free_send(struct nfs4_session *s);
 
 /* ---- file systems of the server (nfs4_fs.c) ---- */
 

@@ -74,12 +74,12 @@ static void take_stateid(struct nfs4_state *st, const struct nfs4_call *call)
  * The server made another open than the one there is. If it took that away nobody has heard of it:
  * it remembers it until it is freed, and does not free one that is good (NFS4ERR_LOCKS_HELD).
  */
-static void bury_old(struct nfs4_states *all, struct nfs4_state *st)
+static void free_old(struct nfs4_states *all, struct nfs4_state *st)
 {
 	if ((st->status != NFS4_STATE_OPEN && !st->is_there) || st->id_gen != all->id_gen)
 		return;
-	nfs4_revoke_bury(all, &st->stateid, &st->cred, st->id_gen);
-	nfs4_revoke_bury_locks(all, st);
+	nfs4_revoke_free_add(all, &st->stateid, &st->cred, st->id_gen);
+	nfs4_revoke_free_add_locks(all, st);
 }
 
 /* The OPEN was done under the client ID of now. */
@@ -92,7 +92,7 @@ static void join_live(struct nfs4_states *all, struct nfs4_state *st, const stru
 	bool good = false;
 
 	if (!same && !was_served)
-		bury_old(all, st);
+		free_old(all, st);
 	mutex_lock(&st->lock);
 	if (was_served)
 		nfs4_deleg_unserve(st);

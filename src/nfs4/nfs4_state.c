@@ -47,7 +47,7 @@ void nfs4_states_init(struct nfs4_states *all)
 	list_init(&all->reopen);
 	list_init(&all->in_hand);
 	list_init(&all->lost);
-	list_init(&all->revoke.graves);
+	list_init(&all->revoke.revoked);
 	list_init(&all->frees);
 	nfs4_delegs_init(&all->delegs);
 }
@@ -70,7 +70,7 @@ void nfs4_states_fini(struct nfs4_states *all)
 	}
 	nfs4_delegs_fini(&all->delegs);
 	nfs4_frees_fini(all);
-	nfs4_revoke_fini(&all->revoke);
+	nfs4_revoke_free_fini(&all->revoke);
 	mutex_destroy(&all->lock);
 }
 

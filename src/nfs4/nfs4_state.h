@@ -60,8 +60,8 @@ struct nfs4_delegs {
 
 /* What the server revoked. Of the client; owner: states.lock. */
 struct nfs4_revoke {
-	struct list graves;            /* revoked stateids that are to be freed */
-	unsigned int burying;          /* of these, in the hand of a session */
+	struct list revoked;           /* revoked stateids that are to be freed */
+	unsigned int freeing;          /* of these, in the hand of a session */
 	struct nfs4_session *tester;   /* goes through all stateids; NULL: nobody does */
 	uint32_t round;                /* test_round of those it has asked about */
 	unsigned int found, fruitless; /* in this round; rounds in a row that found nothing */
