@@ -325,7 +325,7 @@ static int call_encode_and_send(struct nfs4_call *call)
 	if (err)
 		return err;
 	if (desc->unbounded)
-		nfs4_room_offer(call, &c);
+		nfs4_reply_chunk_offer(call, &c);
 	req->reply_max = c.reply_max;
 	/*
 	 * Steps have no buffer for a Reply chunk. What RFC 8881 allows a server to call itself is
@@ -517,7 +517,7 @@ void nfs4_call_start(struct nfs4_call *call, const struct nfs4_opdesc *desc)
 	call->tries = call->state_tries = 0;
 	call->under_lock = call->lock_refused = call->room_guessed = false;
 	call->state_wait_ns = 0;
-	call->room_tries = call->bad_cnt = call->high_cnt = 0;
+	call->chunk_tries = call->bad_cnt = call->high_cnt = 0;
 	call->slot = NFS4_SLOT_NONE;
 	call->sent_ns = 0;
 	call->resent = false;

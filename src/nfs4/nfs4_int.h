@@ -77,7 +77,7 @@ struct nfs4_opdesc {
 	/*
 	 * The reply has no bound but the sink that encode names (RFC 8267 section 3.1): the session
 	 * offers a part of it first and more when the server says that it was too small
-	 * (nfs4_room.c); -E2BIG when there is no more. Never with cachethis.
+	 * (nfs4_reply_chunk.c); -E2BIG when there is no more. Never with cachethis.
 	 */
 	bool unbounded;
 	/*

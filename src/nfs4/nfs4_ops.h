@@ -523,12 +523,12 @@ struct nfs4_call {
 	bool lock_refused;      /* it was, and the server did not take it */
 	uint64_t state_wait_ns; /* since when it waits for its state; 0: it does not */
 	uint32_t tries;
-	uint32_t room_most; /* bytes of a reply without a bound that there is room for */
-	uint8_t room_tries; /* repeated with a larger Reply chunk */
-	bool room_guessed;  /* once though nobody had said that it was too small */
-	uint8_t bad_cnt;    /* replies that broke the protocol */
-	uint8_t high_cnt;   /* BAD_HIGH_SLOT */
-	uint64_t sent_ns;   /* last time it was encoded and sent */
+	uint32_t chunk_most; /* bytes of a reply without a bound that there is room for */
+	uint8_t chunk_tries; /* repeated with a larger Reply chunk */
+	bool room_guessed;   /* once though nobody had said that it was too small */
+	uint8_t bad_cnt;     /* replies that broke the protocol */
+	uint8_t high_cnt;    /* BAD_HIGH_SLOT */
+	uint64_t sent_ns;    /* last time it was encoded and sent */
 	/* names of owners (nfs4_owners.c) */
 	struct nfs4_idmap_reply *kept; /* results with names that are asked for; NULL: none */
 	uint64_t idmap_ticket;         /* it waits for this answer */

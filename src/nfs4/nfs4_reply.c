@@ -67,7 +67,7 @@ static bool repeat_bad(struct nfs4_call *call, const char *what)
 /* The reply is longer than there was room for. True: it is on its way again with more. */
 static bool repeat_larger(struct nfs4_call *call, void (*slot)(struct nfs4_slots *, uint32_t))
 {
-	if (!nfs4_room_grow(call))
+	if (!nfs4_reply_chunk_grow(call))
 		return false;
 	nfs4_call_leave_slot(call, slot);
 	nfs4_call_again(call);
@@ -178,7 +178,7 @@ static void sequence_failed(struct nfs4_call *call)
 		nfs4_call_again(call);
 		return;
 	}
-	if (nfs4_status_is_room(call->status) && repeat_larger(call, nfs4_slot_cancel))
+	if (nfs4_status_is_too_big(call->status) && repeat_larger(call, nfs4_slot_cancel))
 		return;
 	/* A step's handler (nfs4_setup.c) decides for itself; it has nobody to wait for. */
 	if (act == NFS4_SEQ_FAIL || (nfs4_is_ctl(call) && act != NFS4_SEQ_RESEND)) {
@@ -318,8 +318,8 @@ static void reply_status(struct nfs4_call *call)
 	enum nfs4_action act = nfs4_status_action(call->status);
 	unsigned int need = NFS4_NEED_SESSION;
 
-	if (call->desc->unbounded && nfs4_status_is_room(call->status)) {
-		if (nfs4_room_grow(call))
+	if (call->desc->unbounded && nfs4_status_is_too_big(call->status)) {
+		if (nfs4_reply_chunk_grow(call))
 			nfs4_call_again(call);
 		else
 			nfs4_call_finish(call, -E2BIG);

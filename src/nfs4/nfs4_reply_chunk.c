@@ -28,7 +28,7 @@
  * Always longer than inline, so that there is a Reply chunk: what fits neither nfsd 6.1 sends all
  * the same.
  */
-uint32_t nfs4_room_at(unsigned int tries, uint32_t inline_max, uint32_t most)
+uint32_t nfs4_reply_chunk_at(unsigned int tries, uint32_t inline_max, uint32_t most)
 {
 	uint64_t room = inline_max + 1024u > FIRST_ROOM ? 2ull * inline_max : FIRST_ROOM;
 
@@ -37,46 +37,47 @@ uint32_t nfs4_room_at(unsigned int tries, uint32_t inline_max, uint32_t most)
 	return room < most ? (uint32_t)room : most;
 }
 
-static uint32_t room_of(const struct nfs4_call *call, unsigned int tries)
+static uint32_t chunk_of(const struct nfs4_call *call, unsigned int tries)
 {
 	const struct nfs4_session *s = call->sess;
-	uint32_t most = call->room_most;
+	uint32_t most = call->chunk_most;
 
 	if (most > s->params.fore.maxresp)
 		most = s->params.fore.maxresp;
-	return nfs4_room_at(tries, (uint32_t)rpcrdma_inline_reply_max(s->x), most) & ~3u;
+	return nfs4_reply_chunk_at(tries, (uint32_t)rpcrdma_inline_reply_max(s->x), most) & ~3u;
 }
 
 static bool may_grow(const struct nfs4_call *call)
 {
-	return call->room_tries < MAX_RETRIES &&
-	       room_of(call, call->room_tries + 1u) > room_of(call, call->room_tries);
+	return call->chunk_tries < MAX_RETRIES &&
+	       chunk_of(call, call->chunk_tries + 1u) > chunk_of(call, call->chunk_tries);
 }
 
-void nfs4_room_offer(struct nfs4_call *call, struct nfs4_compound *c)
+void nfs4_reply_chunk_offer(struct nfs4_call *call, struct nfs4_compound *c)
 {
 	struct rpcrdma_req *req = &call->rpc.req;
 
 	/* What cannot be repeated must not come here. */
 	assert(!call->desc->cachethis && req->reply_sink.buf);
-	call->room_most = req->reply_sink.len;
-	req->reply_sink.len = room_of(call, call->room_tries);
+	call->chunk_most = req->reply_sink.len;
+	req->reply_sink.len = chunk_of(call, call->chunk_tries);
 	c->reply_max = req->reply_sink.len - RPC_REPLY_HDR;
 	req->give_back = !call->room_guessed && may_grow(call);
 }
 
-bool nfs4_room_grow(struct nfs4_call *call)
+bool nfs4_reply_chunk_grow(struct nfs4_call *call)
 {
 	if (!call->desc->unbounded || !may_grow(call))
 		return false;
-	call->room_tries++;
+	call->chunk_tries++;
 	stats_count(&call->sess->stats->reply_chunk_retries, 1);
 	log_debug("%s: the reply to %s is longer than its Reply chunk, again with %u bytes",
-		call->sess->peer, call->desc->name, (unsigned int)room_of(call, call->room_tries));
+		call->sess->peer, call->desc->name,
+		(unsigned int)chunk_of(call, call->chunk_tries));
 	return true;
 }
 
-bool nfs4_status_is_room(enum nfs4_status status)
+bool nfs4_status_is_too_big(enum nfs4_status status)
 {
 	return status == NFS4ERR_REP_TOO_BIG || status == NFS4ERR_REP_TOO_BIG_TO_CACHE ||
 	       status == NFS4ERR_TOOSMALL;

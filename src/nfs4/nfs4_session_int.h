@@ -14,7 +14,7 @@
  *   nfs4_reply.c    what comes back for it
  *   nfs4_owners.c   names of owners in it, and in what is sent
  *   nfs4_idmap.c    calls that wait for them
- *   nfs4_room.c     Reply chunks for replies without a bound
+ *   nfs4_reply_chunk.c     Reply chunks for replies without a bound
  *   nfs4_cb.c       the server's calls to us
  *   nfs4_session.c     the state machine of a session
  *   nfs4_stop.c     how it ends
@@ -125,16 +125,16 @@ void nfs4_idmap_init(struct nfs4_session *s);
 /* The end of the session. False: a message is on its way, the session must outlive it. */
 bool nfs4_idmap_fini(struct nfs4_session *s);
 
-/* ---- replies without a bound (nfs4_room.c) ---- */
+/* ---- replies without a bound (nfs4_reply_chunk.c) ---- */
 
 /* Largest part of the sink that attempt `tries` (0: the first) offers; pure. */
-uint32_t nfs4_room_at(unsigned int tries, uint32_t inline_max, uint32_t most);
+uint32_t nfs4_reply_chunk_at(unsigned int tries, uint32_t inline_max, uint32_t most);
 /* The call is encoded: its Reply chunk and reply bound become those of this attempt. */
-void nfs4_room_offer(struct nfs4_call *call, struct nfs4_compound *c);
+void nfs4_reply_chunk_offer(struct nfs4_call *call, struct nfs4_compound *c);
 /* The reply was too long. True: the next attempt offers more, and is worth it. */
-bool nfs4_room_grow(struct nfs4_call *call);
+bool nfs4_reply_chunk_grow(struct nfs4_call *call);
 /* Is this how a server says that a reply is too long? */
-bool nfs4_status_is_room(enum nfs4_status status);
+bool nfs4_status_is_too_big(enum nfs4_status status);
 
 /* ---- what a status on SEQUENCE means (nfs4_recover.c) ---- */
 

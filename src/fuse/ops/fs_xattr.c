@@ -10,7 +10,7 @@
  * write the file first (xattr_permission() of fs/xattr.c; for FUSE it is on us): where there is
  * nothing to be had the server is asked for the right alone. Nothing is cached: each request is
  * asked of the server, as the caller. How long a value is nobody says beforehand, so each
- * operation takes a data buffer; the NFS layer begins with a small part of it (nfs4_room.c).
+ * operation takes a data buffer; the NFS layer begins with a small part of it (nfs4_reply_chunk.c).
  */
 #include <errno.h>
 #include <limits.h>

@@ -60,7 +60,7 @@ static uint64_t retries(void)
 	return w.lane[0].st.reply_chunk_retries;
 }
 
-Test(nfs4_room, a_reply_that_fits_the_first_chunk_costs_one_call)
+Test(nfs4_reply_chunk, a_reply_that_fits_the_first_chunk_costs_one_call)
 {
 	open_with(5000);
 	cr_assert_eq(get_value(70000), 0);
@@ -69,7 +69,7 @@ Test(nfs4_room, a_reply_that_fits_the_first_chunk_costs_one_call)
 	done_with();
 }
 
-Test(nfs4_room, a_larger_one_is_asked_for_again_with_a_larger_chunk)
+Test(nfs4_reply_chunk, a_larger_one_is_asked_for_again_with_a_larger_chunk)
 {
 	uint64_t before;
 
@@ -87,7 +87,7 @@ Test(nfs4_room, a_larger_one_is_asked_for_again_with_a_larger_chunk)
 	done_with();
 }
 
-Test(nfs4_room, one_that_fits_nowhere_is_e2big)
+Test(nfs4_reply_chunk, one_that_fits_nowhere_is_e2big)
 {
 	open_with(60000);
 	cr_assert_eq(get_value(40000), -E2BIG);
@@ -97,7 +97,7 @@ Test(nfs4_room, one_that_fits_nowhere_is_e2big)
 }
 
 /* ERR_CHUNK before anything was executed: the server never saw the number. */
-Test(nfs4_room, numbers_that_were_not_used_up_are_used_again)
+Test(nfs4_reply_chunk, numbers_that_were_not_used_up_are_used_again)
 {
 	open_with(3000);
 	nfsd_sim_conf(w.srv)->tolerant_seq = true;
@@ -118,7 +118,7 @@ Test(nfs4_room, numbers_that_were_not_used_up_are_used_again)
 }
 
 /* Other calls come between the failed one and the repetition, on the same slots. */
-Test(nfs4_room, other_calls_on_the_slot_find_the_number_too)
+Test(nfs4_reply_chunk, other_calls_on_the_slot_find_the_number_too)
 {
 	struct sim_nfs_call c[12] = {0};
 
@@ -148,7 +148,7 @@ Test(nfs4_room, other_calls_on_the_slot_find_the_number_too)
 	done_with();
 }
 
-Test(nfs4_room, a_server_that_always_refuses_is_not_asked_for_ever)
+Test(nfs4_reply_chunk, a_server_that_always_refuses_is_not_asked_for_ever)
 {
 	uint64_t before;
 
@@ -163,7 +163,7 @@ Test(nfs4_room, a_server_that_always_refuses_is_not_asked_for_ever)
 	done_with();
 }
 
-Test(nfs4_room, statuses_that_say_the_same_are_treated_the_same)
+Test(nfs4_reply_chunk, statuses_that_say_the_same_are_treated_the_same)
 {
 	static const uint32_t statuses[] = {
 		NFS4ERR_REP_TOO_BIG, NFS4ERR_REP_TOO_BIG_TO_CACHE, NFS4ERR_TOOSMALL};
@@ -183,7 +183,7 @@ Test(nfs4_room, statuses_that_say_the_same_are_treated_the_same)
 	}
 }
 
-Test(nfs4_room, never_past_what_the_session_allows)
+Test(nfs4_reply_chunk, never_past_what_the_session_allows)
 {
 	struct nfsd_sim_conf sconf;
 
@@ -202,7 +202,7 @@ Test(nfs4_room, never_past_what_the_session_allows)
 }
 
 /* The connection goes at each call of a retry. */
-Test(nfs4_room, a_lost_connection_on_the_way_changes_nothing)
+Test(nfs4_reply_chunk, a_lost_connection_on_the_way_changes_nothing)
 {
 	static const enum nfsd_sim_act acts[] = {
 		NFSD_SIM_CUT_BEFORE, NFSD_SIM_CUT_AFTER, NFSD_SIM_CUT_REPLIED};
@@ -218,7 +218,7 @@ Test(nfs4_room, a_lost_connection_on_the_way_changes_nothing)
 }
 
 /* What cannot be repeated ends with an errno that tells it from I/O errors. */
-Test(nfs4_room, others_are_not_repeated)
+Test(nfs4_reply_chunk, others_are_not_repeated)
 {
 	struct sim_nfs_call c = {0};
 
@@ -240,7 +240,7 @@ static void open_strange(enum nfsd_sim_big how, uint32_t value_len)
 }
 
 /* As illumos, and whoever finds out too late that a reply does not fit. */
-Test(nfs4_room, servers_that_do_not_say_what_is_wrong_are_asked_with_a_larger_chunk,
+Test(nfs4_reply_chunk, servers_that_do_not_say_what_is_wrong_are_asked_with_a_larger_chunk,
 	.init = sim_log_quiet)
 {
 	for (enum nfsd_sim_big how = NFSD_SIM_BIG_SYSTEM_ERR; how <= NFSD_SIM_BIG_SILENCE; how++) {
@@ -261,7 +261,7 @@ Test(nfs4_room, servers_that_do_not_say_what_is_wrong_are_asked_with_a_larger_ch
 }
 
 /* It may be just what it says. */
-Test(nfs4_room, trouble_of_the_servers_own_is_told_the_second_time, .init = sim_log_quiet)
+Test(nfs4_reply_chunk, trouble_of_the_servers_own_is_told_the_second_time, .init = sim_log_quiet)
 {
 	static const struct {
 		uint64_t stat;
@@ -284,7 +284,7 @@ Test(nfs4_room, trouble_of_the_servers_own_is_told_the_second_time, .init = sim_
 }
 
 /* A server that was away for longer than timeo is asked again, whatever the size. */
-Test(nfs4_room, a_server_that_does_not_answer_is_waited_for, .init = sim_log_quiet)
+Test(nfs4_reply_chunk, a_server_that_does_not_answer_is_waited_for, .init = sim_log_quiet)
 {
 	open_with(3000);
 	sim_rule(&w, NFSD_SIM_LOSE, OP_GETXATTR, 0, 3, 0);
