@@ -108,7 +108,7 @@ struct fs_file {
 	uint32_t writebacks; /* its writebacks (fs_writeback.h): the server has not got them yet */
 	int write_err;       /* data was lost: the next fsync or close tells it */
 	int next_err;        /* that, or of the rest of a short write: the next write tells it */
-	uint32_t unheard;    /* operations of programs that died (fs_interrupt.c) ... */
+	uint32_t abandoned;  /* operations of programs that died (fs_interrupt.c) ... */
 	struct fs_op *releasing; /* ... which this RELEASE waits for */
 	struct fs_watch watch;
 };
@@ -147,8 +147,9 @@ struct fs_op {
 	bool on_file;    /* of fs_op_begin_file() */
 	bool file_holds; /* op->inode, which the op itself has no reference to */
 	bool background; /* counted in fs->background */
-	bool unheard; /* its program was dying: counted in lane->unheard, and on_file in the file's
-		       */
+	bool abandoned;  /* its program was dying: counted in lane->abandoned, and on_file in the
+			  * file's
+			  */
 	struct rpc_cred cred;
 	struct rpcrdma_buf *buf; /* stolen receive buffer or a sink; put with the op */
 	void *mem;               /* malloced by a handler (a target, a list); freed with the op */
@@ -275,10 +276,10 @@ struct fs_op {
 	} u;
 	/* Gives back what u.dir has; fs_op_end() calls it. NULL: nothing. */
 	void (*ended)(struct fs_op *op);
-	bool began;         /* its first call was started: it may have been done in part */
-	bool gated;         /* counted in inode->unstable->io ... */
-	bool gated_unheard; /* ... and in unheard */
-	struct {            /* fs_commit() in work */
+	bool began;           /* its first call was started: it may have been done in part */
+	bool gated;           /* counted in inode->unstable->io ... */
+	bool gated_abandoned; /* ... and in abandoned */
+	struct {              /* fs_commit() in work */
 		void (*done)(struct fs_op *op, int err);
 		void (*rewritten)(struct fs_op *op);
 		uint64_t seq, losses; /* inode->write_seq and unstable->losses when it was sent */
@@ -373,7 +374,7 @@ struct fs_lane {
 	unsigned int ops_cnt, ops_free;
 	struct list free_ops;
 	struct list spare_ops; /* fs_interrupt.c; counted in ops_cnt */
-	unsigned int spare_cnt, unheard;
+	unsigned int spare_cnt, abandoned;
 	unsigned int notify_waits; /* operations that wait for the notify thread */
 	struct list parked;        /* ops waiting for a request or a buffer */
 	struct reactor_timer idle_timer;
@@ -580,7 +581,7 @@ static inline uint64_t fs_op_now(const struct fs_op *op)
 /* Nobody waits for it any more, and nothing of it was done: then nothing need be. */
 static inline bool fs_op_is_void(const struct fs_op *op)
 {
-	return op->unheard && !op->began;
+	return op->abandoned && !op->began;
 }
 /* Copies a name into op->name or name2; false: longer than 255 bytes (ENAMETOOLONG). */
 bool fs_op_name(char dst[FS_NAME_MAX + 1], const char *name);

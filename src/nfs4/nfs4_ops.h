@@ -176,7 +176,7 @@ struct nfs4_op_write {
 	 */
 	bool at_end;
 	/* out, with at_end: it was sent before, and whether it was executed then nobody heard */
-	bool unheard;
+	bool unsure;
 	uint32_t count; /* out: maybe less than data has */
 	enum nfs4_stable committed;
 	struct nfs4_verf verf;
@@ -506,7 +506,7 @@ struct nfs4_call {
 	/* set when done */
 	int err;                 /* 0 or -errno */
 	enum nfs4_status status; /* NFS4_OK, or what the server said */
-	bool resent; /* as a new request: an earlier one may have been executed unheard */
+	bool resent; /* as a new request: an earlier one may have been executed without an answer */
 
 	/* the session's: see nfs4_int.h */
 	const struct nfs4_opdesc *desc;

@@ -393,7 +393,7 @@ bool fs_ahead_serve(struct fs_op *op, void (*again)(struct fs_op *op))
 	/* Without the option what there is came with the OPEN, before anybody had the handle. */
 	if (!op->lane->fs->conf.readahead && !op->file->ahead)
 		return false;
-	if (op->unheard || op->fi.flags & O_DIRECT)
+	if (op->abandoned || op->fi.flags & O_DIRECT)
 		return false;
 	list_init(&gone);
 	mutex_lock(&in->lock);

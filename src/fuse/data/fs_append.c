@@ -171,7 +171,7 @@ bool fs_append_missed(struct fs_op *op, void (*again)(struct fs_op *op),
 		return false;
 	op->u.rw.again = again;
 	op->u.rw.gave_up = gave_up;
-	if (is_refused(call->status) || w->unheard || op->u.rw.done > 0 ||
+	if (is_refused(call->status) || w->unsure || op->u.rw.done > 0 ||
 		op->u.rw.misses++ >= MISSES_MAX)
 		go_plain(op);
 	else

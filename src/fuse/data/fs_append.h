@@ -19,7 +19,7 @@
  *
  * At its own offset, as it was asked for, goes
  *   what would replace or follow data that a restarted server lost: that is written again;
- *   what was sent before, unheard, in a session that is lost: it may be there already;
+ *   what was sent before, and not answered, in a session that is lost: it may be there already;
  *   the rest of a WRITE that was done in part;
  *   a write with O_DIRECT, whose parts the kernel sends side by side, and one of a
  *   mapping; under a delegation; below what the kernel knows to be the end (RWF_NOAPPEND)

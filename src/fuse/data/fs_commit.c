@@ -268,14 +268,14 @@ void fs_commit_background(struct fs_lane *l, struct fs_file *f)
 /* ---- requests ---- */
 
 /*
- * What was lost earlier or just now is this handle's answer, once. If nobody hears it, it is the
- * next one's: a program that ends closes what it has from its parent, too.
+ * What was lost earlier or just now is this handle's answer, once. If nobody waits for it, it is
+ * the next one's: a program that ends closes what it has from its parent, too.
  */
 static void reply_committed(struct fs_op *op, int err)
 {
 	int lost = 0;
 
-	if (fs_file_has_error(op->file) && fs_interrupt_hears(op))
+	if (fs_file_has_error(op->file) && fs_interrupt_is_awaited(op))
 		lost = fs_file_take_error(op->file);
 	fs_reply_err(op, err ? err : lost);
 }

@@ -46,10 +46,10 @@ static void wake_all(struct list *woken)
 }
 
 /* Inode lock held. */
-static void count_unheard(struct fs_op *op, struct fs_unstable *r)
+static void count_abandoned(struct fs_op *op, struct fs_unstable *r)
 {
-	r->unheard++;
-	op->gated_unheard = true;
+	r->abandoned++;
+	op->gated_abandoned = true;
 }
 
 bool fs_rewrite_enter(struct fs_op *op, void (*again)(struct fs_op *op))
@@ -60,14 +60,14 @@ bool fs_rewrite_enter(struct fs_op *op, void (*again)(struct fs_op *op))
 
 	mutex_lock(&in->lock);
 	r = fs_unstable_of(in);
-	closed = r && (r->rewriting || (r->unheard && !op->unheard));
+	closed = r && (r->rewriting || (r->abandoned && !op->abandoned));
 	if (closed) {
 		wait_here(op, r, again);
 	} else if (r) {
 		r->io++;
 		op->gated = true;
-		if (op->unheard)
-			count_unheard(op, r);
+		if (op->abandoned)
+			count_abandoned(op, r);
 	}
 	mutex_unlock(&in->lock);
 	/* It may have been woken already, but runs on this thread, later. */
@@ -76,12 +76,12 @@ bool fs_rewrite_enter(struct fs_op *op, void (*again)(struct fs_op *op))
 	return !closed;
 }
 
-void fs_rewrite_unheard(struct fs_op *op)
+void fs_rewrite_abandoned(struct fs_op *op)
 {
 	if (!op->gated)
 		return;
 	mutex_lock(&op->inode->lock);
-	count_unheard(op, op->inode->unstable);
+	count_abandoned(op, op->inode->unstable);
 	mutex_unlock(&op->inode->lock);
 }
 
@@ -97,14 +97,14 @@ void fs_rewrite_leave(struct fs_op *op)
 	list_init(&woken);
 	mutex_lock(&in->lock);
 	r = in->unstable;
-	if (op->gated_unheard && --r->unheard == 0 && !r->rewriting)
+	if (op->gated_abandoned && --r->abandoned == 0 && !r->rewriting)
 		list_splice_back(&woken, &r->waiters);
 	if (--r->io == 0) {
 		next = r->rewriter;
 		r->rewriter = NULL;
 	}
 	mutex_unlock(&in->lock);
-	op->gated = op->gated_unheard = false;
+	op->gated = op->gated_abandoned = false;
 	if (next)
 		fs_op_wake(next);
 	wake_all(&woken);

@@ -78,7 +78,7 @@ struct fs_unstable {
 	unsigned int failures;
 	struct nfs4_verf verf;  /* the newest one seen */
 	unsigned int io;        /* changes of data on their way (fs_rewrite_enter) ... */
-	unsigned int unheard;   /* ... of programs that died: nothing may overtake them */
+	unsigned int abandoned; /* ... of programs that died: nothing may overtake them */
 	bool rewriting;         /* the gate is closed */
 	struct fs_op *rewriter; /* closed it, and waits for io to become 0 */
 	struct list waiters;    /* of fs_op.link: until the gate opens */
@@ -113,7 +113,7 @@ void fs_unstable_mem_lane_fini(struct fs_lane *l);
 bool fs_rewrite_enter(struct fs_op *op, void (*again)(struct fs_op *op));
 void fs_rewrite_leave(struct fs_op *op);
 /* Nobody waits any more for the op, whose change may be on its way: others wait for that. */
-void fs_rewrite_unheard(struct fs_op *op);
+void fs_rewrite_abandoned(struct fs_op *op);
 
 /* ---- WRITE ---- */
 

@@ -222,5 +222,5 @@ bool fs_handover_is_over(const struct fs_lane *l)
 
 bool fs_handover_reads_on(const struct fs_lane *l)
 {
-	return l->unheard || l->notify_waits || l->fs->meta;
+	return l->abandoned || l->notify_waits || l->fs->meta;
 }

@@ -153,7 +153,7 @@ bool fs_proc_is_dying(const struct fuse_ctx *ctx)
 	return dying && fs_cred_is_caller(ctx);
 }
 
-bool fs_interrupt_hears(const struct fs_op *op)
+bool fs_interrupt_is_awaited(const struct fs_op *op)
 {
 	const struct fuse_ctx *ctx;
 	char text[PROC_MAX];
@@ -165,24 +165,24 @@ bool fs_interrupt_hears(const struct fs_op *op)
 	       !fs_cred_is_caller(ctx);
 }
 
-static void count_unheard(struct fs_file *f)
+static void count_abandoned(struct fs_file *f)
 {
 	if (!f)
 		return;
 	mutex_lock(&f->inode->lock);
-	f->unheard++;
+	f->abandoned++;
 	mutex_unlock(&f->inode->lock);
 }
 
-void fs_interrupt_unheard(struct fs_op *op)
+void fs_interrupt_abandon(struct fs_op *op)
 {
-	op->unheard = true;
-	op->lane->unheard++;
-	fs_rewrite_unheard(op);
+	op->abandoned = true;
+	op->lane->abandoned++;
+	fs_rewrite_abandoned(op);
 	if (!op->on_file)
 		return;
-	count_unheard(op->file);
-	count_unheard(op->file2);
+	count_abandoned(op->file);
+	count_abandoned(op->file2);
 }
 
 /* True: it still waits. */
@@ -193,20 +193,20 @@ static bool answer_if_dying(struct fs_op *op)
 	if (!fs_proc_is_dying(fuse_req_ctx(op->req)))
 		return true;
 	stats_count(&l->stats->interrupts, 1);
-	fs_interrupt_unheard(op);
+	fs_interrupt_abandon(op);
 	atomic_store_explicit(&died_ns, reactor_now(l->reactor), memory_order_relaxed);
 	fs_reply_early(op, EINTR); /* another lane may read its RELEASE at once */
 	return false;
 }
 
-static void uncount_unheard(struct fs_file *f)
+static void uncount_abandoned(struct fs_file *f)
 {
 	struct fs_op *next = NULL;
 
 	if (!f)
 		return;
 	mutex_lock(&f->inode->lock);
-	if (--f->unheard == 0) {
+	if (--f->abandoned == 0) {
 		next = f->releasing;
 		f->releasing = NULL;
 	}
@@ -217,11 +217,11 @@ static void uncount_unheard(struct fs_file *f)
 
 void fs_interrupt_ended(struct fs_op *op)
 {
-	op->lane->unheard--;
+	op->lane->abandoned--;
 	if (!op->on_file)
 		return;
-	uncount_unheard(op->file);
-	uncount_unheard(op->file2);
+	uncount_abandoned(op->file);
+	uncount_abandoned(op->file2);
 }
 
 bool fs_interrupt_release_waits(struct fs_op *op, void (*then)(struct fs_op *op))
@@ -229,7 +229,7 @@ bool fs_interrupt_release_waits(struct fs_op *op, void (*then)(struct fs_op *op)
 	bool wait;
 
 	mutex_lock(&op->inode->lock);
-	wait = op->file->unheard > 0;
+	wait = op->file->abandoned > 0;
 	if (wait) {
 		op->then = then;
 		op->file->releasing = op;
@@ -255,7 +255,7 @@ static bool check_one(struct fs_op *op, uint64_t unique)
 static bool check_all(
 	struct fs_lane *l, bool (*check)(struct fs_op *op, uint64_t arg), uint64_t arg)
 {
-	unsigned int before = l->unheard;
+	unsigned int before = l->abandoned;
 	bool wait = false;
 
 	for (unsigned int i = 0; i < l->ops_cnt - l->spare_cnt; i++)
@@ -267,7 +267,7 @@ static bool check_all(
 		if (op->req)
 			wait |= check(op, arg);
 	}
-	if (l->unheard == before)
+	if (l->abandoned == before)
 		return wait;
 	reactor_timer_in(l->reactor, &l->interrupt_timer, BRISK_NS);
 	fs_lane_turn(l); /* it may have stalled with a request of the same program */

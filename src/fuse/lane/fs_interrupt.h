@@ -23,17 +23,17 @@ bool fs_interrupt_spare(struct fs_lane *l);
 /* The op's request begins to wait. */
 void fs_interrupt_watch(struct fs_op *op);
 /* It is about to be answered before the op has ended. */
-void fs_interrupt_unheard(struct fs_op *op);
+void fs_interrupt_abandon(struct fs_op *op);
 /*
  * A FUSE_INTERRUPT of this request came: if it is this lane's and its program is dying, EINTR.
  * False: it is not this lane's, or was answered before.
  */
 bool fs_interrupt_now(struct fs_lane *l, uint64_t unique);
 /*
- * Does anybody hear the answer of a FLUSH? Not who is on its way out: the kernel closes its files.
- * Reads /proc.
+ * Does anybody wait for the answer of a FLUSH? Not who is on its way out: the kernel closes its
+ * files. Reads /proc.
  */
-bool fs_interrupt_hears(const struct fs_op *op);
+bool fs_interrupt_is_awaited(const struct fs_op *op);
 /*
  * Has the thread that asks a signal that ends it? One with another uid or gid is not it: the pid
  * may be of another namespace. Reads /proc.

@@ -52,7 +52,7 @@ void fs_op_init(struct fs_op *op, struct fs_lane *l)
 	/* The call is the session's to initialise; names and filehandles are set before use. */
 	op->lane = l;
 	op->req = NULL;
-	op->on_file = op->file_holds = op->unheard = op->background = false;
+	op->on_file = op->file_holds = op->abandoned = op->background = false;
 	op->buf = NULL;
 	op->mem = NULL;
 	op->inode = op->inode2 = NULL;
@@ -69,7 +69,7 @@ void fs_op_init(struct fs_op *op, struct fs_lane *l)
 	op->ended = NULL;
 	op->silly = NULL;
 	op->reply_dir = op->reply_inode = NULL;
-	op->began = op->gated = op->gated_unheard = false;
+	op->began = op->gated = op->gated_abandoned = false;
 	memset(&op->fi, 0, sizeof(op->fi));
 	memset(&op->commit, 0, sizeof(op->commit));
 	op->writeback.active = false;
@@ -173,11 +173,11 @@ static struct rpcrdma_buf *fs_buf_take(struct fs_op *op)
 	struct rpcrdma_buf *buf = rpcrdma_buf_get_above(l->xprt, fs_handover_spare_bufs(op));
 
 	/*
-	 * Not while the lane must go on reading: what is unheard will end (fs_interrupt.c), and
+	 * Not while the lane must go on reading: what is abandoned will end (fs_interrupt.c), and
 	 * with a metadata lane one buffer was left (fs_handover.h). But while it reads on because
 	 * of the notify thread: that may wait for this very operation.
 	 */
-	if (!buf && !l->receiving && !l->unheard && !l->fs->meta) {
+	if (!buf && !l->receiving && !l->abandoned && !l->fs->meta) {
 		buf = l->rxbuf;
 		l->rxbuf = NULL;
 	}
@@ -284,7 +284,7 @@ void fs_op_end(struct fs_op *op)
 	assert(!list_is_linked(&op->link));
 	if (op->ended)
 		op->ended(op);
-	if (op->unheard)
+	if (op->abandoned)
 		fs_interrupt_ended(op);
 	fs_op_put_call(op);
 	if (op->buf)

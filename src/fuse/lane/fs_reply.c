@@ -46,7 +46,7 @@ bool fs_reply_early(struct fs_op *op, int err)
 }
 
 /* Nobody waits for the answer any more: the op ends without. */
-static bool end_unheard(struct fs_op *op)
+static bool end_abandoned(struct fs_op *op)
 {
 	if (op->req)
 		return false;
@@ -91,7 +91,7 @@ static void attr_now(struct fs_op *op)
 	/* What the kernel asked for since it was told EINTR may be older than the change. */
 	if (op->own && !op->req)
 		fs_notify_inval_inode(fs, in, -1, 0);
-	if (end_unheard(op) || waits_for_pages(op, attr_now))
+	if (end_abandoned(op) || waits_for_pages(op, attr_now))
 		return;
 	fs_attr_to_stat_of(fs, in, &op->attr, &st);
 	if (op->shadow)
@@ -154,7 +154,7 @@ void fs_reply_negative(struct fs_op *op, struct fs_inode *dir)
 		.entry_timeout = fs_negative_timeout(op->lane->fs, dir, fs_op_now(op)),
 	};
 
-	if (end_unheard(op))
+	if (end_abandoned(op))
 		return;
 	/* Inode number 0 with a time: the kernel remembers that there is none. */
 	if (e.entry_timeout > 0)
@@ -218,7 +218,7 @@ bool fs_reply_opendir(struct fs_op *op, const struct fuse_file_info *fi)
 /* One writev of header and data, straight from where they lie. */
 void fs_reply_data(struct fs_op *op, const void *data, size_t len)
 {
-	if (end_unheard(op))
+	if (end_abandoned(op))
 		return;
 	/* The kernel takes a short answer to READ for the end. */
 	if (op->on_file && len < op->size)
@@ -229,7 +229,7 @@ void fs_reply_data(struct fs_op *op, const void *data, size_t len)
 
 void fs_reply_length(struct fs_op *op, size_t len)
 {
-	if (end_unheard(op))
+	if (end_abandoned(op))
 		return;
 	fuse_reply_xattr(take_req(op), len);
 	fs_op_end(op);
@@ -240,7 +240,7 @@ void fs_reply_write(struct fs_op *op, size_t count)
 	/* Pages read since the kernel was told EINTR may be older than the data. */
 	if (!op->req)
 		fs_notify_inval_inode(op->lane->fs, op->inode, op->off, (off_t)count);
-	if (end_unheard(op))
+	if (end_abandoned(op))
 		return;
 	fuse_reply_write(take_req_with(op, (int64_t)count), count);
 	fs_op_end(op);
@@ -253,7 +253,7 @@ void fs_reply_write_early(struct fs_op *op, size_t count)
 
 void fs_reply_readlink(struct fs_op *op, const char *target)
 {
-	if (end_unheard(op))
+	if (end_abandoned(op))
 		return;
 	fuse_reply_readlink(take_req(op), target);
 	fs_op_end(op);
@@ -261,7 +261,7 @@ void fs_reply_readlink(struct fs_op *op, const char *target)
 
 void fs_reply_statfs(struct fs_op *op, const struct statvfs *st)
 {
-	if (end_unheard(op))
+	if (end_abandoned(op))
 		return;
 	fuse_reply_statfs(take_req(op), st);
 	fs_op_end(op);
@@ -269,7 +269,7 @@ void fs_reply_statfs(struct fs_op *op, const struct statvfs *st)
 
 void fs_reply_lseek(struct fs_op *op, off_t off)
 {
-	if (end_unheard(op))
+	if (end_abandoned(op))
 		return;
 	fuse_reply_lseek(take_req(op), off);
 	fs_op_end(op);
@@ -277,7 +277,7 @@ void fs_reply_lseek(struct fs_op *op, off_t off)
 
 void fs_reply_lock(struct fs_op *op, const struct flock *lock)
 {
-	if (end_unheard(op))
+	if (end_abandoned(op))
 		return;
 	fuse_reply_lock(take_req(op), lock);
 	fs_op_end(op);

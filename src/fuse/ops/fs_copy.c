@@ -127,7 +127,7 @@ void fs_copy_next(struct fs_op *op)
 	if (op->lane->state != FS_LANE_RUNS && c->done < op->size && !c->err)
 		c->err = EINTR;
 	end = c->err || c->done == op->size;
-	if (op->unheard)
+	if (op->abandoned)
 		fs_copy_finish(op, EINTR);
 	else if (pending >= PENDING_MAX || (end && (pending > 0 || c->attr_stale)))
 		call_for(op, commit_start);
@@ -150,7 +150,7 @@ void fs_copy_yield(struct fs_op *op)
 	mutex_lock(&in->lock);
 	wanted = in->unstable && in->unstable->rewriter;
 	mutex_unlock(&in->lock);
-	if (wanted && !op->unheard)
+	if (wanted && !op->abandoned)
 		fs_rewrite_leave(op);
 }
 
@@ -316,7 +316,7 @@ static void copy_start(struct fs_op *op)
 	struct fs_copy *c = fs_copy_of(op);
 	uint64_t clone = clone_len(op), count = clone ? clone : op->size - c->done;
 
-	if (op->unheard) { /* it waited: others may have written since */
+	if (op->abandoned) { /* it waited: others may have written since */
 		fs_copy_finish(op, EINTR);
 		return;
 	}

@@ -74,7 +74,7 @@ static void result_lost(struct fs_op *op)
 
 	if (!nfs4_offload_end(&c->off)) /* it came just now: offload_done() */
 		return;
-	if (!over && !op->unheard)
+	if (!over && !op->abandoned)
 		op->lane->copy_no_wait_until = fs_op_now(op) + NO_WAIT_NS;
 	by_hand(op);
 }
@@ -177,7 +177,7 @@ static void tick(struct reactor_timer *t)
 		return;
 	}
 	fs_copy_yield(op);
-	if (op->unheard || op->lane->state != FS_LANE_RUNS)
+	if (op->abandoned || op->lane->state != FS_LANE_RUNS)
 		ask(op, cancel_start);
 	else if (++c->ticks >= c->due)
 		ask(op, poll_start);

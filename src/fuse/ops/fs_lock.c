@@ -200,7 +200,7 @@ static void no_answer(struct fs_op *op, int err)
 
 	fs_lock_note_doubt(op, r->off, r->len);
 	if (is_heard(op)) {
-		fs_interrupt_unheard(op);
+		fs_interrupt_abandon(op);
 		answer(op, err);
 	}
 	take_back(op);

@@ -171,7 +171,7 @@ static void link_start(struct fs_op *op)
 
 static void link_clear(struct fs_op *op)
 {
-	if (op->unheard) /* it waited: others may have given the names to other files since */
+	if (op->abandoned) /* it waited: others may have given the names to other files since */
 		fs_reply_err(op, EINTR);
 	else
 		fs_op_call(op, link_start);
@@ -282,7 +282,7 @@ static void target_free(struct nfs4_call *call)
 	struct fs_op *op = fs_op_of(call);
 	struct noreplace *n = of(op);
 
-	if (op->unheard) {
+	if (op->abandoned) {
 		fs_reply_err(op, EINTR);
 	} else if (call->err != -ENOENT) {
 		fs_reply_err(op, call->err ? -call->err : EEXIST);
@@ -338,8 +338,8 @@ static void source_found(struct nfs4_call *call)
 	struct noreplace *n = of(op);
 
 	fs_meta_read(op, &o->dir_attr);
-	if (op->unheard || call->err) {
-		fs_reply_err(op, op->unheard ? EINTR : -call->err);
+	if (op->abandoned || call->err) {
+		fs_reply_err(op, op->abandoned ? EINTR : -call->err);
 		return;
 	}
 	if ((o->attr.valid & NEEDED) != NEEDED) {

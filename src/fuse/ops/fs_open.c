@@ -159,7 +159,7 @@ static void trunc_start(struct fs_op *op)
 {
 	struct nfs4_op_setattr *s = &op->call.u.setattr;
 
-	if (op->unheard) { /* it waited: others may have written since */
+	if (op->abandoned) { /* it waited: others may have written since */
 		fs_open_undo(op, EINTR);
 		return;
 	}

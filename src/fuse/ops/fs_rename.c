@@ -106,7 +106,7 @@ static void rename_start(struct fs_op *op)
 
 static void source_clear(struct fs_op *op)
 {
-	if (op->unheard) /* it waited: others may have given the names to other files since */
+	if (op->abandoned) /* it waited: others may have given the names to other files since */
 		fs_reply_err(op, EINTR);
 	else
 		fs_op_call(op, rename_start);
@@ -136,7 +136,7 @@ static void source_done(struct nfs4_call *call)
 	const struct nfs4_fh *fh = &call->u.lookup.fh;
 
 	fs_meta_read(op, &call->u.lookup.dir_attr);
-	if (call->err != 0 || op->unheard) {
+	if (call->err != 0 || op->abandoned) {
 		if (call->err != 0)
 			fs_meta_error(op);
 		else
@@ -164,7 +164,7 @@ static void target_done(struct nfs4_call *call)
 	struct fs_op *op = fs_op_of(call);
 	struct fs_inode *target = NULL;
 
-	if (op->unheard) { /* others may have given the names to other files since */
+	if (op->abandoned) { /* others may have given the names to other files since */
 		fs_reply_err(op, EINTR);
 		return;
 	}

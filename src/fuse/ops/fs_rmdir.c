@@ -39,7 +39,7 @@ static bool is_over(const struct fs_op *op)
 {
 	uint64_t waited = fs_op_now(op) - op->u.rmdir.since;
 
-	if (op->unheard || !fs_silly_left(op->inode2))
+	if (op->abandoned || !fs_silly_left(op->inode2))
 		return true;
 	return waited >= (atomic_load(&op->lane->fs->releasing) > 0 ? WAIT_CLOSE_NS : WAIT_NS);
 }
@@ -113,9 +113,9 @@ static void remove_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
 
-	if (call->err == -EACCES && !op->unheard)
+	if (call->err == -EACCES && !op->abandoned)
 		fs_op_call(op, refused_start);
-	else if (call->err != -ENOTEMPTY || op->inode2 != NULL || op->unheard)
+	else if (call->err != -ENOTEMPTY || op->inode2 != NULL || op->abandoned)
 		over(op);
 	else if (atomic_load(&op->lane->fs->sillies) > 0)
 		fs_op_call(op, victim_start);

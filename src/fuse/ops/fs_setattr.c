@@ -106,7 +106,7 @@ static void gate_is_open(struct fs_op *op)
 
 static void setattr_start(struct fs_op *op)
 {
-	if (op->unheard) { /* it waited: others may have written since */
+	if (op->abandoned) { /* it waited: others may have written since */
 		fs_reply_err(op, EINTR);
 		return;
 	}

@@ -225,7 +225,7 @@ static void rename_start(struct fs_op *op)
 
 static void rename_clear(struct fs_op *op)
 {
-	if (op->unheard) { /* it waited: others may have given the name to another file since */
+	if (op->abandoned) { /* it waited: others may have given the name to another file since */
 		rename_failed(op, EINTR);
 		return;
 	}

@@ -32,7 +32,7 @@ static void silly_done(struct fs_op *op, int err)
 
 static void victim_clear(struct fs_op *op)
 {
-	if (op->unheard) /* it waited: the same */
+	if (op->abandoned) /* it waited: the same */
 		fs_reply_err(op, EINTR);
 	else if (fs_silly_needed(op->inode2))
 		fs_silly_rename(op, op->inode, op->name, op->inode2, silly_done);
@@ -49,7 +49,7 @@ static void victim_done(struct nfs4_call *call)
 		fs_meta_error(op);
 		return;
 	}
-	if (op->unheard) { /* others may have given the name to another file since */
+	if (op->abandoned) { /* others may have given the name to another file since */
 		fs_reply_err(op, EINTR);
 		return;
 	}

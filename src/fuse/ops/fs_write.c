@@ -199,7 +199,7 @@ static void gate_is_open(struct fs_op *op)
 /* UNSTABLE only what can be held; what the server loses of the rest would be lost. */
 static void write_begin(struct fs_op *op)
 {
-	if (op->unheard) { /* it waited: what comes now would overwrite what others wrote since */
+	if (op->abandoned) { /* it waited: what comes now would overwrite what others wrote since */
 		fs_reply_err(op, EINTR);
 		return;
 	}
@@ -226,7 +226,7 @@ static void send_writeback(struct fs_op *op)
 
 static void ask(struct fs_op *op)
 {
-	if (op->unheard)
+	if (op->abandoned)
 		fs_reply_err(op, EINTR);
 	else
 		call_for(op, write_begin);
@@ -235,7 +235,7 @@ static void ask(struct fs_op *op)
 /* Nothing that is written back lies where this one writes, or did when it came. */
 static void write_in_order(struct fs_op *op)
 {
-	if (op->unheard) {
+	if (op->abandoned) {
 		fs_reply_err(op, EINTR);
 		return;
 	}

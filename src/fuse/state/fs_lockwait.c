@@ -4,7 +4,7 @@
  *
  * A signal ends the wait: libfuse says so from whichever lane read the
  * FUSE_INTERRUPT, and the request's lane answers EINTR, also while the server
- * is being asked; the operation then goes on unheard and takes back what it is
+ * is being asked; the operation then goes on, abandoned, and takes back what it is
  * granted (fs_lock.c). Only where the owner holds a part of the range already,
  * or was just granted it, the answer is waited for: it could not be put back as
  * it was.
@@ -307,7 +307,7 @@ static void signalled(struct fs_lockwait *w)
 		w->due_ns = reactor_now(w->lane->reactor) + interval(w);
 		set_timer(w->lane);
 	} else {
-		fs_interrupt_unheard(op);
+		fs_interrupt_abandon(op);
 		fs_lockwait_answer(w, EINTR);
 	}
 }

@@ -30,7 +30,7 @@ static int write_encode(struct nfs4_call *call, struct nfs4_compound *c)
 	struct rpcrdma_req *req = &call->rpc.req;
 	size_t data_off;
 
-	o->unheard |= o->unanswered;
+	o->unsure |= o->unanswered;
 	o->unanswered = true;
 	o->sent = put_data(o, req, c->write_max);
 	nfs4_put_putfh(c, o->fh);
@@ -119,6 +119,6 @@ void nfs4_write(struct nfs4_call *call)
 {
 	struct nfs4_op_write *o = &call->u.write;
 
-	o->unheard = o->unanswered = false;
+	o->unsure = o->unanswered = false;
 	nfs4_call_start(call, o->at_end ? &append_desc : &write_desc);
 }

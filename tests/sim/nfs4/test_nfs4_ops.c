@@ -400,7 +400,7 @@ Test(nfs4_ops, a_write_to_an_end_that_is_elsewhere_changes_nothing)
 	put_at_end(&op, &f, 50);
 	cr_assert_eq(sim_op_run(&op, nfs4_write), -EIO);
 	cr_assert_eq(op.call.status, NFS4ERR_NOT_SAME);
-	cr_assert_not(op.call.u.write.unheard);
+	cr_assert_not(op.call.u.write.unsure);
 	cr_assert_eq(nfsd_sim_peek(w.srv, "/f", 0, NULL, 0), 100);
 	put_at_end(&op, &f, 100);
 	cr_assert_eq(sim_op_run(&op, nfs4_write), 0);
@@ -431,7 +431,7 @@ Test(nfs4_ops, a_write_to_the_end_whose_reply_is_lost_is_executed_once)
 		cr_assert(sim_nfs_until(&w, &op.done_cnt, 1, 1000 * SIM_SEC));
 		cr_assert_eq(op.err, lost ? -EIO : 0, "%d", op.err);
 		cr_assert_eq(op.call.status, lost ? NFS4ERR_NOT_SAME : NFS4_OK);
-		cr_assert_eq(op.call.u.write.unheard, lost);
+		cr_assert_eq(op.call.u.write.unsure, lost);
 		cr_assert_eq(nfsd_sim_peek(w.srv, "/f", 0, NULL, 0), 100);
 		cr_assert_eq(sim_close(&w, &f), 0);
 		SIM_NFS_CLOSE(&w, 0);

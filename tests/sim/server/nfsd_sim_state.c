@@ -16,7 +16,7 @@ struct held {
 	bool noted;    /* by this restart */
 };
 
-#define UNHEARD_NS NSEC_PER_SEC
+#define UNSURE_NS NSEC_PER_SEC
 
 /* What an open was for before its CLOSE or OPEN_DOWNGRADE. */
 struct held_less {
@@ -104,7 +104,7 @@ void held_less(struct cmp *c, const struct open_state *o)
 	struct held_less *l = calloc(1, sizeof(*l));
 
 	l->when_ns = now_of(c->conn->reactor);
-	free_less(c->sim, l->when_ns > UNHEARD_NS ? l->when_ns - UNHEARD_NS : 0);
+	free_less(c->sim, l->when_ns > UNSURE_NS ? l->when_ns - UNSURE_NS : 0);
 	memcpy(l->client, o->client->owner, o->client->owner_len);
 	l->client_len = o->client->owner_len;
 	memcpy(l->owner, o->owner, o->owner_len);
@@ -115,7 +115,7 @@ void held_less(struct cmp *c, const struct open_state *o)
 }
 
 /* Was it open for more a moment before the restart? */
-static uint32_t unheard_access(struct nfsd_sim *sim, const struct client *cl, uint64_t node,
+static uint32_t unsure_access(struct nfsd_sim *sim, const struct client *cl, uint64_t node,
 	const uint8_t *owner, uint32_t owner_len)
 {
 	uint32_t access = 0;
@@ -177,7 +177,7 @@ void held_note(struct nfsd_sim *sim)
 {
 	uint64_t now = sim_now(sim);
 
-	free_less(sim, now > UNHEARD_NS ? now - UNHEARD_NS : 0);
+	free_less(sim, now > UNSURE_NS ? now - UNSURE_NS : 0);
 	/* Who has not said RECLAIM_COMPLETE since the last restart may go on with that. */
 	list_for_each (pos, &sim->clients) {
 		struct client *cl = container_of(pos, struct client, link);
@@ -229,7 +229,7 @@ uint32_t held_reclaim(struct cmp *c, const uint8_t *owner, uint32_t owner_len, u
 	}
 	if ((h && h->revoked) || (!h && d && d->revoked))
 		return ST_RECLAIM_BAD;
-	had = held_access(h, d) | unheard_access(c->sim, cl, c->cur->id, owner, owner_len);
+	had = held_access(h, d) | unsure_access(c->sim, cl, c->cur->id, owner, owner_len);
 	if (h && access & h->gone & ~had && !(access & ~(had | h->gone)))
 		return ST_RECLAIM_BAD;
 	if (access & ~had) {

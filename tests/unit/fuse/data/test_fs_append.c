@@ -431,26 +431,26 @@ Test(fs_append, with_o_direct_the_offset_is_the_kernels)
 	cr_assert_eq(rig.fake.at_end, 0);
 }
 
-static bool executed_unheard;
+static bool executed_once;
 
 /* It was executed, the answer lost, and with it the session that would know. */
 static int loses_the_answer(struct nfs4_call *call)
 {
 	struct nfs4_op_write *w = &call->u.write;
 
-	if (executed_unheard)
+	if (executed_once)
 		return 0;
-	executed_unheard = true;
+	executed_once = true;
 	memcpy(dfile->data + w->offset, w->data[0].p, w->data[0].len);
 	dfile->attr.size = w->offset + w->data[0].len;
-	w->unheard = true;
+	w->unsure = true;
 	call->status = NFS4ERR_NOT_SAME;
 	return -EIO;
 }
 
 Test(fs_append, what_may_be_there_already_is_not_there_twice)
 {
-	executed_unheard = false;
+	executed_once = false;
 	rig.fake.refuse_write = loses_the_answer;
 	append(BEGIN, 10, BEGIN);
 	is_stable(110);

@@ -580,7 +580,7 @@ Test(fs_interrupted, a_lane_that_is_full_still_reads_what_dying_programs_ask)
 	cr_assert(fake_all_free());
 }
 
-/* What is void needs no buffer, and the others wait until nothing is unheard. */
+/* What is void needs no buffer, and the others wait until nothing is abandoned any more. */
 Test(fs_interrupted, a_dead_program_that_waits_for_the_last_buffer_keeps_it_from_nobody)
 {
 	uint64_t lookup, living, dead;

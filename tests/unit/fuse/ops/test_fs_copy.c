@@ -448,7 +448,7 @@ Test(fs_copy, it_is_asked_for_and_heard_of_after_all)
 	cr_assert_eq(end(1000), LARGE);
 }
 
-Test(fs_copy, what_ended_unheard_is_copied_again)
+Test(fs_copy, what_was_abandoned_is_copied_again)
 {
 	begin(LARGE);
 	fake_copy.poll_err = -EIO;

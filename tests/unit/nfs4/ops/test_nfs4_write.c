@@ -136,10 +136,10 @@ Test(nfs4_write, at_the_end_that_was_sent_before_says_so)
 	cr_assert_eq(op_test_encode(&t, &golden_at_end, 4096, NULL), 0);
 	cr_assert_eq(op_test_decode(&t, results, 2, NFS4ERR_DELAY), -EBADMSG);
 	cr_assert_eq(op_test_encode(&t, &golden_at_end, 4096, NULL), 0);
-	cr_assert_not(t.call.u.write.unheard, "the first one was answered");
+	cr_assert_not(t.call.u.write.unsure, "the first one was answered");
 	cr_assert_eq(op_test_encode(&t, &golden_at_end, 4096, NULL), 0);
 	cr_assert_eq(op_test_decode(&t, results, 2, NFS4ERR_NOT_SAME), 0);
-	cr_assert(t.call.u.write.unheard);
+	cr_assert(t.call.u.write.unsure);
 }
 
 static void in_pieces(struct nfs4_op_write *o, uint32_t a, uint32_t b, uint32_t c)
