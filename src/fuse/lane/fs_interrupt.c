@@ -28,7 +28,7 @@
  */
 #include "fs_interrupt.h"
 #include "fs_lock.h"
-#include "fs_handover.h"
+#include "fs_metalane.h"
 #include "fs_reply.h"
 #include "fs_unstable.h"
 

@@ -24,7 +24,7 @@
 #include "fs_deleg.h"
 #include "fs_writeback.h"
 #include "fs_file.h"
-#include "fs_handover.h"
+#include "fs_metalane.h"
 #include "fs_inode.h"
 #include "fs_interrupt.h"
 #include "fs_lock.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "fs_handover.h"
+#include "fs_metalane.h"
 #include "fs_interrupt.h"
 
 #include <linux/fuse.h>

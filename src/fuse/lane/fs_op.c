@@ -25,7 +25,7 @@
 #include "fs_deleg.h"
 #include "fs_facts.h"
 #include "fs_file.h"
-#include "fs_handover.h"
+#include "fs_metalane.h"
 #include "fs_inode.h"
 #include "fs_interrupt.h"
 #include "fs_reply.h"

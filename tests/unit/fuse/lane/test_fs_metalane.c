@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fs_handover.h"
+#include "fs_metalane.h"
 #include "fs_rig.h"
 
 #define READS 60u /* the rig's lane has 16 operations */
