@@ -290,7 +290,7 @@ static void run_fs_new(struct lane_msg *m)
 	l->fsl = fs_lane_new(m->fs, l->reactor, l->sess, m->ops, &fsl_ops, l, &l->stats);
 	m->err = l->fsl == NULL ? -errno : 0;
 	if (l->fsl != NULL && l->metadata)
-		fs_lane_for_metadata(l->fsl);
+		fs_metalane_make(l->fsl);
 }
 
 int lane_fs_new(struct lane *l, struct fs *fs, unsigned int ops)

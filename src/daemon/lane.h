@@ -35,7 +35,7 @@ typedef void (*lane_report_fn)(void *ctx, const struct lane_report *report);
 
 /*
  * Starts the thread; nothing happens on the network yet. metadata: the lane for that, with few
- * buffers (fs_lane_for_metadata()). NULL with errno.
+ * buffers (fs_metalane_make()). NULL with errno.
  */
 struct lane *lane_new(unsigned int id, struct nfs4_client *client, bool metadata,
 	struct reactor *main_reactor, lane_report_fn report, void *ctx);

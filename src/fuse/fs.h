@@ -51,7 +51,7 @@ struct fs_conf {
 	bool rdirplus;
 	enum fs_lookupcache lookupcache;
 	unsigned int local_lock; /* FS_LOCAL_* */
-	bool metalane;           /* one of the lanes is for metadata: fs_lane_for_metadata() */
+	bool metalane;           /* one of the lanes is for metadata: fs_metalane_make() */
 	bool read_only, allow_other, default_permissions;
 	const char *
 		mount_opts; /* further options for the kernel: "nosuid,nodev,noatime..."; or NULL */
@@ -151,10 +151,10 @@ struct fs_lane_ops {
 struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_session *sess,
 	unsigned int ops, const struct fs_lane_ops *lops, void *ctx, struct stats *stats);
 /*
- * Makes it the one lane for metadata (fs_handover.h), which reads nothing itself: with
+ * Makes it the one lane for metadata (fs_metalane.h), which reads nothing itself: with
  * conf.metalane, after fs_lane_new() and before fs_mount().
  */
-void fs_lane_for_metadata(struct fs_lane *l);
+void fs_metalane_make(struct fs_lane *l);
 /* After fs_mount(). Returns 0 or -errno. */
 int fs_lane_start(struct fs_lane *l);
 /* From nfs4_session_ops.unblocked. */

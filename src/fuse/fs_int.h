@@ -155,7 +155,7 @@ struct fs_op {
 	void *mem;               /* malloced by a handler (a target, a list); freed with the op */
 	bool has_call;           /* call is got from the session */
 	bool want_buf;           /* parked for a buffer too */
-	bool last_buf;           /* and may have the one that others leave (fs_handover.h) */
+	bool last_buf;           /* and may have the one that others leave (fs_metalane.h) */
 	/*
 	 * The operation changes the inode whose attributes it replies (SETATTR): its reply never
 	 * waits for an invalidation. The kernel holds back writes until it is answered, and
@@ -357,7 +357,7 @@ enum fs_lane_state {
 };
 
 struct fs_kick; /* fs_loop.c */
-struct fs_handover;
+struct fs_forward;
 
 struct fs_lane {
 	struct fs *fs;
@@ -384,7 +384,7 @@ struct fs_lane {
 	uint32_t opcode;
 	_Atomic uint64_t interrupted; /* another lane read a FUSE_INTERRUPT of this one; 0: none */
 	struct fs_kick *kick;
-	struct fs_handover *handover; /* fs_handover.h; NULL: without option metalane */
+	struct fs_forward *forward; /* fs_metalane.h; NULL: without option metalane */
 	enum fs_lane_state state;
 	/* unstable data (fs_unstable.h): unstable_lock */
 	struct mutex unstable_lock;
@@ -507,10 +507,10 @@ struct fs {
 	struct mutex lanes_lock;
 	struct list lanes;
 	unsigned int lanes_cnt, lanes_drained; /* lanes_lock */
-	struct fs_lane *meta;                  /* the lane for metadata, or NULL (fs_handover.h) */
+	struct fs_lane *metalane;              /* the lane for metadata, or NULL (fs_metalane.h) */
 	_Atomic unsigned int readers;          /* lanes that read, or will */
-	_Atomic unsigned int handed;           /* requests on their way to `meta` */
-	_Atomic bool meta_full;                /* it has no operation left */
+	_Atomic unsigned int forwarded;        /* requests on their way to it */
+	_Atomic bool metalane_full;            /* it has no operation left */
 	struct mutex locks_lock;
 	struct list lock_waits; /* of fs_lockwait, oldest first; locks_lock */
 	uint64_t lock_frees;    /* counts locks that went; locks_lock */

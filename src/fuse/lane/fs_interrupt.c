@@ -278,7 +278,7 @@ bool fs_interrupt_spare(struct fs_lane *l)
 {
 	struct spare *spare;
 
-	if (!fs_handover_reads_on(l) || l->spare_cnt == SPARE_MAX)
+	if (!fs_metalane_reads_on(l) || l->spare_cnt == SPARE_MAX)
 		return false;
 	spare = calloc(1, sizeof(*spare));
 	if (!spare)

@@ -18,7 +18,7 @@ void fs_interrupt_ended(struct fs_op *op);
  * op's lane when they have ended: the server must not close it before.
  */
 bool fs_interrupt_release_waits(struct fs_op *op, void (*then)(struct fs_op *op));
-/* One operation more, for a lane that reads on (fs_handover_reads_on()). False: no. */
+/* One operation more, for a lane that reads on (fs_metalane_reads_on()). False: no. */
 bool fs_interrupt_spare(struct fs_lane *l);
 /* The op's request begins to wait. */
 void fs_interrupt_watch(struct fs_op *op);

@@ -9,7 +9,7 @@
  * nothing parked. Otherwise it takes the descriptor out of its epoll set
  * (stalled), wakes the other lanes, since a wake-up that it got is lost for
  * them, and comes back in fs_lane_turn(). With a lane for metadata it reads on
- * to find what that one shall do (fs_handover.h).
+ * to find what that one shall do (fs_metalane.h).
  *
  * The end (fs_lane_stop):
  *   RUNS -> QUIET   the notify threads take no more; what they have in the kernel may wait for a
@@ -61,14 +61,14 @@ static bool may_read(struct fs_lane *l)
 {
 	if (l->state != FS_LANE_RUNS && l->state != FS_LANE_QUIET)
 		return false;
-	if (l->fs->exited || l == l->fs->meta)
+	if (l->fs->exited || l == l->fs->metalane)
 		return false;
-	if (!list_empty(&l->parked) && !fs_handover_reads_on(l))
+	if (!list_empty(&l->parked) && !fs_metalane_reads_on(l))
 		return false;
 	if (l->ops_free == 0 && !fs_interrupt_spare(l))
 		return false;
 	if (!l->rxbuf)
-		l->rxbuf = rpcrdma_buf_get_above(l->xprt, fs_handover_last_bufs(l));
+		l->rxbuf = rpcrdma_buf_get_above(l->xprt, fs_metalane_last_bufs(l));
 	if (!l->rxbuf)
 		return false;
 	l->rxbuf->owner = l;
@@ -87,7 +87,7 @@ static void kick_run(struct reactor_msg *msg)
 	}
 	k->posted = false;
 	if (k->lane->interrupted)
-		fs_handover_interrupt(k->lane, atomic_exchange(&k->lane->interrupted, 0));
+		fs_metalane_interrupt(k->lane, atomic_exchange(&k->lane->interrupted, 0));
 	if (atomic_exchange(&k->lane->commit_due, false))
 		fs_commit_background(k->lane, NULL);
 	fs_sync_turn(k->lane);
@@ -183,7 +183,7 @@ static bool receive(struct fs_lane *l)
 	}
 	stats_count(&l->stats->fuse_requests, 1);
 	l->read_ns = reactor_clock(l->reactor);
-	if (fs_handover_give(l, buf->mem, (size_t)len))
+	if (fs_metalane_forward(l, buf->mem, (size_t)len))
 		return true;
 	l->unique = h->unique;
 	l->opcode = h->opcode;
@@ -310,7 +310,7 @@ static void quiet_poll(struct reactor_timer *t)
 static void go_on_stopping(struct fs_lane *l)
 {
 	if (l->state == FS_LANE_QUIET) {
-		if (!fs_handover_is_over(l))
+		if (!fs_metalane_is_over(l))
 			return; /* who reads last kicks it */
 		if (!l->fs->exited && fs_notify_busy(l->fs)) {
 			reactor_timer_in(l->reactor, &l->idle_timer, QUIET_POLL_NS);
@@ -319,7 +319,7 @@ static void go_on_stopping(struct fs_lane *l)
 		l->state = FS_LANE_DRAINS;
 		stop_reading(l);
 		l->stalled = false;
-		fs_handover_no_more(l);
+		fs_metalane_no_more(l);
 	}
 	if (l->state == FS_LANE_DRAINS && l->ops_free == l->ops_cnt && fs_deleg_lane_drain(l))
 		drained(l);
@@ -336,13 +336,13 @@ void fs_lane_turn(struct fs_lane *l)
 	do {
 		l->again = false;
 		run_parked(l);
-		fs_handover_turn(l);
+		fs_metalane_turn(l);
 		fs_lock_lane_turn(l);
 		fs_deleg_lane_turn(l);
 		go_on_stopping(l);
 	} while (l->again);
 	l->turning = false;
-	if ((l->state != FS_LANE_RUNS && l->state != FS_LANE_QUIET) || l == l->fs->meta)
+	if ((l->state != FS_LANE_RUNS && l->state != FS_LANE_QUIET) || l == l->fs->metalane)
 		return;
 	if (!may_read(l)) {
 		if (!l->fs->exited)
@@ -362,7 +362,7 @@ void fs_lane_unblocked(struct fs_lane *l)
 
 int fs_lane_start(struct fs_lane *l)
 {
-	int err = l == l->fs->meta ? 0 : start_reading(l);
+	int err = l == l->fs->metalane ? 0 : start_reading(l);
 
 	if (err)
 		return err;
@@ -430,11 +430,11 @@ struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_sessio
 	fs_interrupt_init(l);
 	fs_lock_lane_init(l);
 	l->kick = calloc(1, sizeof(*l->kick));
-	if (!fs_deleg_lane_init(l) || !l->kick || !fs_handover_lane_init(l) ||
+	if (!fs_deleg_lane_init(l) || !l->kick || !fs_metalane_lane_init(l) ||
 		!fs_validate_lane_init(l) || !make_pool(l, ops > 0 ? ops : 1)) {
 		fs_validate_lane_fini(l);
 		fs_deleg_lane_fini(l);
-		fs_handover_lane_fini(l);
+		fs_metalane_lane_fini(l);
 		free(l->kick);
 		free(l);
 		errno = ENOMEM;
@@ -462,7 +462,7 @@ void fs_lane_free(struct fs_lane *l)
 	fs_interrupt_fini(l);
 	fs_lock_lane_fini(l);
 	fs_deleg_lane_fini(l);
-	fs_handover_lane_fini(l);
+	fs_metalane_lane_fini(l);
 	if (l->rxbuf)
 		rpcrdma_buf_put(l->xprt, l->rxbuf);
 	fs_writeback_lane_fini(l);

@@ -8,30 +8,30 @@
 #include <string.h>
 
 /* Two names and what comes before them; of a data lane, so many on their way at once. */
-#define PARCEL_MAX 1024u
-#define PARCELS    64u
-#define MISSED     8u
+#define FORWARDED_MAX 1024u
+#define FORWARDED_CNT 64u
+#define MISSED        8u
 
 /* One request on its way. */
-struct parcel {
+struct forwarded {
 	struct reactor_msg msg;
 	struct list link; /* waiting */
 	struct fs *fs;
 	_Atomic bool busy; /* set by the lane that reads, cleared by the metadata lane */
 	uint64_t read_ns;
 	uint32_t len;
-	alignas(8) uint8_t bytes[PARCEL_MAX];
+	alignas(8) uint8_t bytes[FORWARDED_MAX];
 };
 
-struct fs_handover {
-	unsigned int next;       /* a data lane: of parcels, to be used next */
-	struct list waiting;     /* the metadata lane: parcels that arrived */
+struct fs_forward {
+	unsigned int next;       /* a data lane: of `forwarded`, to be used next */
+	struct list waiting;     /* the metadata lane: those that arrived */
 	uint64_t missed[MISSED]; /* ... and interrupted requests that had not */
 	unsigned int missed_cnt;
-	struct parcel parcels[PARCELS];
+	struct forwarded forwarded[FORWARDED_CNT];
 };
 
-bool fs_handover_is_metadata(uint32_t opcode)
+bool fs_metalane_is_metadata(uint32_t opcode)
 {
 	switch (opcode) {
 	case FUSE_LOOKUP:
@@ -70,7 +70,7 @@ bool fs_handover_is_metadata(uint32_t opcode)
 
 /* ---- the metadata lane ---- */
 
-static bool was_missed(const struct fs_handover *h, uint64_t unique)
+static bool was_missed(const struct fs_forward *h, uint64_t unique)
 {
 	for (unsigned int i = 0; i < MISSED; i++)
 		if (h->missed[i] == unique)
@@ -78,7 +78,7 @@ static bool was_missed(const struct fs_handover *h, uint64_t unique)
 	return false;
 }
 
-static void begin(struct fs_lane *l, struct parcel *p)
+static void begin(struct fs_lane *l, struct forwarded *p)
 {
 	struct fuse_buf fbuf = {.mem = p->bytes, .size = p->len};
 	const struct fuse_in_header *h = (const void *)p->bytes;
@@ -90,137 +90,138 @@ static void begin(struct fs_lane *l, struct parcel *p)
 	fs_lane_set_current(l);
 	fuse_session_process_buf(l->fs->se, &fbuf);
 	atomic_store_explicit(&p->busy, false, memory_order_release);
-	l->fs->handed--;
-	if (was_missed(l->handover, unique))
+	l->fs->forwarded--;
+	if (was_missed(l->forward, unique))
 		fs_interrupt_now(l, unique);
 }
 
 static void arrived(struct reactor_msg *msg)
 {
-	struct parcel *p = container_of(msg, struct parcel, msg);
-	struct fs_lane *meta = p->fs->meta;
+	struct forwarded *p = container_of(msg, struct forwarded, msg);
+	struct fs_lane *metalane = p->fs->metalane;
 
-	list_push_back(&meta->handover->waiting, &p->link);
-	fs_lane_turn(meta);
+	list_push_back(&metalane->forward->waiting, &p->link);
+	fs_lane_turn(metalane);
 }
 
-void fs_handover_turn(struct fs_lane *l)
+void fs_metalane_turn(struct fs_lane *l)
 {
 	struct fs *fs = l->fs;
 	struct list *node;
 	bool full;
 
-	if (l != fs->meta)
+	if (l != fs->metalane)
 		return;
-	while (!list_empty(&l->handover->waiting) && (l->ops_free > 0 || fs_interrupt_spare(l))) {
-		node = list_pop_front(&l->handover->waiting);
-		begin(l, container_of(node, struct parcel, link));
+	while (!list_empty(&l->forward->waiting) && (l->ops_free > 0 || fs_interrupt_spare(l))) {
+		node = list_pop_front(&l->forward->waiting);
+		begin(l, container_of(node, struct forwarded, link));
 	}
-	full = !list_empty(&l->handover->waiting);
-	if (fs->meta_full != full)
-		fs->meta_full = full;
+	full = !list_empty(&l->forward->waiting);
+	if (fs->metalane_full != full)
+		fs->metalane_full = full;
 }
 
-void fs_handover_interrupt(struct fs_lane *l, uint64_t unique)
+void fs_metalane_interrupt(struct fs_lane *l, uint64_t unique)
 {
-	struct fs_handover *h = l->handover;
+	struct fs_forward *h = l->forward;
 
-	if (!fs_interrupt_now(l, unique) && l == l->fs->meta)
+	if (!fs_interrupt_now(l, unique) && l == l->fs->metalane)
 		h->missed[h->missed_cnt++ % MISSED] = unique;
 }
 
-void fs_lane_for_metadata(struct fs_lane *l)
+void fs_metalane_make(struct fs_lane *l)
 {
-	l->fs->meta = l;
+	l->fs->metalane = l;
 	l->fs->readers--;
 }
 
 /* ---- data lanes ---- */
 
-bool fs_handover_give(struct fs_lane *l, const void *req, size_t len)
+bool fs_metalane_forward(struct fs_lane *l, const void *req, size_t len)
 {
 	const struct fuse_in_header *in = req;
-	struct fs_handover *h = l->handover;
+	struct fs_forward *h = l->forward;
 	struct fs *fs = l->fs;
-	struct parcel *p;
+	struct forwarded *p;
 
-	if (!fs->meta || len > PARCEL_MAX || !fs_handover_is_metadata(in->opcode) || fs->meta_full)
+	if (!fs->metalane || len > FORWARDED_MAX || !fs_metalane_is_metadata(in->opcode) ||
+		fs->metalane_full)
 		return false;
-	p = &h->parcels[h->next];
+	p = &h->forwarded[h->next];
 	if (atomic_load_explicit(&p->busy, memory_order_acquire))
 		return false;
-	h->next = (h->next + 1) % PARCELS;
+	h->next = (h->next + 1) % FORWARDED_CNT;
 	p->fs = fs;
 	p->len = (uint32_t)len;
 	p->read_ns = l->read_ns;
 	p->msg.run = arrived;
 	memcpy(p->bytes, req, len);
 	atomic_store_explicit(&p->busy, true, memory_order_relaxed);
-	fs->handed++;
+	fs->forwarded++;
 	stats_count(&l->stats->handed_over, 1);
-	reactor_post(fs->meta->reactor, &p->msg);
+	reactor_post(fs->metalane->reactor, &p->msg);
 	return true;
 }
 
-unsigned int fs_handover_last_bufs(const struct fs_lane *l)
+unsigned int fs_metalane_last_bufs(const struct fs_lane *l)
 {
-	return l->fs->meta ? 1 : 0;
+	return l->fs->metalane ? 1 : 0;
 }
 
-unsigned int fs_handover_spare_bufs(const struct fs_op *op)
+unsigned int fs_metalane_spare_bufs(const struct fs_op *op)
 {
 	const struct fs_lane *l = op->lane;
 	unsigned int half = l->unstable_bufs_max;
 
-	if (!l->fs->meta || l == l->fs->meta || op->last_buf || half <= 2)
+	if (!l->fs->metalane || l == l->fs->metalane || op->last_buf || half <= 2)
 		return 0;
 	return half / 2 < half - 2 ? half / 2 : half - 2;
 }
 
 /* ---- begin and end ---- */
 
-bool fs_handover_lane_init(struct fs_lane *l)
+bool fs_metalane_lane_init(struct fs_lane *l)
 {
 	if (!l->fs->conf.metalane)
 		return true;
-	l->handover = calloc(1, sizeof(*l->handover));
-	if (!l->handover)
+	l->forward = calloc(1, sizeof(*l->forward));
+	if (!l->forward)
 		return false;
-	list_init(&l->handover->waiting);
+	list_init(&l->forward->waiting);
 	l->fs->readers++;
 	return true;
 }
 
-void fs_handover_lane_fini(struct fs_lane *l)
+void fs_metalane_lane_fini(struct fs_lane *l)
 {
-	if (l->fs->meta == l)
-		l->fs->meta = NULL;
-	free(l->handover);
-	l->handover = NULL;
+	if (l->fs->metalane == l)
+		l->fs->metalane = NULL;
+	free(l->forward);
+	l->forward = NULL;
 }
 
-void fs_handover_no_more(struct fs_lane *l)
+void fs_metalane_no_more(struct fs_lane *l)
 {
 	struct fs *fs = l->fs;
 
-	if (!l->handover || l == fs->meta)
+	if (!l->forward || l == fs->metalane)
 		return;
 	/* Not after the count says so: then it may be gone. */
 	mutex_lock(&fs->lanes_lock);
 	fs->readers--;
-	if (fs->meta)
-		fs_lane_kick(fs->meta);
+	if (fs->metalane)
+		fs_lane_kick(fs->metalane);
 	mutex_unlock(&fs->lanes_lock);
 }
 
-bool fs_handover_is_over(const struct fs_lane *l)
+bool fs_metalane_is_over(const struct fs_lane *l)
 {
 	const struct fs *fs = l->fs;
 
-	return l != fs->meta || (fs->readers == 0 && fs->handed == 0);
+	return l != fs->metalane || (fs->readers == 0 && fs->forwarded == 0);
 }
 
-bool fs_handover_reads_on(const struct fs_lane *l)
+bool fs_metalane_reads_on(const struct fs_lane *l)
 {
-	return l->abandoned || l->notify_waits || l->fs->meta;
+	return l->abandoned || l->notify_waits || l->fs->metalane;
 }

@@ -19,7 +19,7 @@
  * (fs_buf_take), so even a single buffer is enough. An operation that waits for the
  * notify thread keeps its operation, and that thread may wait for a request not read
  * yet: meanwhile the lane reads on, and operations are added (fs_interrupt_spare). With
- * a lane for metadata it reads on, and the reserve is another one (fs_handover.h).
+ * a lane for metadata it reads on, and the reserve is another one (fs_metalane.h).
  */
 #include "fs_attr.h"
 #include "fs_deleg.h"
@@ -170,14 +170,14 @@ void fs_op_wake(struct fs_op *op)
 static struct rpcrdma_buf *fs_buf_take(struct fs_op *op)
 {
 	struct fs_lane *l = op->lane;
-	struct rpcrdma_buf *buf = rpcrdma_buf_get_above(l->xprt, fs_handover_spare_bufs(op));
+	struct rpcrdma_buf *buf = rpcrdma_buf_get_above(l->xprt, fs_metalane_spare_bufs(op));
 
 	/*
 	 * Not while the lane must go on reading: what is abandoned will end (fs_interrupt.c), and
-	 * with a metadata lane one buffer was left (fs_handover.h). But while it reads on because
+	 * with a metadata lane one buffer was left (fs_metalane.h). But while it reads on because
 	 * of the notify thread: that may wait for this very operation.
 	 */
-	if (!buf && !l->receiving && !l->abandoned && !l->fs->meta) {
+	if (!buf && !l->receiving && !l->abandoned && !l->fs->metalane) {
 		buf = l->rxbuf;
 		l->rxbuf = NULL;
 	}
@@ -217,8 +217,8 @@ static int get_ready(struct fs_op *op, enum fs_op_tried *ret_missing)
 
 	if (!op->want_buf || op->buf)
 		return get_call(op, ret_missing);
-	/* What waits for a call leaves the buffer to requests that come (fs_handover.h). */
-	if (op->lane->fs->meta && rpcrdma_buf_free_count(x) > fs_handover_spare_bufs(op)) {
+	/* What waits for a call leaves the buffer to requests that come (fs_metalane.h). */
+	if (op->lane->fs->metalane && rpcrdma_buf_free_count(x) > fs_metalane_spare_bufs(op)) {
 		err = get_call(op, ret_missing);
 		if (err)
 			return err;

@@ -40,7 +40,7 @@ static void start(bool with)
 	if (with) {
 		meta = fs_lane_new(rig.fs, rig.fake.r, NULL, 4, &ops, NULL, &meta_stats);
 		cr_assert_not_null(meta);
-		fs_lane_for_metadata(meta);
+		fs_metalane_make(meta);
 		cr_assert_eq(fs_lane_start(meta), 0);
 	}
 	file = fake_add("f", 100000);
@@ -66,7 +66,7 @@ static void tear_down(void)
 	rig_down();
 }
 
-TestSuite(fs_handover, .init = set_up, .fini = tear_down);
+TestSuite(fs_metalane, .init = set_up, .fini = tear_down);
 
 static void send_reads(unsigned int cnt)
 {
@@ -76,19 +76,19 @@ static void send_reads(unsigned int cnt)
 		rig_send(FUSE_READ, ino, &in, sizeof(in), NULL, 0);
 }
 
-Test(fs_handover, data_and_what_waits_for_it_is_not_metadata)
+Test(fs_metalane, data_and_what_waits_for_it_is_not_metadata)
 {
 	static const uint32_t data[] = {FUSE_READ, FUSE_WRITE, FUSE_FSYNC, FUSE_FLUSH, FUSE_RELEASE,
 		FUSE_FALLOCATE, FUSE_LSEEK, FUSE_COPY_FILE_RANGE, FUSE_FORGET, FUSE_BATCH_FORGET,
 		FUSE_INTERRUPT, FUSE_INIT, FUSE_DESTROY, 0, UINT32_MAX};
 
 	for (size_t i = 0; i < sizeof(data) / sizeof(data[0]); i++)
-		cr_assert_not(fs_handover_is_metadata(data[i]), "%u", data[i]);
-	cr_assert(fs_handover_is_metadata(FUSE_GETATTR));
-	cr_assert(fs_handover_is_metadata(FUSE_SETLKW));
+		cr_assert_not(fs_metalane_is_metadata(data[i]), "%u", data[i]);
+	cr_assert(fs_metalane_is_metadata(FUSE_GETATTR));
+	cr_assert(fs_metalane_is_metadata(FUSE_SETLKW));
 }
 
-Test(fs_handover, the_metadata_lane_answers_what_carries_no_data)
+Test(fs_metalane, the_metadata_lane_answers_what_carries_no_data)
 {
 	struct fuse_attr_out out;
 	uint64_t before = rig.stats.handed_over;
@@ -105,7 +105,7 @@ Test(fs_handover, the_metadata_lane_answers_what_carries_no_data)
 	cr_assert_eq(meta_stats.fuse_replies, before + 1);
 }
 
-Test(fs_handover, a_stat_does_not_wait_for_reads)
+Test(fs_metalane, a_stat_does_not_wait_for_reads)
 {
 	struct fuse_getattr_in in = {0};
 	uint64_t unique;
@@ -147,7 +147,7 @@ Test(fs_no_handover, without_such_a_lane_it_does)
 }
 
 /* WRITEs that wait for a call keep their buffers; READs must leave some to receive into. */
-Test(fs_handover, nor_for_reads_that_have_taken_all_buffers_but_a_few)
+Test(fs_metalane, nor_for_reads_that_have_taken_all_buffers_but_a_few)
 {
 	struct fuse_attr_out out;
 
@@ -162,7 +162,7 @@ Test(fs_handover, nor_for_reads_that_have_taken_all_buffers_but_a_few)
 		cr_assert(rig_reply(&re, 3000));
 }
 
-Test(fs_handover, what_is_longer_than_a_parcel_stays)
+Test(fs_metalane, what_is_too_long_to_be_forwarded_stays)
 {
 	struct {
 		struct fuse_setxattr_in in;
@@ -176,7 +176,7 @@ Test(fs_handover, what_is_longer_than_a_parcel_stays)
 	cr_assert_eq(rig.stats.handed_over, before);
 }
 
-Test(fs_handover, more_than_the_lane_has_operations_wait_their_turn)
+Test(fs_metalane, more_than_the_lane_has_operations_wait_their_turn)
 {
 	struct fuse_getattr_in in = {0};
 	struct fuse_attr_out out;
@@ -194,7 +194,7 @@ Test(fs_handover, more_than_the_lane_has_operations_wait_their_turn)
 	cr_assert_eq(rig_getattr(ino, &out), 0);
 }
 
-Test(fs_handover, an_interrupt_may_come_before_its_request)
+Test(fs_metalane, an_interrupt_may_come_before_its_request)
 {
 	struct {
 		struct fuse_in_header h;
@@ -215,7 +215,7 @@ Test(fs_handover, an_interrupt_may_come_before_its_request)
 	lookup.h.pid = (uint32_t)victim;
 	lookup.h.unique = (rig.unique += 2);
 	rig.fake.hold = true;
-	fs_handover_interrupt(meta, lookup.h.unique);
+	fs_metalane_interrupt(meta, lookup.h.unique);
 	cr_assert_eq(write(rig.peer, &lookup, lookup.h.len), (ssize_t)lookup.h.len);
 	cr_assert(rig_reply(&re, 500));
 	cr_assert_eq(re.h.unique, lookup.h.unique);
@@ -226,7 +226,7 @@ Test(fs_handover, an_interrupt_may_come_before_its_request)
 	waitpid(victim, NULL, 0);
 }
 
-Test(fs_handover, the_metadata_lane_ends_after_those_that_read)
+Test(fs_metalane, the_metadata_lane_ends_after_those_that_read)
 {
 	struct fuse_attr_out out;
 
