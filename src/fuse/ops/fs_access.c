@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "fs_attr.h"
-#include "fs_meta.h"
+#include "fs_nameop.h"
 
 #define DIR_WRITE  (ACCESS4_MODIFY | ACCESS4_EXTEND | ACCESS4_DELETE)
 #define FILE_WRITE (ACCESS4_MODIFY | ACCESS4_EXTEND)

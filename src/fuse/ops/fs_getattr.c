@@ -9,7 +9,7 @@
 #include "fs_attr.h"
 #include "fs_writeback.h"
 #include "fs_inode.h"
-#include "fs_meta.h"
+#include "fs_nameop.h"
 #include "fs_place.h"
 #include "fs_reply.h"
 

@@ -12,7 +12,7 @@
 #include "fs_attr.h"
 #include "fs_deleg.h"
 #include "fs_inode.h"
-#include "fs_meta.h"
+#include "fs_nameop.h"
 #include "fs_reply.h"
 
 static void link_done(struct nfs4_call *call)

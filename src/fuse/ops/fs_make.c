@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
-#include "fs_meta.h"
+#include "fs_nameop.h"
 #include "fs_reply.h"
 
 /* Calls longer than this may not fit inline: they are built in a data buffer. */

@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "fs_meta.h"
+#include "fs_nameop.h"
 #include "fs_attr.h"
 #include "fs_facts.h"
 #include "fs_inode.h"

@@ -24,7 +24,7 @@
 #include "fs_attr.h"
 #include "fs_deleg.h"
 #include "fs_inode.h"
-#include "fs_meta.h"
+#include "fs_nameop.h"
 #include "fs_dentry.h"
 #include "fs_place.h"
 #include "fs_reply.h"

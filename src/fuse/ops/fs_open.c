@@ -18,7 +18,7 @@
 #include "fs_deleg.h"
 #include "fs_writeback.h"
 #include "fs_file.h"
-#include "fs_meta.h"
+#include "fs_nameop.h"
 #include "fs_notify.h"
 #include "fs_openread.h"
 #include "fs_reply.h"

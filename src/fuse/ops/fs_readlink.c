@@ -2,7 +2,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "fs_meta.h"
+#include "fs_nameop.h"
 #include "fs_reply.h"
 
 static void readlink_done(struct nfs4_call *call)

@@ -21,7 +21,7 @@
 #include "fs_deleg.h"
 #include "fs_facts.h"
 #include "fs_inode.h"
-#include "fs_meta.h"
+#include "fs_nameop.h"
 #include "fs_dentry.h"
 #include "fs_noreplace.h"
 #include "fs_place.h"

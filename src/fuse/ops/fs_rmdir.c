@@ -21,7 +21,7 @@
 
 #include "fs_facts.h"
 #include "fs_inode.h"
-#include "fs_meta.h"
+#include "fs_nameop.h"
 #include "fs_place.h"
 #include "fs_reply.h"
 #include "fs_silly.h"

@@ -11,7 +11,7 @@
 #include "fs_attr.h"
 #include "fs_deleg.h"
 #include "fs_writeback.h"
-#include "fs_meta.h"
+#include "fs_nameop.h"
 #include "fs_reply.h"
 #include "fs_share.h"
 

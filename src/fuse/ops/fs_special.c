@@ -8,7 +8,7 @@
 #include "fs_special.h"
 #include "fs_covers.h"
 #include "fs_inode.h"
-#include "fs_meta.h"
+#include "fs_nameop.h"
 #include "fs_reply.h"
 #include "fs_unname.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
-#include "fs_meta.h"
+#include "fs_nameop.h"
 #include "fs_reply.h"
 
 /* The unit of block counts: fragment and block size alike, since programs mix them up. */

@@ -9,7 +9,7 @@
  */
 #include "fs_unname.h"
 #include "fs_attr.h"
-#include "fs_meta.h"
+#include "fs_nameop.h"
 #include "fs_silly.h"
 
 #include <errno.h>

@@ -23,7 +23,7 @@
 #include "fs_attr.h"
 #include "fs_deleg.h"
 #include "fs_facts.h"
-#include "fs_meta.h"
+#include "fs_nameop.h"
 #include "fs_dentry.h"
 #include "fs_notify.h"
 #include "fs_reply.h"
