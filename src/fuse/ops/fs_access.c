@@ -69,5 +69,5 @@ void fs_do_access(fuse_req_t req, fuse_ino_t ino, int mask)
 
 	/* Without an error there is nothing to tell but 0. */
 	if (op != NULL)
-		fs_access_check(op, op->inode, (unsigned int)mask, fs_meta_error);
+		fs_access_check(op, op->inode, (unsigned int)mask, fs_nameop_error);
 }

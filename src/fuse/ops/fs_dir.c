@@ -99,10 +99,10 @@ static void opendir_done(struct nfs4_call *call)
 	struct fs_dir *dir;
 
 	if (call->err != 0) {
-		fs_meta_error(op);
+		fs_nameop_error(op);
 		return;
 	}
-	fs_meta_read(op, &call->u.access.attr);
+	fs_nameop_read(op, &call->u.access.attr);
 	if ((call->u.access.access & ACCESS4_READ) == 0) {
 		fs_reply_err(op, EACCES);
 		return;
@@ -419,7 +419,7 @@ static void readdir_failed(struct fs_op *op)
 		fs_op_call_buf(op, readdir_start);
 		return;
 	}
-	fs_meta_error(op);
+	fs_nameop_error(op);
 }
 
 static void readdir_done(struct nfs4_call *call)

@@ -25,10 +25,10 @@ static void getattr_done(struct nfs4_call *call)
 		return;
 	}
 	if (call->err != 0) {
-		fs_meta_error(op);
+		fs_nameop_error(op);
 		return;
 	}
-	fs_meta_read(op, &call->u.getattr.attr);
+	fs_nameop_read(op, &call->u.getattr.attr);
 	fs_reply_attr(op, op->inode, &call->u.getattr.attr);
 }
 
@@ -52,7 +52,7 @@ void fs_do_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 	if (op == NULL)
 		return;
-	if (fs_meta_cached(op, &attr))
+	if (fs_nameop_cached(op, &attr))
 		fs_reply_attr(op, op->inode, &attr);
 	else if (!fs_writeback_wait(op, op->inode, 0, FS_WRITEBACK_ALL, false, ask))
 		ask(op);

@@ -22,12 +22,12 @@ static void link_done(struct nfs4_call *call)
 	struct nfs4_op_link *o = &call->u.link;
 
 	if (call->err != 0) {
-		fs_meta_error(op);
+		fs_nameop_error(op);
 		return;
 	}
-	fs_meta_changed(op, &o->dir_attr);
+	fs_nameop_changed(op, &o->dir_attr);
 	fs_attr_update_own(fs, op->inode2, &o->attr, op->attr_seq, fs_op_now(op));
-	fs_meta_entry(op, &op->fh2, &o->attr);
+	fs_nameop_entry(op, &op->fh2, &o->attr);
 }
 
 static void link_start(struct fs_op *op)
@@ -35,7 +35,7 @@ static void link_start(struct fs_op *op)
 	op->call.u.link = (struct nfs4_op_link){
 		.file = &op->fh2,
 		.dir = &op->fh,
-		.name = fs_meta_str(op->name),
+		.name = fs_nameop_str(op->name),
 	};
 	op->call.done = link_done;
 	nfs4_link(&op->call);
@@ -79,7 +79,7 @@ static void foreign_checked(struct fs_op *op)
 	if (op->call.err == -EACCES)
 		fs_reply_err(op, EPERM);
 	else if (op->call.err != 0)
-		fs_meta_error(op);
+		fs_nameop_error(op);
 	else
 		link_allowed(op);
 }
@@ -97,7 +97,7 @@ void fs_do_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent, const char
 	}
 	op->own = true;
 	op->shadow = (ino & FS_INO_SHADOW) != 0;
-	if (!fs_meta_name(op, op->name, newname))
+	if (!fs_nameop_name(op, op->name, newname))
 		return;
 	if (is_foreign(op->inode2, op->cred.uid) && hardlinks_protected())
 		fs_access_check(op, op->inode2, R_OK | W_OK, foreign_checked);

@@ -11,7 +11,7 @@
 
 static void entry_of(struct fs_op *op)
 {
-	fs_meta_entry(op, &op->fh2, &op->attr);
+	fs_nameop_entry(op, &op->fh2, &op->attr);
 }
 
 static void found(struct fs_op *op, const struct nfs4_op_lookup *o)
@@ -33,24 +33,24 @@ static void lookup_done(struct nfs4_call *call)
 	struct fs_op *op = fs_op_of(call);
 	struct nfs4_op_lookup *o = &call->u.lookup;
 
-	fs_meta_read(op, &o->dir_attr);
+	fs_nameop_read(op, &o->dir_attr);
 	if (call->err == 0)
 		found(op, o);
 	else if (call->err == -ENOENT)
 		fs_reply_negative(op, op->inode);
 	else
-		fs_meta_error(op);
+		fs_nameop_error(op);
 }
 
 static void lookup_start(struct fs_op *op)
 {
-	fs_meta_lookup(op, &op->fh, op->name, lookup_done);
+	fs_nameop_lookup(op, &op->fh, op->name, lookup_done);
 }
 
 void fs_do_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct fs_op *op = fs_op_begin(req, parent);
 
-	if (op != NULL && fs_meta_name(op, op->name, name))
+	if (op != NULL && fs_nameop_name(op, op->name, name))
 		fs_op_call(op, lookup_start);
 }

@@ -30,16 +30,16 @@ static void look_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
 
-	fs_meta_read(op, &call->u.lookup.dir_attr);
+	fs_nameop_read(op, &call->u.lookup.dir_attr);
 	if (call->err == 0)
-		fs_meta_entry(op, &call->u.lookup.fh, &call->u.lookup.attr);
+		fs_nameop_entry(op, &call->u.lookup.fh, &call->u.lookup.attr);
 	else
-		fs_meta_error(op);
+		fs_nameop_error(op);
 }
 
 static void look_start(struct fs_op *op)
 {
-	fs_meta_lookup(op, &op->fh, op->name, look_done);
+	fs_nameop_lookup(op, &op->fh, op->name, look_done);
 }
 
 static void create_done(struct nfs4_call *call)
@@ -48,14 +48,14 @@ static void create_done(struct nfs4_call *call)
 	struct nfs4_op_create *o = &call->u.create;
 
 	if (call->err != 0) {
-		fs_meta_error(op);
+		fs_nameop_error(op);
 		return;
 	}
-	fs_meta_changed(op, &o->dir_attr);
+	fs_nameop_changed(op, &o->dir_attr);
 	if (o->fh.len == 0 || (o->attr.valid & NFS4_ATTR_TYPE) == 0)
 		fs_op_call(op, look_start);
 	else
-		fs_meta_entry(op, &o->fh, &o->attr);
+		fs_nameop_entry(op, &o->fh, &o->attr);
 }
 
 static void create_start(struct fs_op *op)
@@ -64,7 +64,7 @@ static void create_start(struct fs_op *op)
 
 	*o = (struct nfs4_op_create){
 		.dir = &op->fh,
-		.name = fs_meta_str(op->name),
+		.name = fs_nameop_str(op->name),
 		.type = op->u.make.type,
 		.rdev_major = major(op->u.make.rdev),
 		.rdev_minor = minor(op->u.make.rdev),
@@ -73,7 +73,7 @@ static void create_start(struct fs_op *op)
 	if (o->type == NF4LNK) {
 		/* A symbolic link has all permissions and no umask, as symlink(2) makes it. */
 		o->sattr = (struct nfs4_sattr){.set = NFS4_ATTR_MODE, .mode = 0777};
-		o->linkdata = fs_meta_str(op->mem);
+		o->linkdata = fs_nameop_str(op->mem);
 		o->long_buf = op->buf;
 	}
 	op->call.done = create_done;
@@ -141,10 +141,10 @@ static void regular_done(struct nfs4_call *call)
 	bool stamped = o->stamped;
 
 	if (call->err != 0) {
-		fs_meta_error(op);
+		fs_nameop_error(op);
 		return;
 	}
-	fs_meta_changed(op, &o->dir_attr);
+	fs_nameop_changed(op, &o->dir_attr);
 	op->fh2 = o->fh;
 	op->u.make.mode_unset = o->mode_unset;
 	if (op->fh2.len == 0) {
@@ -164,7 +164,7 @@ static void regular_start(struct fs_op *op)
 
 	op->call.u.open = (struct nfs4_op_open){
 		.dir = &op->fh,
-		.name = fs_meta_str(op->name),
+		.name = fs_nameop_str(op->name),
 		.share_access = OPEN4_SHARE_ACCESS_WRITE,
 		.owner = nfs4_new_owner(cl),
 		.create = true,
@@ -187,7 +187,7 @@ static struct fs_op *make_begin(
 	op->u.make.mode = mode;
 	op->u.make.umask = fuse_req_ctx(req)->umask;
 	op->u.make.type = type;
-	return fs_meta_name(op, op->name, name) ? op : NULL;
+	return fs_nameop_name(op, op->name, name) ? op : NULL;
 }
 
 void fs_do_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)

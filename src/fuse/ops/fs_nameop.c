@@ -12,18 +12,18 @@
 /* Of the last REMOVE and RENAME: any lane. */
 static _Atomic uint64_t removed_ns, renamed_ns;
 
-void fs_meta_removed(uint64_t now_ns)
+void fs_nameop_removed(uint64_t now_ns)
 {
 	atomic_store_explicit(&removed_ns, now_ns, memory_order_relaxed);
 }
 
-void fs_meta_renamed(uint64_t now_ns)
+void fs_nameop_renamed(uint64_t now_ns)
 {
 	atomic_store_explicit(&renamed_ns, now_ns, memory_order_relaxed);
-	fs_meta_removed(now_ns);
+	fs_nameop_removed(now_ns);
 }
 
-bool fs_meta_cached(struct fs_op *op, struct nfs4_attr *ret)
+bool fs_nameop_cached(struct fs_op *op, struct nfs4_attr *ret)
 {
 	uint64_t since = fs_attr_cached(op->lane->fs, op->inode, ret, fs_op_now(op));
 
@@ -34,7 +34,7 @@ bool fs_meta_cached(struct fs_op *op, struct nfs4_attr *ret)
 	       since > atomic_load_explicit(&removed_ns, memory_order_relaxed);
 }
 
-bool fs_meta_name(struct fs_op *op, char dst[FS_NAME_MAX + 1], const char *name)
+bool fs_nameop_name(struct fs_op *op, char dst[FS_NAME_MAX + 1], const char *name)
 {
 	if (fs_op_name(dst, name) && strlen(name) <= fs_facts(op->lane->fs, op->inode)->maxname)
 		return true;
@@ -42,23 +42,23 @@ bool fs_meta_name(struct fs_op *op, char dst[FS_NAME_MAX + 1], const char *name)
 	return false;
 }
 
-void fs_meta_read(struct fs_op *op, const struct nfs4_attr *a)
+void fs_nameop_read(struct fs_op *op, const struct nfs4_attr *a)
 {
 	if (a->valid)
 		fs_attr_update(op->lane->fs, op->inode, a, op->attr_seq, fs_op_now(op));
 }
 
-void fs_meta_changed(struct fs_op *op, const struct nfs4_attr *a)
+void fs_nameop_changed(struct fs_op *op, const struct nfs4_attr *a)
 {
 	fs_attr_update_own(op->lane->fs, op->inode, a, op->attr_seq, fs_op_now(op));
 }
 
-void fs_meta_lookup(struct fs_op *op, const struct nfs4_fh *dir, const char *name,
+void fs_nameop_lookup(struct fs_op *op, const struct nfs4_fh *dir, const char *name,
 	void (*done)(struct nfs4_call *call))
 {
 	op->call.u.lookup = (struct nfs4_op_lookup){
 		.dir = dir,
-		.name = fs_meta_str(name),
+		.name = fs_nameop_str(name),
 		.ask = dir == &op->fh ? fs_attr_ask(op->lane->fs, op->inode, fs_op_now(op))
 				      : NFS4_DIR_NONE,
 	};
@@ -66,25 +66,26 @@ void fs_meta_lookup(struct fs_op *op, const struct nfs4_fh *dir, const char *nam
 	nfs4_lookup(&op->call);
 }
 
-void fs_meta_remove(struct fs_op *op, void (*done)(struct nfs4_call *call))
+void fs_nameop_remove(struct fs_op *op, void (*done)(struct nfs4_call *call))
 {
-	op->call.u.remove = (struct nfs4_op_remove){.dir = &op->fh, .name = fs_meta_str(op->name)};
+	op->call.u.remove =
+		(struct nfs4_op_remove){.dir = &op->fh, .name = fs_nameop_str(op->name)};
 	op->call.done = done;
 	nfs4_remove(&op->call);
 }
 
-void fs_meta_remove_over(struct fs_op *op)
+void fs_nameop_remove_over(struct fs_op *op)
 {
-	fs_meta_removed(fs_op_now(op));
+	fs_nameop_removed(fs_op_now(op));
 	if (op->call.err != 0) {
-		fs_meta_error(op);
+		fs_nameop_error(op);
 		return;
 	}
-	fs_meta_changed(op, &op->call.u.remove.dir_attr);
+	fs_nameop_changed(op, &op->call.u.remove.dir_attr);
 	fs_reply_err(op, 0);
 }
 
-void fs_meta_entry(struct fs_op *op, const struct nfs4_fh *fh, const struct nfs4_attr *a)
+void fs_nameop_entry(struct fs_op *op, const struct nfs4_fh *fh, const struct nfs4_attr *a)
 {
 	struct fs *fs = op->lane->fs;
 	struct fs_inode *in = fs_inode_lookup(fs, fh, a, 1);
@@ -99,7 +100,7 @@ void fs_meta_entry(struct fs_op *op, const struct nfs4_fh *fh, const struct nfs4
 	fs_reply_entry(op, op->inode, in, a);
 }
 
-void fs_meta_error(struct fs_op *op)
+void fs_nameop_error(struct fs_op *op)
 {
 	struct fs *fs = op->lane->fs;
 

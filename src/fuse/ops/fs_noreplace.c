@@ -69,7 +69,7 @@ static void finish(struct fs_op *op, int err)
 {
 	struct noreplace *n = of(op);
 
-	fs_meta_renamed(fs_op_now(op));
+	fs_nameop_renamed(fs_op_now(op));
 	if (n->in)
 		fs_attr_changed(n->in); /* its ctime */
 	if (!err) {
@@ -132,7 +132,7 @@ static void linked_by(struct nfs4_call *call)
 
 static void look_by_whom(struct fs_op *op)
 {
-	fs_meta_lookup(op, &op->fh2, op->name2, linked_by);
+	fs_nameop_lookup(op, &op->fh2, op->name2, linked_by);
 }
 
 static void linked(struct nfs4_call *call)
@@ -164,7 +164,7 @@ static void linked(struct nfs4_call *call)
 static void link_start(struct fs_op *op)
 {
 	op->call.u.link = (struct nfs4_op_link){
-		.file = &of(op)->fh, .dir = &op->fh2, .name = fs_meta_str(op->name2)};
+		.file = &of(op)->fh, .dir = &op->fh2, .name = fs_nameop_str(op->name2)};
 	op->call.done = linked;
 	nfs4_link(&op->call);
 }
@@ -214,7 +214,7 @@ static void renamed_by(struct nfs4_call *call)
 
 static void look_where(struct fs_op *op)
 {
-	fs_meta_lookup(op, &op->fh2, op->name2, renamed_by);
+	fs_nameop_lookup(op, &op->fh2, op->name2, renamed_by);
 }
 
 static void dir_renamed(struct nfs4_call *call)
@@ -223,7 +223,7 @@ static void dir_renamed(struct nfs4_call *call)
 	const struct nfs4_op_rename *o = &call->u.rename;
 
 	if (!call->err) {
-		fs_meta_changed(op, &o->from_attr);
+		fs_nameop_changed(op, &o->from_attr);
 		if (op->inode2 != op->inode)
 			changed(op, op->inode2, &o->to_attr);
 		finish(op, 0);
@@ -242,8 +242,8 @@ static void dir_rename(struct fs_op *op)
 	op->call.u.rename = (struct nfs4_op_rename){
 		.from_dir = &op->fh,
 		.to_dir = &op->fh2,
-		.from = fs_meta_str(op->name),
-		.to = fs_meta_str(op->name2),
+		.from = fs_nameop_str(op->name),
+		.to = fs_nameop_str(op->name2),
 	};
 	op->call.done = dir_renamed;
 	nfs4_rename(&op->call);
@@ -267,7 +267,7 @@ static void dir_start(struct fs_op *op)
 {
 	op->call.u.create = (struct nfs4_op_create){
 		.dir = &op->fh2,
-		.name = fs_meta_str(op->name2),
+		.name = fs_nameop_str(op->name2),
 		.type = NF4DIR,
 		.sattr = {.set = NFS4_ATTR_MODE, .mode = 0700},
 	};
@@ -299,7 +299,7 @@ static void target_free(struct nfs4_call *call)
 
 static void target_look(struct fs_op *op)
 {
-	fs_meta_lookup(op, &op->fh2, op->name2, target_free);
+	fs_nameop_lookup(op, &op->fh2, op->name2, target_free);
 }
 
 /*
@@ -337,7 +337,7 @@ static void source_found(struct nfs4_call *call)
 	const struct nfs4_op_lookup *o = &call->u.lookup;
 	struct noreplace *n = of(op);
 
-	fs_meta_read(op, &o->dir_attr);
+	fs_nameop_read(op, &o->dir_attr);
 	if (op->abandoned || call->err) {
 		fs_reply_err(op, op->abandoned ? EINTR : -call->err);
 		return;
@@ -361,7 +361,7 @@ static void source_found(struct nfs4_call *call)
 
 static void source_look(struct fs_op *op)
 {
-	fs_meta_lookup(op, &op->fh, op->name, source_found);
+	fs_nameop_lookup(op, &op->fh, op->name, source_found);
 }
 
 void fs_noreplace(struct fs_op *op)

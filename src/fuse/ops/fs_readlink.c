@@ -12,7 +12,7 @@ static void readlink_done(struct nfs4_call *call)
 	char target[PATH_MAX];
 
 	if (call->err != 0) {
-		fs_meta_error(op);
+		fs_nameop_error(op);
 		return;
 	}
 	memcpy(target, t->p, t->len); /* at most 4095: nfs4.h */

@@ -50,7 +50,7 @@ static void refused_target_done(struct nfs4_call *call)
 
 static void refused_target_start(struct fs_op *op)
 {
-	fs_meta_lookup(op, &op->fh2, op->name2, refused_target_done);
+	fs_nameop_lookup(op, &op->fh2, op->name2, refused_target_done);
 }
 
 static void refused_source_done(struct nfs4_call *call)
@@ -66,7 +66,7 @@ static void refused_source_done(struct nfs4_call *call)
 /* NFS has no error for what another file system is mounted on; Linux says NFS4ERR_IO. */
 static void refused_start(struct fs_op *op)
 {
-	fs_meta_lookup(op, &op->fh, op->name, refused_source_done);
+	fs_nameop_lookup(op, &op->fh, op->name, refused_source_done);
 }
 
 static void rename_done(struct nfs4_call *call)
@@ -74,16 +74,16 @@ static void rename_done(struct nfs4_call *call)
 	struct fs_op *op = fs_op_of(call);
 	struct nfs4_op_rename *o = &call->u.rename;
 
-	fs_meta_renamed(fs_op_now(op));
+	fs_nameop_renamed(fs_op_now(op));
 	if (call->err == -EIO && call->status == NFS4ERR_IO) {
 		fs_op_call(op, refused_start);
 		return;
 	}
 	if (call->err != 0) {
-		fs_meta_error(op);
+		fs_nameop_error(op);
 		return;
 	}
-	fs_meta_changed(op, &o->from_attr);
+	fs_nameop_changed(op, &o->from_attr);
 	if (op->inode2 != op->inode)
 		fs_attr_update_own(
 			op->lane->fs, op->inode2, &o->to_attr, op->attr_seq, fs_op_now(op));
@@ -97,8 +97,8 @@ static void rename_start(struct fs_op *op)
 	op->call.u.rename = (struct nfs4_op_rename){
 		.from_dir = &op->fh,
 		.to_dir = &op->fh2,
-		.from = fs_meta_str(op->name),
-		.to = fs_meta_str(op->name2),
+		.from = fs_nameop_str(op->name),
+		.to = fs_nameop_str(op->name2),
 	};
 	op->call.done = rename_done;
 	nfs4_rename(&op->call);
@@ -135,10 +135,10 @@ static void source_done(struct nfs4_call *call)
 	struct fs_inode *target = op->u.rename.target;
 	const struct nfs4_fh *fh = &call->u.lookup.fh;
 
-	fs_meta_read(op, &call->u.lookup.dir_attr);
+	fs_nameop_read(op, &call->u.lookup.dir_attr);
 	if (call->err != 0 || op->abandoned) {
 		if (call->err != 0)
-			fs_meta_error(op);
+			fs_nameop_error(op);
 		else
 			fs_reply_err(op, EINTR);
 		return;
@@ -156,7 +156,7 @@ static void source_done(struct nfs4_call *call)
 
 static void source_start(struct fs_op *op)
 {
-	fs_meta_lookup(op, &op->fh, op->name, source_done);
+	fs_nameop_lookup(op, &op->fh, op->name, source_done);
 }
 
 static void target_done(struct nfs4_call *call)
@@ -182,7 +182,7 @@ static void target_done(struct nfs4_call *call)
 
 static void target_start(struct fs_op *op)
 {
-	fs_meta_lookup(op, &op->fh2, op->name2, target_done);
+	fs_nameop_lookup(op, &op->fh2, op->name2, target_done);
 }
 
 void fs_do_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t newparent,
@@ -201,7 +201,7 @@ void fs_do_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_
 		fs_reply_err(op, ESTALE);
 		return;
 	}
-	if (!fs_meta_name(op, op->name, name) || !fs_meta_name(op, op->name2, newname))
+	if (!fs_nameop_name(op, op->name, name) || !fs_nameop_name(op, op->name2, newname))
 		return;
 	if (!fs_dentry_move(op->lane->fs, op->inode, op->inode2, op->name2, fs_op_now(op))) {
 		fs_reply_err(op, ENOMEM);
@@ -212,5 +212,5 @@ void fs_do_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_
 		return;
 	}
 	op->ended = put_files;
-	fs_op_call(op, fs_names_matter(op->lane->fs) ? target_start : rename_start);
+	fs_op_call(op, fs_nameop_any_in_use(op->lane->fs) ? target_start : rename_start);
 }

@@ -61,9 +61,9 @@ static void victim_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
 
-	fs_meta_read(op, &call->u.lookup.dir_attr);
+	fs_nameop_read(op, &call->u.lookup.dir_attr);
 	if (call->err != 0) {
-		fs_meta_error(op);
+		fs_nameop_error(op);
 		return;
 	}
 	op->inode2 = fs_inode_find(op->lane->fs, &call->u.lookup.fh);
@@ -79,21 +79,21 @@ static void victim_done(struct nfs4_call *call)
 
 static void victim_start(struct fs_op *op)
 {
-	fs_meta_lookup(op, &op->fh, op->name, victim_done);
+	fs_nameop_lookup(op, &op->fh, op->name, victim_done);
 }
 
 static void refused_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
 
-	fs_meta_read(op, &call->u.lookup.dir_attr);
+	fs_nameop_read(op, &call->u.lookup.dir_attr);
 	fs_reply_err(op,
 		call->err == 0 && fs_facts_below(op->inode, &call->u.lookup.attr) ? EBUSY : EACCES);
 }
 
 static void refused_start(struct fs_op *op)
 {
-	fs_meta_lookup(op, &op->fh, op->name, refused_done);
+	fs_nameop_lookup(op, &op->fh, op->name, refused_done);
 }
 
 static bool is_stale(struct fs_op *op)
@@ -106,7 +106,7 @@ static void over(struct fs_op *op)
 {
 	if (op->call.err == 0)
 		fs_place_removed(op->lane->fs, op->inode, op->name);
-	fs_meta_remove_over(op);
+	fs_nameop_remove_over(op);
 }
 
 static void remove_done(struct nfs4_call *call)
@@ -128,13 +128,13 @@ static void remove_done(struct nfs4_call *call)
 static void remove_start(struct fs_op *op)
 {
 	op->u.rmdir.gone = atomic_load(&op->lane->fs->sillies_gone);
-	fs_meta_remove(op, remove_done);
+	fs_nameop_remove(op, remove_done);
 }
 
 void fs_do_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct fs_op *op = fs_op_begin(req, parent);
 
-	if (op != NULL && fs_meta_name(op, op->name, name))
+	if (op != NULL && fs_nameop_name(op, op->name, name))
 		fs_op_call(op, remove_start);
 }

@@ -54,10 +54,10 @@ static void getattr_done(struct nfs4_call *call)
 	struct fs_op *op = fs_op_of(call);
 
 	if (call->err != 0) {
-		fs_meta_error(op);
+		fs_nameop_error(op);
 		return;
 	}
-	fs_meta_read(op, &call->u.getattr.attr);
+	fs_nameop_read(op, &call->u.getattr.attr);
 	fs_reply_attr(op, op->inode, &call->u.getattr.attr);
 }
 
@@ -86,10 +86,10 @@ static void setattr_done(struct nfs4_call *call)
 		/* A server may have set some of them before it failed. */
 		fs_attr_changed(op->inode);
 		rights_changed(op);
-		fs_meta_error(op);
+		fs_nameop_error(op);
 		return;
 	}
-	fs_meta_changed(op, a);
+	fs_nameop_changed(op, a);
 	rights_changed(op);
 	if ((a->valid & NFS4_ATTR_STAT) == 0)
 		fs_op_call(op, getattr_start); /* the SETATTR was done, its GETATTR failed */
@@ -145,7 +145,7 @@ static void getattr_ask(struct fs_op *op)
 static void truncate_checked(struct fs_op *op)
 {
 	if (op->call.err != 0)
-		fs_meta_error(op);
+		fs_nameop_error(op);
 	else
 		setattr_in_order(op);
 }

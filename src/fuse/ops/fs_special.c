@@ -85,7 +85,7 @@ static void tell(struct fs_op *op, bool may)
 	if (op->shadow)
 		stats_count(&op->lane->stats->shadows, 1);
 	op->attr_seq = op->u.special.seq;
-	fs_meta_entry(op, &op->fh2, &op->attr);
+	fs_nameop_entry(op, &op->fh2, &op->attr);
 }
 
 static void tell_covered(struct fs_op *op)

@@ -29,7 +29,7 @@ bool fs_special_is_guarded(const struct fs *fs, const struct nfs4_attr *a);
 /*
  * fs_special_entry - the end of a LOOKUP of such a file: asks what the user may, replies the entry
  *
- * As fs_meta_entry(); fh and a may be the call's. Ends the op.
+ * As fs_nameop_entry(); fh and a may be the call's. Ends the op.
  */
 void fs_special_entry(struct fs_op *op, const struct nfs4_fh *fh, const struct nfs4_attr *a);
 /* The kernel is told that dir/name is this one, or its shadow: e is made so. */

@@ -14,7 +14,7 @@ static void statfs_done(struct nfs4_call *call)
 	struct statvfs st;
 
 	if (call->err != 0) {
-		fs_meta_error(op);
+		fs_nameop_error(op);
 		return;
 	}
 	memset(&st, 0, sizeof(st));

@@ -16,17 +16,17 @@
 
 static void remove_done(struct nfs4_call *call)
 {
-	fs_meta_remove_over(fs_op_of(call));
+	fs_nameop_remove_over(fs_op_of(call));
 }
 
 static void remove_start(struct fs_op *op)
 {
-	fs_meta_remove(op, remove_done);
+	fs_nameop_remove(op, remove_done);
 }
 
 static void silly_done(struct fs_op *op, int err)
 {
-	fs_meta_renamed(fs_op_now(op));
+	fs_nameop_renamed(fs_op_now(op));
 	fs_reply_err(op, err);
 }
 
@@ -44,9 +44,9 @@ static void victim_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
 
-	fs_meta_read(op, &call->u.lookup.dir_attr);
+	fs_nameop_read(op, &call->u.lookup.dir_attr);
 	if (call->err != 0) {
-		fs_meta_error(op);
+		fs_nameop_error(op);
 		return;
 	}
 	if (op->abandoned) { /* others may have given the name to another file since */
@@ -64,14 +64,14 @@ static void victim_done(struct nfs4_call *call)
 
 static void victim_start(struct fs_op *op)
 {
-	fs_meta_lookup(op, &op->fh, op->name, victim_done);
+	fs_nameop_lookup(op, &op->fh, op->name, victim_done);
 }
 
 void fs_do_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct fs_op *op = fs_op_begin(req, parent);
 
-	if (op == NULL || !fs_meta_name(op, op->name, name))
+	if (op == NULL || !fs_nameop_name(op, op->name, name))
 		return;
-	fs_op_call(op, fs_names_matter(op->lane->fs) ? victim_start : remove_start);
+	fs_op_call(op, fs_nameop_any_in_use(op->lane->fs) ? victim_start : remove_start);
 }

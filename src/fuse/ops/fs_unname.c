@@ -43,8 +43,8 @@ static void dir_back(struct fs_op *op)
 
 	op->call.u.rename = (struct nfs4_op_rename){.from_dir = n->dir_fh,
 		.to_dir = n->dir_fh,
-		.from = fs_meta_str(n->tmp),
-		.to = fs_meta_str(n->name)};
+		.from = fs_nameop_str(n->tmp),
+		.to = fs_nameop_str(n->name)};
 	op->call.done = is_back;
 	nfs4_rename(&op->call);
 }
@@ -72,7 +72,7 @@ static void tmp_removed(struct nfs4_call *call)
 static void tmp_remove(struct fs_op *op)
 {
 	op->call.u.remove =
-		(struct nfs4_op_remove){.dir = of(op)->dir_fh, .name = fs_meta_str(of(op)->tmp)};
+		(struct nfs4_op_remove){.dir = of(op)->dir_fh, .name = fs_nameop_str(of(op)->tmp)};
 	op->call.done = tmp_removed;
 	nfs4_remove(&op->call);
 }
@@ -92,7 +92,7 @@ static void link_back(struct fs_op *op)
 	const struct fs_unname *n = of(op);
 
 	op->call.u.link = (struct nfs4_op_link){
-		.file = &n->found, .dir = n->dir_fh, .name = fs_meta_str(n->name)};
+		.file = &n->found, .dir = n->dir_fh, .name = fs_nameop_str(n->name)};
 	op->call.done = link_is_back;
 	nfs4_link(&op->call);
 }
@@ -121,7 +121,7 @@ static void tmp_found(struct nfs4_call *call)
 
 static void tmp_look(struct fs_op *op)
 {
-	fs_meta_lookup(op, of(op)->dir_fh, of(op)->tmp, tmp_found);
+	fs_nameop_lookup(op, of(op)->dir_fh, of(op)->tmp, tmp_found);
 }
 
 /* Errors after which the name is as it was, or was not there. */
@@ -150,8 +150,8 @@ static void move(struct fs_op *op)
 
 	op->call.u.rename = (struct nfs4_op_rename){.from_dir = n->dir_fh,
 		.to_dir = n->dir_fh,
-		.from = fs_meta_str(n->name),
-		.to = fs_meta_str(n->tmp)};
+		.from = fs_nameop_str(n->name),
+		.to = fs_nameop_str(n->tmp)};
 	op->call.done = moved;
 	nfs4_rename(&op->call);
 }

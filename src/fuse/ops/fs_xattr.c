@@ -109,7 +109,7 @@ static void refusal_checked(struct fs_op *op)
 	if ((op->call.err == 0 || op->call.err == -EACCES) && sticky && is_anothers_sticky(op))
 		fs_reply_err(op, EPERM);
 	else if (op->call.err != 0)
-		fs_meta_error(op);
+		fs_nameop_error(op);
 	else
 		fs_reply_err(op, op->u.xattr.refusal);
 }
@@ -170,7 +170,7 @@ static void getxattr_done(struct nfs4_call *call)
 	struct fs_op *op = fs_op_of(call);
 
 	if (call->err != 0)
-		fs_meta_error(op);
+		fs_nameop_error(op);
 	else
 		reply_value(op, call->u.getxattr.value, call->u.getxattr.len, MAX_VALUE);
 }
@@ -179,7 +179,7 @@ static void getxattr_start(struct fs_op *op)
 {
 	op->call.u.getxattr = (struct nfs4_op_getxattr){
 		.fh = &op->fh,
-		.name = fs_meta_str(op->name),
+		.name = fs_nameop_str(op->name),
 		.sink = sink_of(op, MAX_VALUE),
 	};
 	op->call.done = getxattr_done;
@@ -191,7 +191,7 @@ static void getacl_done(struct nfs4_call *call)
 	struct fs_op *op = fs_op_of(call);
 
 	if (call->err != 0)
-		fs_meta_error(op);
+		fs_nameop_error(op);
 	else if (call->u.getacl.acl == NULL)
 		fs_reply_err(op, EOPNOTSUPP); /* not on the file system that holds this file */
 	else
@@ -263,7 +263,7 @@ static void list_done(struct nfs4_call *call)
 	if (call->err == -EOPNOTSUPP || call->err == -EACCES) {
 		list_reply(op);
 	} else if (call->err != 0) {
-		fs_meta_error(op);
+		fs_nameop_error(op);
 	} else if (o->eof || op->u.xattr.over) {
 		list_reply(op);
 	} else {
@@ -317,7 +317,7 @@ static void change_failed(struct fs_op *op)
 	if (op->call.err == -EROFS && op->u.xattr.user)
 		refuse(op, EROFS, W_OK);
 	else
-		fs_meta_error(op);
+		fs_nameop_error(op);
 }
 
 static void setxattr_done(struct nfs4_call *call)
@@ -328,7 +328,7 @@ static void setxattr_done(struct nfs4_call *call)
 		change_failed(op);
 		return;
 	}
-	fs_meta_changed(op, &call->u.setxattr.attr);
+	fs_nameop_changed(op, &call->u.setxattr.attr);
 	fs_reply_err(op, 0);
 }
 
@@ -336,7 +336,7 @@ static void setxattr_start(struct fs_op *op)
 {
 	op->call.u.setxattr = (struct nfs4_op_setxattr){
 		.fh = &op->fh,
-		.name = fs_meta_str(op->name),
+		.name = fs_nameop_str(op->name),
 		.value = op->mem,
 		.len = op->u.xattr.len,
 		.option = op->u.xattr.option,
@@ -359,7 +359,7 @@ static void setacl_done(struct nfs4_call *call)
 		change_failed(op);
 		return;
 	}
-	fs_meta_changed(op, &call->u.setacl.attr);
+	fs_nameop_changed(op, &call->u.setacl.attr);
 	fs_dentry_inval(op->lane->fs, op->inode); /* the mode does not say who may search now */
 	/* An ACL is the mode too, and the kernel forgets no more than the ctime by itself. */
 	if (op->buf != NULL)
@@ -455,7 +455,7 @@ static void removexattr_done(struct nfs4_call *call)
 		change_failed(op);
 		return;
 	}
-	fs_meta_changed(op, &call->u.removexattr.attr);
+	fs_nameop_changed(op, &call->u.removexattr.attr);
 	fs_reply_err(op, 0);
 }
 
@@ -463,7 +463,7 @@ static void removexattr_start(struct fs_op *op)
 {
 	op->call.u.removexattr = (struct nfs4_op_removexattr){
 		.fh = &op->fh,
-		.name = fs_meta_str(op->name),
+		.name = fs_nameop_str(op->name),
 	};
 	op->call.done = removexattr_done;
 	nfs4_removexattr(&op->call);

@@ -36,7 +36,7 @@ static void set_up(void)
 	rig.fake.other = serve_create;
 }
 
-TestSuite(fs_names, .init = set_up, .fini = rig_down);
+TestSuite(fs_nameop, .init = set_up, .fini = rig_down);
 
 static int by_name(uint32_t opcode, const char *name)
 {
@@ -49,7 +49,7 @@ static const struct fuse_entry_out *entry(void)
 	return (struct fuse_entry_out *)re.body;
 }
 
-Test(fs_names, a_lookup_gives_the_inode_and_counts_it)
+Test(fs_nameop, a_lookup_gives_the_inode_and_counts_it)
 {
 	const struct fs_inode *in = rig_inode(ino);
 	uint64_t before = in->nlookup;
@@ -62,7 +62,7 @@ Test(fs_names, a_lookup_gives_the_inode_and_counts_it)
 	cr_assert_eq(in->nlookup, before + 1);
 }
 
-Test(fs_names, what_is_not_there_is_cached_as_absent)
+Test(fs_nameop, what_is_not_there_is_cached_as_absent)
 {
 	cr_assert_eq(by_name(FUSE_LOOKUP, "none"), 0);
 	cr_assert_eq(entry()->nodeid, 0);
@@ -73,7 +73,7 @@ Test(fs_names, what_is_not_there_is_cached_as_absent)
 }
 
 /* The directory was changed by somebody else, and nobody asks for its attributes. */
-Test(fs_names, names_are_cached_again_after_a_change)
+Test(fs_nameop, names_are_cached_again_after_a_change)
 {
 	struct fake_file *root = fake_file_of(&(struct nfs4_fh){1, {0}});
 
@@ -86,7 +86,7 @@ Test(fs_names, names_are_cached_again_after_a_change)
 	cr_assert_eq(rig.fake.count[FAKE_GETATTR], 0);
 }
 
-Test(fs_names, too_long_a_name_is_not_asked_for)
+Test(fs_nameop, too_long_a_name_is_not_asked_for)
 {
 	char name[300];
 
@@ -102,7 +102,7 @@ Test(fs_names, too_long_a_name_is_not_asked_for)
 	cr_assert(fake_all_free());
 }
 
-Test(fs_names, errors_are_the_servers)
+Test(fs_nameop, errors_are_the_servers)
 {
 	rig.fake.fail[FAKE_LOOKUP] = EACCES;
 	cr_assert_eq(by_name(FUSE_LOOKUP, "f"), EACCES);
@@ -114,7 +114,7 @@ Test(fs_names, errors_are_the_servers)
 		EEXIST);
 }
 
-Test(fs_names, getattr_is_answered_from_the_cache_while_it_is_good)
+Test(fs_nameop, getattr_is_answered_from_the_cache_while_it_is_good)
 {
 	struct fuse_attr_out out;
 	unsigned int before;
@@ -127,7 +127,7 @@ Test(fs_names, getattr_is_answered_from_the_cache_while_it_is_good)
 }
 
 /* Which inode a REMOVE takes a link from we do not know: the kernel asks, and so must we. */
-Test(fs_names, getattr_after_a_name_was_removed_asks_for_the_links)
+Test(fs_nameop, getattr_after_a_name_was_removed_asks_for_the_links)
 {
 	struct fuse_attr_out out;
 
@@ -141,7 +141,7 @@ Test(fs_names, getattr_after_a_name_was_removed_asks_for_the_links)
 	cr_assert_eq(out.attr.nlink, 1);
 }
 
-Test(fs_names, a_stale_inode_is_not_found_again)
+Test(fs_nameop, a_stale_inode_is_not_found_again)
 {
 	struct fuse_attr_out out;
 
@@ -170,7 +170,7 @@ static bool has_a_handle(uint32_t opcode)
 }
 
 /* Forgotten, never given out, or no number of an inode at all. */
-Test(fs_names, a_request_for_a_nodeid_that_is_none_is_stale)
+Test(fs_nameop, a_request_for_a_nodeid_that_is_none_is_stale)
 {
 	const fuse_ino_t none[] = {ino, 77, 1 << 20, 1ull << 40, UINT64_MAX};
 	char arg[200] = {0};
@@ -190,7 +190,7 @@ Test(fs_names, a_request_for_a_nodeid_that_is_none_is_stale)
 	cr_assert(fake_all_free());
 }
 
-Test(fs_names, rename_and_link_to_a_nodeid_that_is_none_are_stale)
+Test(fs_nameop, rename_and_link_to_a_nodeid_that_is_none_are_stale)
 {
 	struct fuse_rename_in to = {.newdir = 77};
 	struct fuse_link_in of = {.oldnodeid = 77};
@@ -206,7 +206,7 @@ static int set_attr(const struct fuse_setattr_in *in)
 	return rig_call(&re, FUSE_SETATTR, ino, in, sizeof(*in), NULL, 0);
 }
 
-Test(fs_names, setattr_replies_what_the_server_has_now)
+Test(fs_nameop, setattr_replies_what_the_server_has_now)
 {
 	const struct fuse_setattr_in in = {.valid = FATTR_SIZE, .size = 3};
 
@@ -216,7 +216,7 @@ Test(fs_names, setattr_replies_what_the_server_has_now)
 }
 
 /* A server lets the owner do it whatever the mode is. */
-Test(fs_names, truncate_by_name_asks_for_the_right_to_write)
+Test(fs_nameop, truncate_by_name_asks_for_the_right_to_write)
 {
 	const struct fuse_setattr_in in = {.valid = FATTR_SIZE, .size = 3};
 	const struct fuse_setattr_in mode = {.valid = FATTR_MODE, .mode = 0600};
@@ -242,7 +242,7 @@ Test(fs_names, truncate_by_name_asks_for_the_right_to_write)
 	cr_assert_eq(rig.fake.count[FAKE_ACCESS], 3);
 }
 
-Test(fs_names, setattr_of_nothing_only_asks)
+Test(fs_nameop, setattr_of_nothing_only_asks)
 {
 	const struct fuse_setattr_in in = {.valid = FATTR_CTIME};
 
@@ -261,7 +261,7 @@ static int rename_to(const char *from, const char *to, unsigned int flags)
 	return rig_call(&re, FUSE_RENAME2, FUSE_ROOT_ID, &in, sizeof(in), names, a + b);
 }
 
-Test(fs_names, rename_is_one_call_when_nothing_is_open)
+Test(fs_nameop, rename_is_one_call_when_nothing_is_open)
 {
 	cr_assert_eq(rename_to("f", "g", 0), 0);
 	cr_assert_eq(rig.fake.count[FAKE_RENAME], 1);
@@ -269,7 +269,7 @@ Test(fs_names, rename_is_one_call_when_nothing_is_open)
 	cr_assert_eq(strcmp(file->name, "g"), 0);
 }
 
-Test(fs_names, rename_with_flags_is_refused)
+Test(fs_nameop, rename_with_flags_is_refused)
 {
 	cr_assert_eq(rename_to("f", "g", 2), EINVAL);
 	cr_assert_eq(rename_to("f", "g", 4), EINVAL);
@@ -278,7 +278,7 @@ Test(fs_names, rename_with_flags_is_refused)
 	cr_assert(fake_all_free());
 }
 
-Test(fs_names, rename_over_an_open_file_puts_it_aside)
+Test(fs_nameop, rename_over_an_open_file_puts_it_aside)
 {
 	struct fuse_open_out fo;
 
@@ -293,7 +293,7 @@ Test(fs_names, rename_over_an_open_file_puts_it_aside)
 	cr_assert(fake_all_free());
 }
 
-Test(fs_names, rename_onto_another_name_of_the_open_file_leaves_it)
+Test(fs_nameop, rename_onto_another_name_of_the_open_file_leaves_it)
 {
 	struct fuse_open_out fo;
 
@@ -322,7 +322,7 @@ static int serve_mounted(struct nfs4_call *call, enum fake_op op)
 }
 
 /* Linux' server has no better error for it than NFS4ERR_IO. */
-Test(fs_names, rename_of_a_root_of_another_file_system_is_ebusy)
+Test(fs_nameop, rename_of_a_root_of_another_file_system_is_ebusy)
 {
 	rig.fake.names = serve_mounted;
 	rename_status = NFS4ERR_IO;
@@ -345,7 +345,7 @@ static int serve_refused(struct nfs4_call *call, enum fake_op op)
 }
 
 /* Linux' server says NFS4ERR_ACCESS of it, too. */
-Test(fs_names, rmdir_of_a_root_of_another_file_system_is_ebusy)
+Test(fs_nameop, rmdir_of_a_root_of_another_file_system_is_ebusy)
 {
 	rig.fake.names = serve_refused;
 	below = "f";
@@ -355,7 +355,7 @@ Test(fs_names, rmdir_of_a_root_of_another_file_system_is_ebusy)
 	cr_assert_eq(rig.fake.count[FAKE_REMOVE], 2);
 }
 
-Test(fs_names, mkdir_sends_mode_and_umask)
+Test(fs_nameop, mkdir_sends_mode_and_umask)
 {
 	const struct fuse_mkdir_in in = {.mode = 01777, .umask = 027};
 
@@ -367,7 +367,7 @@ Test(fs_names, mkdir_sends_mode_and_umask)
 	cr_assert_neq(entry()->nodeid, 0);
 }
 
-Test(fs_names, mknod_of_devices)
+Test(fs_nameop, mknod_of_devices)
 {
 	struct fuse_mknod_in in = {.mode = S_IFCHR | 0600, .rdev = (5 << 8) | 3};
 
@@ -382,7 +382,7 @@ Test(fs_names, mknod_of_devices)
 	cr_assert_eq(created.rdev_minor, 1);
 }
 
-Test(fs_names, mknod_of_a_regular_file_opens_and_closes)
+Test(fs_nameop, mknod_of_a_regular_file_opens_and_closes)
 {
 	const struct fuse_mknod_in in = {.mode = S_IFREG | 0640, .umask = 022};
 
@@ -396,7 +396,7 @@ Test(fs_names, mknod_of_a_regular_file_opens_and_closes)
 	cr_assert(fake_all_free());
 }
 
-Test(fs_names, mknod_repairs_the_times_the_verifier_was_kept_in)
+Test(fs_nameop, mknod_repairs_the_times_the_verifier_was_kept_in)
 {
 	const struct fuse_mknod_in in = {.mode = S_IFREG | 0640};
 
@@ -420,7 +420,7 @@ static int make_link(size_t len)
 	return rig_call(&re, FUSE_SYMLINK, FUSE_ROOT_ID, NULL, 0, args, 5 + len + 1);
 }
 
-Test(fs_names, symlinks_of_any_length)
+Test(fs_nameop, symlinks_of_any_length)
 {
 	static const size_t lens[] = {1, 512, 513, 4095};
 
@@ -445,7 +445,7 @@ static int serve_readlink(struct nfs4_call *call)
 	return 0;
 }
 
-Test(fs_names, readlink_of_the_longest_target)
+Test(fs_nameop, readlink_of_the_longest_target)
 {
 	rig.fake.other = serve_readlink;
 	cr_assert_eq(rig_call(&re, FUSE_READLINK, ino, NULL, 0, NULL, 0), 0);
@@ -467,7 +467,7 @@ static int serve_statfs(struct nfs4_call *call)
 	return 0;
 }
 
-Test(fs_names, statfs_counts_in_blocks)
+Test(fs_nameop, statfs_counts_in_blocks)
 {
 	const struct fuse_statfs_out *out = (struct fuse_statfs_out *)re.body;
 
@@ -489,7 +489,7 @@ static int serve_link(struct nfs4_call *call)
 	return 0;
 }
 
-Test(fs_names, link_replies_the_same_inode_with_one_link_more)
+Test(fs_nameop, link_replies_the_same_inode_with_one_link_more)
 {
 	const struct fuse_link_in in = {.oldnodeid = ino};
 
@@ -518,7 +518,7 @@ static int link_by(uint32_t uid)
 }
 
 /* As long as fs.protected_hardlinks asks for it: his own, and what he may read and write. */
-Test(fs_names, a_user_links_no_file_of_another_that_he_may_not_read_and_write)
+Test(fs_nameop, a_user_links_no_file_of_another_that_he_may_not_read_and_write)
 {
 	const int refused = hardlinks_protected() ? EPERM : 0;
 	static const uint32_t rights[] = {ACCESS4_READ, ACCESS4_MODIFY, ACCESS4_EXTEND};
@@ -537,7 +537,7 @@ Test(fs_names, a_user_links_no_file_of_another_that_he_may_not_read_and_write)
 	cr_expect_eq(link_by(1002), 0);
 }
 
-Test(fs_names, access_tells_what_the_server_grants)
+Test(fs_nameop, access_tells_what_the_server_grants)
 {
 	static const struct {
 		uint32_t mask, bits;
@@ -555,7 +555,7 @@ Test(fs_names, access_tells_what_the_server_grants)
 	}
 }
 
-Test(fs_names, access_asks_the_server_each_time)
+Test(fs_nameop, access_asks_the_server_each_time)
 {
 	struct fuse_access_in in = {.mask = R_OK | W_OK};
 
@@ -566,7 +566,7 @@ Test(fs_names, access_asks_the_server_each_time)
 	cr_assert_eq(rig_call(&re, FUSE_ACCESS, ino, &in, sizeof(in), NULL, 0), ESTALE);
 }
 
-Test(fs_names, requests_end_when_the_session_is_dead)
+Test(fs_nameop, requests_end_when_the_session_is_dead)
 {
 	rig.fake.dead = -EIO;
 	cr_assert_eq(by_name(FUSE_LOOKUP, "f"), EIO);
@@ -610,7 +610,7 @@ static unsigned int recalled(const char *name)
 	return found;
 }
 
-Test(fs_names, a_name_is_taken_back_when_fewer_may_search)
+Test(fs_nameop, a_name_is_taken_back_when_fewer_may_search)
 {
 	chmod_root(0755);
 	cr_assert_eq(recalled(""), 0);
@@ -624,7 +624,7 @@ Test(fs_names, a_name_is_taken_back_when_fewer_may_search)
 	cr_assert_eq(recalled(""), 0, "it was not told again since");
 }
 
-Test(fs_names, a_name_that_was_found_before_is_given_no_time_after)
+Test(fs_nameop, a_name_that_was_found_before_is_given_no_time_after)
 {
 	uint64_t unique;
 
@@ -646,7 +646,7 @@ Test(fs_names, a_name_that_was_found_before_is_given_no_time_after)
 	cr_assert_gt(entry()->entry_valid, 0);
 }
 
-Test(fs_names, a_new_name_by_rename_is_taken_back_too)
+Test(fs_nameop, a_new_name_by_rename_is_taken_back_too)
 {
 	chmod_root(0755);
 	cr_assert_eq(recalled(""), 0);
