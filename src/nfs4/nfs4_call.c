@@ -224,7 +224,7 @@ void nfs4_call_wait_state(struct nfs4_call *call)
 	}
 	call_set_state(call, NFS4_CALL_DELAYED);
 	reactor_timer_in(s->r, &call->timer, STATE_POLL_NS);
-	nfs4_reopen_kick(s);
+	nfs4_reclaim_kick(s);
 }
 
 void nfs4_call_wait_idmap(struct nfs4_call *call, uint64_t ticket)
@@ -278,7 +278,7 @@ static bool call_needs_state(const struct nfs4_call *call)
 {
 	const struct nfs4_opdesc *desc = call->desc;
 
-	return desc->state_off || desc->regains || desc->tests_lock || desc->returns;
+	return desc->state_off || desc->reclaims || desc->tests_lock || desc->returns;
 }
 
 /* ---- sending ---- */

@@ -14,7 +14,7 @@
  *   new client ID
  *     serves something, and is not recalled: reclaimed with the first of the opens it serves
  *       given     good, or recalled at once; the opens are opens of their own from then on
- *       not       lost; the opens are had again as any other (nfs4_regain.c)
+ *       not       lost; the opens are reclaimed as any other (nfs4_reclaim.c)
  *     else        lost
  *
  * A state that is served has a copy of the delegation's stateid: for a call on
@@ -414,7 +414,7 @@ void nfs4_delegs_no_grace(struct nfs4_states *all)
 	nfs4_delegs_each(all, lose_unless_had, NULL);
 }
 
-void nfs4_deleg_reclaim(struct nfs4_states *all, struct nfs4_regain *rg, struct nfs4_state *st,
+void nfs4_deleg_reclaim(struct nfs4_states *all, struct nfs4_reclaim *rg, struct nfs4_state *st,
 	struct nfs4_op_open *o)
 {
 	struct nfs4_deleg *d = st->deleg;
@@ -444,7 +444,7 @@ static void put_back(struct nfs4_states *all, struct nfs4_deleg *d, struct nfs4_
 	mutex_unlock(&st->lock);
 }
 
-void nfs4_deleg_release(struct nfs4_states *all, struct nfs4_regain *rg)
+void nfs4_deleg_release(struct nfs4_states *all, struct nfs4_reclaim *rg)
 {
 	struct nfs4_deleg *d = all->delegs.reclaimed;
 
@@ -473,7 +473,7 @@ static void reclaim_given(
 		ds->ops->recall(ds->ctx, d);
 }
 
-void nfs4_deleg_reclaimed(struct nfs4_states *all, struct nfs4_regain *rg,
+void nfs4_deleg_reclaimed(struct nfs4_states *all, struct nfs4_reclaim *rg,
 	const struct nfs4_call *call, bool session_gone)
 {
 	const struct nfs4_op_open *o = &call->u.open;

@@ -46,14 +46,14 @@ enum nfs4_state_verdict nfs4_deleg_refused(
 void nfs4_delegs_new_client(struct nfs4_states *all);
 /* Those of earlier client IDs are lost. */
 void nfs4_delegs_no_grace(struct nfs4_states *all);
-/* st is to be had again by `o`, and is not served any more: with its delegation? */
-void nfs4_deleg_reclaim(struct nfs4_states *all, struct nfs4_regain *rg, struct nfs4_state *st,
+/* st is to be reclaimed by `o`, and is not served any more: with its delegation? */
+void nfs4_deleg_reclaim(struct nfs4_states *all, struct nfs4_reclaim *rg, struct nfs4_state *st,
 	struct nfs4_op_open *o);
 /* The answer to that. session_gone: it was none, the next session asks again. */
-void nfs4_deleg_reclaimed(struct nfs4_states *all, struct nfs4_regain *rg,
+void nfs4_deleg_reclaimed(struct nfs4_states *all, struct nfs4_reclaim *rg,
 	const struct nfs4_call *call, bool session_gone);
 /* There is no answer. */
-void nfs4_deleg_release(struct nfs4_states *all, struct nfs4_regain *rg);
+void nfs4_deleg_release(struct nfs4_states *all, struct nfs4_reclaim *rg);
 
 /* ---- calls (nfs4_recall.c, nfs4_return.c); the lock is not held ---- */
 

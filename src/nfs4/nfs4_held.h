@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the server holds for us and we must have again after its restart:
+ * What the server holds for us and we must reclaim after its restart:
  * opens, byte-range locks, delegations (RFC 8881 sections 8 to 10). Each is an
- * object of the user's, which the client (nfs4_state.c, nfs4_regain.c,
+ * object of the user's, which the client (nfs4_state.c, nfs4_reclaim.c,
  * nfs4_lockowner.c, nfs4_deleg.c) puts on its lists.
  *
  * Context: the lane of the call, unless a function says otherwise. Locks: as
@@ -31,7 +31,7 @@
  * Instead of an open of its own it may be served by a delegation (RFC 8881 section 10.4): the
  * server knows nothing of it then, until nfs4_claim().
  */
-struct nfs4_regain;
+struct nfs4_reclaim;
 struct nfs4_state {
 	struct nfs4_client *cl; /* NULL: not open */
 	/* constant while it is open: what it takes to open it again */
@@ -41,11 +41,11 @@ struct nfs4_state {
 	struct rpc_cred cred;
 	/* Owner: the client's states.lock */
 	struct list link;
-	struct nfs4_regain *regain; /* a session is opening it again */
-	struct nfs4_state **tested; /* a session asks whether it is still good (nfs4_revoke.c) */
+	struct nfs4_reclaim *reclaim; /* a session is opening it again */
+	struct nfs4_state **tested;   /* a session asks whether it is still good (nfs4_revoke.c) */
 	uint32_t test_round;
 	unsigned int tries;
-	unsigned int delays;    /* OPENs that were to have it again were answered DELAY */
+	unsigned int delays;    /* OPENs that were to reclaim it were answered DELAY */
 	uint64_t retry_ns;      /* not before */
 	struct list lockowners; /* of nfs4_lockowner.link: locks that hang on this open */
 	_Atomic bool is_locked; /* there are any; read without the lock */
@@ -84,8 +84,8 @@ bool nfs4_state_is_lost(struct nfs4_state *st);
 /*
  * The locks of one owner on one file (RFC 8881 section 9), embedded in the user's object; zeroed
  * by nfs4_lockowner_init(). The first LOCK hangs it on the open it names, and there it stays until
- * nfs4_lockowner_free() or the open is forgotten. What it holds is remembered, and had again with
- * the open (nfs4_regain.c), before any other use of that open.
+ * nfs4_lockowner_free() or the open is forgotten. What it holds is remembered, and reclaimed with
+ * the open (nfs4_reclaim.c), before any other use of that open.
  *
  * At most one LOCK, LOCKU or nfs4_lockowner_free() of an owner is in work at a time: the user
  * sees to it. Lanes may change from one to the next. The open is not served by a delegation: the

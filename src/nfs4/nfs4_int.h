@@ -99,7 +99,7 @@ struct nfs4_opdesc {
 	/* So many DELAYs and the call ends, -EAGAIN with that status; 0: it waits as calls do. */
 	uint8_t max_delays;
 	bool repeatable; /* may be executed twice although a replay is possible */
-	bool regains;    /* by sess->ctl or ->reopener, for one client ID: nfs4_regain.id_gen */
+	bool reclaims;   /* by sess->ctl or ->reopener, for one client ID: nfs4_reclaim.id_gen */
 	/*
 	 * The data buffer to build this call in when it may be too long for inline (CREATE's
 	 * long_buf), or NULL: not this time. Optional member: most calls are always short.
@@ -110,11 +110,12 @@ struct nfs4_opdesc {
 /* Starts a call whose `in` is filled in; each nfs4_<op>() is this with its descriptor. */
 void nfs4_call_start(struct nfs4_call *call, const struct nfs4_opdesc *desc);
 
-/* Opens are had again with it (nfs4_regain.c), their locks with the other (nfs4_lock_regain.c). */
-extern const struct nfs4_opdesc nfs4_open_desc, nfs4_relock_desc;
+/* Opens are reclaimed with it (nfs4_reclaim.c), their locks with the other (nfs4_lock_reclaim.c).
+ */
+extern const struct nfs4_opdesc nfs4_open_desc, nfs4_lock_reclaim_desc;
 /* What nfs4_delegreturn.c encodes; call->stateid is the delegation's. */
 extern const struct nfs4_opdesc nfs4_delegreturn_desc;
-/* nfs4_revoke.c, nfs4_revoke_free.c and nfs4_lock_regain.c encode and decode by them. */
+/* nfs4_revoke.c, nfs4_revoke_free.c and nfs4_lock_reclaim.c encode and decode by them. */
 extern const struct nfs4_opdesc nfs4_test_stateid_desc, nfs4_free_stateid_desc;
 
 /* The work of a LOCK or LOCKU. */

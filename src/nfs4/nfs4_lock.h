@@ -6,7 +6,7 @@
  *   nfs4_lockrange.c    what one owner holds
  *   nfs4_lockowner.c    owners: on which open they hang; LOCK and LOCKU of the user
  *   nfs4_lock_io.c      I/O where one is held
- *   nfs4_lock_regain.c  locks had again after their open; stateids let go
+ *   nfs4_lock_reclaim.c  locks reclaimed after their open; stateids let go
  *
  * An owner hangs on one open, and comes and goes with it (nfs4_state.c): what
  * is known of it is under the client's states.lock, as the open's lists are.
@@ -25,7 +25,7 @@ struct nfs4_lockrange {
 	struct list link;
 	uint64_t first, last; /* last: UINT64_MAX is the end of the file, wherever it is */
 	bool write;
-	bool had; /* the server has it again; means something while the open is BUSY only */
+	bool reclaimed; /* means something while the open is BUSY only */
 };
 
 static inline uint64_t nfs4_lock_last(uint64_t offset, uint64_t length)
@@ -86,16 +86,16 @@ enum nfs4_state_verdict nfs4_lock_io_take(struct nfs4_call *call, struct nfs4_st
  */
 bool nfs4_lock_io_refused(struct nfs4_call *call);
 
-/* ---- had again, let go (nfs4_lock_regain.c); states.lock held ---- */
+/* ---- reclaimed, let go (nfs4_lock_reclaim.c); states.lock held ---- */
 
 /* The open is open again, its locks are not yet. same_id: its client ID is the one before. */
-void nfs4_relock_begin(struct nfs4_state *st, bool same_id);
-/* Fills `call` with the next LOCK for the open in hand. False: all are had. */
-bool nfs4_relock_next(struct nfs4_regain *rg, struct nfs4_call *call, bool reclaim);
+void nfs4_lock_reclaim_begin(struct nfs4_state *st, bool same_id);
+/* Fills `call` with the next LOCK for the open in hand. False: all are reclaimed. */
+bool nfs4_lock_reclaim_next(struct nfs4_reclaim *rg, struct nfs4_call *call, bool reclaim);
 /* Its answer is NFS4_OK. */
-void nfs4_relock_granted(struct nfs4_regain *rg, const struct nfs4_call *call);
+void nfs4_lock_reclaim_granted(struct nfs4_reclaim *rg, const struct nfs4_call *call);
 /* The server does not give the lock back because it is somebody else's. */
-bool nfs4_relock_is_conflict(enum nfs4_status status);
+bool nfs4_lock_reclaim_is_conflict(enum nfs4_status status);
 
 /* The owner leaves its open: its stateid is to be freed. Without memory the server keeps it. */
 void nfs4_frees_push(struct nfs4_states *all, const struct nfs4_lockowner *lo);

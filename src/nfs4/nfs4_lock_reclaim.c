@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Locks of an open that was had again, one LOCK after the other, by the call
+ * Locks of an open that was reclaimed, one LOCK after the other, by the call
  * that opened it: until they are there the open is BUSY. And FREE_STATEID for
  * owners that are done, by the same call when there is nothing to open.
  *
  * The owner may be freed meanwhile, as the open may be closed: the call has
- * copies of what it needs (struct nfs4_regain).
+ * copies of what it needs (struct nfs4_reclaim).
  *
  * Context: states.lock is held, the session's lane.
  */
@@ -20,7 +20,7 @@
 /* 100, 200 and 400 ms: then it is left to CLOSE, or to the lease. */
 #define MAX_FREE_DELAYS 3u
 
-void nfs4_relock_begin(struct nfs4_state *st, bool same_id)
+void nfs4_lock_reclaim_begin(struct nfs4_state *st, bool same_id)
 {
 	list_for_each (node, &st->lockowners) {
 		struct nfs4_lockowner *lo = container_of(node, struct nfs4_lockowner, link);
@@ -29,7 +29,7 @@ void nfs4_relock_begin(struct nfs4_state *st, bool same_id)
 		/* What another incarnation of the server held beside the books is gone. */
 		lo->doubt = lo->doubt && same_id;
 		list_for_each (pos, &lo->ranges)
-			container_of(pos, struct nfs4_lockrange, link)->had = false;
+			container_of(pos, struct nfs4_lockrange, link)->reclaimed = false;
 	}
 }
 
@@ -38,13 +38,13 @@ static struct nfs4_lockrange *next_range(const struct nfs4_lockowner *lo)
 	list_for_each (pos, &lo->ranges) {
 		struct nfs4_lockrange *rg = container_of(pos, struct nfs4_lockrange, link);
 
-		if (!rg->had)
+		if (!rg->reclaimed)
 			return rg;
 	}
 	return NULL;
 }
 
-bool nfs4_relock_next(struct nfs4_regain *rg, struct nfs4_call *call, bool reclaim)
+bool nfs4_lock_reclaim_next(struct nfs4_reclaim *rg, struct nfs4_call *call, bool reclaim)
 {
 	struct nfs4_op_lock *o = &call->u.lock;
 	struct nfs4_state *st = rg->state;
@@ -73,16 +73,16 @@ bool nfs4_relock_next(struct nfs4_regain *rg, struct nfs4_call *call, bool recla
 	return false;
 }
 
-void nfs4_relock_granted(struct nfs4_regain *rg, const struct nfs4_call *call)
+void nfs4_lock_reclaim_granted(struct nfs4_reclaim *rg, const struct nfs4_call *call)
 {
 	if (!rg->lo)
 		return; /* freed meanwhile: CLOSE ends what it left */
 	rg->lo->stateid = call->u.lock.work.stateid;
 	rg->lo->has_stateid = true;
-	rg->range->had = true;
+	rg->range->reclaimed = true;
 }
 
-bool nfs4_relock_is_conflict(enum nfs4_status status)
+bool nfs4_lock_reclaim_is_conflict(enum nfs4_status status)
 {
 	return status == NFS4ERR_DENIED || status == NFS4ERR_RECLAIM_CONFLICT ||
 	       status == NFS4ERR_DEADLOCK;
@@ -143,7 +143,7 @@ void nfs4_frees_fini(struct nfs4_states *all)
 bool nfs4_frees_next(struct nfs4_session *s)
 {
 	struct nfs4_states *all = &s->cl->states;
-	struct nfs4_regain *rg = &s->reopen;
+	struct nfs4_reclaim *rg = &s->reopen;
 
 	/* Of an earlier client ID: gone with it. */
 	while (!list_empty(&all->frees)) {
@@ -171,7 +171,7 @@ static int free_decode(struct nfs4_call *call, struct nfs4_compound *c)
 {
 	int err = nfs4_free_stateid_desc.decode(call, c);
 
-	/* Nothing needs it, and opens that are to be had again wait behind it. */
+	/* Nothing needs it, and opens that are to be reclaimed wait behind it. */
 	if (!err && nfs4_status_action(c->status) == NFS4_ACT_DELAY &&
 		call->tries >= MAX_FREE_DELAYS)
 		c->status = NFS4ERR_LOCKS_HELD;
@@ -183,5 +183,5 @@ const struct nfs4_opdesc nfs4_lock_free_desc = {
 	.encode = free_encode,
 	.decode = free_decode,
 	.cachethis = true,
-	.regains = true,
+	.reclaims = true,
 };

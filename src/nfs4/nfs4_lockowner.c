@@ -14,7 +14,7 @@
  * nfsd keeps a stateid for each open of an owner, and one set of locks for all.
  *
  * What is booked is what the server holds under the open's current stateid: a
- * grant that comes after the open was had again is asked for again. The books
+ * grant that comes after the open was reclaimed is asked for again. The books
  * never fail: their memory is reserved before the call is sent.
  *
  * Context: the session's lane, or any thread where nfs4.h says so; the books are
@@ -38,8 +38,8 @@ static void drop(struct nfs4_lockowner *lo)
 	nfs4_ranges_drop(&lo->ranges);
 	lo->has_stateid = lo->doubt = false;
 	/* The range that is asked for is no more. */
-	if (st && st->regain && st->regain->lo == lo)
-		st->regain->lo = NULL;
+	if (st && st->reclaim && st->reclaim->lo == lo)
+		st->reclaim->lo = NULL;
 }
 
 static void hang(struct nfs4_lockowner *lo, struct nfs4_state *st)
@@ -136,7 +136,7 @@ void nfs4_lockowner_free(struct nfs4_lockowner *lo, struct nfs4_session *s)
 		nfs4_frees_push(all, lo);
 	off(lo);
 	mutex_unlock(&all->lock);
-	nfs4_reopen_kick(s);
+	nfs4_reclaim_kick(s);
 }
 
 /* ---- a call is about to be sent; states.lock held ---- */
@@ -245,7 +245,7 @@ static bool reserve(struct nfs4_lock_work *k)
 
 /*
  * It moves to another open: what it holds through the one it hangs on must not be asked for after
- * this, as that would undo it. So before: it waits while that open is had again, and what is
+ * this, as that would undo it. So before: it waits while that open is reclaimed, and what is
  * granted meanwhile is asked for once more.
  */
 static enum nfs4_state_verdict take_from_old(struct nfs4_call *call, struct nfs4_lock_work *k)
@@ -260,7 +260,7 @@ static enum nfs4_state_verdict take_from_old(struct nfs4_call *call, struct nfs4
 	return verdict;
 }
 
-/* Since it was sent the open it hung on was had again, or it is now. */
+/* Since it was sent the open it hung on was reclaimed, or it is now. */
 static bool has_old_again(const struct nfs4_lock_work *k)
 {
 	const struct nfs4_state *old = k->lo->state;

@@ -20,7 +20,7 @@ static struct nfs4_lockrange *take(struct nfs4_lockrange *spare[2])
 
 	assert(rg); /* reserved before the call was sent */
 	spare[i] = NULL;
-	rg->had = false;
+	rg->reclaimed = false;
 	return rg;
 }
 

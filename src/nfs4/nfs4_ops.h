@@ -86,7 +86,7 @@ struct nfs4_op_open {
 	 * at. data is NULL if nothing came of it: the OPEN is as good. No delegation is asked for.
 	 */
 	struct nfs4_op_read *read;
-	/* the session's: CLAIM_PREVIOUS by filehandle, with the delegation we had (nfs4_regain.c)
+	/* the session's: CLAIM_PREVIOUS by filehandle, with the delegation we had (nfs4_reclaim.c)
 	 */
 	bool reclaim;
 	enum nfs4_deleg_type reclaim_deleg;
@@ -329,7 +329,7 @@ struct nfs4_op_setacl {
 /* The session's part of a LOCK or LOCKU (nfs4_lockowner.c); nothing in it is the user's. */
 struct nfs4_lockrange;
 struct nfs4_lock_work {
-	struct nfs4_lockowner *lo; /* NULL: a lock that is had again, its owner may be gone */
+	struct nfs4_lockowner *lo; /* NULL: a lock that is reclaimed, its owner may be gone */
 	struct nfs4_state *wanted; /* the open that the user named */
 	struct nfs4_state *via; /* the open it goes through: call->stateid is its or its locks' */
 	uint64_t owner;         /* nfs4_lockowner.number */

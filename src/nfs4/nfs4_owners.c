@@ -54,7 +54,7 @@ static uint32_t map(struct nfs4_compound *c, enum idmap_kind kind, const struct 
 
 /*
  * What an open or a delegation has become is booked at once, or a recovery that comes between would
- * have again what is closed, and miss what is open. An OPEN by name waits: nobody else knows of its
+ * reclaim what is closed, and miss what is open. An OPEN by name waits: nobody else knows of its
  * owner, and a new file has no attributes but these.
  */
 static bool cannot_wait(const struct nfs4_compound *c)

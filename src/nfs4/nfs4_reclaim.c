@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Opens had again, and their locks: by the holder of the token from those of
+ * Opens reclaimed, and their locks: by the holder of the token from those of
  * an earlier client ID (CLAIM_PREVIOUS), and in the background by any session
  * that is up (CLAIM_FH). What that means for their users is nfs4_state.c's.
  *
- * Locks are had again right after their open, by the same session, while the
+ * Locks are reclaimed right after their open, by the same session, while the
  * open stays BUSY: nobody uses the new stateid before.
  *
  * What a delegation served becomes an open of its own; the delegation is
@@ -46,7 +46,7 @@ static struct nfs4_state *first_due(struct list *from, uint64_t now, uint64_t *r
  * The first state of a list, whose time has come by `now`, into the session's hand. False: there is
  * none; *ret_ns: when there is one.
  */
-static bool take_first(struct nfs4_session *s, struct list *from, struct nfs4_regain *rg,
+static bool take_first(struct nfs4_session *s, struct list *from, struct nfs4_reclaim *rg,
 	struct nfs4_op_open *o, bool reclaim, uint64_t now, uint64_t *ret_ns)
 {
 	struct nfs4_state *st;
@@ -59,7 +59,7 @@ static bool take_first(struct nfs4_session *s, struct list *from, struct nfs4_re
 		st->status = NFS4_STATE_BUSY;
 		mutex_unlock(&st->lock);
 		list_push_back(&s->cl->states.in_hand, &st->link);
-		st->regain = rg;
+		st->reclaim = rg;
 		rg->state = st;
 		rg->lo = NULL;
 		rg->fh = st->fh;
@@ -75,13 +75,13 @@ static bool take_first(struct nfs4_session *s, struct list *from, struct nfs4_re
 	return st != NULL;
 }
 
-struct nfs4_state *nfs4_regain_let_go(struct nfs4_regain *rg)
+struct nfs4_state *nfs4_reclaim_let_go(struct nfs4_reclaim *rg)
 {
 	struct nfs4_state *st = rg->state;
 
 	rg->state = NULL;
 	if (st)
-		st->regain = NULL;
+		st->reclaim = NULL;
 	return st;
 }
 
@@ -92,14 +92,14 @@ static bool is_other_file(const struct nfs4_state *st, const struct nfs4_attr *a
 }
 
 /* The server has it open again, under another stateid, or one of its locks. It stays in hand. */
-static void state_regained(struct nfs4_regain *rg, const struct nfs4_call *call)
+static void state_reclaimed(struct nfs4_reclaim *rg, const struct nfs4_call *call)
 {
 	struct nfs4_state *st = rg->state;
 	const struct nfs4_stateid *sid = &call->u.open.stateid;
 	bool same_id = st->id_gen == call->id_gen;
 
-	if (call->desc == &nfs4_relock_desc) {
-		nfs4_relock_granted(rg, call);
+	if (call->desc == &nfs4_lock_reclaim_desc) {
+		nfs4_lock_reclaim_granted(rg, call);
 		return;
 	}
 	/* Two OPENs gave two: the server may have taken this one away (nfs4_share.c). */
@@ -116,26 +116,26 @@ static void state_regained(struct nfs4_regain *rg, const struct nfs4_call *call)
 	mutex_unlock(&st->lock);
 	rg->id_gen = call->id_gen;
 	rg->other_file = is_other_file(st, &call->u.open.attr);
-	nfs4_relock_begin(st, same_id);
+	nfs4_lock_reclaim_begin(st, same_id);
 }
 
 /* The next lock of what is in hand, into `call`; false: nothing is in hand any more. */
 static bool next_lock(
-	struct nfs4_states *all, struct nfs4_regain *rg, struct nfs4_call *call, bool reclaim)
+	struct nfs4_states *all, struct nfs4_reclaim *rg, struct nfs4_call *call, bool reclaim)
 {
 	struct nfs4_state *st = rg->state;
 
 	if (!st)
 		return false;
 	if (rg->id_gen == all->id_gen && rg->other_file) {
-		nfs4_regain_let_go(rg);
+		nfs4_reclaim_let_go(rg);
 		nfs4_state_lose(all, st, NFS4ERR_STALE);
 		nfs4_state_note_there(st);
 		return false;
 	}
-	if (rg->id_gen == all->id_gen && nfs4_relock_next(rg, call, reclaim))
+	if (rg->id_gen == all->id_gen && nfs4_lock_reclaim_next(rg, call, reclaim))
 		return true;
-	nfs4_regain_let_go(rg);
+	nfs4_reclaim_let_go(rg);
 	st->tries = st->delays = 0;
 	st->retry_ns = 0;
 	if (rg->id_gen == all->id_gen && !nfs4_state_has_all(st))
@@ -181,7 +181,7 @@ void nfs4_reclaim_release(struct nfs4_session *s)
 
 	mutex_lock(&all->lock);
 	nfs4_deleg_release(all, &s->reclaim);
-	st = nfs4_regain_let_go(&s->reclaim);
+	st = nfs4_reclaim_let_go(&s->reclaim);
 	if (st)
 		nfs4_state_move(
 			st, all->may_reclaim ? &all->reclaim : &all->reopen, NFS4_STATE_BAD);
@@ -214,7 +214,7 @@ static void reclaim_failed(
 	/* By this OPEN or one before, whose LOCKs failed. */
 	bool is_there = st->id_gen == all->id_gen;
 
-	if (call->desc == &nfs4_relock_desc && nfs4_relock_is_conflict(call->status)) {
+	if (call->desc == &nfs4_lock_reclaim_desc && nfs4_lock_reclaim_is_conflict(call->status)) {
 		nfs4_state_lose_lock(all, st, call->status);
 		return;
 	}
@@ -237,9 +237,9 @@ bool nfs4_reclaim_done(struct nfs4_session *s, struct nfs4_call *call)
 	if (!s->reclaim.state)
 		note_orphan(call);
 	else if (!call->err)
-		state_regained(&s->reclaim, call);
+		state_reclaimed(&s->reclaim, call);
 	else
-		reclaim_failed(all, nfs4_regain_let_go(&s->reclaim), call, session_gone);
+		reclaim_failed(all, nfs4_reclaim_let_go(&s->reclaim), call, session_gone);
 	mutex_unlock(&all->lock);
 	if (call->status == NFS4ERR_NO_GRACE) {
 		log_info("%s: the server takes no reclaims: files are opened anew", s->peer);
@@ -257,7 +257,7 @@ bool nfs4_reclaim_done(struct nfs4_session *s, struct nfs4_call *call)
  * DELAY is about this file (it is on tape, or somebody who is gone has it delegated), and may be so
  * for hours; GRACE is about all of them.
  */
-bool nfs4_reopen_passes(const struct nfs4_call *call)
+bool nfs4_reclaim_passes(const struct nfs4_call *call)
 {
 	return call == &call->sess->reopener && call->desc != &nfs4_lock_free_desc &&
 	       call->status != NFS4ERR_GRACE;
@@ -267,7 +267,7 @@ bool nfs4_reopen_passes(const struct nfs4_call *call)
 static bool put_back(struct nfs4_states *all, struct nfs4_state *st, const struct nfs4_call *call)
 {
 	bool passes =
-		nfs4_status_action(call->status) == NFS4_ACT_DELAY && nfs4_reopen_passes(call);
+		nfs4_status_action(call->status) == NFS4_ACT_DELAY && nfs4_reclaim_passes(call);
 
 	if (passes)
 		st->retry_ns = reactor_now(call->sess->r) + nfs4_delay_ns(st->delays++);
@@ -276,7 +276,7 @@ static bool put_back(struct nfs4_states *all, struct nfs4_state *st, const struc
 }
 
 /* The LOCK after it failed: the same questions, but that the server has it open. */
-static bool relock_failed(
+static bool lock_failed(
 	struct nfs4_states *all, struct nfs4_state *st, struct nfs4_call *call, uint32_t id_gen)
 {
 	enum nfs4_action act = nfs4_status_action(call->status);
@@ -345,26 +345,26 @@ static void reopen_done(struct nfs4_call *call)
 	if (!s->reopen.state)
 		note_orphan(call);
 	else if (!call->err)
-		state_regained(&s->reopen, call);
-	else if (call->desc == &nfs4_relock_desc)
-		go_on = relock_failed(all, nfs4_regain_let_go(&s->reopen), call, s->reopen.id_gen);
+		state_reclaimed(&s->reopen, call);
+	else if (call->desc == &nfs4_lock_reclaim_desc)
+		go_on = lock_failed(all, nfs4_reclaim_let_go(&s->reopen), call, s->reopen.id_gen);
 	else
-		go_on = reopen_failed(all, nfs4_regain_let_go(&s->reopen), call);
+		go_on = reopen_failed(all, nfs4_reclaim_let_go(&s->reopen), call);
 	more = next_lock(all, &s->reopen, call, false);
 	mutex_unlock(&all->lock);
 	if (more) {
-		nfs4_call_start(call, &nfs4_relock_desc);
+		nfs4_call_start(call, &nfs4_lock_reclaim_desc);
 		return;
 	}
 	if (go_on)
-		nfs4_reopen_kick(s);
+		nfs4_reclaim_kick(s);
 	nfs4_calls_wake_state(s);
 }
 
 static void free_done(struct nfs4_call *call)
 {
 	/* Whatever the answer: with the open, or with the lease, it goes too. */
-	nfs4_reopen_kick(call->sess);
+	nfs4_reclaim_kick(call->sess);
 }
 
 /* Is there a stateid to be freed? Nothing waits for that. */
@@ -383,7 +383,7 @@ static void free_next(struct nfs4_session *s)
 	nfs4_call_start(&s->reopener, &nfs4_lock_free_desc);
 }
 
-void nfs4_reopen_kick(struct nfs4_session *s)
+void nfs4_reclaim_kick(struct nfs4_session *s)
 {
 	struct nfs4_call *call = &s->reopener;
 	uint64_t next_ns;
@@ -402,19 +402,19 @@ void nfs4_reopen_kick(struct nfs4_session *s)
 	nfs4_call_start(call, &nfs4_open_desc);
 }
 
-void nfs4_reopen_timer(struct reactor_timer *t)
+void nfs4_reclaim_timer(struct reactor_timer *t)
 {
-	nfs4_reopen_kick(container_of(t, struct nfs4_session, reopen_timer));
+	nfs4_reclaim_kick(container_of(t, struct nfs4_session, reopen_timer));
 }
 
-void nfs4_states_release(struct nfs4_session *s)
+void nfs4_reclaim_release_all(struct nfs4_session *s)
 {
 	struct nfs4_states *all = &s->cl->states;
 	struct nfs4_state *st;
 
 	nfs4_reclaim_release(s);
 	mutex_lock(&all->lock);
-	st = nfs4_regain_let_go(&s->reopen);
+	st = nfs4_reclaim_let_go(&s->reopen);
 	if (st)
 		nfs4_state_move(st, &all->reopen, NFS4_STATE_BAD);
 	if (all->revoke.tester == s)

@@ -7,7 +7,7 @@
  * A lost connection does not come here: the transport makes a new one and
  * resends, and the reply cache of the session makes that exactly once.
  *
- * Opens that are gone with a client ID, or one by one, are had again by
+ * Opens that are gone with a client ID, or one by one, are reclaimed by
  * nfs4_state.c.
  *
  * Context: the session's lane.

@@ -290,7 +290,7 @@ static void reply_refused(struct nfs4_call *call)
 		nfs4_call_again(call);
 		return;
 	case NFS4_STATE_WAIT:
-		call->lock_refused = false; /* it is had again with its open */
+		call->lock_refused = false; /* it is reclaimed with its open */
 		nfs4_call_wait_state(call);
 		return;
 	case NFS4_STATE_GONE:
@@ -307,7 +307,7 @@ static void reply_refused(struct nfs4_call *call)
 /* DELAY of a call that others wait for: it is their turn. */
 static bool ends_with_delay(const struct nfs4_call *call)
 {
-	return nfs4_reopen_passes(call) ||
+	return nfs4_reclaim_passes(call) ||
 	       (call->desc->max_delays && call->tries >= call->desc->max_delays);
 }
 

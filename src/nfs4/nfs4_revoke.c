@@ -242,7 +242,7 @@ static void test_done(struct nfs4_call *call)
 		log_info("%s: the server does not tell what is revoked: %s", s->peer,
 			nfs4_status_name(call->status));
 	if (tell)
-		nfs4_reopen_kick(s);
+		nfs4_reclaim_kick(s);
 	nfs4_lease_next(s);
 }
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define MAX_FREE_TRIES 3u
-/* Of each try, 3 s: opens that are to be had again wait for it. */
+/* Of each try, 3 s: opens that are to be reclaimed wait for it. */
 #define MAX_FREE_DELAYS 5u
 
 /* A revoked stateid that the server is to forget. */
@@ -188,7 +188,7 @@ static void free_done(struct nfs4_call *call)
 		nfs4_revoke_free_settle(s);
 	mutex_unlock(&all->lock);
 	if (last)
-		nfs4_reopen_kick(s);
+		nfs4_reclaim_kick(s);
 	nfs4_lease_next(s);
 }
 

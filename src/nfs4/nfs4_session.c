@@ -116,7 +116,7 @@ void nfs4_session_up(struct nfs4_session *s)
 	s->was_up = true;
 	nfs4_lease_start(s, false);
 	nfs4_calls_kick(s);
-	nfs4_reopen_kick(s);
+	nfs4_reclaim_kick(s);
 	if (first)
 		s->ops->up(s->ctx);
 	if (s->blocked) {
@@ -360,7 +360,7 @@ struct nfs4_session *nfs4_session_new_small(struct nfs4_client *cl, struct react
 	reactor_timer_init(&s->step_timer, nfs4_setup_timer);
 	reactor_timer_init(&s->stop_timer, nfs4_stop_timer);
 	reactor_timer_init(&s->lease_timer, nfs4_lease_timer);
-	reactor_timer_init(&s->reopen_timer, nfs4_reopen_timer);
+	reactor_timer_init(&s->reopen_timer, nfs4_reclaim_timer);
 	s->x = rpcrdma_new(r, &conf, &xprt_ops, s, stats);
 	if (!s->x) {
 		int err = errno;

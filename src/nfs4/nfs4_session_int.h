@@ -23,7 +23,7 @@
  *   nfs4_recover.c  which failure means what
  *   nfs4_lease.c    renewal; the back channel of a new connection
  *   nfs4_state.c    opens, and what calls on them must wait for
- *   nfs4_regain.c   opens and their locks, had again after a restart
+ *   nfs4_reclaim.c   opens and their locks, reclaimed after a restart
  *   nfs4_share.c    OPENs that become one, OPEN_DOWNGRADE, what a delegation served
  *   nfs4_lockowner.c byte-range locks on them (nfs4_lock.h)
  *   nfs4_deleg.c    delegations (nfs4_deleg.h)
@@ -330,16 +330,16 @@ enum nfs4_token_state {
 /* The set-up call in flight (nfs4_setup.c). */
 enum nfs4_step {
 	NFS4_STEP_NONE,
-	NFS4_STEP_DESTROY,   /* DESTROY_SESSION of a session that is replaced */
-	NFS4_STEP_BIND,      /* BIND_CONN_TO_SESSION */
-	NFS4_STEP_EXCHANGE,  /* EXCHANGE_ID */
-	NFS4_STEP_CREATE,    /* CREATE_SESSION */
-	NFS4_STEP_REOPEN,    /* OPEN CLAIM_PREVIOUS */
-	NFS4_STEP_RELOCK,    /* LOCK reclaim */
-	NFS4_STEP_RECLAIM,   /* RECLAIM_COMPLETE */
-	NFS4_STEP_BYE_DELEG, /* stopping: DELEGRETURN of what is left */
-	NFS4_STEP_BYE_SESS,  /* stopping: DESTROY_SESSION */
-	NFS4_STEP_BYE_CLIENT /* stopping: DESTROY_CLIENTID */
+	NFS4_STEP_DESTROY,          /* DESTROY_SESSION of a session that is replaced */
+	NFS4_STEP_BIND,             /* BIND_CONN_TO_SESSION */
+	NFS4_STEP_EXCHANGE,         /* EXCHANGE_ID */
+	NFS4_STEP_CREATE,           /* CREATE_SESSION */
+	NFS4_STEP_RECLAIM_OPEN,     /* OPEN CLAIM_PREVIOUS */
+	NFS4_STEP_RECLAIM_LOCK,     /* LOCK reclaim */
+	NFS4_STEP_RECLAIM_COMPLETE, /* RECLAIM_COMPLETE */
+	NFS4_STEP_BYE_DELEG,        /* stopping: DELEGRETURN of what is left */
+	NFS4_STEP_BYE_SESS,         /* stopping: DESTROY_SESSION */
+	NFS4_STEP_BYE_CLIENT        /* stopping: DESTROY_CLIENTID */
 };
 
 /* Owner: its lane, but for the token's fields. */
@@ -380,8 +380,8 @@ struct nfs4_session {
 	struct nfs4_call renew; /* lone SEQUENCE, BIND_CONN_TO_SESSION, nfs4_revoke.c's */
 	struct nfs4_testing testing;
 	struct nfs4_call reopener; /* OPENs what `reopen` holds, and LOCKs; FREE_STATEID of locks */
-	struct nfs4_regain reclaim, reopen; /* what ctl and reopener open again */
-	struct reactor_timer reopen_timer;  /* all of the list `reopen` are to be tried later */
+	struct nfs4_reclaim reclaim, reopen; /* what ctl and reopener open again */
+	struct reactor_timer reopen_timer;   /* all of the list `reopen` are to be tried later */
 	bool calls_ready;
 	struct rpc_cred cred; /* of the calls above */
 	struct nfs4_create_session asked;

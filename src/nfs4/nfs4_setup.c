@@ -8,8 +8,8 @@
  *   the connection is not bound      BIND_CONN_TO_SESSION
  *   no client ID                     EXCHANGE_ID       (the client's)
  *   no session                       CREATE_SESSION
- *   opens of an earlier client ID    OPEN CLAIM_PREVIOUS, each (nfs4_regain.c)
- *   locks of what was just opened    LOCK reclaim, each (nfs4_lock_regain.c)
+ *   opens of an earlier client ID    OPEN CLAIM_PREVIOUS, each (nfs4_reclaim.c)
+ *   locks of what was just opened    LOCK reclaim, each (nfs4_lock_reclaim.c)
  *   not told to be reclaimed         RECLAIM_COMPLETE
  *   nothing                          up
  *
@@ -65,7 +65,7 @@ void nfs4_step_send(struct nfs4_session *s, enum nfs4_step step)
 	assert(s->step == NFS4_STEP_NONE && s->calls_ready);
 	s->step = step;
 	s->ctl.done = step_done;
-	if (step == NFS4_STEP_REOPEN || step == NFS4_STEP_RELOCK)
+	if (step == NFS4_STEP_RECLAIM_OPEN || step == NFS4_STEP_RECLAIM_LOCK)
 		s->ctl.cred = &s->reclaim.cred;
 	else if (step != NFS4_STEP_BYE_DELEG) /* nfs4_return_last() */
 		s->ctl.cred = &s->cred;
@@ -118,11 +118,11 @@ static void setup_next(struct nfs4_session *s)
 		create_prepare(s);
 		nfs4_step_send(s, NFS4_STEP_CREATE);
 	} else if (!cl->reclaim_done && nfs4_reclaim_lock(s)) {
-		nfs4_step_send(s, NFS4_STEP_RELOCK);
+		nfs4_step_send(s, NFS4_STEP_RECLAIM_LOCK);
 	} else if (!cl->reclaim_done && nfs4_reclaim_next(s)) {
-		nfs4_step_send(s, NFS4_STEP_REOPEN);
+		nfs4_step_send(s, NFS4_STEP_RECLAIM_OPEN);
 	} else if (!cl->reclaim_done) {
-		nfs4_step_send(s, NFS4_STEP_RECLAIM);
+		nfs4_step_send(s, NFS4_STEP_RECLAIM_COMPLETE);
 	} else {
 		cl->id_tries = 0;
 		s->need = 0;

@@ -6,17 +6,17 @@
  *
  *   share_access   what the users of the open believe to have: the union
  *   modes          of what the server is known to have heard: an OPEN_DOWNGRADE may name
- *                  these only, and if their union is less, the open is had again for more
+ *                  these only, and if their union is less, the open is reclaimed for more
  *
  * OPENs run side by side, and their replies come in any order and may come
- * after the open was lost and had again:
+ * after the open was lost and reclaimed:
  *
  *   an OPEN's reply is        and there is           then
  *   of this client ID         the same stateid       the newer seqid, and this mode too
  *                             a delegation           the open is its own from now on
  *                             another, or none       it is not known which of the two is good:
  *                                                    on the list `reopen`, whose OPEN tells
- *   of an earlier one         nothing of the open's  had again with the rest
+ *   of an earlier one         nothing of the open's  reclaimed with the rest
  *                             less than it says      on the list `reopen`
  *
  * and whatever it is, nobody uses the open before it is there for all that its
@@ -169,7 +169,7 @@ enum nfs4_state_verdict nfs4_downgrade_take(struct nfs4_call *call)
 	mutex_lock(&st->lock);
 	valid = o->share_access && !(o->share_access & ~st->share_access);
 	if (valid) {
-		/* However it ends: an open that is had again meanwhile is for this. */
+		/* However it ends: an open that is reclaimed meanwhile is for this. */
 		st->share_access = o->share_access;
 		go = !st->deleg && st->status == NFS4_STATE_OPEN && st->id_gen == all->id_gen &&
 		     st->id_gen == call->sess->id_gen && (st->modes & 1u << o->share_access) &&
@@ -242,7 +242,7 @@ enum nfs4_state_verdict nfs4_claim_take(struct nfs4_call *call)
 	mutex_unlock(&all->lock);
 	if (verdict != NFS4_STATE_END)
 		return verdict;
-	nfs4_reopen_kick(s);
+	nfs4_reclaim_kick(s);
 	return nfs4_state_end(call, 0);
 }
 

@@ -19,7 +19,7 @@
  *
  * Whether the server was restarted or only dropped us nobody says reliably; it
  * tells by its answer to the first CLAIM_PREVIOUS. A second failure on the way
- * makes another client ID: what was had again already is reclaimed once more.
+ * makes another client ID: what was reclaimed already is reclaimed once more.
  *
  * The OPENs of one owner on one file are one open (nfs4_share.c): the same OPEN
  * may be executed twice, and one CLOSE ends them all. Its seqid counts them, and
@@ -29,8 +29,8 @@
  * An open that a delegation serves (nfs4_deleg.c) has a copy of its stateid,
  * and is `held` as others are.
  *
- * Byte-range locks hang on their open and are had again with it. How both are is
- * nfs4_regain.c's.
+ * Byte-range locks hang on their open and are reclaimed with it. How both are is
+ * nfs4_reclaim.c's.
  */
 #include "nfs4_deleg.h"
 #include "nfs4_lock.h"
@@ -163,7 +163,7 @@ void nfs4_state_open(struct nfs4_state *st, const struct nfs4_call *call)
 		nfs4_state_place(&cl->states, st, call->id_gen);
 	}
 	mutex_unlock(&cl->states.lock);
-	nfs4_reopen_kick(call->sess);
+	nfs4_reclaim_kick(call->sess);
 }
 
 void nfs4_state_end_of(struct nfs4_states *all, struct nfs4_state *st)
@@ -171,8 +171,8 @@ void nfs4_state_end_of(struct nfs4_states *all, struct nfs4_state *st)
 	mutex_assert_held(&all->lock);
 	list_del(&st->link);
 	list_del(&st->served);
-	if (st->regain)
-		nfs4_regain_let_go(st->regain);
+	if (st->reclaim)
+		nfs4_reclaim_let_go(st->reclaim);
 	if (st->tested)
 		*st->tested = NULL;
 	nfs4_locks_detach(st);
@@ -277,7 +277,7 @@ struct nfs4_state *nfs4_call_state(const struct nfs4_call *call)
 static enum nfs4_state_verdict take_own(const struct nfs4_call *call)
 {
 	const struct nfs4_session *s = call->sess;
-	const struct nfs4_regain *rg = nfs4_is_ctl(call) ? &s->reclaim : &s->reopen;
+	const struct nfs4_reclaim *rg = nfs4_is_ctl(call) ? &s->reclaim : &s->reopen;
 
 	return rg->id_gen == s->id_gen ? NFS4_STATE_GO : NFS4_STATE_FAIL;
 }
@@ -294,7 +294,7 @@ enum nfs4_state_verdict nfs4_state_take(struct nfs4_call *call)
 	const struct nfs4_opdesc *desc = call->desc;
 	struct nfs4_state *st = nfs4_call_state(call);
 
-	if (desc->regains)
+	if (desc->reclaims)
 		return take_own(call);
 	if (desc->lock_off)
 		return nfs4_lock_take(call);

@@ -2,7 +2,7 @@
 /*
  * Opens as the session engine sees them: which stateid a call is sent with,
  * what becomes of a call whose stateid the server refuses, and how opens are
- * had again after the client ID or one of them was lost. See nfs4_state.c.
+ * reclaimed after the client ID or one of them was lost. See nfs4_state.c.
  * Delegations are nfs4_deleg.h's.
  *
  * Context: the lane of the session or call, unless a function says otherwise.
@@ -19,7 +19,7 @@
 enum nfs4_state_status {
 	NFS4_STATE_OPEN, /* good, if id_gen is the session's */
 	NFS4_STATE_BAD,  /* the server refused the stateid: on the list `reopen` */
-	NFS4_STATE_BUSY, /* a session is getting it again (nfs4_regain) */
+	NFS4_STATE_BUSY, /* a session is getting it again (nfs4_reclaim) */
 	NFS4_STATE_LOST, /* for good: I/O fails */
 };
 
@@ -47,7 +47,7 @@ struct nfs4_delegs {
 	void *ctx;
 	struct list held[NFS4_DELEG_BUCKETS]; /* of nfs4_deleg.link, by filehandle */
 	uint32_t cnt;
-	struct nfs4_deleg *reclaimed; /* the holder of the token asks for it: nfs4_regain.deleg */
+	struct nfs4_deleg *reclaimed; /* the holder of the token asks for it: nfs4_reclaim.deleg */
 	/* calls in flight that may bring one; in all, and of each epoch (modulo) */
 	unsigned int awaited_cnt, awaited[NFS4_AWAIT_EPOCHS];
 	uint32_t epoch; /* of now */
@@ -80,10 +80,10 @@ struct nfs4_states {
 	struct list held;    /* of nfs4_state.link */
 	struct list reclaim; /* of an earlier client ID: CLAIM_PREVIOUS */
 	struct list reopen;  /* too late for that, or one by one: CLAIM_FH */
-	struct list in_hand; /* of a session: nfs4_regain */
+	struct list in_hand; /* of a session: nfs4_reclaim */
 	struct list lost;
 	struct nfs4_revoke revoke;
-	struct list frees; /* stateids of locks that nobody needs (nfs4_lock_regain.c) */
+	struct list frees; /* stateids of locks that nobody needs (nfs4_lock_reclaim.c) */
 	unsigned int free_cnt;
 	struct nfs4_delegs delegs;
 };
@@ -92,11 +92,11 @@ struct nfs4_states {
  * A state in the hand of a session, and copies of what its OPEN and LOCKs need: it may be closed
  * meanwhile. From the OPEN to the last LOCK it stays there.
  */
-struct nfs4_regain {
+struct nfs4_reclaim {
 	struct nfs4_state *state; /* NULL: none, or closed. Owner: cl->states.lock */
 	struct nfs4_fh fh;
 	struct rpc_cred cred;
-	uint32_t id_gen; /* client ID that it is open for; calls with desc->regains bear its
+	uint32_t id_gen; /* client ID that it is open for; calls with desc->reclaims bear its
 			    stateids */
 	/* The lock that is asked for; lo NULL: none, or freed. Owner: cl->states.lock */
 	struct nfs4_lockowner *lo;
@@ -130,14 +130,14 @@ void nfs4_reclaim_release(struct nfs4_session *s);
 void nfs4_state_bad(struct nfs4_states *all, struct nfs4_state *st, const struct nfs4_stateid *sid,
 	enum nfs4_status status);
 /* Opens one state of the list `reopen` after the other, in the background, while s is up. */
-void nfs4_reopen_kick(struct nfs4_session *s);
-void nfs4_reopen_timer(struct reactor_timer *t);
+void nfs4_reclaim_kick(struct nfs4_session *s);
+void nfs4_reclaim_timer(struct reactor_timer *t);
 /* An OPEN or LOCK of it was answered DELAY: it ends, another open has its turn. */
-bool nfs4_reopen_passes(const struct nfs4_call *call);
+bool nfs4_reclaim_passes(const struct nfs4_call *call);
 /* The session ends: what is in its hands goes back. */
-void nfs4_states_release(struct nfs4_session *s);
+void nfs4_reclaim_release_all(struct nfs4_session *s);
 
-/* ---- for nfs4_regain.c, nfs4_share.c and nfs4_deleg.c; states.lock held ---- */
+/* ---- for nfs4_reclaim.c, nfs4_share.c and nfs4_deleg.c; states.lock held ---- */
 
 /* Of the user's memory a state that is on no list yet. */
 void nfs4_state_begin(struct nfs4_state *st, struct nfs4_client *cl, const struct nfs4_fh *fh,
@@ -154,10 +154,10 @@ void nfs4_state_place(struct nfs4_states *all, struct nfs4_state *st, uint32_t i
 /* It is lost, or one of its locks: the server still has it open then. Logs. */
 void nfs4_state_lose(struct nfs4_states *all, struct nfs4_state *st, enum nfs4_status why);
 void nfs4_state_lose_lock(struct nfs4_states *all, struct nfs4_state *st, enum nfs4_status why);
-/* The open was had again and its locks were not: what is closed is to be closed there. */
+/* The open was reclaimed and its locks were not: what is closed is to be closed there. */
 void nfs4_state_note_there(struct nfs4_state *st);
 /* Out of the session's hand; NULL: it was closed meanwhile. */
-struct nfs4_state *nfs4_regain_let_go(struct nfs4_regain *rg);
+struct nfs4_state *nfs4_reclaim_let_go(struct nfs4_reclaim *rg);
 
 /* ---- opens that are shared (nfs4_share.c); states.lock held ---- */
 

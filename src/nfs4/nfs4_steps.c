@@ -420,7 +420,7 @@ static bool bind_done(struct nfs4_session *s, struct nfs4_call *call)
 
 bool nfs4_step_may_wait(const struct nfs4_session *s, uint32_t tries)
 {
-	if (s->step == NFS4_STEP_REOPEN || s->step == NFS4_STEP_RELOCK)
+	if (s->step == NFS4_STEP_RECLAIM_OPEN || s->step == NFS4_STEP_RECLAIM_LOCK)
 		return tries <= MAX_REOPEN_DELAYS;
 	if (s->step == NFS4_STEP_BYE_DELEG)
 		return tries <= MAX_BYE_DELAYS;
@@ -443,10 +443,10 @@ bool nfs4_step_result(struct nfs4_session *s, enum nfs4_step step, struct nfs4_c
 		return exchange_done(s, call);
 	case NFS4_STEP_CREATE:
 		return create_done(s, call);
-	case NFS4_STEP_REOPEN:
-	case NFS4_STEP_RELOCK:
+	case NFS4_STEP_RECLAIM_OPEN:
+	case NFS4_STEP_RECLAIM_LOCK:
 		return reopen_done(s, call);
-	case NFS4_STEP_RECLAIM:
+	case NFS4_STEP_RECLAIM_COMPLETE:
 		return reclaim_done(s, call);
 	case NFS4_STEP_BYE_DELEG:
 		nfs4_return_last_done(s, call);
@@ -472,9 +472,9 @@ const struct nfs4_opdesc *nfs4_step_desc(enum nfs4_step step)
 		[NFS4_STEP_BIND] = &nfs4_bind_desc,
 		[NFS4_STEP_EXCHANGE] = &exchange_desc,
 		[NFS4_STEP_CREATE] = &create_desc,
-		[NFS4_STEP_REOPEN] = &nfs4_open_desc,
-		[NFS4_STEP_RELOCK] = &nfs4_relock_desc,
-		[NFS4_STEP_RECLAIM] = &reclaim_desc,
+		[NFS4_STEP_RECLAIM_OPEN] = &nfs4_open_desc,
+		[NFS4_STEP_RECLAIM_LOCK] = &nfs4_lock_reclaim_desc,
+		[NFS4_STEP_RECLAIM_COMPLETE] = &reclaim_desc,
 		[NFS4_STEP_BYE_DELEG] = &nfs4_return_last_desc,
 		[NFS4_STEP_BYE_SESS] = &destroy_desc,
 		[NFS4_STEP_BYE_CLIENT] = &bye_client_desc,

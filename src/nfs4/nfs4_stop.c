@@ -79,7 +79,7 @@ static void finish(struct nfs4_session *s)
 		reactor_timer_in(s->r, &s->stop_timer, 0);
 		return;
 	}
-	nfs4_states_release(s);
+	nfs4_reclaim_release_all(s);
 	count_out(s);
 	if (s->token == NFS4_TOKEN_HELD)
 		nfs4_token_put(s);

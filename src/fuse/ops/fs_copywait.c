@@ -49,7 +49,7 @@ static void result_known(struct fs_op *op)
 	struct fs_copy *c = fs_copy_of(op);
 	const struct nfs4_offload_result *res = &c->off.res;
 
-	/* WIRE: more than asked. An error is had again, with what came before it. */
+	/* WIRE: more than asked. An error comes once more, with what came before it. */
 	if (res->status != NFS4_OK || res->copied == 0 || res->copied > c->asked) {
 		by_hand(op);
 		return;

@@ -40,12 +40,12 @@ static const struct nfs4_opdesc lock_desc = {
 	.repeatable = true,
 };
 
-const struct nfs4_opdesc nfs4_relock_desc = {
+const struct nfs4_opdesc nfs4_lock_reclaim_desc = {
 	.name = "LOCK",
 	.encode = lock_encode,
 	.decode = lock_decode,
 	.cachethis = true,
-	.regains = true,
+	.reclaims = true,
 };
 
 void nfs4_lock(struct nfs4_call *call)

@@ -157,7 +157,7 @@ Test(nfs4_lock_io, goes_again_when_the_lock_is_over, .init = sim_log_quiet)
 }
 
 /* After a restart the lock has another stateid. */
-Test(nfs4_lock_io, bears_the_stateid_that_was_had_again, .init = sim_log_quiet)
+Test(nfs4_lock_io, bears_the_stateid_that_was_reclaimed, .init = sim_log_quiet)
 {
 	begin();
 	cr_assert_eq(sim_brlock(&w, 0, &f, &a, 0, 100, true), 0);

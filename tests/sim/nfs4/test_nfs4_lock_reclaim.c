@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Locks over the server's restart, the lease's end and the loss of a stateid:
- * they are had again before the open is used, or it is not used any more. The
+ * they are reclaimed before the open is used, or it is not used any more. The
  * simulated server judges both, and what is reclaimed when. What happens beside
- * that is test_nfs4_relock2.c's.
+ * that is test_nfs4_lock_reclaim2.c's.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -114,13 +114,13 @@ static void restart(uint64_t grace_ns)
 	start_io(file_cnt);
 }
 
-static void had_again(const char *what, uint64_t where)
+static void are_reclaimed(const char *what, uint64_t where)
 {
 	end_io(file_cnt, what, where);
 	check_locks(what, where);
 }
 
-Test(nfs4_relock, many_owners_and_ranges_survive_a_restart, .init = sim_log_count)
+Test(nfs4_lock_reclaim, many_owners_and_ranges_survive_a_restart, .init = sim_log_count)
 {
 	static const uint64_t graces[] = {GRACE, 0};
 
@@ -130,7 +130,7 @@ Test(nfs4_relock, many_owners_and_ranges_survive_a_restart, .init = sim_log_coun
 
 			begin(lanes, FILES, OWNERS, RANGES);
 			restart(graces[i]);
-			had_again("lanes", lanes);
+			are_reclaimed("lanes", lanes);
 			cr_assert_eq(nfsd_sim_stats(w.srv).lock_reclaims, graces[i] ? cnt : 0);
 			cr_assert_eq(
 				nfsd_sim_stats(w.srv).locks_not_reclaimed, graces[i] ? 0 : cnt);
@@ -139,7 +139,7 @@ Test(nfs4_relock, many_owners_and_ranges_survive_a_restart, .init = sim_log_coun
 	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_relock, files_that_nobody_uses_have_them_again_too, .init = sim_log_count)
+Test(nfs4_lock_reclaim, files_that_nobody_uses_reclaim_them_too, .init = sim_log_count)
 {
 	begin(2, FILES, OWNERS, 1);
 	nfsd_sim_restart(w.srv, 0, false);
@@ -148,7 +148,7 @@ Test(nfs4_relock, files_that_nobody_uses_have_them_again_too, .init = sim_log_co
 	end(0);
 }
 
-Test(nfs4_relock, what_was_unlocked_or_freed_is_not_asked_for, .init = sim_log_count)
+Test(nfs4_lock_reclaim, what_was_unlocked_or_freed_is_not_asked_for, .init = sim_log_count)
 {
 	begin(1, 1, 3, 2);
 	cr_assert_eq(sim_brunlock(&w, 0, &files[0], &owners[0][0], 0, END), 0);
@@ -163,22 +163,22 @@ Test(nfs4_relock, what_was_unlocked_or_freed_is_not_asked_for, .init = sim_log_c
 	end(0);
 }
 
-Test(nfs4_relock, after_the_lease_and_with_another_stateid, .init = sim_log_count)
+Test(nfs4_lock_reclaim, after_the_lease_and_with_another_stateid, .init = sim_log_count)
 {
 	begin(2, FILES, 2, 3);
 	nfsd_sim_drop_clients(w.srv);
 	start_io(FILES);
-	had_again("lease", 0);
+	are_reclaimed("lease", 0);
 	nfsd_sim_unlock(w.srv, "/f0", 0, END);
 	/* One open alone: its stateid is refused once. */
 	sim_rule(&w, NFSD_SIM_STATUS, OP_READ, 0, 1, NFS4ERR_BAD_STATEID);
 	start_io(FILES);
-	had_again("refused", 0);
+	are_reclaimed("refused", 0);
 	end(0);
 	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_relock, revoked_open_has_its_locks_again, .init = sim_log_count)
+Test(nfs4_lock_reclaim, revoked_open_has_its_locks_again, .init = sim_log_count)
 {
 	static const uint32_t first[] = {OP_READ, OP_LOCK, OP_LOCKU};
 
@@ -223,7 +223,8 @@ static void one_is_lost(const char *what, uint64_t where)
 		sim_said.lost, 1, "%s %lu: %u lines", what, (unsigned long)where, sim_said.lost);
 }
 
-Test(nfs4_relock, lock_that_somebody_took_meanwhile_makes_the_open_lost, .init = sim_log_count)
+Test(nfs4_lock_reclaim, lock_that_somebody_took_meanwhile_makes_the_open_lost,
+	.init = sim_log_count)
 {
 	for (unsigned int k = 0; k < 2; k++) {
 		sim_said.lost = 0;
@@ -237,7 +238,7 @@ Test(nfs4_relock, lock_that_somebody_took_meanwhile_makes_the_open_lost, .init =
 	}
 }
 
-Test(nfs4_relock, conflict_in_the_reclaim_makes_the_open_lost, .init = sim_log_count)
+Test(nfs4_lock_reclaim, conflict_in_the_reclaim_makes_the_open_lost, .init = sim_log_count)
 {
 	static const uint32_t refusals[] = {NFS4ERR_RECLAIM_CONFLICT, NFS4ERR_DENIED};
 
@@ -252,7 +253,7 @@ Test(nfs4_relock, conflict_in_the_reclaim_makes_the_open_lost, .init = sim_log_c
 	}
 }
 
-Test(nfs4_relock, lost_open_stays_lost_over_another_restart, .init = sim_log_count)
+Test(nfs4_lock_reclaim, lost_open_stays_lost_over_another_restart, .init = sim_log_count)
 {
 	struct sim_op op = {0};
 
@@ -271,7 +272,7 @@ Test(nfs4_relock, lost_open_stays_lost_over_another_restart, .init = sim_log_cou
 
 /* ---- a second failure on the way ---- */
 
-Test(nfs4_relock, second_failure_at_each_lock, .init = sim_log_count)
+Test(nfs4_lock_reclaim, second_failure_at_each_lock, .init = sim_log_count)
 {
 	static const struct sim_fault rows[] = {
 		{NFSD_SIM_CUT_BEFORE, 0},
@@ -292,13 +293,13 @@ Test(nfs4_relock, second_failure_at_each_lock, .init = sim_log_count)
 			begin(2, 2, 2, 2);
 			sim_rule(&w, rows[i].act, OP_LOCK, skip, 1, rows[i].status);
 			restart(GRACE);
-			had_again("row", i);
+			are_reclaimed("row", i);
 			end(1);
 		}
 	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_relock, second_failure_at_each_lock_after_grace, .init = sim_log_count)
+Test(nfs4_lock_reclaim, second_failure_at_each_lock_after_grace, .init = sim_log_count)
 {
 	static const struct sim_fault rows[] = {
 		{NFSD_SIM_CUT_BEFORE, 0},
@@ -315,20 +316,20 @@ Test(nfs4_relock, second_failure_at_each_lock_after_grace, .init = sim_log_count
 			begin(2, 2, 2, 2);
 			sim_rule(&w, rows[i].act, OP_LOCK, skip, 1, rows[i].status);
 			restart(0);
-			had_again("row", i);
+			are_reclaimed("row", i);
 			end(1);
 		}
 	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_relock, session_lost_at_each_step, .init = sim_log_count)
+Test(nfs4_lock_reclaim, session_lost_at_each_step, .init = sim_log_count)
 {
 	for (uint32_t skip = 0; skip < 14; skip++) {
 		begin(2, 2, 2, 2);
 		nfsd_sim_restart(w.srv, skip % 2 ? GRACE : 0, false);
 		sim_rule(&w, NFSD_SIM_STATUS, OP_SEQUENCE, skip, 1, NFS4ERR_BADSESSION);
 		start_io(file_cnt);
-		had_again("skip", skip);
+		are_reclaimed("skip", skip);
 		end(1);
 	}
 	cr_assert_eq(sim_said.lost, 0);
@@ -354,7 +355,7 @@ static uint64_t recovery(uint64_t cut_at, uint64_t fail_at, uint64_t grace_ns)
 	return used;
 }
 
-Test(nfs4_relock, disconnect_after_each_fabric_call_of_the_recovery, .init = sim_log_count)
+Test(nfs4_lock_reclaim, disconnect_after_each_fabric_call_of_the_recovery, .init = sim_log_count)
 {
 	for (uint64_t grace = 0; grace <= GRACE; grace += GRACE) {
 		uint64_t cnt = recovery(0, 0, grace);
@@ -366,7 +367,7 @@ Test(nfs4_relock, disconnect_after_each_fabric_call_of_the_recovery, .init = sim
 	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_relock, each_fabric_call_of_the_recovery_fails_once, .init = sim_log_count)
+Test(nfs4_lock_reclaim, each_fabric_call_of_the_recovery_fails_once, .init = sim_log_count)
 {
 	for (uint64_t grace = 0; grace <= GRACE; grace += GRACE) {
 		uint64_t cnt = recovery(0, 0, grace);
@@ -386,7 +387,7 @@ static void ask_meanwhile(unsigned int us, bool other_lane)
 	struct sim_op l = {0}, t = {0};
 	static struct sim_file holder;
 
-	begin(2, 1, 0, 0); /* had again first is the open of who asks */
+	begin(2, 1, 0, 0); /* reclaimed first is the open of who asks */
 	cr_assert_eq(sim_create(&w, &nfs4_client_fsinfo(w.cl)->root, "f0", &holder), 0);
 	nfs4_lockowner_init(mine, w.cl);
 	nfs4_lockowner_init(other, w.cl);
@@ -409,7 +410,7 @@ static void ask_meanwhile(unsigned int us, bool other_lane)
 	end(0);
 }
 
-Test(nfs4_relock, our_other_programs_wait_until_it_is_had_again, .init = sim_log_count)
+Test(nfs4_lock_reclaim, our_other_programs_wait_until_it_is_reclaimed, .init = sim_log_count)
 {
 	for (unsigned int i = 0; i < 100; i++)
 		ask_meanwhile(i < 50 ? i : (i - 50) * 2000, i % 2);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What happens while locks are had again, at any moment of that: another
+ * What happens while locks are reclaimed, at any moment of that: another
  * restart, the user's locks, unlocks, frees and closes, the end. And what was
  * on its way when it began.
  */
@@ -104,7 +104,7 @@ static void restart(unsigned int moment, uint64_t grace_ns)
 	sim_nfs_run(&w, moment % PER_CALL * MOMENT_US * NSEC_PER_USEC);
 }
 
-Test(nfs4_relock2, second_restart_at_any_moment, .init = sim_log_count)
+Test(nfs4_lock_reclaim2, second_restart_at_any_moment, .init = sim_log_count)
 {
 	for (unsigned int m = 0; m < LAST_MOMENT; m++)
 		for (unsigned int i = 0; i < 4; i++) {
@@ -123,7 +123,7 @@ Test(nfs4_relock2, second_restart_at_any_moment, .init = sim_log_count)
 
 /* ---- the user meanwhile ---- */
 
-Test(nfs4_relock2, lock_and_unlock_in_flight_over_a_restart, .init = sim_log_count)
+Test(nfs4_lock_reclaim2, lock_and_unlock_in_flight_over_a_restart, .init = sim_log_count)
 {
 	for (unsigned int us = 0; us < 80; us++) {
 		struct sim_op l = {0}, u = {0};
@@ -148,7 +148,7 @@ Test(nfs4_relock2, lock_and_unlock_in_flight_over_a_restart, .init = sim_log_cou
 	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_relock2, locked_unlocked_freed_and_closed_at_any_moment, .init = sim_log_count)
+Test(nfs4_lock_reclaim2, locked_unlocked_freed_and_closed_at_any_moment, .init = sim_log_count)
 {
 	for (unsigned int m = 0; m < 2 * LAST_MOMENT; m++) {
 		struct sim_nfs_call o = {0}, c = {0};
@@ -171,7 +171,7 @@ Test(nfs4_relock2, locked_unlocked_freed_and_closed_at_any_moment, .init = sim_l
 	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_relock2, stop_and_forget_at_any_moment, .init = sim_log_count)
+Test(nfs4_lock_reclaim2, stop_and_forget_at_any_moment, .init = sim_log_count)
 {
 	for (unsigned int m = 0; m < 2 * LAST_MOMENT; m++) {
 		begin(2, 2);
@@ -195,7 +195,7 @@ Test(nfs4_relock2, stop_and_forget_at_any_moment, .init = sim_log_count)
 
 /* ---- on its way when it began ---- */
 
-Test(nfs4_relock2, answered_when_the_open_was_had_again_already, .init = sim_log_count)
+Test(nfs4_lock_reclaim2, answered_when_the_open_was_reclaimed_already, .init = sim_log_count)
 {
 	for (int unlock = 0; unlock < 2; unlock++) {
 		struct sim_op op = {0}, read = {0};
@@ -220,7 +220,7 @@ Test(nfs4_relock2, answered_when_the_open_was_had_again_already, .init = sim_log
 	}
 }
 
-Test(nfs4_relock2, answered_when_the_open_is_lost, .init = sim_log_count)
+Test(nfs4_lock_reclaim2, answered_when_the_open_is_lost, .init = sim_log_count)
 {
 	struct sim_op op = {0}, read = {0};
 
@@ -240,7 +240,7 @@ Test(nfs4_relock2, answered_when_the_open_is_lost, .init = sim_log_count)
 }
 
 /* Opened, and without its locks: another file's NFS4ERR_NO_GRACE must not set it free. */
-Test(nfs4_relock2, session_lost_before_the_locks_and_no_more_reclaims, .init = sim_log_count)
+Test(nfs4_lock_reclaim2, session_lost_before_the_locks_and_no_more_reclaims, .init = sim_log_count)
 {
 	for (uint32_t again = 0; again < 2; again++) {
 		struct sim_op op = {0};
@@ -261,7 +261,7 @@ Test(nfs4_relock2, session_lost_before_the_locks_and_no_more_reclaims, .init = s
 }
 
 /* The server has it open, so CLOSE is sent, although the open is not to be used. */
-Test(nfs4_relock2, closed_when_the_locks_are_not_there_yet, .init = sim_log_count)
+Test(nfs4_lock_reclaim2, closed_when_the_locks_are_not_there_yet, .init = sim_log_count)
 {
 	for (uint32_t again = 0; again < 2; again++) {
 		begin(1, 1);
@@ -276,7 +276,7 @@ Test(nfs4_relock2, closed_when_the_locks_are_not_there_yet, .init = sim_log_coun
 	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_relock2, closed_when_the_open_is_refused_after_its_locks, .init = sim_log_count)
+Test(nfs4_lock_reclaim2, closed_when_the_open_is_refused_after_its_locks, .init = sim_log_count)
 {
 	begin(1, 1);
 	nfsd_sim_restart(w.srv, 0, false);
@@ -300,7 +300,7 @@ static void free_one(uint32_t delays, uint32_t status)
 	owner_free(&owners[0][1], 0);
 }
 
-Test(nfs4_relock2, free_stateid_that_is_delayed_for_ever_is_given_up, .init = sim_log_count)
+Test(nfs4_lock_reclaim2, free_stateid_that_is_delayed_for_ever_is_given_up, .init = sim_log_count)
 {
 	static const uint32_t waits[] = {NFS4ERR_DELAY, NFS4ERR_GRACE};
 
@@ -310,7 +310,7 @@ Test(nfs4_relock2, free_stateid_that_is_delayed_for_ever_is_given_up, .init = si
 
 		free_one(0, waits[i]);
 		since = reactor_now(w.r);
-		/* Opens that are had again do not wait for it. */
+		/* Opens that are reclaimed do not wait for it. */
 		sim_rule(&w, NFSD_SIM_STATUS, OP_READ, 0, 1, NFS4ERR_BAD_STATEID);
 		cr_assert_eq(sim_read(&w, &op, &files[0], 0, 100), 0);
 		cr_assert_lt(reactor_now(w.r) - since, 2 * SIM_SEC);
@@ -323,7 +323,7 @@ Test(nfs4_relock2, free_stateid_that_is_delayed_for_ever_is_given_up, .init = si
 	}
 }
 
-Test(nfs4_relock2, free_stateid_that_is_delayed_is_tried_again, .init = sim_log_count)
+Test(nfs4_lock_reclaim2, free_stateid_that_is_delayed_is_tried_again, .init = sim_log_count)
 {
 	free_one(2, NFS4ERR_DELAY);
 	sim_nfs_run(&w, SIM_SEC);
@@ -333,7 +333,7 @@ Test(nfs4_relock2, free_stateid_that_is_delayed_is_tried_again, .init = sim_log_
 }
 
 /* To another incarnation of the server the stateid may mean something else. */
-Test(nfs4_relock2, stateid_of_before_is_not_freed, .init = sim_log_count)
+Test(nfs4_lock_reclaim2, stateid_of_before_is_not_freed, .init = sim_log_count)
 {
 	for (int i = 0; i < 2; i++) {
 		free_one(0, 0);
@@ -374,7 +374,7 @@ static void check_moved(struct nfs4_lockowner *lo, unsigned int when)
 		there.write, there.first, there.last);
 }
 
-Test(nfs4_relock2, moved_while_its_open_is_had_again, .init = sim_log_count)
+Test(nfs4_lock_reclaim2, moved_while_its_open_is_reclaimed, .init = sim_log_count)
 {
 	for (unsigned int m = 0; m < LAST_MOMENT; m++) {
 		struct nfs4_lockowner *lo;
@@ -394,7 +394,7 @@ Test(nfs4_relock2, moved_while_its_open_is_had_again, .init = sim_log_count)
 	}
 }
 
-Test(nfs4_relock2, open_had_again_while_it_moves, .init = sim_log_count)
+Test(nfs4_lock_reclaim2, open_reclaimed_while_it_moves, .init = sim_log_count)
 {
 	static const uint32_t rows[] = {NFSD_SIM_HOLD, NFSD_SIM_LATE};
 
@@ -437,8 +437,8 @@ Test(nfs4_relock2, open_had_again_while_it_moves, .init = sim_log_count)
 	}
 }
 
-/* CLOSE finds locks, and meanwhile they are had again. */
-Test(nfs4_relock2, close_drops_what_is_asked_for, .init = sim_log_count)
+/* CLOSE finds locks, and meanwhile they are reclaimed. */
+Test(nfs4_lock_reclaim2, close_drops_what_is_asked_for, .init = sim_log_count)
 {
 	struct sim_op c = {0}, read = {0};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Byte-range locks on a server that stays: what is held there is what the books
- * say. What a restart makes of them is test_nfs4_relock.c's.
+ * say. What a restart makes of them is test_nfs4_lock_reclaim.c's.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -357,7 +357,7 @@ Test(nfs4_locks, session_lost_with_a_lock_in_flight, .init = sim_log_quiet)
 	}
 }
 
-Test(nfs4_locks, refused_stateid_of_locks_is_had_again_with_the_open, .init = sim_log_quiet)
+Test(nfs4_locks, refused_stateid_of_locks_is_reopened_with_the_open, .init = sim_log_quiet)
 {
 	static const uint32_t refusals[] = {
 		NFS4ERR_BAD_STATEID, NFS4ERR_OLD_STATEID, NFS4ERR_STALE_STATEID};

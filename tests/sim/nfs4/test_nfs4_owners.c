@@ -296,7 +296,7 @@ static void cut_later(struct reactor_timer *t)
 	nfsd_sim_restart(w.srv, 0, false);
 }
 
-Test(nfs4_owners, an_open_whose_reply_waits_over_a_restart_is_had_again)
+Test(nfs4_owners, an_open_whose_reply_waits_over_a_restart_is_reclaimed)
 {
 	struct reactor_timer t;
 	struct sim_file f = {0};
@@ -313,7 +313,7 @@ Test(nfs4_owners, an_open_whose_reply_waits_over_a_restart_is_had_again)
 	done_with();
 }
 
-Test(nfs4_owners, a_close_does_not_wait_and_is_not_had_again_after_a_restart)
+Test(nfs4_owners, a_close_does_not_wait_and_is_not_reclaimed_after_a_restart)
 {
 	struct sim_file f = {0};
 	uint64_t start;

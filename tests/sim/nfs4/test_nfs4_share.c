@@ -185,14 +185,14 @@ Test(nfs4_share, no_downgrade_after_a_reclaim, .init = sim_log_count)
 		cr_assert_eq(sim_hopen(&h, 0, BOTH, false), 0);
 		nfsd_sim_restart(w.srv, graces[i], false);
 		sim_nfs_run(&w, 30 * SIM_SEC);
-		check_open(BOTH, "had again", i);
+		check_open(BOTH, "reclaimed", i);
 		cr_assert_eq(sim_hdowngrade(&h, 1, READ), 0);
 		cr_assert_eq(sim_ops(&w, OP_OPEN_DOWNGRADE), 0);
 		cr_assert_eq(sim_hread(&h, 0), 0);
 		/* What is not needed any more is not asked for at the next one. */
 		nfsd_sim_restart(w.srv, graces[i], false);
 		sim_nfs_run(&w, 30 * SIM_SEC);
-		check_open(READ, "had again", i);
+		check_open(READ, "reclaimed", i);
 		end(0);
 	}
 	cr_assert_eq(sim_said.lost, 0);
@@ -230,7 +230,7 @@ Test(nfs4_share, downgrade_may_fail_in_any_way, .init = sim_log_count)
 	cr_assert_eq(sim_said.lost, 0);
 }
 
-/* ---- the union, had again ---- */
+/* ---- the union, reclaimed ---- */
 
 static void restart_grace(struct nfsd_sim *srv)
 {
@@ -253,7 +253,7 @@ static void (*const losses[])(struct nfsd_sim *) = {
 	restart_grace, restart_no_grace, revoke, nfsd_sim_drop_clients, nfsd_sim_drop_sessions};
 #define LOSSES (sizeof(losses) / sizeof(losses[0]))
 
-Test(nfs4_share, upgraded_open_is_had_again_with_the_union, .init = sim_log_count)
+Test(nfs4_share, upgraded_open_is_reclaimed_with_the_union, .init = sim_log_count)
 {
 	for (size_t i = 0; i < LOSSES; i++) {
 		begin(2);
@@ -421,7 +421,7 @@ Test(nfs4_share, second_open_may_fail_in_any_way, .init = sim_log_count)
 		check_open(rows[i].err ? READ : BOTH, "row", i);
 		nfsd_sim_restart(w.srv, GRACE, false);
 		cr_assert_eq(sim_hread(&h, 0), 0);
-		check_open(rows[i].err ? READ : BOTH, "row, had again", i);
+		check_open(rows[i].err ? READ : BOTH, "row, reclaimed", i);
 		end(1);
 	}
 	cr_assert_eq(sim_said.lost, 0);

@@ -121,7 +121,7 @@ Test(nfs4_state, files_under_load_survive_a_restart, .init = sim_log_count)
 	cr_assert_eq(sim_said.lost, 0);
 }
 
-Test(nfs4_state, files_that_nobody_uses_are_had_again_too, .init = sim_log_count)
+Test(nfs4_state, files_that_nobody_uses_are_reclaimed_too, .init = sim_log_count)
 {
 	static const uint64_t graces[] = {GRACE, 0};
 
@@ -134,7 +134,7 @@ Test(nfs4_state, files_that_nobody_uses_are_had_again_too, .init = sim_log_count
 	}
 }
 
-Test(nfs4_state, files_that_were_closed_are_not_had_again, .init = sim_log_count)
+Test(nfs4_state, files_that_were_closed_are_not_reclaimed, .init = sim_log_count)
 {
 	open_begin(1, FILES);
 	open_close(FILES);
@@ -395,7 +395,7 @@ static const uint32_t refusals[] = {NFS4ERR_BAD_STATEID, NFS4ERR_STALE_STATEID, 
 #define REFUSALS  (sizeof(refusals) / sizeof(refusals[0]))
 #define HAD_AGAIN (REFUSALS - 1) /* not what the administrator took */
 
-Test(nfs4_state, refused_stateid_is_had_again, .init = sim_log_count)
+Test(nfs4_state, refused_stateid_is_reopened, .init = sim_log_count)
 {
 	for (size_t i = 0; i < HAD_AGAIN; i++) {
 		open_begin(2, 4);

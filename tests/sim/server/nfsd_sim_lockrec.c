@@ -14,7 +14,7 @@ struct lock_held {
 	uint8_t open_owner[1024];
 	uint32_t open_owner_len;
 	struct lock_range r; /* without its client */
-	bool done;           /* had again, refused, or given up */
+	bool done;           /* reclaimed, refused, or given up */
 };
 
 static struct lock_held *held_of(struct list *node)
@@ -152,7 +152,7 @@ void lock_held_io(struct cmp *c, const struct open_state *o)
 		if (!h->done && h->r.node == o->node && is_of(h, o->client) &&
 			h->open_owner_len == o->owner_len &&
 			!memcmp(h->open_owner, o->owner, o->owner_len))
-			fab_sim_fail("xid %#x: the open is used before its locks are had again",
+			fab_sim_fail("xid %#x: the open is used before its locks are reclaimed",
 				c->job->xid);
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The books of delegations (nfs4_deleg.c, nfs4_return.c) and locks
- * (nfs4_lockowner.c, nfs4_lock_regain.c); scenarios are in tests/sim.
+ * (nfs4_lockowner.c, nfs4_lock_reclaim.c); scenarios are in tests/sim.
  */
 #include "sess_rig.h"
 
@@ -157,7 +157,7 @@ Test(nfs4_booked_deleg, that_somebody_asked_for_is_not_returned)
 
 /* ---- another client ID ---- */
 
-Test(nfs4_booked_deleg, serves_nothing_before_it_is_had_again)
+Test(nfs4_booked_deleg, serves_nothing_before_it_is_reclaimed)
 {
 	take();
 	cr_assert(serve(&st));

@@ -68,8 +68,8 @@ Test(nfs4_recovers, a_step_that_the_server_delays_is_not_waited_for_for_ever)
 	static const struct {
 		enum nfs4_step step;
 		uint32_t most;
-	} rows[] = {{NFS4_STEP_REOPEN, 12}, {NFS4_STEP_RELOCK, 12}, {NFS4_STEP_BYE_DELEG, 2},
-		{NFS4_STEP_DESTROY, 5}};
+	} rows[] = {{NFS4_STEP_RECLAIM_OPEN, 12}, {NFS4_STEP_RECLAIM_LOCK, 12},
+		{NFS4_STEP_BYE_DELEG, 2}, {NFS4_STEP_DESTROY, 5}};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		sr.s.step = rows[i].step;

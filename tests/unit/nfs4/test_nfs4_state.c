@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The books of opens (nfs4_state.c, nfs4_share.c, nfs4_regain.c); scenarios are in tests/sim.
+ * The books of opens (nfs4_state.c, nfs4_share.c, nfs4_reclaim.c); scenarios are in tests/sim.
  */
 #include "sess_rig.h"
 
@@ -168,7 +168,7 @@ Test(nfs4_held, a_claim_waits_while_its_delegation_is_to_be_reclaimed)
 	cr_assert_eq(nfs4_claim_take(&call), NFS4_STATE_WAIT);
 }
 
-/* ---- had again ---- */
+/* ---- reclaimed ---- */
 
 /* CLAIM_PREVIOUS, which is answered so; what it opened has this file ID. */
 static void reclaim(enum nfs4_status status, uint64_t fileid)

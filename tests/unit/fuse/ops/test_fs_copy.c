@@ -423,7 +423,7 @@ Test(fs_copy, an_end_that_is_short_goes_on)
 	cr_expect_eq(fake_copy.last.src_offset, 150000);
 }
 
-Test(fs_copy, an_error_is_had_again_synchronously)
+Test(fs_copy, an_error_comes_again_synchronously)
 {
 	begin(LARGE);
 	rig.fake.fail[FAKE_COPY] = ENOSPC;
