@@ -3,10 +3,11 @@
  * Byte-range locks (RFC 8881 section 9): what is held, and how LOCK and LOCKU
  * are sent and booked.
  *
- *   nfs4_lockrange.c    what one owner holds
- *   nfs4_lockowner.c    owners: on which open they hang; LOCK and LOCKU of the user
- *   nfs4_lock_io.c      I/O where one is held
- *   nfs4_lock_reclaim.c  locks reclaimed after their open; stateids let go
+ *   nfs4_lockrange.c     what one owner holds
+ *   nfs4_lockowner.c     owners: on which open they hang; LOCK and LOCKU of the user
+ *   nfs4_lock_io.c       I/O where one is held
+ *   nfs4_lock_reclaim.c  locks reclaimed after their open
+ *   nfs4_lock_free.c     stateids let go
  *
  * An owner hangs on one open, and comes and goes with it (nfs4_state.c): what
  * is known of it is under the client's states.lock, as the open's lists are.
@@ -86,7 +87,7 @@ enum nfs4_state_verdict nfs4_lock_io_take(struct nfs4_call *call, struct nfs4_st
  */
 bool nfs4_lock_io_refused(struct nfs4_call *call);
 
-/* ---- reclaimed, let go (nfs4_lock_reclaim.c); states.lock held ---- */
+/* ---- reclaimed (nfs4_lock_reclaim.c); states.lock held ---- */
 
 /* The open is open again, its locks are not yet. same_id: its client ID is the one before. */
 void nfs4_lock_reclaim_begin(struct nfs4_state *st, bool same_id);
@@ -97,13 +98,15 @@ void nfs4_lock_reclaim_granted(struct nfs4_reclaim *rg, const struct nfs4_call *
 /* The server does not give the lock back because it is somebody else's. */
 bool nfs4_lock_reclaim_is_conflict(enum nfs4_status status);
 
+/* ---- let go (nfs4_lock_free.c); states.lock held ---- */
+
 /* The owner leaves its open: its stateid is to be freed. Without memory the server keeps it. */
-void nfs4_frees_push(struct nfs4_states *all, const struct nfs4_lockowner *lo);
+void nfs4_lock_free_push(struct nfs4_states *all, const struct nfs4_lockowner *lo);
 /* CLOSE frees them too. */
-void nfs4_frees_forget(struct nfs4_states *all, const struct nfs4_state *st);
-void nfs4_frees_fini(struct nfs4_states *all);
+void nfs4_lock_free_forget(struct nfs4_states *all, const struct nfs4_state *st);
+void nfs4_lock_free_fini(struct nfs4_states *all);
 /* The next FREE_STATEID, into the hands of s->reopener. False: none. */
-bool nfs4_frees_next(struct nfs4_session *s);
+bool nfs4_lock_free_next(struct nfs4_session *s);
 
 extern const struct nfs4_opdesc nfs4_lock_free_desc;
 

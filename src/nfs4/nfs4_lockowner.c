@@ -133,7 +133,7 @@ void nfs4_lockowner_free(struct nfs4_lockowner *lo, struct nfs4_session *s)
 	/* What holds something is not freed; with its open it goes anyhow. */
 	if (lo->state && lo->state->status == NFS4_STATE_OPEN && lo->has_stateid && !lo->doubt &&
 		list_empty(&lo->ranges))
-		nfs4_frees_push(all, lo);
+		nfs4_lock_free_push(all, lo);
 	off(lo);
 	mutex_unlock(&all->lock);
 	nfs4_reclaim_kick(s);

@@ -374,7 +374,7 @@ static void free_next(struct nfs4_session *s)
 	bool more;
 
 	mutex_lock(&all->lock);
-	more = nfs4_frees_next(s);
+	more = nfs4_lock_free_next(s);
 	mutex_unlock(&all->lock);
 	if (!more)
 		return;

@@ -69,7 +69,7 @@ void nfs4_states_fini(struct nfs4_states *all)
 		st->cl = NULL;
 	}
 	nfs4_delegs_fini(&all->delegs);
-	nfs4_frees_fini(all);
+	nfs4_lock_free_fini(all);
 	nfs4_revoke_free_fini(&all->revoke);
 	mutex_destroy(&all->lock);
 }
@@ -176,7 +176,7 @@ void nfs4_state_end_of(struct nfs4_states *all, struct nfs4_state *st)
 	if (st->tested)
 		*st->tested = NULL;
 	nfs4_locks_detach(st);
-	nfs4_frees_forget(all, st);
+	nfs4_lock_free_forget(all, st);
 	st->cl = NULL;
 }
 

@@ -83,7 +83,7 @@ struct nfs4_states {
 	struct list in_hand; /* of a session: nfs4_reclaim */
 	struct list lost;
 	struct nfs4_revoke revoke;
-	struct list frees; /* stateids of locks that nobody needs (nfs4_lock_reclaim.c) */
+	struct list frees; /* stateids of locks that nobody needs (nfs4_lock_free.c) */
 	unsigned int free_cnt;
 	struct nfs4_delegs delegs;
 };

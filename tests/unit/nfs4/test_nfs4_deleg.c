@@ -328,7 +328,7 @@ Test(nfs4_booked_lock, a_stateid_is_not_freed_under_another_client_id)
 	nfs4_lockowner_free(&lo, &sr.s);
 	cr_assert_eq(sr.cl.states.free_cnt, 1);
 	sess_rig_new_client();
-	cr_assert_not(nfs4_frees_next(&sr.s));
+	cr_assert_not(nfs4_lock_free_next(&sr.s));
 	cr_assert_eq(sr.cl.states.free_cnt, 0);
 }
 
