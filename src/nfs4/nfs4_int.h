@@ -257,5 +257,11 @@ enum nfs4_action nfs4_status_action(enum nfs4_status status);
 /* errno (positive) that a program sees; 0 for NFS4_OK; EIO with a log line only for unknown codes.
  */
 int nfs4_status_errno(enum nfs4_status status);
+/* Of a stateid: the server took it away. */
+bool nfs4_status_is_revoked(enum nfs4_status status);
+/* Revoked, or not known. */
+bool nfs4_status_is_gone(enum nfs4_status status);
+/* Is this how a server says that a reply is too long? */
+bool nfs4_status_is_too_big(enum nfs4_status status);
 
 #endif

@@ -76,9 +76,3 @@ bool nfs4_reply_chunk_grow(struct nfs4_call *call)
 		(unsigned int)chunk_of(call, call->chunk_tries));
 	return true;
 }
-
-bool nfs4_status_is_too_big(enum nfs4_status status)
-{
-	return status == NFS4ERR_REP_TOO_BIG || status == NFS4ERR_REP_TOO_BIG_TO_CACHE ||
-	       status == NFS4ERR_TOOSMALL;
-}

@@ -25,18 +25,6 @@ struct nfs4_revoked {
 	unsigned int tries;
 };
 
-bool nfs4_status_is_revoked(enum nfs4_status status)
-{
-	return status == NFS4ERR_EXPIRED || status == NFS4ERR_ADMIN_REVOKED ||
-	       status == NFS4ERR_DELEG_REVOKED;
-}
-
-bool nfs4_status_is_gone(enum nfs4_status status)
-{
-	return nfs4_status_is_revoked(status) || status == NFS4ERR_BAD_STATEID ||
-	       status == NFS4ERR_STALE_STATEID;
-}
-
 bool nfs4_revoke_free_no_answer(const struct nfs4_call *call)
 {
 	return call->err &&

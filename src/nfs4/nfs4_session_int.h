@@ -133,8 +133,6 @@ uint32_t nfs4_reply_chunk_at(unsigned int tries, uint32_t inline_max, uint32_t m
 void nfs4_reply_chunk_offer(struct nfs4_call *call, struct nfs4_compound *c);
 /* The reply was too long. True: the next attempt offers more, and is worth it. */
 bool nfs4_reply_chunk_grow(struct nfs4_call *call);
-/* Is this how a server says that a reply is too long? */
-bool nfs4_status_is_too_big(enum nfs4_status status);
 
 /* ---- what a status on SEQUENCE means (nfs4_recover.c) ---- */
 
@@ -214,9 +212,6 @@ void nfs4_revoke_free_fini(struct nfs4_revoke *rv);
 
 /* ---- and freed (nfs4_revoke_free.c) ---- */
 
-bool nfs4_status_is_revoked(enum nfs4_status status);
-/* Revoked, or not known. */
-bool nfs4_status_is_gone(enum nfs4_status status);
 /* A call that ended without an answer to what it asks. */
 bool nfs4_revoke_free_no_answer(const struct nfs4_call *call);
 /* sid is to be freed as `cred`. states.lock is held, as for the next three. */

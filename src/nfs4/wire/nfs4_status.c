@@ -178,6 +178,24 @@ int nfs4_status_errno(enum nfs4_status status)
 	return EIO;
 }
 
+bool nfs4_status_is_revoked(enum nfs4_status status)
+{
+	return status == NFS4ERR_EXPIRED || status == NFS4ERR_ADMIN_REVOKED ||
+	       status == NFS4ERR_DELEG_REVOKED;
+}
+
+bool nfs4_status_is_gone(enum nfs4_status status)
+{
+	return nfs4_status_is_revoked(status) || status == NFS4ERR_BAD_STATEID ||
+	       status == NFS4ERR_STALE_STATEID;
+}
+
+bool nfs4_status_is_too_big(enum nfs4_status status)
+{
+	return status == NFS4ERR_REP_TOO_BIG || status == NFS4ERR_REP_TOO_BIG_TO_CACHE ||
+	       status == NFS4ERR_TOOSMALL;
+}
+
 const char *nfs4_status_name(enum nfs4_status status)
 {
 	const struct nfs4_status_row *row = nfs4_status_find(status);
