@@ -53,12 +53,12 @@ static void on_addr_resolved(struct fab_ep *ep)
 	int rc = fab_dev_open(ep, &ev.new_device);
 
 	if (rc) {
-		fab_fail(ep, FAB_STEP_SETUP, rc);
+		fab_ep_fail(ep, FAB_STEP_SETUP, rc);
 		return;
 	}
-	fab_set_name(ep, rdma_get_peer_addr(ep->id));
+	fab_ep_set_name(ep, rdma_get_peer_addr(ep->id));
 	ep->state = EP_RESOLVED;
-	fab_emit(ep, &ev);
+	fab_ep_emit(ep, &ev);
 }
 
 static void on_route_resolved(struct fab_ep *ep)
@@ -81,7 +81,7 @@ static void on_route_resolved(struct fab_ep *ep)
 
 	ep->step = FAB_STEP_CONNECT;
 	if (rdma_connect(ep->id, &param))
-		fab_fail(ep, FAB_STEP_CONNECT, -errno);
+		fab_ep_fail(ep, FAB_STEP_CONNECT, -errno);
 	else
 		ep->cm_connected = true;
 }
@@ -96,7 +96,7 @@ static void on_established(struct fab_ep *ep, const struct rdma_conn_param *para
 
 	reactor_timer_cancel(ep->r, &ep->timer);
 	ep->state = EP_UP;
-	fab_emit(ep, &ev);
+	fab_ep_emit(ep, &ev);
 }
 
 /* The peer accepted: the queue pair can be connected, then the peer be told. */
@@ -107,7 +107,7 @@ static void on_response(struct fab_ep *ep, const struct rdma_conn_param *param)
 	if (!rc && rdma_establish(ep->id))
 		rc = -errno;
 	if (rc)
-		fab_fail(ep, FAB_STEP_CONNECT, rc);
+		fab_ep_fail(ep, FAB_STEP_CONNECT, rc);
 	else
 		on_established(ep, param);
 }
@@ -149,21 +149,21 @@ static void dispatch(struct fab_ep *ep, const struct rdma_cm_event *ev)
 		on_progress(ep, ev);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
-		fab_fail(ep, FAB_STEP_ADDR, resolve_err(ev->status));
+		fab_ep_fail(ep, FAB_STEP_ADDR, resolve_err(ev->status));
 		break;
 	case RDMA_CM_EVENT_ROUTE_ERROR:
-		fab_fail(ep, FAB_STEP_ROUTE, resolve_err(ev->status));
+		fab_ep_fail(ep, FAB_STEP_ROUTE, resolve_err(ev->status));
 		break;
 	case RDMA_CM_EVENT_CONNECT_ERROR:
 	case RDMA_CM_EVENT_UNREACHABLE:
 	case RDMA_CM_EVENT_REJECTED:
-		fab_lost(ep, connect_err(ev));
+		fab_ep_lost(ep, connect_err(ev));
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
-		fab_lost(ep, 0);
+		fab_ep_lost(ep, 0);
 		break;
 	case RDMA_CM_EVENT_ADDR_CHANGE: /* a bond moved the address to another port */
-		fab_lost(ep, -ECONNRESET);
+		fab_ep_lost(ep, -ECONNRESET);
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		on_removal(ep);
@@ -293,7 +293,7 @@ int fab_ep_resolve(struct fab_ep *ep, const struct sockaddr *src, const struct s
 
 	if (ep->state != EP_IDLE)
 		return -EBUSY;
-	fab_set_name(ep, dst);
+	fab_ep_set_name(ep, dst);
 	rc = fab_cm_open(ep);
 	if (rc)
 		return rc;

@@ -41,10 +41,10 @@ static uint32_t wc_inv_rkey(const struct fab_ep *ep, const struct ibv_wc *wc)
 	return wc->wc_flags & flags ? wc->invalidated_rkey : 0;
 }
 
-void fab_deliver(
+void fab_cq_deliver(
 	struct fab_ep *ep, uint32_t idx, enum fab_status status, uint32_t len, uint32_t inv_rkey)
 {
-	struct fab_wr wr = fab_wr_put(ep, idx);
+	struct fab_wr wr = fab_qp_wr_put(ep, idx);
 
 	if (wr.broke)
 		status = FAB_ERROR;
@@ -88,14 +88,14 @@ static void dispatch(struct fab_ep *ep, const struct ibv_wc *wc)
 		log_warn_limited("%s: a work request completed twice", ep->name);
 		return;
 	} else if (failed) {
-		fab_deliver(ep, idx, broke ? FAB_ERROR : FAB_FLUSHED, 0, 0);
+		fab_cq_deliver(ep, idx, broke ? FAB_ERROR : FAB_FLUSHED, 0, 0);
 	} else if (kind == WR_RECV) {
-		fab_deliver(ep, idx, FAB_OK, wc->byte_len, wc_inv_rkey(ep, wc));
+		fab_cq_deliver(ep, idx, FAB_OK, wc->byte_len, wc_inv_rkey(ep, wc));
 	} else {
-		fab_deliver(ep, idx, FAB_OK, 0, 0);
+		fab_cq_deliver(ep, idx, FAB_OK, 0, 0);
 	}
 	if (failed && ep->state != EP_DRAINING)
-		fab_lost(ep, wc_err(wc->status));
+		fab_ep_lost(ep, wc_err(wc->status));
 }
 
 bool fab_cq_poll(struct fab_ep *ep)
@@ -105,19 +105,19 @@ bool fab_cq_poll(struct fab_ep *ep)
 	bool outer;
 
 	if (cnt < 0)
-		fab_lost(ep, -EIO);
+		fab_ep_lost(ep, -EIO);
 	if (cnt <= 0)
 		return false;
 	outer = ep->delivering;
 	ep->delivering = true;
-	fab_chain_hold(ep);
+	fab_post_hold(ep);
 	for (int i = 0; i < cnt; i++)
 		dispatch(ep, &wcs[i]);
 	if (ep->ops->batch_done)
 		ep->ops->batch_done(ep->ctx);
-	fab_chain_release(ep);
+	fab_post_release(ep);
 	ep->delivering = outer;
-	fab_drain_check(ep);
+	fab_ep_drain_check(ep);
 	return true;
 }
 
@@ -127,7 +127,7 @@ void fab_cq_flush_rest(struct fab_ep *ep)
 
 	for (uint32_t i = 0; i < ep->wr_cnt && ep->wr_used; i++) {
 		if (ep->wrs[i].kind != WR_FREE)
-			fab_deliver(ep, i, FAB_FLUSHED, 0, 0);
+			fab_cq_deliver(ep, i, FAB_FLUSHED, 0, 0);
 	}
 	if (any && ep->ops->batch_done)
 		ep->ops->batch_done(ep->ctx);
@@ -154,7 +154,7 @@ static bool spin_arm(struct reactor_spin *s)
 	if (!ep->cq || ep->armed)
 		return true;
 	if (ibv_req_notify_cq(ep->cq, 0)) {
-		fab_lost(ep, -EIO);
+		fab_ep_lost(ep, -EIO);
 		return false;
 	}
 	ep->armed = true;

@@ -39,7 +39,7 @@ static void on_event(struct fab_ep *ep, enum ibv_event_type type, bool ours, int
 		if (!ours)
 			return;
 		log_warn("%s: %s", ep->name, ibv_event_type_str(type));
-		fab_lost(ep, -EIO);
+		fab_ep_lost(ep, -EIO);
 		break;
 	case IBV_EVENT_DEVICE_FATAL:
 		log_warn("%s: the RDMA device failed or was removed", ep->name);
@@ -94,7 +94,7 @@ void fab_dev_gone(struct fab_ep *ep)
 	if (ep->state == EP_IDLE) /* not here: an event of the device is being handled */
 		reactor_timer_in(ep->r, &ep->timer, 0);
 	else
-		fab_lost(ep, -ENODEV);
+		fab_ep_lost(ep, -ENODEV);
 }
 
 static uint32_t clamp(int value)
@@ -146,7 +146,7 @@ int fab_dev_open(struct fab_ep *ep, bool *ret_new)
 		return 0;
 	}
 	fab_dev_close(ep);
-	fab_mr_free_all(ep);
+	fab_mem_free_mrs(ep);
 	errno = 0;
 	dev->verbs = ibv_open_device(device);
 	if (!dev->verbs)
@@ -209,7 +209,7 @@ void fab_dev_close(struct fab_ep *ep)
 		return;
 	reactor_fd_del(&dev->async);
 	list_for_each (pos, &dev->mrs)
-		fab_mr_release(container_of(pos, struct fab_mr, link));
+		fab_mem_release_mr(container_of(pos, struct fab_mr, link));
 	if (dev->pd && ibv_dealloc_pd(dev->pd))
 		log_debug("%s: protection domain: %s", ep->name, strerror(errno));
 	dev->pd = NULL;

@@ -20,7 +20,7 @@ static void on_timer(struct reactor_timer *t)
 	if (ep->state == EP_DRAINING)
 		finish(ep);
 	else if (ep->state == EP_CONNECTING)
-		fab_fail(ep, ep->step, -ETIMEDOUT);
+		fab_ep_fail(ep, ep->step, -ETIMEDOUT);
 	else if (ep->state == EP_IDLE && ep->dev.gone)
 		fab_dev_close(ep);
 }
@@ -49,7 +49,7 @@ void fab_ep_free(struct fab_ep *ep)
 	assert(ep->state == EP_IDLE);
 	reactor_timer_cancel(ep->r, &ep->timer);
 	fab_dev_close(ep);
-	fab_mr_free_all(ep);
+	fab_mem_free_mrs(ep);
 	fab_cm_close(ep);
 	free(ep);
 }
@@ -82,7 +82,7 @@ const char *fab_ep_name(const struct fab_ep *ep)
 	return ep->name;
 }
 
-void fab_set_name(struct fab_ep *ep, const struct sockaddr *dst)
+void fab_ep_set_name(struct fab_ep *ep, const struct sockaddr *dst)
 {
 	const struct sockaddr_in *in = (const struct sockaddr_in *)dst;
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)dst;
@@ -101,7 +101,7 @@ void fab_set_name(struct fab_ep *ep, const struct sockaddr *dst)
 	}
 }
 
-void fab_emit(struct fab_ep *ep, const struct fab_event *ev)
+void fab_ep_emit(struct fab_ep *ep, const struct fab_event *ev)
 {
 	ep->ops->event(ep->ctx, ev);
 }
@@ -110,7 +110,7 @@ void fab_emit(struct fab_ep *ep, const struct fab_event *ev)
 
 /*
  * Everything that was posted is made to come back. on_timer() finishes: as
- * soon as the last one came (fab_drain_check), or when that takes too long.
+ * soon as the last one came (fab_ep_drain_check), or when that takes too long.
  * Never from here: the caller may be deep in a callback.
  */
 static void drain(struct fab_ep *ep, const struct fab_event *final)
@@ -120,10 +120,10 @@ static void drain(struct fab_ep *ep, const struct fab_event *final)
 	reactor_timer_in(ep->r, &ep->timer, FAB_DRAIN_NS);
 	fab_qp_to_err(ep);
 	fab_cm_disconnect(ep);
-	fab_drain_check(ep);
+	fab_ep_drain_check(ep);
 }
 
-void fab_drain_check(struct fab_ep *ep)
+void fab_ep_drain_check(struct fab_ep *ep)
 {
 	if (ep->state == EP_DRAINING && !ep->wr_used)
 		reactor_timer_in(ep->r, &ep->timer, 0);
@@ -138,7 +138,7 @@ static void finish(struct fab_ep *ep)
 	if (ep->wr_used)
 		log_warn("%s: %u work requests were not flushed", ep->name, ep->wr_used);
 	/* ORDER: rxe waits 50 s for the windows of a queue pair that is destroyed. */
-	fab_mw_free_all(ep);
+	fab_mem_free_mws(ep);
 	fab_qp_destroy(ep);
 	fab_cq_flush_rest(ep);
 	fab_cq_destroy(ep);
@@ -147,10 +147,10 @@ static void finish(struct fab_ep *ep)
 		fab_dev_close(ep);
 	reactor_timer_cancel(ep->r, &ep->timer);
 	ep->state = EP_IDLE;
-	fab_emit(ep, &final); /* may free the endpoint */
+	fab_ep_emit(ep, &final); /* may free the endpoint */
 }
 
-void fab_fail(struct fab_ep *ep, enum fab_step step, int err)
+void fab_ep_fail(struct fab_ep *ep, enum fab_step step, int err)
 {
 	struct fab_event final = {.type = FAB_EV_FAILED, .err = err, .step = step};
 
@@ -179,7 +179,7 @@ static void deliver_arrived(struct fab_ep *ep)
 	ep->delivering = false;
 }
 
-void fab_lost(struct fab_ep *ep, int err)
+void fab_ep_lost(struct fab_ep *ep, int err)
 {
 	struct fab_event down = {.type = FAB_EV_DOWN, .err = err};
 	struct fab_event final = {.type = FAB_EV_DRAINED};
@@ -187,9 +187,9 @@ void fab_lost(struct fab_ep *ep, int err)
 	deliver_arrived(ep);
 	if (ep->state == EP_UP) {
 		drain(ep, &final);
-		fab_emit(ep, &down);
+		fab_ep_emit(ep, &down);
 	} else {
-		fab_fail(ep, ep->step, err ? err : -ECONNRESET);
+		fab_ep_fail(ep, ep->step, err ? err : -ECONNRESET);
 	}
 }
 

@@ -96,7 +96,7 @@ struct fab_mw {
 
 /* What waits to be posted, in order (fab_post.c). */
 struct fab_chain {
-	bool held; /* until fab_chain_release() */
+	bool held; /* until fab_post_release() */
 	unsigned int send_cnt, sge_cnt, recv_cnt;
 	struct ibv_send_wr sends[FAB_HELD_MAX];
 	struct ibv_sge sges[FAB_HELD_MAX];
@@ -147,14 +147,14 @@ struct fab_ep {
 };
 
 /* fab_ep.c */
-void fab_emit(struct fab_ep *ep, const struct fab_event *ev);
+void fab_ep_emit(struct fab_ep *ep, const struct fab_event *ev);
 /* The connection broke, err as in DOWN: reports it once. Before UP: the attempt failed. */
-void fab_lost(struct fab_ep *ep, int err);
+void fab_ep_lost(struct fab_ep *ep, int err);
 /* The attempt that runs failed. */
-void fab_fail(struct fab_ep *ep, enum fab_step step, int err);
+void fab_ep_fail(struct fab_ep *ep, enum fab_step step, int err);
 /* After completions were dispatched: ends the drain when it was the last one. */
-void fab_drain_check(struct fab_ep *ep);
-void fab_set_name(struct fab_ep *ep, const struct sockaddr *dst);
+void fab_ep_drain_check(struct fab_ep *ep);
+void fab_ep_set_name(struct fab_ep *ep, const struct sockaddr *dst);
 
 /* fab_cm.c */
 int fab_cm_open(struct fab_ep *ep);
@@ -173,9 +173,9 @@ void fab_dev_close(struct fab_ep *ep);
 void fab_dev_gone(struct fab_ep *ep);
 
 /* fab_mem.c */
-void fab_mr_release(struct fab_mr *mr); /* at the device, the shell stays */
-void fab_mr_free_all(struct fab_ep *ep);
-void fab_mw_free_all(struct fab_ep *ep);
+void fab_mem_release_mr(struct fab_mr *mr); /* at the device, the shell stays */
+void fab_mem_free_mrs(struct fab_ep *ep);
+void fab_mem_free_mws(struct fab_ep *ep);
 
 /* fab_qp.c */
 int fab_qp_to_rts(struct fab_ep *ep);
@@ -183,20 +183,20 @@ void fab_qp_to_err(struct fab_ep *ep);
 void fab_qp_destroy(struct fab_ep *ep);
 /* Gives the work request back to the free list; its callback is the caller's. */
 /* A record of a post that takes `slots` of the send queue; WR_NONE: as many are out as may be. */
-uint32_t fab_wr_get(struct fab_ep *ep, enum wr_kind kind, unsigned int slots, uint64_t cookie);
-struct fab_wr fab_wr_put(struct fab_ep *ep, uint32_t idx);
+uint32_t fab_qp_wr_get(struct fab_ep *ep, enum wr_kind kind, unsigned int slots, uint64_t cookie);
+struct fab_wr fab_qp_wr_put(struct fab_ep *ep, uint32_t idx);
 
 /* fab_post.c */
-/* What is posted from now on goes to the device with fab_chain_release(), or when it gets long. */
-void fab_chain_hold(struct fab_ep *ep);
+/* What is posted from now on goes to the device with fab_post_release(), or when it gets long. */
+void fab_post_hold(struct fab_ep *ep);
 /* If the device does not take it the connection is lost, and its owners hear so. */
-void fab_chain_release(struct fab_ep *ep);
+void fab_post_release(struct fab_ep *ep);
 
 /* fab_cq.c */
 int fab_cq_create(struct fab_ep *ep, uint32_t cqe);
 void fab_cq_destroy(struct fab_ep *ep);
 /* Tells a work request's owner, and forgets it. */
-void fab_deliver(
+void fab_cq_deliver(
 	struct fab_ep *ep, uint32_t idx, enum fab_status status, uint32_t len, uint32_t inv_rkey);
 /* One batch. Returns: true if there was anything. */
 bool fab_cq_poll(struct fab_ep *ep);

@@ -42,7 +42,7 @@ struct fab_mr *fab_mr_reg(struct fab_ep *ep, void *addr, size_t len, unsigned in
 	return mr;
 }
 
-void fab_mr_release(struct fab_mr *mr)
+void fab_mem_release_mr(struct fab_mr *mr)
 {
 	int rc = mr->mr ? ibv_dereg_mr(mr->mr) : 0;
 
@@ -55,12 +55,12 @@ void fab_mr_dereg(struct fab_mr *mr)
 {
 	if (!mr)
 		return;
-	fab_mr_release(mr);
+	fab_mem_release_mr(mr);
 	list_del(&mr->link);
 	free(mr);
 }
 
-void fab_mr_free_all(struct fab_ep *ep)
+void fab_mem_free_mrs(struct fab_ep *ep)
 {
 	list_for_each_safe (pos, next, &ep->dev.mrs)
 		fab_mr_dereg(container_of(pos, struct fab_mr, link));
@@ -106,7 +106,7 @@ struct fab_mw *fab_mw_alloc(struct fab_ep *ep)
  * Bound ones too: deallocating takes them away from the peer. Never by
  * LOCAL_INV here: rxe's kernel crashes on a window that the peer invalidated.
  */
-void fab_mw_free_all(struct fab_ep *ep)
+void fab_mem_free_mws(struct fab_ep *ep)
 {
 	struct list *node;
 

@@ -74,7 +74,7 @@ static int post_all(struct fab_ep *ep)
 	return rc ? rc : post_sends(ep);
 }
 
-void fab_chain_hold(struct fab_ep *ep)
+void fab_post_hold(struct fab_ep *ep)
 {
 	ep->chain.held = true;
 }
@@ -94,13 +94,13 @@ static void flush_chain(struct fab_ep *ep)
 	/* Nothing can be added meanwhile: there is no connection. */
 	c->send_cnt = c->sge_cnt = c->recv_cnt = 0;
 	for (unsigned int i = 0; i < recvs; i++)
-		fab_deliver(ep, (uint32_t)c->recvs[i].wr_id, FAB_FLUSHED, 0, 0);
+		fab_cq_deliver(ep, (uint32_t)c->recvs[i].wr_id, FAB_FLUSHED, 0, 0);
 	for (unsigned int i = 0; i < sends; i++)
 		if (ends_chain(&c->sends[i]))
-			fab_deliver(ep, (uint32_t)c->sends[i].wr_id, FAB_FLUSHED, 0, 0);
+			fab_cq_deliver(ep, (uint32_t)c->sends[i].wr_id, FAB_FLUSHED, 0, 0);
 }
 
-void fab_chain_release(struct fab_ep *ep)
+void fab_post_release(struct fab_ep *ep)
 {
 	struct fab_chain *c = &ep->chain;
 	int rc = 0;
@@ -109,7 +109,7 @@ void fab_chain_release(struct fab_ep *ep)
 	if (ep->state != EP_DRAINING)
 		rc = post_all(ep);
 	if (rc)
-		fab_lost(ep, rc);
+		fab_ep_lost(ep, rc);
 	if (c->send_cnt || c->recv_cnt)
 		flush_chain(ep);
 }
@@ -123,7 +123,7 @@ static int added(struct fab_ep *ep, uint32_t idx)
 		return 0;
 	/* There was nothing else in the chain: the caller is told. */
 	ep->chain.send_cnt = ep->chain.sge_cnt = ep->chain.recv_cnt = 0;
-	(void)fab_wr_put(ep, idx);
+	(void)fab_qp_wr_put(ep, idx);
 	return rc;
 }
 
@@ -149,7 +149,7 @@ int fab_post_recv(
 		if (rc)
 			return rc;
 	}
-	idx = fab_wr_get(ep, WR_RECV, 0, cookie);
+	idx = fab_qp_wr_get(ep, WR_RECV, 0, cookie);
 	if (idx == WR_NONE)
 		return -ENOMEM;
 	c->recv_sges[c->recv_cnt] =
@@ -211,7 +211,7 @@ int fab_post_send(struct fab_ep *ep, const struct fab_sge *sges, unsigned int sg
 	rc = make_room(ep, bind_cnt + 1, sge_cnt);
 	if (rc)
 		return -EIO;
-	idx = fab_wr_get(ep, WR_SEND, bind_cnt + 1, cookie);
+	idx = fab_qp_wr_get(ep, WR_SEND, bind_cnt + 1, cookie);
 	if (idx == WR_NONE)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < bind_cnt; i++)
@@ -242,7 +242,7 @@ int fab_mw_bind(struct fab_ep *ep, const struct fab_bind *bind, uint64_t cookie)
 		return -ENOMEM;
 	if (make_room(ep, 1, 0))
 		return -EIO;
-	idx = fab_wr_get(ep, WR_SEND, 1, cookie);
+	idx = fab_qp_wr_get(ep, WR_SEND, 1, cookie);
 	if (idx == WR_NONE)
 		return -ENOMEM;
 	add_bind(ep, bind, idx);
@@ -270,7 +270,7 @@ int fab_mw_invalidate(
 	rc = make_room(ep, cnt, 0);
 	if (rc)
 		return rc;
-	idx = fab_wr_get(ep, WR_INV, cnt, cookie);
+	idx = fab_qp_wr_get(ep, WR_INV, cnt, cookie);
 	if (idx == WR_NONE)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < cnt; i++) {

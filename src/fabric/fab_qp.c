@@ -27,7 +27,7 @@ static int wr_init(struct fab_ep *ep)
 	return 0;
 }
 
-uint32_t fab_wr_get(struct fab_ep *ep, enum wr_kind kind, unsigned int slots, uint64_t cookie)
+uint32_t fab_qp_wr_get(struct fab_ep *ep, enum wr_kind kind, unsigned int slots, uint64_t cookie)
 {
 	uint32_t idx = ep->wr_free;
 	struct fab_wr *wr;
@@ -42,7 +42,7 @@ uint32_t fab_wr_get(struct fab_ep *ep, enum wr_kind kind, unsigned int slots, ui
 	return idx;
 }
 
-struct fab_wr fab_wr_put(struct fab_ep *ep, uint32_t idx)
+struct fab_wr fab_qp_wr_put(struct fab_ep *ep, uint32_t idx)
 {
 	struct fab_wr *wr = &ep->wrs[idx];
 	struct fab_wr copy = *wr;

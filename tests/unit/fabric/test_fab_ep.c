@@ -56,7 +56,7 @@ static const struct fab_ep_ops ops = {.event = on_event, .sent = on_sent, .recei
 
 static void received(enum ibv_wc_status status)
 {
-	uint32_t idx = fab_wr_get(&ep, WR_RECV, 0, 0);
+	uint32_t idx = fab_qp_wr_get(&ep, WR_RECV, 0, 0);
 
 	todo[todo_cnt++] = (struct ibv_wc){.wr_id = WR_ID(WR_RECV, idx), .status = status};
 }
@@ -176,7 +176,7 @@ Test(fab_ep, what_arrived_is_delivered_before_the_end_of_the_connection)
 {
 	for (int i = 0; i < 70; i++) /* more than one batch */
 		received(IBV_WC_SUCCESS);
-	fab_lost(&ep, -ECONNRESET);
+	fab_ep_lost(&ep, -ECONNRESET);
 	cr_assert_eq(strlen(seen), 71);
 	cr_assert_eq(strspn(seen, "r"), 70);
 	cr_assert_eq(seen[70], 'D');
@@ -189,7 +189,7 @@ Test(fab_ep, a_completion_that_failed_tells_the_reason_and_once)
 	received(IBV_WC_SUCCESS);
 	received(IBV_WC_LOC_LEN_ERR);
 	received(IBV_WC_WR_FLUSH_ERR);
-	fab_lost(&ep, 0);
+	fab_ep_lost(&ep, 0);
 	cr_assert_str_eq(seen, "rfDf");
 	cr_assert_eq(down_err, -EMSGSIZE);
 }
@@ -197,7 +197,7 @@ Test(fab_ep, a_completion_that_failed_tells_the_reason_and_once)
 Test(fab_ep, a_peer_that_goes_on_sending_does_not_keep_us)
 {
 	endless = true;
-	fab_lost(&ep, 0);
+	fab_ep_lost(&ep, 0);
 	cr_assert_leq(polls, ep.wr_cnt / FAB_POLL_BATCH + 1);
 	cr_assert_eq(seen[strlen(seen) - 1], 'D');
 }
@@ -206,7 +206,7 @@ Test(fab_ep, a_user_that_gives_it_up_meanwhile_hears_of_no_second_end)
 {
 	hang_up = true;
 	received(IBV_WC_SUCCESS);
-	fab_lost(&ep, 0);
+	fab_ep_lost(&ep, 0);
 	cr_assert_str_eq(seen, "r");
 	cr_assert_eq(ep.state, EP_DRAINING);
 }
@@ -340,5 +340,5 @@ Test(fab_ep, keys_of_a_window_go_round_in_strides)
 		}
 	}
 	cr_assert_geq(kinds, 16, "%u strides of 64 windows", kinds);
-	fab_mw_free_all(&ep);
+	fab_mem_free_mws(&ep);
 }
