@@ -69,7 +69,7 @@ static uint8_t *put_bytes(uint8_t *p, const void *v, size_t len)
 	return p + len;
 }
 
-uint32_t roce_packets(uint32_t len, uint32_t mtu)
+uint32_t roce_frame_packets(uint32_t len, uint32_t mtu)
 {
 	return len <= mtu ? 1 : (len + mtu - 1) / mtu;
 }
@@ -132,7 +132,7 @@ static uint8_t *put_headers(uint8_t *p, const struct roce_flow *f, const struct 
  * Annex A17.3.3: CRC-32 of the packet with ones in place of what may change on
  * the way, behind eight bytes of ones for the header that InfiniBand has there.
  */
-void roce_icrc(const uint8_t *ip, size_t len, uint8_t icrc[4])
+void roce_frame_icrc(const uint8_t *ip, size_t len, uint8_t icrc[4])
 {
 	bool is_v6 = ip[0] >> 4 == 6;
 	size_t ip_len = is_v6 ? IPV6_LEN : IPV4_LEN, head = ip_len + UDP_LEN + BTH_LEN;
@@ -161,7 +161,7 @@ void roce_icrc(const uint8_t *ip, size_t len, uint8_t icrc[4])
 
 static size_t finish(uint8_t *frame, uint8_t *end)
 {
-	roce_icrc(frame + ETH_LEN, (size_t)(end - frame) - ETH_LEN, end);
+	roce_frame_icrc(frame + ETH_LEN, (size_t)(end - frame) - ETH_LEN, end);
 	return (size_t)(end - frame) + ICRC_LEN;
 }
 
@@ -241,12 +241,12 @@ static uint32_t take_psn(struct roce_flow *f, struct roce_msg *m, bool first)
 			f->msn++;
 		return m->resp_psn++;
 	}
-	f->psn += m->kind == ROCE_READ ? roce_packets(m->len, f->mtu) : 1;
+	f->psn += m->kind == ROCE_READ ? roce_frame_packets(m->len, f->mtu) : 1;
 	f->psn &= PSN_MASK;
 	return psn;
 }
 
-size_t roce_msg_next(struct roce_flow *f, struct roce_msg *m, uint8_t *out)
+size_t roce_frame_next(struct roce_flow *f, struct roce_msg *m, uint8_t *out)
 {
 	uint32_t left = m->kind == ROCE_READ ? 0 : m->len - m->done;
 	uint32_t n = left < f->mtu ? left : f->mtu, pad = -n & 3;
@@ -269,7 +269,7 @@ size_t roce_msg_next(struct roce_flow *f, struct roce_msg *m, uint8_t *out)
 	return finish(out, p + pad);
 }
 
-size_t roce_mad(const struct roce_flow *f, uint32_t psn, const uint8_t mad[256], uint8_t *out)
+size_t roce_frame_mad(const struct roce_flow *f, uint32_t psn, const uint8_t mad[256], uint8_t *out)
 {
 	struct bth b = {.opcode = UD_SEND_ONLY, .ack_req = true, .qpn = 1, .psn = psn};
 	uint8_t *p = put_headers(out, f, &b, 8 + 256);

@@ -60,7 +60,7 @@ struct roce_msg {
 	uint32_t rkey;
 	uint32_t len;      /* payload; READ: asked for */
 	uint32_t resp_psn; /* READ_RESP */
-	/* roce_msg_next() */
+	/* roce_frame_next() */
 	uint32_t done;
 	bool ended;
 	unsigned int piece;
@@ -68,18 +68,19 @@ struct roce_msg {
 };
 
 /* Packets that `len` bytes take: at least one. */
-uint32_t roce_packets(uint32_t len, uint32_t mtu);
+uint32_t roce_frame_packets(uint32_t len, uint32_t mtu);
 /*
- * roce_msg_next - the next frame of a message into out (ROCE_FRAME_MAX bytes)
+ * roce_frame_next - the next frame of a message into out (ROCE_FRAME_MAX bytes)
  *
  * Takes sequence numbers from the flow: one for each packet, a READ as many as its answer has.
  * Returns: the frame's length; 0: there are no more.
  */
-size_t roce_msg_next(struct roce_flow *f, struct roce_msg *m, uint8_t *out);
+size_t roce_frame_next(struct roce_flow *f, struct roce_msg *m, uint8_t *out);
 /* A datagram of 256 bytes from one end's queue pair 1 to the other's. */
-size_t roce_mad(const struct roce_flow *f, uint32_t psn, const uint8_t mad[256], uint8_t *out);
+size_t roce_frame_mad(
+	const struct roce_flow *f, uint32_t psn, const uint8_t mad[256], uint8_t *out);
 
 /* The invariant CRC of a frame, from IP header to what is before the CRC, as its four bytes. */
-void roce_icrc(const uint8_t *ip, size_t len, uint8_t icrc[4]);
+void roce_frame_icrc(const uint8_t *ip, size_t len, uint8_t icrc[4]);
 
 #endif

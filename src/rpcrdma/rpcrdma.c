@@ -183,13 +183,13 @@ uint64_t rpcrdma_generation(const struct rpcrdma *x)
 size_t rpcrdma_inline_call_max(const struct rpcrdma *x)
 {
 	return x->limits.send_max -
-	       rpcrdma_worst_call_hdr((uint32_t)x->conf.data_size, x->limits.max_seg);
+	       rpcrdma_chunk_worst_call_hdr((uint32_t)x->conf.data_size, x->limits.max_seg);
 }
 
 size_t rpcrdma_inline_reply_max(const struct rpcrdma *x)
 {
 	return x->limits.recv_max -
-	       rpcrdma_worst_reply_hdr((uint32_t)x->conf.data_size, x->limits.max_seg);
+	       rpcrdma_chunk_worst_reply_hdr((uint32_t)x->conf.data_size, x->limits.max_seg);
 }
 
 size_t rpcrdma_data_size(const struct rpcrdma *x)

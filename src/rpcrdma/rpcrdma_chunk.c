@@ -13,14 +13,14 @@ static uint32_t seg_size(uint32_t len, uint32_t max_seg)
 	return max_seg > least ? max_seg : least;
 }
 
-uint32_t rpcrdma_seg_count(uint32_t len, uint32_t max_seg)
+uint32_t rpcrdma_chunk_seg_count(uint32_t len, uint32_t max_seg)
 {
 	uint32_t size = seg_size(len, max_seg);
 
 	return len == 0 ? 0 : (uint32_t)(((uint64_t)len + size - 1) / size);
 }
 
-uint64_t rpcrdma_args_len(const struct rpcrdma_req *req)
+uint64_t rpcrdma_chunk_args_len(const struct rpcrdma_req *req)
 {
 	uint64_t len = 0;
 
@@ -29,7 +29,7 @@ uint64_t rpcrdma_args_len(const struct rpcrdma_req *req)
 	return len;
 }
 
-uint32_t rpcrdma_args_seg(const struct rpcrdma_req *req, unsigned int i, uint32_t max_seg)
+uint32_t rpcrdma_chunk_args_seg(const struct rpcrdma_req *req, unsigned int i, uint32_t max_seg)
 {
 	uint32_t most = RPCRDMA_MAX_SEGS / req->arg_cnt, len = req->args[i].len;
 	uint32_t least = len / most + (len % most != 0);
@@ -42,7 +42,8 @@ static uint32_t args_seg_count(const struct rpcrdma_req *req, uint32_t max_seg)
 	uint32_t cnt = 0;
 
 	for (unsigned int i = 0; i < req->arg_cnt; i++)
-		cnt += rpcrdma_seg_count(req->args[i].len, rpcrdma_args_seg(req, i, max_seg));
+		cnt += rpcrdma_chunk_seg_count(
+			req->args[i].len, rpcrdma_chunk_args_seg(req, i, max_seg));
 	return cnt;
 }
 
@@ -66,7 +67,7 @@ void rpcrdma_chunk_fill(
 
 int64_t rpcrdma_chunk_got(const struct rpcrdma_chunk *got, uint32_t room, uint32_t max_seg)
 {
-	uint32_t size = seg_size(room, max_seg), offered = rpcrdma_seg_count(room, max_seg);
+	uint32_t size = seg_size(room, max_seg), offered = rpcrdma_chunk_seg_count(room, max_seg);
 	uint32_t left = room;
 	int64_t sum = 0;
 	bool ended = false;
@@ -87,9 +88,9 @@ int64_t rpcrdma_chunk_got(const struct rpcrdma_chunk *got, uint32_t room, uint32
 	return sum;
 }
 
-uint32_t rpcrdma_worst_call_hdr(uint32_t bytes, uint32_t max_seg)
+uint32_t rpcrdma_chunk_worst_call_hdr(uint32_t bytes, uint32_t max_seg)
 {
-	uint32_t segs = rpcrdma_seg_count(bytes, max_seg);
+	uint32_t segs = rpcrdma_chunk_seg_count(bytes, max_seg);
 	uint32_t reads = segs + RPCRDMA_MAX_ARGS - 1; /* each piece has a last one of its own */
 
 	if (reads > RPCRDMA_MAX_SEGS)
@@ -99,10 +100,10 @@ uint32_t rpcrdma_worst_call_hdr(uint32_t bytes, uint32_t max_seg)
 	       segs * RPCRDMA_HDR_SEG;
 }
 
-uint32_t rpcrdma_worst_reply_hdr(uint32_t bytes, uint32_t max_seg)
+uint32_t rpcrdma_chunk_worst_reply_hdr(uint32_t bytes, uint32_t max_seg)
 {
 	return RPCRDMA_HDR_MIN + RPCRDMA_HDR_CHUNK +
-	       rpcrdma_seg_count(bytes, max_seg) * RPCRDMA_HDR_SEG;
+	       rpcrdma_chunk_seg_count(bytes, max_seg) * RPCRDMA_HDR_SEG;
 }
 
 /* Header bytes that offering the results in `plan` costs, each way. */
@@ -112,7 +113,8 @@ static uint32_t write_list_len(const struct rpcrdma_req *req, uint32_t cnt, uint
 
 	for (uint32_t i = 0; i < cnt; i++)
 		len += RPCRDMA_HDR_CHUNK +
-		       rpcrdma_seg_count(rpcrdma_result_room(&req->results[i]), max_seg) *
+		       rpcrdma_chunk_seg_count(
+			       rpcrdma_chunk_result_room(&req->results[i]), max_seg) *
 			       RPCRDMA_HDR_SEG;
 	return len;
 }
@@ -129,10 +131,10 @@ static int plan_reply(
 	uint64_t all = req->reply_max;
 
 	/* nfsd refuses chunks without segments: only those before another result are sent */
-	while (cnt > 0 && rpcrdma_result_room(&req->results[cnt - 1]) == 0)
+	while (cnt > 0 && rpcrdma_chunk_result_room(&req->results[cnt - 1]) == 0)
 		cnt--;
 	for (uint32_t i = 0; i < cnt; i++)
-		all += XDR_ROUND(rpcrdma_result_room(&req->results[i]));
+		all += XDR_ROUND(rpcrdma_chunk_result_room(&req->results[i]));
 	plan->write_cnt = 0;
 	plan->reply = RPCRDMA_REPLY_INLINE;
 	if (RPCRDMA_HDR_MIN + all <= lim->recv_max)
@@ -147,8 +149,9 @@ static int plan_reply(
 	if (!req->reply_sink.buf || req->reply_sink.len < all)
 		return -EMSGSIZE;
 	plan->reply = RPCRDMA_REPLY_CHUNK;
-	plan->hdr_len += RPCRDMA_HDR_REPLY +
-			 rpcrdma_seg_count(req->reply_sink.len, lim->max_seg) * RPCRDMA_HDR_SEG;
+	plan->hdr_len +=
+		RPCRDMA_HDR_REPLY +
+		rpcrdma_chunk_seg_count(req->reply_sink.len, lim->max_seg) * RPCRDMA_HDR_SEG;
 	return 0;
 }
 
@@ -176,12 +179,12 @@ static int plan_call(
 	const struct rpcrdma_req *req, const struct rpcrdma_limits *lim, struct rpcrdma_plan *plan)
 {
 	bool is_long = req->long_call.len > 0;
-	uint64_t args = rpcrdma_args_len(req);
+	uint64_t args = rpcrdma_chunk_args_len(req);
 	uint64_t msg = is_long ? req->long_call.len : req->head_len;
 	uint32_t sges = 1 + (is_long ? 1 : 0) + (args > 0 ? 3 : 0);
 	uint64_t args_hdr = (uint64_t)args_seg_count(req, lim->max_seg) * RPCRDMA_HDR_READ_SEG;
-	uint64_t long_hdr =
-		(uint64_t)rpcrdma_seg_count((uint32_t)msg, lim->max_seg) * RPCRDMA_HDR_READ_SEG;
+	uint64_t long_hdr = (uint64_t)rpcrdma_chunk_seg_count((uint32_t)msg, lim->max_seg) *
+			    RPCRDMA_HDR_READ_SEG;
 
 	plan->args_pos = (uint32_t)(msg - req->tail_len);
 	if (args > 0 && (is_long || req->arg_cnt > 1))
@@ -218,10 +221,10 @@ static bool req_is_sane(const struct rpcrdma_req *req)
 	for (unsigned int i = 0; i < req->arg_cnt; i++)
 		if (req->args[i].len == 0 || !req->args[i].buf)
 			return false;
-	return rpcrdma_args_len(req) <= INT32_MAX;
+	return rpcrdma_chunk_args_len(req) <= INT32_MAX;
 }
 
-int rpcrdma_plan_make(
+int rpcrdma_chunk_plan(
 	const struct rpcrdma_req *req, const struct rpcrdma_limits *lim, struct rpcrdma_plan *plan)
 {
 	int err;

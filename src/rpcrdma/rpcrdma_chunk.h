@@ -52,7 +52,7 @@ struct rpcrdma_plan {
 };
 
 /* The memory that a Position-Zero Read chunk is of. */
-static inline const struct rpcrdma_span *rpcrdma_long_span(
+static inline const struct rpcrdma_span *rpcrdma_chunk_long_span(
 	const struct rpcrdma_req *req, const struct rpcrdma_plan *plan)
 {
 	return plan->copies ? &plan->copy : &req->long_call;
@@ -62,26 +62,26 @@ static inline const struct rpcrdma_span *rpcrdma_long_span(
 #define RPCRDMA_MAX_SGE 4u
 
 /*
- * rpcrdma_plan_make - decide
+ * rpcrdma_chunk_plan - decide
  *
  * Returns: 0; -EMSGSIZE: no form fits with the buffers given; -EINVAL: the request contradicts
  * itself (lengths, a span outside its buffer).
  */
-int rpcrdma_plan_make(
+int rpcrdma_chunk_plan(
 	const struct rpcrdma_req *req, const struct rpcrdma_limits *lim, struct rpcrdma_plan *plan);
 
 /* Bytes that may be placed for a result: 0 makes an empty Write chunk. */
-static inline uint32_t rpcrdma_result_room(const struct rpcrdma_result *r)
+static inline uint32_t rpcrdma_chunk_result_room(const struct rpcrdma_result *r)
 {
 	return r->sink.buf ? r->sink.len : 0;
 }
 
 /* Bytes of the args together. */
-uint64_t rpcrdma_args_len(const struct rpcrdma_req *req);
+uint64_t rpcrdma_chunk_args_len(const struct rpcrdma_req *req);
 /* The `max_seg` that piece i of the args is cut by: all of them have RPCRDMA_MAX_SEGS at most. */
-uint32_t rpcrdma_args_seg(const struct rpcrdma_req *req, unsigned int i, uint32_t max_seg);
+uint32_t rpcrdma_chunk_args_seg(const struct rpcrdma_req *req, unsigned int i, uint32_t max_seg);
 /* Segments that a chunk of `len` bytes is cut into. */
-uint32_t rpcrdma_seg_count(uint32_t len, uint32_t max_seg);
+uint32_t rpcrdma_chunk_seg_count(uint32_t len, uint32_t max_seg);
 /* Cuts `len` bytes at `p`, exposed by `rkey`, into a chunk. */
 void rpcrdma_chunk_fill(
 	struct rpcrdma_chunk *c, const void *p, uint32_t len, uint32_t rkey, uint32_t max_seg);
@@ -96,7 +96,7 @@ void rpcrdma_chunk_fill(
 int64_t rpcrdma_chunk_got(const struct rpcrdma_chunk *got, uint32_t room, uint32_t max_seg);
 
 /* Header room that a call or an inline reply with one chunk of `bytes` may need. */
-uint32_t rpcrdma_worst_call_hdr(uint32_t bytes, uint32_t max_seg);
-uint32_t rpcrdma_worst_reply_hdr(uint32_t bytes, uint32_t max_seg);
+uint32_t rpcrdma_chunk_worst_call_hdr(uint32_t bytes, uint32_t max_seg);
+uint32_t rpcrdma_chunk_worst_reply_hdr(uint32_t bytes, uint32_t max_seg);
 
 #endif

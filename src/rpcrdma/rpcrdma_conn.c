@@ -21,7 +21,7 @@
 
 #include "log.h"
 
-const char *rpcrdma_cstate_name(enum rpcrdma_cstate state)
+const char *rpcrdma_conn_state_name(enum rpcrdma_cstate state)
 {
 	static const char *const names[] = {
 #define X(name, meaning) #name,
@@ -59,8 +59,8 @@ static bool is_legal(enum rpcrdma_cstate from, enum rpcrdma_cstate to)
 static void set_state(struct rpcrdma *x, enum rpcrdma_cstate state, const char *why)
 {
 	assert(is_legal(x->state, state));
-	log_debug("%s: connection %s -> %s (%s)", x->peer, rpcrdma_cstate_name(x->state),
-		rpcrdma_cstate_name(state), why);
+	log_debug("%s: connection %s -> %s (%s)", x->peer, rpcrdma_conn_state_name(x->state),
+		rpcrdma_conn_state_name(state), why);
 	x->state = state;
 }
 
@@ -79,7 +79,7 @@ static const char *step_name(enum fab_step step)
 	return "?";
 }
 
-void rpcrdma_kick(struct rpcrdma *x)
+void rpcrdma_conn_kick(struct rpcrdma *x)
 {
 	if (!reactor_timer_armed(&x->kick_timer))
 		reactor_timer_in(x->reactor, &x->kick_timer, 0);
@@ -89,7 +89,7 @@ void rpcrdma_kick(struct rpcrdma *x)
 static void run_deferred(struct rpcrdma *x)
 {
 	rpcrdma_req_run_ended(x);
-	rpcrdma_pump(x);
+	rpcrdma_send_pump(x);
 	if (x->unblock_due) {
 		x->unblock_due = false;
 		if (x->ops->unblocked)
@@ -118,7 +118,7 @@ static void report(struct rpcrdma *x, enum rpcrdma_cstate state, const char *why
 	rpcrdma_timeo_fini(x);
 	rpcrdma_req_end_queue(x, RPCRDMA_SHUTDOWN);
 	x->report_due = true;
-	rpcrdma_kick(x);
+	rpcrdma_conn_kick(x);
 }
 
 /*
@@ -245,7 +245,7 @@ static void resolved(struct rpcrdma *x, const struct fab_event *ev)
 		return;
 	}
 	set_state(x, RPCRDMA_C_CONNECTING, "resolved");
-	err = fab_ep_connect(x->ep, priv, rpcrdma_priv_encode(x, priv));
+	err = fab_ep_connect(x->ep, priv, rpcrdma_setup_encode_priv(x, priv));
 	if (err)
 		rpcrdma_conn_drop(x, err, "connect failed");
 }
@@ -260,7 +260,7 @@ static void established(struct rpcrdma *x, const struct fab_event *ev)
 		rpcrdma_conn_drop(x, -ECONNRESET, "another address is in use");
 		return;
 	}
-	rpcrdma_priv_apply(x, ev->priv, ev->priv_len);
+	rpcrdma_setup_apply_priv(x, ev->priv, ev->priv_len);
 	rpcrdma_tap_established(x, ev->priv, ev->priv_len);
 	if (!rpcrdma_trial_start(x))
 		rpcrdma_conn_up(x);
@@ -285,13 +285,13 @@ void rpcrdma_conn_up(struct rpcrdma *x)
 	log_debug("%s: %s: inline %u/%u, memreg=%s", x->peer, fab_ep_name(x->ep),
 		x->limits.send_max, x->limits.recv_max,
 		x->memreg == RPCRDMA_MEMREG_MW ? "mw" : "static");
-	rpcrdma_flight_changed(x);
+	rpcrdma_send_flight_changed(x);
 	rpcrdma_probe_start(x);
 	if (x->state != RPCRDMA_C_UP) /* the probe could not be posted */
 		return;
 	if (x->ops->up)
 		x->ops->up(x->ctx, first);
-	rpcrdma_pump(x);
+	rpcrdma_send_pump(x);
 }
 
 static void attempt_failed(struct rpcrdma *x, const struct fab_event *ev)
@@ -302,7 +302,7 @@ static void attempt_failed(struct rpcrdma *x, const struct fab_event *ev)
 		log_debug("%s: %s: %s", x->peer, step_name(ev->step), strerror(-ev->err));
 	if (ev->step == FAB_STEP_SETUP && ev->err == -EAGAIN) {
 		snprintf(x->detail, sizeof(x->detail), "cannot open the RDMA device: %s",
-			rpcrdma_strerror(EAGAIN));
+			rpcrdma_setup_strerror(EAGAIN));
 		if (x->ever_up)
 			log_warn_limited("%s: %s", x->peer, x->detail);
 	}
@@ -357,7 +357,7 @@ static void on_received(
 	struct rpcrdma *x = ctx;
 
 	x->in_batch = true;
-	rpcrdma_receive(x, cookie, len, inv_rkey, status);
+	rpcrdma_reply_receive(x, cookie, len, inv_rkey, status);
 }
 
 static void on_invalidated(void *ctx, uint64_t cookie, enum fab_status status)

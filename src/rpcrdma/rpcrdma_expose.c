@@ -59,13 +59,13 @@ unsigned int rpcrdma_expose(const struct rpcrdma_req *req, const struct rpcrdma_
 	unsigned int cnt = 0;
 
 	if (moves_call(plan->call))
-		cnt = add(expos, cnt, rpcrdma_long_span(req, plan), FAB_REMOTE_READ);
+		cnt = add(expos, cnt, rpcrdma_chunk_long_span(req, plan), FAB_REMOTE_READ);
 	for (unsigned int i = 0; moves_args(plan->call) && i < req->arg_cnt; i++)
 		cnt = add(expos, cnt, &req->args[i], FAB_REMOTE_READ);
 	if (plan->reply == RPCRDMA_REPLY_CHUNK)
 		cnt = add(expos, cnt, &req->reply_sink, FAB_REMOTE_WRITE);
 	for (uint32_t i = 0; i < plan->write_cnt; i++)
-		if (rpcrdma_result_room(&req->results[i]) > 0)
+		if (rpcrdma_chunk_result_room(&req->results[i]) > 0)
 			cnt = add(expos, cnt, &req->results[i].sink, FAB_REMOTE_WRITE);
 	return cnt;
 }
@@ -96,7 +96,7 @@ void rpcrdma_expose_hdr(const struct rpcrdma_reqpriv *priv, const struct rpcrdma
 {
 	const struct rpcrdma_req *req = priv->req;
 	const struct rpcrdma_plan *plan = &priv->plan;
-	const struct rpcrdma_span *whole = rpcrdma_long_span(req, plan);
+	const struct rpcrdma_span *whole = rpcrdma_chunk_long_span(req, plan);
 	uint32_t max_seg = priv->x->limits.max_seg;
 
 	h->xid = req->xid;
@@ -112,12 +112,12 @@ void rpcrdma_expose_hdr(const struct rpcrdma_reqpriv *priv, const struct rpcrdma
 	for (unsigned int i = 0; moves_args(plan->call) && i < req->arg_cnt; i++)
 		add_reads(h, plan->args_pos, &req->args[i],
 			rpcrdma_expose_rkey(expos, cnt, &req->args[i], FAB_REMOTE_READ),
-			rpcrdma_args_seg(req, i, max_seg));
+			rpcrdma_chunk_args_seg(req, i, max_seg));
 	for (uint32_t i = 0; i < plan->write_cnt; i++) {
 		const struct rpcrdma_span *sink = &req->results[i].sink;
 
 		h->writes[i].cnt = 0;
-		if (rpcrdma_result_room(&req->results[i]) > 0)
+		if (rpcrdma_chunk_result_room(&req->results[i]) > 0)
 			rpcrdma_chunk_fill(&h->writes[i], sink->p, sink->len,
 				rpcrdma_expose_rkey(expos, cnt, sink, FAB_REMOTE_WRITE), max_seg);
 	}

@@ -161,7 +161,7 @@ int rpcrdma_hdr_decode(struct xdr_dec *x, struct rpcrdma_hdr *h)
 	}
 }
 
-uint64_t rpcrdma_chunk_bytes(const struct rpcrdma_chunk *c)
+uint64_t rpcrdma_hdr_chunk_bytes(const struct rpcrdma_chunk *c)
 {
 	uint64_t sum = 0;
 

@@ -62,6 +62,6 @@ void rpcrdma_hdr_encode(struct xdr_enc *x, const struct rpcrdma_hdr *h);
 int rpcrdma_hdr_decode(struct xdr_dec *x, struct rpcrdma_hdr *h);
 
 /* Bytes that the segments of a chunk name together. */
-uint64_t rpcrdma_chunk_bytes(const struct rpcrdma_chunk *c);
+uint64_t rpcrdma_hdr_chunk_bytes(const struct rpcrdma_chunk *c);
 
 #endif

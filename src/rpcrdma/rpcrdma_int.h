@@ -299,10 +299,10 @@ void rpcrdma_conn_drop(struct rpcrdma *x, int err, const char *why);
 /* Established, and windows tried if that was due: calls flow. */
 void rpcrdma_conn_up(struct rpcrdma *x);
 /* What may not run inside a call (->done, ->unblocked, posting) runs from the reactor, soon. */
-void rpcrdma_kick(struct rpcrdma *x);
+void rpcrdma_conn_kick(struct rpcrdma *x);
 /* Something valid came from the peer. */
 void rpcrdma_conn_alive(struct rpcrdma *x);
-const char *rpcrdma_cstate_name(enum rpcrdma_cstate state);
+const char *rpcrdma_conn_state_name(enum rpcrdma_cstate state);
 
 /* ---- rpcrdma_setup.c ---- */
 /* After RESOLVED: memory, queue pair, windows, receives. 0 or -errno (logged). */
@@ -310,13 +310,13 @@ int rpcrdma_setup(struct rpcrdma *x, bool new_device);
 /* The device's windows were tried in vain: what was asked for decides what is next. */
 void rpcrdma_setup_no_windows(struct rpcrdma *x);
 /* Of an object of the device that could not be had: errno, in words that help. */
-const char *rpcrdma_strerror(int err);
+const char *rpcrdma_setup_strerror(int err);
 /* The connection is up with what was set up for it. */
 void rpcrdma_setup_works(const struct rpcrdma *x);
 /* Our RFC 8797 private data; returns its length. */
-size_t rpcrdma_priv_encode(const struct rpcrdma *x, uint8_t priv[RPCRDMA_PRIV_LEN]);
+size_t rpcrdma_setup_encode_priv(const struct rpcrdma *x, uint8_t priv[RPCRDMA_PRIV_LEN]);
 /* Sets the limits of this connection from what the peer sent. */
-void rpcrdma_priv_apply(struct rpcrdma *x, const uint8_t *priv, size_t len);
+void rpcrdma_setup_apply_priv(struct rpcrdma *x, const uint8_t *priv, size_t len);
 
 /* ---- rpcrdma_mem.c ---- */
 int rpcrdma_mem_init(struct rpcrdma *x);
@@ -332,10 +332,10 @@ void rpcrdma_mem_dereg_data(struct rpcrdma *x);
  * was checked: moves the reply to memory that it cannot reach. Just before ->done.
  */
 void rpcrdma_mem_privatize(struct rpcrdma *x, struct rpcrdma_req *req);
-bool rpcrdma_span_is_valid(const struct rpcrdma *x, const struct rpcrdma_span *span);
+bool rpcrdma_mem_span_is_valid(const struct rpcrdma *x, const struct rpcrdma_span *span);
 /* Lets the ->unblocked callback run if someone waits. */
 void rpcrdma_mem_freed(struct rpcrdma *x);
-int rpcrdma_rep_post(struct rpcrdma *x, struct rpcrdma_rep *rep);
+int rpcrdma_mem_post_rep(struct rpcrdma *x, struct rpcrdma_rep *rep);
 
 /* ---- rpcrdma_win.c ---- */
 /* Windows that a connection can use. */
@@ -408,18 +408,18 @@ void rpcrdma_expose_hdr(const struct rpcrdma_reqpriv *priv, const struct rpcrdma
 
 /* ---- rpcrdma_send.c ---- */
 /* Sends what credits, windows and the queue pair allow. */
-void rpcrdma_pump(struct rpcrdma *x);
+void rpcrdma_send_pump(struct rpcrdma *x);
 /*
  * Posts one call. 0, -EAGAIN (windows, copies, queue full: try again after a completion), -errno.
  */
-int rpcrdma_transmit(struct rpcrdma_reqpriv *priv);
+int rpcrdma_send_transmit(struct rpcrdma_reqpriv *priv);
 /* The peer reads it no more. Does nothing for a call that is not a copy. */
-void rpcrdma_copy_put(struct rpcrdma_reqpriv *priv);
+void rpcrdma_send_copy_put(struct rpcrdma_reqpriv *priv);
 void rpcrdma_send_done(struct rpcrdma *x, uint64_t cookie, enum fab_status status);
-void rpcrdma_flight_changed(struct rpcrdma *x);
+void rpcrdma_send_flight_changed(struct rpcrdma *x);
 
 /* ---- rpcrdma_reply.c ---- */
-void rpcrdma_receive(struct rpcrdma *x, uint64_t cookie, uint32_t len, uint32_t inv_rkey,
+void rpcrdma_reply_receive(struct rpcrdma *x, uint64_t cookie, uint32_t len, uint32_t inv_rkey,
 	enum fab_status status);
 
 /* ---- rpcrdma_timeo.c ---- */

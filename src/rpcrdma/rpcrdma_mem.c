@@ -149,7 +149,7 @@ static int reg_failed(struct rpcrdma *x, size_t len, int err)
 	else
 		snprintf(x->detail, sizeof(x->detail),
 			"cannot register %lu KiB of memory with the RDMA device: %s", pinned_kib(x),
-			rpcrdma_strerror(err));
+			rpcrdma_setup_strerror(err));
 	/* Of a first connection the user's line tells (rpcrdma_failure_detail). */
 	if (x->ever_up)
 		log_err("%s: %s", x->peer, x->detail);
@@ -253,7 +253,7 @@ void rpcrdma_mem_dereg_data(struct rpcrdma *x)
 	}
 }
 
-bool rpcrdma_span_is_valid(const struct rpcrdma *x, const struct rpcrdma_span *span)
+bool rpcrdma_mem_span_is_valid(const struct rpcrdma *x, const struct rpcrdma_span *span)
 {
 	const struct rpcrdma_buf *buf = span->buf;
 
@@ -306,10 +306,10 @@ void rpcrdma_mem_freed(struct rpcrdma *x)
 		return;
 	x->want_unblock = false;
 	x->unblock_due = true;
-	rpcrdma_kick(x);
+	rpcrdma_conn_kick(x);
 }
 
-int rpcrdma_rep_post(struct rpcrdma *x, struct rpcrdma_rep *rep)
+int rpcrdma_mem_post_rep(struct rpcrdma *x, struct rpcrdma_rep *rep)
 {
 	int err;
 

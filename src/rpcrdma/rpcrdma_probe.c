@@ -51,7 +51,7 @@ static bool probe_send(struct rpcrdma *x)
 	priv->limits_seq = x->limits_seq - 1; /* planned anew each time */
 	priv->state = RPCRDMA_R_QUEUED;
 	rpcrdma_req_hash(x, priv);
-	err = rpcrdma_transmit(priv);
+	err = rpcrdma_send_transmit(priv);
 	if (!err)
 		return true;
 	rpcrdma_req_unhash(x, priv);

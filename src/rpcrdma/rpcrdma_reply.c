@@ -34,7 +34,7 @@ static uint32_t be32_at(const uint8_t *p)
 /* Reply in the receive buffer: RPC header's first two words are what they must be. */
 static int take_inline(struct rpcrdma_req *req, const struct msg *m)
 {
-	if (m->hdr.has_reply && rpcrdma_chunk_bytes(&m->hdr.reply) > 0)
+	if (m->hdr.has_reply && rpcrdma_hdr_chunk_bytes(&m->hdr.reply) > 0)
 		return -EBADMSG;
 	if (m->body_len < 8 || be32_at(m->body) != m->hdr.xid ||
 		be32_at(m->body + 4) != RPC_MSG_REPLY)
@@ -72,7 +72,7 @@ static int take_writes(struct rpcrdma_reqpriv *priv, const struct msg *m)
 	for (uint32_t i = 0; i < m->hdr.write_cnt; i++) {
 		struct rpcrdma_result *r = &priv->req->results[i];
 		int64_t got = rpcrdma_chunk_got(
-			&m->hdr.writes[i], rpcrdma_result_room(r), priv->x->limits.max_seg);
+			&m->hdr.writes[i], rpcrdma_chunk_result_room(r), priv->x->limits.max_seg);
 
 		if (got < 0)
 			return -EBADMSG;
@@ -82,7 +82,8 @@ static int take_writes(struct rpcrdma_reqpriv *priv, const struct msg *m)
 			stats_count(&st->write_chunks, 1);
 	}
 	for (uint32_t i = 0; i < offered; i++)
-		if (rpcrdma_result_room(&priv->req->results[i]) > 0 && !priv->req->results[i].used)
+		if (rpcrdma_chunk_result_room(&priv->req->results[i]) > 0 &&
+			!priv->req->results[i].used)
 			stats_count(&st->write_chunks_unused, 1);
 	return 0;
 }
@@ -101,9 +102,10 @@ static int take_misplaced(struct rpcrdma_reqpriv *priv, struct msg *m)
 	if (m->hdr.write_cnt == 0 || m->hdr.write_cnt > priv->plan.write_cnt)
 		return -EBADMSG;
 	for (uint32_t i = 1; i < m->hdr.write_cnt; i++)
-		if (rpcrdma_chunk_bytes(&m->hdr.writes[i]) > 0)
+		if (rpcrdma_hdr_chunk_bytes(&m->hdr.writes[i]) > 0)
 			return -EBADMSG;
-	got = rpcrdma_chunk_got(&m->hdr.writes[0], rpcrdma_result_room(r), priv->x->limits.max_seg);
+	got = rpcrdma_chunk_got(
+		&m->hdr.writes[0], rpcrdma_chunk_result_room(r), priv->x->limits.max_seg);
 	if (got < RPC_REPLY_HDR || got > MISPLACED_MAX || (got & 3))
 		return -EBADMSG;
 	priv->misplaced = true;
@@ -264,7 +266,7 @@ static bool is_alive(const struct rpcrdma *x)
 	return x->state == RPCRDMA_C_UP || x->state == RPCRDMA_C_CONNECTING;
 }
 
-void rpcrdma_receive(
+void rpcrdma_reply_receive(
 	struct rpcrdma *x, uint64_t cookie, uint32_t len, uint32_t inv_rkey, enum fab_status status)
 {
 	struct msg m; /* not cleared: two kilobytes of lists on the I/O path */
@@ -298,7 +300,7 @@ void rpcrdma_receive(
 	}
 	if (!m.rep || !is_alive(x))
 		return;
-	err = rpcrdma_rep_post(x, m.rep);
+	err = rpcrdma_mem_post_rep(x, m.rep);
 	if (err)
 		rpcrdma_conn_drop(x, err, "a receive could not be posted");
 }

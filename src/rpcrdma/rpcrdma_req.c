@@ -192,7 +192,7 @@ static void deliver(struct rpcrdma_reqpriv *priv)
 		req->over_ns = reactor_clock(x->reactor);
 	req->done(req); /* may put or send it again: neither is touched from here */
 	if (rep && x->state == RPCRDMA_C_UP) {
-		int err = rpcrdma_rep_post(x, rep);
+		int err = rpcrdma_mem_post_rep(x, rep);
 
 		if (err)
 			rpcrdma_conn_drop(x, err, "a receive could not be posted");
@@ -208,9 +208,9 @@ static void finish(struct rpcrdma_reqpriv *priv)
 	x->flight_cnt--;
 	while (priv->win_cnt > 0)
 		rpcrdma_win_put(x, priv->wins[--priv->win_cnt]);
-	rpcrdma_copy_put(priv);
+	rpcrdma_send_copy_put(priv);
 	rpcrdma_credit_give(&x->credit, priv->is_probe);
-	rpcrdma_flight_changed(x);
+	rpcrdma_send_flight_changed(x);
 	deliver(priv);
 }
 
@@ -229,7 +229,7 @@ void rpcrdma_req_end_later(struct rpcrdma_reqpriv *priv, enum rpcrdma_end end)
 	list_del(&priv->req->link);
 	priv->state = RPCRDMA_R_ENDED;
 	list_push_back(&priv->x->ended, &priv->req->link);
-	rpcrdma_kick(priv->x);
+	rpcrdma_conn_kick(priv->x);
 }
 
 void rpcrdma_req_run_ended(struct rpcrdma *x)
@@ -285,7 +285,7 @@ void rpcrdma_req_drained(struct rpcrdma *x)
 
 		priv->req->pending = 0;
 		priv->win_cnt = 0; /* freed with the queue pair */
-		rpcrdma_copy_put(priv);
+		rpcrdma_send_copy_put(priv);
 		priv->invalidating = false;
 		if (x->stopping || priv->is_probe)
 			rpcrdma_req_decide(priv, RPCRDMA_SHUTDOWN);
@@ -299,5 +299,5 @@ void rpcrdma_req_drained(struct rpcrdma *x)
 	list_splice_back(&again, &x->queue); /* what was sent goes first, in its order */
 	list_splice_back(&x->queue, &again);
 	list_splice_back(&x->queue, &last); /* what the loss may be due to */
-	rpcrdma_flight_changed(x);
+	rpcrdma_send_flight_changed(x);
 }

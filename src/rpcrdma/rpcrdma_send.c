@@ -21,18 +21,18 @@ static bool spans_are_valid(const struct rpcrdma *x, const struct rpcrdma_req *r
 	if (req->result_cnt > RPCRDMA_MAX_RESULTS || req->arg_cnt > RPCRDMA_MAX_ARGS)
 		return false;
 	for (unsigned int i = 0; i < req->result_cnt; i++)
-		if (!rpcrdma_span_is_valid(x, &req->results[i].sink))
+		if (!rpcrdma_mem_span_is_valid(x, &req->results[i].sink))
 			return false;
 	for (unsigned int i = 0; i < req->arg_cnt; i++)
-		if (!rpcrdma_span_is_valid(x, &req->args[i]))
+		if (!rpcrdma_mem_span_is_valid(x, &req->args[i]))
 			return false;
-	return rpcrdma_span_is_valid(x, &req->long_call) &&
-	       rpcrdma_span_is_valid(x, &req->reply_sink);
+	return rpcrdma_mem_span_is_valid(x, &req->long_call) &&
+	       rpcrdma_mem_span_is_valid(x, &req->reply_sink);
 }
 
 static int plan(struct rpcrdma_reqpriv *priv)
 {
-	int err = rpcrdma_plan_make(priv->req, &priv->x->limits, &priv->plan);
+	int err = rpcrdma_chunk_plan(priv->req, &priv->x->limits, &priv->plan);
 
 	if (!err)
 		priv->limits_seq = priv->x->limits_seq;
@@ -71,7 +71,7 @@ int rpcrdma_send(struct rpcrdma *x, struct rpcrdma_req *req)
 	list_push_back(&x->queue, &req->link);
 	rpcrdma_timeo_start(priv);
 	if (!x->in_batch)
-		rpcrdma_pump(x);
+		rpcrdma_send_pump(x);
 	return 0;
 }
 
@@ -99,7 +99,7 @@ static bool copy_get(struct rpcrdma_reqpriv *priv)
 	return true;
 }
 
-void rpcrdma_copy_put(struct rpcrdma_reqpriv *priv)
+void rpcrdma_send_copy_put(struct rpcrdma_reqpriv *priv)
 {
 	struct rpcrdma_buf *buf = priv->plan.copy.buf;
 
@@ -229,10 +229,10 @@ static void posted(struct rpcrdma_reqpriv *priv, const struct rpcrdma_expo *expo
 	rpcrdma_credit_take(&x->credit, priv->is_probe);
 	rpcrdma_timeo_sent(priv);
 	count_call(priv);
-	rpcrdma_flight_changed(x);
+	rpcrdma_send_flight_changed(x);
 }
 
-int rpcrdma_transmit(struct rpcrdma_reqpriv *priv)
+int rpcrdma_send_transmit(struct rpcrdma_reqpriv *priv)
 {
 	struct rpcrdma *x = priv->x;
 	struct rpcrdma_expo expos[RPCRDMA_MAX_WINS];
@@ -252,7 +252,7 @@ int rpcrdma_transmit(struct rpcrdma_reqpriv *priv)
 	cnt = rpcrdma_expose(priv->req, &priv->plan, expos);
 	assert(priv->win_cnt == 0);
 	if (!get_keys(priv, expos, cnt, binds)) {
-		rpcrdma_copy_put(priv);
+		rpcrdma_send_copy_put(priv);
 		return -EAGAIN;
 	}
 	rpcrdma_expose_hdr(priv, expos, cnt, &h);
@@ -271,7 +271,7 @@ int rpcrdma_transmit(struct rpcrdma_reqpriv *priv)
 	}
 	while (priv->win_cnt > 0)
 		rpcrdma_win_put(x, priv->wins[--priv->win_cnt]);
-	rpcrdma_copy_put(priv);
+	rpcrdma_send_copy_put(priv);
 	/* a full queue drains; without a Send in it, it is not full but broken */
 	return err == -ENOMEM && x->sends_out > 0 ? -EAGAIN : err;
 }
@@ -299,7 +299,7 @@ static bool has_to_wait(const struct rpcrdma *x, const struct rpcrdma_reqpriv *p
 		       RPCRDMA_SUSPECT_LOSSES;
 }
 
-void rpcrdma_pump(struct rpcrdma *x)
+void rpcrdma_send_pump(struct rpcrdma *x)
 {
 	while (x->state == RPCRDMA_C_UP && !x->proving && !list_empty(&x->queue)) {
 		struct rpcrdma_reqpriv *priv =
@@ -312,7 +312,7 @@ void rpcrdma_pump(struct rpcrdma *x)
 			count_waiting(x);
 			return;
 		}
-		err = rpcrdma_transmit(priv);
+		err = rpcrdma_send_transmit(priv);
 		if (err == -EAGAIN)
 			return;
 		if (err == -EMSGSIZE && priv->limits_seq != x->limits_seq) {
@@ -337,7 +337,7 @@ void rpcrdma_send_done(struct rpcrdma *x, uint64_t cookie, enum fab_status statu
 	rpcrdma_req_cleared(&x->reqs[cookie], RPCRDMA_PENDING_SEND);
 }
 
-void rpcrdma_flight_changed(struct rpcrdma *x)
+void rpcrdma_send_flight_changed(struct rpcrdma *x)
 {
 	stats_set(&x->stats->in_flight, x->flight_cnt);
 	if (x->flight_cnt > x->stats->in_flight_max)

@@ -13,7 +13,7 @@
 #include "log.h"
 
 /* The kernel charges each object to the rdma cgroup, and says no more than "try again". */
-const char *rpcrdma_strerror(int err)
+const char *rpcrdma_setup_strerror(int err)
 {
 	return err == EAGAIN ? "the limit of the rdma cgroup is reached (rdma.max)" : strerror(err);
 }
@@ -99,7 +99,7 @@ static int make_qp(struct rpcrdma *x)
 	err = fab_ep_setup(x->ep, &qp);
 	if (err)
 		log_err("%s: cannot make a queue pair on %s: %s", x->peer, caps->dev_name,
-			rpcrdma_strerror(-err));
+			rpcrdma_setup_strerror(-err));
 	return err;
 }
 
@@ -115,10 +115,10 @@ static int make_windows(struct rpcrdma *x)
 	rpcrdma_win_forget(x); /* those that were made go with the queue pair */
 	if (x->conf.memreg != RPCRDMA_MEMREG_AUTO) {
 		log_err("%s: memreg=mw: cannot allocate memory windows on %s: %s", x->peer,
-			fab_ep_caps(x->ep)->dev_name, rpcrdma_strerror(-err));
+			fab_ep_caps(x->ep)->dev_name, rpcrdma_setup_strerror(-err));
 		return err;
 	}
-	tell_static(x, "no memory windows to be had", rpcrdma_strerror(-err));
+	tell_static(x, "no memory windows to be had", rpcrdma_setup_strerror(-err));
 	rpcrdma_mem_dereg_data(x);
 	x->memreg = RPCRDMA_MEMREG_STATIC;
 	/* Anything but that the device has none passes: a limit of memory or of a cgroup. */
@@ -142,9 +142,10 @@ int rpcrdma_setup(struct rpcrdma *x, bool new_device)
 	if (!err)
 		err = make_windows(x);
 	for (unsigned int i = 0; i < x->rep_cnt && !err; i++) {
-		err = rpcrdma_rep_post(x, &x->reps[i]);
+		err = rpcrdma_mem_post_rep(x, &x->reps[i]);
 		if (err)
-			log_err("%s: cannot post receives: %s", x->peer, rpcrdma_strerror(-err));
+			log_err("%s: cannot post receives: %s", x->peer,
+				rpcrdma_setup_strerror(-err));
 	}
 	return err;
 }
@@ -160,7 +161,7 @@ static uint8_t size_byte(uint32_t bytes)
 	return (uint8_t)((bytes >> 10) - 1);
 }
 
-size_t rpcrdma_priv_encode(const struct rpcrdma *x, uint8_t priv[RPCRDMA_PRIV_LEN])
+size_t rpcrdma_setup_encode_priv(const struct rpcrdma *x, uint8_t priv[RPCRDMA_PRIV_LEN])
 {
 	struct xdr_enc enc;
 
@@ -174,7 +175,7 @@ size_t rpcrdma_priv_encode(const struct rpcrdma *x, uint8_t priv[RPCRDMA_PRIV_LE
 	return RPCRDMA_PRIV_LEN;
 }
 
-void rpcrdma_priv_apply(struct rpcrdma *x, const uint8_t *priv, size_t len)
+void rpcrdma_setup_apply_priv(struct rpcrdma *x, const uint8_t *priv, size_t len)
 {
 	uint32_t send = RPCRDMA_INLINE_DEFAULT, recv = RPCRDMA_INLINE_DEFAULT;
 	struct xdr_dec dec;

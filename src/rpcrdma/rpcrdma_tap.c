@@ -67,7 +67,7 @@ static void tell_mad(
 	struct rpcrdma *x, const struct roce_flow *f, uint32_t psn, const uint8_t mad[ROCE_CM_LEN])
 {
 	capture_batch_add(x->tap.batch,
-		roce_mad(f, psn, mad, capture_batch_frame(x->conf.capture, x->tap.batch)));
+		roce_frame_mad(f, psn, mad, capture_batch_frame(x->conf.capture, x->tap.batch)));
 }
 
 static void tell_connection(struct rpcrdma *x, const uint16_t ports[2])
@@ -82,7 +82,7 @@ static void tell_connection(struct rpcrdma *x, const uint16_t ports[2])
 		.dst_port = ports[1],
 		.reads = (uint8_t)(reads > 255 ? 255 : reads),
 		.priv = priv,
-		.priv_len = rpcrdma_priv_encode(x, priv),
+		.priv_len = rpcrdma_setup_encode_priv(x, priv),
 		.peer_priv = tap->peer_priv,
 		.peer_priv_len = tap->peer_priv_len};
 
@@ -139,7 +139,7 @@ static void tell(struct rpcrdma *x, struct roce_flow *f, struct roce_msg *m)
 	struct capture_batch *b = x->tap.batch;
 
 	for (;;) {
-		size_t len = roce_msg_next(f, m, capture_batch_frame(x->conf.capture, b));
+		size_t len = roce_frame_next(f, m, capture_batch_frame(x->conf.capture, b));
 
 		if (len == 0)
 			return;
@@ -220,7 +220,7 @@ static void tell_reply_chunks(
 		const struct rpcrdma_result *r = &req->results[i];
 
 		tell_writes(x, &hdr->writes[i], r->sink.p,
-			rpcrdma_chunk_got(&hdr->writes[i], rpcrdma_result_room(r), max_seg));
+			rpcrdma_chunk_got(&hdr->writes[i], rpcrdma_chunk_result_room(r), max_seg));
 	}
 	if (hdr->proc == RDMA_NOMSG && hdr->has_reply && call->plan.reply == RPCRDMA_REPLY_CHUNK)
 		tell_writes(x, &hdr->reply, req->reply_sink.p,

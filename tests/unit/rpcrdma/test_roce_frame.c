@@ -60,7 +60,7 @@ static void same_frame(const char *golden, size_t len)
 	memcpy(out + 18, want + 18, 2);
 	memcpy(out + 24, want + 24, 2);
 	/* the CRC does not cover the checksum, but the identification */
-	roce_icrc(out + 14, len - 14 - 4, out + len - 4);
+	roce_frame_icrc(out + 14, len - 14 - 4, out + len - 4);
 	cr_assert_arr_eq(out, want, n);
 }
 
@@ -80,7 +80,7 @@ static void icrc_is_right(const uint8_t *frame, size_t len)
 {
 	uint8_t icrc[4];
 
-	roce_icrc(frame + 14, len - 14 - 4, icrc);
+	roce_frame_icrc(frame + 14, len - 14 - 4, icrc);
 	cr_assert_arr_eq(icrc, frame + len - 4, 4);
 }
 
@@ -96,7 +96,7 @@ Test(roce_frame, the_crc_of_frames_from_a_wire_is_theirs)
 		icrc_is_right(out, n);
 		out[n - 5] ^= 1;
 		uint8_t icrc[4];
-		roce_icrc(out + 14, n - 14 - 4, icrc);
+		roce_frame_icrc(out + 14, n - 14 - 4, icrc);
 		cr_assert_neq(memcmp(icrc, out + n - 4, 4), 0);
 	}
 }
@@ -111,8 +111,8 @@ Test(roce_frame, a_short_send_is_the_frame_that_rxe_sent)
 	/* in pieces that do not end where words do */
 	m.pieces[0] = (struct roce_piece){golden + 54, 5};
 	m.pieces[1] = (struct roce_piece){golden + 59, m.len - 5};
-	same_frame(rxe_send, roce_msg_next(&f, &m, out));
-	cr_assert_eq(roce_msg_next(&f, &m, out), 0);
+	same_frame(rxe_send, roce_frame_next(&f, &m, out));
+	cr_assert_eq(roce_frame_next(&f, &m, out), 0);
 	cr_assert_eq(f.psn, 0xcfd385);
 }
 
@@ -127,7 +127,7 @@ Test(roce_frame, a_send_with_invalidate_is_the_frame_that_rxe_sent)
 		.rkey = 0x0800018b,
 		.len = (uint32_t)(n - 58 - 4)};
 
-	same_frame(rxe_send_inv, roce_msg_next(&f, &m, out));
+	same_frame(rxe_send_inv, roce_frame_next(&f, &m, out));
 }
 
 Test(roce_frame, a_read_request_is_the_frame_that_rxe_sent)
@@ -137,7 +137,7 @@ Test(roce_frame, a_read_request_is_the_frame_that_rxe_sent)
 		.kind = ROCE_READ, .addr = 0x00007ffff3a01000, .rkey = 0x0000054e, .len = 10000};
 
 	f.mtu = 4096;
-	size_t len = roce_msg_next(&f, &m, out);
+	size_t len = roce_frame_next(&f, &m, out);
 	same_frame(rxe_read, len);
 	cr_assert_eq(f.psn, 0xcfd38b, "a Read takes a number for each packet of its answer");
 }
@@ -153,7 +153,7 @@ static void check_split(uint32_t len, unsigned int packets, const uint8_t *opcod
 	for (unsigned int i = 0; i < packets; i++) {
 		uint32_t part = len - at < 1024 ? len - at : 1024, pad = -part & 3;
 
-		n = roce_msg_next(&f, &m, out);
+		n = roce_frame_next(&f, &m, out);
 		cr_assert_eq(n, 14 + 20 + 8 + 12 + part + pad + 4, "%u: packet %u: %zu", len, i, n);
 		cr_assert_eq(opcode_of(out), opcodes[i], "%u: packet %u", len, i);
 		cr_assert_eq(out[43] >> 4 & 3, pad);
@@ -165,7 +165,7 @@ static void check_split(uint32_t len, unsigned int packets, const uint8_t *opcod
 		icrc_is_right(out, n);
 		at += part;
 	}
-	cr_assert_eq(roce_msg_next(&f, &m, out), 0);
+	cr_assert_eq(roce_frame_next(&f, &m, out), 0);
 }
 
 Test(roce_frame, messages_are_split_where_the_mtu_says)
@@ -191,9 +191,9 @@ Test(roce_frame, only_the_last_packet_invalidates)
 		.rkey = 0x01020304,
 		.len = 2048};
 
-	cr_assert_eq(roce_msg_next(&f, &m, out), 54 + 1024 + 4);
+	cr_assert_eq(roce_frame_next(&f, &m, out), 54 + 1024 + 4);
 	cr_assert_eq(opcode_of(out), 0);
-	cr_assert_eq(roce_msg_next(&f, &m, out), 54 + 4 + 1024 + 4);
+	cr_assert_eq(roce_frame_next(&f, &m, out), 54 + 4 + 1024 + 4);
 	cr_assert_eq(opcode_of(out), 0x16);
 	cr_assert_arr_eq(out + 54, "\1\2\3\4", 4);
 }
@@ -208,10 +208,10 @@ Test(roce_frame, only_the_first_packet_of_a_write_says_where_to)
 		.rkey = 0x99aabbcc,
 		.len = 1030};
 
-	cr_assert_eq(roce_msg_next(&f, &m, out), 54 + 16 + 1024 + 4);
+	cr_assert_eq(roce_frame_next(&f, &m, out), 54 + 16 + 1024 + 4);
 	cr_assert_eq(opcode_of(out), 6);
 	cr_assert_arr_eq(out + 54, "\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\0\0\4\6", 16);
-	cr_assert_eq(roce_msg_next(&f, &m, out), 54 + 8 + 4);
+	cr_assert_eq(roce_frame_next(&f, &m, out), 54 + 8 + 4);
 	cr_assert_eq(opcode_of(out), 8);
 }
 
@@ -227,11 +227,11 @@ Test(roce_frame, an_answer_has_the_numbers_of_its_request)
 	static const uint8_t ops[] = {0x0d, 0x0e, 0x0f};
 	static const size_t ext[] = {4, 0, 4}, len[] = {1024, 1024, 4};
 
-	cr_assert_gt(roce_msg_next(&in, &request, out), 0);
+	cr_assert_gt(roce_frame_next(&in, &request, out), 0);
 	cr_assert_eq(psn_of(out), 0xffffff);
 	cr_assert_eq(in.psn, 2);
 	for (uint32_t i = 0; i < 3; i++) {
-		cr_assert_eq(roce_msg_next(&answers, &answer, out), 54 + ext[i] + len[i] + 4);
+		cr_assert_eq(roce_frame_next(&answers, &answer, out), 54 + ext[i] + len[i] + 4);
 		cr_assert_eq(opcode_of(out), ops[i]);
 		cr_assert_eq(psn_of(out), (0xffffff + i) & 0xffffff);
 		if (ext[i])
@@ -260,7 +260,7 @@ Test(roce_frame, ipv6_is_masked_where_it_changes_on_the_way)
 	unhex("020000000002", f.dst.mac);
 	f.dst.qpn = 0x22;
 	cr_assert_eq(n, sizeof(want));
-	cr_assert_eq(roce_msg_next(&f, &m, out), n);
+	cr_assert_eq(roce_frame_next(&f, &m, out), n);
 	cr_assert_arr_eq(out, want, n);
 	out[14 + 1] = 0x55; /* flow label, hop limit: of the way */
 	out[14 + 3] = 0x77;

@@ -24,7 +24,7 @@ static struct rpcrdma_span span(struct rpcrdma_buf *b, uint32_t len)
 
 static int make(void)
 {
-	return rpcrdma_plan_make(&req, &lim, &plan);
+	return rpcrdma_chunk_plan(&req, &lim, &plan);
 }
 
 TestSuite(rpcrdma_chunk, .init = fresh);
@@ -229,19 +229,19 @@ Test(rpcrdma_chunk, chunks_are_cut_into_at_most_sixteen_segments)
 {
 	struct rpcrdma_chunk c;
 
-	cr_assert_eq(rpcrdma_seg_count(65536, 0), 1);
-	cr_assert_eq(rpcrdma_seg_count(65536, 4096), 16);
-	cr_assert_eq(rpcrdma_seg_count(65537, 4096), 16);
-	cr_assert_eq(rpcrdma_seg_count(1048576, 4096), 16);
-	cr_assert_eq(rpcrdma_seg_count(5, 4096), 1);
-	cr_assert_eq(rpcrdma_seg_count(0, 4096), 0);
-	cr_assert_eq(rpcrdma_seg_count(UINT32_MAX, 1), 16);
+	cr_assert_eq(rpcrdma_chunk_seg_count(65536, 0), 1);
+	cr_assert_eq(rpcrdma_chunk_seg_count(65536, 4096), 16);
+	cr_assert_eq(rpcrdma_chunk_seg_count(65537, 4096), 16);
+	cr_assert_eq(rpcrdma_chunk_seg_count(1048576, 4096), 16);
+	cr_assert_eq(rpcrdma_chunk_seg_count(5, 4096), 1);
+	cr_assert_eq(rpcrdma_chunk_seg_count(0, 4096), 0);
+	cr_assert_eq(rpcrdma_chunk_seg_count(UINT32_MAX, 1), 16);
 	rpcrdma_chunk_fill(&c, mem, 10000, 77, 4096);
 	cr_assert_eq(c.cnt, 3);
 	cr_assert_eq(c.segs[2].len, 10000 - 8192);
 	cr_assert_eq(c.segs[2].off, (uintptr_t)mem + 8192);
 	cr_assert_eq(c.segs[2].handle, 77);
-	cr_assert_eq(rpcrdma_chunk_bytes(&c), 10000);
+	cr_assert_eq(rpcrdma_hdr_chunk_bytes(&c), 10000);
 }
 
 Test(rpcrdma_chunk, returned_chunks_may_only_shrink_from_the_end)
@@ -324,7 +324,7 @@ Test(rpcrdma_chunk, worst_headers_cover_pieces)
 		for (unsigned int cnt = 1; cnt <= RPCRDMA_MAX_ARGS; cnt++) {
 			pieces(cnt, 65536 / cnt);
 			cr_assert_eq(make(), 0);
-			cr_assert_leq(plan.hdr_len, rpcrdma_worst_call_hdr(65536, max_seg));
+			cr_assert_leq(plan.hdr_len, rpcrdma_chunk_worst_call_hdr(65536, max_seg));
 		}
 	}
 }
@@ -336,6 +336,6 @@ Test(rpcrdma_chunk, worst_headers_cover_every_plan)
 	for (uint32_t max_seg = 0; max_seg <= 65536; max_seg += 4096) {
 		lim.max_seg = max_seg;
 		cr_assert_eq(make(), 0);
-		cr_assert_leq(plan.hdr_len, rpcrdma_worst_call_hdr(65536, max_seg));
+		cr_assert_leq(plan.hdr_len, rpcrdma_chunk_worst_call_hdr(65536, max_seg));
 	}
 }

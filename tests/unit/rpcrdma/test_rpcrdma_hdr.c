@@ -256,5 +256,5 @@ Test(rpcrdma_hdr, chunk_bytes_do_not_overflow)
 	struct rpcrdma_chunk c = {.cnt = 2};
 
 	c.segs[0].len = c.segs[1].len = UINT32_MAX;
-	cr_assert_eq(rpcrdma_chunk_bytes(&c), 2ull * UINT32_MAX);
+	cr_assert_eq(rpcrdma_hdr_chunk_bytes(&c), 2ull * UINT32_MAX);
 }
