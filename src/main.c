@@ -59,7 +59,7 @@ int main(int argc, char **argv)
 		options_fini(&opt);
 		return opt.helper ? MOUNT_EX_SYSERR : MOUNT_EX_USAGE;
 	}
-	status = mount_run(&opt);
+	status = mount_retry_run(&opt);
 	options_fini(&opt);
 	return status;
 }

@@ -72,7 +72,7 @@ static int take_positional(struct options *o, int argc, char **argv, char *fault
 			argv[optind + 2]);
 		return -EINVAL;
 	}
-	err = options_source(o, argv[optind], fault, len);
+	err = source_parse(o, argv[optind], fault, len);
 	if (err != 0)
 		return err;
 	o->mountpoint = strdup(argv[optind + 1]);

@@ -129,7 +129,7 @@ static int take_positional(struct options *o, int argc, char **argv, char *fault
 	if (argc - optind != 2)
 		return fail(fault, len, "%s: expected server:/path and a mountpoint",
 			argc - optind < 2 ? "too few arguments" : "too many arguments");
-	err = options_source(o, argv[optind], fault, len);
+	err = source_parse(o, argv[optind], fault, len);
 	if (err != 0)
 		return err;
 	if (port != OPTIONS_PORT)

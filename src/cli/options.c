@@ -305,7 +305,7 @@ static int opt_value(const struct opt *opt, const char *value, uint64_t *v, char
 static int opt_apply(struct options *o, struct options_seen *seen, const char *name,
 	const char *value, options_say_fn warn, void *ctx, char *fault, size_t len)
 {
-	const struct opt *opt = opt_find(name);
+	const struct opt *opt = opttable_find(name);
 	char line[300];
 	uint64_t v = 0;
 	int err;

@@ -69,7 +69,7 @@ int options_apply(struct options *o, struct options_seen *seen, const char *stri
 int options_finish(struct options *o, char *fault, size_t fault_len);
 
 /* "server:/path", "[v6]:/path" or "nfs://server[:port]/path" (parsed by libnfs). 0 or -EINVAL. */
-int options_source(struct options *o, const char *source, char *fault, size_t fault_len);
+int source_parse(struct options *o, const char *source, char *fault, size_t fault_len);
 
 /* cmdline.c: the whole command line. 0 or -EINVAL. */
 int cmdline_parse(struct options *o, int argc, char **argv, options_say_fn warn, void *ctx,

@@ -104,7 +104,7 @@ static const struct opt opts[] = {
 };
 /* clang-format on */
 
-const struct opt *opt_find(const char *name)
+const struct opt *opttable_find(const char *name)
 {
 	for (size_t i = 0; i < sizeof(opts) / sizeof(opts[0]); i++)
 		if (strcmp(opts[i].name, name) == 0)
@@ -112,7 +112,7 @@ const struct opt *opt_find(const char *name)
 	return NULL;
 }
 
-const struct opt *opt_at(size_t i)
+const struct opt *opttable_at(size_t i)
 {
 	return i < sizeof(opts) / sizeof(opts[0]) ? &opts[i] : NULL;
 }

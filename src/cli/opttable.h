@@ -88,8 +88,8 @@ struct opt {
 };
 
 /* NULL: there is none of that name. */
-const struct opt *opt_find(const char *name);
+const struct opt *opttable_find(const char *name);
 /* One after the other, from 0; NULL past the last. */
-const struct opt *opt_at(size_t i);
+const struct opt *opttable_at(size_t i);
 
 #endif

@@ -85,7 +85,7 @@ static int parse_plain(struct options *o, const char *source, char *fault, size_
 	return 0;
 }
 
-int options_source(struct options *o, const char *source, char *fault, size_t fault_len)
+int source_parse(struct options *o, const char *source, char *fault, size_t fault_len)
 {
 	o->source = strdup(source);
 	if (o->source == NULL)

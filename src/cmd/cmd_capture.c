@@ -62,7 +62,7 @@ static void wait_for_end(const struct ctl_daemon *d, const struct wanted *w)
 	while (sigtimedwait(&set, NULL, &step) < 0) {
 		if (w->seconds != 0 && ++steps >= 2 * w->seconds)
 			return;
-		state = ctl_ask(d, "capture state", -1, fault, sizeof(fault));
+		state = ctl_client_ask(d, "capture state", -1, fault, sizeof(fault));
 		runs = state != NULL && strncmp(state, "running", 7) == 0;
 		free(state);
 		if (!runs)
@@ -72,7 +72,7 @@ static void wait_for_end(const struct ctl_daemon *d, const struct wanted *w)
 
 static int stop(const struct ctl_daemon *d)
 {
-	char fault[400], *answer = ctl_ask(d, "capture stop", -1, fault, sizeof(fault));
+	char fault[400], *answer = ctl_client_ask(d, "capture stop", -1, fault, sizeof(fault));
 
 	if (answer == NULL)
 		return cmd_fail("capture", fault);
@@ -101,7 +101,7 @@ static int capture_into(const struct ctl_daemon *d, const char *path, const stru
 	}
 	snprintf(request, sizeof(request), "capture start %lu %s", w->mib,
 		w->data ? "data" : "messages");
-	answer = ctl_ask(d, request, fd, fault, sizeof(fault));
+	answer = ctl_client_ask(d, request, fd, fault, sizeof(fault));
 	close(fd);
 	if (answer == NULL) {
 		unlink(path);
@@ -139,7 +139,7 @@ int cmd_capture(int argc, char **argv)
 		help(stderr);
 		return 2;
 	}
-	if (ctl_find(argv[optind], &d, fault, sizeof(fault)) != 0)
+	if (ctl_client_find(argv[optind], &d, fault, sizeof(fault)) != 0)
 		return cmd_fail("capture", fault);
 	status = strcmp(argv[optind + 1], "stop") == 0 ? stop(&d)
 						       : capture_into(&d, argv[optind + 1], &w);

@@ -44,9 +44,9 @@ int cmd_info(int argc, char **argv)
 		help(stderr);
 		return 2;
 	}
-	if (ctl_find(argv[optind], &d, fault, sizeof(fault)) != 0)
+	if (ctl_client_find(argv[optind], &d, fault, sizeof(fault)) != 0)
 		return cmd_fail("info", fault);
-	answer = ctl_ask(&d, request, -1, fault, sizeof(fault));
+	answer = ctl_client_ask(&d, request, -1, fault, sizeof(fault));
 	free(d.mountpoint);
 	if (answer == NULL)
 		return cmd_fail("info", fault);

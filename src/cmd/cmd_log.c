@@ -41,9 +41,9 @@ int cmd_log(int argc, char **argv)
 	if (snprintf(request, sizeof(request), "log %s",
 		    argc - optind == 2 ? argv[optind + 1] : "") >= (int)sizeof(request))
 		return cmd_fail("log", "that is no level");
-	if (ctl_find(argv[optind], &d, fault, sizeof(fault)) != 0)
+	if (ctl_client_find(argv[optind], &d, fault, sizeof(fault)) != 0)
 		return cmd_fail("log", fault);
-	answer = ctl_ask(&d, request, -1, fault, sizeof(fault));
+	answer = ctl_client_ask(&d, request, -1, fault, sizeof(fault));
 	free(d.mountpoint);
 	if (answer == NULL)
 		return cmd_fail("log", fault);

@@ -63,7 +63,7 @@ static int say(const char *fault)
 
 static struct snapshot *look(const struct ctl_daemon *d, char *fault, size_t len)
 {
-	char *text = ctl_ask(d, "stat", -1, fault, len);
+	char *text = ctl_client_ask(d, "stat", -1, fault, len);
 	struct snapshot *s = text != NULL ? snapshot_parse(text) : NULL;
 
 	if (text != NULL && s == NULL)
@@ -214,8 +214,8 @@ static struct watched *choose(const struct stat_opts *o, size_t *ret_cnt)
 	size_t cnt = 1;
 
 	if (o->mount == NULL)
-		cnt = ctl_find_all(&all);
-	else if (ctl_find(o->mount, &one, fault, sizeof(fault)) != 0) {
+		cnt = ctl_client_find_all(&all);
+	else if (ctl_client_find(o->mount, &one, fault, sizeof(fault)) != 0) {
 		say(fault);
 		return NULL;
 	}

@@ -34,7 +34,7 @@ static void help(FILE *to)
 static bool ask(const struct ctl_daemon *d, const char *request, uint64_t *ret, char *fault,
 	size_t fault_len)
 {
-	char *answer = ctl_ask(d, request, -1, fault, fault_len);
+	char *answer = ctl_client_ask(d, request, -1, fault, fault_len);
 	bool good;
 
 	if (answer == NULL)
@@ -57,7 +57,7 @@ int cmd_sync_daemon(const struct ctl_daemon *d, char *fault, size_t len)
 	if (!ask(d, "sync", &ticket, fault, len))
 		return -EIO;
 	snprintf(request, sizeof(request), "sync %" PRIu64, ticket);
-	while ((answer = ctl_ask(d, request, -1, fault, len)) != NULL) {
+	while ((answer = ctl_client_ask(d, request, -1, fault, len)) != NULL) {
 		bool done = strncmp(answer, "done ", 5) == 0;
 
 		answer[strcspn(answer, "\n")] = '\0';
@@ -91,7 +91,7 @@ int cmd_sync(int argc, char **argv)
 		help(stderr);
 		return 2;
 	}
-	if (ctl_find(argv[optind], &d, fault, sizeof(fault)) != 0)
+	if (ctl_client_find(argv[optind], &d, fault, sizeof(fault)) != 0)
 		return cmd_fail("sync", fault);
 	err = cmd_sync_daemon(&d, fault, sizeof(fault));
 	free(d.mountpoint);

@@ -7,7 +7,7 @@
 #include "nfs4.h"
 #include "text.h"
 
-void stat_format_ns(char text[8], uint64_t ns)
+void stat_print_ns(char text[8], uint64_t ns)
 {
 	static const char units[] = "num";
 	double v = (double)ns;
@@ -21,7 +21,7 @@ void stat_format_ns(char text[8], uint64_t ns)
 		unit < 3 ? units[unit] : 's');
 }
 
-void stat_format_bytes(char text[16], double bytes)
+void stat_print_bytes(char text[16], double bytes)
 {
 	static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
 	size_t unit = 0;
@@ -44,9 +44,9 @@ static void print_three(FILE *out, const struct hist *h)
 {
 	char avg[8], median[8], p99[8];
 
-	stat_format_ns(avg, hist_mean_ns(h));
-	stat_format_ns(median, hist_percentile_ns(h, 500));
-	stat_format_ns(p99, hist_percentile_ns(h, 990));
+	stat_print_ns(avg, hist_mean_ns(h));
+	stat_print_ns(median, hist_percentile_ns(h, 500));
+	stat_print_ns(p99, hist_percentile_ns(h, 990));
 	fprintf(out, "  %5s %5s %5s", avg, median, p99);
 }
 
@@ -56,10 +56,10 @@ static void print_summary(FILE *out, const struct snapshot *s)
 	double seconds = seconds_of(s);
 	char rd[16], wr[16], dirty[16], unsafe[16];
 
-	stat_format_bytes(rd, (double)st->bytes_read / seconds);
-	stat_format_bytes(wr, (double)st->bytes_written / seconds);
-	stat_format_bytes(dirty, (double)s->dirty_bytes);
-	stat_format_bytes(unsafe, (double)s->uncommitted_bytes);
+	stat_print_bytes(rd, (double)st->bytes_read / seconds);
+	stat_print_bytes(wr, (double)st->bytes_written / seconds);
+	stat_print_bytes(dirty, (double)s->dirty_bytes);
+	stat_print_bytes(unsafe, (double)s->uncommitted_bytes);
 	fprintf(out, "  %.1f s: %.0f requests/s, %.0f calls/s, read %s/s, written %s/s\n", seconds,
 		(double)st->fuse_replies / seconds, (double)st->rpcs / seconds, rd, wr);
 	fprintf(out,

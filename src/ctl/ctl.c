@@ -190,7 +190,7 @@ static void conn_parse(struct conn *c)
 {
 	struct ctl_request req = {0};
 
-	switch (ctl_parse(c->buf, c->len, &req)) {
+	switch (ctl_proto_parse(c->buf, c->len, &req)) {
 	case CTL_MORE:
 		return;
 	case CTL_COMMAND:
@@ -345,7 +345,7 @@ static void listener_ready(struct reactor_fd *src, uint32_t events)
 
 /*
  * The name comes when it is listened on: one that refuses connections is of a daemon that died
- * (ctl_connect()).
+ * (ctl_dir_connect()).
  */
 static int listen_at(const char *dir, const char *path)
 {

@@ -135,7 +135,7 @@ static int connect_to(const char *path, int64_t end)
 	const struct timespec pause = {.tv_nsec = 20000000};
 	int fd;
 
-	while ((fd = ctl_connect(path)) == -EAGAIN && now_ms() < end)
+	while ((fd = ctl_dir_connect(path)) == -EAGAIN && now_ms() < end)
 		nanosleep(&pause, NULL);
 	return fd;
 }
@@ -168,7 +168,8 @@ static char *ask(
 	return text != NULL ? take_answer(text, fault, len) : NULL;
 }
 
-char *ctl_ask(const struct ctl_daemon *d, const char *request, int fd, char *fault, size_t len)
+char *ctl_client_ask(
+	const struct ctl_daemon *d, const char *request, int fd, char *fault, size_t len)
 {
 	return ask(d->path, request, fd, NULL, fault, len);
 }
@@ -191,7 +192,7 @@ static bool hello_is_valid(struct ctl_daemon *d, char *text)
 			snprintf(d->dev, sizeof(d->dev), "%s", value);
 		} else if (strcmp(line, "mountpoint") == 0 && d->mountpoint == NULL) {
 			d->mountpoint = strdup(value);
-			if (d->mountpoint == NULL || !ctl_unescape(d->mountpoint))
+			if (d->mountpoint == NULL || !ctl_proto_unescape(d->mountpoint))
 				return false;
 		}
 	}
@@ -203,7 +204,7 @@ static bool meet(struct ctl_daemon *d, const char *dir, const char *name, char *
 	char *text;
 	bool ok;
 
-	*d = (struct ctl_daemon){.pid = ctl_name_pid(name)};
+	*d = (struct ctl_daemon){.pid = ctl_dir_name_pid(name)};
 	if (d->pid == 0 ||
 		snprintf(d->path, sizeof(d->path), "%s/%s", dir, name) >= (int)sizeof(d->path))
 		return false;
@@ -246,7 +247,7 @@ static int by_pid(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-size_t ctl_find_all(struct ctl_daemon **ret)
+size_t ctl_client_find_all(struct ctl_daemon **ret)
 {
 	char dir[CTL_PATH_MAX];
 	size_t cnt = 0;
@@ -265,7 +266,7 @@ size_t ctl_find_all(struct ctl_daemon **ret)
 	return cnt;
 }
 
-void ctl_daemons_free(struct ctl_daemon *d, size_t cnt)
+void ctl_client_daemons_free(struct ctl_daemon *d, size_t cnt)
 {
 	for (size_t i = 0; i < cnt; i++)
 		free(d[i].mountpoint);
@@ -277,7 +278,7 @@ void ctl_daemons_free(struct ctl_daemon *d, size_t cnt)
 static int find_by_pid(const char *mount, struct ctl_daemon *ret, char *fault, size_t len)
 {
 	struct ctl_daemon *all;
-	size_t cnt = ctl_find_all(&all);
+	size_t cnt = ctl_client_find_all(&all);
 	int err = -ESRCH;
 
 	for (size_t i = 0; i < cnt; i++) {
@@ -287,14 +288,14 @@ static int find_by_pid(const char *mount, struct ctl_daemon *ret, char *fault, s
 		all[i].mountpoint = NULL;
 		err = 0;
 	}
-	ctl_daemons_free(all, cnt);
+	ctl_client_daemons_free(all, cnt);
 	if (err == 0)
 		return 0;
 	return fail(fault, len, ESRCH,
 		"pid:%s: no rpcrdmafs of yours with that PID has a control socket", mount);
 }
 
-int ctl_find(const char *mount, struct ctl_daemon *ret, char *fault, size_t len)
+int ctl_client_find(const char *mount, struct ctl_daemon *ret, char *fault, size_t len)
 {
 	char cwd[PATH_MAX], path[PATH_MAX];
 	struct ctl_daemon *all;
@@ -311,7 +312,7 @@ int ctl_find(const char *mount, struct ctl_daemon *ret, char *fault, size_t len)
 			"%s: no rpcrdmafs is mounted there (a mount in another namespace is named "
 			"pid:N)",
 			mount);
-	cnt = ctl_find_all(&all);
+	cnt = ctl_client_find_all(&all);
 	for (size_t i = 0; i < cnt; i++) {
 		/* Whoever else claims that device lies. */
 		if (err == 0 || strcmp(all[i].dev, mi.dev) != 0 || all[i].uid != mi.uid)
@@ -320,7 +321,7 @@ int ctl_find(const char *mount, struct ctl_daemon *ret, char *fault, size_t len)
 		all[i].mountpoint = NULL;
 		err = 0;
 	}
-	ctl_daemons_free(all, cnt);
+	ctl_client_daemons_free(all, cnt);
 	if (err == 0)
 		return 0;
 	return fail(fault, len, ESRCH,

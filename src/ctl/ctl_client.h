@@ -24,19 +24,20 @@ struct ctl_daemon {
 };
 
 /*
- * ctl_ask - one request, one answer
+ * ctl_client_ask - one request, one answer
  *
  * fd: goes with it; -1: none. Returns: the answer, malloced; NULL: fault says why.
  */
-char *ctl_ask(const struct ctl_daemon *d, const char *request, int fd, char *fault, size_t len);
+char *ctl_client_ask(
+	const struct ctl_daemon *d, const char *request, int fd, char *fault, size_t len);
 /* The daemons of this user, by PID; root's also those of others. Returns how many; free *ret. */
-size_t ctl_find_all(struct ctl_daemon **ret);
-void ctl_daemons_free(struct ctl_daemon *d, size_t cnt);
+size_t ctl_client_find_all(struct ctl_daemon **ret);
+void ctl_client_daemons_free(struct ctl_daemon *d, size_t cnt);
 /*
- * ctl_find - the daemon behind a mount, or the one that "pid:N" names
+ * ctl_client_find - the daemon behind a mount, or the one that "pid:N" names
  *
  * Returns: 0: ret->mountpoint is the caller's to free; -errno: fault says why.
  */
-int ctl_find(const char *mount, struct ctl_daemon *ret, char *fault, size_t len);
+int ctl_client_find(const char *mount, struct ctl_daemon *ret, char *fault, size_t len);
 
 #endif

@@ -46,7 +46,7 @@ int ctl_dir_make(const char *dir)
 	return 0;
 }
 
-int ctl_connect(const char *path)
+int ctl_dir_connect(const char *path)
 {
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
 	int fd, err;
@@ -67,7 +67,7 @@ int ctl_connect(const char *path)
 	return err;
 }
 
-pid_t ctl_name_pid(const char *name)
+pid_t ctl_dir_name_pid(const char *name)
 {
 	char *end;
 	long pid;
@@ -92,10 +92,10 @@ void ctl_dir_sweep(const char *dir)
 	while ((e = readdir(d)) != NULL) {
 		int fd;
 
-		if (ctl_name_pid(e->d_name) == 0)
+		if (ctl_dir_name_pid(e->d_name) == 0)
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
-		fd = ctl_connect(path);
+		fd = ctl_dir_connect(path);
 		if (fd >= 0)
 			close(fd);
 	}

@@ -21,14 +21,14 @@ bool ctl_dir(char path[CTL_PATH_MAX]);
  */
 int ctl_dir_make(const char *dir);
 /*
- * ctl_connect - a connection to a socket in such a folder, non-blocking
+ * ctl_dir_connect - a connection to a socket in such a folder, non-blocking
  *
  * A socket that nobody listens on any more (its daemon died) is removed.
  * Returns: a descriptor; -ECONNREFUSED: it was such one; -EAGAIN: too many wait; -errno.
  */
-int ctl_connect(const char *path);
+int ctl_dir_connect(const char *path);
 /* The PID that names it; 0: it is no control socket's name. */
-pid_t ctl_name_pid(const char *name);
+pid_t ctl_dir_name_pid(const char *name);
 /* Removes the sockets of daemons that died. */
 void ctl_dir_sweep(const char *dir);
 

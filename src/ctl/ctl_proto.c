@@ -61,7 +61,7 @@ static enum ctl_kind words(char *line, size_t len, struct ctl_request *r)
 	return r->argc > 0 ? CTL_COMMAND : bad(r, "no command");
 }
 
-enum ctl_kind ctl_parse(char *buf, size_t len, struct ctl_request *r)
+enum ctl_kind ctl_proto_parse(char *buf, size_t len, struct ctl_request *r)
 {
 	size_t most = len < CTL_LINE_MAX ? len : CTL_LINE_MAX;
 	char *end = memchr(buf, '\n', most);
@@ -83,7 +83,7 @@ enum ctl_kind ctl_parse(char *buf, size_t len, struct ctl_request *r)
 
 /* ---- text on one line ---- */
 
-char *ctl_escape(const char *text)
+char *ctl_proto_escape(const char *text)
 {
 	static const char hex[] = "0123456789abcdef";
 	char *out = malloc(4 * strlen(text) + 1), *to = out;
@@ -113,7 +113,7 @@ static int hex_value(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-bool ctl_unescape(char *text)
+bool ctl_proto_unescape(char *text)
 {
 	char *to = text;
 

@@ -31,16 +31,16 @@ struct ctl_request {
 };
 
 /*
- * ctl_parse - what was received so far
+ * ctl_proto_parse - what was received so far
  *
  * WIRE: any bytes. buf has len bytes of room for CTL_HTTP_MAX; it is changed unless the answer is
  * CTL_MORE, which never comes with CTL_HTTP_MAX bytes there.
  */
-enum ctl_kind ctl_parse(char *buf, size_t len, struct ctl_request *ret);
+enum ctl_kind ctl_proto_parse(char *buf, size_t len, struct ctl_request *ret);
 
 /* Text on one line: what is not printable ASCII, and the backslash, becomes \xNN. malloced. */
-char *ctl_escape(const char *text);
+char *ctl_proto_escape(const char *text);
 /* Undoes it in place. False: it is not such a text. */
-bool ctl_unescape(char *text);
+bool ctl_proto_unescape(char *text);
 
 #endif

@@ -41,7 +41,7 @@ void snapshot_free(struct snapshot *s)
 
 static void print_text(FILE *out, const char *name, const char *value)
 {
-	char *text = value != NULL ? ctl_escape(value) : NULL;
+	char *text = value != NULL ? ctl_proto_escape(value) : NULL;
 
 	if (text != NULL)
 		fprintf(out, "%s %s\n", name, text);
@@ -97,7 +97,7 @@ static bool take_number(char **rest, uint64_t *ret)
 
 static bool parse_text(char **to, char *rest)
 {
-	if (*to != NULL || rest == NULL || !ctl_unescape(rest))
+	if (*to != NULL || rest == NULL || !ctl_proto_unescape(rest))
 		return false;
 	*to = strdup(rest);
 	return *to != NULL;

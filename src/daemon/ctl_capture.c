@@ -73,7 +73,7 @@ static void say_state(struct mount *m, FILE *out)
 }
 
 /* capture start MIB messages|data; capture state; capture stop */
-int ctl_run_capture(void *ctx, int argc, char **argv, int fd, FILE *out)
+int ctl_capture_run(void *ctx, int argc, char **argv, int fd, FILE *out)
 {
 	struct mount *m = ctx;
 	int err = 0;

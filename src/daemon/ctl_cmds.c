@@ -25,7 +25,7 @@ static int refuse(FILE *out, const char *why)
 
 static int put_line(FILE *out, const char *name, const char *value)
 {
-	char *text = ctl_escape(value);
+	char *text = ctl_proto_escape(value);
 
 	if (text == NULL)
 		return refuse(out, "out of memory");
@@ -175,12 +175,12 @@ static int run_sync(void *ctx, int argc, char **argv, int fd, FILE *out)
 }
 
 const struct ctl_command mount_commands[] = {
-	{"capture", ctl_run_capture},
+	{"capture", ctl_capture_run},
 	{"hello", run_hello},
 	{"info", run_info},
 	{"log", run_log},
 	{"metrics", run_metrics},
-	{"remount", ctl_run_remount},
+	{"remount", ctl_remount_run},
 	{"stat", run_stat},
 	{"sync", run_sync},
 	{NULL, NULL},

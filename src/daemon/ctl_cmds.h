@@ -9,9 +9,9 @@
 /* For ctl_start(); ctx: the struct mount. */
 extern const struct ctl_command mount_commands[];
 /* capture: ctl_capture.c */
-int ctl_run_capture(void *ctx, int argc, char **argv, int fd, FILE *out);
+int ctl_capture_run(void *ctx, int argc, char **argv, int fd, FILE *out);
 /* remount: ctl_remount.c */
-int ctl_run_remount(void *ctx, int argc, char **argv, int fd, FILE *out);
+int ctl_remount_run(void *ctx, int argc, char **argv, int fd, FILE *out);
 /*
  * ctl_remount_check - would a remount with these options change what cannot be changed?
  *

@@ -105,14 +105,14 @@ int ctl_remount_check(
 }
 
 /* remount check SOURCE OPTIONS; remount done ro|rw */
-int ctl_run_remount(void *ctx, int argc, char **argv, int fd, FILE *out)
+int ctl_remount_run(void *ctx, int argc, char **argv, int fd, FILE *out)
 {
 	struct mount *m = ctx;
 	char fault[400];
 	int err;
 
-	if (argc == 4 && strcmp(argv[1], "check") == 0 && ctl_unescape(argv[2]) &&
-		ctl_unescape(argv[3])) {
+	if (argc == 4 && strcmp(argv[1], "check") == 0 && ctl_proto_unescape(argv[2]) &&
+		ctl_proto_unescape(argv[3])) {
 		err = ctl_remount_check(m->opt, argv[2], argv[3], fault, sizeof(fault));
 		if (err != 0)
 			fputs(fault, out);

@@ -145,7 +145,7 @@ void info_print(FILE *out, const struct mount *m, bool json)
 		print_lane(&i, m, n);
 	info_end(&i);
 	info_begin(&i, "options", "options (where the value is from)");
-	info_options(&i, m);
+	info_opts_put(&i, m);
 	info_end(&i);
 	if (json)
 		fputs("}\n", out);

@@ -32,6 +32,6 @@ void info_end(struct info *i);
 /* An option: where its value is from. */
 void info_option(struct info *i, const char *name, const char *value, const char *from);
 /* info_opts.c: all options. */
-void info_options(struct info *i, const struct mount *m);
+void info_opts_put(struct info *i, const struct mount *m);
 
 #endif

@@ -155,7 +155,7 @@ static void put_caching(struct info *i, const struct mount *m)
 		info_option(i, "for the kernel", f->mount_opts, GIVEN);
 }
 
-void info_options(struct info *i, const struct mount *m)
+void info_opts_put(struct info *i, const struct mount *m)
 {
 	put_protocol(i, m);
 	put_transport(i, m);

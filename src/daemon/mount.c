@@ -82,7 +82,7 @@ static void become_ready(struct mount *m)
 	m->code_lock = protect_code();
 	log_info("%s mounted on %s", m->opt->source, m->opt->mountpoint);
 	service_ready(m->opt->source, m->opt->mountpoint);
-	watchdog_start(&m->watchdog, m->reactor, m->lanes, &m->lane_cnt);
+	service_watchdog_start(&m->watchdog, m->reactor, m->lanes, &m->lane_cnt);
 }
 
 /* Requests a lane can have in work: what waits for a credit costs only memory. */
@@ -105,12 +105,12 @@ static void start_serving(struct mount *m)
 		err = lane_fs_new(m->lanes[i], m->fs, lane_ops(m));
 	if (err != 0) {
 		snprintf(text, sizeof(text), "set-up: %s", strerror(-err));
-		mount_fail(m, text);
+		mount_retry_fail(m, text);
 		return;
 	}
 	err = fs_mount(m->fs, text, sizeof(text));
 	if (err != 0) {
-		mount_fail(m, text);
+		mount_retry_fail(m, text);
 		return;
 	}
 	become_ready(m);
@@ -148,7 +148,7 @@ static void lane_is_up(struct mount *m)
 		start_serving(m);
 	if (err != 0) {
 		snprintf(text, sizeof(text), "cannot start a lane: %s", strerror(-err));
-		mount_fail(m, text);
+		mount_retry_fail(m, text);
 	}
 }
 
@@ -159,7 +159,7 @@ static void path_is_done(struct mount *m, const struct nfs4_failure *f)
 
 	if (f->err != 0) {
 		snprintf(text, sizeof(text), "%s: %s", f->step, f->text);
-		mount_fail_err(m, f->err, text);
+		mount_retry_fail_err(m, f->err, text);
 		return;
 	}
 	if (lanes_wanted(m) == 1) {
@@ -169,7 +169,7 @@ static void path_is_done(struct mount *m, const struct nfs4_failure *f)
 	err = start_lane(m);
 	if (err != 0) {
 		snprintf(text, sizeof(text), "cannot start a lane: %s", strerror(-err));
-		mount_fail(m, text);
+		mount_retry_fail(m, text);
 	}
 }
 
@@ -186,7 +186,7 @@ static void lane_failed(struct mount *m, const struct lane *l, const struct nfs4
 		m->elsewhere =
 			host_may_be_elsewhere(f->step) && m->where->at + 1 < m->where->list.cnt;
 	snprintf(text, sizeof(text), "%s: %s", f->step, f->text);
-	mount_fail_err(m, f->err, text);
+	mount_retry_fail_err(m, f->err, text);
 }
 
 static void on_report(void *ctx, const struct lane_report *r)
@@ -206,16 +206,16 @@ static void on_report(void *ctx, const struct lane_report *r)
 			path_is_done(m, &r->failure);
 		break;
 	case LANE_EXITED:
-		mount_start_draining(m);
+		mount_stop_drain(m);
 		break;
 	case LANE_IDLE:
 		if (++m->idle == m->lane_cnt && m->state == MOUNT_DRAINING)
-			mount_start_stopping(m);
-		mount_end_if_over(m);
+			mount_stop_begin(m);
+		mount_stop_end_if_over(m);
 		break;
 	case LANE_STOPPED:
 		m->stopped++;
-		mount_end_if_over(m);
+		mount_stop_end_if_over(m);
 		break;
 	}
 }
@@ -292,13 +292,13 @@ static void run(struct mount *m)
 	int err = host_mountpoint(m->opt, text, sizeof(text));
 
 	if (err != 0) {
-		mount_fail(m, text);
+		mount_retry_fail(m, text);
 		return;
 	}
 	if (m->where->at == 0)
 		err = host_addresses(m->opt, &m->where->list, &m->where->src, text, sizeof(text));
 	if (err != 0) {
-		mount_fail_err(m, -err, text);
+		mount_retry_fail_err(m, -err, text);
 		return;
 	}
 	m->dst = m->where->list.addr[m->where->at];
@@ -306,7 +306,7 @@ static void run(struct mount *m)
 	host_cred(m->opt, &m->cred);
 	err = start_capture(m, text, sizeof(text));
 	if (err != 0) {
-		mount_fail(m, text);
+		mount_retry_fail(m, text);
 		return;
 	}
 	err = catch_signals(m);
@@ -315,7 +315,7 @@ static void run(struct mount *m)
 	if (err == 0) {
 		err = fs_mount_check(m->fs, text, sizeof(text));
 		if (err != 0) {
-			mount_fail(m, text);
+			mount_retry_fail(m, text);
 			return;
 		}
 		service_status("connecting to %s", m->opt->host);
@@ -323,7 +323,7 @@ static void run(struct mount *m)
 	}
 	if (err != 0) {
 		snprintf(text, sizeof(text), "set-up: %s", strerror(-err));
-		mount_fail(m, text);
+		mount_retry_fail(m, text);
 		return;
 	}
 	reactor_run(m->reactor);
@@ -331,7 +331,7 @@ static void run(struct mount *m)
 
 static void fini(struct mount *m)
 {
-	watchdog_stop(&m->watchdog);
+	service_watchdog_stop(&m->watchdog);
 	ctl_end(m->ctl);
 	mount_stop_fini(m);
 	if (m->opt->stats)

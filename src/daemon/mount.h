@@ -6,7 +6,7 @@
 #include "options.h"
 
 /*
- * mount_run - connect, find the export, mount, serve, until it is unmounted
+ * mount_retry_run - connect, find the export, mount, serve, until it is unmounted
  *
  * Context: the main thread, after background_start() if there is one; other
  * threads start and end inside. A mount that fails says why in one line, and
@@ -21,6 +21,6 @@
 #define MOUNT_EX_USER   8 /* interrupted */
 #define MOUNT_EX_FAIL   32
 
-int mount_run(struct options *opt);
+int mount_retry_run(struct options *opt);
 
 #endif

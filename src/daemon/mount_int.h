@@ -80,22 +80,22 @@ void mount_print_stats(const struct mount *m);
 /* ---- mount_retry.c ---- */
 
 /*
- * mount_fail - the one line a failed mount prints; what it had on the server is given back
+ * mount_retry_fail - the one line a failed mount prints; what it had on the server is given back
  *
  * Only the first fault counts, and it ends the mount.
  */
-void mount_fail(struct mount *m, const char *text);
+void mount_retry_fail(struct mount *m, const char *text);
 /* The same for a fault that came from outside: one that may pass is tried again (retry=). */
-void mount_fail_err(struct mount *m, int err, const char *text);
+void mount_retry_fail_err(struct mount *m, int err, const char *text);
 
 /* ---- mount_stop.c ---- */
 
 /* The kernel has unmounted, or programs lingered too long: lanes finish their operations. */
-void mount_start_draining(struct mount *m);
+void mount_stop_drain(struct mount *m);
 /* Sessions end; what is still waiting is given up. */
-void mount_start_stopping(struct mount *m);
+void mount_stop_begin(struct mount *m);
 /* Stops the reactor when sessions, and operations if there were lanes with some, are gone. */
-void mount_end_if_over(struct mount *m);
+void mount_stop_end_if_over(struct mount *m);
 /* SIGTERM, SIGINT or SIGHUP: each one is less patient than the one before. */
 void mount_stop_signal(struct mount *m, int signo);
 /* Joins the thread that unmounts; timers are gone afterwards. */

@@ -32,7 +32,7 @@ static int exit_status(const struct options *o, int err)
 	return err == EINTR ? MOUNT_EX_USER : MOUNT_EX_FAIL;
 }
 
-void mount_fail_err(struct mount *m, int err, const char *text)
+void mount_retry_fail_err(struct mount *m, int err, const char *text)
 {
 	const struct options *o = m->opt;
 
@@ -41,7 +41,7 @@ void mount_fail_err(struct mount *m, int err, const char *text)
 	m->status = exit_status(o, err);
 	if (m->elsewhere) {
 		log_info("%s on %s: %s: trying another address", o->source, o->mountpoint, text);
-		mount_start_stopping(m);
+		mount_stop_begin(m);
 		return;
 	}
 	m->again = m->state == MOUNT_STARTING && retry_after(m->retry, now_ns(), err, &m->wait_ns);
@@ -52,12 +52,12 @@ void mount_fail_err(struct mount *m, int err, const char *text)
 			o->retry_min, o->bg && !o->foreground ? ", in the background" : "");
 	else
 		log_debug("%s on %s: %s", o->source, o->mountpoint, text);
-	mount_start_stopping(m);
+	mount_stop_begin(m);
 }
 
-void mount_fail(struct mount *m, const char *text)
+void mount_retry_fail(struct mount *m, const char *text)
 {
-	mount_fail_err(m, EINVAL, text);
+	mount_retry_fail_err(m, EINVAL, text);
 }
 
 /* False: a signal that ends us came first. They are blocked here, and only here. */
@@ -120,7 +120,7 @@ static int try_until_mounted(struct options *opt, struct capture *capture)
 	}
 }
 
-int mount_run(struct options *opt)
+int mount_retry_run(struct options *opt)
 {
 	struct capture *capture = capture_new();
 	int status;

@@ -21,14 +21,14 @@
 #define SILENT_PROBE (15 * NSEC_PER_SEC)
 
 /* Sessions are gone, and if there were lanes with operations, these as well. */
-void mount_end_if_over(struct mount *m)
+void mount_stop_end_if_over(struct mount *m)
 {
 	if (m->state == MOUNT_STOPPING && m->stopped == m->lane_cnt &&
 		(!m->drains || m->idle == m->lane_cnt))
 		reactor_stop(m->reactor);
 }
 
-void mount_start_stopping(struct mount *m)
+void mount_stop_begin(struct mount *m)
 {
 	if (m->state == MOUNT_DRAINING)
 		progress_end(&m->progress);
@@ -37,7 +37,7 @@ void mount_start_stopping(struct mount *m)
 	for (unsigned int i = 0; i < m->lane_cnt; i++)
 		if (!m->failed[i])
 			lane_stop(m->lanes[i]);
-	mount_end_if_over(m);
+	mount_stop_end_if_over(m);
 }
 
 static uint64_t answers(const struct mount *m)
@@ -70,13 +70,13 @@ static void check_silence(struct reactor_timer *t)
 	if (now - m->heard_ns >= (probe ? probe : SILENT_PROBE) + SILENT_S * NSEC_PER_SEC) {
 		log_warn("%s: the server is silent: what still waits for it is given up",
 			m->opt->mountpoint);
-		mount_start_stopping(m);
+		mount_stop_begin(m);
 		return;
 	}
 	reactor_timer_in(m->reactor, t, NSEC_PER_SEC / 2);
 }
 
-void mount_start_draining(struct mount *m)
+void mount_stop_drain(struct mount *m)
 {
 	if (m->state != MOUNT_SERVING)
 		return;
@@ -112,7 +112,7 @@ static void linger_over(struct reactor_timer *t)
 	if (m->state != MOUNT_SERVING)
 		return;
 	log_warn("%s is still in use: its files are closed now", m->opt->mountpoint);
-	mount_start_draining(m);
+	mount_stop_drain(m);
 }
 
 static void start_unmount(struct mount *m)
@@ -140,7 +140,7 @@ void mount_stop_signal(struct mount *m, int signo)
 		return;
 	}
 	if (m->state == MOUNT_STARTING) {
-		mount_fail_err(m, EINTR, "interrupted");
+		mount_retry_fail_err(m, EINTR, "interrupted");
 		return;
 	}
 	if (m->state == MOUNT_SERVING) {

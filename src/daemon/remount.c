@@ -106,7 +106,7 @@ int remount_flags(const struct mountinfo *now, const struct options *o, unsigned
 /* One word of a request: no spaces either. malloced, or NULL. */
 static char *one_word(const char *text)
 {
-	char *escaped = ctl_escape(text), *word, *to;
+	char *escaped = ctl_proto_escape(text), *word, *to;
 
 	word = escaped != NULL ? malloc(4 * strlen(escaped) + 1) : NULL;
 	if (word == NULL) {
@@ -131,7 +131,7 @@ static int ask_daemon(const struct ctl_daemon *d, const struct options *o, char 
 		snprintf(fault, len, "out of memory");
 		request = NULL;
 	}
-	answer = request != NULL ? ctl_ask(d, request, -1, fault, len) : NULL;
+	answer = request != NULL ? ctl_client_ask(d, request, -1, fault, len) : NULL;
 	free(asked);
 	free(source);
 	free(request);
@@ -142,8 +142,8 @@ static int ask_daemon(const struct ctl_daemon *d, const struct options *o, char 
 /* It shows what is in force, and, read-only, has nothing left to write. */
 static int tell_daemon(const struct ctl_daemon *d, bool read_only, char *fault, size_t len)
 {
-	char *answer =
-		ctl_ask(d, read_only ? "remount done ro" : "remount done rw", -1, fault, len);
+	char *answer = ctl_client_ask(
+		d, read_only ? "remount done ro" : "remount done rw", -1, fault, len);
 
 	free(answer);
 	if (answer == NULL)
@@ -169,7 +169,8 @@ static int change(const char *path, unsigned long flags, const struct options *o
 	return tell_daemon(d, o->fs.read_only, fault, len);
 }
 
-/* ctl_find() said why there is no daemon to ask. That matters if there is something to ask. */
+/* ctl_client_find() said why there is no daemon to ask. That matters if there is something to ask.
+ */
 static int need_daemon(const struct options *o, char *fault, size_t len)
 {
 	char why[300];
@@ -197,7 +198,7 @@ static int remount(const struct options *o, char *fault, size_t len)
 	err = remount_flags(&now, o, &flags, fault, len);
 	if (err != 0)
 		return err;
-	if (ctl_find(path, &d, fault, len) != 0) {
+	if (ctl_client_find(path, &d, fault, len) != 0) {
 		d.mountpoint = NULL;
 		err = need_daemon(o, fault, len);
 	} else {

@@ -31,7 +31,7 @@ int remount_flags(const struct mountinfo *now, const struct options *o, unsigned
  *
  * Its daemon judges the options that are not the kernel's; after `ro` it makes durable what
  * was written. Says what goes wrong in one line.
- * Returns: the exit status, as mount_run() of a mount that cannot be made.
+ * Returns: the exit status, as mount_retry_run() of a mount that cannot be made.
  */
 int remount_run(const struct options *o);
 

@@ -61,7 +61,7 @@ static void watchdog_tick(struct reactor_timer *t)
 	reactor_timer_in(w->reactor, t, w->period_ns);
 }
 
-void watchdog_start(struct watchdog *w, struct reactor *r, struct lane *const *lanes,
+void service_watchdog_start(struct watchdog *w, struct reactor *r, struct lane *const *lanes,
 	const unsigned int *lane_cnt)
 {
 	uint64_t usec = 0;
@@ -77,7 +77,7 @@ void watchdog_start(struct watchdog *w, struct reactor *r, struct lane *const *l
 	reactor_timer_in(r, &w->timer, 0);
 }
 
-void watchdog_stop(struct watchdog *w)
+void service_watchdog_stop(struct watchdog *w)
 {
 	if (w->period_ns != 0)
 		reactor_timer_cancel(w->reactor, &w->timer);

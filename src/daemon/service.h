@@ -33,9 +33,9 @@ struct watchdog {
 };
 
 /* lanes and *lane_cnt live as long as w, whose reactor runs on this thread. */
-void watchdog_start(struct watchdog *w, struct reactor *r, struct lane *const *lanes,
+void service_watchdog_start(struct watchdog *w, struct reactor *r, struct lane *const *lanes,
 	const unsigned int *lane_cnt);
 /* Before the lanes' threads end. Harmless for one that was never started. */
-void watchdog_stop(struct watchdog *w);
+void service_watchdog_stop(struct watchdog *w);
 
 #endif

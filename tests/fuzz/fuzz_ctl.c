@@ -22,7 +22,7 @@ static void check_request(const uint8_t *data, size_t size)
 
 	FUZZ_CHECK(buf);
 	memcpy(buf, data, len);
-	switch (ctl_parse(buf, len, &req)) {
+	switch (ctl_proto_parse(buf, len, &req)) {
 	case CTL_MORE:
 		FUZZ_CHECK(len < CTL_HTTP_MAX && memcmp(buf, data, len) == 0);
 		break;

@@ -38,7 +38,7 @@ int main(void)
 {
 	const struct opt *o;
 
-	for (size_t i = 0; (o = opt_at(i)) != NULL; i++) {
+	for (size_t i = 0; (o = opttable_at(i)) != NULL; i++) {
 		printf("%s %s ", o->name, o->kind == OPT_REFUSE ? "refused" : "accepted");
 		print_sample(o);
 	}

@@ -23,7 +23,7 @@ TestSuite(source, .init = setup, .fini = teardown);
 
 static void expect(const char *source, const char *host, const char *path, unsigned int port)
 {
-	cr_assert_eq(options_source(&o, source, fault, sizeof(fault)), 0, "%s: %s", source, fault);
+	cr_assert_eq(source_parse(&o, source, fault, sizeof(fault)), 0, "%s: %s", source, fault);
 	cr_assert_str_eq(o.host, host);
 	cr_assert_str_eq(o.path, path);
 	cr_assert_eq(o.port, port);
@@ -64,7 +64,7 @@ Test(source, what_is_no_source_is_refused_and_named)
 		options_fini(&o);
 		options_default(&o);
 		fault[0] = '\0';
-		cr_assert_eq(options_source(&o, bad[i], fault, sizeof(fault)), -EINVAL,
+		cr_assert_eq(source_parse(&o, bad[i], fault, sizeof(fault)), -EINVAL,
 			"\"%s\" was taken", bad[i]);
 		cr_assert(strstr(fault, "expected server:/path") != NULL, "%s", fault);
 		cr_assert_eq(strncmp(fault, bad[i], strlen(bad[i])), 0, "%s", fault);

@@ -77,7 +77,7 @@ static void turns(void)
 
 static int dial(void)
 {
-	int fd = ctl_connect(path);
+	int fd = ctl_dir_connect(path);
 
 	cr_assert_geq(fd, 0, "%s", strerror(-fd));
 	return fd;
@@ -308,18 +308,18 @@ Test(ctl, sockets_of_dead_daemons_are_swept)
 	cr_assert_eq(access(stale, F_OK), -1);
 	cr_assert_eq(access(path, F_OK), 0);
 	leave_stale(stale);
-	cr_assert_eq(ctl_connect(stale), -ECONNREFUSED);
+	cr_assert_eq(ctl_dir_connect(stale), -ECONNREFUSED);
 	cr_assert_eq(access(stale, F_OK), -1);
 }
 
 Test(ctl, names_of_sockets_are_numbers)
 {
-	cr_assert_eq(ctl_name_pid("12.sock"), 12);
-	cr_assert_eq(ctl_name_pid(".12"), 0);
-	cr_assert_eq(ctl_name_pid("012.sock"), 0);
-	cr_assert_eq(ctl_name_pid("12"), 0);
-	cr_assert_eq(ctl_name_pid("12.sockx"), 0);
-	cr_assert_eq(ctl_name_pid("99999999999.sock"), 0);
+	cr_assert_eq(ctl_dir_name_pid("12.sock"), 12);
+	cr_assert_eq(ctl_dir_name_pid(".12"), 0);
+	cr_assert_eq(ctl_dir_name_pid("012.sock"), 0);
+	cr_assert_eq(ctl_dir_name_pid("12"), 0);
+	cr_assert_eq(ctl_dir_name_pid("12.sockx"), 0);
+	cr_assert_eq(ctl_dir_name_pid("99999999999.sock"), 0);
 }
 
 Test(ctl, a_folder_of_somebody_else_is_not_used)

@@ -12,7 +12,7 @@ static enum ctl_kind parse(const char *text, size_t len)
 {
 	memset(&req, 0, sizeof(req));
 	memcpy(buf, text, len);
-	return ctl_parse(buf, len, &req);
+	return ctl_proto_parse(buf, len, &req);
 }
 
 #define PARSE(text) parse(text, sizeof(text) - 1)
@@ -96,10 +96,10 @@ Test(ctl_proto, headers_end_somewhere)
 Test(ctl_proto, text_survives_as_one_printable_line)
 {
 	static const char hard[] = "/a b\\x41\n\x1b[0m\xc3\xa4";
-	char *text = ctl_escape(hard);
+	char *text = ctl_proto_escape(hard);
 
 	cr_assert_str_eq(text, "/a\\x20b\\x5cx41\\x0a\\x1b[0m\\xc3\\xa4");
-	cr_assert(ctl_unescape(text));
+	cr_assert(ctl_proto_unescape(text));
 	cr_assert_str_eq(text, hard);
 	free(text);
 }
@@ -111,7 +111,7 @@ Test(ctl_proto, refuses_text_that_was_not_escaped_so)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		char *text = strdup(bad[i]);
 
-		cr_assert(!ctl_unescape(text), "%s", bad[i]);
+		cr_assert(!ctl_proto_unescape(text), "%s", bad[i]);
 		free(text);
 	}
 }

@@ -206,23 +206,23 @@ Test(prom, each_metric_is_announced_once_for_all_mounts)
 
 Test(stat_print, times_have_three_digits)
 {
-	FORMATS(stat_format_ns, 0, "0n");
-	FORMATS(stat_format_ns, 999, "999n");
-	FORMATS(stat_format_ns, 1000, "1.0u");
-	FORMATS(stat_format_ns, 9940, "9.9u");
-	FORMATS(stat_format_ns, 9960, "10u");
-	FORMATS(stat_format_ns, 999499, "999u");
-	FORMATS(stat_format_ns, 999600, "1.0m");
-	FORMATS(stat_format_ns, 140000000000, "140s");
-	FORMATS(stat_format_ns, UINT64_MAX, "99999s");
+	FORMATS(stat_print_ns, 0, "0n");
+	FORMATS(stat_print_ns, 999, "999n");
+	FORMATS(stat_print_ns, 1000, "1.0u");
+	FORMATS(stat_print_ns, 9940, "9.9u");
+	FORMATS(stat_print_ns, 9960, "10u");
+	FORMATS(stat_print_ns, 999499, "999u");
+	FORMATS(stat_print_ns, 999600, "1.0m");
+	FORMATS(stat_print_ns, 140000000000, "140s");
+	FORMATS(stat_print_ns, UINT64_MAX, "99999s");
 }
 
 Test(stat_print, bytes_have_units)
 {
-	FORMATS(stat_format_bytes, 0, "0 B");
-	FORMATS(stat_format_bytes, 999, "999 B");
-	FORMATS(stat_format_bytes, 1500, "1.5 kB");
-	FORMATS(stat_format_bytes, 123456789, "123 MB");
+	FORMATS(stat_print_bytes, 0, "0 B");
+	FORMATS(stat_print_bytes, 999, "999 B");
+	FORMATS(stat_print_bytes, 1500, "1.5 kB");
+	FORMATS(stat_print_bytes, 123456789, "123 MB");
 }
 
 Test(stat_print, shows_a_mount_to_people)

@@ -117,9 +117,9 @@ Test(service, nothing_happens_without_a_manager)
 
 	unsetenv("NOTIFY_SOCKET");
 	service_ready("server:/", "/mnt");
-	watchdog_start(&w, reactor, lane_list, &lane_cnt);
+	service_watchdog_start(&w, reactor, lane_list, &lane_cnt);
 	run_ms(20);
-	watchdog_stop(&w);
+	service_watchdog_stop(&w);
 	cr_assert_str_eq(heard(), "");
 	cr_assert_eq(lanes[0].pings, 0);
 }
@@ -128,10 +128,10 @@ Test(service, no_watchdog_unless_the_unit_has_one)
 {
 	struct watchdog w = {0};
 
-	watchdog_start(&w, reactor, lane_list, &lane_cnt);
+	service_watchdog_start(&w, reactor, lane_list, &lane_cnt);
 	run_ms(30);
 	cr_assert_eq(signs_of_life(), 0);
-	watchdog_stop(&w);
+	service_watchdog_stop(&w);
 }
 
 Test(service, two_signs_of_life_in_the_watchdogs_time)
@@ -139,12 +139,12 @@ Test(service, two_signs_of_life_in_the_watchdogs_time)
 	struct watchdog w = {0};
 
 	setenv("WATCHDOG_USEC", "300000", 1);
-	watchdog_start(&w, reactor, lane_list, &lane_cnt);
+	service_watchdog_start(&w, reactor, lane_list, &lane_cnt);
 	run_ms(599);
 	cr_assert_geq(lanes[0].pings, 4);
 	cr_assert_geq(lanes[1].pings, 4);
 	cr_assert_eq(signs_of_life(), lanes[0].pings, "one each");
-	watchdog_stop(&w);
+	service_watchdog_stop(&w);
 	run_ms(250);
 	cr_assert_eq(signs_of_life(), 0, "after its end");
 }
@@ -155,11 +155,11 @@ Test(service, a_lane_that_hangs_ends_the_signs_of_life)
 
 	setenv("WATCHDOG_USEC", "90000", 1);
 	lanes[1].hangs = true;
-	watchdog_start(&w, reactor, lane_list, &lane_cnt);
+	service_watchdog_start(&w, reactor, lane_list, &lane_cnt);
 	run_ms(300);
 	cr_assert_eq(signs_of_life(), 1, "that before it was asked");
 	lanes[1].owes = lanes[1].hangs = false;
 	run_ms(100);
 	cr_assert_gt(signs_of_life(), 0, "it runs again");
-	watchdog_stop(&w);
+	service_watchdog_stop(&w);
 }
