@@ -312,13 +312,13 @@ static int call_encode_and_send(struct nfs4_call *call)
 	c.ops_max = s->params.fore.maxops;
 	c.cached_max = desc->cachethis ? s->params.fore.maxcached : 0;
 	if (!desc->no_sequence)
-		nfs4_put_sequence(&c, &(struct nfs4_sequence){
-					      .id = s->id,
-					      .seqid = call->seqid,
-					      .slot = call->slot,
-					      .highest = call->highest,
-					      .cachethis = desc->cachethis,
-				      });
+		nfs4_compound_put_sequence(&c, &(struct nfs4_sequence){
+						       .id = s->id,
+						       .seqid = call->seqid,
+						       .slot = call->slot,
+						       .highest = call->highest,
+						       .cachethis = desc->cachethis,
+					       });
 	err = desc->encode(call, &c);
 	if (!err)
 		err = nfs4_compound_end(&c);

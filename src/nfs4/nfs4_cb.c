@@ -37,7 +37,7 @@ static enum nfs4_status recall(struct run *r)
 {
 	struct nfs4_cb_recall a;
 
-	if (!nfs4_cb_get_recall(&r->in, &a))
+	if (!nfs4_cb_xdr_get_recall(&r->in, &a))
 		return NFS4ERR_BADXDR;
 	return r->env->recall(r->env->ctx, &a.stateid, &a.fh);
 }
@@ -48,12 +48,12 @@ static enum nfs4_status getattr(struct run *r)
 	struct nfs4_cb_getattr a;
 	uint64_t change, size;
 
-	if (!nfs4_cb_get_getattr(&r->in, &a))
+	if (!nfs4_cb_xdr_get_getattr(&r->in, &a))
 		return NFS4ERR_BADXDR;
 	if (!r->env->getattr(r->env->ctx, &a.fh, &change, &size))
 		return NFS4ERR_BADHANDLE;
 	xdr_put_u32(&r->out, NFS4_OK);
-	nfs4_cb_put_getattr(&r->out, &a, change, size);
+	nfs4_cb_xdr_put_getattr(&r->out, &a, change, size);
 	return NFS4_OK;
 }
 
@@ -62,7 +62,7 @@ static enum nfs4_status recall_any(struct run *r)
 	struct nfs4_cb_recall_any a;
 	bool read, write;
 
-	if (!nfs4_cb_get_recall_any(&r->in, &a))
+	if (!nfs4_cb_xdr_get_recall_any(&r->in, &a))
 		return NFS4ERR_BADXDR;
 	/* Section 20.6.3 wants unknown types refused; of most we have nothing to give back. */
 	if (a.types >> (RCA4_TYPE_MASK_FF_LAYOUT_MAX + 1))
@@ -78,7 +78,7 @@ static enum nfs4_status recall_slot(struct run *r)
 {
 	uint32_t target;
 
-	if (!nfs4_cb_get_recall_slot(&r->in, &target))
+	if (!nfs4_cb_xdr_get_recall_slot(&r->in, &target))
 		return NFS4ERR_BADXDR;
 	r->cb->recall_slot = target;
 	return NFS4_OK;
@@ -91,7 +91,7 @@ static enum nfs4_status notify_lock(struct run *r)
 	uint64_t number;
 	bool ours;
 
-	if (!nfs4_cb_get_notify_lock(&r->in, &ours, &number))
+	if (!nfs4_cb_xdr_get_notify_lock(&r->in, &ours, &number))
 		return NFS4ERR_BADXDR;
 	if (ours && cb->lock_free_cnt < NFS4_CB_OPS)
 		cb->lock_free[cb->lock_free_cnt++] = number;
@@ -102,7 +102,7 @@ static enum nfs4_status offload(struct run *r)
 {
 	struct nfs4_cb_offload a;
 
-	if (!nfs4_cb_get_offload(&r->in, &a))
+	if (!nfs4_cb_xdr_get_offload(&r->in, &a))
 		return NFS4ERR_BADXDR;
 	return r->env->offload(r->env->ctx, &a.id, &a.res);
 }
@@ -204,7 +204,7 @@ static bool comes_early(const struct run *r, const struct nfs4_cb_sequence *seq)
 	struct nfs4_cb_referring ref = seq->referring;
 	uint32_t seqid, slot;
 
-	while (nfs4_cb_next_referring(&ref, &seqid, &slot))
+	while (nfs4_cb_xdr_next_referring(&ref, &seqid, &slot))
 		if (memcmp(&ref.id, &r->cb->id, sizeof(ref.id)) == 0 &&
 			r->env->is_in_flight(r->env->ctx, slot, seqid))
 			return true;
@@ -266,7 +266,7 @@ static bool run_sequence(struct run *r, enum nfs4_status *ret_status)
 		r->done_cnt++;
 		return true;
 	}
-	if (!nfs4_cb_get_sequence(&r->in, &seq))
+	if (!nfs4_cb_xdr_get_sequence(&r->in, &seq))
 		*ret_status = NFS4ERR_BADXDR;
 	else
 		*ret_status = check_sequence(r, &seq);
@@ -276,7 +276,7 @@ static bool run_sequence(struct run *r, enum nfs4_status *ret_status)
 	xdr_put_u32(&r->out, *ret_status);
 	r->done_cnt++;
 	if (*ret_status == NFS4_OK) {
-		nfs4_cb_put_sequence(&r->out, &seq, r->cb->slot_cnt - 1);
+		nfs4_cb_xdr_put_sequence(&r->out, &seq, r->cb->slot_cnt - 1);
 		*ret_status = run_ops(r);
 	}
 	return true;
@@ -330,7 +330,7 @@ static size_t answer_call(struct nfs4_cb *cb, const struct nfs4_cb_env *env,
 		rpc_encode_accepted(enc, h->xid, RPC_ACCEPT_SUCCESS, 0, 0);
 	} else if (h->proc != NFS4_CB_PROC_COMPOUND) {
 		rpc_encode_accepted(enc, h->xid, RPC_ACCEPT_PROC_UNAVAIL, 0, 0);
-	} else if (!nfs4_cb_get_args(&r.in, &r.head)) {
+	} else if (!nfs4_cb_xdr_get_args(&r.in, &r.head)) {
 		rpc_encode_accepted(enc, h->xid, RPC_ACCEPT_GARBAGE_ARGS, 0, 0);
 	} else {
 		uint8_t *res;

@@ -144,10 +144,10 @@ static int facts_encode(struct nfs4_call *call, struct nfs4_compound *c)
 	const uint32_t words[NFS4_BITMAP_WORDS] = {
 		FACTS_MASK, 0, FACTS_EXCL | (c->minor < 2 ? 0 : FACTS_CLONE)};
 
-	nfs4_put_putfh(c, call->u.facts.fh);
-	nfs4_op_begin(c, OP_GETATTR, FACTS_RES);
-	nfs4_put_bitmap(&c->enc, words, NFS4_BITMAP_WORDS);
-	return nfs4_encode_end(c);
+	nfs4_xdr_put_putfh(c, call->u.facts.fh);
+	nfs4_compound_op(c, OP_GETATTR, FACTS_RES);
+	nfs4_attr_put_bitmap(&c->enc, words, NFS4_BITMAP_WORDS);
+	return nfs4_xdr_encode_end(c);
 }
 
 static void get_supported(struct xdr_dec *x, uint32_t words[3])
@@ -172,7 +172,7 @@ struct io_max {
 static void get_facts(struct xdr_dec *x, struct nfs4_op_facts *o, struct io_max *io)
 {
 	uint32_t words[NFS4_BITMAP_WORDS] = {0};
-	bool more = nfs4_get_bitmap(x, words) != 0;
+	bool more = nfs4_attr_get_bitmap(x, words) != 0;
 	uint32_t mask = words[0], len = xdr_get_u32(x);
 	struct nfs4_fs *fs = &o->fs;
 
@@ -225,10 +225,10 @@ static int facts_decode(struct nfs4_call *call, struct nfs4_compound *c)
 
 	memset(&o->fs, 0, sizeof(o->fs));
 	o->lease_s = 0;
-	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_result(c, OP_GETATTR))
+	if (nfs4_compound_void(c, OP_PUTFH) && nfs4_compound_result(c, OP_GETATTR))
 		get_facts(&c->dec, o, &io);
 	complete(call->sess, &o->fs, &io);
-	return nfs4_decode_end(c);
+	return nfs4_xdr_decode_end(c);
 }
 
 static const struct nfs4_opdesc facts_desc = {

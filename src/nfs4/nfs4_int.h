@@ -45,15 +45,16 @@ struct nfs4_compound {
  * Encoding: opens an operation: its number goes out, its reply bound is added
  * (without the 8 bytes of opnum and status, which are added here) and it is counted.
  */
-void nfs4_op_begin(struct nfs4_compound *c, enum nfs4_opnum op, uint32_t reply_max);
+void nfs4_compound_op(struct nfs4_compound *c, enum nfs4_opnum op, uint32_t reply_max);
 /*
  * Decoding: the next result must be `op`; true if it is there with NFS4_OK and the cursor stands
  * at its body. false: the operation failed or was not reached (c->status says why), or the reply
  * is malformed (c->dec.failed).
  */
-bool nfs4_op_result(struct nfs4_compound *c, enum nfs4_opnum op);
-/* Like nfs4_op_result() for an operation with an empty body: PUTFH, SAVEFH, RESTOREFH, LOOKUP... */
-bool nfs4_op_void(struct nfs4_compound *c, enum nfs4_opnum op);
+bool nfs4_compound_result(struct nfs4_compound *c, enum nfs4_opnum op);
+/* Like nfs4_compound_result() for an operation with an empty body: PUTFH, SAVEFH, RESTOREFH,
+ * LOOKUP... */
+bool nfs4_compound_void(struct nfs4_compound *c, enum nfs4_opnum op);
 
 /* What an operation is. */
 struct nfs4_opdesc {
@@ -134,50 +135,50 @@ static inline bool nfs4_lock_io_range(
 
 /* ---- parts that several operations encode and decode ---- */
 
-void nfs4_put_putfh(struct nfs4_compound *c, const struct nfs4_fh *fh);
-void nfs4_put_getfh(struct nfs4_compound *c);
-bool nfs4_get_getfh(struct nfs4_compound *c, struct nfs4_fh *fh);
+void nfs4_xdr_put_putfh(struct nfs4_compound *c, const struct nfs4_fh *fh);
+void nfs4_xdr_put_getfh(struct nfs4_compound *c);
+bool nfs4_xdr_get_getfh(struct nfs4_compound *c, struct nfs4_fh *fh);
 /*
  * mask: NFS4_ATTR_*; only what the server supports is asked for, and nothing where the reply might
  * be longer than what the server keeps of it: the call is worth more than its attributes.
  */
-void nfs4_put_getattr(struct nfs4_compound *c, uint32_t mask);
+void nfs4_xdr_put_getattr(struct nfs4_compound *c, uint32_t mask);
 /* Reads a GETATTR result; attr->valid = 0 and false if it is not there. */
-bool nfs4_get_getattr(struct nfs4_compound *c, struct nfs4_attr *attr);
-void nfs4_put_stateid(struct xdr_enc *x, const struct nfs4_stateid *sid);
-void nfs4_get_stateid(struct xdr_dec *x, struct nfs4_stateid *sid);
-void nfs4_put_str(struct xdr_enc *x, const struct nfs4_str *s);
-void nfs4_get_cinfo(struct xdr_dec *x, struct nfs4_cinfo *ci);
-void nfs4_get_verf(struct xdr_dec *x, struct nfs4_verf *v);
-void nfs4_get_fh(struct xdr_dec *x, struct nfs4_fh *fh);
-/* ->encode returns nfs4_encode_end(), ->decode nfs4_decode_end(). */
-int nfs4_encode_end(const struct nfs4_compound *c);
-int nfs4_decode_end(struct nfs4_compound *c);
+bool nfs4_xdr_get_getattr(struct nfs4_compound *c, struct nfs4_attr *attr);
+void nfs4_xdr_put_stateid(struct xdr_enc *x, const struct nfs4_stateid *sid);
+void nfs4_xdr_get_stateid(struct xdr_dec *x, struct nfs4_stateid *sid);
+void nfs4_xdr_put_str(struct xdr_enc *x, const struct nfs4_str *s);
+void nfs4_xdr_get_cinfo(struct xdr_dec *x, struct nfs4_cinfo *ci);
+void nfs4_xdr_get_verf(struct xdr_dec *x, struct nfs4_verf *v);
+void nfs4_xdr_get_fh(struct xdr_dec *x, struct nfs4_fh *fh);
+/* ->encode returns nfs4_xdr_encode_end(), ->decode nfs4_xdr_decode_end(). */
+int nfs4_xdr_encode_end(const struct nfs4_compound *c);
+int nfs4_xdr_decode_end(struct nfs4_compound *c);
 /*
  * Decoding: what the user asked for was executed; only attributes that we added after it may
  * still fail (DELAY, ACCESS). Makes c->status NFS4_OK then: the call must be neither repeated
  * nor reported as failed, and those attributes have valid = 0.
  */
-void nfs4_decode_done(struct nfs4_compound *c);
+void nfs4_xdr_decode_done(struct nfs4_compound *c);
 /*
  * Decoding: attributes that we added before what the user asked for were refused (an ACL may deny
  * READ_ATTRIBUTES), and so nothing of it was executed: it is to go again without them.
  */
-bool nfs4_attrs_refused(const struct nfs4_compound *c);
+bool nfs4_xdr_attrs_refused(const struct nfs4_compound *c);
 
 /*
  * READ, the last operation (nfs4_read.c): into the call's one Write chunk, or inline. -EINVAL: the
  * sink is too small.
  */
-int nfs4_put_read(struct nfs4_compound *c, struct nfs4_op_read *o, const struct nfs4_stateid *sid);
+int nfs4_read_put(struct nfs4_compound *c, struct nfs4_op_read *o, const struct nfs4_stateid *sid);
 /* Its result; data NULL, len 0 and eof false if there is none. */
-void nfs4_get_read(struct nfs4_compound *c, struct nfs4_op_read *o);
+void nfs4_read_get(struct nfs4_compound *c, struct nfs4_op_read *o);
 
 /*
  * Bound of the body of the one operation behind PUTFH whose reply has no other limit than its
  * Reply chunk: what fits `sink`; 0: not even an empty one of `min` bytes.
  */
-uint32_t nfs4_sink_room(const struct rpcrdma_span *sink, uint32_t min);
+uint32_t nfs4_xdr_sink_room(const struct rpcrdma_span *sink, uint32_t min);
 
 /* What is asked of a directory beside the operation in it. */
 #define NFS4_ATTR_DIR                                                                              \
@@ -188,22 +189,22 @@ uint32_t nfs4_sink_room(const struct rpcrdma_span *sink, uint32_t min);
 #define NFS4_REPLY_HEAD (RPC_REPLY_HDR + 12u + 8u + 36u)
 
 /* Attributes (nfs4_attr.c), pure. */
-void nfs4_put_attr_request(struct xdr_enc *x, uint32_t mask, const uint32_t supported[3]);
-void nfs4_put_bitmap(struct xdr_enc *x, const uint32_t *words, unsigned int cnt);
+void nfs4_attr_put_request(struct xdr_enc *x, uint32_t mask, const uint32_t supported[3]);
+void nfs4_attr_put_bitmap(struct xdr_enc *x, const uint32_t *words, unsigned int cnt);
 /*
  * Reads a bitmap4 of any length; returns its words after the third or'ed together (attributes
  * that no RFC we know has), 0 on failure too.
  */
-uint32_t nfs4_get_bitmap(struct xdr_dec *x, uint32_t words[NFS4_BITMAP_WORDS]);
-/* Bound of the fattr4 that answers nfs4_put_attr_request(mask), owners' names as in FATTR_MAX. */
-uint32_t nfs4_fattr_max(uint32_t mask);
+uint32_t nfs4_attr_get_bitmap(struct xdr_dec *x, uint32_t words[NFS4_BITMAP_WORDS]);
+/* Bound of the fattr4 that answers nfs4_attr_put_request(mask), owners' names as in FATTR_MAX. */
+uint32_t nfs4_attr_reply_max(uint32_t mask);
 /* What an owner or group is on the wire (RFC 8881 section 5.9). */
 enum nfs4_owner_form {
 	NFS4_OWNER_NONE,   /* nothing that could be mapped */
 	NFS4_OWNER_NUMBER, /* decimal, no sign, no leading zero */
 	NFS4_OWNER_NAME,   /* user@domain */
 };
-enum nfs4_owner_form nfs4_owner_parse(const uint8_t *p, uint32_t len, uint32_t *ret_id);
+enum nfs4_owner_form nfs4_attr_parse_owner(const uint8_t *p, uint32_t len, uint32_t *ret_id);
 /* Of the owners in a fattr4 those that are names; p is NULL otherwise. They lie in the reply. */
 struct nfs4_owners {
 	struct nfs4_str user, group;
@@ -212,14 +213,14 @@ struct nfs4_owners {
  * fattr4: bitmap, then values; what we did not ask for is a protocol error (x->failed). Owners that
  * are no numbers are nobody, until nfs4_owners_map().
  */
-void nfs4_get_fattr(
+void nfs4_attr_get(
 	struct xdr_dec *x, struct nfs4_attr *attr, struct nfs4_fh *fh, struct nfs4_owners *names);
 /* fattr4 of the access time, or of the size, alone, for VERIFY. */
-void nfs4_put_atime(struct xdr_enc *x, const struct timespec *atime);
-void nfs4_put_size(struct xdr_enc *x, uint64_t size);
-void nfs4_put_sattr(struct xdr_enc *x, const struct nfs4_sattr *s, const uint32_t supported[3]);
-/* Of s->set, as nfs4_put_sattr() would send it, what these words do not have; pure. */
-uint32_t nfs4_sattr_beyond(const struct nfs4_sattr *s, const uint32_t words[3]);
+void nfs4_attr_put_atime(struct xdr_enc *x, const struct timespec *atime);
+void nfs4_attr_put_size(struct xdr_enc *x, uint64_t size);
+void nfs4_attr_put_set(struct xdr_enc *x, const struct nfs4_sattr *s, const uint32_t supported[3]);
+/* Of s->set, as nfs4_attr_put_set() would send it, what these words do not have; pure. */
+uint32_t nfs4_attr_set_beyond(const struct nfs4_sattr *s, const uint32_t words[3]);
 /* Bound of a fattr4 reply for the mask NFS4_ATTR_STAT (names of owners up to 128 bytes each). */
 #define NFS4_FATTR_MAX  480u
 #define NFS4_FH_MAX_XDR (4u + NFS4_FHSIZE)

@@ -58,7 +58,7 @@ void nfs4_back_is_on(struct nfs4_session *s, uint64_t generation)
 /* The session has a back channel, and this connection is not it. */
 static bool back_is_off(const struct nfs4_session *s)
 {
-	return nfs4_has_back(&s->params) && s->back_gen != rpcrdma_generation(s->x);
+	return nfs4_codec_has_back(&s->params) && s->back_gen != rpcrdma_generation(s->x);
 }
 
 /* ---- renewal ---- */

@@ -158,7 +158,7 @@ static enum nfs4_state_verdict take_lock(struct nfs4_call *call, struct nfs4_loc
 {
 	struct nfs4_lockowner *lo = k->lo;
 
-	if (!k->wanted || !nfs4_lock_range_ok(k->offset, k->length))
+	if (!k->wanted || !nfs4_lock_xdr_range_ok(k->offset, k->length))
 		return end(call, k->wanted ? -EINVAL : -EBADF);
 	if (!k->wanted->cl)
 		return NFS4_STATE_FAIL;
@@ -175,7 +175,7 @@ static enum nfs4_state_verdict take_locku(struct nfs4_call *call, struct nfs4_lo
 	struct nfs4_lockowner *lo = k->lo;
 	uint64_t last;
 
-	if (!nfs4_lock_range_ok(k->offset, k->length))
+	if (!nfs4_lock_xdr_range_ok(k->offset, k->length))
 		return end(call, -EINVAL);
 	last = nfs4_lock_last(k->offset, k->length);
 	k->via = lo->state;

@@ -136,15 +136,15 @@ static void walk_fail(struct mount *m)
 
 static int root_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
-	nfs4_put_putfh(c, &to_mount(call)->fh);
-	nfs4_put_getattr(c, NFS4_ATTR_STAT | NFS4_ATTR_MOUNTED_ON);
+	nfs4_xdr_put_putfh(c, &to_mount(call)->fh);
+	nfs4_xdr_put_getattr(c, NFS4_ATTR_STAT | NFS4_ATTR_MOUNTED_ON);
 	return 0;
 }
 
 static int root_decode(struct nfs4_call *call, struct nfs4_compound *c)
 {
-	if (nfs4_op_void(c, OP_PUTFH))
-		nfs4_get_getattr(c, &call->sess->cl->fsinfo.root_attr);
+	if (nfs4_compound_void(c, OP_PUTFH))
+		nfs4_xdr_get_getattr(c, &call->sess->cl->fsinfo.root_attr);
 	return 0;
 }
 
@@ -205,20 +205,20 @@ static int walk_encode(struct nfs4_call *call, struct nfs4_compound *c)
 	struct nfs4_str name;
 
 	if (m->fh.len)
-		nfs4_put_putfh(c, &m->fh);
+		nfs4_xdr_put_putfh(c, &m->fh);
 	else
-		nfs4_op_begin(c, OP_PUTROOTFH, 0);
+		nfs4_compound_op(c, OP_PUTROOTFH, 0);
 	m->next = p;
 	while (cnt < room && cnt < WALK_MAX_OPS && nfs4_path_next(&p, &name)) {
 		bytes += XDR_ROUND(name.len) + 8;
 		if (cnt > 0 && bytes > WALK_MAX_BYTES)
 			break;
-		nfs4_op_begin(c, OP_LOOKUP, 0);
-		nfs4_put_str(&c->enc, &name);
+		nfs4_compound_op(c, OP_LOOKUP, 0);
+		nfs4_xdr_put_str(&c->enc, &name);
 		m->next = p;
 		cnt++;
 	}
-	nfs4_put_getfh(c);
+	nfs4_xdr_put_getfh(c);
 	return 0;
 }
 
@@ -231,14 +231,14 @@ static int walk_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	struct nfs4_fh fh = {0};
 
 	m->looked = 0;
-	if (!nfs4_op_void(c, first))
+	if (!nfs4_compound_void(c, first))
 		return 0;
 	while (p < m->next && nfs4_path_next(&p, &name)) {
-		if (!nfs4_op_void(c, OP_LOOKUP))
+		if (!nfs4_compound_void(c, OP_LOOKUP))
 			return 0;
 		m->looked++;
 	}
-	if (nfs4_get_getfh(c, &fh))
+	if (nfs4_xdr_get_getfh(c, &fh))
 		m->fh = fh;
 	return 0;
 }

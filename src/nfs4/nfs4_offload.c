@@ -29,7 +29,7 @@ void nfs4_offloads_fini(struct nfs4_offloads *os)
 
 bool nfs4_session_has_back(const struct nfs4_session *s)
 {
-	return nfs4_has_back(&s->params);
+	return nfs4_codec_has_back(&s->params);
 }
 
 /* ---- the stateids of a COPY ---- */

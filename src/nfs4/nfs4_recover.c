@@ -151,7 +151,7 @@ void nfs4_recover_flags(struct nfs4_session *s, const struct nfs4_call *call, ui
 
 	flags = without_old_news(s, call, flags);
 	appeared = flags & ~s->sr_flags;
-	if (!nfs4_has_back(&s->params))
+	if (!nfs4_codec_has_back(&s->params))
 		appeared &= ~FLAGS_BACK;
 	s->sr_flags = flags;
 	if (flags & FLAGS_REVOKED)

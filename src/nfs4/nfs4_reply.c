@@ -240,7 +240,7 @@ static bool reply_sequence(struct nfs4_call *call, struct nfs4_compound *c)
 	const struct nfs4_sessionid *id = current ? &s->id : &s->old_id;
 	struct nfs4_sequence seq = {0};
 
-	if (!nfs4_get_sequence(c, &seq)) {
+	if (!nfs4_compound_get_sequence(c, &seq)) {
 		call->status = c->status;
 		if (c->dec.failed)
 			reply_broken(call, "SEQUENCE's result is malformed");

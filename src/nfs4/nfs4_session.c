@@ -97,7 +97,7 @@ static void publish(struct nfs4_session *s)
 	v->maxcached = fore->maxcached;
 	v->maxops = fore->maxops;
 	v->maxreqs = fore->maxreqs;
-	v->back = nfs4_has_back(&s->params);
+	v->back = nfs4_codec_has_back(&s->params);
 	mutex_unlock(&s->view_lock);
 }
 

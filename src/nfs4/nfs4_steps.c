@@ -58,13 +58,13 @@ static int exchange_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
 	const struct nfs4_client *cl = call->sess->cl;
 
-	nfs4_put_exchange_id(c, &cl->verf, cl->conf.owner);
+	nfs4_exchange_put(c, &cl->verf, cl->conf.owner);
 	return 0;
 }
 
 static int exchange_decode(struct nfs4_call *call, struct nfs4_compound *c)
 {
-	nfs4_get_exchange_id(c, &call->sess->exchange);
+	nfs4_exchange_get(c, &call->sess->exchange);
 	return 0;
 }
 
@@ -234,7 +234,8 @@ static void create_apply(struct nfs4_session *s)
 	s->sr_flags = 0;
 	nfs4_slots_init(&s->slots, slots, s->asked.fore.maxreqs);
 	nfs4_cb_open(&s->cb, &s->id, s->cl->minor,
-		nfs4_has_back(&s->params) ? s->params.back.maxreqs : 0, s->params.back.maxops);
+		nfs4_codec_has_back(&s->params) ? s->params.back.maxreqs : 0,
+		s->params.back.maxops);
 	/* A resend was answered from the server's cache: it binds nothing. */
 	nfs4_back_is_on(s, s->ctl.rpc.req.resends ? 0 : rpcrdma_generation(s->x));
 	s->have_session = true;
@@ -291,13 +292,13 @@ static bool create_done(struct nfs4_session *s, struct nfs4_call *call)
 
 static int reclaim_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
-	nfs4_put_reclaim_complete(c);
+	nfs4_exchange_put_complete(c);
 	return 0;
 }
 
 static int reclaim_decode(struct nfs4_call *call, struct nfs4_compound *c)
 {
-	nfs4_op_void(c, OP_RECLAIM_COMPLETE);
+	nfs4_compound_void(c, OP_RECLAIM_COMPLETE);
 	return 0;
 }
 
@@ -348,7 +349,7 @@ static int destroy_encode(struct nfs4_call *call, struct nfs4_compound *c)
 
 static int destroy_decode(struct nfs4_call *call, struct nfs4_compound *c)
 {
-	nfs4_op_void(c, OP_DESTROY_SESSION);
+	nfs4_compound_void(c, OP_DESTROY_SESSION);
 	return 0;
 }
 
@@ -361,13 +362,13 @@ static const struct nfs4_opdesc destroy_desc = {
 
 static int bye_client_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
-	nfs4_put_destroy_clientid(c, call->sess->cl->clientid);
+	nfs4_exchange_put_destroy(c, call->sess->cl->clientid);
 	return 0;
 }
 
 static int bye_client_decode(struct nfs4_call *call, struct nfs4_compound *c)
 {
-	nfs4_op_void(c, OP_DESTROY_CLIENTID);
+	nfs4_compound_void(c, OP_DESTROY_CLIENTID);
 	return 0;
 }
 
@@ -381,7 +382,7 @@ static const struct nfs4_opdesc bye_client_desc = {
 static int bind_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
 	nfs4_session_xdr_put_bind(c, &call->sess->id,
-		nfs4_has_back(&call->sess->params) ? CDFC4_FORE_OR_BOTH : CDFC4_FORE);
+		nfs4_codec_has_back(&call->sess->params) ? CDFC4_FORE_OR_BOTH : CDFC4_FORE);
 	return 0;
 }
 
@@ -392,7 +393,7 @@ static int bind_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	uint32_t dir;
 
 	if (!nfs4_session_xdr_get_bind(c, current ? &s->id : &s->old_id, &dir) || !current ||
-		!nfs4_has_back(&s->params))
+		!nfs4_codec_has_back(&s->params))
 		return 0;
 	if (!(dir & CDFS4_BACK))
 		log_info("%s: the server makes no back channel of this connection", s->peer);

@@ -10,7 +10,7 @@ static void get(const uint8_t *data, size_t size, struct nfs4_fh *fh)
 	struct xdr_dec x;
 
 	xdr_dec_init(&x, data, size);
-	nfs4_get_fattr(&x, &a, fh, &names);
+	nfs4_attr_get(&x, &a, fh, &names);
 	FUZZ_CHECK(!x.failed || a.valid == 0);
 	FUZZ_CHECK(x.failed || xdr_dec_pos(&x) <= size);
 	FUZZ_CHECK(!(a.valid &

@@ -12,14 +12,14 @@ static void sequence(struct nfs4_compound *c, const uint8_t *ops, size_t cnt)
 {
 	struct nfs4_sequence seq = {0};
 
-	if (!nfs4_get_sequence(c, &seq)) {
+	if (!nfs4_compound_get_sequence(c, &seq)) {
 		FUZZ_CHECK(c->dec.failed || c->status != NFS4_OK);
 		return;
 	}
 	/* Any operations without a body of results. */
 	for (size_t i = 0; i < cnt; i++) {
 		uint32_t left = c->op_cnt;
-		bool ok = nfs4_op_void(c, ops[i] % 76u);
+		bool ok = nfs4_compound_void(c, ops[i] % 76u);
 
 		FUZZ_CHECK(!ok || !c->dec.failed);
 		FUZZ_CHECK(!ok || c->op_cnt + 1 == left);
@@ -32,7 +32,7 @@ static void exchange(struct nfs4_compound *c)
 	struct nfs4_exchange_res res;
 
 	memset(&res, 0, sizeof(res));
-	if (!nfs4_get_exchange_id(c, &res))
+	if (!nfs4_exchange_get(c, &res))
 		FUZZ_CHECK(c->dec.failed || c->status != NFS4_OK);
 	FUZZ_CHECK(res.major_len <= NFS4_OPAQUE_LIMIT && res.scope_len <= NFS4_OPAQUE_LIMIT);
 }

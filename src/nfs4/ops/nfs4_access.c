@@ -6,11 +6,11 @@ static int access_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
 	const struct nfs4_op_access *o = &call->u.access;
 
-	nfs4_put_putfh(c, o->fh);
-	nfs4_op_begin(c, OP_ACCESS, 8);
+	nfs4_xdr_put_putfh(c, o->fh);
+	nfs4_compound_op(c, OP_ACCESS, 8);
 	xdr_put_u32(&c->enc, o->want);
-	nfs4_put_getattr(c, NFS4_ATTR_STAT);
-	return nfs4_encode_end(c);
+	nfs4_xdr_put_getattr(c, NFS4_ATTR_STAT);
+	return nfs4_xdr_encode_end(c);
 }
 
 static int access_decode(struct nfs4_call *call, struct nfs4_compound *c)
@@ -19,14 +19,14 @@ static int access_decode(struct nfs4_call *call, struct nfs4_compound *c)
 
 	o->supported = o->access = 0;
 	o->attr.valid = 0;
-	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_result(c, OP_ACCESS)) {
+	if (nfs4_compound_void(c, OP_PUTFH) && nfs4_compound_result(c, OP_ACCESS)) {
 		o->supported = xdr_get_u32(&c->dec);
 		o->access = xdr_get_u32(&c->dec) & o->supported;
-		nfs4_get_getattr(c, &o->attr);
+		nfs4_xdr_get_getattr(c, &o->attr);
 		/* An ACL may deny the attributes; that was not the question. */
-		nfs4_decode_done(c);
+		nfs4_xdr_decode_done(c);
 	}
-	return nfs4_decode_end(c);
+	return nfs4_xdr_decode_end(c);
 }
 
 static const struct nfs4_opdesc access_desc = {

@@ -14,13 +14,13 @@ static int encode(struct nfs4_call *call, struct nfs4_compound *c, enum nfs4_opn
 
 	if (c->minor < 2)
 		return -EOPNOTSUPP;
-	nfs4_put_putfh(c, o->fh);
-	nfs4_op_begin(c, op, 0);
-	nfs4_put_stateid(&c->enc, &call->stateid);
+	nfs4_xdr_put_putfh(c, o->fh);
+	nfs4_compound_op(c, op, 0);
+	nfs4_xdr_put_stateid(&c->enc, &call->stateid);
 	xdr_put_u64(&c->enc, o->offset);
 	xdr_put_u64(&c->enc, o->len);
-	nfs4_put_getattr(c, NFS4_ATTR_WRITTEN | NFS4_ATTR_SPACE_USED);
-	return nfs4_encode_end(c);
+	nfs4_xdr_put_getattr(c, NFS4_ATTR_WRITTEN | NFS4_ATTR_SPACE_USED);
+	return nfs4_xdr_encode_end(c);
 }
 
 static int decode(struct nfs4_call *call, struct nfs4_compound *c, enum nfs4_opnum op)
@@ -28,11 +28,11 @@ static int decode(struct nfs4_call *call, struct nfs4_compound *c, enum nfs4_opn
 	struct nfs4_op_allocate *o = &call->u.allocate;
 
 	o->attr.valid = 0;
-	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_void(c, op)) {
-		nfs4_get_getattr(c, &o->attr);
-		nfs4_decode_done(c);
+	if (nfs4_compound_void(c, OP_PUTFH) && nfs4_compound_void(c, op)) {
+		nfs4_xdr_get_getattr(c, &o->attr);
+		nfs4_xdr_decode_done(c);
 	}
-	return nfs4_decode_end(c);
+	return nfs4_xdr_decode_end(c);
 }
 
 static int allocate_encode(struct nfs4_call *call, struct nfs4_compound *c)

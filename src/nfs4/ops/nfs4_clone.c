@@ -20,20 +20,20 @@ static int clone_encode(struct nfs4_call *call, struct nfs4_compound *c)
 	/* 0 is "to the end of the file"; COMMIT's count has 32 bits. */
 	if (o->count == 0 || o->count > UINT32_MAX)
 		return -EINVAL;
-	nfs4_put_putfh(c, o->src);
-	nfs4_op_begin(c, OP_SAVEFH, 0);
-	nfs4_put_putfh(c, o->fh);
-	nfs4_op_begin(c, OP_CLONE, 0);
-	nfs4_put_stateid(&c->enc, &o->src_stateid);
-	nfs4_put_stateid(&c->enc, &call->stateid);
+	nfs4_xdr_put_putfh(c, o->src);
+	nfs4_compound_op(c, OP_SAVEFH, 0);
+	nfs4_xdr_put_putfh(c, o->fh);
+	nfs4_compound_op(c, OP_CLONE, 0);
+	nfs4_xdr_put_stateid(&c->enc, &o->src_stateid);
+	nfs4_xdr_put_stateid(&c->enc, &call->stateid);
 	xdr_put_u64(&c->enc, o->src_offset);
 	xdr_put_u64(&c->enc, o->offset);
 	xdr_put_u64(&c->enc, o->count);
-	nfs4_op_begin(c, OP_COMMIT, NFS4_VERIFIER_SIZE);
+	nfs4_compound_op(c, OP_COMMIT, NFS4_VERIFIER_SIZE);
 	xdr_put_u64(&c->enc, o->offset);
 	xdr_put_u32(&c->enc, (uint32_t)o->count);
-	nfs4_put_getattr(c, NFS4_ATTR_WRITTEN | NFS4_ATTR_SPACE_USED);
-	return nfs4_encode_end(c);
+	nfs4_xdr_put_getattr(c, NFS4_ATTR_WRITTEN | NFS4_ATTR_SPACE_USED);
+	return nfs4_xdr_encode_end(c);
 }
 
 static int clone_decode(struct nfs4_call *call, struct nfs4_compound *c)
@@ -43,15 +43,16 @@ static int clone_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	o->async = false;
 	o->copied = 0;
 	o->attr.valid = 0;
-	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_void(c, OP_SAVEFH) && nfs4_op_void(c, OP_PUTFH) &&
-		nfs4_op_void(c, OP_CLONE) && nfs4_op_result(c, OP_COMMIT)) {
-		nfs4_get_verf(&c->dec, &o->verf);
+	if (nfs4_compound_void(c, OP_PUTFH) && nfs4_compound_void(c, OP_SAVEFH) &&
+		nfs4_compound_void(c, OP_PUTFH) && nfs4_compound_void(c, OP_CLONE) &&
+		nfs4_compound_result(c, OP_COMMIT)) {
+		nfs4_xdr_get_verf(&c->dec, &o->verf);
 		o->copied = o->count;
 		o->committed = FILE_SYNC4;
-		nfs4_get_getattr(c, &o->attr);
-		nfs4_decode_done(c);
+		nfs4_xdr_get_getattr(c, &o->attr);
+		nfs4_xdr_decode_done(c);
 	}
-	return nfs4_decode_end(c);
+	return nfs4_xdr_decode_end(c);
 }
 
 static const struct nfs4_opdesc clone_desc = {

@@ -19,15 +19,15 @@ static int close_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
 	const struct nfs4_op_close *o = &call->u.close;
 
-	nfs4_put_putfh(c, o->fh);
+	nfs4_xdr_put_putfh(c, o->fh);
 	if (o->unlocks)
-		nfs4_put_locku(c, &o->unlock, 0, NFS4_LOCK_TO_END);
+		nfs4_lock_xdr_put_locku(c, &o->unlock, 0, NFS4_LOCK_TO_END);
 	if (!o->no_attr)
-		nfs4_put_getattr(c, NFS4_ATTR_STAT);
-	nfs4_op_begin(c, OP_CLOSE, NFS4_STATEID_SIZE);
+		nfs4_xdr_put_getattr(c, NFS4_ATTR_STAT);
+	nfs4_compound_op(c, OP_CLOSE, NFS4_STATEID_SIZE);
 	xdr_put_u32(&c->enc, 0); /* seqid: 4.0's */
-	nfs4_put_stateid(&c->enc, &call->stateid);
-	return nfs4_encode_end(c);
+	nfs4_xdr_put_stateid(&c->enc, &call->stateid);
+	return nfs4_xdr_encode_end(c);
 }
 
 static int close_decode(struct nfs4_call *call, struct nfs4_compound *c)
@@ -36,19 +36,19 @@ static int close_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	struct nfs4_stateid gone;
 
 	o->attr.valid = 0;
-	if (!nfs4_op_void(c, OP_PUTFH))
+	if (!nfs4_compound_void(c, OP_PUTFH))
 		goto out;
-	if (o->unlocks && nfs4_op_result(c, OP_LOCKU))
-		nfs4_get_stateid(&c->dec, &gone);
+	if (o->unlocks && nfs4_compound_result(c, OP_LOCKU))
+		nfs4_xdr_get_stateid(&c->dec, &gone);
 	/* DELAY and the like are the call's; anything else: the next owner, or without. */
 	if (c->failed_op == OP_LOCKU && (nfs4_status_action(c->status) == NFS4_ACT_FAIL ||
 						nfs4_status_action(c->status) == NFS4_ACT_STATE))
 		c->status = NFS4ERR_LOCKS_HELD;
-	if ((o->no_attr || nfs4_get_getattr(c, &o->attr)) && nfs4_op_result(c, OP_CLOSE))
-		nfs4_get_stateid(&c->dec, &gone);
+	if ((o->no_attr || nfs4_xdr_get_getattr(c, &o->attr)) && nfs4_compound_result(c, OP_CLOSE))
+		nfs4_xdr_get_stateid(&c->dec, &gone);
 out:
-	o->attr_refused = nfs4_attrs_refused(c);
-	return nfs4_decode_end(c);
+	o->attr_refused = nfs4_xdr_attrs_refused(c);
+	return nfs4_xdr_decode_end(c);
 }
 
 static bool close_again(struct nfs4_call *call)

@@ -6,12 +6,12 @@ static int commit_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
 	const struct nfs4_op_commit *o = &call->u.commit;
 
-	nfs4_put_putfh(c, o->fh);
-	nfs4_op_begin(c, OP_COMMIT, NFS4_VERIFIER_SIZE);
+	nfs4_xdr_put_putfh(c, o->fh);
+	nfs4_compound_op(c, OP_COMMIT, NFS4_VERIFIER_SIZE);
 	xdr_put_u64(&c->enc, o->offset);
 	xdr_put_u32(&c->enc, o->count);
-	nfs4_put_getattr(c, NFS4_ATTR_WRITTEN);
-	return nfs4_encode_end(c);
+	nfs4_xdr_put_getattr(c, NFS4_ATTR_WRITTEN);
+	return nfs4_xdr_encode_end(c);
 }
 
 static int commit_decode(struct nfs4_call *call, struct nfs4_compound *c)
@@ -19,12 +19,12 @@ static int commit_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	struct nfs4_op_commit *o = &call->u.commit;
 
 	o->attr.valid = 0;
-	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_result(c, OP_COMMIT)) {
-		nfs4_get_verf(&c->dec, &o->verf);
-		nfs4_get_getattr(c, &o->attr);
-		nfs4_decode_done(c);
+	if (nfs4_compound_void(c, OP_PUTFH) && nfs4_compound_result(c, OP_COMMIT)) {
+		nfs4_xdr_get_verf(&c->dec, &o->verf);
+		nfs4_xdr_get_getattr(c, &o->attr);
+		nfs4_xdr_decode_done(c);
 	}
-	return nfs4_decode_end(c);
+	return nfs4_xdr_decode_end(c);
 }
 
 static const struct nfs4_opdesc commit_desc = {

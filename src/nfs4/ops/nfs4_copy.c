@@ -19,20 +19,20 @@ static int copy_encode(struct nfs4_call *call, struct nfs4_compound *c)
 
 	if (c->minor < 2)
 		return -EOPNOTSUPP;
-	nfs4_put_putfh(c, o->src);
-	nfs4_op_begin(c, OP_SAVEFH, 0);
-	nfs4_put_putfh(c, o->fh);
-	nfs4_op_begin(c, OP_COPY, COPY_RES);
-	nfs4_put_stateid(&c->enc, &o->src_stateid);
-	nfs4_put_stateid(&c->enc, &call->stateid);
+	nfs4_xdr_put_putfh(c, o->src);
+	nfs4_compound_op(c, OP_SAVEFH, 0);
+	nfs4_xdr_put_putfh(c, o->fh);
+	nfs4_compound_op(c, OP_COPY, COPY_RES);
+	nfs4_xdr_put_stateid(&c->enc, &o->src_stateid);
+	nfs4_xdr_put_stateid(&c->enc, &call->stateid);
 	xdr_put_u64(&c->enc, o->src_offset);
 	xdr_put_u64(&c->enc, o->offset);
 	xdr_put_u64(&c->enc, o->count);
 	xdr_put_bool(&c->enc, true); /* ca_consecutive: what is done is done from the start */
 	xdr_put_bool(&c->enc, o->synchronous);
 	xdr_put_u32(&c->enc, 0); /* ca_source_server: the same */
-	nfs4_put_getattr(c, NFS4_ATTR_WRITTEN | NFS4_ATTR_SPACE_USED);
-	return nfs4_encode_end(c);
+	nfs4_xdr_put_getattr(c, NFS4_ATTR_WRITTEN | NFS4_ATTR_SPACE_USED);
+	return nfs4_xdr_encode_end(c);
 }
 
 static void get_copy(struct xdr_dec *x, struct nfs4_op_copy *o)
@@ -40,7 +40,7 @@ static void get_copy(struct xdr_dec *x, struct nfs4_op_copy *o)
 	struct nfs4_copy_response res = {0};
 	bool consecutive;
 
-	if (!nfs4_get_copy_response(x, &res))
+	if (!nfs4_copy_xdr_get_response(x, &res))
 		return;
 	consecutive = xdr_get_bool(x);
 	xdr_get_bool(x); /* cr_synchronous: wr_callback_id says it */
@@ -65,13 +65,13 @@ static int copy_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	o->async = false;
 	o->copied = 0;
 	o->attr.valid = 0;
-	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_void(c, OP_SAVEFH) && nfs4_op_void(c, OP_PUTFH) &&
-		nfs4_op_result(c, OP_COPY)) {
+	if (nfs4_compound_void(c, OP_PUTFH) && nfs4_compound_void(c, OP_SAVEFH) &&
+		nfs4_compound_void(c, OP_PUTFH) && nfs4_compound_result(c, OP_COPY)) {
 		get_copy(&c->dec, o);
-		nfs4_get_getattr(c, &o->attr);
-		nfs4_decode_done(c);
+		nfs4_xdr_get_getattr(c, &o->attr);
+		nfs4_xdr_decode_done(c);
 	}
-	return nfs4_decode_end(c);
+	return nfs4_xdr_decode_end(c);
 }
 
 static const struct nfs4_opdesc copy_desc = {
@@ -97,10 +97,10 @@ static int offload_encode(
 
 	if (c->minor < 2)
 		return -EOPNOTSUPP;
-	nfs4_put_putfh(c, o->fh);
-	nfs4_op_begin(c, op, reply_max);
-	nfs4_put_stateid(&c->enc, &o->id);
-	return nfs4_encode_end(c);
+	nfs4_xdr_put_putfh(c, o->fh);
+	nfs4_compound_op(c, op, reply_max);
+	nfs4_xdr_put_stateid(&c->enc, &o->id);
+	return nfs4_xdr_encode_end(c);
 }
 
 static int status_encode(struct nfs4_call *call, struct nfs4_compound *c)
@@ -114,13 +114,13 @@ static int status_decode(struct nfs4_call *call, struct nfs4_compound *c)
 
 	o->copied = 0;
 	o->complete = false;
-	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_result(c, OP_OFFLOAD_STATUS)) {
+	if (nfs4_compound_void(c, OP_PUTFH) && nfs4_compound_result(c, OP_OFFLOAD_STATUS)) {
 		o->copied = xdr_get_u64(&c->dec);
 		o->complete = xdr_get_count(&c->dec, 1, 4) == 1;
 		if (o->complete)
 			xdr_get_u32(&c->dec); /* how durable it is, it would not say */
 	}
-	return nfs4_decode_end(c);
+	return nfs4_xdr_decode_end(c);
 }
 
 static int cancel_encode(struct nfs4_call *call, struct nfs4_compound *c)
@@ -130,9 +130,9 @@ static int cancel_encode(struct nfs4_call *call, struct nfs4_compound *c)
 
 static int cancel_decode(struct nfs4_call *call, struct nfs4_compound *c)
 {
-	if (nfs4_op_void(c, OP_PUTFH))
-		nfs4_op_void(c, OP_OFFLOAD_CANCEL);
-	return nfs4_decode_end(c);
+	if (nfs4_compound_void(c, OP_PUTFH))
+		nfs4_compound_void(c, OP_OFFLOAD_CANCEL);
+	return nfs4_xdr_decode_end(c);
 }
 
 static const struct nfs4_opdesc status_desc = {

@@ -15,7 +15,7 @@ static bool put_type(struct xdr_enc *x, const struct nfs4_op_create *o)
 	xdr_put_u32(x, o->type);
 	switch (o->type) {
 	case NF4LNK:
-		nfs4_put_str(x, &o->linkdata);
+		nfs4_xdr_put_str(x, &o->linkdata);
 		return true;
 	case NF4BLK:
 	case NF4CHR:
@@ -38,18 +38,18 @@ static int create_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
 	const struct nfs4_op_create *o = &call->u.create;
 
-	nfs4_put_putfh(c, o->dir);
-	nfs4_op_begin(c, OP_SAVEFH, 0);
-	nfs4_op_begin(c, OP_CREATE, 20 + 4 + 4 * NFS4_BITMAP_WORDS);
+	nfs4_xdr_put_putfh(c, o->dir);
+	nfs4_compound_op(c, OP_SAVEFH, 0);
+	nfs4_compound_op(c, OP_CREATE, 20 + 4 + 4 * NFS4_BITMAP_WORDS);
 	if (!put_type(&c->enc, o))
 		return -EINVAL;
-	nfs4_put_str(&c->enc, &o->name);
-	nfs4_put_sattr(&c->enc, &o->sattr, c->supported);
-	nfs4_put_getfh(c);
-	nfs4_put_getattr(c, NFS4_ATTR_STAT);
-	nfs4_op_begin(c, OP_RESTOREFH, 0);
-	nfs4_put_getattr(c, NFS4_ATTR_DIR);
-	return nfs4_encode_end(c);
+	nfs4_xdr_put_str(&c->enc, &o->name);
+	nfs4_attr_put_set(&c->enc, &o->sattr, c->supported);
+	nfs4_xdr_put_getfh(c);
+	nfs4_xdr_put_getattr(c, NFS4_ATTR_STAT);
+	nfs4_compound_op(c, OP_RESTOREFH, 0);
+	nfs4_xdr_put_getattr(c, NFS4_ATTR_DIR);
+	return nfs4_xdr_encode_end(c);
 }
 
 static int create_decode(struct nfs4_call *call, struct nfs4_compound *c)
@@ -60,18 +60,18 @@ static int create_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	o->fh.len = 0;
 	o->attr.valid = o->dir_attr.valid = 0;
 	memset(&o->cinfo, 0, sizeof(o->cinfo));
-	if (!nfs4_op_void(c, OP_PUTFH) || !nfs4_op_void(c, OP_SAVEFH) ||
-		!nfs4_op_result(c, OP_CREATE))
+	if (!nfs4_compound_void(c, OP_PUTFH) || !nfs4_compound_void(c, OP_SAVEFH) ||
+		!nfs4_compound_result(c, OP_CREATE))
 		goto out;
-	nfs4_get_cinfo(&c->dec, &o->cinfo);
-	nfs4_get_bitmap(&c->dec, attrset);
-	if (!nfs4_get_getfh(c, &o->fh))
+	nfs4_xdr_get_cinfo(&c->dec, &o->cinfo);
+	nfs4_attr_get_bitmap(&c->dec, attrset);
+	if (!nfs4_xdr_get_getfh(c, &o->fh))
 		goto out;
-	if (nfs4_get_getattr(c, &o->attr) && nfs4_op_void(c, OP_RESTOREFH))
-		nfs4_get_getattr(c, &o->dir_attr);
-	nfs4_decode_done(c);
+	if (nfs4_xdr_get_getattr(c, &o->attr) && nfs4_compound_void(c, OP_RESTOREFH))
+		nfs4_xdr_get_getattr(c, &o->dir_attr);
+	nfs4_xdr_decode_done(c);
 out:
-	return nfs4_decode_end(c);
+	return nfs4_xdr_decode_end(c);
 }
 
 static struct rpcrdma_buf *create_long_buf(struct nfs4_call *call)

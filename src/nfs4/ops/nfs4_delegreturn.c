@@ -12,12 +12,12 @@ static int return_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
 	const struct nfs4_op_delegreturn *o = &call->u.delegreturn;
 
-	nfs4_put_putfh(c, o->fh);
+	nfs4_xdr_put_putfh(c, o->fh);
 	if (!o->no_attr)
-		nfs4_put_getattr(c, NFS4_ATTR_STAT);
-	nfs4_op_begin(c, OP_DELEGRETURN, 0);
-	nfs4_put_stateid(&c->enc, &call->stateid);
-	return nfs4_encode_end(c);
+		nfs4_xdr_put_getattr(c, NFS4_ATTR_STAT);
+	nfs4_compound_op(c, OP_DELEGRETURN, 0);
+	nfs4_xdr_put_stateid(&c->enc, &call->stateid);
+	return nfs4_xdr_encode_end(c);
 }
 
 static int return_decode(struct nfs4_call *call, struct nfs4_compound *c)
@@ -25,10 +25,10 @@ static int return_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	struct nfs4_op_delegreturn *o = &call->u.delegreturn;
 
 	o->attr.valid = 0;
-	if (nfs4_op_void(c, OP_PUTFH) && (o->no_attr || nfs4_get_getattr(c, &o->attr)))
-		nfs4_op_void(c, OP_DELEGRETURN);
-	o->attr_refused = nfs4_attrs_refused(c);
-	return nfs4_decode_end(c);
+	if (nfs4_compound_void(c, OP_PUTFH) && (o->no_attr || nfs4_xdr_get_getattr(c, &o->attr)))
+		nfs4_compound_void(c, OP_DELEGRETURN);
+	o->attr_refused = nfs4_xdr_attrs_refused(c);
+	return nfs4_xdr_decode_end(c);
 }
 
 static bool return_again(struct nfs4_call *call)

@@ -12,20 +12,20 @@ static int downgrade_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
 	const struct nfs4_op_downgrade *o = &call->u.downgrade;
 
-	nfs4_put_putfh(c, o->fh);
-	nfs4_op_begin(c, OP_OPEN_DOWNGRADE, NFS4_STATEID_SIZE);
-	nfs4_put_stateid(&c->enc, &call->stateid);
+	nfs4_xdr_put_putfh(c, o->fh);
+	nfs4_compound_op(c, OP_OPEN_DOWNGRADE, NFS4_STATEID_SIZE);
+	nfs4_xdr_put_stateid(&c->enc, &call->stateid);
 	xdr_put_u32(&c->enc, 0); /* seqid: 4.0's */
 	xdr_put_u32(&c->enc, o->share_access);
 	xdr_put_u32(&c->enc, OPEN4_SHARE_DENY_NONE);
-	return nfs4_encode_end(c);
+	return nfs4_xdr_encode_end(c);
 }
 
 static int downgrade_decode(struct nfs4_call *call, struct nfs4_compound *c)
 {
-	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_result(c, OP_OPEN_DOWNGRADE))
-		nfs4_get_stateid(&c->dec, &call->u.downgrade.stateid);
-	return nfs4_decode_end(c);
+	if (nfs4_compound_void(c, OP_PUTFH) && nfs4_compound_result(c, OP_OPEN_DOWNGRADE))
+		nfs4_xdr_get_stateid(&c->dec, &call->u.downgrade.stateid);
+	return nfs4_xdr_decode_end(c);
 }
 
 /* A second one finds what the first one left. */

@@ -8,15 +8,15 @@
 
 static int free_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
-	nfs4_op_begin(c, OP_FREE_STATEID, 0);
-	nfs4_put_stateid(&c->enc, &call->u.free_stateid.stateid);
-	return nfs4_encode_end(c);
+	nfs4_compound_op(c, OP_FREE_STATEID, 0);
+	nfs4_xdr_put_stateid(&c->enc, &call->u.free_stateid.stateid);
+	return nfs4_xdr_encode_end(c);
 }
 
 static int free_decode(struct nfs4_call *call, struct nfs4_compound *c)
 {
-	nfs4_op_void(c, OP_FREE_STATEID);
-	return nfs4_decode_end(c);
+	nfs4_compound_void(c, OP_FREE_STATEID);
+	return nfs4_xdr_decode_end(c);
 }
 
 const struct nfs4_opdesc nfs4_free_stateid_desc = {

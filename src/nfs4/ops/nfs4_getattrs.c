@@ -8,7 +8,7 @@
 /* Bytes of the call and of the reply that a file takes: opnums, statuses, a bitmap of two words.
  */
 #define ASK_MAX(fh) (4u + 4u + XDR_ROUND((fh)->len) + 4u + 12u)
-#define RES_MAX     (8u + 8u + nfs4_fattr_max(NFS4_ATTR_WRITTEN))
+#define RES_MAX     (8u + 8u + nfs4_attr_reply_max(NFS4_ATTR_WRITTEN))
 
 static bool has_room(const struct nfs4_compound *c, const struct nfs4_fh *fh)
 {
@@ -24,11 +24,11 @@ static int getattrs_encode(struct nfs4_call *call, struct nfs4_compound *c)
 
 	o->asked = o->got = 0;
 	do {
-		nfs4_put_putfh(c, &o->fh[o->asked]);
-		nfs4_put_getattr(c, NFS4_ATTR_WRITTEN);
+		nfs4_xdr_put_putfh(c, &o->fh[o->asked]);
+		nfs4_xdr_put_getattr(c, NFS4_ATTR_WRITTEN);
 		o->asked++;
 	} while (o->asked < o->cnt && has_room(c, &o->fh[o->asked]));
-	return nfs4_encode_end(c);
+	return nfs4_xdr_encode_end(c);
 }
 
 static int getattrs_decode(struct nfs4_call *call, struct nfs4_compound *c)
@@ -36,10 +36,10 @@ static int getattrs_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	struct nfs4_op_getattrs *o = &call->u.getattrs;
 
 	o->got = 0;
-	while (o->got < o->asked && nfs4_op_void(c, OP_PUTFH) &&
-		nfs4_get_getattr(c, &o->attr[o->got]))
+	while (o->got < o->asked && nfs4_compound_void(c, OP_PUTFH) &&
+		nfs4_xdr_get_getattr(c, &o->attr[o->got]))
 		o->got++;
-	return nfs4_decode_end(c);
+	return nfs4_xdr_decode_end(c);
 }
 
 static const struct nfs4_opdesc getattrs_desc = {

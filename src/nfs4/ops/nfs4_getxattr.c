@@ -10,17 +10,17 @@
 static int getxattr_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
 	const struct nfs4_op_getxattr *o = &call->u.getxattr;
-	uint32_t room = nfs4_sink_room(&o->sink, 4);
+	uint32_t room = nfs4_xdr_sink_room(&o->sink, 4);
 
 	if (c->minor < 2)
 		return -EOPNOTSUPP;
 	if (!room)
 		return -EINVAL;
-	nfs4_put_putfh(c, o->fh);
-	nfs4_op_begin(c, OP_GETXATTR, room);
-	nfs4_put_str(&c->enc, &o->name);
+	nfs4_xdr_put_putfh(c, o->fh);
+	nfs4_compound_op(c, OP_GETXATTR, room);
+	nfs4_xdr_put_str(&c->enc, &o->name);
 	call->rpc.req.reply_sink = o->sink;
-	return nfs4_encode_end(c);
+	return nfs4_xdr_encode_end(c);
 }
 
 static int getxattr_decode(struct nfs4_call *call, struct nfs4_compound *c)
@@ -29,9 +29,9 @@ static int getxattr_decode(struct nfs4_call *call, struct nfs4_compound *c)
 
 	o->value = NULL;
 	o->len = 0;
-	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_result(c, OP_GETXATTR))
+	if (nfs4_compound_void(c, OP_PUTFH) && nfs4_compound_result(c, OP_GETXATTR))
 		o->value = xdr_get_opaque(&c->dec, UINT32_MAX, &o->len);
-	return nfs4_decode_end(c);
+	return nfs4_xdr_decode_end(c);
 }
 
 static const struct nfs4_opdesc getxattr_desc = {

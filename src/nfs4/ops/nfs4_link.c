@@ -11,15 +11,15 @@ static int link_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
 	const struct nfs4_op_link *o = &call->u.link;
 
-	nfs4_put_putfh(c, o->file);
-	nfs4_op_begin(c, OP_SAVEFH, 0);
-	nfs4_put_putfh(c, o->dir);
-	nfs4_op_begin(c, OP_LINK, 20);
-	nfs4_put_str(&c->enc, &o->name);
-	nfs4_put_getattr(c, NFS4_ATTR_DIR);
-	nfs4_op_begin(c, OP_RESTOREFH, 0);
-	nfs4_put_getattr(c, NFS4_ATTR_STAT);
-	return nfs4_encode_end(c);
+	nfs4_xdr_put_putfh(c, o->file);
+	nfs4_compound_op(c, OP_SAVEFH, 0);
+	nfs4_xdr_put_putfh(c, o->dir);
+	nfs4_compound_op(c, OP_LINK, 20);
+	nfs4_xdr_put_str(&c->enc, &o->name);
+	nfs4_xdr_put_getattr(c, NFS4_ATTR_DIR);
+	nfs4_compound_op(c, OP_RESTOREFH, 0);
+	nfs4_xdr_put_getattr(c, NFS4_ATTR_STAT);
+	return nfs4_xdr_encode_end(c);
 }
 
 static int link_decode(struct nfs4_call *call, struct nfs4_compound *c)
@@ -28,14 +28,14 @@ static int link_decode(struct nfs4_call *call, struct nfs4_compound *c)
 
 	o->attr.valid = o->dir_attr.valid = 0;
 	memset(&o->cinfo, 0, sizeof(o->cinfo));
-	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_void(c, OP_SAVEFH) && nfs4_op_void(c, OP_PUTFH) &&
-		nfs4_op_result(c, OP_LINK)) {
-		nfs4_get_cinfo(&c->dec, &o->cinfo);
-		if (nfs4_get_getattr(c, &o->dir_attr) && nfs4_op_void(c, OP_RESTOREFH))
-			nfs4_get_getattr(c, &o->attr);
-		nfs4_decode_done(c);
+	if (nfs4_compound_void(c, OP_PUTFH) && nfs4_compound_void(c, OP_SAVEFH) &&
+		nfs4_compound_void(c, OP_PUTFH) && nfs4_compound_result(c, OP_LINK)) {
+		nfs4_xdr_get_cinfo(&c->dec, &o->cinfo);
+		if (nfs4_xdr_get_getattr(c, &o->dir_attr) && nfs4_compound_void(c, OP_RESTOREFH))
+			nfs4_xdr_get_getattr(c, &o->attr);
+		nfs4_xdr_decode_done(c);
 	}
-	return nfs4_decode_end(c);
+	return nfs4_xdr_decode_end(c);
 }
 
 static const struct nfs4_opdesc link_desc = {

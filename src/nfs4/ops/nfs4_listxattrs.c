@@ -17,19 +17,19 @@
 static int listxattrs_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
 	const struct nfs4_op_listxattrs *o = &call->u.listxattrs;
-	uint32_t room = nfs4_sink_room(&o->sink, LIST_HEAD + 8);
+	uint32_t room = nfs4_xdr_sink_room(&o->sink, LIST_HEAD + 8);
 
 	if (c->minor < 2)
 		return -EOPNOTSUPP;
 	if (!room)
 		return -EINVAL;
-	nfs4_put_putfh(c, o->fh);
-	nfs4_op_begin(c, OP_LISTXATTRS, room);
+	nfs4_xdr_put_putfh(c, o->fh);
+	nfs4_compound_op(c, OP_LISTXATTRS, room);
 	xdr_put_u64(&c->enc, o->cookie);
 	/* maxcount: of the result to the RFC, of the names to knfsd. */
 	xdr_put_u32(&c->enc, room - LIST_HEAD);
 	call->rpc.req.reply_sink = o->sink;
-	return nfs4_encode_end(c);
+	return nfs4_xdr_encode_end(c);
 }
 
 static void get_names(struct nfs4_call *call, struct xdr_dec *x)
@@ -66,9 +66,9 @@ static int listxattrs_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	o->cookie_out = 0;
 	o->eof = false;
 	o->skipped = 0;
-	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_result(c, OP_LISTXATTRS))
+	if (nfs4_compound_void(c, OP_PUTFH) && nfs4_compound_result(c, OP_LISTXATTRS))
 		get_names(call, &c->dec);
-	return nfs4_decode_end(c);
+	return nfs4_xdr_decode_end(c);
 }
 
 static const struct nfs4_opdesc listxattrs_desc = {

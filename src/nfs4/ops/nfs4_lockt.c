@@ -9,15 +9,15 @@ static int lockt_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
 	const struct nfs4_op_lockt *o = &call->u.lockt;
 
-	if (!nfs4_lock_range_ok(o->offset, o->length))
+	if (!nfs4_lock_xdr_range_ok(o->offset, o->length))
 		return -EINVAL;
-	nfs4_put_putfh(c, o->fh);
-	nfs4_op_begin(c, OP_LOCKT, NFS4_DENIED_MAX);
+	nfs4_xdr_put_putfh(c, o->fh);
+	nfs4_compound_op(c, OP_LOCKT, NFS4_DENIED_MAX);
 	xdr_put_u32(&c->enc, o->write ? WRITE_LT : READ_LT);
 	xdr_put_u64(&c->enc, o->offset);
 	xdr_put_u64(&c->enc, o->length);
-	nfs4_put_lock_owner(&c->enc, o->owner);
-	return nfs4_encode_end(c);
+	nfs4_lock_xdr_put_owner(&c->enc, o->owner);
+	return nfs4_xdr_encode_end(c);
 }
 
 static int lockt_decode(struct nfs4_call *call, struct nfs4_compound *c)
@@ -26,12 +26,12 @@ static int lockt_decode(struct nfs4_call *call, struct nfs4_compound *c)
 
 	o->conflict = false;
 	memset(&o->denied, 0, sizeof(o->denied));
-	if (nfs4_op_void(c, OP_PUTFH) && !nfs4_op_void(c, OP_LOCKT)) {
-		o->conflict = nfs4_get_denied(c, OP_LOCKT, &o->denied);
+	if (nfs4_compound_void(c, OP_PUTFH) && !nfs4_compound_void(c, OP_LOCKT)) {
+		o->conflict = nfs4_lock_xdr_get_denied(c, OP_LOCKT, &o->denied);
 		if (o->conflict)
-			nfs4_decode_done(c);
+			nfs4_xdr_decode_done(c);
 	}
-	return nfs4_decode_end(c);
+	return nfs4_xdr_decode_end(c);
 }
 
 static const struct nfs4_opdesc lockt_desc = {

@@ -16,11 +16,12 @@ static int locku_encode(struct nfs4_call *call, struct nfs4_compound *c)
 	const struct nfs4_op_locku *o = &call->u.locku;
 	const struct nfs4_lock_work *k = &o->work;
 
-	nfs4_put_putfh(c, o->fh);
+	nfs4_xdr_put_putfh(c, o->fh);
 	if (k->first)
-		nfs4_put_lock(c, k, &call->stateid, false);
-	nfs4_put_locku(c, k->first ? &nfs4_stateid_current : &call->stateid, k->offset, k->length);
-	return nfs4_encode_end(c);
+		nfs4_lock_xdr_put_lock(c, k, &call->stateid, false);
+	nfs4_lock_xdr_put_locku(
+		c, k->first ? &nfs4_stateid_current : &call->stateid, k->offset, k->length);
+	return nfs4_xdr_encode_end(c);
 }
 
 static int locku_decode(struct nfs4_call *call, struct nfs4_compound *c)
@@ -29,17 +30,17 @@ static int locku_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	struct nfs4_denied denied;
 
 	k->none = false;
-	if (!nfs4_op_void(c, OP_PUTFH))
+	if (!nfs4_compound_void(c, OP_PUTFH))
 		goto out;
-	if (k->first && nfs4_op_result(c, OP_LOCK))
-		nfs4_get_stateid(&c->dec, &k->stateid);
-	k->none = k->first && nfs4_get_denied(c, OP_LOCK, &denied);
+	if (k->first && nfs4_compound_result(c, OP_LOCK))
+		nfs4_xdr_get_stateid(&c->dec, &k->stateid);
+	k->none = k->first && nfs4_lock_xdr_get_denied(c, OP_LOCK, &denied);
 	if (k->none)
-		nfs4_decode_done(c);
-	else if (nfs4_op_result(c, OP_LOCKU))
-		nfs4_get_stateid(&c->dec, &k->stateid);
+		nfs4_xdr_decode_done(c);
+	else if (nfs4_compound_result(c, OP_LOCKU))
+		nfs4_xdr_get_stateid(&c->dec, &k->stateid);
 out:
-	return nfs4_decode_end(c);
+	return nfs4_xdr_decode_end(c);
 }
 
 static const struct nfs4_opdesc locku_desc = {

@@ -12,7 +12,7 @@
 static bool both_fit(const struct nfs4_compound *c)
 {
 	/* LOOKUP, GETFH, two GETATTR */
-	size_t rest = 8 + (8 + 4 + NFS4_FHSIZE) + 2 * (8 + nfs4_fattr_max(NFS4_ATTR_STAT));
+	size_t rest = 8 + (8 + 4 + NFS4_FHSIZE) + 2 * (8 + nfs4_attr_reply_max(NFS4_ATTR_STAT));
 
 	return !c->inline_max || RPC_REPLY_HDR + c->reply_max + rest <= c->inline_max;
 }
@@ -26,16 +26,16 @@ static int lookup_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
 	const struct nfs4_op_lookup *o = &call->u.lookup;
 
-	nfs4_put_putfh(c, o->dir);
+	nfs4_xdr_put_putfh(c, o->dir);
 	if (asks_dir(o) && o->ask == NFS4_DIR_STAT && both_fit(c))
-		nfs4_put_getattr(c, NFS4_ATTR_STAT);
+		nfs4_xdr_put_getattr(c, NFS4_ATTR_STAT);
 	else if (asks_dir(o))
-		nfs4_put_getattr(c, NFS4_ATTR_DIR);
-	nfs4_op_begin(c, OP_LOOKUP, 0);
-	nfs4_put_str(&c->enc, &o->name);
-	nfs4_put_getfh(c);
-	nfs4_put_getattr(c, NFS4_ATTR_STAT);
-	return nfs4_encode_end(c);
+		nfs4_xdr_put_getattr(c, NFS4_ATTR_DIR);
+	nfs4_compound_op(c, OP_LOOKUP, 0);
+	nfs4_xdr_put_str(&c->enc, &o->name);
+	nfs4_xdr_put_getfh(c);
+	nfs4_xdr_put_getattr(c, NFS4_ATTR_STAT);
+	return nfs4_xdr_encode_end(c);
 }
 
 static int lookup_decode(struct nfs4_call *call, struct nfs4_compound *c)
@@ -45,11 +45,12 @@ static int lookup_decode(struct nfs4_call *call, struct nfs4_compound *c)
 
 	o->fh.len = 0;
 	o->attr.valid = o->dir_attr.valid = 0;
-	reached = nfs4_op_void(c, OP_PUTFH) && (!asks_dir(o) || nfs4_get_getattr(c, &o->dir_attr));
-	o->dir_refused = !reached && nfs4_attrs_refused(c);
-	if (reached && nfs4_op_void(c, OP_LOOKUP) && nfs4_get_getfh(c, &o->fh))
-		nfs4_get_getattr(c, &o->attr);
-	return nfs4_decode_end(c);
+	reached = nfs4_compound_void(c, OP_PUTFH) &&
+		  (!asks_dir(o) || nfs4_xdr_get_getattr(c, &o->dir_attr));
+	o->dir_refused = !reached && nfs4_xdr_attrs_refused(c);
+	if (reached && nfs4_compound_void(c, OP_LOOKUP) && nfs4_xdr_get_getfh(c, &o->fh))
+		nfs4_xdr_get_getattr(c, &o->attr);
+	return nfs4_xdr_decode_end(c);
 }
 
 static bool lookup_again(struct nfs4_call *call)

@@ -98,7 +98,7 @@ static void put_openhow(struct nfs4_compound *c, const struct nfs4_op_open *o)
 		}
 		xdr_put_u32(x, UNCHECKED4);
 	}
-	nfs4_put_sattr(x, &sattr, supported);
+	nfs4_attr_put_set(x, &sattr, supported);
 }
 
 static void put_claim(struct nfs4_compound *c, const struct nfs4_op_open *o)
@@ -107,13 +107,13 @@ static void put_claim(struct nfs4_compound *c, const struct nfs4_op_open *o)
 
 	if (o->dir && !o->again) {
 		xdr_put_u32(x, CLAIM_NULL);
-		nfs4_put_str(x, &o->name);
+		nfs4_xdr_put_str(x, &o->name);
 	} else if (o->reclaim) {
 		xdr_put_u32(x, CLAIM_PREVIOUS);
 		xdr_put_u32(x, o->reclaim_deleg);
 	} else if (o->claim && !o->plain_claim) {
 		xdr_put_u32(x, CLAIM_DELEG_CUR_FH);
-		nfs4_put_stateid(x, &c->call->stateid);
+		nfs4_xdr_put_stateid(x, &c->call->stateid);
 	} else {
 		xdr_put_u32(x, CLAIM_FH);
 	}
@@ -129,7 +129,7 @@ static void put_open(struct nfs4_compound *c, const struct nfs4_op_open *o)
 {
 	struct xdr_enc *x = &c->enc;
 
-	nfs4_op_begin(c, OP_OPEN, OPEN_MAX);
+	nfs4_compound_op(c, OP_OPEN, OPEN_MAX);
 	xdr_put_u32(x, 0); /* seqid: 4.0's */
 	xdr_put_u32(x, o->share_access | want(o));
 	xdr_put_u32(x, OPEN4_SHARE_DENY_NONE);
@@ -149,18 +149,18 @@ static void put_stamp(struct nfs4_compound *c, const struct nfs4_op_open *o)
 	/* MODE_UMASK is for files that are made (RFC 8275). */
 	sattr.mode &= ~(sattr.use_umask ? sattr.umask : 0);
 	sattr.use_umask = false;
-	nfs4_op_begin(c, OP_SETATTR, 4 + 4 * NFS4_BITMAP_WORDS);
-	nfs4_put_stateid(&c->enc, &(struct nfs4_stateid){0});
-	nfs4_put_sattr(&c->enc, &sattr, c->supported);
+	nfs4_compound_op(c, OP_SETATTR, 4 + 4 * NFS4_BITMAP_WORDS);
+	nfs4_xdr_put_stateid(&c->enc, &(struct nfs4_stateid){0});
+	nfs4_attr_put_set(&c->enc, &sattr, c->supported);
 }
 
 /* The file of this name, if it is the one that we made. */
 static void put_ours(struct nfs4_compound *c, const struct nfs4_op_open *o)
 {
-	nfs4_op_begin(c, OP_LOOKUP, 0);
-	nfs4_put_str(&c->enc, &o->name);
-	nfs4_op_begin(c, OP_VERIFY, 0);
-	nfs4_put_atime(&c->enc, &o->atime);
+	nfs4_compound_op(c, OP_LOOKUP, 0);
+	nfs4_xdr_put_str(&c->enc, &o->name);
+	nfs4_compound_op(c, OP_VERIFY, 0);
+	nfs4_attr_put_atime(&c->enc, &o->atime);
 }
 
 /* Of the file that was just opened. */
@@ -168,7 +168,7 @@ static int put_read(struct nfs4_compound *c, const struct nfs4_op_open *o)
 {
 	static const struct nfs4_stateid current = {.seqid = 1};
 
-	return o->read ? nfs4_put_read(c, o->read, &current) : 0;
+	return o->read ? nfs4_read_put(c, o->read, &current) : 0;
 }
 
 /*
@@ -179,7 +179,7 @@ static uint32_t not_exclusively(const struct nfs4_compound *c, const struct nfs4
 {
 	uint32_t times = o->sattr.set & (NFS4_ATTR_ATIME | NFS4_ATTR_MTIME);
 
-	return times | (c->exclcreat ? nfs4_sattr_beyond(&o->sattr, c->exclcreat) : 0);
+	return times | (c->exclcreat ? nfs4_attr_set_beyond(&o->sattr, c->exclcreat) : 0);
 }
 
 /* SEQUENCE and all the rest of an OPEN by name. */
@@ -206,25 +206,25 @@ static int open_encode(struct nfs4_call *call, struct nfs4_compound *c)
 		return -EINVAL;
 	o->no_dir_attr = !dir_fits(c, o);
 	o->set_later = not_exclusively(c, o);
-	nfs4_put_putfh(c, o->dir ? o->dir : o->file);
+	nfs4_xdr_put_putfh(c, o->dir ? o->dir : o->file);
 	if (asks_dir(o))
-		nfs4_op_begin(c, OP_SAVEFH, 0);
+		nfs4_compound_op(c, OP_SAVEFH, 0);
 	if (o->again)
 		put_ours(c, o);
 	put_open(c, o);
 	if (o->dir)
-		nfs4_put_getfh(c);
+		nfs4_xdr_put_getfh(c);
 	if (o->exclusive && !o->again)
 		put_stamp(c, o);
-	nfs4_op_begin(c, OP_ACCESS, 8);
+	nfs4_compound_op(c, OP_ACCESS, 8);
 	xdr_put_u32(&c->enc, ACCESS4_READ | ACCESS4_MODIFY | ACCESS4_EXTEND | ACCESS4_EXECUTE);
-	nfs4_put_getattr(c, NFS4_ATTR_STAT);
+	nfs4_xdr_put_getattr(c, NFS4_ATTR_STAT);
 	if (asks_dir(o)) {
-		nfs4_op_begin(c, OP_RESTOREFH, 0);
-		nfs4_put_getattr(c, NFS4_ATTR_DIR);
+		nfs4_compound_op(c, OP_RESTOREFH, 0);
+		nfs4_xdr_put_getattr(c, NFS4_ATTR_DIR);
 	}
 	err = put_read(c, o);
-	return err ? err : nfs4_encode_end(c);
+	return err ? err : nfs4_xdr_encode_end(c);
 }
 
 /* nfsace4: who may use the delegation without asking; we always ask (ACCESS). */
@@ -265,7 +265,7 @@ static void get_delegation(struct xdr_dec *x, struct nfs4_op_open *o)
 		break;
 	case OPEN_DELEGATE_READ:
 	case OPEN_DELEGATE_WRITE:
-		nfs4_get_stateid(x, &o->deleg);
+		nfs4_xdr_get_stateid(x, &o->deleg);
 		o->deleg_recalled = xdr_get_bool(x);
 		if (type == OPEN_DELEGATE_WRITE)
 			skip_space_limit(x);
@@ -285,16 +285,16 @@ static void get_open(struct xdr_dec *x, struct nfs4_op_open *o)
 {
 	uint32_t attrset[NFS4_BITMAP_WORDS];
 
-	nfs4_get_stateid(x, &o->stateid);
-	nfs4_get_cinfo(x, &o->cinfo);
+	nfs4_xdr_get_stateid(x, &o->stateid);
+	nfs4_xdr_get_cinfo(x, &o->cinfo);
 	o->rflags = xdr_get_u32(x);
-	nfs4_get_bitmap(x, attrset);
+	nfs4_attr_get_bitmap(x, attrset);
 	get_delegation(x, o);
 }
 
 static bool get_access(struct nfs4_compound *c, uint32_t *access)
 {
-	if (!nfs4_op_result(c, OP_ACCESS))
+	if (!nfs4_compound_result(c, OP_ACCESS))
 		return false;
 	*access = xdr_get_u32(&c->dec); /* supported: bits not in it are 0 in the other */
 	*access &= xdr_get_u32(&c->dec);
@@ -306,15 +306,15 @@ static bool get_stamp(struct nfs4_compound *c)
 {
 	uint32_t attrsset[NFS4_BITMAP_WORDS];
 
-	if (!nfs4_op_result(c, OP_SETATTR))
+	if (!nfs4_compound_result(c, OP_SETATTR))
 		return false;
-	nfs4_get_bitmap(&c->dec, attrsset);
+	nfs4_attr_get_bitmap(&c->dec, attrsset);
 	return !c->dec.failed;
 }
 
 static bool get_ours(struct nfs4_compound *c)
 {
-	if (nfs4_op_void(c, OP_LOOKUP) && nfs4_op_void(c, OP_VERIFY))
+	if (nfs4_compound_void(c, OP_LOOKUP) && nfs4_compound_void(c, OP_VERIFY))
 		return true;
 	if (!c->dec.failed && (c->status == NFS4ERR_NOENT || c->status == NFS4ERR_NOT_SAME))
 		c->status = NFS4ERR_EXIST; /* as the OPEN said */
@@ -327,11 +327,11 @@ static void get_rest(struct nfs4_compound *c, struct nfs4_op_open *o)
 	if (o->exclusive)
 		o->stamped = o->again || get_stamp(c);
 	o->mode_unset = o->exclusive && !o->stamped && o->set_later & NFS4_ATTR_MODE;
-	if (get_access(c, &o->access) && nfs4_get_getattr(c, &o->attr) && asks_dir(o) &&
-		nfs4_op_void(c, OP_RESTOREFH))
-		nfs4_get_getattr(c, &o->dir_attr);
+	if (get_access(c, &o->access) && nfs4_xdr_get_getattr(c, &o->attr) && asks_dir(o) &&
+		nfs4_compound_void(c, OP_RESTOREFH))
+		nfs4_xdr_get_getattr(c, &o->dir_attr);
 	if (o->read)
-		nfs4_get_read(c, o->read);
+		nfs4_read_get(c, o->read);
 }
 
 static int open_decode(struct nfs4_call *call, struct nfs4_compound *c)
@@ -352,19 +352,20 @@ static int open_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	memset(&o->deleg, 0, sizeof(o->deleg));
 	memset(&o->stateid, 0, sizeof(o->stateid));
 	memset(&o->cinfo, 0, sizeof(o->cinfo));
-	if (!nfs4_op_void(c, OP_PUTFH) || (asks_dir(o) && !nfs4_op_void(c, OP_SAVEFH)) ||
-		(o->again && !get_ours(c)) || !nfs4_op_result(c, OP_OPEN))
+	if (!nfs4_compound_void(c, OP_PUTFH) ||
+		(asks_dir(o) && !nfs4_compound_void(c, OP_SAVEFH)) || (o->again && !get_ours(c)) ||
+		!nfs4_compound_result(c, OP_OPEN))
 		goto out;
 	get_open(&c->dec, o);
 	if (!o->dir)
 		o->fh = *o->file;
-	else if (!nfs4_get_getfh(c, &o->fh))
+	else if (!nfs4_xdr_get_getfh(c, &o->fh))
 		goto out;
 	/* The file is open from here on, whatever else there is to know about it. */
 	get_rest(c, o);
-	nfs4_decode_done(c);
+	nfs4_xdr_decode_done(c);
 out:
-	return nfs4_decode_end(c);
+	return nfs4_xdr_decode_end(c);
 }
 
 /* EEXIST: by an earlier execution of this very call? */

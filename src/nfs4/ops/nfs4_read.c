@@ -13,15 +13,15 @@
 #include <errno.h>
 #include <stddef.h>
 
-int nfs4_put_read(struct nfs4_compound *c, struct nfs4_op_read *o, const struct nfs4_stateid *sid)
+int nfs4_read_put(struct nfs4_compound *c, struct nfs4_op_read *o, const struct nfs4_stateid *sid)
 {
 	struct rpcrdma_req *req = &c->call->rpc.req;
 
 	if (o->sink.len < o->count)
 		return -EINVAL;
 	o->asked = c->read_max && c->read_max < o->count ? c->read_max : o->count;
-	nfs4_op_begin(c, OP_READ, 8); /* the transport adds what it lets come inline */
-	nfs4_put_stateid(&c->enc, sid);
+	nfs4_compound_op(c, OP_READ, 8); /* the transport adds what it lets come inline */
+	nfs4_xdr_put_stateid(&c->enc, sid);
 	xdr_put_u64(&c->enc, o->offset);
 	xdr_put_u32(&c->enc, o->asked);
 	req->result_cnt = 0;
@@ -38,9 +38,9 @@ static int read_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
 	int err;
 
-	nfs4_put_putfh(c, call->u.read.fh);
-	err = nfs4_put_read(c, &call->u.read, &call->stateid);
-	return err ? err : nfs4_encode_end(c);
+	nfs4_xdr_put_putfh(c, call->u.read.fh);
+	err = nfs4_read_put(c, &call->u.read, &call->stateid);
+	return err ? err : nfs4_xdr_encode_end(c);
 }
 
 static void get_read(struct xdr_dec *x, struct nfs4_op_read *o, const struct rpcrdma_req *req)
@@ -61,10 +61,10 @@ static void get_read(struct xdr_dec *x, struct nfs4_op_read *o, const struct rpc
 	o->len = len;
 }
 
-void nfs4_get_read(struct nfs4_compound *c, struct nfs4_op_read *o)
+void nfs4_read_get(struct nfs4_compound *c, struct nfs4_op_read *o)
 {
 	o->eof = false;
-	if (nfs4_op_result(c, OP_READ))
+	if (nfs4_compound_result(c, OP_READ))
 		get_read(&c->dec, o, &c->call->rpc.req);
 	if (c->dec.failed || c->status != NFS4_OK) {
 		o->data = NULL;
@@ -74,9 +74,9 @@ void nfs4_get_read(struct nfs4_compound *c, struct nfs4_op_read *o)
 
 static int read_decode(struct nfs4_call *call, struct nfs4_compound *c)
 {
-	nfs4_op_void(c, OP_PUTFH); /* if it failed, so did READ */
-	nfs4_get_read(c, &call->u.read);
-	return nfs4_decode_end(c);
+	nfs4_compound_void(c, OP_PUTFH); /* if it failed, so did READ */
+	nfs4_read_get(c, &call->u.read);
+	return nfs4_xdr_decode_end(c);
 }
 
 static bool read_range(const struct nfs4_call *call, uint64_t *ret_first, uint64_t *ret_last)

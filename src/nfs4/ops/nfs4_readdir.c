@@ -36,15 +36,15 @@ static int readdir_encode(struct nfs4_call *call, struct nfs4_compound *c)
 
 	if (o->sink.len < NFS4_REPLY_HEAD + 8 + 8 + (uint64_t)o->maxcount)
 		return -EINVAL;
-	nfs4_put_putfh(c, o->fh);
-	nfs4_op_begin(c, OP_READDIR, o->maxcount);
+	nfs4_xdr_put_putfh(c, o->fh);
+	nfs4_compound_op(c, OP_READDIR, o->maxcount);
 	xdr_put_u64(x, o->cookie);
 	xdr_put_fixed(x, o->verf.data, sizeof(o->verf.data));
 	xdr_put_u32(x, o->maxcount); /* dircount: never the smaller limit */
 	xdr_put_u32(x, o->maxcount);
-	nfs4_put_attr_request(x, attrs_of(c, o), c->supported);
+	nfs4_attr_put_request(x, attrs_of(c, o), c->supported);
 	call->rpc.req.reply_sink = o->sink;
-	return nfs4_encode_end(c);
+	return nfs4_xdr_encode_end(c);
 }
 
 /* WIRE: a name that could lead out of its directory is not one of its entries. */
@@ -66,7 +66,7 @@ static bool get_entry(struct nfs4_compound *c, struct nfs4_dirent *de)
 	de->cookie = xdr_get_u64(x);
 	de->name.len = 0;
 	de->name.p = (const char *)xdr_get_opaque(x, UINT32_MAX, &de->name.len);
-	nfs4_get_fattr(x, &de->attr, &de->fh, &names);
+	nfs4_attr_get(x, &de->attr, &de->fh, &names);
 	/* WIRE: cookie 0 would start the directory anew, for ever. */
 	if (!de->cookie)
 		xdr_fail(x);
@@ -118,11 +118,11 @@ static int readdir_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	o->skipped = 0;
 	if (!c->idmap_late)
 		o->given = 0;
-	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_result(c, OP_READDIR)) {
-		nfs4_get_verf(&c->dec, &o->verf_out);
+	if (nfs4_compound_void(c, OP_PUTFH) && nfs4_compound_result(c, OP_READDIR)) {
+		nfs4_xdr_get_verf(&c->dec, &o->verf_out);
 		get_entries(call, c);
 	}
-	return nfs4_decode_end(c);
+	return nfs4_xdr_decode_end(c);
 }
 
 static const struct nfs4_opdesc readdir_desc = {

@@ -12,10 +12,10 @@ static int readlink_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
 	const struct nfs4_op_readlink *o = &call->u.readlink;
 
-	nfs4_put_putfh(c, o->fh);
-	nfs4_op_begin(c, OP_READLINK, 4 + XDR_ROUND(NFS4_MAXPATHLEN));
+	nfs4_xdr_put_putfh(c, o->fh);
+	nfs4_compound_op(c, OP_READLINK, 4 + XDR_ROUND(NFS4_MAXPATHLEN));
 	call->rpc.req.reply_sink = o->sink;
-	return nfs4_encode_end(c);
+	return nfs4_xdr_encode_end(c);
 }
 
 static void get_target(struct xdr_dec *x, struct nfs4_str *target)
@@ -37,9 +37,9 @@ static int readlink_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	struct nfs4_op_readlink *o = &call->u.readlink;
 
 	o->target = (struct nfs4_str){0};
-	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_result(c, OP_READLINK))
+	if (nfs4_compound_void(c, OP_PUTFH) && nfs4_compound_result(c, OP_READLINK))
 		get_target(&c->dec, &o->target);
-	return nfs4_decode_end(c);
+	return nfs4_xdr_decode_end(c);
 }
 
 static const struct nfs4_opdesc readlink_desc = {

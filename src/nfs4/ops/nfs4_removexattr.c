@@ -11,11 +11,11 @@ static int removexattr_encode(struct nfs4_call *call, struct nfs4_compound *c)
 
 	if (c->minor < 2)
 		return -EOPNOTSUPP;
-	nfs4_put_putfh(c, o->fh);
-	nfs4_op_begin(c, OP_REMOVEXATTR, 20);
-	nfs4_put_str(&c->enc, &o->name);
-	nfs4_put_getattr(c, NFS4_ATTR_WRITTEN);
-	return nfs4_encode_end(c);
+	nfs4_xdr_put_putfh(c, o->fh);
+	nfs4_compound_op(c, OP_REMOVEXATTR, 20);
+	nfs4_xdr_put_str(&c->enc, &o->name);
+	nfs4_xdr_put_getattr(c, NFS4_ATTR_WRITTEN);
+	return nfs4_xdr_encode_end(c);
 }
 
 static int removexattr_decode(struct nfs4_call *call, struct nfs4_compound *c)
@@ -24,12 +24,12 @@ static int removexattr_decode(struct nfs4_call *call, struct nfs4_compound *c)
 
 	o->attr.valid = 0;
 	memset(&o->cinfo, 0, sizeof(o->cinfo));
-	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_result(c, OP_REMOVEXATTR)) {
-		nfs4_get_cinfo(&c->dec, &o->cinfo);
-		nfs4_get_getattr(c, &o->attr);
-		nfs4_decode_done(c);
+	if (nfs4_compound_void(c, OP_PUTFH) && nfs4_compound_result(c, OP_REMOVEXATTR)) {
+		nfs4_xdr_get_cinfo(&c->dec, &o->cinfo);
+		nfs4_xdr_get_getattr(c, &o->attr);
+		nfs4_xdr_decode_done(c);
 	}
-	return nfs4_decode_end(c);
+	return nfs4_xdr_decode_end(c);
 }
 
 static const struct nfs4_opdesc removexattr_desc = {

@@ -11,12 +11,12 @@ static int seek_encode(struct nfs4_call *call, struct nfs4_compound *c)
 
 	if (c->minor < 2)
 		return -EOPNOTSUPP;
-	nfs4_put_putfh(c, o->fh);
-	nfs4_op_begin(c, OP_SEEK, 4 + 8);
-	nfs4_put_stateid(&c->enc, &call->stateid);
+	nfs4_xdr_put_putfh(c, o->fh);
+	nfs4_compound_op(c, OP_SEEK, 4 + 8);
+	nfs4_xdr_put_stateid(&c->enc, &call->stateid);
 	xdr_put_u64(&c->enc, o->offset);
 	xdr_put_u32(&c->enc, o->what);
-	return nfs4_encode_end(c);
+	return nfs4_xdr_encode_end(c);
 }
 
 static int seek_decode(struct nfs4_call *call, struct nfs4_compound *c)
@@ -25,11 +25,11 @@ static int seek_decode(struct nfs4_call *call, struct nfs4_compound *c)
 
 	o->eof = false;
 	o->found = 0;
-	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_result(c, OP_SEEK)) {
+	if (nfs4_compound_void(c, OP_PUTFH) && nfs4_compound_result(c, OP_SEEK)) {
 		o->eof = xdr_get_bool(&c->dec);
 		o->found = xdr_get_u64(&c->dec);
 	}
-	return nfs4_decode_end(c);
+	return nfs4_xdr_decode_end(c);
 }
 
 static const struct nfs4_opdesc seek_desc = {

@@ -12,12 +12,12 @@ static int setattr_encode(struct nfs4_call *call, struct nfs4_compound *c)
 
 	sattr.use_umask = false; /* RFC 8275 section 4: MODE_UMASK is for creation only */
 	nfs4_owners_put(call, &sattr, &names);
-	nfs4_put_putfh(c, o->fh);
-	nfs4_op_begin(c, OP_SETATTR, 4 + 4 * NFS4_BITMAP_WORDS);
-	nfs4_put_stateid(&c->enc, &call->stateid);
-	nfs4_put_sattr(&c->enc, &sattr, c->supported);
-	nfs4_put_getattr(c, NFS4_ATTR_STAT);
-	return nfs4_encode_end(c);
+	nfs4_xdr_put_putfh(c, o->fh);
+	nfs4_compound_op(c, OP_SETATTR, 4 + 4 * NFS4_BITMAP_WORDS);
+	nfs4_xdr_put_stateid(&c->enc, &call->stateid);
+	nfs4_attr_put_set(&c->enc, &sattr, c->supported);
+	nfs4_xdr_put_getattr(c, NFS4_ATTR_STAT);
+	return nfs4_xdr_encode_end(c);
 }
 
 static int setattr_decode(struct nfs4_call *call, struct nfs4_compound *c)
@@ -27,12 +27,12 @@ static int setattr_decode(struct nfs4_call *call, struct nfs4_compound *c)
 
 	o->attr.valid = 0;
 	/* A SETATTR that failed has a bitmap too; it is the last result then and stays unread. */
-	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_result(c, OP_SETATTR)) {
-		nfs4_get_bitmap(&c->dec, attrsset);
-		nfs4_get_getattr(c, &o->attr);
-		nfs4_decode_done(c);
+	if (nfs4_compound_void(c, OP_PUTFH) && nfs4_compound_result(c, OP_SETATTR)) {
+		nfs4_attr_get_bitmap(&c->dec, attrsset);
+		nfs4_xdr_get_getattr(c, &o->attr);
+		nfs4_xdr_decode_done(c);
 	}
-	return nfs4_decode_end(c);
+	return nfs4_xdr_decode_end(c);
 }
 
 /* A new size changes all from there, or to there, on. */

@@ -11,13 +11,13 @@ static int setxattr_encode(struct nfs4_call *call, struct nfs4_compound *c)
 
 	if (c->minor < 2)
 		return -EOPNOTSUPP;
-	nfs4_put_putfh(c, o->fh);
-	nfs4_op_begin(c, OP_SETXATTR, 20);
+	nfs4_xdr_put_putfh(c, o->fh);
+	nfs4_compound_op(c, OP_SETXATTR, 20);
 	xdr_put_u32(&c->enc, o->option);
-	nfs4_put_str(&c->enc, &o->name);
+	nfs4_xdr_put_str(&c->enc, &o->name);
 	xdr_put_opaque(&c->enc, o->value, o->len);
-	nfs4_put_getattr(c, NFS4_ATTR_WRITTEN);
-	return nfs4_encode_end(c);
+	nfs4_xdr_put_getattr(c, NFS4_ATTR_WRITTEN);
+	return nfs4_xdr_encode_end(c);
 }
 
 static int setxattr_decode(struct nfs4_call *call, struct nfs4_compound *c)
@@ -26,12 +26,12 @@ static int setxattr_decode(struct nfs4_call *call, struct nfs4_compound *c)
 
 	o->attr.valid = 0;
 	memset(&o->cinfo, 0, sizeof(o->cinfo));
-	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_result(c, OP_SETXATTR)) {
-		nfs4_get_cinfo(&c->dec, &o->cinfo);
-		nfs4_get_getattr(c, &o->attr);
-		nfs4_decode_done(c);
+	if (nfs4_compound_void(c, OP_PUTFH) && nfs4_compound_result(c, OP_SETXATTR)) {
+		nfs4_xdr_get_cinfo(&c->dec, &o->cinfo);
+		nfs4_xdr_get_getattr(c, &o->attr);
+		nfs4_xdr_decode_done(c);
 	}
-	return nfs4_decode_end(c);
+	return nfs4_xdr_decode_end(c);
 }
 
 static struct rpcrdma_buf *setxattr_long_buf(struct nfs4_call *call)

@@ -20,10 +20,10 @@ static int statfs_encode(struct nfs4_call *call, struct nfs4_compound *c)
 
 	for (i = 0; i < NFS4_BITMAP_WORDS; i++)
 		words[i] = statfs_words[i] & (c->supported ? c->supported[i] : UINT32_MAX);
-	nfs4_put_putfh(c, call->u.statfs.fh);
-	nfs4_op_begin(c, OP_GETATTR, STATFS_MAX);
-	nfs4_put_bitmap(&c->enc, words, NFS4_BITMAP_WORDS);
-	return nfs4_encode_end(c);
+	nfs4_xdr_put_putfh(c, call->u.statfs.fh);
+	nfs4_compound_op(c, OP_GETATTR, STATFS_MAX);
+	nfs4_attr_put_bitmap(&c->enc, words, NFS4_BITMAP_WORDS);
+	return nfs4_xdr_encode_end(c);
 }
 
 static uint64_t get_if(struct xdr_dec *x, const uint32_t words[], enum nfs4_fattr attr)
@@ -35,7 +35,7 @@ static uint64_t get_if(struct xdr_dec *x, const uint32_t words[], enum nfs4_fatt
 static void get_statfs(struct xdr_dec *x, struct nfs4_op_statfs *o)
 {
 	uint32_t words[NFS4_BITMAP_WORDS];
-	uint32_t alien = nfs4_get_bitmap(x, words);
+	uint32_t alien = nfs4_attr_get_bitmap(x, words);
 	uint32_t len = 0;
 	const uint8_t *p = xdr_get_opaque(x, UINT32_MAX, &len);
 	struct xdr_dec vals;
@@ -54,7 +54,7 @@ static void get_statfs(struct xdr_dec *x, struct nfs4_op_statfs *o)
 	o->bytes_avail = get_if(&vals, words, FATTR4_SPACE_AVAIL);
 	o->bytes_free = get_if(&vals, words, FATTR4_SPACE_FREE);
 	o->bytes_total = get_if(&vals, words, FATTR4_SPACE_TOTAL);
-	if (vals.failed || xdr_dec_left(&vals) || alien) /* WIRE: as in nfs4_get_fattr() */
+	if (vals.failed || xdr_dec_left(&vals) || alien) /* WIRE: as in nfs4_attr_get() */
 		xdr_fail(x);
 }
 
@@ -65,9 +65,9 @@ static int statfs_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	o->bytes_total = o->bytes_free = o->bytes_avail = 0;
 	o->files_total = o->files_free = o->files_avail = 0;
 	o->maxname = 0;
-	if (nfs4_op_void(c, OP_PUTFH) && nfs4_op_result(c, OP_GETATTR))
+	if (nfs4_compound_void(c, OP_PUTFH) && nfs4_compound_result(c, OP_GETATTR))
 		get_statfs(&c->dec, o);
-	return nfs4_decode_end(c);
+	return nfs4_xdr_decode_end(c);
 }
 
 static const struct nfs4_opdesc statfs_desc = {

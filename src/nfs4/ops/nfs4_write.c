@@ -33,21 +33,21 @@ static int write_encode(struct nfs4_call *call, struct nfs4_compound *c)
 	o->unsure |= o->unanswered;
 	o->unanswered = true;
 	o->sent = put_data(o, req, c->write_max);
-	nfs4_put_putfh(c, o->fh);
+	nfs4_xdr_put_putfh(c, o->fh);
 	if (o->at_end) {
-		nfs4_op_begin(c, OP_VERIFY, 0);
-		nfs4_put_size(&c->enc, o->offset);
+		nfs4_compound_op(c, OP_VERIFY, 0);
+		nfs4_attr_put_size(&c->enc, o->offset);
 	}
-	nfs4_op_begin(c, OP_WRITE, 8 + NFS4_VERIFIER_SIZE);
-	nfs4_put_stateid(&c->enc, &call->stateid);
+	nfs4_compound_op(c, OP_WRITE, 8 + NFS4_VERIFIER_SIZE);
+	nfs4_xdr_put_stateid(&c->enc, &call->stateid);
 	xdr_put_u64(&c->enc, o->offset);
 	xdr_put_u32(&c->enc, o->stable);
 	xdr_put_u32(&c->enc, o->sent);
 	data_off = xdr_enc_len(&c->enc);
 	if (!o->no_attr)
-		nfs4_put_getattr(c, NFS4_ATTR_WRITTEN);
+		nfs4_xdr_put_getattr(c, NFS4_ATTR_WRITTEN);
 	req->tail_len = o->sent ? xdr_enc_len(&c->enc) - data_off : 0;
-	return nfs4_encode_end(c);
+	return nfs4_xdr_encode_end(c);
 }
 
 static void get_write(struct xdr_dec *x, struct nfs4_op_write *o)
@@ -55,7 +55,7 @@ static void get_write(struct xdr_dec *x, struct nfs4_op_write *o)
 	uint32_t count = xdr_get_u32(x);
 	uint32_t committed = xdr_get_u32(x);
 
-	nfs4_get_verf(x, &o->verf);
+	nfs4_xdr_get_verf(x, &o->verf);
 	/* WIRE: no more than was sent, no less stable than was asked (RFC 8881 section 18.32.3). */
 	if (count > o->sent || committed > FILE_SYNC4 || committed < o->stable)
 		xdr_fail(x);
@@ -72,14 +72,14 @@ static int write_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	o->count = 0;
 	o->attr.valid = 0;
 	o->unanswered = false;
-	if (nfs4_op_void(c, OP_PUTFH) && (!o->at_end || nfs4_op_void(c, OP_VERIFY)) &&
-		nfs4_op_result(c, OP_WRITE)) {
+	if (nfs4_compound_void(c, OP_PUTFH) && (!o->at_end || nfs4_compound_void(c, OP_VERIFY)) &&
+		nfs4_compound_result(c, OP_WRITE)) {
 		get_write(&c->dec, o);
 		if (!o->no_attr)
-			nfs4_get_getattr(c, &o->attr);
-		nfs4_decode_done(c);
+			nfs4_xdr_get_getattr(c, &o->attr);
+		nfs4_xdr_decode_done(c);
 	}
-	return nfs4_decode_end(c);
+	return nfs4_xdr_decode_end(c);
 }
 
 static bool write_range(const struct nfs4_call *call, uint64_t *ret_first, uint64_t *ret_last)

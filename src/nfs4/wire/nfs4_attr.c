@@ -37,7 +37,7 @@ static const struct {
 /* The bitmap's count and words (a server may send all three) and the length word of the values. */
 #define FATTR_HEAD (4u + 4u * NFS4_BITMAP_WORDS + 4u)
 
-uint32_t nfs4_fattr_max(uint32_t mask)
+uint32_t nfs4_attr_reply_max(uint32_t mask)
 {
 	uint32_t sum = FATTR_HEAD;
 	size_t i;
@@ -49,7 +49,7 @@ uint32_t nfs4_fattr_max(uint32_t mask)
 	return sum;
 }
 
-void nfs4_put_bitmap(struct xdr_enc *x, const uint32_t *words, unsigned int cnt)
+void nfs4_attr_put_bitmap(struct xdr_enc *x, const uint32_t *words, unsigned int cnt)
 {
 	unsigned int i;
 
@@ -60,7 +60,7 @@ void nfs4_put_bitmap(struct xdr_enc *x, const uint32_t *words, unsigned int cnt)
 		xdr_put_u32(x, words[i]);
 }
 
-uint32_t nfs4_get_bitmap(struct xdr_dec *x, uint32_t words[NFS4_BITMAP_WORDS])
+uint32_t nfs4_attr_get_bitmap(struct xdr_dec *x, uint32_t words[NFS4_BITMAP_WORDS])
 {
 	uint32_t cnt = xdr_get_count(x, UINT32_MAX, 4);
 	uint32_t beyond = 0;
@@ -78,7 +78,7 @@ uint32_t nfs4_get_bitmap(struct xdr_dec *x, uint32_t words[NFS4_BITMAP_WORDS])
 	return beyond;
 }
 
-void nfs4_put_attr_request(struct xdr_enc *x, uint32_t mask, const uint32_t supported[3])
+void nfs4_attr_put_request(struct xdr_enc *x, uint32_t mask, const uint32_t supported[3])
 {
 	uint32_t words[NFS4_BITMAP_WORDS] = {0};
 	size_t i;
@@ -89,7 +89,7 @@ void nfs4_put_attr_request(struct xdr_enc *x, uint32_t mask, const uint32_t supp
 		if (mask & attrs[i].mask && (!supported || supported[w] & FATTR4_BIT(attrs[i].num)))
 			words[w] |= FATTR4_BIT(attrs[i].num);
 	}
-	nfs4_put_bitmap(x, words, NFS4_BITMAP_WORDS);
+	nfs4_attr_put_bitmap(x, words, NFS4_BITMAP_WORDS);
 }
 
 static bool is_digits(const uint8_t *p, uint32_t len)
@@ -113,7 +113,7 @@ static bool is_name(const uint8_t *p, uint32_t len)
 	return true;
 }
 
-enum nfs4_owner_form nfs4_owner_parse(const uint8_t *p, uint32_t len, uint32_t *ret_id)
+enum nfs4_owner_form nfs4_attr_parse_owner(const uint8_t *p, uint32_t len, uint32_t *ret_id)
 {
 	uint64_t id = 0;
 
@@ -140,7 +140,7 @@ static uint32_t get_owner(struct xdr_dec *x, struct nfs4_str *name, struct nfs4_
 
 	if (!p)
 		return id;
-	switch (nfs4_owner_parse(p, len, &id)) {
+	switch (nfs4_attr_parse_owner(p, len, &id)) {
 	case NFS4_OWNER_NONE:
 		attr->owner_alien = true;
 		break;
@@ -203,7 +203,7 @@ static void get_value(struct xdr_dec *x, uint32_t mask, struct nfs4_attr *a, str
 		a->rderror = xdr_get_u32(x);
 		break;
 	case NFS4_ATTR_FH:
-		nfs4_get_fh(x, fh);
+		nfs4_xdr_get_fh(x, fh);
 		break;
 	case NFS4_ATTR_FILEID:
 		a->fileid = xdr_get_u64(x);
@@ -249,11 +249,11 @@ static void get_value(struct xdr_dec *x, uint32_t mask, struct nfs4_attr *a, str
  * their numbers, without tags. One value that we cannot read hides all after it,
  * so an attribute that is not in the table is the end.
  */
-void nfs4_get_fattr(
+void nfs4_attr_get(
 	struct xdr_dec *x, struct nfs4_attr *attr, struct nfs4_fh *fh, struct nfs4_owners *names)
 {
 	uint32_t words[NFS4_BITMAP_WORDS];
-	uint32_t beyond = nfs4_get_bitmap(x, words);
+	uint32_t beyond = nfs4_attr_get_bitmap(x, words);
 	uint32_t len = 0;
 	const uint8_t *p = xdr_get_opaque(x, UINT32_MAX, &len);
 	struct xdr_dec vals;
@@ -313,27 +313,27 @@ static void put_settime(struct xdr_enc *x, bool now, const struct timespec *ts)
 		put_time(x, ts);
 }
 
-void nfs4_put_atime(struct xdr_enc *x, const struct timespec *atime)
+void nfs4_attr_put_atime(struct xdr_enc *x, const struct timespec *atime)
 {
 	uint32_t words[NFS4_BITMAP_WORDS] = {0};
 
 	words[FATTR4_WORD(FATTR4_TIME_ACCESS)] = FATTR4_BIT(FATTR4_TIME_ACCESS);
-	nfs4_put_bitmap(x, words, NFS4_BITMAP_WORDS);
+	nfs4_attr_put_bitmap(x, words, NFS4_BITMAP_WORDS);
 	xdr_put_u32(x, 12); /* nfstime4 */
 	put_time(x, atime);
 }
 
-void nfs4_put_size(struct xdr_enc *x, uint64_t size)
+void nfs4_attr_put_size(struct xdr_enc *x, uint64_t size)
 {
 	uint32_t words[NFS4_BITMAP_WORDS] = {0};
 
 	words[FATTR4_WORD(FATTR4_SIZE)] = FATTR4_BIT(FATTR4_SIZE);
-	nfs4_put_bitmap(x, words, NFS4_BITMAP_WORDS);
+	nfs4_attr_put_bitmap(x, words, NFS4_BITMAP_WORDS);
 	xdr_put_u32(x, 8);
 	xdr_put_u64(x, size);
 }
 
-uint32_t nfs4_sattr_beyond(const struct nfs4_sattr *s, const uint32_t words[3])
+uint32_t nfs4_attr_set_beyond(const struct nfs4_sattr *s, const uint32_t words[3])
 {
 	static const struct {
 		uint32_t mask;
@@ -361,7 +361,7 @@ uint32_t nfs4_sattr_beyond(const struct nfs4_sattr *s, const uint32_t words[3])
  * server's NFS4ERR_ATTRNOTSUPP and not a success that changed nothing. Only the form of the mode
  * depends on `supported`.
  */
-void nfs4_put_sattr(struct xdr_enc *x, const struct nfs4_sattr *s, const uint32_t supported[3])
+void nfs4_attr_put_set(struct xdr_enc *x, const struct nfs4_sattr *s, const uint32_t supported[3])
 {
 	bool mode = s->set & NFS4_ATTR_MODE;
 	bool mode_umask = mode && s->use_umask && supported &&
@@ -383,7 +383,7 @@ void nfs4_put_sattr(struct xdr_enc *x, const struct nfs4_sattr *s, const uint32_
 		words[1] |= FATTR4_BIT(FATTR4_TIME_MODIFY_SET);
 	if (mode_umask)
 		words[2] |= FATTR4_BIT(FATTR4_MODE_UMASK);
-	nfs4_put_bitmap(x, words, NFS4_BITMAP_WORDS);
+	nfs4_attr_put_bitmap(x, words, NFS4_BITMAP_WORDS);
 
 	len_off = xdr_enc_len(x);
 	xdr_put_u32(x, 0);

@@ -12,7 +12,7 @@
 #define TAG_LIMIT       1024u
 #define REFERRING_LISTS 1024u
 
-bool nfs4_cb_get_args(struct xdr_dec *x, struct nfs4_cb_args *a)
+bool nfs4_cb_xdr_get_args(struct xdr_dec *x, struct nfs4_cb_args *a)
 {
 	a->tag = xdr_get_opaque(x, TAG_LIMIT, &a->tag_len);
 	a->minor = xdr_get_u32(x);
@@ -30,7 +30,7 @@ static void get_sessionid(struct xdr_dec *x, struct nfs4_sessionid *id)
 		memcpy(id->data, p, NFS4_SESSIONID_SIZE);
 }
 
-/* WIRE: referring_call_lists<> as a whole; nfs4_cb_next_referring() walks it again. */
+/* WIRE: referring_call_lists<> as a whole; nfs4_cb_xdr_next_referring() walks it again. */
 static void get_referring(struct xdr_dec *x, struct nfs4_cb_referring *r)
 {
 	r->calls = 0;
@@ -45,7 +45,8 @@ static void get_referring(struct xdr_dec *x, struct nfs4_cb_referring *r)
 	}
 }
 
-bool nfs4_cb_next_referring(struct nfs4_cb_referring *r, uint32_t *ret_seqid, uint32_t *ret_slot)
+bool nfs4_cb_xdr_next_referring(
+	struct nfs4_cb_referring *r, uint32_t *ret_seqid, uint32_t *ret_slot)
 {
 	while (!r->calls && r->lists) {
 		r->lists--;
@@ -60,7 +61,7 @@ bool nfs4_cb_next_referring(struct nfs4_cb_referring *r, uint32_t *ret_seqid, ui
 	return true;
 }
 
-bool nfs4_cb_get_sequence(struct xdr_dec *x, struct nfs4_cb_sequence *seq)
+bool nfs4_cb_xdr_get_sequence(struct xdr_dec *x, struct nfs4_cb_sequence *seq)
 {
 	get_sessionid(x, &seq->id);
 	seq->seqid = xdr_get_u32(x);
@@ -76,60 +77,61 @@ static void skip_fh(struct xdr_dec *x)
 	xdr_skip_opaque(x, NFS4_FHSIZE);
 }
 
-bool nfs4_cb_get_recall(struct xdr_dec *x, struct nfs4_cb_recall *a)
+bool nfs4_cb_xdr_get_recall(struct xdr_dec *x, struct nfs4_cb_recall *a)
 {
-	nfs4_get_stateid(x, &a->stateid);
+	nfs4_xdr_get_stateid(x, &a->stateid);
 	a->truncate = xdr_get_bool(x); /* the data would be gone at once: nothing to write back */
-	nfs4_get_fh(x, &a->fh);
+	nfs4_xdr_get_fh(x, &a->fh);
 	return !x->failed;
 }
 
-bool nfs4_cb_get_getattr(struct xdr_dec *x, struct nfs4_cb_getattr *a)
+bool nfs4_cb_xdr_get_getattr(struct xdr_dec *x, struct nfs4_cb_getattr *a)
 {
 	uint32_t words[NFS4_BITMAP_WORDS];
 
-	nfs4_get_fh(x, &a->fh);
-	nfs4_get_bitmap(x, words);
+	nfs4_xdr_get_fh(x, &a->fh);
+	nfs4_attr_get_bitmap(x, words);
 	a->change = words[0] & 1u << FATTR4_CHANGE;
 	a->size = words[0] & 1u << FATTR4_SIZE;
 	return !x->failed;
 }
 
-bool nfs4_cb_get_recall_any(struct xdr_dec *x, struct nfs4_cb_recall_any *a)
+bool nfs4_cb_xdr_get_recall_any(struct xdr_dec *x, struct nfs4_cb_recall_any *a)
 {
 	uint32_t words[NFS4_BITMAP_WORDS];
 	uint32_t beyond;
 
 	a->keep = xdr_get_u32(x);
-	beyond = nfs4_get_bitmap(x, words);
+	beyond = nfs4_attr_get_bitmap(x, words);
 	/* types that no RFC has count as one we do not know */
 	a->types = words[0] | (words[1] || words[2] || beyond ? 1u << 31 : 0);
 	return !x->failed;
 }
 
-bool nfs4_cb_get_recall_slot(struct xdr_dec *x, uint32_t *ret_target)
+bool nfs4_cb_xdr_get_recall_slot(struct xdr_dec *x, uint32_t *ret_target)
 {
 	*ret_target = xdr_get_u32(x);
 	return !x->failed;
 }
 
-bool nfs4_cb_get_notify_lock(struct xdr_dec *x, bool *ret_ours, uint64_t *ret_number)
+bool nfs4_cb_xdr_get_notify_lock(struct xdr_dec *x, bool *ret_ours, uint64_t *ret_number)
 {
 	skip_fh(x);
-	*ret_ours = nfs4_get_lock_owner(x, ret_number);
+	*ret_ours = nfs4_lock_xdr_get_owner(x, ret_number);
 	return !x->failed;
 }
 
 /* The file is known by the stateid, which is of one COPY. */
-bool nfs4_cb_get_offload(struct xdr_dec *x, struct nfs4_cb_offload *a)
+bool nfs4_cb_xdr_get_offload(struct xdr_dec *x, struct nfs4_cb_offload *a)
 {
 	skip_fh(x);
-	nfs4_get_stateid(x, &a->id);
-	nfs4_get_offload_result(x, &a->res);
+	nfs4_xdr_get_stateid(x, &a->id);
+	nfs4_copy_xdr_get_offload(x, &a->res);
 	return !x->failed;
 }
 
-void nfs4_cb_put_sequence(struct xdr_enc *x, const struct nfs4_cb_sequence *seq, uint32_t target)
+void nfs4_cb_xdr_put_sequence(
+	struct xdr_enc *x, const struct nfs4_cb_sequence *seq, uint32_t target)
 {
 	xdr_put_fixed(x, seq->id.data, sizeof(seq->id.data));
 	xdr_put_u32(x, seq->seqid);
@@ -138,7 +140,7 @@ void nfs4_cb_put_sequence(struct xdr_enc *x, const struct nfs4_cb_sequence *seq,
 	xdr_put_u32(x, target); /* and what we would like */
 }
 
-void nfs4_cb_put_getattr(
+void nfs4_cb_xdr_put_getattr(
 	struct xdr_enc *x, const struct nfs4_cb_getattr *a, uint64_t change, uint64_t size)
 {
 	const uint32_t word =

@@ -73,22 +73,24 @@ struct nfs4_cb_offload {
 };
 
 /* False: not CB_COMPOUND arguments. */
-bool nfs4_cb_get_args(struct xdr_dec *x, struct nfs4_cb_args *a);
+bool nfs4_cb_xdr_get_args(struct xdr_dec *x, struct nfs4_cb_args *a);
 /* The same for the arguments of one operation behind its number. */
-bool nfs4_cb_get_sequence(struct xdr_dec *x, struct nfs4_cb_sequence *seq);
+bool nfs4_cb_xdr_get_sequence(struct xdr_dec *x, struct nfs4_cb_sequence *seq);
 /* The next of the calls that were referred to; its session is r->id. False: no more. */
-bool nfs4_cb_next_referring(struct nfs4_cb_referring *r, uint32_t *ret_seqid, uint32_t *ret_slot);
-bool nfs4_cb_get_recall(struct xdr_dec *x, struct nfs4_cb_recall *a);
-bool nfs4_cb_get_getattr(struct xdr_dec *x, struct nfs4_cb_getattr *a);
-bool nfs4_cb_get_recall_any(struct xdr_dec *x, struct nfs4_cb_recall_any *a);
-bool nfs4_cb_get_recall_slot(struct xdr_dec *x, uint32_t *ret_target);
+bool nfs4_cb_xdr_next_referring(
+	struct nfs4_cb_referring *r, uint32_t *ret_seqid, uint32_t *ret_slot);
+bool nfs4_cb_xdr_get_recall(struct xdr_dec *x, struct nfs4_cb_recall *a);
+bool nfs4_cb_xdr_get_getattr(struct xdr_dec *x, struct nfs4_cb_getattr *a);
+bool nfs4_cb_xdr_get_recall_any(struct xdr_dec *x, struct nfs4_cb_recall_any *a);
+bool nfs4_cb_xdr_get_recall_slot(struct xdr_dec *x, uint32_t *ret_target);
 /* ret_number: of the lock owner, if *ret_ours. */
-bool nfs4_cb_get_notify_lock(struct xdr_dec *x, bool *ret_ours, uint64_t *ret_number);
-bool nfs4_cb_get_offload(struct xdr_dec *x, struct nfs4_cb_offload *a);
+bool nfs4_cb_xdr_get_notify_lock(struct xdr_dec *x, bool *ret_ours, uint64_t *ret_number);
+bool nfs4_cb_xdr_get_offload(struct xdr_dec *x, struct nfs4_cb_offload *a);
 /* CB_SEQUENCE4resok. */
-void nfs4_cb_put_sequence(struct xdr_enc *x, const struct nfs4_cb_sequence *seq, uint32_t target);
+void nfs4_cb_xdr_put_sequence(
+	struct xdr_enc *x, const struct nfs4_cb_sequence *seq, uint32_t target);
 /* CB_GETATTR4resok: what `a` asks for. */
-void nfs4_cb_put_getattr(
+void nfs4_cb_xdr_put_getattr(
 	struct xdr_enc *x, const struct nfs4_cb_getattr *a, uint64_t change, uint64_t size);
 
 #endif

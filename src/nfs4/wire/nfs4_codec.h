@@ -22,11 +22,11 @@ struct nfs4_exchange_res {
 	char impl[160]; /* "name (domain)" of eir_server_impl_id, cut; "": it was not sent */
 };
 
-void nfs4_put_exchange_id(struct nfs4_compound *c, const struct nfs4_verf *verf, const char *owner);
+void nfs4_exchange_put(struct nfs4_compound *c, const struct nfs4_verf *verf, const char *owner);
 /* False: it failed (c->status) or is malformed (c->dec.failed). */
-bool nfs4_get_exchange_id(struct nfs4_compound *c, struct nfs4_exchange_res *res);
-void nfs4_put_destroy_clientid(struct nfs4_compound *c, uint64_t clientid);
-void nfs4_put_reclaim_complete(struct nfs4_compound *c);
+bool nfs4_exchange_get(struct nfs4_compound *c, struct nfs4_exchange_res *res);
+void nfs4_exchange_put_destroy(struct nfs4_compound *c, uint64_t clientid);
+void nfs4_exchange_put_complete(struct nfs4_compound *c);
 
 /* channel_attrs4 without ca_rdma_ird, which we neither send nor heed. */
 struct nfs4_chan {
@@ -42,7 +42,7 @@ struct nfs4_create_session {
 	struct nfs4_sessionid id; /* result only */
 };
 
-static inline bool nfs4_has_back(const struct nfs4_create_session *cs)
+static inline bool nfs4_codec_has_back(const struct nfs4_create_session *cs)
 {
 	return cs->flags & CREATE_SESSION4_FLAG_CONN_BACK_CHAN;
 }
@@ -88,8 +88,8 @@ int nfs4_compound_end(struct nfs4_compound *c);
 bool nfs4_compound_open(struct nfs4_compound *c, struct nfs4_call *call);
 /* After the last result was walked. False: the server broke the protocol. */
 bool nfs4_compound_close(struct nfs4_compound *c);
-void nfs4_put_sequence(struct nfs4_compound *c, const struct nfs4_sequence *seq);
+void nfs4_compound_put_sequence(struct nfs4_compound *c, const struct nfs4_sequence *seq);
 /* False: SEQUENCE failed (c->status) or is malformed (c->dec.failed). */
-bool nfs4_get_sequence(struct nfs4_compound *c, struct nfs4_sequence *seq);
+bool nfs4_compound_get_sequence(struct nfs4_compound *c, struct nfs4_sequence *seq);
 
 #endif

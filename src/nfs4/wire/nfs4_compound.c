@@ -7,7 +7,7 @@
  *   res:  status tag<> { resop status body }<>
  *
  * The results end with the first operation that failed, and the status of the
- * whole is that operation's; nfs4_op_result() holds the server to both.
+ * whole is that operation's; nfs4_compound_result() holds the server to both.
  */
 #include "nfs4_session_int.h"
 
@@ -60,7 +60,7 @@ static bool is_companion(unsigned int op)
 	}
 }
 
-void nfs4_op_begin(struct nfs4_compound *c, enum nfs4_opnum op, uint32_t reply_max)
+void nfs4_compound_op(struct nfs4_compound *c, enum nfs4_opnum op, uint32_t reply_max)
 {
 	struct nfs4_session *s = c->call ? c->call->sess : NULL;
 
@@ -92,7 +92,7 @@ bool nfs4_compound_close(struct nfs4_compound *c)
 	return !c->dec.failed;
 }
 
-bool nfs4_op_result(struct nfs4_compound *c, enum nfs4_opnum op)
+bool nfs4_compound_result(struct nfs4_compound *c, enum nfs4_opnum op)
 {
 	uint32_t got, status;
 
@@ -122,17 +122,17 @@ bool nfs4_op_result(struct nfs4_compound *c, enum nfs4_opnum op)
 	return false;
 }
 
-bool nfs4_op_void(struct nfs4_compound *c, enum nfs4_opnum op)
+bool nfs4_compound_void(struct nfs4_compound *c, enum nfs4_opnum op)
 {
-	return nfs4_op_result(c, op);
+	return nfs4_compound_result(c, op);
 }
 
 /* sessionid, sequenceid, slotid, highest_slotid, target_highest_slotid, status_flags */
 #define SEQUENCE_RES (NFS4_SESSIONID_SIZE + 20u)
 
-void nfs4_put_sequence(struct nfs4_compound *c, const struct nfs4_sequence *seq)
+void nfs4_compound_put_sequence(struct nfs4_compound *c, const struct nfs4_sequence *seq)
 {
-	nfs4_op_begin(c, OP_SEQUENCE, SEQUENCE_RES);
+	nfs4_compound_op(c, OP_SEQUENCE, SEQUENCE_RES);
 	xdr_put_fixed(&c->enc, seq->id.data, sizeof(seq->id.data));
 	xdr_put_u32(&c->enc, seq->seqid);
 	xdr_put_u32(&c->enc, seq->slot);
@@ -140,11 +140,11 @@ void nfs4_put_sequence(struct nfs4_compound *c, const struct nfs4_sequence *seq)
 	xdr_put_bool(&c->enc, seq->cachethis);
 }
 
-bool nfs4_get_sequence(struct nfs4_compound *c, struct nfs4_sequence *seq)
+bool nfs4_compound_get_sequence(struct nfs4_compound *c, struct nfs4_sequence *seq)
 {
 	const uint8_t *id;
 
-	if (!nfs4_op_result(c, OP_SEQUENCE))
+	if (!nfs4_compound_result(c, OP_SEQUENCE))
 		return false;
 	id = xdr_get_fixed(&c->dec, NFS4_SESSIONID_SIZE);
 	if (id)

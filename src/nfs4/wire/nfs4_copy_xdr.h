@@ -18,8 +18,8 @@ struct nfs4_copy_response {
 	struct nfs4_verf verf;
 };
 /* False: malformed. */
-bool nfs4_get_copy_response(struct xdr_dec *x, struct nfs4_copy_response *res);
+bool nfs4_copy_xdr_get_response(struct xdr_dec *x, struct nfs4_copy_response *res);
 /* offload_info4; *res is set only if x does not fail. */
-void nfs4_get_offload_result(struct xdr_dec *x, struct nfs4_offload_result *res);
+void nfs4_copy_xdr_get_offload(struct xdr_dec *x, struct nfs4_offload_result *res);
 
 #endif

@@ -17,9 +17,9 @@
 #define EXCHANGE_ID_RES 2200u
 #define IMPL_NAME_MAX   1024u
 
-void nfs4_put_exchange_id(struct nfs4_compound *c, const struct nfs4_verf *verf, const char *owner)
+void nfs4_exchange_put(struct nfs4_compound *c, const struct nfs4_verf *verf, const char *owner)
 {
-	nfs4_op_begin(c, OP_EXCHANGE_ID, EXCHANGE_ID_RES);
+	nfs4_compound_op(c, OP_EXCHANGE_ID, EXCHANGE_ID_RES);
 	xdr_put_fixed(&c->enc, verf->data, sizeof(verf->data));
 	xdr_put_opaque(&c->enc, owner, strlen(owner));
 	/*
@@ -57,11 +57,11 @@ static void get_impl(struct xdr_dec *x, struct nfs4_exchange_res *res)
 			(const char *)name, (int)domain_len, (const char *)domain);
 }
 
-bool nfs4_get_exchange_id(struct nfs4_compound *c, struct nfs4_exchange_res *res)
+bool nfs4_exchange_get(struct nfs4_compound *c, struct nfs4_exchange_res *res)
 {
 	struct xdr_dec *x = &c->dec;
 
-	if (!nfs4_op_result(c, OP_EXCHANGE_ID))
+	if (!nfs4_compound_result(c, OP_EXCHANGE_ID))
 		return false;
 	res->clientid = xdr_get_u64(x);
 	res->sequence = xdr_get_u32(x);
@@ -78,14 +78,14 @@ bool nfs4_get_exchange_id(struct nfs4_compound *c, struct nfs4_exchange_res *res
 	return !x->failed;
 }
 
-void nfs4_put_destroy_clientid(struct nfs4_compound *c, uint64_t clientid)
+void nfs4_exchange_put_destroy(struct nfs4_compound *c, uint64_t clientid)
 {
-	nfs4_op_begin(c, OP_DESTROY_CLIENTID, 0);
+	nfs4_compound_op(c, OP_DESTROY_CLIENTID, 0);
 	xdr_put_u64(&c->enc, clientid);
 }
 
-void nfs4_put_reclaim_complete(struct nfs4_compound *c)
+void nfs4_exchange_put_complete(struct nfs4_compound *c)
 {
-	nfs4_op_begin(c, OP_RECLAIM_COMPLETE, 0);
+	nfs4_compound_op(c, OP_RECLAIM_COMPLETE, 0);
 	xdr_put_bool(&c->enc, false); /* rca_one_fs: all of them */
 }

@@ -13,7 +13,7 @@
 
 const struct nfs4_stateid nfs4_stateid_current = {.seqid = 1};
 
-void nfs4_put_lock_owner(struct xdr_enc *x, uint64_t number)
+void nfs4_lock_xdr_put_owner(struct xdr_enc *x, uint64_t number)
 {
 	xdr_put_u64(x, 0);
 	xdr_put_u32(x, OWNER_LEN);
@@ -21,7 +21,7 @@ void nfs4_put_lock_owner(struct xdr_enc *x, uint64_t number)
 	xdr_put_u64(x, number);
 }
 
-bool nfs4_get_lock_owner(struct xdr_dec *x, uint64_t *ret_number)
+bool nfs4_lock_xdr_get_owner(struct xdr_dec *x, uint64_t *ret_number)
 {
 	struct xdr_dec number;
 	uint32_t len = 0;
@@ -36,12 +36,12 @@ bool nfs4_get_lock_owner(struct xdr_dec *x, uint64_t *ret_number)
 	return true;
 }
 
-bool nfs4_lock_range_ok(uint64_t offset, uint64_t length)
+bool nfs4_lock_xdr_range_ok(uint64_t offset, uint64_t length)
 {
 	return length == NFS4_LOCK_TO_END || (length > 0 && length <= UINT64_MAX - offset);
 }
 
-void nfs4_put_lock(struct nfs4_compound *c, const struct nfs4_lock_work *k,
+void nfs4_lock_xdr_put_lock(struct nfs4_compound *c, const struct nfs4_lock_work *k,
 	const struct nfs4_stateid *sid, bool wait)
 {
 	struct xdr_enc *x = &c->enc;
@@ -49,7 +49,7 @@ void nfs4_put_lock(struct nfs4_compound *c, const struct nfs4_lock_work *k,
 
 	if (wait)
 		type = k->write ? WRITEW_LT : READW_LT;
-	nfs4_op_begin(c, OP_LOCK, NFS4_DENIED_MAX);
+	nfs4_compound_op(c, OP_LOCK, NFS4_DENIED_MAX);
 	xdr_put_u32(x, type);
 	xdr_put_bool(x, k->reclaim);
 	xdr_put_u64(x, k->offset);
@@ -58,26 +58,27 @@ void nfs4_put_lock(struct nfs4_compound *c, const struct nfs4_lock_work *k,
 	/* The seqids are 4.0's: not looked at. */
 	if (k->first)
 		xdr_put_u32(x, 0);
-	nfs4_put_stateid(x, sid);
+	nfs4_xdr_put_stateid(x, sid);
 	xdr_put_u32(x, 0);
 	if (k->first)
-		nfs4_put_lock_owner(x, k->owner);
+		nfs4_lock_xdr_put_owner(x, k->owner);
 }
 
-void nfs4_put_locku(
+void nfs4_lock_xdr_put_locku(
 	struct nfs4_compound *c, const struct nfs4_stateid *sid, uint64_t offset, uint64_t length)
 {
 	struct xdr_enc *x = &c->enc;
 
-	nfs4_op_begin(c, OP_LOCKU, NFS4_STATEID_SIZE);
+	nfs4_compound_op(c, OP_LOCKU, NFS4_STATEID_SIZE);
 	xdr_put_u32(x, WRITE_LT); /* any will do */
 	xdr_put_u32(x, 0);        /* seqid: 4.0's */
-	nfs4_put_stateid(x, sid);
+	nfs4_xdr_put_stateid(x, sid);
 	xdr_put_u64(x, offset);
 	xdr_put_u64(x, length);
 }
 
-bool nfs4_get_denied(struct nfs4_compound *c, enum nfs4_opnum op, struct nfs4_denied *denied)
+bool nfs4_lock_xdr_get_denied(
+	struct nfs4_compound *c, enum nfs4_opnum op, struct nfs4_denied *denied)
 {
 	struct xdr_dec *x = &c->dec;
 	struct nfs4_denied d;
@@ -89,7 +90,7 @@ bool nfs4_get_denied(struct nfs4_compound *c, enum nfs4_opnum op, struct nfs4_de
 	d.length = xdr_get_u64(x);
 	type = xdr_get_u32(x);
 	/* Whose it is: other clients' names mean nothing here, and nfsd may leave it out. */
-	if (!nfs4_get_lock_owner(x, &d.owner))
+	if (!nfs4_lock_xdr_get_owner(x, &d.owner))
 		d.owner = 0;
 	if (x->failed)
 		return false;
@@ -97,7 +98,7 @@ bool nfs4_get_denied(struct nfs4_compound *c, enum nfs4_opnum op, struct nfs4_de
 	 * WIRE: a range that is none, a lock of no kind. That does not make the answer another one.
 	 * Ganesha says length 0 where a lock goes to the end of the file.
 	 */
-	if (!nfs4_lock_range_ok(d.offset, d.length))
+	if (!nfs4_lock_xdr_range_ok(d.offset, d.length))
 		d.length = NFS4_LOCK_TO_END;
 	d.write = type != READ_LT && type != READW_LT;
 	*denied = d;

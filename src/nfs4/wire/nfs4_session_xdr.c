@@ -96,7 +96,7 @@ void nfs4_session_xdr_put_create(struct nfs4_compound *c, const struct nfs4_crea
 	static const char machine[] = "rpcrdmafs";
 	struct xdr_enc *x = &c->enc;
 
-	nfs4_op_begin(c, OP_CREATE_SESSION, NFS4_SESSIONID_SIZE + 8 + 2 * (CHAN_RES + RDMA_IRD));
+	nfs4_compound_op(c, OP_CREATE_SESSION, NFS4_SESSIONID_SIZE + 8 + 2 * (CHAN_RES + RDMA_IRD));
 	xdr_put_u64(x, cs->clientid);
 	xdr_put_u32(x, cs->sequence);
 	xdr_put_u32(x, cs->flags);
@@ -116,7 +116,7 @@ bool nfs4_session_xdr_get_create(struct nfs4_compound *c, struct nfs4_create_ses
 {
 	const uint8_t *id;
 
-	if (!nfs4_op_result(c, OP_CREATE_SESSION))
+	if (!nfs4_compound_result(c, OP_CREATE_SESSION))
 		return false;
 	id = xdr_get_fixed(&c->dec, NFS4_SESSIONID_SIZE);
 	if (id)
@@ -131,9 +131,9 @@ bool nfs4_session_xdr_get_create(struct nfs4_compound *c, struct nfs4_create_ses
 const char *nfs4_session_xdr_check(
 	const struct nfs4_create_session *asked, const struct nfs4_create_session *got)
 {
-	if (nfs4_has_back(got) && !nfs4_has_back(asked))
+	if (nfs4_codec_has_back(got) && !nfs4_codec_has_back(asked))
 		return "it grants a back channel that was not asked for";
-	if (nfs4_has_back(got) && (got->back.maxreqs == 0 || got->back.maxops < 2))
+	if (nfs4_codec_has_back(got) && (got->back.maxreqs == 0 || got->back.maxops < 2))
 		return "it grants a back channel without slots or operations";
 	if (got->sequence != asked->sequence)
 		return "it answers another sequence number than it was sent";
@@ -150,14 +150,14 @@ const char *nfs4_session_xdr_check(
 
 void nfs4_session_xdr_put_destroy(struct nfs4_compound *c, const struct nfs4_sessionid *id)
 {
-	nfs4_op_begin(c, OP_DESTROY_SESSION, 0);
+	nfs4_compound_op(c, OP_DESTROY_SESSION, 0);
 	xdr_put_fixed(&c->enc, id->data, sizeof(id->data));
 }
 
 void nfs4_session_xdr_put_bind(
 	struct nfs4_compound *c, const struct nfs4_sessionid *id, uint32_t dir)
 {
-	nfs4_op_begin(c, OP_BIND_CONN_TO_SESSION, NFS4_SESSIONID_SIZE + 8);
+	nfs4_compound_op(c, OP_BIND_CONN_TO_SESSION, NFS4_SESSIONID_SIZE + 8);
 	xdr_put_fixed(&c->enc, id->data, sizeof(id->data));
 	xdr_put_u32(&c->enc, dir);
 	xdr_put_bool(&c->enc, false); /* bctsa_use_conn_in_rdma_mode: it is in it already */
@@ -169,7 +169,7 @@ bool nfs4_session_xdr_get_bind(
 	const uint8_t *got;
 	uint32_t dir;
 
-	if (!nfs4_op_result(c, OP_BIND_CONN_TO_SESSION))
+	if (!nfs4_compound_result(c, OP_BIND_CONN_TO_SESSION))
 		return false;
 	got = xdr_get_fixed(&c->dec, NFS4_SESSIONID_SIZE);
 	if (got && memcmp(got, id->data, NFS4_SESSIONID_SIZE) != 0)

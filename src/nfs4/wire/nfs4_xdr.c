@@ -6,54 +6,54 @@
 
 const struct nfs4_stateid nfs4_stateid_anon;
 
-void nfs4_put_putfh(struct nfs4_compound *c, const struct nfs4_fh *fh)
+void nfs4_xdr_put_putfh(struct nfs4_compound *c, const struct nfs4_fh *fh)
 {
-	nfs4_op_begin(c, OP_PUTFH, 0);
+	nfs4_compound_op(c, OP_PUTFH, 0);
 	xdr_put_opaque(&c->enc, fh->data, fh->len);
 }
 
-void nfs4_put_getfh(struct nfs4_compound *c)
+void nfs4_xdr_put_getfh(struct nfs4_compound *c)
 {
-	nfs4_op_begin(c, OP_GETFH, NFS4_FH_MAX_XDR);
+	nfs4_compound_op(c, OP_GETFH, NFS4_FH_MAX_XDR);
 }
 
-bool nfs4_get_getfh(struct nfs4_compound *c, struct nfs4_fh *fh)
+bool nfs4_xdr_get_getfh(struct nfs4_compound *c, struct nfs4_fh *fh)
 {
-	if (!nfs4_op_result(c, OP_GETFH))
+	if (!nfs4_compound_result(c, OP_GETFH))
 		return false;
-	nfs4_get_fh(&c->dec, fh);
+	nfs4_xdr_get_fh(&c->dec, fh);
 	return !c->dec.failed;
 }
 
-void nfs4_put_getattr(struct nfs4_compound *c, uint32_t mask)
+void nfs4_xdr_put_getattr(struct nfs4_compound *c, uint32_t mask)
 {
 	if (c->cached_max &&
-		RPC_REPLY_HDR + c->reply_max + 8 + nfs4_fattr_max(mask) > c->cached_max)
+		RPC_REPLY_HDR + c->reply_max + 8 + nfs4_attr_reply_max(mask) > c->cached_max)
 		mask = 0;
-	nfs4_op_begin(c, OP_GETATTR, nfs4_fattr_max(mask));
-	nfs4_put_attr_request(&c->enc, mask, c->supported);
+	nfs4_compound_op(c, OP_GETATTR, nfs4_attr_reply_max(mask));
+	nfs4_attr_put_request(&c->enc, mask, c->supported);
 }
 
-bool nfs4_get_getattr(struct nfs4_compound *c, struct nfs4_attr *attr)
+bool nfs4_xdr_get_getattr(struct nfs4_compound *c, struct nfs4_attr *attr)
 {
 	struct nfs4_owners names;
 
 	attr->valid = 0;
-	if (!nfs4_op_result(c, OP_GETATTR))
+	if (!nfs4_compound_result(c, OP_GETATTR))
 		return false;
-	nfs4_get_fattr(&c->dec, attr, NULL, &names);
+	nfs4_attr_get(&c->dec, attr, NULL, &names);
 	if (c->dec.failed)
 		return false;
 	nfs4_owners_map(c, attr, &names);
 	return true;
 }
 
-int nfs4_encode_end(const struct nfs4_compound *c)
+int nfs4_xdr_encode_end(const struct nfs4_compound *c)
 {
 	return c->enc.failed ? -EMSGSIZE : 0;
 }
 
-int nfs4_decode_end(struct nfs4_compound *c)
+int nfs4_xdr_decode_end(struct nfs4_compound *c)
 {
 	/* WIRE: a COMPOUND that succeeded has one result for each operation, no more. */
 	if (!c->dec.failed && c->status == NFS4_OK && c->op_cnt)
@@ -61,7 +61,7 @@ int nfs4_decode_end(struct nfs4_compound *c)
 	return c->dec.failed ? -EBADMSG : 0;
 }
 
-void nfs4_decode_done(struct nfs4_compound *c)
+void nfs4_xdr_decode_done(struct nfs4_compound *c)
 {
 	if (c->dec.failed || c->status == NFS4_OK)
 		return;
@@ -70,26 +70,26 @@ void nfs4_decode_done(struct nfs4_compound *c)
 	c->op_cnt = 0;
 }
 
-bool nfs4_attrs_refused(const struct nfs4_compound *c)
+bool nfs4_xdr_attrs_refused(const struct nfs4_compound *c)
 {
 	return !c->dec.failed && c->failed_op == OP_GETATTR &&
 	       nfs4_status_action(c->status) == NFS4_ACT_FAIL;
 }
 
-uint32_t nfs4_sink_room(const struct rpcrdma_span *sink, uint32_t min)
+uint32_t nfs4_xdr_sink_room(const struct rpcrdma_span *sink, uint32_t min)
 {
 	uint32_t head = NFS4_REPLY_HEAD + 8 + 8; /* and PUTFH, and its own opnum and status */
 
 	return sink->len >= head + min ? (sink->len - head) & ~3u : 0;
 }
 
-void nfs4_put_stateid(struct xdr_enc *x, const struct nfs4_stateid *sid)
+void nfs4_xdr_put_stateid(struct xdr_enc *x, const struct nfs4_stateid *sid)
 {
 	xdr_put_u32(x, sid->seqid);
 	xdr_put_fixed(x, sid->other, sizeof(sid->other));
 }
 
-void nfs4_get_stateid(struct xdr_dec *x, struct nfs4_stateid *sid)
+void nfs4_xdr_get_stateid(struct xdr_dec *x, struct nfs4_stateid *sid)
 {
 	uint32_t seqid = xdr_get_u32(x);
 	const uint8_t *other = xdr_get_fixed(x, sizeof(sid->other));
@@ -100,19 +100,19 @@ void nfs4_get_stateid(struct xdr_dec *x, struct nfs4_stateid *sid)
 	memcpy(sid->other, other, sizeof(sid->other));
 }
 
-void nfs4_put_str(struct xdr_enc *x, const struct nfs4_str *s)
+void nfs4_xdr_put_str(struct xdr_enc *x, const struct nfs4_str *s)
 {
 	xdr_put_opaque(x, s->p, s->len);
 }
 
-void nfs4_get_cinfo(struct xdr_dec *x, struct nfs4_cinfo *ci)
+void nfs4_xdr_get_cinfo(struct xdr_dec *x, struct nfs4_cinfo *ci)
 {
 	ci->atomic = xdr_get_bool(x);
 	ci->before = xdr_get_u64(x);
 	ci->after = xdr_get_u64(x);
 }
 
-void nfs4_get_verf(struct xdr_dec *x, struct nfs4_verf *v)
+void nfs4_xdr_get_verf(struct xdr_dec *x, struct nfs4_verf *v)
 {
 	const uint8_t *p = xdr_get_fixed(x, sizeof(v->data));
 
@@ -120,7 +120,7 @@ void nfs4_get_verf(struct xdr_dec *x, struct nfs4_verf *v)
 		memcpy(v->data, p, sizeof(v->data));
 }
 
-void nfs4_get_fh(struct xdr_dec *x, struct nfs4_fh *fh)
+void nfs4_xdr_get_fh(struct xdr_dec *x, struct nfs4_fh *fh)
 {
 	uint32_t len = 0;
 	/* WIRE: NFS4_FHSIZE is what fits fh->data. */

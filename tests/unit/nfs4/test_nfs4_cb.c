@@ -433,7 +433,7 @@ static void notify(uint32_t seqid, uint32_t cnt)
 	for (uint32_t i = 0; i < cnt; i++) {
 		xdr_put_u32(&e, OP_CB_NOTIFY_LOCK);
 		put_fh();
-		nfs4_put_lock_owner(&e, 7 + i);
+		nfs4_lock_xdr_put_owner(&e, 7 + i);
 	}
 }
 

@@ -221,7 +221,7 @@ Test(nfs4_lock, owners_are_ours_or_not)
 		uint8_t *p = op_test_hex(rows[i].hex, &len);
 
 		xdr_dec_init(&x, p, len);
-		cr_assert_eq(nfs4_get_lock_owner(&x, &number), rows[i].ours, "row %zu", i);
+		cr_assert_eq(nfs4_lock_xdr_get_owner(&x, &number), rows[i].ours, "row %zu", i);
 		cr_assert_eq(x.failed, rows[i].failed, "row %zu", i);
 		cr_assert_eq(number, rows[i].ours ? lo.number : 0, "row %zu", i);
 		free(p);
@@ -230,9 +230,9 @@ Test(nfs4_lock, owners_are_ours_or_not)
 
 Test(nfs4_lock, ranges_that_can_be)
 {
-	cr_assert(nfs4_lock_range_ok(0, 1) && nfs4_lock_range_ok(0, UINT64_MAX - 1));
-	cr_assert(nfs4_lock_range_ok(1, UINT64_MAX - 1) &&
-		  nfs4_lock_range_ok(UINT64_MAX, UINT64_MAX));
-	cr_assert(!nfs4_lock_range_ok(0, 0) && !nfs4_lock_range_ok(2, UINT64_MAX - 1));
-	cr_assert_not(nfs4_lock_range_ok(UINT64_MAX, 1));
+	cr_assert(nfs4_lock_xdr_range_ok(0, 1) && nfs4_lock_xdr_range_ok(0, UINT64_MAX - 1));
+	cr_assert(nfs4_lock_xdr_range_ok(1, UINT64_MAX - 1) &&
+		  nfs4_lock_xdr_range_ok(UINT64_MAX, UINT64_MAX));
+	cr_assert(!nfs4_lock_xdr_range_ok(0, 0) && !nfs4_lock_xdr_range_ok(2, UINT64_MAX - 1));
+	cr_assert_not(nfs4_lock_xdr_range_ok(UINT64_MAX, 1));
 }

@@ -22,7 +22,7 @@ static bool get(const char *text, struct nfs4_attr *attr, struct nfs4_fh *fh)
 	attr->valid = UINT32_MAX;
 	attr->owner_late = attr->owner_alien = true;
 	xdr_dec_init(&dec, p, len);
-	nfs4_get_fattr(&dec, attr, fh, &owners);
+	nfs4_attr_get(&dec, attr, fh, &owners);
 	cr_assert(dec.failed || xdr_dec_left(&dec) == 0);
 	free(p);
 	return !dec.failed;
@@ -36,7 +36,7 @@ static const char *put(const struct nfs4_sattr *s, const uint32_t *supported)
 	struct xdr_enc enc;
 
 	xdr_enc_init(&enc, mem, sizeof(mem));
-	nfs4_put_sattr(&enc, s, supported);
+	nfs4_attr_put_set(&enc, s, supported);
 	cr_assert(!enc.failed);
 	for (size_t i = 0; i < xdr_enc_len(&enc); i++)
 		sprintf(text + 2 * i, "%02x", mem[i]);
@@ -187,7 +187,7 @@ Test(nfs4_attr, owners_are_decimal_numbers_or_nobody)
 static bool is_name(const char *p, uint32_t len)
 {
 	uint32_t id = 4711;
-	enum nfs4_owner_form form = nfs4_owner_parse((const uint8_t *)p, len, &id);
+	enum nfs4_owner_form form = nfs4_attr_parse_owner((const uint8_t *)p, len, &id);
 
 	cr_assert(form == NFS4_OWNER_NUMBER || id == 4711, "%s", p);
 	return form == NFS4_OWNER_NAME;
@@ -229,16 +229,16 @@ Test(nfs4_attr, what_words_do_not_have_of_what_is_set)
 	struct nfs4_sattr s = {.set = NFS4_ATTR_MODE | NFS4_ATTR_SIZE | NFS4_ATTR_ATIME};
 	uint32_t words[3] = {0};
 
-	cr_assert_eq(nfs4_sattr_beyond(&s, words), s.set);
+	cr_assert_eq(nfs4_attr_set_beyond(&s, words), s.set);
 	words[0] = 1u << FATTR4_SIZE;
 	words[1] = 1u << (FATTR4_TIME_ACCESS_SET - 32);
 	words[2] = 1u << (FATTR4_MODE_UMASK - 64);
-	cr_assert_eq(nfs4_sattr_beyond(&s, words), NFS4_ATTR_MODE);
+	cr_assert_eq(nfs4_attr_set_beyond(&s, words), NFS4_ATTR_MODE);
 	s.use_umask = true;
-	cr_assert_eq(nfs4_sattr_beyond(&s, words), 0);
+	cr_assert_eq(nfs4_attr_set_beyond(&s, words), 0);
 	words[2] = 0;
 	words[1] |= 1u << (FATTR4_MODE - 32);
-	cr_assert_eq(nfs4_sattr_beyond(&s, words), 0);
+	cr_assert_eq(nfs4_attr_set_beyond(&s, words), 0);
 }
 
 Test(nfs4_attr, owner_of_more_than_the_protocol_allows_is_refused)
@@ -270,10 +270,10 @@ Test(nfs4_attr, error_of_an_entry)
 
 Test(nfs4_attr, bound_is_what_the_values_can_need)
 {
-	cr_assert_eq(nfs4_fattr_max(0), 20);
-	cr_assert_eq(nfs4_fattr_max(NFS4_ATTR_DIR), 20 + 44);
-	cr_assert_eq(nfs4_fattr_max(NFS4_ATTR_STAT), 20 + 368);
-	cr_assert_leq(nfs4_fattr_max(NFS4_ATTR_STAT | NFS4_ATTR_MOUNTED_ON), NFS4_FATTR_MAX);
+	cr_assert_eq(nfs4_attr_reply_max(0), 20);
+	cr_assert_eq(nfs4_attr_reply_max(NFS4_ATTR_DIR), 20 + 44);
+	cr_assert_eq(nfs4_attr_reply_max(NFS4_ATTR_STAT), 20 + 368);
+	cr_assert_leq(nfs4_attr_reply_max(NFS4_ATTR_STAT | NFS4_ATTR_MOUNTED_ON), NFS4_FATTR_MAX);
 }
 
 Test(nfs4_attr, bitmap_has_no_zero_words_at_its_end)
@@ -285,13 +285,13 @@ Test(nfs4_attr, bitmap_has_no_zero_words_at_its_end)
 	struct xdr_dec dec;
 
 	xdr_enc_init(&enc, mem, sizeof(mem));
-	nfs4_put_bitmap(&enc, words, 3);
+	nfs4_attr_put_bitmap(&enc, words, 3);
 	cr_assert_eq(xdr_enc_len(&enc), 12);
 	xdr_dec_init(&dec, mem, 12);
-	cr_assert_eq(nfs4_get_bitmap(&dec, back), 0);
+	cr_assert_eq(nfs4_attr_get_bitmap(&dec, back), 0);
 	cr_assert_arr_eq(back, words, sizeof(words));
 	xdr_dec_init(&dec, mem, 11);
-	nfs4_get_bitmap(&dec, back);
+	nfs4_attr_get_bitmap(&dec, back);
 	cr_assert(dec.failed);
 }
 

@@ -60,8 +60,8 @@ Test(nfs4_compound, golden_call_with_sequence)
 
 	xdr_enc_init(&c.enc, mem, sizeof(mem));
 	nfs4_compound_begin(&c, NULL, 2, NULL);
-	nfs4_put_sequence(&c, &seq_sent);
-	nfs4_op_begin(&c, OP_PUTROOTFH, 0);
+	nfs4_compound_put_sequence(&c, &seq_sent);
+	nfs4_compound_op(&c, OP_PUTROOTFH, 0);
 	cr_assert_eq(nfs4_compound_end(&c), 0);
 	cr_assert_eq(xdr_enc_len(&c.enc), sizeof(want) - 1);
 	cr_assert_arr_eq(mem, want, sizeof(want) - 1);
@@ -75,7 +75,7 @@ Test(nfs4_compound, call_that_does_not_fit_says_so)
 
 		xdr_enc_init(&c.enc, mem, room);
 		nfs4_compound_begin(&c, NULL, 2, NULL);
-		nfs4_put_sequence(&c, &seq_sent);
+		nfs4_compound_put_sequence(&c, &seq_sent);
 		cr_assert_eq(nfs4_compound_end(&c), room < 48 ? -EMSGSIZE : 0);
 	}
 }
@@ -88,8 +88,8 @@ Test(nfs4_compound, results_are_walked_in_order)
 	res_op(OP_PUTFH, NFS4_OK);
 	res_op(OP_COMMIT, NFS4_OK);
 	c = opened();
-	cr_assert(nfs4_op_void(&c, OP_PUTFH));
-	cr_assert(nfs4_op_result(&c, OP_COMMIT));
+	cr_assert(nfs4_compound_void(&c, OP_PUTFH));
+	cr_assert(nfs4_compound_result(&c, OP_COMMIT));
 	cr_assert(nfs4_compound_close(&c));
 	cr_assert_eq(c.failed_op, 0);
 }
@@ -102,9 +102,9 @@ Test(nfs4_compound, walk_ends_at_the_operation_that_failed)
 	res_op(OP_PUTFH, NFS4_OK);
 	res_op(OP_LOOKUP, NFS4ERR_NOENT);
 	c = opened();
-	cr_assert(nfs4_op_void(&c, OP_PUTFH));
-	cr_assert_not(nfs4_op_void(&c, OP_LOOKUP));
-	cr_assert_not(nfs4_op_void(&c, OP_GETFH));
+	cr_assert(nfs4_compound_void(&c, OP_PUTFH));
+	cr_assert_not(nfs4_compound_void(&c, OP_LOOKUP));
+	cr_assert_not(nfs4_compound_void(&c, OP_GETFH));
 	cr_assert_eq(c.status, NFS4ERR_NOENT);
 	cr_assert_eq(c.failed_op, OP_LOOKUP);
 	cr_assert(nfs4_compound_close(&c));
@@ -116,7 +116,7 @@ Test(nfs4_compound, whole_may_fail_before_its_first_operation)
 
 	res_begin(NFS4ERR_MINOR_VERS_MISMATCH, 0);
 	c = opened();
-	cr_assert_not(nfs4_op_void(&c, OP_EXCHANGE_ID));
+	cr_assert_not(nfs4_compound_void(&c, OP_EXCHANGE_ID));
 	cr_assert_not(c.dec.failed);
 	cr_assert_eq(c.status, NFS4ERR_MINOR_VERS_MISMATCH);
 	cr_assert(nfs4_compound_close(&c));
@@ -129,8 +129,8 @@ Test(nfs4_compound, success_with_too_few_results_is_malformed)
 	res_begin(NFS4_OK, 1);
 	res_op(OP_PUTFH, NFS4_OK);
 	c = opened();
-	cr_assert(nfs4_op_void(&c, OP_PUTFH));
-	cr_assert_not(nfs4_op_void(&c, OP_GETFH));
+	cr_assert(nfs4_compound_void(&c, OP_PUTFH));
+	cr_assert_not(nfs4_compound_void(&c, OP_GETFH));
 	cr_assert(c.dec.failed);
 }
 
@@ -142,7 +142,7 @@ Test(nfs4_compound, results_nobody_asked_for_are_malformed)
 	res_op(OP_PUTFH, NFS4_OK);
 	res_op(OP_PUTFH, NFS4_OK);
 	c = opened();
-	cr_assert(nfs4_op_void(&c, OP_PUTFH));
+	cr_assert(nfs4_compound_void(&c, OP_PUTFH));
 	cr_assert_not(nfs4_compound_close(&c));
 }
 
@@ -153,7 +153,7 @@ Test(nfs4_compound, another_operation_than_sent_is_malformed)
 	res_begin(NFS4_OK, 1);
 	res_op(OP_GETFH, NFS4_OK);
 	c = opened();
-	cr_assert_not(nfs4_op_void(&c, OP_PUTFH));
+	cr_assert_not(nfs4_compound_void(&c, OP_PUTFH));
 	cr_assert(c.dec.failed);
 }
 
@@ -164,13 +164,13 @@ Test(nfs4_compound, illegal_stands_for_an_operation_the_server_does_not_know)
 	res_begin(NFS4ERR_OP_ILLEGAL, 1);
 	res_op(OP_ILLEGAL, NFS4ERR_OP_ILLEGAL);
 	c = opened();
-	cr_assert_not(nfs4_op_void(&c, OP_GETXATTR));
+	cr_assert_not(nfs4_compound_void(&c, OP_GETXATTR));
 	cr_assert_not(c.dec.failed);
 	cr_assert_eq(c.failed_op, OP_GETXATTR);
 	res_begin(NFS4_OK, 1);
 	res_op(OP_ILLEGAL, NFS4_OK);
 	c = opened();
-	cr_assert_not(nfs4_op_void(&c, OP_GETXATTR));
+	cr_assert_not(nfs4_compound_void(&c, OP_GETXATTR));
 	cr_assert(c.dec.failed);
 }
 
@@ -182,12 +182,12 @@ Test(nfs4_compound, failure_in_the_middle_or_with_another_status_is_malformed)
 	res_op(OP_PUTFH, NFS4ERR_IO);
 	res_op(OP_GETFH, NFS4_OK);
 	c = opened();
-	cr_assert_not(nfs4_op_void(&c, OP_PUTFH));
+	cr_assert_not(nfs4_compound_void(&c, OP_PUTFH));
 	cr_assert(c.dec.failed);
 	res_begin(NFS4_OK, 1);
 	res_op(OP_PUTFH, NFS4ERR_IO);
 	c = opened();
-	cr_assert_not(nfs4_op_void(&c, OP_PUTFH));
+	cr_assert_not(nfs4_compound_void(&c, OP_PUTFH));
 	cr_assert(c.dec.failed);
 }
 
@@ -230,7 +230,7 @@ Test(nfs4_compound, golden_sequence_result)
 
 	res_sequence();
 	c = opened();
-	cr_assert(nfs4_get_sequence(&c, &got));
+	cr_assert(nfs4_compound_get_sequence(&c, &got));
 	cr_assert_arr_eq(got.id.data, seq_sent.id.data, 16);
 	cr_assert_eq(got.seqid, 7);
 	cr_assert_eq(got.slot, 3);
@@ -248,7 +248,7 @@ Test(nfs4_compound, sequence_cut_at_every_byte_is_malformed)
 		struct nfs4_sequence got = {0};
 		struct nfs4_compound c = open_len(len);
 
-		cr_assert_not(nfs4_get_sequence(&c, &got));
+		cr_assert_not(nfs4_compound_get_sequence(&c, &got));
 		cr_assert(c.dec.failed);
 	}
 }

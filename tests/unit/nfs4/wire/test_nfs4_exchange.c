@@ -19,7 +19,7 @@ Test(nfs4_exchange, golden_arguments)
 	struct nfs4_compound c = {0};
 
 	xdr_enc_init(&c.enc, mem, sizeof(mem));
-	nfs4_put_exchange_id(&c, &verf, "owner");
+	nfs4_exchange_put(&c, &verf, "owner");
 	cr_assert_eq(xdr_enc_len(&c.enc), sizeof(want) - 1);
 	cr_assert_arr_eq(mem, want, sizeof(want) - 1);
 	cr_assert_eq(c.op_cnt, 1);
@@ -60,8 +60,7 @@ static bool decode(size_t len, struct nfs4_exchange_res *res, struct nfs4_compou
 	memset(c, 0, sizeof(*c));
 	memset(res, 0, sizeof(*res));
 	xdr_dec_init(&c->dec, mem, len);
-	return nfs4_compound_open(c, NULL) && nfs4_get_exchange_id(c, res) &&
-	       nfs4_compound_close(c);
+	return nfs4_compound_open(c, NULL) && nfs4_exchange_get(c, res) && nfs4_compound_close(c);
 }
 
 Test(nfs4_exchange, golden_result)
@@ -121,8 +120,8 @@ Test(nfs4_exchange, small_ones)
 	struct nfs4_compound c = {0};
 
 	xdr_enc_init(&c.enc, mem, sizeof(mem));
-	nfs4_put_destroy_clientid(&c, 0x0102030405060708ull);
-	nfs4_put_reclaim_complete(&c);
+	nfs4_exchange_put_destroy(&c, 0x0102030405060708ull);
+	nfs4_exchange_put_complete(&c);
 	cr_assert_eq(xdr_enc_len(&c.enc), 20);
 	cr_assert_arr_eq(mem, "\0\0\0\x39\1\2\3\4\5\6\7\10\0\0\0\x3a\0\0\0\0", 20);
 }

@@ -29,17 +29,17 @@ Test(nfs4_xdr, stateid_both_ways)
 	struct xdr_dec dec;
 
 	xdr_enc_init(&enc, mem, sizeof(mem));
-	nfs4_put_stateid(&enc, &sid);
+	nfs4_xdr_put_stateid(&enc, &sid);
 	cr_assert(!enc.failed);
 	cr_assert_arr_eq(mem, "\1\2\3\4abcdefghijk\0", 16);
 	for (size_t len = 0; len < 16; len++) {
 		xdr_dec_init(&dec, mem, len);
-		nfs4_get_stateid(&dec, &back);
+		nfs4_xdr_get_stateid(&dec, &back);
 		cr_assert(dec.failed);
 		cr_assert_eq(back.seqid, 0, "untouched");
 	}
 	xdr_dec_init(&dec, mem, 16);
-	nfs4_get_stateid(&dec, &back);
+	nfs4_xdr_get_stateid(&dec, &back);
 	cr_assert(!dec.failed);
 	cr_assert_eq(back.seqid, sid.seqid);
 	cr_assert_arr_eq(back.other, sid.other, 12);
@@ -63,7 +63,7 @@ static bool get_fh(uint32_t len, size_t avail, struct nfs4_fh *fh)
 	xdr_enc_init(&enc, mem, sizeof(mem));
 	xdr_put_u32(&enc, len);
 	xdr_dec_init(&dec, mem, 4 + avail);
-	nfs4_get_fh(&dec, fh);
+	nfs4_xdr_get_fh(&dec, fh);
 	return !dec.failed;
 }
 
@@ -93,15 +93,15 @@ Test(nfs4_xdr, cinfo_and_verifier)
 	struct xdr_dec dec;
 
 	xdr_dec_init(&dec, mem, sizeof(mem));
-	nfs4_get_cinfo(&dec, &ci);
-	nfs4_get_verf(&dec, &v);
+	nfs4_xdr_get_cinfo(&dec, &ci);
+	nfs4_xdr_get_verf(&dec, &v);
 	cr_assert(!dec.failed);
 	cr_assert(ci.atomic);
 	cr_assert_eq(ci.before, 5);
 	cr_assert_eq(ci.after, 0x100000006);
 	cr_assert_arr_eq(v.data, "verifier", 8);
 	xdr_dec_init(&dec, mem, 19);
-	nfs4_get_cinfo(&dec, &ci);
+	nfs4_xdr_get_cinfo(&dec, &ci);
 	cr_assert(dec.failed);
 }
 
@@ -109,13 +109,13 @@ Test(nfs4_xdr, success_after_the_fact_does_not_hide_a_bad_reply)
 {
 	struct nfs4_compound c = {.status = NFS4ERR_DELAY, .failed_op = OP_GETATTR};
 
-	nfs4_decode_done(&c);
+	nfs4_xdr_decode_done(&c);
 	cr_assert_eq(c.status, NFS4_OK);
 	cr_assert_eq(c.failed_op, 0);
-	cr_assert_eq(nfs4_decode_end(&c), 0);
+	cr_assert_eq(nfs4_xdr_decode_end(&c), 0);
 	c.status = NFS4ERR_DELAY;
 	xdr_fail(&c.dec);
-	nfs4_decode_done(&c);
+	nfs4_xdr_decode_done(&c);
 	cr_assert_eq(c.status, NFS4ERR_DELAY);
-	cr_assert_neq(nfs4_decode_end(&c), 0);
+	cr_assert_neq(nfs4_xdr_decode_end(&c), 0);
 }
