@@ -343,7 +343,7 @@ void lane_drain(struct lane *l)
 
 static void run_stop(struct lane_msg *m)
 {
-	nfs4_session_stop(m->lane->sess);
+	nfs4_stop_session(m->lane->sess);
 }
 
 void lane_stop(struct lane *l)

@@ -174,14 +174,14 @@ void nfs4_client_free(struct nfs4_client *cl);
 /* Any thread, once the mount is up. */
 const struct nfs4_fsinfo *nfs4_client_fsinfo(const struct nfs4_client *cl);
 /*
- * The file system with this fsid, if anybody asked (nfs4_facts()) and told nfs4_client_learn();
+ * The file system with this fsid, if anybody asked (nfs4_fs_facts()) and told nfs4_fs_learn();
  * NULL: not known. Valid until the client is freed. Any thread, once the mount is up.
  */
-const struct nfs4_fs *nfs4_client_fs(struct nfs4_client *cl, uint64_t major, uint64_t minor);
+const struct nfs4_fs *nfs4_fs_find(struct nfs4_client *cl, uint64_t major, uint64_t minor);
 /* The one with this number, which was handed out before. Any thread. */
-const struct nfs4_fs *nfs4_client_fs_at(const struct nfs4_client *cl, unsigned int nr);
+const struct nfs4_fs *nfs4_fs_at(const struct nfs4_client *cl, unsigned int nr);
 /* Remembers a copy, unless it is known already. NULL: there is no room for it. Any thread. */
-const struct nfs4_fs *nfs4_client_learn(struct nfs4_client *cl, const struct nfs4_fs *fs);
+const struct nfs4_fs *nfs4_fs_learn(struct nfs4_client *cl, const struct nfs4_fs *fs);
 /*
  * Counts the client IDs: after a restart of the server (or the loss of the lease) it is another
  * one before any reply of the new server is handed up. Any thread.
@@ -204,7 +204,7 @@ struct nfs4_session_ops {
 	 * call.
 	 */
 	void (*failed)(void *ctx, const struct nfs4_failure *f);
-	/* nfs4_session_stop() is complete. */
+	/* nfs4_stop_session() is complete. */
 	void (*stopped)(void *ctx);
 	/* A call, slot or buffer became free after one was refused. */
 	void (*unblocked)(void *ctx);
@@ -225,12 +225,12 @@ struct nfs4_session *nfs4_session_new_small(struct nfs4_client *cl, struct react
 int nfs4_session_start(
 	struct nfs4_session *s, const struct sockaddr *src, const struct sockaddr *dst);
 /*
- * nfs4_session_stop - DESTROY_SESSION (the last one: DESTROY_CLIENTID too) and disconnect
+ * nfs4_stop_session - DESTROY_SESSION (the last one: DESTROY_CLIENTID too) and disconnect
  *
  * Calls still in flight end with -ESHUTDOWN after a bounded time; ->stopped follows, also when
  * the server is dead (5 s at most).
  */
-void nfs4_session_stop(struct nfs4_session *s);
+void nfs4_stop_session(struct nfs4_session *s);
 void nfs4_session_free(struct nfs4_session *s);
 struct rpcrdma *nfs4_session_xprt(struct nfs4_session *s);
 struct nfs4_client *nfs4_session_client(struct nfs4_session *s);

@@ -33,7 +33,7 @@ static void call_set_state(struct nfs4_call *call, enum nfs4_call_state to)
 {
 	struct nfs4_session *s = call->sess;
 
-	if (call->state == NFS4_CALL_SENT && !nfs4_is_ctl(call))
+	if (call->state == NFS4_CALL_SENT && !nfs4_session_is_ctl(call))
 		s->sent_cnt--;
 	list_del(&call->link);
 	call->state = to;
@@ -44,7 +44,7 @@ static void call_set_state(struct nfs4_call *call, enum nfs4_call_state to)
 		list_push_back(&s->waiting, &call->link);
 		break;
 	case NFS4_CALL_SENT:
-		if (!nfs4_is_ctl(call))
+		if (!nfs4_session_is_ctl(call))
 			s->sent_cnt++;
 		break;
 	case NFS4_CALL_DELAYED:
@@ -83,19 +83,19 @@ void nfs4_call_finish(struct nfs4_call *call, int err)
 	call_set_state(call, NFS4_CALL_IDLE);
 	call->err = err;
 	if (call->desc->lock_off)
-		nfs4_lock_ended(call);
+		nfs4_lockowner_ended(call);
 	else if (call->desc->downgrades)
-		nfs4_downgrade_ended(call);
+		nfs4_share_downgrade_ended(call);
 	else if (call->desc->claims)
-		nfs4_claim_ended(call);
+		nfs4_share_claim_ended(call);
 	else if (call->desc->returns)
 		nfs4_return_ended(call);
 	else if (call->desc->closes)
-		nfs4_close_ended(call);
+		nfs4_state_close_ended(call);
 	call->done(call);
 	/* The call may be gone; only now what it brought is known. */
 	if (awaited)
-		nfs4_deleg_awaited(cl, epoch);
+		nfs4_recall_awaited(cl, epoch);
 	if (copies)
 		nfs4_offload_awaited(cl);
 }
@@ -108,7 +108,7 @@ static void call_end_later(struct nfs4_call *call, int err)
 	call_set_state(call, NFS4_CALL_ENDING);
 }
 
-void nfs4_calls_flush(struct nfs4_session *s)
+void nfs4_call_flush(struct nfs4_session *s)
 {
 	struct list batch;
 	struct list *node;
@@ -122,15 +122,15 @@ void nfs4_calls_flush(struct nfs4_session *s)
 	}
 }
 
-void nfs4_calls_timer(struct reactor_timer *t)
+void nfs4_call_timer(struct reactor_timer *t)
 {
 	struct nfs4_session *s = container_of(t, struct nfs4_session, ending_timer);
 
-	nfs4_calls_flush(s);
-	nfs4_session_stop_next(s);
+	nfs4_call_flush(s);
+	nfs4_stop_next(s);
 }
 
-void nfs4_calls_end_waiting(struct nfs4_session *s, int err)
+void nfs4_call_end_waiting(struct nfs4_session *s, int err)
 {
 	struct list *node;
 
@@ -155,7 +155,7 @@ static uint64_t soft_limit_ns(const struct nfs4_session *s)
 
 static bool call_is_soft(const struct nfs4_call *call)
 {
-	return !call->sess->cl->conf.hard && !nfs4_is_ctl(call);
+	return !call->sess->cl->conf.hard && !nfs4_session_is_ctl(call);
 }
 
 void nfs4_call_wait(struct nfs4_call *call)
@@ -196,7 +196,7 @@ void nfs4_call_delay(struct nfs4_call *call)
 		nfs4_call_finish(call, -s->cl->conf.timeout_errno);
 		return;
 	}
-	if (nfs4_is_ctl(call) && !nfs4_step_may_wait(s, call->tries)) {
+	if (nfs4_session_is_ctl(call) && !nfs4_steps_may_wait(s, call->tries)) {
 		nfs4_call_leave_slot(call, nfs4_slot_orphan);
 		nfs4_call_finish(call, -EAGAIN);
 		return;
@@ -237,7 +237,7 @@ void nfs4_call_wait_idmap(struct nfs4_call *call, uint64_t ticket)
 	idmap_wait(s->cl->conf.idmap, &s->idmap_waiter, ticket);
 }
 
-void nfs4_calls_wake_state(struct nfs4_session *s)
+void nfs4_call_wake_state(struct nfs4_session *s)
 {
 	list_for_each_safe (node, next, &s->delayed) {
 		struct nfs4_call *call = container_of(node, struct nfs4_call, link);
@@ -247,7 +247,7 @@ void nfs4_calls_wake_state(struct nfs4_session *s)
 		reactor_timer_cancel(s->r, &call->timer);
 		nfs4_call_wait(call);
 	}
-	nfs4_calls_kick(s);
+	nfs4_call_kick(s);
 }
 
 /* Is the stateid there that the call needs? False: the call went another way. */
@@ -261,7 +261,7 @@ static bool call_take_state(struct nfs4_call *call)
 		nfs4_call_wait_state(call);
 		return false;
 	case NFS4_STATE_GONE:
-		nfs4_state_forget(nfs4_call_state(call));
+		nfs4_state_forget(nfs4_state_of(call));
 		call_end_later(call, 0);
 		return false;
 	case NFS4_STATE_END:
@@ -288,7 +288,7 @@ static int call_encode_and_send(struct nfs4_call *call)
 	struct nfs4_session *s = call->sess;
 	const struct nfs4_opdesc *desc = call->desc;
 	struct rpcrdma_req *req = &call->rpc.req;
-	const struct nfs4_fs *fs = nfs4_call_fs(call);
+	const struct nfs4_fs *fs = nfs4_session_call_fs(call);
 	struct nfs4_compound c = {0};
 	int err;
 
@@ -306,8 +306,8 @@ static int call_encode_and_send(struct nfs4_call *call)
 	nfs4_compound_begin(&c, call, s->cl->minor, fs->supported[0] ? fs->supported : NULL);
 	c.exclcreat = fs->exclcreat[0] | fs->exclcreat[1] ? fs->exclcreat : NULL;
 	/* A server that was restarted may take and give less at once than at the mount. */
-	c.read_max = nfs4_io_size(fs->rsize, fs->rsize, 0, s->params.fore.maxresp);
-	c.write_max = nfs4_io_size(fs->wsize, fs->wsize, 0, s->params.fore.maxreq);
+	c.read_max = nfs4_fs_io_size(fs->rsize, fs->rsize, 0, s->params.fore.maxresp);
+	c.write_max = nfs4_fs_io_size(fs->wsize, fs->wsize, 0, s->params.fore.maxreq);
 	c.inline_max = rpcrdma_inline_reply_max(s->x);
 	c.ops_max = s->params.fore.maxops;
 	c.cached_max = desc->cachethis ? s->params.fore.maxcached : 0;
@@ -331,7 +331,8 @@ static int call_encode_and_send(struct nfs4_call *call)
 	 * Steps have no buffer for a Reply chunk. What RFC 8881 allows a server to call itself is
 	 * longer than small thresholds; what servers do call themselves is not.
 	 */
-	if (nfs4_is_ctl(call) && req->reply_max + RPC_REPLY_HDR > rpcrdma_inline_reply_max(s->x))
+	if (nfs4_session_is_ctl(call) &&
+		req->reply_max + RPC_REPLY_HDR > rpcrdma_inline_reply_max(s->x))
 		req->reply_max = rpcrdma_inline_reply_max(s->x) - RPC_REPLY_HDR;
 	return rpc_send(&call->rpc, &c.enc);
 }
@@ -381,9 +382,10 @@ static void call_dispatch(struct nfs4_call *call)
 	struct nfs4_session *s = call->sess;
 	bool owns_slot = call->slot != NFS4_SLOT_NONE && call->sess_gen == s->gen;
 
-	switch (nfs4_is_ctl(call) ? NFS4_SESSION_UP : s->state) {
+	switch (nfs4_session_is_ctl(call) ? NFS4_SESSION_UP : s->state) {
 	case NFS4_SESSION_UP:
-		if ((owns_slot || nfs4_is_ctl(call) || list_empty(&s->waiting)) && call_send(call))
+		if ((owns_slot || nfs4_session_is_ctl(call) || list_empty(&s->waiting)) &&
+			call_send(call))
 			return;
 		stats_count(&s->stats->slot_waits, 1);
 		nfs4_call_wait(call);
@@ -427,7 +429,7 @@ static void call_named(struct nfs4_call *call)
 		nfs4_reply_mapped(call);
 	else
 		call_dispatch(call);
-	nfs4_session_stop_next(s);
+	nfs4_stop_next(s);
 }
 
 static void call_timer(struct reactor_timer *t)
@@ -447,7 +449,7 @@ static void call_timer(struct reactor_timer *t)
 	nfs4_call_finish(call, -call->sess->cl->conf.timeout_errno);
 }
 
-void nfs4_calls_kick(struct nfs4_session *s)
+void nfs4_call_kick(struct nfs4_session *s)
 {
 	/* A step in the session found no slot; calls of before hold them all. */
 	if (s->ctl.state == NFS4_CALL_WAITING && !call_send(&s->ctl))
@@ -524,7 +526,7 @@ void nfs4_call_start(struct nfs4_call *call, const struct nfs4_opdesc *desc)
 	call->awaits_deleg = false;
 	call->idmap_asked = call->by_name = false;
 	if (desc->opens)
-		nfs4_deleg_await(call);
+		nfs4_recall_await(call);
 	else if (desc->copies)
 		nfs4_offload_await(call->sess->cl);
 	else if (desc->returns)

@@ -57,8 +57,8 @@ struct nfs4_client *nfs4_client_new(const struct nfs4_conf *conf)
 	}
 	mutex_init(&cl->lock, MUTEX_NFS4_CLIENT);
 	list_init(&cl->waiters);
-	nfs4_states_init(&cl->states);
-	nfs4_offloads_init(&cl->offloads);
+	nfs4_state_init(&cl->states);
+	nfs4_offload_init(&cl->offloads);
 	nfs4_fs_table_init(&cl->file_systems);
 	cl->minor = conf->minor_max;
 	fill_random(cl->verf.data, sizeof(cl->verf.data));
@@ -77,8 +77,8 @@ void nfs4_client_free(struct nfs4_client *cl)
 {
 	if (!cl)
 		return;
-	nfs4_states_fini(&cl->states);
-	nfs4_offloads_fini(&cl->offloads);
+	nfs4_state_fini(&cl->states);
+	nfs4_offload_fini(&cl->offloads);
 	nfs4_fs_table_fini(&cl->file_systems);
 	mutex_destroy(&cl->lock);
 	free((char *)cl->conf.owner);
@@ -124,7 +124,7 @@ static void token_granted(struct reactor_msg *msg)
 	nfs4_setup_granted(container_of(msg, struct nfs4_session, token_msg));
 }
 
-bool nfs4_token_get(struct nfs4_session *s)
+bool nfs4_client_token_get(struct nfs4_session *s)
 {
 	struct nfs4_client *cl = s->cl;
 	bool mine;
@@ -142,7 +142,7 @@ bool nfs4_token_get(struct nfs4_session *s)
 	return mine;
 }
 
-void nfs4_token_put(struct nfs4_session *s)
+void nfs4_client_token_put(struct nfs4_session *s)
 {
 	struct nfs4_client *cl = s->cl;
 	struct list *first;
@@ -157,15 +157,15 @@ void nfs4_token_put(struct nfs4_session *s)
 		cl->holder = next;
 		next->token_msg.run = token_granted;
 		/*
-		 * Under the lock: a waiter goes away only after nfs4_token_cancel(), which takes
-		 * it, so its reactor lives until the message is posted.
+		 * Under the lock: a waiter goes away only after nfs4_client_token_cancel(), which
+		 * takes it, so its reactor lives until the message is posted.
 		 */
 		reactor_post(next->r, &next->token_msg);
 	}
 	mutex_unlock(&cl->lock);
 }
 
-bool nfs4_token_cancel(struct nfs4_session *s)
+bool nfs4_client_token_cancel(struct nfs4_session *s)
 {
 	struct nfs4_client *cl = s->cl;
 	bool was_waiting;

@@ -44,7 +44,7 @@ static void set_client(struct nfs4_deleg *d, struct nfs4_client *cl)
 	__atomic_store_n(&d->cl, cl, __ATOMIC_RELEASE);
 }
 
-void nfs4_client_on_deleg(struct nfs4_client *cl, const struct nfs4_deleg_ops *ops, void *ctx)
+void nfs4_deleg_set_ops(struct nfs4_client *cl, const struct nfs4_deleg_ops *ops, void *ctx)
 {
 	cl->states.delegs.ops = ops;
 	cl->states.delegs.ctx = ctx;
@@ -52,7 +52,7 @@ void nfs4_client_on_deleg(struct nfs4_client *cl, const struct nfs4_deleg_ops *o
 
 /* ---- lists; states.lock held ---- */
 
-void nfs4_delegs_init(struct nfs4_delegs *ds)
+void nfs4_deleg_init(struct nfs4_delegs *ds)
 {
 	for (unsigned int i = 0; i < NFS4_DELEG_BUCKETS; i++)
 		list_init(&ds->held[i]);
@@ -72,12 +72,12 @@ void nfs4_deleg_drop(struct nfs4_delegs *ds, struct nfs4_deleg *d)
 	set_client(d, NULL);
 }
 
-void nfs4_delegs_fini(struct nfs4_delegs *ds)
+void nfs4_deleg_fini(struct nfs4_delegs *ds)
 {
 	for (unsigned int i = 0; i < NFS4_DELEG_BUCKETS; i++)
 		while (!list_empty(&ds->held[i]))
 			nfs4_deleg_drop(ds, list_first(&ds->held[i], struct nfs4_deleg, link));
-	nfs4_returns_fini(ds);
+	nfs4_return_fini(ds);
 }
 
 static bool same_fh(const struct nfs4_fh *a, const struct nfs4_fh *b)
@@ -102,7 +102,7 @@ struct nfs4_deleg *nfs4_deleg_find(
 	list_for_each (node, &all->delegs.held[bucket(fh)]) {
 		struct nfs4_deleg *d = container_of(node, struct nfs4_deleg, link);
 
-		if (d->id_gen == all->id_gen && nfs4_same_other(&d->stateid, sid) &&
+		if (d->id_gen == all->id_gen && nfs4_state_same_other(&d->stateid, sid) &&
 			same_fh(&d->fh, fh))
 			return d;
 	}
@@ -122,7 +122,7 @@ struct nfs4_deleg *nfs4_deleg_find_file(
 	return NULL;
 }
 
-void nfs4_delegs_each(struct nfs4_states *all,
+void nfs4_deleg_each(struct nfs4_states *all,
 	bool (*fn)(struct nfs4_states *all, struct nfs4_deleg *d, void *ctx), void *ctx)
 {
 	mutex_assert_held(&all->lock);
@@ -146,10 +146,10 @@ static bool give_up_idle(struct nfs4_states *all, struct nfs4_deleg *d, void *ct
 	return false;
 }
 
-void nfs4_delegs_give_up(struct nfs4_states *all)
+void nfs4_deleg_give_up(struct nfs4_states *all)
 {
 	mutex_assert_held(&all->lock);
-	nfs4_delegs_each(all, give_up_idle, NULL);
+	nfs4_deleg_each(all, give_up_idle, NULL);
 }
 
 static void lose(struct nfs4_states *all, struct nfs4_deleg *d)
@@ -294,7 +294,7 @@ bool nfs4_deleg_holds(struct nfs4_deleg *d)
 	return holds;
 }
 
-bool nfs4_state_is_served(struct nfs4_state *st)
+bool nfs4_deleg_serves(struct nfs4_state *st)
 {
 	bool served;
 
@@ -394,11 +394,11 @@ static bool lose_unless_used(struct nfs4_states *all, struct nfs4_deleg *d, void
 	return false;
 }
 
-void nfs4_delegs_new_client(struct nfs4_states *all)
+void nfs4_deleg_new_client(struct nfs4_states *all)
 {
 	mutex_assert_held(&all->lock);
 	all->delegs.early_cnt = 0;
-	nfs4_delegs_each(all, lose_unless_used, NULL);
+	nfs4_deleg_each(all, lose_unless_used, NULL);
 }
 
 static bool lose_unless_had(struct nfs4_states *all, struct nfs4_deleg *d, void *ctx)
@@ -408,10 +408,10 @@ static bool lose_unless_had(struct nfs4_states *all, struct nfs4_deleg *d, void 
 	return false;
 }
 
-void nfs4_delegs_no_grace(struct nfs4_states *all)
+void nfs4_deleg_no_grace(struct nfs4_states *all)
 {
 	mutex_assert_held(&all->lock);
-	nfs4_delegs_each(all, lose_unless_had, NULL);
+	nfs4_deleg_each(all, lose_unless_had, NULL);
 }
 
 void nfs4_deleg_reclaim(struct nfs4_states *all, struct nfs4_reclaim *rg, struct nfs4_state *st,

@@ -17,13 +17,13 @@ struct nfs4_deleg *nfs4_deleg_find(
 struct nfs4_deleg *nfs4_deleg_find_file(
 	const struct nfs4_states *all, const struct nfs4_fh *fh, bool write);
 /* Calls fn for each, which may drop it; true: enough. */
-void nfs4_delegs_each(struct nfs4_states *all,
+void nfs4_deleg_each(struct nfs4_states *all,
 	bool (*fn)(struct nfs4_states *all, struct nfs4_deleg *d, void *ctx), void *ctx);
 /* It is none. */
 void nfs4_deleg_drop(struct nfs4_delegs *ds, struct nfs4_deleg *d);
-void nfs4_delegs_init(struct nfs4_delegs *ds);
+void nfs4_deleg_init(struct nfs4_delegs *ds);
 /* The users' delegations may outlive the client; they are none any more. */
-void nfs4_delegs_fini(struct nfs4_delegs *ds);
+void nfs4_deleg_fini(struct nfs4_delegs *ds);
 
 /* ---- what they serve ---- */
 
@@ -43,9 +43,9 @@ enum nfs4_state_verdict nfs4_deleg_refused(
 /* ---- another client ID ---- */
 
 /* Those that serve something, and are not recalled, may be reclaimed; the others are lost. */
-void nfs4_delegs_new_client(struct nfs4_states *all);
+void nfs4_deleg_new_client(struct nfs4_states *all);
 /* Those of earlier client IDs are lost. */
-void nfs4_delegs_no_grace(struct nfs4_states *all);
+void nfs4_deleg_no_grace(struct nfs4_states *all);
 /* st is to be reclaimed by `o`, and is not served any more: with its delegation? */
 void nfs4_deleg_reclaim(struct nfs4_states *all, struct nfs4_reclaim *rg, struct nfs4_state *st,
 	struct nfs4_op_open *o);
@@ -58,8 +58,8 @@ void nfs4_deleg_release(struct nfs4_states *all, struct nfs4_reclaim *rg);
 /* ---- calls (nfs4_recall.c, nfs4_return.c); the lock is not held ---- */
 
 /* A call is started, or has ended (after its ->done): it may bring a delegation. */
-void nfs4_deleg_await(struct nfs4_call *call);
-void nfs4_deleg_awaited(struct nfs4_client *cl, uint32_t epoch);
+void nfs4_recall_await(struct nfs4_call *call);
+void nfs4_recall_awaited(struct nfs4_client *cl, uint32_t epoch);
 /* OPEN was answered with NFS4_OK: a delegation that nobody asked for is returned. */
 void nfs4_deleg_unasked(struct nfs4_call *call);
 /* nfs4_delegreturn(): from now on it serves nothing; then as nfs4_state_take(). */
@@ -74,10 +74,10 @@ void nfs4_return_ended(struct nfs4_call *call);
 /* Was it recalled before it came? The lock is held. */
 bool nfs4_recall_is_early(const struct nfs4_delegs *ds, const struct nfs4_stateid *sid);
 
-enum nfs4_status nfs4_deleg_recall(
+enum nfs4_status nfs4_recall_one(
 	struct nfs4_client *cl, const struct nfs4_stateid *sid, const struct nfs4_fh *fh);
-void nfs4_deleg_recall_any(struct nfs4_client *cl, uint32_t keep, bool read, bool write);
-bool nfs4_deleg_getattr(
+void nfs4_recall_any(struct nfs4_client *cl, uint32_t keep, bool read, bool write);
+bool nfs4_recall_getattr(
 	struct nfs4_client *cl, const struct nfs4_fh *fh, uint64_t *ret_change, uint64_t *ret_size);
 
 /* ---- returned in the background (nfs4_return.c) ---- */
@@ -87,7 +87,7 @@ void nfs4_return_push(struct nfs4_states *all, const struct nfs4_fh *fh,
 	const struct nfs4_stateid *sid, const struct rpc_cred *cred, uint32_t id_gen);
 /* Is it being returned? */
 bool nfs4_return_knows(const struct nfs4_states *all, const struct nfs4_stateid *sid);
-void nfs4_returns_fini(struct nfs4_delegs *ds);
+void nfs4_return_fini(struct nfs4_delegs *ds);
 /* As nfs4_revoke_due() and _send(); the lock is not held. */
 bool nfs4_return_due(struct nfs4_session *s);
 bool nfs4_return_send(struct nfs4_session *s);
@@ -99,6 +99,6 @@ bool nfs4_return_last(struct nfs4_session *s);
 void nfs4_return_last_done(struct nfs4_session *s, const struct nfs4_call *call);
 extern const struct nfs4_opdesc nfs4_return_last_desc;
 /* For that: all that serve nothing are to be returned, and none. The lock is held. */
-void nfs4_delegs_give_up(struct nfs4_states *all);
+void nfs4_deleg_give_up(struct nfs4_states *all);
 
 #endif

@@ -14,7 +14,7 @@
 /* A READ's or WRITE's own part of request and reply, and everything it may be sent with. */
 #define IO_OVERHEAD 1024u
 
-uint32_t nfs4_io_size(uint32_t asked, uint64_t data_size, uint64_t server, uint64_t session)
+uint32_t nfs4_fs_io_size(uint32_t asked, uint64_t data_size, uint64_t server, uint64_t session)
 {
 	uint64_t size = data_size;
 
@@ -79,7 +79,7 @@ static const struct nfs4_fs *find(struct nfs4_fs_table *t, uint64_t major, uint6
 	return NULL;
 }
 
-const struct nfs4_fs *nfs4_client_fs(struct nfs4_client *cl, uint64_t major, uint64_t minor)
+const struct nfs4_fs *nfs4_fs_find(struct nfs4_client *cl, uint64_t major, uint64_t minor)
 {
 	struct nfs4_fs_table *t = &cl->file_systems;
 	const struct nfs4_fs *fs;
@@ -92,7 +92,7 @@ const struct nfs4_fs *nfs4_client_fs(struct nfs4_client *cl, uint64_t major, uin
 	return fs;
 }
 
-const struct nfs4_fs *nfs4_client_fs_at(const struct nfs4_client *cl, unsigned int nr)
+const struct nfs4_fs *nfs4_fs_at(const struct nfs4_client *cl, unsigned int nr)
 {
 	return nr ? cl->file_systems.by_nr[nr - 1] : &cl->fsinfo.fs;
 }
@@ -113,7 +113,7 @@ static const struct nfs4_fs *add(struct nfs4_fs_table *t, const struct nfs4_fs *
 	return &e->fs;
 }
 
-const struct nfs4_fs *nfs4_client_learn(struct nfs4_client *cl, const struct nfs4_fs *fs)
+const struct nfs4_fs *nfs4_fs_learn(struct nfs4_client *cl, const struct nfs4_fs *fs)
 {
 	struct nfs4_fs_table *t = &cl->file_systems;
 	const struct nfs4_fs *known;
@@ -214,8 +214,8 @@ static void complete(const struct nfs4_session *s, struct nfs4_fs *fs, const str
 		fs->maxname = NFS4_MAXNAMLEN;
 	if (!fs->maxfilesize || fs->maxfilesize > INT64_MAX)
 		fs->maxfilesize = INT64_MAX;
-	fs->rsize = nfs4_io_size(conf->rsize, data, io->read, s->params.fore.maxresp);
-	fs->wsize = nfs4_io_size(conf->wsize, data, io->write, s->params.fore.maxreq);
+	fs->rsize = nfs4_fs_io_size(conf->rsize, data, io->read, s->params.fore.maxresp);
+	fs->wsize = nfs4_fs_io_size(conf->wsize, data, io->write, s->params.fore.maxreq);
 }
 
 static int facts_decode(struct nfs4_call *call, struct nfs4_compound *c)
@@ -237,7 +237,7 @@ static const struct nfs4_opdesc facts_desc = {
 	.decode = facts_decode,
 };
 
-void nfs4_facts(struct nfs4_call *call)
+void nfs4_fs_facts(struct nfs4_call *call)
 {
 	nfs4_call_start(call, &facts_desc);
 }

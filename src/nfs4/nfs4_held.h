@@ -129,7 +129,7 @@ void nfs4_client_on_lock_free(
 /*
  * A delegation of one file (RFC 8881 section 10.4), embedded in the user's object; zeroed when
  * there is none. It stays where it is from nfs4_deleg_take() until it is none again: DELEGRETURN
- * ended without an error, ops->lost returned, nfs4_deleg_forget(), or after nfs4_session_stop().
+ * ended without an error, ops->lost returned, nfs4_deleg_forget(), or after nfs4_stop_session().
  */
 struct nfs4_deleg {
 	struct nfs4_client *cl; /* NULL: none */
@@ -167,7 +167,7 @@ struct nfs4_deleg_ops {
 };
 
 /* Before lanes start. Without it there are no delegations: want_deleg means nothing. */
-void nfs4_client_on_deleg(struct nfs4_client *cl, const struct nfs4_deleg_ops *ops, void *ctx);
+void nfs4_deleg_set_ops(struct nfs4_client *cl, const struct nfs4_deleg_ops *ops, void *ctx);
 
 enum nfs4_deleg_taken {
 	NFS4_DELEG_KEPT,
@@ -191,7 +191,7 @@ bool nfs4_deleg_open(struct nfs4_deleg *d, struct nfs4_state *st, const struct r
 /* Is it good, and not recalled? Any thread. */
 bool nfs4_deleg_holds(struct nfs4_deleg *d);
 /* Any thread: does a delegation serve st? */
-bool nfs4_state_is_served(struct nfs4_state *st);
+bool nfs4_deleg_serves(struct nfs4_state *st);
 /*
  * nfs4_deleg_close - a state that is served is closed: nothing need be told to anybody
  *
@@ -208,7 +208,7 @@ bool nfs4_deleg_close(struct nfs4_state *st);
 void nfs4_claim(struct nfs4_call *call);
 /*
  * Any thread; nothing is served by it. The server is told when there is an occasion, at the latest
- * by nfs4_session_stop(), which so ends all that serve nothing (without ops->lost).
+ * by nfs4_stop_session(), which so ends all that serve nothing (without ops->lost).
  */
 void nfs4_deleg_forget(struct nfs4_deleg *d);
 /* How many there are. Any thread. */

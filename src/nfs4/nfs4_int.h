@@ -94,7 +94,7 @@ struct nfs4_opdesc {
 	bool returns;       /* nfs4_delegreturn() */
 	bool copies;        /* nfs4_copy(): bears two stateids (nfs4_offload.c) */
 	bool sets_owner;    /* SETATTR: u.setattr (nfs4_owners.c) */
-	/* LOCK, LOCKU: offset in nfs4_call of the nfs4_lock_work; 0: neither. */
+	/* LOCK, LOCKU: offset in nfs4_call of the nfs4_work_of_lock; 0: neither. */
 	uint16_t lock_off;
 	bool tests_lock; /* LOCKT */
 	/* So many DELAYs and the call ends, -EAGAIN with that status; 0: it waits as calls do. */
@@ -120,12 +120,12 @@ extern const struct nfs4_opdesc nfs4_delegreturn_desc;
 extern const struct nfs4_opdesc nfs4_test_stateid_desc, nfs4_free_stateid_desc;
 
 /* The work of a LOCK or LOCKU. */
-static inline struct nfs4_lock_work *nfs4_lock_work(struct nfs4_call *call)
+static inline struct nfs4_lock_work *nfs4_work_of_lock(struct nfs4_call *call)
 {
 	return (struct nfs4_lock_work *)((char *)call + call->desc->lock_off);
 }
 /* Of [offset, offset + count): for desc->range. False: nothing. */
-static inline bool nfs4_lock_io_range(
+static inline bool nfs4_bytes_range(
 	uint64_t offset, uint64_t count, uint64_t *ret_first, uint64_t *ret_last)
 {
 	*ret_first = offset;

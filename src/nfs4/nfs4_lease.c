@@ -50,7 +50,7 @@ static const struct nfs4_opdesc renew_desc = {
 
 /* ---- the back channel ---- */
 
-void nfs4_back_is_on(struct nfs4_session *s, uint64_t generation)
+void nfs4_lease_back_is_on(struct nfs4_session *s, uint64_t generation)
 {
 	s->back_gen = generation;
 }
@@ -94,7 +94,7 @@ static void renew_done(struct nfs4_call *call)
 	if (call->err && back_is_off(s)) {
 		log_warn("%s: the back channel cannot be bound to the new connection: %s", s->peer,
 			call->status ? nfs4_status_name(call->status) : strerror(-call->err));
-		nfs4_back_is_on(s, rpcrdma_generation(s->x)); /* as good as it gets */
+		nfs4_lease_back_is_on(s, rpcrdma_generation(s->x)); /* as good as it gets */
 	}
 	renew(s); /* it renewed nothing */
 }

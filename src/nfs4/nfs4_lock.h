@@ -43,13 +43,13 @@ static inline uint64_t nfs4_lock_length(uint64_t first, uint64_t last)
  * [first, last] is held as `write` says, whatever was held there before; neighbours of one kind
  * become one. spare: two, taken from as needed.
  */
-void nfs4_ranges_set(struct list *ranges, uint64_t first, uint64_t last, bool write,
+void nfs4_lockrange_set(struct list *ranges, uint64_t first, uint64_t last, bool write,
 	struct nfs4_lockrange *spare[2]);
 /* Nothing of [first, last] is held any more. spare: one of the two is enough. */
-void nfs4_ranges_clear(
+void nfs4_lockrange_clear(
 	struct list *ranges, uint64_t first, uint64_t last, struct nfs4_lockrange *spare[2]);
-bool nfs4_ranges_overlap(const struct list *ranges, uint64_t first, uint64_t last);
-void nfs4_ranges_drop(struct list *ranges);
+bool nfs4_lockrange_overlap(const struct list *ranges, uint64_t first, uint64_t last);
+void nfs4_lockrange_drop(struct list *ranges);
 
 /* ---- LOCK and LOCKU (nfs4_lockowner.c) ---- */
 
@@ -57,25 +57,25 @@ void nfs4_ranges_drop(struct list *ranges);
  * It is about to get a slot: finds the open it goes through, sets call->stateid and reserves what
  * the books need. NFS4_STATE_END: it ends with call->err, nothing is sent.
  */
-enum nfs4_state_verdict nfs4_lock_take(struct nfs4_call *call);
+enum nfs4_state_verdict nfs4_lockowner_take(struct nfs4_call *call);
 /* The part of it that is LOCKT's, which has no state. */
-enum nfs4_state_verdict nfs4_lockt_take(struct nfs4_call *call);
+enum nfs4_state_verdict nfs4_lockowner_take_test(struct nfs4_call *call);
 /* The server has a newer stateid of locks than `call` bears; false: it bears none of locks. */
-bool nfs4_lock_is_old(struct nfs4_call *call);
+bool nfs4_lockowner_is_old(struct nfs4_call *call);
 /* The server did it. False: under a stateid that is not the open's any more, so again. */
-bool nfs4_lock_granted(struct nfs4_call *call);
+bool nfs4_lockowner_granted(struct nfs4_call *call);
 /* It ends, however. */
-void nfs4_lock_ended(struct nfs4_call *call);
+void nfs4_lockowner_ended(struct nfs4_call *call);
 /*
  * CLOSE was answered NFS4ERR_LOCKS_HELD: it goes again, with what u.close.unlocks says. False:
  * there is nothing left to try.
  */
-bool nfs4_close_unlock(struct nfs4_call *call);
+bool nfs4_lockowner_close(struct nfs4_call *call);
 
 /* With states.lock held. The open is forgotten: its owners are off it, and hold nothing. */
-void nfs4_locks_detach(struct nfs4_state *st);
+void nfs4_lockowner_detach(struct nfs4_state *st);
 /* It is lost: they stay on it, and hold nothing. */
-void nfs4_locks_drop(struct nfs4_state *st);
+void nfs4_lockowner_drop(struct nfs4_state *st);
 
 /* ---- I/O under a lock (nfs4_lock_io.c) ---- */
 

@@ -33,7 +33,7 @@ static const struct nfs4_lockowner *holder(
 	list_for_each (node, &st->lockowners) {
 		const struct nfs4_lockowner *lo = container_of(node, struct nfs4_lockowner, link);
 
-		if (!lo->has_stateid || !nfs4_ranges_overlap(&lo->ranges, first, last))
+		if (!lo->has_stateid || !nfs4_lockrange_overlap(&lo->ranges, first, last))
 			continue;
 		if (holds_to_write(lo, first, last))
 			return lo;

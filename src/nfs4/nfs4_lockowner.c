@@ -35,7 +35,7 @@ static void drop(struct nfs4_lockowner *lo)
 {
 	struct nfs4_state *st = lo->state;
 
-	nfs4_ranges_drop(&lo->ranges);
+	nfs4_lockrange_drop(&lo->ranges);
 	lo->has_stateid = lo->doubt = false;
 	/* The range that is asked for is no more. */
 	if (st && st->reclaim && st->reclaim->lo == lo)
@@ -67,13 +67,13 @@ static struct nfs4_lockowner *first_owner(const struct nfs4_state *st)
 	return list_first(&st->lockowners, struct nfs4_lockowner, link);
 }
 
-void nfs4_locks_detach(struct nfs4_state *st)
+void nfs4_lockowner_detach(struct nfs4_state *st)
 {
 	while (!list_empty(&st->lockowners))
 		off(first_owner(st));
 }
 
-void nfs4_locks_drop(struct nfs4_state *st)
+void nfs4_lockowner_drop(struct nfs4_state *st)
 {
 	list_for_each (node, &st->lockowners)
 		drop(container_of(node, struct nfs4_lockowner, link));
@@ -120,7 +120,7 @@ bool nfs4_lockowner_holds(struct nfs4_lockowner *lo, uint64_t offset, uint64_t l
 	bool holds;
 
 	mutex_lock(&all->lock);
-	holds = nfs4_ranges_overlap(&lo->ranges, offset, nfs4_lock_last(offset, length));
+	holds = nfs4_lockrange_overlap(&lo->ranges, offset, nfs4_lock_last(offset, length));
 	mutex_unlock(&all->lock);
 	return holds;
 }
@@ -180,7 +180,7 @@ static enum nfs4_state_verdict take_locku(struct nfs4_call *call, struct nfs4_lo
 	last = nfs4_lock_last(k->offset, k->length);
 	k->via = lo->state;
 	if (!k->via || k->via->status == NFS4_STATE_LOST ||
-		(!nfs4_ranges_overlap(&lo->ranges, k->offset, last) &&
+		(!nfs4_lockrange_overlap(&lo->ranges, k->offset, last) &&
 			!in_doubt(lo, k->offset, last)))
 		return end(call, 0);
 	if (!lo->has_stateid && lo->doubt && list_empty(&lo->ranges)) {
@@ -221,7 +221,7 @@ static bool some_missing(const struct nfs4_states *all, const struct nfs4_fh *fh
 	return any_of_file(&all->reopen, fh) || any_of_file(&all->in_hand, fh);
 }
 
-enum nfs4_state_verdict nfs4_lockt_take(struct nfs4_call *call)
+enum nfs4_state_verdict nfs4_lockowner_take_test(struct nfs4_call *call)
 {
 	struct nfs4_states *all = &call->sess->cl->states;
 	bool missing;
@@ -269,9 +269,9 @@ static bool has_old_again(const struct nfs4_lock_work *k)
 	       (old->status != NFS4_STATE_OPEN || old->gen != k->old_gen);
 }
 
-enum nfs4_state_verdict nfs4_lock_take(struct nfs4_call *call)
+enum nfs4_state_verdict nfs4_lockowner_take(struct nfs4_call *call)
 {
-	struct nfs4_lock_work *k = nfs4_lock_work(call);
+	struct nfs4_lock_work *k = nfs4_work_of_lock(call);
 	struct nfs4_states *all = &call->sess->cl->states;
 	enum nfs4_state_verdict verdict;
 
@@ -298,18 +298,18 @@ enum nfs4_state_verdict nfs4_lock_take(struct nfs4_call *call)
 /* ---- it was answered ---- */
 
 /* states.lock held. */
-bool nfs4_lock_is_old(struct nfs4_call *call)
+bool nfs4_lockowner_is_old(struct nfs4_call *call)
 {
-	if (!call->desc->lock_off || nfs4_lock_work(call)->first)
+	if (!call->desc->lock_off || nfs4_work_of_lock(call)->first)
 		return false;
 	/* Section 8.2.2: whichever is the newest. */
-	nfs4_lock_work(call)->lo->stateid.seqid = 0;
+	nfs4_work_of_lock(call)->lo->stateid.seqid = 0;
 	return true;
 }
 
-bool nfs4_lock_granted(struct nfs4_call *call)
+bool nfs4_lockowner_granted(struct nfs4_call *call)
 {
-	struct nfs4_lock_work *k = nfs4_lock_work(call);
+	struct nfs4_lock_work *k = nfs4_work_of_lock(call);
 	struct nfs4_lockowner *lo = k->lo;
 	struct nfs4_states *all = &call->sess->cl->states;
 	uint64_t last = nfs4_lock_last(k->offset, k->length);
@@ -326,18 +326,18 @@ bool nfs4_lock_granted(struct nfs4_call *call)
 			lo->has_stateid = true;
 		}
 		if (k->unlock)
-			nfs4_ranges_clear(&lo->ranges, k->offset, last, k->spare);
+			nfs4_lockrange_clear(&lo->ranges, k->offset, last, k->spare);
 		else
-			nfs4_ranges_set(&lo->ranges, k->offset, last, k->write, k->spare);
+			nfs4_lockrange_set(&lo->ranges, k->offset, last, k->write, k->spare);
 		clear_doubt(lo, k->offset, last);
 	}
 	mutex_unlock(&all->lock);
 	return current;
 }
 
-void nfs4_lock_ended(struct nfs4_call *call)
+void nfs4_lockowner_ended(struct nfs4_call *call)
 {
-	struct nfs4_lock_work *k = nfs4_lock_work(call);
+	struct nfs4_lock_work *k = nfs4_work_of_lock(call);
 	struct nfs4_lockowner *lo = k->lo;
 	struct nfs4_states *all = &call->sess->cl->states;
 
@@ -357,7 +357,7 @@ void nfs4_lock_ended(struct nfs4_call *call)
 
 /* ---- CLOSE ---- */
 
-bool nfs4_close_unlock(struct nfs4_call *call)
+bool nfs4_lockowner_close(struct nfs4_call *call)
 {
 	struct nfs4_op_close *o = &call->u.close;
 	struct nfs4_states *all = &call->sess->cl->states;

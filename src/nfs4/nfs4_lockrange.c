@@ -33,7 +33,7 @@ static void put_between(
 	list_add_between(&rg->link, before->prev, before);
 }
 
-void nfs4_ranges_clear(
+void nfs4_lockrange_clear(
 	struct list *ranges, uint64_t first, uint64_t last, struct nfs4_lockrange *spare[2])
 {
 	list_for_each_safe (node, next, ranges) {
@@ -73,13 +73,13 @@ static void merge(struct list *ranges, struct list *node)
 	free(before);
 }
 
-void nfs4_ranges_set(struct list *ranges, uint64_t first, uint64_t last, bool write,
+void nfs4_lockrange_set(struct list *ranges, uint64_t first, uint64_t last, bool write,
 	struct nfs4_lockrange *spare[2])
 {
 	struct nfs4_lockrange *rg;
 	struct list *before;
 
-	nfs4_ranges_clear(ranges, first, last, spare);
+	nfs4_lockrange_clear(ranges, first, last, spare);
 	for (before = ranges->next; before != ranges; before = before->next)
 		if (range_of(before)->first > last)
 			break;
@@ -89,7 +89,7 @@ void nfs4_ranges_set(struct list *ranges, uint64_t first, uint64_t last, bool wr
 	merge(ranges, before); /* takes rg in */
 }
 
-bool nfs4_ranges_overlap(const struct list *ranges, uint64_t first, uint64_t last)
+bool nfs4_lockrange_overlap(const struct list *ranges, uint64_t first, uint64_t last)
 {
 	list_for_each (node, ranges) {
 		const struct nfs4_lockrange *rg = range_of(node);
@@ -100,7 +100,7 @@ bool nfs4_ranges_overlap(const struct list *ranges, uint64_t first, uint64_t las
 	return false;
 }
 
-void nfs4_ranges_drop(struct list *ranges)
+void nfs4_lockrange_drop(struct list *ranges)
 {
 	struct list *node;
 

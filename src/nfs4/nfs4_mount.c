@@ -41,7 +41,7 @@ static struct mount *to_mount(struct nfs4_call *call)
 	return container_of(call, struct mount, call);
 }
 
-bool nfs4_path_next(const char **path, struct nfs4_str *ret_name)
+bool nfs4_mount_path_next(const char **path, struct nfs4_str *ret_name)
 {
 	const char *p = *path;
 
@@ -95,7 +95,7 @@ static int failed_len(const struct mount *m)
 	struct nfs4_str name;
 
 	for (unsigned int i = 0; i <= m->looked; i++)
-		if (!nfs4_path_next(&p, &name))
+		if (!nfs4_mount_path_next(&p, &name))
 			break;
 	return (int)(p - m->path);
 }
@@ -209,7 +209,7 @@ static int walk_encode(struct nfs4_call *call, struct nfs4_compound *c)
 	else
 		nfs4_compound_op(c, OP_PUTROOTFH, 0);
 	m->next = p;
-	while (cnt < room && cnt < WALK_MAX_OPS && nfs4_path_next(&p, &name)) {
+	while (cnt < room && cnt < WALK_MAX_OPS && nfs4_mount_path_next(&p, &name)) {
 		bytes += XDR_ROUND(name.len) + 8;
 		if (cnt > 0 && bytes > WALK_MAX_BYTES)
 			break;
@@ -233,7 +233,7 @@ static int walk_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	m->looked = 0;
 	if (!nfs4_compound_void(c, first))
 		return 0;
-	while (p < m->next && nfs4_path_next(&p, &name)) {
+	while (p < m->next && nfs4_mount_path_next(&p, &name)) {
 		if (!nfs4_compound_void(c, OP_LOOKUP))
 			return 0;
 		m->looked++;
@@ -261,14 +261,14 @@ static void walk_done(struct nfs4_call *call)
 	}
 	m->rest = m->next;
 	p = m->rest;
-	if (nfs4_path_next(&p, &name)) {
+	if (nfs4_mount_path_next(&p, &name)) {
 		nfs4_call_start(call, &walk_desc);
 		return;
 	}
 	m->looked = 0;
 	call->done = facts_done;
 	call->u.facts.fh = &m->fh;
-	nfs4_facts(call);
+	nfs4_fs_facts(call);
 }
 
 /* ---- the beginning ---- */
@@ -277,7 +277,7 @@ static bool has_dotdot(const char *path)
 {
 	struct nfs4_str name;
 
-	while (nfs4_path_next(&path, &name))
+	while (nfs4_mount_path_next(&path, &name))
 		if (name.len == 2 && memcmp(name.p, "..", 2) == 0)
 			return true;
 	return false;

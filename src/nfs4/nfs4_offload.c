@@ -16,25 +16,25 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-void nfs4_offloads_init(struct nfs4_offloads *os)
+void nfs4_offload_init(struct nfs4_offloads *os)
 {
 	mutex_init(&os->lock, MUTEX_NFS4_OFFLOADS);
 	list_init(&os->waiting);
 }
 
-void nfs4_offloads_fini(struct nfs4_offloads *os)
+void nfs4_offload_fini(struct nfs4_offloads *os)
 {
 	mutex_destroy(&os->lock);
 }
 
-bool nfs4_session_has_back(const struct nfs4_session *s)
+bool nfs4_offload_has_back(const struct nfs4_session *s)
 {
 	return nfs4_codec_has_back(&s->params);
 }
 
 /* ---- the stateids of a COPY ---- */
 
-enum nfs4_state_verdict nfs4_copy_take(struct nfs4_call *call)
+enum nfs4_state_verdict nfs4_offload_take(struct nfs4_call *call)
 {
 	struct nfs4_op_copy *o = &call->u.copy;
 	enum nfs4_state_verdict verdict = NFS4_STATE_GO;
@@ -77,7 +77,7 @@ static struct nfs4_early_offload *find_early(
 	struct nfs4_offloads *os, uint32_t id_gen, const struct nfs4_stateid *id)
 {
 	for (unsigned int i = 0; i < os->early_cnt; i++)
-		if (os->early[i].id_gen == id_gen && nfs4_same_other(&os->early[i].id, id))
+		if (os->early[i].id_gen == id_gen && nfs4_state_same_other(&os->early[i].id, id))
 			return &os->early[i];
 	return NULL;
 }
@@ -174,7 +174,7 @@ enum nfs4_status nfs4_offload_told(struct nfs4_client *cl, uint32_t id_gen,
 	list_for_each (node, &os->waiting) {
 		struct nfs4_offload *it = container_of(node, struct nfs4_offload, link);
 
-		if (it->id_gen == id_gen && nfs4_same_other(&it->id, id)) {
+		if (it->id_gen == id_gen && nfs4_state_same_other(&it->id, id)) {
 			off = it;
 			break;
 		}

@@ -4,7 +4,7 @@
  * who waits for which, and the CB_OFFLOAD that says how it ended.
  *
  * It comes on any lane, may come before the COPY's reply, and may never come:
- * who waits asks from time to time (nfs4_offload_status()).
+ * who waits asks from time to time (nfs4_copy_status()).
  */
 #ifndef RPCRDMAFS_NFS4_OFFLOAD_H
 #define RPCRDMAFS_NFS4_OFFLOAD_H
@@ -41,7 +41,7 @@ bool nfs4_offload_end(struct nfs4_offload *off);
 /* Its client ID is gone, and the copy with it. */
 bool nfs4_offload_is_over(const struct nfs4_offload *off);
 /* Will CB_OFFLOAD come? Without a back channel there is none. */
-bool nfs4_session_has_back(const struct nfs4_session *s);
+bool nfs4_offload_has_back(const struct nfs4_session *s);
 
 /* ---- for src/nfs4 ---- */
 
@@ -63,8 +63,8 @@ struct nfs4_offloads {
 	unsigned int early_cnt;
 };
 
-void nfs4_offloads_init(struct nfs4_offloads *os);
-void nfs4_offloads_fini(struct nfs4_offloads *os);
+void nfs4_offload_init(struct nfs4_offloads *os);
+void nfs4_offload_fini(struct nfs4_offloads *os);
 /* A COPY is started, or has ended (after its ->done). */
 void nfs4_offload_await(struct nfs4_client *cl);
 void nfs4_offload_awaited(struct nfs4_client *cl);

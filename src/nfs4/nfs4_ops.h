@@ -265,7 +265,7 @@ struct nfs4_op_statfs {
 	uint32_t maxname;
 };
 
-/* Facts of the file system that a file is of, for nfs4_client_learn(). */
+/* Facts of the file system that a file is of, for nfs4_fs_learn(). */
 struct nfs4_op_facts {
 	const struct nfs4_fh *fh; /* in */
 	struct nfs4_fs fs;        /* out */
@@ -568,7 +568,7 @@ void nfs4_setattr(struct nfs4_call *call);
 void nfs4_access(struct nfs4_call *call);
 void nfs4_open(struct nfs4_call *call);
 void nfs4_close(struct nfs4_call *call);
-void nfs4_open_downgrade(struct nfs4_call *call);
+void nfs4_downgrade(struct nfs4_call *call);
 void nfs4_delegreturn(struct nfs4_call *call);
 void nfs4_read(struct nfs4_call *call);
 void nfs4_write(struct nfs4_call *call);
@@ -580,7 +580,7 @@ void nfs4_remove(struct nfs4_call *call);
 void nfs4_rename(struct nfs4_call *call);
 void nfs4_link(struct nfs4_call *call);
 void nfs4_statfs(struct nfs4_call *call);
-void nfs4_facts(struct nfs4_call *call);
+void nfs4_fs_facts(struct nfs4_call *call);
 void nfs4_getxattr(struct nfs4_call *call);
 void nfs4_setxattr(struct nfs4_call *call);
 void nfs4_listxattrs(struct nfs4_call *call);
@@ -595,7 +595,7 @@ void nfs4_allocate(struct nfs4_call *call);
 void nfs4_deallocate(struct nfs4_call *call);
 void nfs4_copy(struct nfs4_call *call);
 void nfs4_clone(struct nfs4_call *call);
-void nfs4_offload_status(struct nfs4_call *call);
-void nfs4_offload_cancel(struct nfs4_call *call);
+void nfs4_copy_status(struct nfs4_call *call);
+void nfs4_copy_cancel(struct nfs4_call *call);
 
 #endif

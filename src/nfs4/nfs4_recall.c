@@ -21,7 +21,7 @@ static const struct nfs4_early_recall *find_early(
 	const struct nfs4_delegs *ds, const struct nfs4_stateid *sid)
 {
 	for (unsigned int i = 0; i < ds->early_cnt && i < NFS4_EARLY_RECALLS; i++)
-		if (nfs4_same_other(&ds->early[i].stateid, sid))
+		if (nfs4_state_same_other(&ds->early[i].stateid, sid))
 			return &ds->early[i];
 	return NULL;
 }
@@ -62,7 +62,7 @@ static bool may_come(struct nfs4_delegs *ds, const struct nfs4_stateid *sid)
 	return true;
 }
 
-void nfs4_deleg_await(struct nfs4_call *call)
+void nfs4_recall_await(struct nfs4_call *call)
 {
 	struct nfs4_states *all = &call->sess->cl->states;
 	struct nfs4_op_open *o = &call->u.open;
@@ -79,7 +79,7 @@ void nfs4_deleg_await(struct nfs4_call *call)
 	mutex_unlock(&all->lock);
 }
 
-void nfs4_deleg_awaited(struct nfs4_client *cl, uint32_t epoch)
+void nfs4_recall_awaited(struct nfs4_client *cl, uint32_t epoch)
 {
 	struct nfs4_delegs *ds = &cl->states.delegs;
 
@@ -92,7 +92,7 @@ void nfs4_deleg_awaited(struct nfs4_client *cl, uint32_t epoch)
 
 /* ---- calls of the server ---- */
 
-enum nfs4_status nfs4_deleg_recall(
+enum nfs4_status nfs4_recall_one(
 	struct nfs4_client *cl, const struct nfs4_stateid *sid, const struct nfs4_fh *fh)
 {
 	struct nfs4_states *all = &cl->states;
@@ -120,7 +120,7 @@ enum nfs4_status nfs4_deleg_recall(
 	return status;
 }
 
-void nfs4_deleg_recall_any(struct nfs4_client *cl, uint32_t keep, bool read, bool write)
+void nfs4_recall_any(struct nfs4_client *cl, uint32_t keep, bool read, bool write)
 {
 	struct nfs4_delegs *ds = &cl->states.delegs;
 
@@ -130,7 +130,7 @@ void nfs4_deleg_recall_any(struct nfs4_client *cl, uint32_t keep, bool read, boo
 	mutex_unlock(&cl->states.lock);
 }
 
-bool nfs4_deleg_getattr(
+bool nfs4_recall_getattr(
 	struct nfs4_client *cl, const struct nfs4_fh *fh, uint64_t *ret_change, uint64_t *ret_size)
 {
 	struct nfs4_delegs *ds = &cl->states.delegs;

@@ -103,12 +103,12 @@ static void state_reclaimed(struct nfs4_reclaim *rg, const struct nfs4_call *cal
 		return;
 	}
 	/* Two OPENs gave two: the server may have taken this one away (nfs4_share.c). */
-	if (same_id && st->is_there && !nfs4_same_other(&st->stateid, sid))
+	if (same_id && st->is_there && !nfs4_state_same_other(&st->stateid, sid))
 		nfs4_revoke_free_add(&call->sess->cl->states, &st->stateid, &st->cred, st->id_gen);
 	mutex_lock(&st->lock);
 	/* An OPEN of the user's, done after this one, may have been told of before. */
-	if (!same_id || !nfs4_same_other(&st->stateid, sid) ||
-		nfs4_seqid_is_newer(sid->seqid, st->stateid.seqid))
+	if (!same_id || !nfs4_state_same_other(&st->stateid, sid) ||
+		nfs4_state_is_newer(sid->seqid, st->stateid.seqid))
 		st->stateid = *sid;
 	st->gen++;
 	st->id_gen = call->id_gen;
@@ -138,8 +138,8 @@ static bool next_lock(
 	nfs4_reclaim_let_go(rg);
 	st->tries = st->delays = 0;
 	st->retry_ns = 0;
-	if (rg->id_gen == all->id_gen && !nfs4_state_has_all(st))
-		nfs4_state_reopen(all, st);
+	if (rg->id_gen == all->id_gen && !nfs4_share_has_all(st))
+		nfs4_share_reopen(all, st);
 	else
 		nfs4_state_place(all, st, rg->id_gen);
 	return false;
@@ -243,7 +243,7 @@ bool nfs4_reclaim_done(struct nfs4_session *s, struct nfs4_call *call)
 	mutex_unlock(&all->lock);
 	if (call->status == NFS4ERR_NO_GRACE) {
 		log_info("%s: the server takes no reclaims: files are opened anew", s->peer);
-		nfs4_states_no_grace(s->cl);
+		nfs4_state_no_grace(s->cl);
 	} else if (call->err && !session_gone) {
 		log_info("%s: reclaim of an open file, %s: %s", s->peer, call->desc->name,
 			nfs4_status_name(call->status));
@@ -358,7 +358,7 @@ static void reopen_done(struct nfs4_call *call)
 	}
 	if (go_on)
 		nfs4_reclaim_kick(s);
-	nfs4_calls_wake_state(s);
+	nfs4_call_wake_state(s);
 }
 
 static void free_done(struct nfs4_call *call)

@@ -53,7 +53,7 @@ static const struct {
 	{NFS4ERR_STALE_CLIENTID, NFS4_SEQ_CLIENT},
 };
 
-enum nfs4_seq_action nfs4_seq_action(enum nfs4_status status)
+enum nfs4_seq_action nfs4_recover_action(enum nfs4_status status)
 {
 	for (unsigned int i = 0; i < sizeof(seq_rows) / sizeof(seq_rows[0]); i++)
 		if (seq_rows[i].status == status)
@@ -140,7 +140,7 @@ static uint32_t without_old_news(
 {
 	const uint32_t bit = SEQ4_STATUS_RESTART_RECLAIM_NEEDED;
 
-	if (nfs4_is_ctl(call) || call->sent_ns < s->recovered_ns)
+	if (nfs4_session_is_ctl(call) || call->sent_ns < s->recovered_ns)
 		return (flags & ~bit) | (s->sr_flags & bit);
 	return flags;
 }

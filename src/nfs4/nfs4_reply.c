@@ -149,7 +149,7 @@ static void reply_broken(struct nfs4_call *call, const char *what)
  */
 static bool repeat_lower(struct nfs4_call *call)
 {
-	if (!nfs4_is_ctl(call) && ++call->high_cnt > MAX_HIGH) {
+	if (!nfs4_session_is_ctl(call) && ++call->high_cnt > MAX_HIGH) {
 		call->high_cnt = 0;
 		return false;
 	}
@@ -162,7 +162,7 @@ static bool repeat_lower(struct nfs4_call *call)
 static void sequence_failed(struct nfs4_call *call)
 {
 	struct nfs4_session *s = call->sess;
-	enum nfs4_seq_action act = nfs4_seq_action(call->status);
+	enum nfs4_seq_action act = nfs4_recover_action(call->status);
 	uint32_t gen = call->sess_gen, slot = call->slot;
 	bool current = gen == s->gen;
 
@@ -181,7 +181,7 @@ static void sequence_failed(struct nfs4_call *call)
 	if (nfs4_status_is_too_big(call->status) && repeat_larger(call, nfs4_slot_cancel))
 		return;
 	/* A step's handler (nfs4_setup.c) decides for itself; it has nobody to wait for. */
-	if (act == NFS4_SEQ_FAIL || (nfs4_is_ctl(call) && act != NFS4_SEQ_RESEND)) {
+	if (act == NFS4_SEQ_FAIL || (nfs4_session_is_ctl(call) && act != NFS4_SEQ_RESEND)) {
 		nfs4_call_leave_slot(call, nfs4_slot_cancel);
 		nfs4_call_finish(call, -nfs4_status_errno(call->status));
 		return;
@@ -207,7 +207,7 @@ static void sequence_failed(struct nfs4_call *call)
 		break;
 	case NFS4_SEQ_CUT:
 		nfs4_call_leave_slot(call, nfs4_slot_cancel);
-		if (current && !nfs4_slots_cut(&s->slots, slot))
+		if (current && !nfs4_slot_cut(&s->slots, slot))
 			nfs4_recover(s, gen, NFS4_NEED_SESSION | NFS4_NEED_DESTROY,
 				"the server has no slot 0");
 		stats_set(&s->stats->slots, s->slots.limit);
@@ -259,7 +259,7 @@ static bool reply_sequence(struct nfs4_call *call, struct nfs4_compound *c)
 	if (current) {
 		if (call->sent_ns > s->renewed_ns)
 			s->renewed_ns = call->sent_ns;
-		nfs4_slots_set_highest(&s->slots, seq.highest, seq.target);
+		nfs4_slot_set_highest(&s->slots, seq.highest, seq.target);
 		stats_set(&s->stats->slots, s->slots.limit);
 		nfs4_recover_flags(s, call, seq.flags);
 	}
@@ -294,7 +294,7 @@ static void reply_refused(struct nfs4_call *call)
 		nfs4_call_wait_state(call);
 		return;
 	case NFS4_STATE_GONE:
-		nfs4_state_forget(nfs4_call_state(call));
+		nfs4_state_forget(nfs4_state_of(call));
 		nfs4_call_finish(call, 0);
 		return;
 	case NFS4_STATE_END:
@@ -349,13 +349,14 @@ static void reply_status(struct nfs4_call *call)
 	case NFS4_ACT_SLOT:
 		/* nfsd says RETRY_UNCACHED_REP as the second operation's status. */
 		if (call->status != NFS4ERR_RETRY_UNCACHED_REP ||
-			(call->desc->cachethis && !call->desc->repeatable) || nfs4_is_ctl(call))
+			(call->desc->cachethis && !call->desc->repeatable) ||
+			nfs4_session_is_ctl(call))
 			break;
 		nfs4_call_again(call);
 		return;
 	case NFS4_ACT_CLIENT:
 	case NFS4_ACT_SESSION:
-		if (nfs4_is_ctl(call))
+		if (nfs4_session_is_ctl(call))
 			break;
 		if (act == NFS4_ACT_CLIENT)
 			need |= NFS4_NEED_CLIENT;
@@ -368,14 +369,14 @@ static void reply_status(struct nfs4_call *call)
 		nfs4_call_again(call);
 		return;
 	}
-	if ((call->desc->lock_off && call->status == NFS4_OK && !nfs4_lock_granted(call)) ||
+	if ((call->desc->lock_off && call->status == NFS4_OK && !nfs4_lockowner_granted(call)) ||
 		(call->desc->closes && call->status == NFS4ERR_LOCKS_HELD &&
-			nfs4_close_unlock(call))) {
+			nfs4_lockowner_close(call))) {
 		nfs4_call_again(call);
 		return;
 	}
-	if (call->desc->closes && call->status == NFS4_OK && nfs4_call_state(call))
-		nfs4_state_forget(nfs4_call_state(call));
+	if (call->desc->closes && call->status == NFS4_OK && nfs4_state_of(call))
+		nfs4_state_forget(nfs4_state_of(call));
 	if (call->desc->claims && call->status == NFS4_OK && call->u.open.claim->cl)
 		nfs4_state_open(call->u.open.claim, call);
 	if (call->desc->opens && call->status == NFS4_OK)
@@ -420,7 +421,7 @@ void nfs4_reply_mapped(struct nfs4_call *call)
 static void reply_compound(struct nfs4_call *call)
 {
 	struct nfs4_session *s = call->sess;
-	const uint32_t *supported = nfs4_call_fs(call)->supported;
+	const uint32_t *supported = nfs4_session_call_fs(call)->supported;
 	struct nfs4_compound c = {
 		.dec = call->rpc.results,
 		.minor = s->cl->minor,
@@ -464,10 +465,10 @@ void nfs4_reply_done(struct rpc_call *rpc)
 	else
 		reply_failed(call);
 	/* The call may be gone; the session is not, before ->stopped. */
-	if (nfs4_session_is_up(s) && nfs4_slots_worn(&s->slots))
+	if (nfs4_session_is_up(s) && nfs4_slot_worn(&s->slots))
 		nfs4_recover(s, s->gen, NFS4_NEED_SESSION | NFS4_NEED_DESTROY,
 			"too many slots wait for replies that will not come");
-	nfs4_calls_kick(s);
+	nfs4_call_kick(s);
 	nfs4_setup_drained(s);
-	nfs4_session_stop_next(s);
+	nfs4_stop_next(s);
 }

@@ -47,7 +47,7 @@ static bool has(const struct list *returns, const struct nfs4_stateid *sid)
 		const struct nfs4_deleg_return *ret =
 			container_of(node, struct nfs4_deleg_return, link);
 
-		if (nfs4_same_other(&ret->stateid, sid))
+		if (nfs4_state_same_other(&ret->stateid, sid))
 			return true;
 	}
 	return false;
@@ -79,7 +79,7 @@ void nfs4_return_push(struct nfs4_states *all, const struct nfs4_fh *fh,
 	ds->return_cnt++;
 }
 
-void nfs4_returns_fini(struct nfs4_delegs *ds)
+void nfs4_return_fini(struct nfs4_delegs *ds)
 {
 	list_splice_back(&ds->returns, &ds->returning);
 	while (!list_empty(&ds->returns))
@@ -102,7 +102,8 @@ static void purge(struct nfs4_states *all)
 /* The stateid of a client ID that is gone may mean something else to the server. */
 static int return_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
-	return nfs4_testing_is_current(call) ? nfs4_delegreturn_desc.encode(call, c) : -ESTALE;
+	return nfs4_session_renew_is_current(call) ? nfs4_delegreturn_desc.encode(call, c)
+						   : -ESTALE;
 }
 
 static int return_decode(struct nfs4_call *call, struct nfs4_compound *c)
@@ -281,7 +282,7 @@ bool nfs4_return_last(struct nfs4_session *s)
 		return false;
 	mutex_lock(&all->lock);
 	if (s->id_gen == all->id_gen) {
-		nfs4_delegs_give_up(all);
+		nfs4_deleg_give_up(all);
 		purge(all);
 		node = list_pop_front(&all->delegs.returns);
 	}

@@ -36,7 +36,8 @@
 
 static int test_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
-	return nfs4_testing_is_current(call) ? nfs4_test_stateid_desc.encode(call, c) : -ESTALE;
+	return nfs4_session_renew_is_current(call) ? nfs4_test_stateid_desc.encode(call, c)
+						   : -ESTALE;
 }
 
 static int test_decode(struct nfs4_call *call, struct nfs4_compound *c)
@@ -120,18 +121,18 @@ static void fill(struct nfs4_states *all, struct nfs4_testing *t)
 	t->state_cnt = t->deleg_cnt = t->id_cnt = 0;
 	fill_states(all, t);
 	t->deleg_from = t->id_cnt;
-	nfs4_delegs_each(all, fill_deleg, t);
+	nfs4_deleg_each(all, fill_deleg, t);
 }
 
 /* st->lock held. Is this (still) one of its stateids? */
 static bool has_id(const struct nfs4_state *st, const struct nfs4_stateid *sid)
 {
-	if (nfs4_same_other(&st->stateid, sid))
+	if (nfs4_state_same_other(&st->stateid, sid))
 		return true;
 	list_for_each (node, &st->lockowners) {
 		const struct nfs4_lockowner *lo = container_of(node, struct nfs4_lockowner, link);
 
-		if (lo->has_stateid && nfs4_same_other(&lo->stateid, sid))
+		if (lo->has_stateid && nfs4_state_same_other(&lo->stateid, sid))
 			return true;
 	}
 	return false;
@@ -161,7 +162,7 @@ static struct nfs4_deleg *gone_deleg(
 	struct nfs4_deleg *d = i < t->deleg_from ? NULL : t->delegs[t->of[i]];
 
 	if (!d || !nfs4_status_is_gone(status) || t->id_gen != s->cl->states.id_gen ||
-		!nfs4_same_other(&d->stateid, &t->ids[i]))
+		!nfs4_state_same_other(&d->stateid, &t->ids[i]))
 		return NULL;
 	return d;
 }

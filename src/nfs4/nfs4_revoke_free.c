@@ -62,7 +62,8 @@ void nfs4_revoke_free_add(struct nfs4_states *all, const struct nfs4_stateid *si
 
 	mutex_assert_held(&all->lock);
 	list_for_each (node, &all->revoke.revoked) {
-		if (nfs4_same_other(&container_of(node, struct nfs4_revoked, link)->stateid, sid))
+		if (nfs4_state_same_other(
+			    &container_of(node, struct nfs4_revoked, link)->stateid, sid))
 			return;
 	}
 	g = calloc(1, sizeof(*g));
@@ -98,7 +99,7 @@ void nfs4_revoke_free_add_locks(struct nfs4_states *all, struct nfs4_state *st)
 void nfs4_revoke_free_note(struct nfs4_call *call)
 {
 	struct nfs4_states *all = &call->sess->cl->states;
-	struct nfs4_state *st = nfs4_call_state(call);
+	struct nfs4_state *st = nfs4_state_of(call);
 	const struct nfs4_deleg *d = call->desc->returns ? call->u.delegreturn.deleg : NULL;
 
 	if ((!st && !d) || !nfs4_status_is_revoked(call->status))
@@ -135,7 +136,8 @@ bool nfs4_revoke_free_blocks(struct nfs4_session *s)
 /* The stateid of a client ID that is gone may mean something else to the server. */
 static int free_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
-	return nfs4_testing_is_current(call) ? nfs4_free_stateid_desc.encode(call, c) : -ESTALE;
+	return nfs4_session_renew_is_current(call) ? nfs4_free_stateid_desc.encode(call, c)
+						   : -ESTALE;
 }
 
 static int free_decode(struct nfs4_call *call, struct nfs4_compound *c)

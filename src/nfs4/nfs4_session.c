@@ -7,7 +7,7 @@
  *   SETUP       client ID, session, RECLAIM_COMPLETE (nfs4_setup.c)
  *   UP          calls flow, also while the transport reconnects
  *   RECOVERING  session or client ID lost: set-up again, calls wait
- *   STOPPING    nfs4_session_stop(): calls end, session and client ID are destroyed
+ *   STOPPING    nfs4_stop_session(): calls end, session and client ID are destroyed
  *   FAILING     set-up failed: as STOPPING, then ->failed
  *   DEAD        ->failed was called
  *   STOPPED     ->stopped was called
@@ -115,7 +115,7 @@ void nfs4_session_up(struct nfs4_session *s)
 		log_info("%s: calls go on", s->peer);
 	s->was_up = true;
 	nfs4_lease_start(s, false);
-	nfs4_calls_kick(s);
+	nfs4_call_kick(s);
 	nfs4_reclaim_kick(s);
 	if (first)
 		s->ops->up(s->ctx);
@@ -155,7 +155,7 @@ static void xprt_up(void *ctx, bool first)
 	case NFS4_SESSION_CONNECTING:
 		nfs4_session_set_state(s, NFS4_SESSION_SETUP, "connected");
 		if (!get_own_calls(s)) {
-			nfs4_session_fail(s, ENOMEM, "session", "too few requests: check credits=");
+			nfs4_stop_fail(s, ENOMEM, "session", "too few requests: check credits=");
 			return;
 		}
 		s->need = NFS4_NEED_SESSION;
@@ -189,7 +189,7 @@ static void xprt_down(void *ctx, int err)
 		return;
 	/* A server that just starts may drop us once or twice. */
 	if (++s->losses >= SETUP_MAX_LOSSES)
-		nfs4_session_fail(s, -err, "session",
+		nfs4_stop_fail(s, -err, "session",
 			"the server %s dropped the connection %u times before there was a session "
 			"(%s): check its log",
 			s->peer, s->losses, strerror(-err));
@@ -222,11 +222,11 @@ static void xprt_failed(void *ctx, int err, const char *step)
 
 	s->xprt_gone = true;
 	if (s->state == NFS4_SESSION_CONNECTING && *detail != '\0')
-		nfs4_session_fail(s, -err, step, "%s", detail);
+		nfs4_stop_fail(s, -err, step, "%s", detail);
 	else if (s->state == NFS4_SESSION_CONNECTING)
-		nfs4_session_fail(s, -err, step, "%s: %s", strerror(-err), connect_hint(-err));
+		nfs4_stop_fail(s, -err, step, "%s: %s", strerror(-err), connect_hint(-err));
 	else
-		nfs4_session_stop_next(s);
+		nfs4_stop_next(s);
 }
 
 static void xprt_stopped(void *ctx)
@@ -234,7 +234,7 @@ static void xprt_stopped(void *ctx)
 	struct nfs4_session *s = ctx;
 
 	s->xprt_gone = true;
-	nfs4_session_stop_next(s);
+	nfs4_stop_next(s);
 }
 
 static void xprt_unblocked(void *ctx)
@@ -259,14 +259,14 @@ static enum nfs4_status cb_recall(
 {
 	struct nfs4_session *s = ctx;
 
-	return nfs4_deleg_recall(s->cl, sid, fh);
+	return nfs4_recall_one(s->cl, sid, fh);
 }
 
 static void cb_recall_any(void *ctx, uint32_t keep, bool read, bool write)
 {
 	struct nfs4_session *s = ctx;
 
-	nfs4_deleg_recall_any(s->cl, keep, read, write);
+	nfs4_recall_any(s->cl, keep, read, write);
 }
 
 static bool cb_getattr(
@@ -274,7 +274,7 @@ static bool cb_getattr(
 {
 	struct nfs4_session *s = ctx;
 
-	return nfs4_deleg_getattr(s->cl, fh, ret_change, ret_size);
+	return nfs4_recall_getattr(s->cl, fh, ret_change, ret_size);
 }
 
 static enum nfs4_status cb_offload(
@@ -308,7 +308,7 @@ static void xprt_reverse_call(void *ctx, const struct rpcrdma_rcall *call)
 	if (err)
 		log_debug("%s: a callback goes unanswered: %s", s->peer, strerror(-err));
 	if (s->cb.recall_slot != UINT32_MAX) {
-		nfs4_slots_set_highest(&s->slots, s->slots.cnt - 1, s->cb.recall_slot);
+		nfs4_slot_set_highest(&s->slots, s->slots.cnt - 1, s->cb.recall_slot);
 		stats_set(&s->stats->slots, s->slots.limit);
 		s->cb.recall_slot = UINT32_MAX;
 	}
@@ -356,7 +356,7 @@ struct nfs4_session *nfs4_session_new_small(struct nfs4_client *cl, struct react
 	list_init(&s->ending);
 	nfs4_idmap_init(s);
 	list_init(&s->token_link);
-	reactor_timer_init(&s->ending_timer, nfs4_calls_timer);
+	reactor_timer_init(&s->ending_timer, nfs4_call_timer);
 	reactor_timer_init(&s->step_timer, nfs4_setup_timer);
 	reactor_timer_init(&s->stop_timer, nfs4_stop_timer);
 	reactor_timer_init(&s->lease_timer, nfs4_lease_timer);

@@ -5,33 +5,33 @@
  * (nfs4_lookup.c ...) do not see this header.
  *
  * Who does what:
- *   nfs4_client.c   the client ID and the token that serialises changes to it
- *   nfs4_exchange.c EXCHANGE_ID and the other calls about client IDs (codecs)
- *   nfs4_session_xdr.c  CREATE_SESSION and the other calls about sessions (codecs)
- *   nfs4_slot.c     slots and their sequence numbers
- *   nfs4_compound.c COMPOUND and SEQUENCE, both ways
- *   nfs4_call.c     a call from get to put
- *   nfs4_reply.c    what comes back for it
- *   nfs4_owners.c   names of owners in it, and in what is sent
- *   nfs4_idmap.c    calls that wait for them
- *   nfs4_reply_chunk.c     Reply chunks for replies without a bound
- *   nfs4_cb.c       the server's calls to us
+ *   nfs4_client.c      the client ID and the token that serialises changes to it
+ *   nfs4_exchange.c    EXCHANGE_ID and the other calls about client IDs (codecs)
+ *   nfs4_session_xdr.c CREATE_SESSION and the other calls about sessions (codecs)
+ *   nfs4_slot.c        slots and their sequence numbers
+ *   nfs4_compound.c    COMPOUND and SEQUENCE, both ways
+ *   nfs4_call.c        a call from get to put
+ *   nfs4_reply.c       what comes back for it
+ *   nfs4_owners.c      names of owners in it, and in what is sent
+ *   nfs4_idmap.c       calls that wait for them
+ *   nfs4_reply_chunk.c Reply chunks for replies without a bound
+ *   nfs4_cb.c          the server's calls to us
  *   nfs4_session.c     the state machine of a session
- *   nfs4_stop.c     how it ends
- *   nfs4_setup.c    client ID, session, RECLAIM_COMPLETE: at start and in recovery
- *   nfs4_steps.c    the calls it makes for that
- *   nfs4_recover.c  which failure means what
- *   nfs4_lease.c    renewal; the back channel of a new connection
- *   nfs4_state.c    opens, and what calls on them must wait for
- *   nfs4_reclaim.c   opens and their locks, reclaimed after a restart
- *   nfs4_share.c    OPENs that become one, OPEN_DOWNGRADE, what a delegation served
- *   nfs4_lockowner.c byte-range locks on them (nfs4_lock.h)
- *   nfs4_deleg.c    delegations (nfs4_deleg.h)
- *   nfs4_recall.c   what the server says of them
- *   nfs4_return.c   how they are returned
- *   nfs4_offload.c  copies that the server goes on with
- *   nfs4_revoke.c   single opens, locks and delegations that the server took away
- *   nfs4_revoke_free.c    what was revoked is freed
+ *   nfs4_stop.c        how it ends
+ *   nfs4_setup.c       client ID, session, RECLAIM_COMPLETE: at start and in recovery
+ *   nfs4_steps.c       the calls it makes for that
+ *   nfs4_recover.c     which failure means what
+ *   nfs4_lease.c       renewal; the back channel of a new connection
+ *   nfs4_state.c       opens, and what calls on them must wait for
+ *   nfs4_reclaim.c     opens and their locks, reclaimed after a restart
+ *   nfs4_share.c       OPENs that become one, OPEN_DOWNGRADE, what a delegation served
+ *   nfs4_lockowner.c   byte-range locks on them (nfs4_lock.h)
+ *   nfs4_deleg.c       delegations (nfs4_deleg.h)
+ *   nfs4_recall.c      what the server says of them
+ *   nfs4_return.c      how they are returned
+ *   nfs4_offload.c     copies that the server goes on with
+ *   nfs4_revoke.c      single opens, locks and delegations that the server took away
+ *   nfs4_revoke_free.c what was revoked is freed
  */
 #ifndef RPCRDMAFS_NFS4_SESSION_INT_H
 #define RPCRDMAFS_NFS4_SESSION_INT_H
@@ -77,25 +77,25 @@ void nfs4_call_leave_slot(struct nfs4_call *call, void (*how)(struct nfs4_slots 
 /* rpc_call.done (nfs4_reply.c). */
 void nfs4_reply_done(struct rpc_call *rpc);
 /* Sends what waits, as far as slots and the session's state allow. */
-void nfs4_calls_kick(struct nfs4_session *s);
+void nfs4_call_kick(struct nfs4_session *s);
 /*
  * The call's state is being opened again: the call waits for it, without a slot. wake: a state may
  * be good again, or lost; states that another lane opens are looked at now and then.
  */
 void nfs4_call_wait_state(struct nfs4_call *call);
-void nfs4_calls_wake_state(struct nfs4_session *s);
+void nfs4_call_wake_state(struct nfs4_session *s);
 /* Owners are asked for: the call waits for the answer, without a slot, IDMAP_WAIT_NS at most. */
 void nfs4_call_wait_idmap(struct nfs4_call *call, uint64_t ticket);
 /* The results that were kept are decoded again (nfs4_reply.c). */
 void nfs4_reply_mapped(struct nfs4_call *call);
 /* Ends every call that is not with the transport; those that are answered end with their results.
  */
-void nfs4_calls_end_waiting(struct nfs4_session *s, int err);
+void nfs4_call_end_waiting(struct nfs4_session *s, int err);
 /* Runs ->done of the calls on sess->ending now. */
-void nfs4_calls_flush(struct nfs4_session *s);
+void nfs4_call_flush(struct nfs4_session *s);
 /* The request itself, whatever the session's state. Returns as nfs4_call_get(). */
 int nfs4_call_init(struct nfs4_session *s, struct nfs4_call *call);
-void nfs4_calls_timer(struct reactor_timer *t);
+void nfs4_call_timer(struct reactor_timer *t);
 
 /* ---- names of owners (nfs4_owners.c, nfs4_idmap.c) ---- */
 
@@ -149,7 +149,7 @@ enum nfs4_seq_action {
 	NFS4_SEQ_CLIENT,    /* a new client ID, then the call again */
 };
 
-enum nfs4_seq_action nfs4_seq_action(enum nfs4_status status);
+enum nfs4_seq_action nfs4_recover_action(enum nfs4_status status);
 
 /* What has to be made good again before calls flow; bits. */
 #define NFS4_NEED_SESSION (1u << 0) /* CREATE_SESSION */
@@ -177,7 +177,7 @@ void nfs4_lease_kick(struct nfs4_session *s);
 void nfs4_lease_next(struct nfs4_session *s);
 void nfs4_lease_timer(struct reactor_timer *t);
 /* The connection carries the back channel now: generation of the transport; 0: it may not. */
-void nfs4_back_is_on(struct nfs4_session *s, uint64_t generation);
+void nfs4_lease_back_is_on(struct nfs4_session *s, uint64_t generation);
 
 /* ---- revoked state (nfs4_revoke.c) ---- */
 
@@ -288,10 +288,10 @@ struct nfs4_client {
  * DESTROY_CLIENTID, so that csa_sequence never runs ahead and a lost client ID is replaced once.
  * get: true if `s` holds it now; false: nfs4_setup_granted() follows on the lane of `s`.
  */
-bool nfs4_token_get(struct nfs4_session *s);
-void nfs4_token_put(struct nfs4_session *s);
+bool nfs4_client_token_get(struct nfs4_session *s);
+void nfs4_client_token_put(struct nfs4_session *s);
 /* False: the grant is on its way already. */
-bool nfs4_token_cancel(struct nfs4_session *s);
+bool nfs4_client_token_cancel(struct nfs4_session *s);
 /* The server has a session more for this client; or one less: returns how many are left. */
 void nfs4_client_session_made(struct nfs4_client *cl);
 unsigned int nfs4_client_session_gone(struct nfs4_client *cl);
@@ -413,7 +413,7 @@ struct nfs4_session {
 };
 
 /* What sess->renew bears is of the session's client ID. */
-static inline bool nfs4_testing_is_current(const struct nfs4_call *call)
+static inline bool nfs4_session_renew_is_current(const struct nfs4_call *call)
 {
 	return call->sess->testing.id_gen == call->sess->id_gen;
 }
@@ -424,10 +424,10 @@ void nfs4_session_set_state(struct nfs4_session *s, enum nfs4_session_state to, 
 /* Set-up or recovery is complete. */
 void nfs4_session_up(struct nfs4_session *s);
 /* Set-up cannot succeed: closes the connection, then ->failed. */
-void nfs4_session_fail(struct nfs4_session *s, int err, const char *step, const char *fmt, ...)
+void nfs4_stop_fail(struct nfs4_session *s, int err, const char *step, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 /* STOPPING and FAILING: does the next thing that is left to do (nfs4_stop.c). */
-void nfs4_session_stop_next(struct nfs4_session *s);
+void nfs4_stop_next(struct nfs4_session *s);
 void nfs4_stop_timer(struct reactor_timer *t);
 /* Calls may be sent on slots. */
 static inline bool nfs4_session_is_up(const struct nfs4_session *s)
@@ -448,18 +448,18 @@ void nfs4_setup_timer(struct reactor_timer *t);
 /* A step cannot succeed: at start the mount fails, later all of it is tried again in a while. */
 void nfs4_setup_failed(struct nfs4_session *s, int err, const char *text);
 /* Sends the call of a step; sess->step says which is in flight. */
-void nfs4_step_send(struct nfs4_session *s, enum nfs4_step step);
+void nfs4_setup_send(struct nfs4_session *s, enum nfs4_step step);
 
 /* ---- its steps (nfs4_steps.c) ---- */
 
-const struct nfs4_opdesc *nfs4_step_desc(enum nfs4_step step);
+const struct nfs4_opdesc *nfs4_steps_desc(enum nfs4_step step);
 /* Makes of the answer what it changes. False: nfs4_setup_failed() was called. */
-bool nfs4_step_result(struct nfs4_session *s, enum nfs4_step step, struct nfs4_call *call);
+bool nfs4_steps_result(struct nfs4_session *s, enum nfs4_step step, struct nfs4_call *call);
 /* BIND_CONN_TO_SESSION, in both directions if the session has a back channel. */
 extern const struct nfs4_opdesc nfs4_bind_desc;
 /* A step was answered DELAY for the `tries`th time: is it worth waiting for? */
-bool nfs4_step_may_wait(const struct nfs4_session *s, uint32_t tries);
-static inline bool nfs4_is_ctl(const struct nfs4_call *call)
+bool nfs4_steps_may_wait(const struct nfs4_session *s, uint32_t tries);
+static inline bool nfs4_session_is_ctl(const struct nfs4_call *call)
 {
 	return call == &call->sess->ctl;
 }
@@ -467,16 +467,16 @@ static inline bool nfs4_is_ctl(const struct nfs4_call *call)
 /* ---- mount (nfs4_mount.c), pure part ---- */
 
 /* The next component of *path, moved past it; false at the end. Empty ones and "." are skipped. */
-bool nfs4_path_next(const char **path, struct nfs4_str *ret_name);
+bool nfs4_mount_path_next(const char **path, struct nfs4_str *ret_name);
 
 /* ---- file systems (nfs4_fs.c) ---- */
 
 /* Facts of what the call is about. */
-static inline const struct nfs4_fs *nfs4_call_fs(const struct nfs4_call *call)
+static inline const struct nfs4_fs *nfs4_session_call_fs(const struct nfs4_call *call)
 {
 	return call->fs ? call->fs : &call->sess->cl->fsinfo.fs;
 }
 /* Largest I/O for: what is asked (0: none), our buffers, the server's limit, the session's room. */
-uint32_t nfs4_io_size(uint32_t asked, uint64_t data_size, uint64_t server, uint64_t session);
+uint32_t nfs4_fs_io_size(uint32_t asked, uint64_t data_size, uint64_t server, uint64_t session);
 
 #endif

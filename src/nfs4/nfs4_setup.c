@@ -31,7 +31,7 @@ void nfs4_setup_failed(struct nfs4_session *s, int err, const char *text)
 	uint64_t wait_ns;
 
 	if (s->state == NFS4_SESSION_SETUP) {
-		nfs4_session_fail(s, err, "session", "%s", text);
+		nfs4_stop_fail(s, err, "session", "%s", text);
 		return;
 	}
 	if (s->state != NFS4_SESSION_RECOVERING)
@@ -41,7 +41,7 @@ void nfs4_setup_failed(struct nfs4_session *s, int err, const char *text)
 		(unsigned int)(wait_ns / NSEC_PER_SEC),
 		(unsigned int)(wait_ns / (NSEC_PER_SEC / 10) % 10));
 	nfs4_reclaim_release(s);
-	nfs4_token_put(s);
+	nfs4_client_token_put(s);
 	reactor_timer_in(s->r, &s->step_timer, wait_ns);
 }
 
@@ -53,14 +53,14 @@ static void step_done(struct nfs4_call *call)
 	assert(call == &s->ctl && step != NFS4_STEP_NONE);
 	s->step = NFS4_STEP_NONE;
 	/* A DESTROY that the connection's end cut off did nothing to be noted. */
-	if (s->cut || !nfs4_step_result(s, step, call))
+	if (s->cut || !nfs4_steps_result(s, step, call))
 		return;
 	if (s->state == NFS4_SESSION_SETUP || s->state == NFS4_SESSION_RECOVERING)
 		setup_next(s);
-	/* STOPPING and FAILING: nfs4_reply_done() and nfs4_session_stop_next() go on. */
+	/* STOPPING and FAILING: nfs4_reply_done() and nfs4_stop_next() go on. */
 }
 
-void nfs4_step_send(struct nfs4_session *s, enum nfs4_step step)
+void nfs4_setup_send(struct nfs4_session *s, enum nfs4_step step)
 {
 	assert(s->step == NFS4_STEP_NONE && s->calls_ready);
 	s->step = step;
@@ -69,7 +69,7 @@ void nfs4_step_send(struct nfs4_session *s, enum nfs4_step step)
 		s->ctl.cred = &s->reclaim.cred;
 	else if (step != NFS4_STEP_BYE_DELEG) /* nfs4_return_last() */
 		s->ctl.cred = &s->cred;
-	nfs4_call_start(&s->ctl, nfs4_step_desc(step));
+	nfs4_call_start(&s->ctl, nfs4_steps_desc(step));
 }
 
 static void create_prepare(struct nfs4_session *s)
@@ -101,39 +101,39 @@ static void setup_next(struct nfs4_session *s)
 			cl->id_gen++;
 			atomic_fetch_add(&cl->generation, 1);
 			cl->reclaim_done = false;
-			nfs4_states_new_client(cl);
+			nfs4_state_new_client(cl);
 		}
 		s->id_gen = cl->id_gen;
 		s->need &= ~NFS4_NEED_RECLAIM;
 	}
 	if ((s->need & NFS4_NEED_DESTROY) && s->have_session) {
-		nfs4_step_send(s, NFS4_STEP_DESTROY);
+		nfs4_setup_send(s, NFS4_STEP_DESTROY);
 	} else if ((s->need & NFS4_NEED_BIND) && !(s->need & NFS4_NEED_SESSION)) {
-		nfs4_step_send(s, NFS4_STEP_BIND);
+		nfs4_setup_send(s, NFS4_STEP_BIND);
 	} else if (!cl->have_id) {
 		cl->id_tries++;
-		nfs4_step_send(s, NFS4_STEP_EXCHANGE);
+		nfs4_setup_send(s, NFS4_STEP_EXCHANGE);
 	} else if (s->need & NFS4_NEED_SESSION) {
 		s->have_session = false;
 		create_prepare(s);
-		nfs4_step_send(s, NFS4_STEP_CREATE);
+		nfs4_setup_send(s, NFS4_STEP_CREATE);
 	} else if (!cl->reclaim_done && nfs4_reclaim_lock(s)) {
-		nfs4_step_send(s, NFS4_STEP_RECLAIM_LOCK);
+		nfs4_setup_send(s, NFS4_STEP_RECLAIM_LOCK);
 	} else if (!cl->reclaim_done && nfs4_reclaim_next(s)) {
-		nfs4_step_send(s, NFS4_STEP_RECLAIM_OPEN);
+		nfs4_setup_send(s, NFS4_STEP_RECLAIM_OPEN);
 	} else if (!cl->reclaim_done) {
-		nfs4_step_send(s, NFS4_STEP_RECLAIM_COMPLETE);
+		nfs4_setup_send(s, NFS4_STEP_RECLAIM_COMPLETE);
 	} else {
 		cl->id_tries = 0;
 		s->need = 0;
-		nfs4_token_put(s);
+		nfs4_client_token_put(s);
 		nfs4_session_up(s);
 	}
 }
 
 void nfs4_setup_start(struct nfs4_session *s)
 {
-	if (nfs4_token_get(s))
+	if (nfs4_client_token_get(s))
 		setup_next(s);
 }
 
@@ -168,7 +168,7 @@ void nfs4_setup_granted(struct nfs4_session *s)
 	if (s->state == NFS4_SESSION_SETUP || s->state == NFS4_SESSION_RECOVERING)
 		setup_next(s);
 	else
-		nfs4_session_stop_next(s);
+		nfs4_stop_next(s);
 }
 
 void nfs4_setup_timer(struct reactor_timer *t)
@@ -178,7 +178,7 @@ void nfs4_setup_timer(struct reactor_timer *t)
 	if (s->state == NFS4_SESSION_RECOVERING)
 		nfs4_setup_recover(s);
 	else if (s->state == NFS4_SESSION_SETUP)
-		nfs4_session_fail(s, ETIMEDOUT, "session",
+		nfs4_stop_fail(s, ETIMEDOUT, "session",
 			"the server %s accepts the connection but makes no session: check that "
 			"nfsd "
 			"runs and is not hung",

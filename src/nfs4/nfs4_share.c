@@ -48,12 +48,12 @@ static uint32_t modes_within(uint32_t modes, uint32_t access)
 	return modes;
 }
 
-bool nfs4_state_has_all(const struct nfs4_state *st)
+bool nfs4_share_has_all(const struct nfs4_state *st)
 {
 	return !(st->share_access & ~union_of(st->modes));
 }
 
-void nfs4_state_reopen(struct nfs4_states *all, struct nfs4_state *st)
+void nfs4_share_reopen(struct nfs4_states *all, struct nfs4_state *st)
 {
 	mutex_assert_held(&all->lock);
 	nfs4_state_move(st, &all->reopen, NFS4_STATE_BAD);
@@ -88,7 +88,7 @@ static void join_live(struct nfs4_states *all, struct nfs4_state *st, const stru
 	const struct nfs4_op_open *o = &call->u.open;
 	bool was_served = st->deleg != NULL;
 	bool same = !was_served && st->id_gen == call->id_gen &&
-		    nfs4_same_other(&st->stateid, &o->stateid);
+		    nfs4_state_same_other(&st->stateid, &o->stateid);
 	bool good = false;
 
 	if (!same && !was_served)
@@ -97,7 +97,7 @@ static void join_live(struct nfs4_states *all, struct nfs4_state *st, const stru
 	if (was_served)
 		nfs4_deleg_unserve(st);
 	if (same) {
-		if (nfs4_seqid_is_newer(o->stateid.seqid, st->stateid.seqid))
+		if (nfs4_state_is_newer(o->stateid.seqid, st->stateid.seqid))
 			take_stateid(st, call);
 		st->modes |= 1u << o->share_access;
 	} else {
@@ -106,17 +106,17 @@ static void join_live(struct nfs4_states *all, struct nfs4_state *st, const stru
 		/* Whatever comes of the open: CLOSE ends this one. */
 		st->is_there = true;
 	}
-	good = st->status == NFS4_STATE_OPEN && (same || was_served) && nfs4_state_has_all(st);
+	good = st->status == NFS4_STATE_OPEN && (same || was_served) && nfs4_share_has_all(st);
 	mutex_unlock(&st->lock);
 	switch ((enum nfs4_state_status)st->status) {
 	case NFS4_STATE_OPEN:
 		if (good)
 			nfs4_state_place(all, st, call->id_gen);
 		else
-			nfs4_state_reopen(all, st);
+			nfs4_share_reopen(all, st);
 		return;
 	case NFS4_STATE_BAD:
-		nfs4_state_reopen(all, st);
+		nfs4_share_reopen(all, st);
 		return;
 	case NFS4_STATE_BUSY: /* who has it in hand looks what it lacks */
 	case NFS4_STATE_LOST:
@@ -127,13 +127,13 @@ static void join_live(struct nfs4_states *all, struct nfs4_state *st, const stru
 /* That OPEN is gone with its client ID; what it was for is to be had all the same. */
 static void join_dead(struct nfs4_states *all, struct nfs4_state *st)
 {
-	bool is_own = !st->deleg && nfs4_state_has_all(st);
+	bool is_own = !st->deleg && nfs4_share_has_all(st);
 	bool is_served = st->deleg && nfs4_deleg_allows(st->deleg, st->share_access);
 
 	if (st->status != NFS4_STATE_OPEN || st->id_gen != all->id_gen || is_own || is_served)
 		return;
 	if (!st->deleg) {
-		nfs4_state_reopen(all, st);
+		nfs4_share_reopen(all, st);
 		return;
 	}
 	mutex_lock(&st->lock);
@@ -142,7 +142,7 @@ static void join_dead(struct nfs4_states *all, struct nfs4_state *st)
 	nfs4_state_move(st, &all->reopen, NFS4_STATE_BAD);
 }
 
-void nfs4_state_join(struct nfs4_states *all, struct nfs4_state *st, const struct nfs4_call *call)
+void nfs4_share_join(struct nfs4_states *all, struct nfs4_state *st, const struct nfs4_call *call)
 {
 	mutex_assert_held(&all->lock);
 	mutex_lock(&st->lock);
@@ -156,7 +156,7 @@ void nfs4_state_join(struct nfs4_states *all, struct nfs4_state *st, const struc
 
 /* ---- OPEN_DOWNGRADE ---- */
 
-enum nfs4_state_verdict nfs4_downgrade_take(struct nfs4_call *call)
+enum nfs4_state_verdict nfs4_share_downgrade_take(struct nfs4_call *call)
 {
 	struct nfs4_op_downgrade *o = &call->u.downgrade;
 	struct nfs4_state *st = o->state;
@@ -191,7 +191,7 @@ static bool is_refused(const struct nfs4_call *call)
 	       nfs4_status_action(call->status) != NFS4_ACT_DELAY;
 }
 
-void nfs4_downgrade_ended(struct nfs4_call *call)
+void nfs4_share_downgrade_ended(struct nfs4_call *call)
 {
 	static const struct nfs4_stateid none;
 	struct nfs4_op_downgrade *o = &call->u.downgrade;
@@ -203,9 +203,9 @@ void nfs4_downgrade_ended(struct nfs4_call *call)
 	mutex_lock(&all->lock);
 	mutex_lock(&st->lock);
 	/* Without an answer it may have been done: what is not known to be there is not. */
-	if (st->id_gen == call->id_gen && nfs4_same_other(&st->stateid, &o->stateid)) {
+	if (st->id_gen == call->id_gen && nfs4_state_same_other(&st->stateid, &o->stateid)) {
 		st->modes = modes_within(st->modes, o->share_access);
-		if (!call->err && nfs4_seqid_is_newer(o->stateid.seqid, st->stateid.seqid)) {
+		if (!call->err && nfs4_state_is_newer(o->stateid.seqid, st->stateid.seqid)) {
 			st->stateid.seqid = o->stateid.seqid;
 			st->gen++;
 		}
@@ -216,7 +216,7 @@ void nfs4_downgrade_ended(struct nfs4_call *call)
 
 /* ---- nfs4_claim() ---- */
 
-enum nfs4_state_verdict nfs4_claim_take(struct nfs4_call *call)
+enum nfs4_state_verdict nfs4_share_claim_take(struct nfs4_call *call)
 {
 	struct nfs4_op_open *o = &call->u.open;
 	struct nfs4_state *st = o->claim;
@@ -246,7 +246,7 @@ enum nfs4_state_verdict nfs4_claim_take(struct nfs4_call *call)
 	return nfs4_state_end(call, 0);
 }
 
-void nfs4_claim_ended(struct nfs4_call *call)
+void nfs4_share_claim_ended(struct nfs4_call *call)
 {
 	struct nfs4_state *st = call->u.open.claim;
 	struct nfs4_states *all = &call->sess->cl->states;

@@ -32,7 +32,7 @@ static void slot_set(struct nfs4_slots *t, uint32_t slot, enum nfs4_slot_state t
 		t->used[slot / 64] |= bit;
 }
 
-void nfs4_slots_init(struct nfs4_slots *t, uint32_t cnt, uint32_t max)
+void nfs4_slot_init(struct nfs4_slots *t, uint32_t cnt, uint32_t max)
 {
 	assert(cnt >= 1 && max >= cnt);
 	memset(t, 0, sizeof(*t));
@@ -116,7 +116,7 @@ uint32_t nfs4_slot_highest(const struct nfs4_slots *t)
  * false retry, keeping them at worst a SEQ_MISORDERED. nfsd grants few slots from Linux 6.14 on,
  * and more once they are in use.
  */
-void nfs4_slots_set_highest(struct nfs4_slots *t, uint32_t highest, uint32_t target)
+void nfs4_slot_set_highest(struct nfs4_slots *t, uint32_t highest, uint32_t target)
 {
 	uint32_t top = highest < target ? highest : target;
 
@@ -125,7 +125,7 @@ void nfs4_slots_set_highest(struct nfs4_slots *t, uint32_t highest, uint32_t tar
 	t->limit = top < t->cnt - 1 ? top + 1 : t->cnt;
 }
 
-bool nfs4_slots_cut(struct nfs4_slots *t, uint32_t slot)
+bool nfs4_slot_cut(struct nfs4_slots *t, uint32_t slot)
 {
 	if (slot == 0)
 		return false;
@@ -134,7 +134,7 @@ bool nfs4_slots_cut(struct nfs4_slots *t, uint32_t slot)
 	return true;
 }
 
-bool nfs4_slots_worn(const struct nfs4_slots *t)
+bool nfs4_slot_worn(const struct nfs4_slots *t)
 {
 	return t->orphan_cnt > 0 && t->orphan_cnt * 2 >= t->limit;
 }

@@ -32,7 +32,7 @@ struct nfs4_slots {
  * A new session: `cnt` slots were granted of the `max` that were asked for. All FREE, all expecting
  * sequence number 1 (RFC 8881 section 18.36.4).
  */
-void nfs4_slots_init(struct nfs4_slots *t, uint32_t cnt, uint32_t max);
+void nfs4_slot_init(struct nfs4_slots *t, uint32_t cnt, uint32_t max);
 /* The lowest FREE slot below the limit, now BUSY; NFS4_SLOT_NONE: all are taken. */
 uint32_t nfs4_slot_get(struct nfs4_slots *t, uint32_t *ret_seqid);
 /* The server executed the call and we have its reply: FREE, next sequence number. */
@@ -57,10 +57,10 @@ uint32_t nfs4_slot_highest(const struct nfs4_slots *t);
  * sr_highest_slotid and sr_target_highest_slotid: what the server takes and what it would like. The
  * table grows to them, up to `max` (section 2.10.6.1).
  */
-void nfs4_slots_set_highest(struct nfs4_slots *t, uint32_t highest, uint32_t target);
+void nfs4_slot_set_highest(struct nfs4_slots *t, uint32_t highest, uint32_t target);
 /* The server does not have `slot` (BADSLOT). False: nothing would be left. */
-bool nfs4_slots_cut(struct nfs4_slots *t, uint32_t slot);
+bool nfs4_slot_cut(struct nfs4_slots *t, uint32_t slot);
 /* So many slots are ORPHAN that the session should be replaced. */
-bool nfs4_slots_worn(const struct nfs4_slots *t);
+bool nfs4_slot_worn(const struct nfs4_slots *t);
 
 #endif

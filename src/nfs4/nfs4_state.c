@@ -39,7 +39,7 @@
 #include <errno.h>
 #include <string.h>
 
-void nfs4_states_init(struct nfs4_states *all)
+void nfs4_state_init(struct nfs4_states *all)
 {
 	mutex_init(&all->lock, MUTEX_NFS4_STATES);
 	list_init(&all->held);
@@ -49,10 +49,10 @@ void nfs4_states_init(struct nfs4_states *all)
 	list_init(&all->lost);
 	list_init(&all->revoke.revoked);
 	list_init(&all->frees);
-	nfs4_delegs_init(&all->delegs);
+	nfs4_deleg_init(&all->delegs);
 }
 
-void nfs4_states_fini(struct nfs4_states *all)
+void nfs4_state_fini(struct nfs4_states *all)
 {
 	struct list *node;
 
@@ -63,12 +63,12 @@ void nfs4_states_fini(struct nfs4_states *all)
 	while ((node = list_pop_front(&all->lost))) {
 		struct nfs4_state *st = container_of(node, struct nfs4_state, link);
 
-		nfs4_locks_detach(st);
+		nfs4_lockowner_detach(st);
 		list_del(&st->served);
 		mutex_destroy(&st->lock);
 		st->cl = NULL;
 	}
-	nfs4_delegs_fini(&all->delegs);
+	nfs4_deleg_fini(&all->delegs);
 	nfs4_lock_free_fini(all);
 	nfs4_revoke_free_fini(&all->revoke);
 	mutex_destroy(&all->lock);
@@ -108,7 +108,7 @@ static void lose_for(
 	struct nfs4_states *all, struct nfs4_state *st, enum nfs4_status why, const char *what)
 {
 	nfs4_state_move(st, &all->lost, NFS4_STATE_LOST);
-	nfs4_locks_drop(st);
+	nfs4_lockowner_drop(st);
 	log_err("file %llu: the server does not give back what we had %s (%s): all use of the open "
 		"file fails from now on",
 		(unsigned long long)st->fileid, what, nfs4_status_name(why));
@@ -152,7 +152,7 @@ void nfs4_state_open(struct nfs4_state *st, const struct nfs4_call *call)
 	/* Two of its OPENs may come back on two lanes at a time. */
 	mutex_lock(&cl->states.lock);
 	if (st->cl) {
-		nfs4_state_join(&cl->states, st, call);
+		nfs4_share_join(&cl->states, st, call);
 	} else {
 		nfs4_state_begin(st, cl, &o->fh, call->cred, o->owner);
 		st->share_access = o->share_access;
@@ -175,7 +175,7 @@ void nfs4_state_end_of(struct nfs4_states *all, struct nfs4_state *st)
 		nfs4_reclaim_let_go(st->reclaim);
 	if (st->tested)
 		*st->tested = NULL;
-	nfs4_locks_detach(st);
+	nfs4_lockowner_detach(st);
 	nfs4_lock_free_forget(all, st);
 	st->cl = NULL;
 }
@@ -206,7 +206,7 @@ bool nfs4_state_is_lost(struct nfs4_state *st)
 
 /* ---- another client ID ---- */
 
-void nfs4_states_new_client(struct nfs4_client *cl)
+void nfs4_state_new_client(struct nfs4_client *cl)
 {
 	struct nfs4_states *all = &cl->states;
 
@@ -214,18 +214,18 @@ void nfs4_states_new_client(struct nfs4_client *cl)
 	all->id_gen = cl->id_gen;
 	all->may_reclaim = true;
 	list_splice_back(&all->reclaim, &all->held);
-	nfs4_delegs_new_client(all);
+	nfs4_deleg_new_client(all);
 	mutex_unlock(&all->lock);
 }
 
-void nfs4_states_no_grace(struct nfs4_client *cl)
+void nfs4_state_no_grace(struct nfs4_client *cl)
 {
 	struct nfs4_states *all = &cl->states;
 
 	mutex_lock(&all->lock);
 	all->may_reclaim = false;
 	list_splice_back(&all->reopen, &all->reclaim);
-	nfs4_delegs_no_grace(all);
+	nfs4_deleg_no_grace(all);
 	mutex_unlock(&all->lock);
 }
 
@@ -252,7 +252,7 @@ void nfs4_state_bad(struct nfs4_states *all, struct nfs4_state *st, const struct
 		return;
 	mutex_lock(&st->lock);
 	is_closed = st->is_closed;
-	st->is_gone = is_closed && nfs4_same_other(sid, &st->stateid);
+	st->is_gone = is_closed && nfs4_state_same_other(sid, &st->stateid);
 	mutex_unlock(&st->lock);
 	if (is_closed) /* nobody wants it any more */
 		return;
@@ -264,7 +264,7 @@ void nfs4_state_bad(struct nfs4_states *all, struct nfs4_state *st, const struct
 
 /* ---- calls ---- */
 
-struct nfs4_state *nfs4_call_state(const struct nfs4_call *call)
+struct nfs4_state *nfs4_state_of(const struct nfs4_call *call)
 {
 	struct nfs4_state *st = NULL;
 
@@ -277,7 +277,7 @@ struct nfs4_state *nfs4_call_state(const struct nfs4_call *call)
 static enum nfs4_state_verdict take_own(const struct nfs4_call *call)
 {
 	const struct nfs4_session *s = call->sess;
-	const struct nfs4_reclaim *rg = nfs4_is_ctl(call) ? &s->reclaim : &s->reopen;
+	const struct nfs4_reclaim *rg = nfs4_session_is_ctl(call) ? &s->reclaim : &s->reopen;
 
 	return rg->id_gen == s->id_gen ? NFS4_STATE_GO : NFS4_STATE_FAIL;
 }
@@ -292,22 +292,22 @@ enum nfs4_state_verdict nfs4_state_end(struct nfs4_call *call, int err)
 enum nfs4_state_verdict nfs4_state_take(struct nfs4_call *call)
 {
 	const struct nfs4_opdesc *desc = call->desc;
-	struct nfs4_state *st = nfs4_call_state(call);
+	struct nfs4_state *st = nfs4_state_of(call);
 
 	if (desc->reclaims)
 		return take_own(call);
 	if (desc->lock_off)
-		return nfs4_lock_take(call);
+		return nfs4_lockowner_take(call);
 	if (desc->tests_lock)
-		return nfs4_lockt_take(call);
+		return nfs4_lockowner_take_test(call);
 	if (desc->downgrades)
-		return nfs4_downgrade_take(call);
+		return nfs4_share_downgrade_take(call);
 	if (desc->claims)
-		return nfs4_claim_take(call);
+		return nfs4_share_claim_take(call);
 	if (desc->returns)
 		return nfs4_return_take(call);
 	if (desc->copies)
-		return nfs4_copy_take(call);
+		return nfs4_offload_take(call);
 	if (!st) {
 		call->stateid = nfs4_stateid_anon;
 		return NFS4_STATE_GO;
@@ -344,9 +344,9 @@ enum nfs4_state_verdict nfs4_state_take_from(struct nfs4_call *call, struct nfs4
 	return verdict;
 }
 
-void nfs4_close_ended(struct nfs4_call *call)
+void nfs4_state_close_ended(struct nfs4_call *call)
 {
-	struct nfs4_state *st = nfs4_call_state(call);
+	struct nfs4_state *st = nfs4_state_of(call);
 
 	if (!call->err || !st || !st->cl)
 		return;
@@ -388,7 +388,7 @@ static enum nfs4_state_verdict state_refused(
 		nfs4_state_lose(all, st, call->status);
 		return NFS4_STATE_FAIL;
 	}
-	if (call->status == NFS4ERR_OLD_STATEID && nfs4_lock_is_old(call))
+	if (call->status == NFS4ERR_OLD_STATEID && nfs4_lockowner_is_old(call))
 		return NFS4_STATE_GO;
 	if (call->status == NFS4ERR_OLD_STATEID) {
 		use_newest(st);
@@ -402,7 +402,7 @@ static enum nfs4_state_verdict state_refused(
 
 enum nfs4_state_verdict nfs4_state_refused(struct nfs4_call *call)
 {
-	struct nfs4_state *st = nfs4_call_state(call);
+	struct nfs4_state *st = nfs4_state_of(call);
 	struct nfs4_states *all = &call->sess->cl->states;
 	enum nfs4_state_verdict verdict = NFS4_STATE_GO;
 

@@ -42,7 +42,7 @@ struct nfs4_early_recall {
 
 /* Delegations (nfs4_deleg.c). Of the client; owner: states.lock. */
 struct nfs4_delegs {
-	/* nfs4_client_on_deleg(): constant when lanes run */
+	/* nfs4_deleg_set_ops(): constant when lanes run */
 	const struct nfs4_deleg_ops *ops; /* NULL: none are asked for */
 	void *ctx;
 	struct list held[NFS4_DELEG_BUCKETS]; /* of nfs4_deleg.link, by filehandle */
@@ -105,16 +105,16 @@ struct nfs4_reclaim {
 	bool deleg;      /* it asks for states.delegs.reclaimed too */
 };
 
-void nfs4_states_init(struct nfs4_states *all);
+void nfs4_state_init(struct nfs4_states *all);
 /* The users' states may outlive the client; they are not open any more. */
-void nfs4_states_fini(struct nfs4_states *all);
+void nfs4_state_fini(struct nfs4_states *all);
 
 /* ---- by the holder of the token ---- */
 
 /* cl->id_gen has changed: what was held is to be reclaimed. */
-void nfs4_states_new_client(struct nfs4_client *cl);
+void nfs4_state_new_client(struct nfs4_client *cl);
 /* RECLAIM_COMPLETE was sent, or the server takes no reclaims: what is left is opened anew. */
-void nfs4_states_no_grace(struct nfs4_client *cl);
+void nfs4_state_no_grace(struct nfs4_client *cl);
 /* Takes the next state to be reclaimed and fills s->ctl for it. False: none is left. */
 bool nfs4_reclaim_next(struct nfs4_session *s);
 /* The same for the next lock of the state in hand. False: it has all, and is in nobody's hand. */
@@ -162,11 +162,11 @@ struct nfs4_state *nfs4_reclaim_let_go(struct nfs4_reclaim *rg);
 /* ---- opens that are shared (nfs4_share.c); states.lock held ---- */
 
 /* Does the server have it open for all that its users believe? */
-bool nfs4_state_has_all(const struct nfs4_state *st);
+bool nfs4_share_has_all(const struct nfs4_state *st);
 /* An OPEN of its owner was answered with NFS4_OK: what it gave and what there is become one. */
-void nfs4_state_join(struct nfs4_states *all, struct nfs4_state *st, const struct nfs4_call *call);
+void nfs4_share_join(struct nfs4_states *all, struct nfs4_state *st, const struct nfs4_call *call);
 /* To the list `reopen`; the server has it open, for less than is needed or we do not know what. */
-void nfs4_state_reopen(struct nfs4_states *all, struct nfs4_state *st);
+void nfs4_share_reopen(struct nfs4_states *all, struct nfs4_state *st);
 
 /* ---- calls ---- */
 
@@ -179,11 +179,11 @@ enum nfs4_state_verdict {
 };
 
 /* The state a call works on; NULL: none, or the anonymous one. */
-struct nfs4_state *nfs4_call_state(const struct nfs4_call *call);
+struct nfs4_state *nfs4_state_of(const struct nfs4_call *call);
 /* A call of a kind that needs one is about to get a slot: sets call->stateid. */
 enum nfs4_state_verdict nfs4_state_take(struct nfs4_call *call);
 /* CLOSE: without success it is as before. */
-void nfs4_close_ended(struct nfs4_call *call);
+void nfs4_state_close_ended(struct nfs4_call *call);
 /* The part of it that looks at one open. */
 enum nfs4_state_verdict nfs4_state_take_from(struct nfs4_call *call, struct nfs4_state *st);
 /* The server answered with a status of NFS4_ACT_STATE. */
@@ -193,22 +193,22 @@ enum nfs4_state_verdict nfs4_state_end(struct nfs4_call *call, int err);
 
 /* ---- OPEN_DOWNGRADE and nfs4_claim() (nfs4_share.c) ---- */
 
-enum nfs4_state_verdict nfs4_downgrade_take(struct nfs4_call *call);
-enum nfs4_state_verdict nfs4_claim_take(struct nfs4_call *call);
+enum nfs4_state_verdict nfs4_share_downgrade_take(struct nfs4_call *call);
+enum nfs4_state_verdict nfs4_share_claim_take(struct nfs4_call *call);
 /* It ends, however. */
-void nfs4_downgrade_ended(struct nfs4_call *call);
-void nfs4_claim_ended(struct nfs4_call *call);
+void nfs4_share_downgrade_ended(struct nfs4_call *call);
+void nfs4_share_claim_ended(struct nfs4_call *call);
 
 /* nfs4_copy(): both stateids (nfs4_offload.c) */
-enum nfs4_state_verdict nfs4_copy_take(struct nfs4_call *call);
+enum nfs4_state_verdict nfs4_offload_take(struct nfs4_call *call);
 
 /* Newer by a server's count, which wraps (RFC 8881 section 8.2.2); 0: whichever is the newest. */
-static inline bool nfs4_seqid_is_newer(uint32_t seqid, uint32_t than)
+static inline bool nfs4_state_is_newer(uint32_t seqid, uint32_t than)
 {
 	return than == 0 || (int32_t)(seqid - than) > 0;
 }
 
-static inline bool nfs4_same_other(const struct nfs4_stateid *a, const struct nfs4_stateid *b)
+static inline bool nfs4_state_same_other(const struct nfs4_stateid *a, const struct nfs4_stateid *b)
 {
 	return memcmp(a->other, b->other, sizeof(a->other)) == 0;
 }

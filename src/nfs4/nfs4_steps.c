@@ -111,7 +111,7 @@ static void exchange_new_id(struct nfs4_session *s, const struct nfs4_exchange_r
 	cl->id_gen++;
 	atomic_fetch_add(&cl->generation, 1);
 	cl->reclaim_done = false;
-	nfs4_states_new_client(cl);
+	nfs4_state_new_client(cl);
 	if (first)
 		return;
 	/*
@@ -123,7 +123,7 @@ static void exchange_new_id(struct nfs4_session *s, const struct nfs4_exchange_r
 		log_warn("%s: another server answers than before (its scope is another): files are "
 			 "opened anew",
 			s->peer);
-		nfs4_states_no_grace(cl);
+		nfs4_state_no_grace(cl);
 	} else if (!same_owner(res, &cl->server)) {
 		log_info("%s: another server of the same cluster answers", s->peer);
 	} else {
@@ -214,8 +214,8 @@ static void note_smaller(const struct nfs4_session *s)
 	const struct nfs4_fs *fs = &s->cl->fsinfo.fs;
 	const struct nfs4_chan *fore = &s->params.fore;
 
-	if (nfs4_io_size(fs->wsize, fs->wsize, 0, fore->maxreq) < fs->wsize ||
-		nfs4_io_size(fs->rsize, fs->rsize, 0, fore->maxresp) < fs->rsize)
+	if (nfs4_fs_io_size(fs->wsize, fs->wsize, 0, fore->maxreq) < fs->wsize ||
+		nfs4_fs_io_size(fs->rsize, fs->rsize, 0, fore->maxresp) < fs->rsize)
 		log_warn("%s: the server takes and gives less at once than before (%u and %u "
 			 "bytes): longer reads and writes go in parts",
 			s->peer, (unsigned int)fore->maxreq, (unsigned int)fore->maxresp);
@@ -232,12 +232,12 @@ static void create_apply(struct nfs4_session *s)
 	s->gen++;
 	s->id_gen = s->cl->id_gen;
 	s->sr_flags = 0;
-	nfs4_slots_init(&s->slots, slots, s->asked.fore.maxreqs);
+	nfs4_slot_init(&s->slots, slots, s->asked.fore.maxreqs);
 	nfs4_cb_open(&s->cb, &s->id, s->cl->minor,
 		nfs4_codec_has_back(&s->params) ? s->params.back.maxreqs : 0,
 		s->params.back.maxops);
 	/* A resend was answered from the server's cache: it binds nothing. */
-	nfs4_back_is_on(s, s->ctl.rpc.req.resends ? 0 : rpcrdma_generation(s->x));
+	nfs4_lease_back_is_on(s, s->ctl.rpc.req.resends ? 0 : rpcrdma_generation(s->x));
 	s->have_session = true;
 	s->need &= ~(NFS4_NEED_SESSION | NFS4_NEED_BIND);
 	s->renewed_ns = s->ctl.sent_ns;
@@ -327,7 +327,7 @@ static bool reclaim_done(struct nfs4_session *s, struct nfs4_call *call)
 	if (!call->err || call->status == NFS4ERR_COMPLETE_ALREADY ||
 		call->status == NFS4ERR_RETRY_UNCACHED_REP) {
 		s->cl->reclaim_done = true;
-		nfs4_states_no_grace(s->cl);
+		nfs4_state_no_grace(s->cl);
 		return true;
 	}
 	if (call->status != NFS4_OK && nfs4_status_action(call->status) != NFS4_ACT_FAIL)
@@ -397,7 +397,7 @@ static int bind_decode(struct nfs4_call *call, struct nfs4_compound *c)
 		return 0;
 	if (!(dir & CDFS4_BACK))
 		log_info("%s: the server makes no back channel of this connection", s->peer);
-	nfs4_back_is_on(s, rpcrdma_generation(s->x));
+	nfs4_lease_back_is_on(s, rpcrdma_generation(s->x));
 	return 0;
 }
 
@@ -419,7 +419,7 @@ static bool bind_done(struct nfs4_session *s, struct nfs4_call *call)
 
 /* ---- all of them ---- */
 
-bool nfs4_step_may_wait(const struct nfs4_session *s, uint32_t tries)
+bool nfs4_steps_may_wait(const struct nfs4_session *s, uint32_t tries)
 {
 	if (s->step == NFS4_STEP_RECLAIM_OPEN || s->step == NFS4_STEP_RECLAIM_LOCK)
 		return tries <= MAX_REOPEN_DELAYS;
@@ -428,7 +428,7 @@ bool nfs4_step_may_wait(const struct nfs4_session *s, uint32_t tries)
 	return s->step != NFS4_STEP_DESTROY || tries <= MAX_DESTROY_DELAYS;
 }
 
-bool nfs4_step_result(struct nfs4_session *s, enum nfs4_step step, struct nfs4_call *call)
+bool nfs4_steps_result(struct nfs4_session *s, enum nfs4_step step, struct nfs4_call *call)
 {
 	switch (step) {
 	case NFS4_STEP_NONE:
@@ -466,7 +466,7 @@ bool nfs4_step_result(struct nfs4_session *s, enum nfs4_step step, struct nfs4_c
 	return false;
 }
 
-const struct nfs4_opdesc *nfs4_step_desc(enum nfs4_step step)
+const struct nfs4_opdesc *nfs4_steps_desc(enum nfs4_step step)
 {
 	static const struct nfs4_opdesc *const descs[] = {
 		[NFS4_STEP_DESTROY] = &destroy_desc,

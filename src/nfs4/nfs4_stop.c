@@ -26,7 +26,7 @@
 #include <stdio.h>
 
 #define DRAIN_NS (2 * NSEC_PER_SEC)
-#define STOP_NS  (4500 * NSEC_PER_MSEC) /* nfs4_session_stop() promises 5 s */
+#define STOP_NS  (4500 * NSEC_PER_MSEC) /* nfs4_stop_session() promises 5 s */
 
 static bool is_ending(const struct nfs4_session *s)
 {
@@ -51,7 +51,7 @@ static void cut(struct nfs4_session *s)
 	if (s->cut)
 		return;
 	s->cut = true;
-	nfs4_calls_end_waiting(s, s->state == NFS4_SESSION_STOPPING ? -ESHUTDOWN : -EIO);
+	nfs4_call_end_waiting(s, s->state == NFS4_SESSION_STOPPING ? -ESHUTDOWN : -EIO);
 	put_own_calls(s);
 	if (!s->started)
 		s->xprt_gone = true; /* it never began */
@@ -73,7 +73,7 @@ static void count_out(struct nfs4_session *s)
 static void finish(struct nfs4_session *s)
 {
 	while (!list_empty(&s->ending))
-		nfs4_calls_flush(s);
+		nfs4_call_flush(s);
 	put_own_calls(s);
 	if (!nfs4_idmap_fini(s)) {
 		reactor_timer_in(s->r, &s->stop_timer, 0);
@@ -82,8 +82,8 @@ static void finish(struct nfs4_session *s)
 	nfs4_reclaim_release_all(s);
 	count_out(s);
 	if (s->token == NFS4_TOKEN_HELD)
-		nfs4_token_put(s);
-	else if (s->token == NFS4_TOKEN_WAITING && !nfs4_token_cancel(s))
+		nfs4_client_token_put(s);
+	else if (s->token == NFS4_TOKEN_WAITING && !nfs4_client_token_cancel(s))
 		return; /* the grant is in our mailbox: nfs4_setup_granted() comes back here */
 	reactor_timer_cancel(s->r, &s->stop_timer);
 	reactor_timer_cancel(s->r, &s->step_timer);
@@ -98,7 +98,7 @@ static void finish(struct nfs4_session *s)
 	s->ops->stopped(s->ctx);
 }
 
-void nfs4_session_stop_next(struct nfs4_session *s)
+void nfs4_stop_next(struct nfs4_session *s)
 {
 	if (!is_ending(s))
 		return;
@@ -116,17 +116,17 @@ void nfs4_session_stop_next(struct nfs4_session *s)
 	if (s->step != NFS4_STEP_NONE)
 		return;
 	if (s->have_session && s->calls_ready) {
-		nfs4_step_send(s, nfs4_return_last(s) ? NFS4_STEP_BYE_DELEG : NFS4_STEP_BYE_SESS);
+		nfs4_setup_send(s, nfs4_return_last(s) ? NFS4_STEP_BYE_DELEG : NFS4_STEP_BYE_SESS);
 		return;
 	}
 	count_out(s);
 	if (s->bye_client && s->calls_ready) {
 		if (s->token == NFS4_TOKEN_WAITING)
 			return; /* nfs4_setup_granted() comes back here */
-		if (s->token == NFS4_TOKEN_NONE && !nfs4_token_get(s))
+		if (s->token == NFS4_TOKEN_NONE && !nfs4_client_token_get(s))
 			return;
 		if (s->cl->have_id) {
-			nfs4_step_send(s, NFS4_STEP_BYE_CLIENT);
+			nfs4_setup_send(s, NFS4_STEP_BYE_CLIENT);
 			return;
 		}
 	}
@@ -144,7 +144,7 @@ void nfs4_stop_timer(struct reactor_timer *t)
 	if (!s->drained) {
 		s->drained = true;
 		reactor_timer_in(s->r, &s->stop_timer, STOP_NS - DRAIN_NS);
-		nfs4_session_stop_next(s);
+		nfs4_stop_next(s);
 		return;
 	}
 	log_warn("%s: the server does not answer: our session stays there until its lease ends",
@@ -157,16 +157,16 @@ static void begin_end(struct nfs4_session *s, int call_err)
 {
 	reactor_timer_cancel(s->r, &s->step_timer);
 	nfs4_lease_stop(s);
-	nfs4_calls_end_waiting(s, call_err);
+	nfs4_call_end_waiting(s, call_err);
 	if (s->token == NFS4_TOKEN_WAITING)
-		nfs4_token_cancel(s);
+		nfs4_client_token_cancel(s);
 	else if (s->token == NFS4_TOKEN_HELD && s->step == NFS4_STEP_NONE)
-		nfs4_token_put(s);
+		nfs4_client_token_put(s);
 	/* A timer in any case: the rest must not run inside the caller. */
 	reactor_timer_in(s->r, &s->stop_timer, DRAIN_NS);
 }
 
-void nfs4_session_stop(struct nfs4_session *s)
+void nfs4_stop_session(struct nfs4_session *s)
 {
 	enum nfs4_session_state was = s->state;
 
@@ -178,10 +178,10 @@ void nfs4_session_stop(struct nfs4_session *s)
 	begin_end(s, -ESHUTDOWN);
 	if (was == NFS4_SESSION_IDLE || was == NFS4_SESSION_DEAD || was == NFS4_SESSION_CONNECTING)
 		cut(s);
-	nfs4_session_stop_next(s);
+	nfs4_stop_next(s);
 }
 
-void nfs4_session_fail(struct nfs4_session *s, int err, const char *step, const char *fmt, ...)
+void nfs4_stop_fail(struct nfs4_session *s, int err, const char *step, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -195,5 +195,5 @@ void nfs4_session_fail(struct nfs4_session *s, int err, const char *step, const 
 	/* A step without an answer is why we fail, or will have none. */
 	if (s->step != NFS4_STEP_NONE || !s->calls_ready)
 		cut(s);
-	nfs4_session_stop_next(s);
+	nfs4_stop_next(s);
 }

@@ -55,7 +55,7 @@ static void slots(const uint8_t *p, size_t len)
 	static struct nfs4_slots t;
 	uint32_t seqid;
 
-	nfs4_slots_init(&t, len ? p[0] + 1u : 1, 300);
+	nfs4_slot_init(&t, len ? p[0] + 1u : 1, 300);
 	for (size_t i = 0; i + 2 < len; i += 3) {
 		uint32_t slot = nfs4_slot_get(&t, &seqid);
 
@@ -66,7 +66,7 @@ static void slots(const uint8_t *p, size_t len)
 			nfs4_slot_cancel(&t, slot);
 		else if (slot != NFS4_SLOT_NONE && p[i] % 4 == 2)
 			nfs4_slot_orphan(&t, slot);
-		nfs4_slots_set_highest(&t, p[i + 1] == 255 ? UINT32_MAX : p[i + 1],
+		nfs4_slot_set_highest(&t, p[i + 1] == 255 ? UINT32_MAX : p[i + 1],
 			p[i + 2] == 255 ? UINT32_MAX : p[i + 2]);
 		FUZZ_CHECK(t.limit >= 1 && t.limit <= t.cnt);
 		FUZZ_CHECK(nfs4_slot_highest(&t) < t.cnt);

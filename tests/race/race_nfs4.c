@@ -161,7 +161,7 @@ static void run_stop(struct reactor_msg *msg)
 	struct lane *l = container_of(msg, struct lane, stop);
 
 	l->stopping = true;
-	nfs4_session_stop(l->sess);
+	nfs4_stop_session(l->sess);
 }
 
 static void *lane_main(void *arg)

@@ -5,7 +5,7 @@ const struct nfs4_fs *fs_facts(const struct fs *fs, const struct fs_inode *in)
 {
 	uint16_t facts = atomic_load_explicit(&in->facts, memory_order_acquire);
 
-	return facts ? nfs4_client_fs_at(fs->client, facts - 1) : &fs->unknown;
+	return facts ? nfs4_fs_at(fs->client, facts - 1) : &fs->unknown;
 }
 
 void fs_facts_note(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a)
@@ -16,7 +16,7 @@ void fs_facts_note(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a
 		(facts != &fs->unknown && facts->fsid_major == a->fsid_major &&
 			facts->fsid_minor == a->fsid_minor))
 		return;
-	facts = nfs4_client_fs(fs->client, a->fsid_major, a->fsid_minor);
+	facts = nfs4_fs_find(fs->client, a->fsid_major, a->fsid_minor);
 	atomic_store_explicit(
 		&in->facts, facts ? (uint16_t)(facts->nr + 1) : 0, memory_order_release);
 }
@@ -50,7 +50,7 @@ bool fs_facts_below(struct fs_inode *dir, const struct nfs4_attr *a)
 
 bool fs_facts_missing(struct fs *fs, struct fs_inode *dir, const struct nfs4_attr *a)
 {
-	return fs_facts_below(dir, a) && !nfs4_client_fs(fs->client, a->fsid_major, a->fsid_minor);
+	return fs_facts_below(dir, a) && !nfs4_fs_find(fs->client, a->fsid_major, a->fsid_minor);
 }
 
 /* WIRE: of another one, if the server tells nothing of this: then it stays unknown. */
@@ -65,7 +65,7 @@ static void facts_done(struct nfs4_call *call)
 			(unsigned long long)op->attr.fsid_minor);
 	else if (facts->fsid_major == op->attr.fsid_major &&
 		 facts->fsid_minor == op->attr.fsid_minor)
-		nfs4_client_learn(op->lane->fs->client, facts);
+		nfs4_fs_learn(op->lane->fs->client, facts);
 	op->then(op);
 }
 
@@ -74,5 +74,5 @@ void fs_facts_ask(struct fs_op *op, void (*then)(struct fs_op *op))
 	op->then = then;
 	op->call.u.facts = (struct nfs4_op_facts){.fh = &op->fh2};
 	op->call.done = facts_done;
-	nfs4_facts(&op->call);
+	nfs4_fs_facts(&op->call);
 }

@@ -123,7 +123,7 @@ static void cancel_start(struct fs_op *op)
 {
 	op->call.u.offload = (struct nfs4_op_offload){.fh = &op->fh, .id = fs_copy_of(op)->off.id};
 	op->call.done = cancel_done;
-	nfs4_offload_cancel(&op->call);
+	nfs4_copy_cancel(&op->call);
 }
 
 static bool is_unknown(enum nfs4_status status)
@@ -162,7 +162,7 @@ static void poll_start(struct fs_op *op)
 	}
 	op->call.u.offload = (struct nfs4_op_offload){.fh = &op->fh, .id = fs_copy_of(op)->off.id};
 	op->call.done = poll_done;
-	nfs4_offload_status(&op->call);
+	nfs4_copy_status(&op->call);
 }
 
 static void tick(struct reactor_timer *t)
@@ -206,7 +206,7 @@ bool fs_copywait_may(const struct fs_op *op, uint64_t count)
 
 	return !fs_copy_of(op)->by_hand && fs_op_now(op) >= l->copy_no_wait_until &&
 	       count > 2ull * fs_facts(l->fs, op->inode)->rsize && l->copies < l->ops_cnt / 4 &&
-	       nfs4_session_has_back(l->sess);
+	       nfs4_offload_has_back(l->sess);
 }
 
 void fs_copywait_init(struct fs_op *op)

@@ -310,7 +310,7 @@ static void lock_certain(struct fs_op *op, int err)
 
 	if (op->u.lock.owner->doubt)
 		finish(op, err ? err : EIO);
-	else if (nfs4_state_is_served(&sh->state))
+	else if (nfs4_deleg_serves(&sh->state))
 		fs_share_enter(op, sh, true, claim_alone);
 	else
 		fs_share_enter(op, sh, false, lock_inside);

@@ -114,7 +114,7 @@ static void downgrade_start(struct fs_op *op)
 		.share_access = (uint32_t)op->off,
 	};
 	op->call.done = downgrade_done;
-	nfs4_open_downgrade(&op->call);
+	nfs4_downgrade(&op->call);
 }
 
 static void share_alone(struct fs_op *op)
@@ -127,7 +127,7 @@ static void share_alone(struct fs_op *op)
 		release_closed(op);
 	} else if (!left) {
 		fs_lock_release_share(op, share_unlocked);
-	} else if (nfs4_state_is_served(&sh->state)) { /* for more than it need be, until then */
+	} else if (nfs4_deleg_serves(&sh->state)) { /* for more than it need be, until then */
 		fs_share_leave(sh);
 		release_closed(op);
 	} else {

@@ -99,7 +99,7 @@ void fs_deleg_init(struct fs *fs)
 	list_init(&fs->delegs);
 	fs->delegs_max = DELEGS_MAX;
 	if (fs->conf.delegation)
-		nfs4_client_on_deleg(fs->client, &deleg_ops, fs);
+		nfs4_deleg_set_ops(fs->client, &deleg_ops, fs);
 }
 
 /* Lanes have returned them all, unless they never ran. */

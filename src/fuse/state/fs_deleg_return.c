@@ -301,7 +301,7 @@ static void claim_start(struct fs_op *op)
 
 static void claim_alone(struct fs_op *op)
 {
-	if (nfs4_state_is_served(&op->claims->state)) {
+	if (nfs4_deleg_serves(&op->claims->state)) {
 		op->failed = claim_failed;
 		fs_op_call(op, claim_start);
 		return;

@@ -59,7 +59,7 @@ static bool range(const struct nfs4_call *call, uint64_t *ret_first, uint64_t *r
 {
 	const struct nfs4_op_allocate *o = &call->u.allocate;
 
-	return nfs4_lock_io_range(o->offset, o->len, ret_first, ret_last);
+	return nfs4_bytes_range(o->offset, o->len, ret_first, ret_last);
 }
 
 static const struct nfs4_opdesc allocate_desc = {

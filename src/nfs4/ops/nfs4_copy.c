@@ -149,12 +149,12 @@ static const struct nfs4_opdesc cancel_desc = {
 	.repeatable = true,
 };
 
-void nfs4_offload_status(struct nfs4_call *call)
+void nfs4_copy_status(struct nfs4_call *call)
 {
 	nfs4_call_start(call, &status_desc);
 }
 
-void nfs4_offload_cancel(struct nfs4_call *call)
+void nfs4_copy_cancel(struct nfs4_call *call)
 {
 	nfs4_call_start(call, &cancel_desc);
 }

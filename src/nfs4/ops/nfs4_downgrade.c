@@ -39,7 +39,7 @@ static const struct nfs4_opdesc downgrade_desc = {
 	.state_off = offsetof(struct nfs4_call, u.downgrade.state),
 };
 
-void nfs4_open_downgrade(struct nfs4_call *call)
+void nfs4_downgrade(struct nfs4_call *call)
 {
 	memset(&call->u.downgrade.stateid, 0, sizeof(call->u.downgrade.stateid));
 	nfs4_call_start(call, &downgrade_desc);

@@ -83,7 +83,7 @@ static bool read_range(const struct nfs4_call *call, uint64_t *ret_first, uint64
 {
 	const struct nfs4_op_read *o = &call->u.read;
 
-	return nfs4_lock_io_range(o->offset, o->count, ret_first, ret_last);
+	return nfs4_bytes_range(o->offset, o->count, ret_first, ret_last);
 }
 
 static const struct nfs4_opdesc read_desc = {

@@ -89,7 +89,7 @@ static bool write_range(const struct nfs4_call *call, uint64_t *ret_first, uint6
 
 	for (unsigned int i = 0; i < o->data_cnt; i++)
 		count += o->data[i].len;
-	return nfs4_lock_io_range(o->offset, count, ret_first, ret_last);
+	return nfs4_bytes_range(o->offset, count, ret_first, ret_last);
 }
 
 /* The same bytes at the same place: a WRITE may be executed twice. */

@@ -54,7 +54,7 @@ void sim_held_mounted(struct sim_nfs *w, unsigned int lanes, uint32_t delegs)
 	nfsd_sim_conf(w->srv)->delegs = delegs;
 	sim_recall_any = (struct sim_recall_any){0};
 	sim_nfs_client(w, lanes);
-	nfs4_client_on_deleg(w->cl, &deleg_ops, w);
+	nfs4_deleg_set_ops(w->cl, &deleg_ops, w);
 	if (!sim_nfs_up(w))
 		fab_sim_fail("not up: %s", w->lane[0].failure.text);
 	else if (!sim_nfs_mount(w, "/"))
@@ -171,7 +171,7 @@ bool sim_downgrade_start(
 	ho->op.call.u.downgrade.fh = &h->f.fh;
 	ho->op.call.u.downgrade.state = &h->f.state;
 	ho->op.call.u.downgrade.share_access = access;
-	sim_op_start(&ho->op, nfs4_open_downgrade);
+	sim_op_start(&ho->op, nfs4_downgrade);
 	return true;
 }
 

@@ -188,7 +188,7 @@ void sim_nfs_stop(struct sim_nfs *w)
 		if (l->failed || l->stopped)
 			continue;
 		l->stop_ns = reactor_now(w->r);
-		nfs4_session_stop(l->sess);
+		nfs4_stop_session(l->sess);
 	}
 	for (unsigned int i = 0; i < w->lanes; i++) {
 		struct sim_lane *l = &w->lane[i];

@@ -376,11 +376,11 @@ Test(nfs4_copying, the_server_is_asked)
 	begin(2);
 	nfsd_sim_conf(w.srv)->copy_by_itself = true;
 	cr_assert_eq(copy(0, false), 0);
-	cr_assert_eq(ask(1, nfs4_offload_status, &status), 0);
+	cr_assert_eq(ask(1, nfs4_copy_status, &status), 0);
 	cr_assert_eq(data.call.u.offload.copied, 1);
 	cr_assert_not(data.call.u.offload.complete);
 	cr_assert_eq(nfsd_sim_copies_end(w.srv, NFS4_OK, SIZE, true, -1), 1);
-	cr_assert_neq(ask(1, nfs4_offload_status, &status), 0);
+	cr_assert_neq(ask(1, nfs4_copy_status, &status), 0);
 	cr_assert_eq(status, NFS4ERR_BAD_STATEID, "it has forgotten");
 	cr_assert(nfs4_offload_end(&cp.off));
 	end(0);
@@ -393,9 +393,9 @@ Test(nfs4_copying, the_server_is_told_to_stop)
 	begin(1);
 	nfsd_sim_conf(w.srv)->copy_by_itself = true;
 	cr_assert_eq(copy(0, false), 0);
-	cr_assert_eq(ask(0, nfs4_offload_cancel, &status), 0);
+	cr_assert_eq(ask(0, nfs4_copy_cancel, &status), 0);
 	cr_assert_eq(nfsd_sim_live_copies(w.srv), 0);
-	cr_assert_neq(ask(0, nfs4_offload_cancel, &status), 0);
+	cr_assert_neq(ask(0, nfs4_copy_cancel, &status), 0);
 	cr_assert_eq(status, NFS4ERR_BAD_STATEID);
 	cr_assert(nfs4_offload_end(&cp.off));
 	end(0);
@@ -425,7 +425,7 @@ Test(nfs4_copying, but_not_the_server)
 	cr_assert_eq(nfsd_sim_live_copies(w.srv), 0);
 	cr_assert_eq(sim_commit(&w, &to, NULL), 0);
 	cr_assert(nfs4_offload_is_over(&cp.off));
-	cr_assert_neq(ask(0, nfs4_offload_status, &status), 0);
+	cr_assert_neq(ask(0, nfs4_copy_status, &status), 0);
 	cr_assert(nfs4_offload_end(&cp.off));
 	cr_assert_eq(copy(0, true), 0);
 	is_copied(0, SIZE);

@@ -24,7 +24,7 @@ Test(nfs4_deleg, served_open_costs_no_call_and_its_read_bears_the_delegation, .i
 	for (int i = 0; i < 3; i++) {
 		cr_assert(sim_hserve(&h, READ));
 		cr_assert(sim_hserve(&h, READ), "and once more");
-		cr_assert(nfs4_state_is_served(&h.f.state));
+		cr_assert(nfs4_deleg_serves(&h.f.state));
 		cr_assert(nfs4_deleg_close(&h.f.state));
 		cr_assert_not(nfs4_deleg_close(&h.f.state));
 	}
@@ -91,7 +91,7 @@ Test(nfs4_deleg, none_is_given_to_a_client_that_has_nobody_for_it, .init = sim_l
 	nfsd_sim_conf_default(&sconf);
 	sconf.delegs = NFSD_SIM_DELEG_READ;
 	sim_nfs_open(&w, &sconf);
-	sim_nfs_mounted(&w, 1); /* without nfs4_client_on_deleg() */
+	sim_nfs_mounted(&w, 1); /* without nfs4_deleg_set_ops() */
 	sim_held_file(&w, &h, "/f");
 	cr_assert_eq(sim_hopen(&h, 0, READ, true), 0);
 	cr_assert_eq(h.taken, 0);
@@ -172,7 +172,7 @@ Test(nfs4_deleg, claimed_open_is_its_own_and_survives_the_return, .init = sim_lo
 			deleg_begin_served(2, types[i]);
 			cr_assert_eq(sim_hclaim(&h, lane), 0);
 			cr_assert_eq(nfsd_sim_stats(w.srv).deleg_claims, 1);
-			cr_assert_not(nfs4_state_is_served(&h.f.state));
+			cr_assert_not(nfs4_deleg_serves(&h.f.state));
 			cr_assert_eq(nfsd_sim_opens(w.srv, "/f", NULL, 0), 1);
 			/* What is not served any more needs no call. */
 			calls = nfsd_sim_stats(w.srv).calls;
@@ -247,7 +247,7 @@ Test(nfs4_deleg, claim_may_fail_in_any_way, .init = sim_log_count)
 		deleg_begin_served(2, NFSD_SIM_DELEG_READ);
 		sim_rule(&w, rows[i].act, OP_OPEN, 0, 1, rows[i].status);
 		cr_assert_eq(sim_hclaim(&h, 0), 0, "row %zu", i);
-		cr_assert_not(nfs4_state_is_served(&h.f.state));
+		cr_assert_not(nfs4_deleg_serves(&h.f.state));
 		cr_assert_eq(sim_hreturn(&h, 1), 0);
 		cr_assert_eq(sim_hread(&h, 1), 0);
 		cr_assert_eq(sim_hclose(&h, 0), 0);
@@ -265,7 +265,7 @@ Test(nfs4_deleg, server_without_claims_is_asked_for_an_open_like_any_other, .ini
 		nfsd_sim_conf(w.srv)->no_deleg_claim = true;
 		nfs4_lockowner_init(&lo, w.cl);
 		cr_assert_eq(sim_hclaim(&h, 0), 0);
-		cr_assert_not(nfs4_state_is_served(&h.f.state));
+		cr_assert_not(nfs4_deleg_serves(&h.f.state));
 		cr_assert_eq(nfsd_sim_opens(w.srv, "/f", NULL, 0), 1);
 		cr_assert_eq(sim_hread(&h, 1), 0);
 		cr_assert_eq(nfsd_sim_stats(w.srv).deleg_io, 0);
@@ -302,12 +302,12 @@ Test(nfs4_deleg, soft_mount_claim_without_an_answer_leaves_it_served, .init = si
 	cr_assert(sim_hserve(&h, READ));
 	sim_rule(&w, NFSD_SIM_STATUS, OP_OPEN, 0, 0, NFS4ERR_DELAY);
 	cr_assert_eq(sim_hclaim(&h, 0), -ETIMEDOUT);
-	cr_assert(nfs4_state_is_served(&h.f.state));
+	cr_assert(nfs4_deleg_serves(&h.f.state));
 	cr_assert_eq(sim_hread(&h, 0), 0);
 	cr_assert_eq(nfsd_sim_stats(w.srv).deleg_io, 1);
 	nfsd_sim_rules_clear(w.srv);
 	cr_assert_eq(sim_hclaim(&h, 0), 0);
-	cr_assert_not(nfs4_state_is_served(&h.f.state));
+	cr_assert_not(nfs4_deleg_serves(&h.f.state));
 	cr_assert_eq(sim_hreturn(&h, 0), 0);
 	cr_assert_eq(sim_hclose(&h, 0), 0);
 	deleg_end(0);
@@ -319,7 +319,7 @@ Test(nfs4_deleg, open_of_a_served_state_makes_it_its_own, .init = sim_log_count)
 {
 	deleg_begin_served(2, NFSD_SIM_DELEG_READ);
 	cr_assert_eq(sim_hopen(&h, 1, WRITE, false), 0);
-	cr_assert_not(nfs4_state_is_served(&h.f.state));
+	cr_assert_not(nfs4_deleg_serves(&h.f.state));
 	cr_assert_eq(sim_hwrite(&h, 0), 0);
 	cr_assert_eq(sim_hread(&h, 0), 0, "for what it was served for too");
 	sim_nfs_run(&w, SIM_SEC);

@@ -195,7 +195,7 @@ Test(nfs4_deleg_lost, refused_stateid_of_a_served_open_opens_it_anew, .init = si
 		deleg_use(&files[1], "row", i);
 		cr_assert_eq(files[0].losses, 1);
 		cr_assert_eq(files[1].losses, 0);
-		cr_assert_not(nfs4_state_is_served(&files[0].f.state));
+		cr_assert_not(nfs4_deleg_serves(&files[0].f.state));
 		deleg_files_end(2, 0);
 	}
 	cr_assert_eq(sim_said.lost, 0);

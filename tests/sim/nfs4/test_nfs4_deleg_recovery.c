@@ -56,7 +56,7 @@ Test(nfs4_deleg_recovery, refused_one_is_lost_and_the_open_kept, .init = sim_log
 	cr_assert_eq(nfsd_sim_live_delegs(w.srv), 0);
 	for (unsigned int i = 0; i < FILES; i++) {
 		cr_assert_eq(files[i].losses, 1);
-		cr_assert_not(nfs4_state_is_served(&files[i].f.state));
+		cr_assert_not(nfs4_deleg_serves(&files[i].f.state));
 		deleg_use(&files[i], "file", i);
 	}
 	deleg_files_end(FILES, 0);

@@ -222,7 +222,7 @@ static struct due due_for(enum nfs4_status status)
 {
 	struct due due = {.sessions = 1};
 
-	switch (nfs4_seq_action(status)) {
+	switch (nfs4_recover_action(status)) {
 	case NFS4_SEQ_FAIL:
 		due.fails_idem = due.fails_once = true;
 		break;
@@ -247,8 +247,8 @@ static struct due due_for(enum nfs4_status status)
 /* The answer says a number was used up that was not: the next one is misordered to the judge. */
 static bool uses_up(enum nfs4_status status)
 {
-	return nfs4_seq_action(status) == NFS4_SEQ_NEXT ||
-	       nfs4_seq_action(status) == NFS4_SEQ_NEXT_IDEM;
+	return nfs4_recover_action(status) == NFS4_SEQ_NEXT ||
+	       nfs4_recover_action(status) == NFS4_SEQ_NEXT_IDEM;
 }
 
 static void check_sequence(const struct nfs4_status_row *row, bool once)
@@ -476,7 +476,7 @@ static void stop_in(enum nfs4_session_state state)
 	cr_assert(state == NFS4_SESSION_IDLE || sim_nfs_start(&w, 0) == 0);
 	while (s->state != state)
 		cr_assert(reactor_turn(w.r, SIM_SEC) || reactor_now(w.r) < 600 * SIM_SEC);
-	nfs4_session_stop(s);
+	nfs4_stop_session(s);
 	cr_assert(sim_nfs_until(&w, &w.lane[0].stopped, 1, 10 * SIM_SEC));
 	w.lane[0].failed = 0; /* ->stopped after ->failed is what was asked for */
 	SIM_NFS_CLOSE(&w, 1);

@@ -44,15 +44,15 @@ static void meet(void)
 	cr_assert_eq(sim_op_run(&op, nfs4_lookup), 0);
 	dir = op.call.u.lookup.fh;
 	attr = op.call.u.lookup.attr;
-	cr_assert_null(nfs4_client_fs(w.cl, attr.fsid_major, attr.fsid_minor));
+	cr_assert_null(nfs4_fs_find(w.cl, attr.fsid_major, attr.fsid_minor));
 	cr_assert(sim_op_get(&w, 0, &op));
 	op.call.u.facts.fh = &dir;
-	cr_assert_eq(sim_op_run(&op, nfs4_facts), 0);
-	below = nfs4_client_learn(w.cl, &op.call.u.facts.fs);
+	cr_assert_eq(sim_op_run(&op, nfs4_fs_facts), 0);
+	below = nfs4_fs_learn(w.cl, &op.call.u.facts.fs);
 	cr_assert_not_null(below);
-	cr_assert_eq(nfs4_client_fs(w.cl, attr.fsid_major, attr.fsid_minor), below);
+	cr_assert_eq(nfs4_fs_find(w.cl, attr.fsid_major, attr.fsid_minor), below);
 	/* Once more: it is the same. */
-	cr_assert_eq(nfs4_client_learn(w.cl, &op.call.u.facts.fs), below);
+	cr_assert_eq(nfs4_fs_learn(w.cl, &op.call.u.facts.fs), below);
 }
 
 Test(nfs4_fs, facts_of_another_file_system_are_learned)
@@ -62,8 +62,8 @@ Test(nfs4_fs, facts_of_another_file_system_are_learned)
 	begin();
 	meet();
 	root = &nfs4_client_fsinfo(w.cl)->fs;
-	cr_assert_eq(nfs4_client_fs(w.cl, root->fsid_major, root->fsid_minor), root);
-	cr_assert_eq(nfs4_client_learn(w.cl, root), root);
+	cr_assert_eq(nfs4_fs_find(w.cl, root->fsid_major, root->fsid_minor), root);
+	cr_assert_eq(nfs4_fs_learn(w.cl, root), root);
 	cr_expect_eq(below->rsize, 8192);
 	cr_expect_eq(below->wsize, 4096);
 	cr_expect_eq(below->maxname, 100);
@@ -107,12 +107,12 @@ Test(nfs4_fs, there_may_be_any_number_of_them)
 	uint64_t i;
 
 	begin();
-	for (i = 1; nfs4_client_learn(w.cl, &fs); i++) {
+	for (i = 1; nfs4_fs_learn(w.cl, &fs); i++) {
 		fs.fsid_major = i * 0x10001;
 		cr_assert_lt(i, 100000);
 	}
 	cr_expect_gt(i, 1000);
-	cr_expect_null(nfs4_client_fs(w.cl, fs.fsid_major, 0));
-	cr_expect_eq(nfs4_client_fs(w.cl, 5 * 0x10001, 0)->fsid_major, 5 * 0x10001);
+	cr_expect_null(nfs4_fs_find(w.cl, fs.fsid_major, 0));
+	cr_expect_eq(nfs4_fs_find(w.cl, 5 * 0x10001, 0)->fsid_major, 5 * 0x10001);
 	SIM_NFS_CLOSE(&w, 0);
 }

@@ -43,7 +43,7 @@ static void life(uint32_t access)
 	(void)sim_hserve(&h, READ);
 	failed += 0 != sim_hread(&h, 1);
 	failed += 0 != sim_hclaim(&h, 0);
-	if (!nfs4_state_is_served(&h.f.state))
+	if (!nfs4_deleg_serves(&h.f.state))
 		failed += 0 != sim_hreturn(&h, 0);
 	failed += 0 != sim_hclose(&h, 0);
 	nfs4_deleg_forget(&h.deleg);

@@ -182,7 +182,7 @@ static void step_claim(struct user *u)
 {
 	struct walk_call *c = unused(u);
 
-	if (!union_of(u) || u->ends || u->claims || !c || !nfs4_state_is_served(&u->h.f.state))
+	if (!union_of(u) || u->ends || u->claims || !c || !nfs4_deleg_serves(&u->h.f.state))
 		return;
 	c->kind = CLAIM;
 	u->claims++;
@@ -198,7 +198,7 @@ static void step_return(struct user *file)
 		return;
 	for (unsigned int i = 0; i < USERS; i++) {
 		if (file[i].ios || file[i].claims ||
-			(union_of(&file[i]) && nfs4_state_is_served(&file[i].h.f.state)))
+			(union_of(&file[i]) && nfs4_deleg_serves(&file[i].h.f.state)))
 			return;
 	}
 	c->kind = RETURN;

@@ -35,7 +35,7 @@ Test(nfs4_recall, recall_is_told_once_however_often_it_is_sent, .init = sim_log_
 	cr_assert_eq(h.recalls, 1);
 	cr_assert_not(nfs4_deleg_holds(&h.deleg));
 	cr_assert_not(sim_hserve(&h, READ), "it serves no more");
-	cr_assert(nfs4_state_is_served(&h.f.state), "but what it served");
+	cr_assert(nfs4_deleg_serves(&h.f.state), "but what it served");
 	cr_assert_eq(sim_hread(&h, 0), 0);
 	claim_and_return(0);
 	cr_assert_eq(h.recalls, 1);

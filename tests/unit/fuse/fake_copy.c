@@ -12,7 +12,7 @@ void fake_copy_init(void)
 	memset(&fake_copy, 0, sizeof(fake_copy));
 }
 
-bool nfs4_session_has_back(const struct nfs4_session *s)
+bool nfs4_offload_has_back(const struct nfs4_session *s)
 {
 	return !fake_copy.no_back;
 }

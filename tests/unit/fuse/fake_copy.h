@@ -13,7 +13,7 @@ struct fake_copy {
 	bool unstable;   /* a COMMIT is needed */
 	bool async;      /* COPYs that may be are answered before they are done ... */
 	bool early;      /* ... and their CB_OFFLOADs come before */
-	bool no_back;    /* nfs4_session_has_back() */
+	bool no_back;    /* nfs4_offload_has_back() */
 	bool new_client; /* nfs4_offload_is_over() */
 	bool complete;   /* OFFLOAD_STATUS says so */
 	int poll_err;    /* of OFFLOAD_STATUS ... */

@@ -113,7 +113,7 @@ const struct nfs4_fsinfo *nfs4_client_fsinfo(const struct nfs4_client *cl)
 	return &rig.fake.info;
 }
 
-const struct nfs4_fs *nfs4_client_fs(struct nfs4_client *cl, uint64_t major, uint64_t minor)
+const struct nfs4_fs *nfs4_fs_find(struct nfs4_client *cl, uint64_t major, uint64_t minor)
 {
 	struct nfs4_fs *below = rig.fake.learned;
 
@@ -122,12 +122,12 @@ const struct nfs4_fs *nfs4_client_fs(struct nfs4_client *cl, uint64_t major, uin
 	return below && below->fsid_major == major && below->fsid_minor == minor ? below : NULL;
 }
 
-const struct nfs4_fs *nfs4_client_fs_at(const struct nfs4_client *cl, unsigned int nr)
+const struct nfs4_fs *nfs4_fs_at(const struct nfs4_client *cl, unsigned int nr)
 {
 	return nr ? rig.fake.learned : &rig.fake.info.fs;
 }
 
-const struct nfs4_fs *nfs4_client_learn(struct nfs4_client *cl, const struct nfs4_fs *fs)
+const struct nfs4_fs *nfs4_fs_learn(struct nfs4_client *cl, const struct nfs4_fs *fs)
 {
 	rig.fake.below.nr = 1;
 	rig.fake.learned = &rig.fake.below;
@@ -635,7 +635,7 @@ void nfs4_open(struct nfs4_call *call)
 	start(call, FAKE_OPEN);
 }
 
-void nfs4_facts(struct nfs4_call *call)
+void nfs4_fs_facts(struct nfs4_call *call)
 {
 	start(call, FAKE_FACTS);
 }
@@ -655,7 +655,7 @@ void nfs4_delegreturn(struct nfs4_call *call)
 	start(call, FAKE_DELEGRETURN);
 }
 
-void nfs4_open_downgrade(struct nfs4_call *call)
+void nfs4_downgrade(struct nfs4_call *call)
 {
 	start(call, FAKE_DOWNGRADE);
 }
@@ -806,12 +806,12 @@ void nfs4_clone(struct nfs4_call *call)
 	start(call, FAKE_CLONE);
 }
 
-void nfs4_offload_status(struct nfs4_call *call)
+void nfs4_copy_status(struct nfs4_call *call)
 {
 	start(call, FAKE_OFFLOAD_STATUS);
 }
 
-void nfs4_offload_cancel(struct nfs4_call *call)
+void nfs4_copy_cancel(struct nfs4_call *call)
 {
 	start(call, FAKE_OFFLOAD_CANCEL);
 }

@@ -173,7 +173,7 @@ void fake_lose(struct fake_file *f)
 
 /* ---- nfs4_held.h: delegations ---- */
 
-void nfs4_client_on_deleg(struct nfs4_client *cl, const struct nfs4_deleg_ops *deleg_ops, void *ctx)
+void nfs4_deleg_set_ops(struct nfs4_client *cl, const struct nfs4_deleg_ops *deleg_ops, void *ctx)
 {
 	ops = deleg_ops;
 	ops_ctx = ctx;
@@ -229,7 +229,7 @@ bool nfs4_deleg_holds(struct nfs4_deleg *d)
 	return d->cl != NULL;
 }
 
-bool nfs4_state_is_served(struct nfs4_state *st)
+bool nfs4_deleg_serves(struct nfs4_state *st)
 {
 	return st->deleg != NULL;
 }

@@ -51,9 +51,9 @@ void sess_rig_up(void)
 	sr.cl.id_gen = 1;
 	mutex_init(&sr.cl.lock, MUTEX_NFS4_CLIENT);
 	list_init(&sr.cl.waiters);
-	nfs4_states_init(&sr.cl.states);
+	nfs4_state_init(&sr.cl.states);
 	sr.cl.states.id_gen = 1;
-	nfs4_client_on_deleg(&sr.cl, &deleg_ops, NULL);
+	nfs4_deleg_set_ops(&sr.cl, &deleg_ops, NULL);
 	s->cl = &sr.cl;
 	s->r = reactor_new_virtual();
 	s->stats = &sr.stats;
@@ -65,7 +65,7 @@ void sess_rig_up(void)
 	list_init(&s->idmap_waits);
 	list_init(&s->ending);
 	list_init(&s->token_link);
-	reactor_timer_init(&s->ending_timer, nfs4_calls_timer);
+	reactor_timer_init(&s->ending_timer, nfs4_call_timer);
 	reactor_timer_init(&s->step_timer, no_timer);
 	reactor_timer_init(&s->lease_timer, no_timer);
 	mutex_init(&s->view_lock, MUTEX_NFS4_VIEW);
@@ -77,7 +77,7 @@ void sess_rig_up(void)
 
 void sess_rig_down(void)
 {
-	nfs4_states_fini(&sr.cl.states);
+	nfs4_state_fini(&sr.cl.states);
 	reactor_timer_cancel(sr.s.r, &sr.s.reopener.timer);
 	reactor_timer_cancel(sr.s.r, &sr.s.step_timer);
 	reactor_timer_cancel(sr.s.r, &sr.s.ending_timer);
@@ -87,7 +87,7 @@ void sess_rig_down(void)
 void sess_rig_new_client(void)
 {
 	sr.cl.id_gen++;
-	nfs4_states_new_client(&sr.cl);
+	nfs4_state_new_client(&sr.cl);
 	sr.s.id_gen = sr.cl.id_gen;
 }
 

@@ -52,17 +52,17 @@ Test(nfs4_booked_deleg, given_twice_it_is_one)
 
 Test(nfs4_booked_deleg, is_recalled_when_its_recall_came_before_it)
 {
-	nfs4_deleg_await(&call);
-	cr_assert_eq(nfs4_deleg_recall(&sr.cl, &call.u.open.deleg, &sr.fh), NFS4ERR_DELAY);
+	nfs4_recall_await(&call);
+	cr_assert_eq(nfs4_recall_one(&sr.cl, &call.u.open.deleg, &sr.fh), NFS4ERR_DELAY);
 	cr_assert_eq(nfs4_deleg_take(&d, &call), NFS4_DELEG_RECALLED);
 	cr_assert_not(nfs4_deleg_holds(&d));
 }
 
 Test(nfs4_booked_deleg, is_not_recalled_by_what_came_for_one_that_never_did)
 {
-	nfs4_deleg_await(&call);
-	cr_assert_eq(nfs4_deleg_recall(&sr.cl, &call.u.open.deleg, &sr.fh), NFS4ERR_DELAY);
-	nfs4_deleg_awaited(&sr.cl, call.await_epoch);
+	nfs4_recall_await(&call);
+	cr_assert_eq(nfs4_recall_one(&sr.cl, &call.u.open.deleg, &sr.fh), NFS4ERR_DELAY);
+	nfs4_recall_awaited(&sr.cl, call.await_epoch);
 	take();
 	cr_assert(nfs4_deleg_holds(&d));
 }
@@ -73,14 +73,14 @@ Test(nfs4_booked_deleg, is_waited_for_by_its_recall_while_calls_of_before_are_in
 	const struct nfs4_stateid *sid = &call.u.open.deleg;
 	struct nfs4_call before = call, after = call;
 
-	nfs4_deleg_await(&before);
-	cr_assert_eq(nfs4_deleg_recall(&sr.cl, sid, &sr.fh), NFS4ERR_DELAY);
-	nfs4_deleg_await(&after);
-	cr_assert_eq(nfs4_deleg_recall(&sr.cl, sid, &sr.fh), NFS4ERR_DELAY);
-	nfs4_deleg_awaited(&sr.cl, before.await_epoch);
-	cr_assert_eq(nfs4_deleg_recall(&sr.cl, sid, &sr.fh), NFS4ERR_BADHANDLE);
-	nfs4_deleg_awaited(&sr.cl, after.await_epoch);
-	cr_assert_eq(nfs4_deleg_recall(&sr.cl, sid, &sr.fh), NFS4ERR_BADHANDLE);
+	nfs4_recall_await(&before);
+	cr_assert_eq(nfs4_recall_one(&sr.cl, sid, &sr.fh), NFS4ERR_DELAY);
+	nfs4_recall_await(&after);
+	cr_assert_eq(nfs4_recall_one(&sr.cl, sid, &sr.fh), NFS4ERR_DELAY);
+	nfs4_recall_awaited(&sr.cl, before.await_epoch);
+	cr_assert_eq(nfs4_recall_one(&sr.cl, sid, &sr.fh), NFS4ERR_BADHANDLE);
+	nfs4_recall_awaited(&sr.cl, after.await_epoch);
+	cr_assert_eq(nfs4_recall_one(&sr.cl, sid, &sr.fh), NFS4ERR_BADHANDLE);
 }
 
 Test(nfs4_booked_deleg, is_waited_for_however_many_recalls_come_while_one_call_takes_long)
@@ -88,27 +88,27 @@ Test(nfs4_booked_deleg, is_waited_for_however_many_recalls_come_while_one_call_t
 	struct nfs4_call old = call, c = call;
 	struct nfs4_stateid sid = {.seqid = 1};
 
-	nfs4_deleg_await(&old);
+	nfs4_recall_await(&old);
 	for (uint8_t i = 0; i < 50; i++) {
 		sid.other[0] = i;
-		nfs4_deleg_await(&c);
-		cr_assert_eq(nfs4_deleg_recall(&sr.cl, &sid, &sr.fh), NFS4ERR_DELAY);
-		nfs4_deleg_awaited(&sr.cl, c.await_epoch);
-		cr_assert_eq(nfs4_deleg_recall(&sr.cl, &sid, &sr.fh), NFS4ERR_DELAY, "%u", i);
+		nfs4_recall_await(&c);
+		cr_assert_eq(nfs4_recall_one(&sr.cl, &sid, &sr.fh), NFS4ERR_DELAY);
+		nfs4_recall_awaited(&sr.cl, c.await_epoch);
+		cr_assert_eq(nfs4_recall_one(&sr.cl, &sid, &sr.fh), NFS4ERR_DELAY, "%u", i);
 	}
-	nfs4_deleg_await(&c);
-	nfs4_deleg_awaited(&sr.cl, old.await_epoch);
+	nfs4_recall_await(&c);
+	nfs4_recall_awaited(&sr.cl, old.await_epoch);
 	sid.other[0] = 40;
-	cr_assert_eq(nfs4_deleg_recall(&sr.cl, &sid, &sr.fh), NFS4ERR_DELAY, "c may be as old");
-	nfs4_deleg_awaited(&sr.cl, c.await_epoch);
-	cr_assert_eq(nfs4_deleg_recall(&sr.cl, &sid, &sr.fh), NFS4ERR_BADHANDLE);
+	cr_assert_eq(nfs4_recall_one(&sr.cl, &sid, &sr.fh), NFS4ERR_DELAY, "c may be as old");
+	nfs4_recall_awaited(&sr.cl, c.await_epoch);
+	cr_assert_eq(nfs4_recall_one(&sr.cl, &sid, &sr.fh), NFS4ERR_BADHANDLE);
 	/* There is room again. */
-	nfs4_deleg_await(&c);
-	cr_assert_eq(nfs4_deleg_recall(&sr.cl, &sid, &sr.fh), NFS4ERR_DELAY);
-	nfs4_deleg_await(&old);
-	nfs4_deleg_awaited(&sr.cl, c.await_epoch);
-	cr_assert_eq(nfs4_deleg_recall(&sr.cl, &sid, &sr.fh), NFS4ERR_BADHANDLE);
-	nfs4_deleg_awaited(&sr.cl, old.await_epoch);
+	nfs4_recall_await(&c);
+	cr_assert_eq(nfs4_recall_one(&sr.cl, &sid, &sr.fh), NFS4ERR_DELAY);
+	nfs4_recall_await(&old);
+	nfs4_recall_awaited(&sr.cl, c.await_epoch);
+	cr_assert_eq(nfs4_recall_one(&sr.cl, &sid, &sr.fh), NFS4ERR_BADHANDLE);
+	nfs4_recall_awaited(&sr.cl, old.await_epoch);
 }
 
 Test(nfs4_booked_deleg, of_another_file_with_the_same_stateid_is_another)
@@ -131,7 +131,7 @@ Test(nfs4_booked_deleg, that_serves_an_open_is_asked_for_more_and_for_less)
 {
 	take();
 	cr_assert(serve(&st));
-	cr_assert(nfs4_state_is_served(&st));
+	cr_assert(nfs4_deleg_serves(&st));
 	cr_assert(nfs4_deleg_open(&d, &st, &sr.cred, OPEN4_SHARE_ACCESS_WRITE, 1, 0));
 	cr_assert_eq(st.share_access, OPEN4_SHARE_ACCESS_BOTH);
 	cr_assert(nfs4_deleg_close(&st));
@@ -279,19 +279,19 @@ static void lock_set_up(void)
 static void no_answer(uint64_t first, uint64_t last)
 {
 	work(first, last, false);
-	cr_assert_eq(nfs4_lock_take(&call), NFS4_STATE_GO);
+	cr_assert_eq(nfs4_lockowner_take(&call), NFS4_STATE_GO);
 	call.err = -ETIMEDOUT;
-	nfs4_lock_ended(&call);
+	nfs4_lockowner_ended(&call);
 }
 
 static void granted(uint64_t first, uint64_t last, bool unlock)
 {
 	struct nfs4_lock_work *k = work(first, last, unlock);
 
-	cr_assert_eq(nfs4_lock_take(&call), NFS4_STATE_GO);
+	cr_assert_eq(nfs4_lockowner_take(&call), NFS4_STATE_GO);
 	k->stateid = sess_rig_stateid('l', 1);
-	cr_assert(nfs4_lock_granted(&call));
-	nfs4_lock_ended(&call);
+	cr_assert(nfs4_lockowner_granted(&call));
+	nfs4_lockowner_ended(&call);
 }
 
 Test(nfs4_booked_lock, two_without_an_answer_are_both_in_doubt)
@@ -301,10 +301,10 @@ Test(nfs4_booked_lock, two_without_an_answer_are_both_in_doubt)
 	no_answer(10, 19);
 	no_answer(50, 59);
 	work(50, 59, true);
-	cr_assert_eq(nfs4_lock_take(&call), NFS4_STATE_GO);
+	cr_assert_eq(nfs4_lockowner_take(&call), NFS4_STATE_GO);
 	cr_assert_eq(call.u.lock.work.offset, 10, "all of it, since nobody wants any");
 	cr_assert_eq(call.u.lock.work.length, 50);
-	nfs4_lock_ended(&call);
+	nfs4_lockowner_ended(&call);
 }
 
 Test(nfs4_booked_lock, only_the_stateid_of_who_holds_nothing_is_freed)
@@ -354,7 +354,7 @@ Test(nfs4_booked_lock, of_this_file_only_are_waited_for)
 	sess_rig_bad(&st);
 	sess_rig_call(&call);
 	call.u.lockt.fh = &sr.fh;
-	cr_assert_eq(nfs4_lockt_take(&call), NFS4_STATE_WAIT, "it is not there yet");
+	cr_assert_eq(nfs4_lockowner_take_test(&call), NFS4_STATE_WAIT, "it is not there yet");
 	call.u.lockt.fh = &(struct nfs4_fh){.len = 2, .data = "gh"};
-	cr_assert_eq(nfs4_lockt_take(&call), NFS4_STATE_GO);
+	cr_assert_eq(nfs4_lockowner_take_test(&call), NFS4_STATE_GO);
 }

@@ -26,19 +26,19 @@ static void refill(void)
 static void set(uint64_t first, uint64_t last, bool write)
 {
 	refill();
-	nfs4_ranges_set(&ranges, first, last, write, spare);
+	nfs4_lockrange_set(&ranges, first, last, write, spare);
 }
 
 static void clear(uint64_t first, uint64_t last)
 {
 	refill();
-	nfs4_ranges_clear(&ranges, first, last, spare);
+	nfs4_lockrange_clear(&ranges, first, last, spare);
 	cr_assert(spare[0] || spare[1], "one is enough");
 }
 
 static void teardown(void)
 {
-	nfs4_ranges_drop(&ranges);
+	nfs4_lockrange_drop(&ranges);
 	cr_assert(list_empty(&ranges));
 	free(spare[0]);
 	free(spare[1]);
@@ -133,7 +133,7 @@ Test(nfs4_lockrange, are_what_the_bytes_say, .init = setup, .fini = teardown)
 
 		for (unsigned int k = first; k <= last; k++)
 			any = any || bytes[k] != '.';
-		cr_assert_eq(nfs4_ranges_overlap(&ranges, first, last), any);
+		cr_assert_eq(nfs4_lockrange_overlap(&ranges, first, last), any);
 		memset(bytes + first, ".rw"[what], last - first + 1);
 		if (what)
 			set(first, last, what == 2);

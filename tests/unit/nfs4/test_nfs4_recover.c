@@ -6,21 +6,21 @@
 /* RFC 8881 section 18.46.3 and table 8's row of SEQUENCE. */
 Test(nfs4_recover, each_status_of_sequence_has_its_own_answer)
 {
-	cr_assert_eq(nfs4_seq_action(NFS4ERR_DELAY), NFS4_SEQ_RESEND);
-	cr_assert_eq(nfs4_seq_action(NFS4ERR_BADSLOT), NFS4_SEQ_CUT);
-	cr_assert_eq(nfs4_seq_action(NFS4ERR_BAD_HIGH_SLOT), NFS4_SEQ_HIGHEST);
-	cr_assert_eq(nfs4_seq_action(NFS4ERR_BADSESSION), NFS4_SEQ_SESSION);
-	cr_assert_eq(nfs4_seq_action(NFS4ERR_DEADSESSION), NFS4_SEQ_SESSION);
-	cr_assert_eq(nfs4_seq_action(NFS4ERR_CONN_NOT_BOUND_TO_SESSION), NFS4_SEQ_BIND);
-	cr_assert_eq(nfs4_seq_action(NFS4ERR_SEQ_MISORDERED), NFS4_SEQ_ORPHAN);
-	cr_assert_eq(nfs4_seq_action(NFS4ERR_SEQ_FALSE_RETRY), NFS4_SEQ_NEXT);
-	cr_assert_eq(nfs4_seq_action(NFS4ERR_RETRY_UNCACHED_REP), NFS4_SEQ_NEXT_IDEM);
-	cr_assert_eq(nfs4_seq_action(NFS4ERR_TOO_MANY_OPS), NFS4_SEQ_FAIL);
-	cr_assert_eq(nfs4_seq_action(NFS4ERR_REQ_TOO_BIG), NFS4_SEQ_FAIL);
-	cr_assert_eq(nfs4_seq_action(NFS4ERR_REP_TOO_BIG), NFS4_SEQ_FAIL);
-	cr_assert_eq(nfs4_seq_action(NFS4ERR_REP_TOO_BIG_TO_CACHE), NFS4_SEQ_FAIL);
-	cr_assert_eq(nfs4_seq_action(NFS4ERR_BADXDR), NFS4_SEQ_FAIL);
-	cr_assert_eq(nfs4_seq_action(NFS4ERR_SEQUENCE_POS), NFS4_SEQ_FAIL);
+	cr_assert_eq(nfs4_recover_action(NFS4ERR_DELAY), NFS4_SEQ_RESEND);
+	cr_assert_eq(nfs4_recover_action(NFS4ERR_BADSLOT), NFS4_SEQ_CUT);
+	cr_assert_eq(nfs4_recover_action(NFS4ERR_BAD_HIGH_SLOT), NFS4_SEQ_HIGHEST);
+	cr_assert_eq(nfs4_recover_action(NFS4ERR_BADSESSION), NFS4_SEQ_SESSION);
+	cr_assert_eq(nfs4_recover_action(NFS4ERR_DEADSESSION), NFS4_SEQ_SESSION);
+	cr_assert_eq(nfs4_recover_action(NFS4ERR_CONN_NOT_BOUND_TO_SESSION), NFS4_SEQ_BIND);
+	cr_assert_eq(nfs4_recover_action(NFS4ERR_SEQ_MISORDERED), NFS4_SEQ_ORPHAN);
+	cr_assert_eq(nfs4_recover_action(NFS4ERR_SEQ_FALSE_RETRY), NFS4_SEQ_NEXT);
+	cr_assert_eq(nfs4_recover_action(NFS4ERR_RETRY_UNCACHED_REP), NFS4_SEQ_NEXT_IDEM);
+	cr_assert_eq(nfs4_recover_action(NFS4ERR_TOO_MANY_OPS), NFS4_SEQ_FAIL);
+	cr_assert_eq(nfs4_recover_action(NFS4ERR_REQ_TOO_BIG), NFS4_SEQ_FAIL);
+	cr_assert_eq(nfs4_recover_action(NFS4ERR_REP_TOO_BIG), NFS4_SEQ_FAIL);
+	cr_assert_eq(nfs4_recover_action(NFS4ERR_REP_TOO_BIG_TO_CACHE), NFS4_SEQ_FAIL);
+	cr_assert_eq(nfs4_recover_action(NFS4ERR_BADXDR), NFS4_SEQ_FAIL);
+	cr_assert_eq(nfs4_recover_action(NFS4ERR_SEQUENCE_POS), NFS4_SEQ_FAIL);
 }
 
 TestSuite(nfs4_recovers, .init = sess_rig_up, .fini = sess_rig_down);
@@ -73,9 +73,9 @@ Test(nfs4_recovers, a_step_that_the_server_delays_is_not_waited_for_for_ever)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		sr.s.step = rows[i].step;
-		cr_assert(nfs4_step_may_wait(&sr.s, rows[i].most));
-		cr_assert_not(nfs4_step_may_wait(&sr.s, rows[i].most + 1));
+		cr_assert(nfs4_steps_may_wait(&sr.s, rows[i].most));
+		cr_assert_not(nfs4_steps_may_wait(&sr.s, rows[i].most + 1));
 	}
 	sr.s.step = NFS4_STEP_CREATE;
-	cr_assert(nfs4_step_may_wait(&sr.s, 1000), "nothing goes without it");
+	cr_assert(nfs4_steps_may_wait(&sr.s, 1000), "nothing goes without it");
 }

@@ -24,7 +24,7 @@ static const struct nfs4_opdesc desc = {.name = "TEST", .decode = no_results};
 static void set_up(void)
 {
 	sess_rig_up();
-	nfs4_slots_init(&sr.s.slots, 4, 4);
+	nfs4_slot_init(&sr.s.slots, 4, 4);
 	memcpy(sr.s.id.data, "this session's..", sizeof(sr.s.id.data));
 	memcpy(sr.s.old_id.data, "the one before..", sizeof(sr.s.old_id.data));
 	sess_rig_call(&call);

@@ -111,7 +111,7 @@ Test(nfs4_held, what_was_not_closed_is_opened_anew_when_it_is_gone)
 	open_read('a', 3);
 	cr_assert_eq(nfs4_state_take(&close), NFS4_STATE_GO);
 	close.err = -EIO;
-	nfs4_close_ended(&close);
+	nfs4_state_close_ended(&close);
 	sess_rig_bad(&st);
 	cr_assert(sess_rig_is_on(&sr.cl.states.reopen, &st));
 }
@@ -126,7 +126,7 @@ Test(nfs4_held, an_open_that_died_with_its_client_id_is_asked_for_again)
 	sess_rig_open(&st, OPEN4_SHARE_ACCESS_WRITE, sess_rig_stateid('b', 1));
 	cr_assert_eq(st.share_access, OPEN4_SHARE_ACCESS_BOTH);
 	cr_assert(sess_rig_is_on(&sr.cl.states.reopen, &st));
-	cr_assert(nfs4_same_other(&st.stateid, &(struct nfs4_stateid){.other = "a"}));
+	cr_assert(nfs4_state_same_other(&st.stateid, &(struct nfs4_stateid){.other = "a"}));
 }
 
 Test(nfs4_held, a_downgrade_is_never_to_more)
@@ -137,7 +137,7 @@ Test(nfs4_held, a_downgrade_is_never_to_more)
 	open_read('a', 1);
 	call.u.downgrade.state = &st;
 	call.u.downgrade.share_access = OPEN4_SHARE_ACCESS_BOTH;
-	cr_assert_eq(nfs4_downgrade_take(&call), NFS4_STATE_END);
+	cr_assert_eq(nfs4_share_downgrade_take(&call), NFS4_STATE_END);
 	cr_assert_eq(call.err, -EINVAL);
 	cr_assert_eq(st.share_access, OPEN4_SHARE_ACCESS_READ);
 }
@@ -154,7 +154,7 @@ Test(nfs4_held, a_claim_of_what_is_lost_fails)
 	nfs4_state_lose(&sr.cl.states, &st, NFS4ERR_STALE);
 	mutex_unlock(&sr.cl.states.lock);
 	call.u.open.claim = &st;
-	cr_assert_eq(nfs4_claim_take(&call), NFS4_STATE_FAIL);
+	cr_assert_eq(nfs4_share_claim_take(&call), NFS4_STATE_FAIL);
 }
 
 Test(nfs4_held, a_claim_waits_while_its_delegation_is_to_be_reclaimed)
@@ -165,7 +165,7 @@ Test(nfs4_held, a_claim_waits_while_its_delegation_is_to_be_reclaimed)
 	sess_rig_new_client();
 	sess_rig_call(&call);
 	call.u.open.claim = &st;
-	cr_assert_eq(nfs4_claim_take(&call), NFS4_STATE_WAIT);
+	cr_assert_eq(nfs4_share_claim_take(&call), NFS4_STATE_WAIT);
 }
 
 /* ---- reclaimed ---- */
@@ -248,7 +248,7 @@ Test(nfs4_held, a_call_that_found_its_open_good_waits_anew_when_it_is_gone)
 	nfs4_call_start(&read, &read_desc);
 	cr_assert_eq(read.state, NFS4_CALL_WAITING, "for a slot");
 	sess_rig_bad(&st);
-	nfs4_calls_kick(&sr.s);
+	nfs4_call_kick(&sr.s);
 	cr_assert_eq(read.state, NFS4_CALL_DELAYED, "for the open");
 	reactor_timer_cancel(sr.s.r, &read.timer);
 }

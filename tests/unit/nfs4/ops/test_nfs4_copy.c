@@ -161,7 +161,7 @@ Test(nfs4_copy, the_server_cannot_do_it_like_that)
 Test(nfs4_copy, needs_minor_version_2)
 {
 	static void (*const ops[])(struct nfs4_call *) = {
-		nfs4_copy, nfs4_offload_status, nfs4_offload_cancel};
+		nfs4_copy, nfs4_copy_status, nfs4_copy_cancel};
 	struct op_golden g = synchronous;
 	struct op_test t;
 
@@ -200,7 +200,7 @@ static void nothing(const struct nfs4_call *call)
 }
 
 static struct op_golden status = {
-	.op = nfs4_offload_status,
+	.op = nfs4_copy_status,
 	.setup = setup_offload,
 	.minor = 2,
 	.args = HEX_PUTFH "00000043" ID,
@@ -210,7 +210,7 @@ static struct op_golden status = {
 };
 
 static const struct op_golden cancel = {
-	.op = nfs4_offload_cancel,
+	.op = nfs4_copy_cancel,
 	.setup = setup_offload,
 	.minor = 2,
 	.args = HEX_PUTFH "00000042" ID,

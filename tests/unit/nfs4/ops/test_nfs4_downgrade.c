@@ -22,7 +22,7 @@ static void check(const struct nfs4_call *call)
 }
 
 static const struct op_golden golden = {
-	.op = nfs4_open_downgrade,
+	.op = nfs4_downgrade,
 	.setup = setup,
 	.args = HEX_PUTFH "00000015 00000007 aabbcc000000000000000000 00000000 00000001 00000000",
 	.results = {RES_PUTFH, "00000015 00000000 00000008 aabbcc0000000000000000dd"},
