@@ -351,12 +351,12 @@ struct fs_op {
 enum fs_lane_state {
 	FS_LANE_NEW,
 	FS_LANE_RUNS,
-	FS_LANE_QUIET,  /* stopping; reads on until the notify threads are idle (fs_loop.c) */
+	FS_LANE_QUIET,  /* stopping; reads on until the notify threads are idle (fs_lane.c) */
 	FS_LANE_DRAINS, /* reads no more; operations end, left-over files are closed */
 	FS_LANE_IDLE,
 };
 
-struct fs_kick; /* fs_loop.c */
+struct fs_kick; /* fs_lane.c */
 struct fs_forward;
 
 struct fs_lane {
@@ -435,7 +435,7 @@ struct fs_lane {
 	 * callbacks do not come */
 	unsigned int copies;
 	uint64_t copy_no_wait_until;
-	/* fs_loop.c: how many requests to read at once; so many were there, when it counted so many
+	/* fs_lane.c: how many requests to read at once; so many were there, when it counted so many
 	 */
 	unsigned int read_batch;
 	bool read_full;
@@ -571,7 +571,7 @@ enum fs_op_tried {
 	FS_OP_NO_CALL,
 	FS_OP_NO_BUF
 };
-/* fs_loop.c: starts a parked op if what it waits for is there. */
+/* fs_lane.c: starts a parked op if what it waits for is there. */
 enum fs_op_tried fs_op_try(struct fs_op *op);
 #define fs_op_of(callp) (container_of(callp, struct fs_op, call))
 static inline uint64_t fs_op_now(const struct fs_op *op)
@@ -586,7 +586,7 @@ static inline bool fs_op_is_void(const struct fs_op *op)
 /* Copies a name into op->name or name2; false: longer than 255 bytes (ENAMETOOLONG). */
 bool fs_op_name(char dst[FS_NAME_MAX + 1], const char *name);
 
-/* ---- fs_loop.c ---- */
+/* ---- fs_lane.c ---- */
 
 /* Something was given back: resumes parked ops, then reading, then a stop in progress. */
 void fs_lane_turn(struct fs_lane *l);

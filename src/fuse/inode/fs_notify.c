@@ -21,7 +21,7 @@
  *
  * The end: quiesce() lets what is queued go without a call to the kernel; a
  * call in progress ends as long as lanes read, or when the kernel's session
- * is over. Only then lanes may stop reading (fs_loop.c), and only then stop().
+ * is over. Only then lanes may stop reading (fs_lane.c), and only then stop().
  */
 #include "fs_notify.h"
 #include "fs_inode.h"

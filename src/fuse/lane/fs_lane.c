@@ -57,6 +57,18 @@ struct fs_kick {
 
 static void lane_ready(struct reactor_fd *src, uint32_t events);
 
+static __thread struct fs_lane *current;
+
+struct fs_lane *fs_lane_current(void)
+{
+	return current;
+}
+
+void fs_lane_set_current(struct fs_lane *l)
+{
+	current = l;
+}
+
 static bool may_read(struct fs_lane *l)
 {
 	if (l->state != FS_LANE_RUNS && l->state != FS_LANE_QUIET)

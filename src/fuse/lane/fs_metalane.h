@@ -27,7 +27,7 @@
  * FUSE_INTERRUPT may overtake the request that it is about: the metadata lane
  * remembers the last ones that it found nothing for.
  *
- * The end: the metadata lane stays QUIET (fs_loop.c) until no other lane reads
+ * The end: the metadata lane stays QUIET (fs_lane.c) until no other lane reads
  * any more and what they forwarded has begun; then it drains as they do.
  *
  * Context: the lane that is the argument.

@@ -35,18 +35,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static __thread struct fs_lane *current;
-
-struct fs_lane *fs_lane_current(void)
-{
-	return current;
-}
-
-void fs_lane_set_current(struct fs_lane *l)
-{
-	current = l;
-}
-
 void fs_op_init(struct fs_op *op, struct fs_lane *l)
 {
 	/* The call is the session's to initialise; names and filehandles are set before use. */

@@ -6,9 +6,9 @@
 
 #include "fs_rig.h"
 
-TestSuite(fs_loop, .init = NULL, .fini = NULL);
+TestSuite(fs_lane, .init = NULL, .fini = NULL);
 
-Test(fs_loop, init_agrees_on_what_the_design_says)
+Test(fs_lane, init_agrees_on_what_the_design_says)
 {
 	rig_up(NULL);
 	cr_assert_eq(rig.fs->max_write, RIG_WSIZE);
@@ -25,7 +25,7 @@ Test(fs_loop, init_agrees_on_what_the_design_says)
 	rig_down();
 }
 
-Test(fs_loop, stop_waits_for_operations_in_work)
+Test(fs_lane, stop_waits_for_operations_in_work)
 {
 	struct fake_file *f;
 	struct rig_reply re;
@@ -48,7 +48,7 @@ Test(fs_loop, stop_waits_for_operations_in_work)
 	rig_down(); /* checks that the file was closed on the server */
 }
 
-Test(fs_loop, stop_commits_and_closes_what_is_left_open)
+Test(fs_lane, stop_commits_and_closes_what_is_left_open)
 {
 	struct fuse_open_out fh[3];
 	struct fake_file *f;
@@ -69,7 +69,7 @@ Test(fs_loop, stop_commits_and_closes_what_is_left_open)
 	rig_down();
 }
 
-Test(fs_loop, a_stop_with_a_dead_session_still_ends)
+Test(fs_lane, a_stop_with_a_dead_session_still_ends)
 {
 	struct fuse_open_out fh;
 	struct fake_file *f;
@@ -86,7 +86,7 @@ Test(fs_loop, a_stop_with_a_dead_session_still_ends)
 	rig_down();
 }
 
-Test(fs_loop, an_operation_nobody_implements_is_enosys)
+Test(fs_lane, an_operation_nobody_implements_is_enosys)
 {
 	struct fuse_bmap_in in = {0};
 	struct rig_reply re;
