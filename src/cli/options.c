@@ -436,7 +436,7 @@ static uint32_t io_size(uint32_t v)
 
 static bool is_handed_over(const struct options *o)
 {
-	return o->mountpoint != NULL && fs_mount_fd(o->mountpoint) >= 0;
+	return o->mountpoint != NULL && fs_mountfd_of(o->mountpoint) >= 0;
 }
 
 /*

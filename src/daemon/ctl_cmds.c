@@ -118,7 +118,7 @@ static int run_info(void *ctx, int argc, char **argv, int fd, FILE *out)
 
 static void say_log(const struct mount *m, const char *level, FILE *out)
 {
-	fprintf(out, "level %s, ops %s\n", level, fs_ops_log(m->fs) ? "on" : "off");
+	fprintf(out, "level %s, ops %s\n", level, fs_has_ops_log(m->fs) ? "on" : "off");
 }
 
 /* log [LEVEL | ops=on | ops=off] */

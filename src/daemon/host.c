@@ -153,8 +153,8 @@ int host_mountpoint(struct options *o, char *text, size_t len)
 	char *abs;
 
 	cut_slashes(o->mountpoint);
-	abs = fs_mount_fd(o->mountpoint) >= 0 ? strdup(o->mountpoint)
-					      : realpath(o->mountpoint, NULL);
+	abs = fs_mountfd_of(o->mountpoint) >= 0 ? strdup(o->mountpoint)
+						: realpath(o->mountpoint, NULL);
 	if (abs == NULL) {
 		int err = errno;
 

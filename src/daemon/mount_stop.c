@@ -131,7 +131,7 @@ static void start_unmount(struct mount *m)
 void mount_stop_signal(struct mount *m, int signo)
 {
 	if (m->state == MOUNT_SERVING && !m->unmounting) {
-		if (fs_mount_fd(m->opt->mountpoint) >= 0)
+		if (fs_mountfd_of(m->opt->mountpoint) >= 0)
 			log_info("signal %d: who mounted %s has %d s to unmount it", signo,
 				m->opt->mountpoint, LINGER_S);
 		else

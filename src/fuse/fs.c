@@ -52,13 +52,13 @@ struct fs *fs_new(const struct fs_conf *conf, struct nfs4_client *client)
 	fs_covers_init(&fs->covers);
 	if (getrandom(&start, sizeof(start), GRND_NONBLOCK) == (ssize_t)sizeof(start))
 		fs->silly_cnt = start;
-	if (!conf_copy(&fs->conf, conf) || fs_table_new(fs) != 0) {
+	if (!conf_copy(&fs->conf, conf) || fs_inode_table_new(fs) != 0) {
 		conf_free(&fs->conf);
 		free(fs);
 		errno = ENOMEM;
 		return NULL;
 	}
-	nfs4_client_on_lock_free(client, fs_lock_freed, fs);
+	nfs4_client_on_lock_free(client, fs_lockwait_freed, fs);
 	fs_deleg_init(fs);
 	return fs;
 }
@@ -104,7 +104,7 @@ void fs_set_ops_log(struct fs *fs, bool on)
 	fs->ops_log = on;
 }
 
-bool fs_ops_log(const struct fs *fs)
+bool fs_has_ops_log(const struct fs *fs)
 {
 	return fs->ops_log;
 }
@@ -131,11 +131,11 @@ void fs_free(struct fs *fs)
 {
 	if (!fs)
 		return;
-	fs_session_end(fs);
+	fs_unmount_end(fs);
 	fs_session_free(fs);
 	fs_dir_put_all(fs);
 	fs_deleg_fini(fs);
-	fs_table_free(fs);
+	fs_inode_table_free(fs);
 	mutex_destroy(&fs->lanes_lock);
 	mutex_destroy(&fs->locks_lock);
 	mutex_destroy(&fs->clone_lock);

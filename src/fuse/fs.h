@@ -97,7 +97,7 @@ struct fs_losses {
 struct fs_losses fs_losses(const struct fs *fs);
 /* One log line for each request that is answered, whatever the log level. Any thread. */
 void fs_set_ops_log(struct fs *fs, bool on);
-bool fs_ops_log(const struct fs *fs);
+bool fs_has_ops_log(const struct fs *fs);
 /* What FUSE_INIT agreed on, once it is mounted: the longest READ and WRITE requests. */
 void fs_limits(const struct fs *fs, uint32_t *ret_max_read, uint32_t *ret_max_write);
 /* The device number of the mount, for who must not ask it; 0: not mounted, or not known. */
@@ -105,7 +105,7 @@ dev_t fs_dev(const struct fs *fs);
 /* Inodes there are: those that the kernel holds, and those of operations. Any thread. */
 size_t fs_inode_count(const struct fs *fs);
 /* N if it is of the form /dev/fd/N: a /dev/fuse that is open and mounted already. Else -1. */
-int fs_mount_fd(const char *mountpoint);
+int fs_mountfd_of(const char *mountpoint);
 /*
  * fs_mountpoint_check - can anything be mounted on this absolute path, or /dev/fd/N be served?
  *

@@ -291,7 +291,7 @@ static void reply_flushed(struct fs_op *op, int err)
 
 static void flush_committed(struct fs_op *op, int err)
 {
-	fs_lock_flush_end(op, err, reply_flushed);
+	fs_lockowner_flush_end(op, err, reply_flushed);
 }
 
 /*
@@ -314,7 +314,7 @@ void fs_do_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	struct fs_op *op = fs_op_begin_file(req, fi);
 
 	op->began = true; /* done also when its program died: closing is how it ends */
-	fs_lock_flush_begin(op, flush);
+	fs_lockowner_flush_begin(op, flush);
 }
 
 void fs_do_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)

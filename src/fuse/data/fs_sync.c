@@ -53,7 +53,7 @@ static bool take_files(struct fs *fs)
 	struct fs_sync *s = &fs->sync;
 	size_t max;
 
-	fs_table_lock(fs);
+	fs_inode_table_lock(fs);
 	max = fs->files_open;
 	s->files = calloc(max + 1, sizeof(struct fs_file *));
 	if (s->files)
@@ -61,7 +61,7 @@ static bool take_files(struct fs *fs)
 			if (s->cnt < max)
 				s->files[s->cnt++] =
 					fs_file_get(container_of(node, struct fs_file, all_link));
-	fs_table_unlock(fs);
+	fs_inode_table_unlock(fs);
 	return s->files != NULL;
 }
 

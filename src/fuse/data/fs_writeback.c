@@ -195,7 +195,7 @@ bool fs_writeback_join(struct fs_op *op, const void *data)
 	bool joins = false;
 	size_t at, before;
 
-	if (!may_write_back(op) || op->size >= FS_UNSTABLE_LARGE || fs_is_too_big(op))
+	if (!may_write_back(op) || op->size >= FS_UNSTABLE_LARGE || fs_file_is_too_big(op))
 		return false;
 	mutex_lock(&in->lock);
 	r = in->unstable;
@@ -261,7 +261,7 @@ bool fs_writeback_begin(struct fs_op *op, void (*send)(struct fs_op *op))
 	bool stays, joined;
 
 	/* What is refused for its place is refused by the server, at once. */
-	if (!may_write_back(op) || op->abandoned || fs_is_too_big(op))
+	if (!may_write_back(op) || op->abandoned || fs_file_is_too_big(op))
 		return false;
 	if (l->writeback_cnt >= l->writeback_max ||
 		atomic_load(&l->writeback_bytes) + op->size > l->fs->conf.dirty) {

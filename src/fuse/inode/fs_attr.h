@@ -10,9 +10,9 @@
 
 #include "fs_int.h"
 
-void fs_attr_to_stat(const struct fs *fs, const struct nfs4_attr *a, struct stat *st);
+void fs_stat_fill(const struct fs *fs, const struct nfs4_attr *a, struct stat *st);
 /* Attributes of `in`, with the links that programs made: a .nfs name is none. */
-void fs_attr_to_stat_of(
+void fs_stat_fill_of(
 	const struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a, struct stat *st);
 /*
  * Changes made by us so far, of any inode (`in` is not looked at). fs_op_call() notes it in
@@ -72,12 +72,12 @@ enum nfs4_dir_attr fs_attr_ask(struct fs *fs, struct fs_inode *dir, uint64_t now
  * walked without asking, by whoever has them? Lock of the inode or directory held.
  */
 double fs_attr_timeout(struct fs *fs, struct fs_inode *in, uint64_t now_ns);
-double fs_entry_timeout(struct fs *fs, struct fs_inode *dir, uint64_t now_ns);
+double fs_stat_entry_timeout(struct fs *fs, struct fs_inode *dir, uint64_t now_ns);
 bool fs_stat_dentries_stay(const struct fs *fs, const struct fs_inode *dir);
 /* Seconds the kernel may cache that a name is absent. */
-double fs_negative_timeout(struct fs *fs, struct fs_inode *dir, uint64_t now_ns);
+double fs_stat_negative_timeout(struct fs *fs, struct fs_inode *dir, uint64_t now_ns);
 /*
- * fs_entry_fill - what a LOOKUP or READDIRPLUS tells the kernel about a name in `dir`
+ * fs_stat_entry - what a LOOKUP or READDIRPLUS tells the kernel about a name in `dir`
  *
  * in holds the kernel's lookup count already (fs_inode_lookup(..., 1)). seq: as for
  * fs_attr_update(), of the call that found the name.
@@ -85,20 +85,20 @@ double fs_negative_timeout(struct fs *fs, struct fs_inode *dir, uint64_t now_ns)
  * learns the new size: READDIRPLUS then packs the name with ino 0 and takes the lookup back;
  * fs_reply_entry() does it right by itself.
  */
-bool fs_entry_fill(struct fs *fs, struct fs_inode *dir, struct fs_inode *in, const char *name,
+bool fs_stat_entry(struct fs *fs, struct fs_inode *dir, struct fs_inode *in, const char *name,
 	const struct nfs4_attr *a, uint64_t seq, uint64_t now_ns, struct fuse_entry_param *ret_e);
 /* The same without asking (fs_reply.c, which has waited). */
-void fs_entry_tell(struct fs *fs, struct fs_inode *dir, struct fs_inode *in, const char *name,
+void fs_stat_entry_tell(struct fs *fs, struct fs_inode *dir, struct fs_inode *in, const char *name,
 	const struct nfs4_attr *a, uint64_t seq, uint64_t now_ns, struct fuse_entry_param *ret_e);
 /* Does the kernel hold pages of an older version? */
-bool fs_pages_stale(struct fs_inode *in);
+bool fs_stat_pages_stale(struct fs_inode *in);
 /*
- * fs_attr_tell - the kernel is given attributes
+ * fs_stat_tell - the kernel is given attributes
  *
  * Returns: seconds that it may cache them. guarded: none, as it would not know that another inode
  * of its own changed them.
  */
-double fs_attr_tell(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a, bool guarded,
+double fs_stat_tell(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a, bool guarded,
 	uint64_t now_ns);
 
 #endif

@@ -42,7 +42,7 @@ double fs_dentry_tell(struct fs *fs, struct fs_inode *dir, struct fs_inode *in, 
 	if (!dir || is_full(fs))
 		return 0;
 	mutex_lock(&dir->lock);
-	timeout = fs_entry_timeout(fs, dir, now_ns);
+	timeout = fs_stat_entry_timeout(fs, dir, now_ns);
 	if (timeout > 0 && (seq < fs->dentry_seq || !fs_dentry_store_add(&dir->dentries, name,
 							    &known, now_ns, longest_ns(fs))))
 		timeout = 0;

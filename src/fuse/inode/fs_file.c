@@ -73,7 +73,7 @@ void fs_file_opened(struct fs_op *op, struct fs_file *f)
 	struct fs *fs = op->lane->fs;
 	struct fs_inode *in = f->inode;
 
-	fs_table_lock(fs);
+	fs_inode_table_lock(fs);
 	list_push_back(&fs->files, &f->all_link);
 	mutex_lock(&in->lock);
 	list_push_back(&in->open_files, &f->link);
@@ -83,7 +83,7 @@ void fs_file_opened(struct fs_op *op, struct fs_file *f)
 	atomic_fetch_add(&fs->files_open, 1);
 	open_over(fs, f);
 	mutex_unlock(&in->lock);
-	fs_table_unlock(fs);
+	fs_inode_table_unlock(fs);
 	fs_validate_watch(op->lane, f);
 }
 
@@ -92,13 +92,13 @@ void fs_file_closed(struct fs *fs, struct fs_file *f)
 	struct fs_inode *in = f->inode;
 
 	fs_validate_unwatch(f);
-	fs_table_lock(fs);
+	fs_inode_table_lock(fs);
 	list_del(&f->all_link);
 	mutex_lock(&in->lock);
 	list_del(&f->link);
 	in->opens--;
 	mutex_unlock(&in->lock);
-	fs_table_unlock(fs);
+	fs_inode_table_unlock(fs);
 	atomic_fetch_sub(&fs->files_open, 1);
 }
 
@@ -106,12 +106,12 @@ struct fs_file *fs_file_take_any(struct fs *fs)
 {
 	struct fs_file *f = NULL;
 
-	fs_table_lock(fs);
+	fs_inode_table_lock(fs);
 	if (!list_empty(&fs->files)) {
 		f = list_first(&fs->files, struct fs_file, all_link);
 		list_del(&f->all_link);
 	}
-	fs_table_unlock(fs);
+	fs_inode_table_unlock(fs);
 	return f;
 }
 
@@ -176,7 +176,7 @@ int fs_file_next_error(struct fs_file *f)
 	return err;
 }
 
-bool fs_is_too_big(const struct fs_op *op)
+bool fs_file_is_too_big(const struct fs_op *op)
 {
 	return (uint64_t)op->off + op->size > fs_facts(op->lane->fs, op->inode)->maxfilesize;
 }

@@ -38,7 +38,7 @@ bool fs_file_is_dirty(struct fs_file *f);
  * Does op->off, op->size end past the server's maxfilesize? The kernel compares with it where it
  * knows it, which it does not of a FUSE mount.
  */
-bool fs_is_too_big(const struct fs_op *op);
+bool fs_file_is_too_big(const struct fs_op *op);
 bool fs_file_has_error(struct fs_file *f);
 /* An error for fsync or close to report on this handle, once; 0: none. */
 int fs_file_take_error(struct fs_file *f);
@@ -50,18 +50,18 @@ int fs_file_next_error(struct fs_file *f);
 
 /* ---- fs_open.c, fs_create.c ---- */
 
-uint32_t fs_share_access(int flags);
+uint32_t fs_open_share_access(int flags);
 /* What ACCESS said of a file that is opened with `flags`. */
 bool fs_open_allowed(int flags, uint32_t access);
 /*
  * Are the kernel's pages of op->inode those of a->change? If not the caller sees to it that they
  * are dropped, and then says so. compare: or whichever there are will do (nocto).
  */
-bool fs_pages_good(struct fs_op *op, const struct nfs4_attr *a, bool compare);
+bool fs_open_pages_good(struct fs_op *op, const struct nfs4_attr *a, bool compare);
 /* They are: those that the kernel gets from here on are of a->change, or newer. */
-void fs_pages_dropped(struct fs_op *op, const struct nfs4_attr *a);
+void fs_open_pages_dropped(struct fs_op *op, const struct nfs4_attr *a);
 /* Does the kernel hold attributes of another version than a's? */
-bool fs_attr_told_other(struct fs_inode *in, const struct nfs4_attr *a);
+bool fs_open_attr_told_other(struct fs_inode *in, const struct nfs4_attr *a);
 /* Replies the error (0: the request is answered already) and closes op->file again. */
 void fs_open_undo(struct fs_op *op, int err);
 void fs_create_undo(struct fs_op *op, int err);

@@ -38,10 +38,10 @@ struct fs_table {
 	size_t count;
 	size_t most;       /* there were, since memory was given back last */
 	uint64_t seed;     /* the server chooses filehandles: it must not choose the buckets */
-	uint32_t unhashed; /* a chain: so that fs_table_free() finds them */
+	uint32_t unhashed; /* a chain: so that fs_inode_table_free() finds them */
 };
 
-int fs_table_new(struct fs *fs)
+int fs_inode_table_new(struct fs *fs)
 {
 	struct fs_table *t = calloc(1, sizeof(*t));
 	uint64_t random[2];
@@ -57,7 +57,7 @@ int fs_table_new(struct fs *fs)
 	if (getrandom(random, sizeof(random), GRND_NONBLOCK) != (ssize_t)sizeof(random))
 		random[0] = random[1] = (uintptr_t)t ^ 0x9e3779b97f4a7c15ull;
 	t->seed = random[0];
-	fs_slots_init(&t->slots, (uint32_t)random[1]);
+	fs_slot_init(&t->slots, (uint32_t)random[1]);
 	mutex_init(&t->lock, MUTEX_FS_TABLE);
 	fs->table = t;
 	return 0;
@@ -97,7 +97,7 @@ static void free_chain(struct fs_table *t, uint32_t slot)
 	}
 }
 
-void fs_table_free(struct fs *fs)
+void fs_inode_table_free(struct fs *fs)
 {
 	struct fs_table *t = fs->table;
 
@@ -106,7 +106,7 @@ void fs_table_free(struct fs *fs)
 	for (size_t i = 0; i < t->size; i++)
 		free_chain(t, t->buckets[i]);
 	free_chain(t, t->unhashed);
-	fs_slots_fini(&t->slots);
+	fs_slot_fini(&t->slots);
 	mutex_destroy(&t->lock);
 	free(t->buckets);
 	free(t);
@@ -114,12 +114,12 @@ void fs_table_free(struct fs *fs)
 	fs->root = NULL;
 }
 
-void MUTEX_UNANALYSED fs_table_lock(struct fs *fs)
+void MUTEX_UNANALYSED fs_inode_table_lock(struct fs *fs)
 {
 	mutex_lock(&fs->table->lock);
 }
 
-void MUTEX_UNANALYSED fs_table_unlock(struct fs *fs)
+void MUTEX_UNANALYSED fs_inode_table_unlock(struct fs *fs)
 {
 	mutex_unlock(&fs->table->lock);
 }
@@ -281,7 +281,7 @@ struct fs_inode *fs_inode_lookup(
 
 	if (fh->len == 0)
 		return NULL;
-	fs_table_lock(fs);
+	fs_inode_table_lock(fs);
 	in = table_find(t, hash, fh);
 	if (in && in != fs->root && !same_file(in, attr)) {
 		table_unhash(t, in);
@@ -299,7 +299,7 @@ struct fs_inode *fs_inode_lookup(
 	in->refs++;
 	in->nlookup += nlookup;
 out:
-	fs_table_unlock(fs);
+	fs_inode_table_unlock(fs);
 	if (in && attr)
 		fs_facts_note(fs, in, attr);
 	return in;
@@ -311,11 +311,11 @@ struct fs_inode *fs_inode_find(struct fs *fs, const struct nfs4_fh *fh)
 	uint32_t hash = hash_fh(t->seed, fh->data, fh->len);
 	struct fs_inode *in;
 
-	fs_table_lock(fs);
+	fs_inode_table_lock(fs);
 	in = table_find(t, hash, fh);
 	if (in)
 		in->refs++;
-	fs_table_unlock(fs);
+	fs_inode_table_unlock(fs);
 	return in;
 }
 
@@ -323,19 +323,19 @@ struct fs_inode *fs_inode_get(struct fs *fs, fuse_ino_t ino)
 {
 	struct fs_inode *in;
 
-	fs_table_lock(fs);
+	fs_inode_table_lock(fs);
 	in = fs_slot_inode(&fs->table->slots, ino & ~FS_INO_SHADOW);
 	if (in)
 		in->refs++;
-	fs_table_unlock(fs);
+	fs_inode_table_unlock(fs);
 	return in;
 }
 
 struct fs_inode *fs_inode_ref(struct fs *fs, struct fs_inode *in)
 {
-	fs_table_lock(fs);
+	fs_inode_table_lock(fs);
 	in->refs++;
-	fs_table_unlock(fs);
+	fs_inode_table_unlock(fs);
 	return in;
 }
 
@@ -353,7 +353,7 @@ static void unlock_and_reap(struct fs *fs, struct fs_inode *in)
 		table_fit(fs->table);
 		give_back = is_time_to_give_back(fs->table);
 	}
-	fs_table_unlock(fs);
+	fs_inode_table_unlock(fs);
 	if (dead)
 		inode_free(in);
 	if (give_back)
@@ -364,7 +364,7 @@ void fs_inode_put(struct fs *fs, struct fs_inode *in)
 {
 	if (!in)
 		return;
-	fs_table_lock(fs);
+	fs_inode_table_lock(fs);
 	assert(in->refs > 0);
 	in->refs--;
 	unlock_and_reap(fs, in);
@@ -377,10 +377,10 @@ void fs_inode_forget(struct fs *fs, fuse_ino_t ino, uint64_t nlookup)
 	ino &= ~FS_INO_SHADOW;
 	if (ino == FUSE_ROOT_ID) /* held by the mount itself, and never forgotten */
 		return;
-	fs_table_lock(fs);
+	fs_inode_table_lock(fs);
 	in = fs_slot_inode(&fs->table->slots, ino);
 	if (!in) {
-		fs_table_unlock(fs);
+		fs_inode_table_unlock(fs);
 		return;
 	}
 	in->nlookup = in->nlookup > nlookup ? in->nlookup - nlookup : 0;
@@ -391,9 +391,9 @@ bool fs_inode_is_forgotten(struct fs *fs, struct fs_inode *in)
 {
 	bool forgotten;
 
-	fs_table_lock(fs);
+	fs_inode_table_lock(fs);
 	forgotten = in->nlookup == 0;
-	fs_table_unlock(fs);
+	fs_inode_table_unlock(fs);
 	return forgotten;
 }
 
@@ -432,7 +432,7 @@ void fs_inode_unhash(struct fs *fs, struct fs_inode *in)
 {
 	if (in == fs->root)
 		return;
-	fs_table_lock(fs);
+	fs_inode_table_lock(fs);
 	table_unhash(fs->table, in);
-	fs_table_unlock(fs);
+	fs_inode_table_unlock(fs);
 }

@@ -17,11 +17,11 @@
 
 struct MUTEX_CAPABILITY fs_table;
 
-int fs_table_new(struct fs *fs);
-void fs_table_free(struct fs *fs); /* forgets everything */
+int fs_inode_table_new(struct fs *fs);
+void fs_inode_table_free(struct fs *fs); /* forgets everything */
 /* Short: for fs->files and the table itself. */
-void fs_table_lock(struct fs *fs) MUTEX_ACQUIRES(fs->table);
-void fs_table_unlock(struct fs *fs) MUTEX_RELEASES(fs->table);
+void fs_inode_table_lock(struct fs *fs) MUTEX_ACQUIRES(fs->table);
+void fs_inode_table_unlock(struct fs *fs) MUTEX_RELEASES(fs->table);
 /*
  * fs_inode_lookup - the inode of a filehandle, made if new
  *

@@ -57,9 +57,9 @@ static void removed(struct fs *fs, const struct fs_inode *dir, uint32_t place)
 
 void fs_place_removed(struct fs *fs, struct fs_inode *dir, const char *name)
 {
-	fs_table_lock(fs);
+	fs_inode_table_lock(fs);
 	removed(fs, dir, place_of(dir, name));
-	fs_table_unlock(fs);
+	fs_inode_table_unlock(fs);
 }
 
 void fs_place_moved(struct fs *fs, struct fs_inode *from, const char *name, struct fs_inode *to,
@@ -67,7 +67,7 @@ void fs_place_moved(struct fs *fs, struct fs_inode *from, const char *name, stru
 {
 	uint32_t old = place_of(from, name), new = place_of(to, name2), moves;
 
-	fs_table_lock(fs);
+	fs_inode_table_lock(fs);
 	removed(fs, to, new);
 	moves = atomic_load(&fs->moves);
 	atomic_store(&fs->moves, moves + 1);
@@ -81,7 +81,7 @@ void fs_place_moved(struct fs *fs, struct fs_inode *from, const char *name, stru
 		}
 		mutex_unlock(&in->lock);
 	}
-	fs_table_unlock(fs);
+	fs_inode_table_unlock(fs);
 }
 
 bool fs_place_last(struct fs_inode *in, struct nfs4_attr *ret)

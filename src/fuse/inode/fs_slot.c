@@ -18,17 +18,17 @@ struct fs_slot_chunk {
 	uint32_t open_prev, open_next; /* as fs_slots.open */
 };
 
-void fs_slots_init(struct fs_slots *s, uint32_t generation)
+void fs_slot_init(struct fs_slots *s, uint32_t generation)
 {
 	*s = (struct fs_slots){.generation = generation};
 }
 
-void fs_slots_fini(struct fs_slots *s)
+void fs_slot_fini(struct fs_slots *s)
 {
 	for (uint32_t i = 0; i < s->chunks_cnt; i++)
 		free(s->chunks[i]);
 	free(s->chunks);
-	fs_slots_init(s, 0);
+	fs_slot_init(s, 0);
 }
 
 static void open_push(struct fs_slots *s, uint32_t nr)

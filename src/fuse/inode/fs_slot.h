@@ -28,8 +28,8 @@ struct fs_slots {
 };
 
 /* generation: where to begin, at random. */
-void fs_slots_init(struct fs_slots *s, uint32_t generation);
-void fs_slots_fini(struct fs_slots *s);
+void fs_slot_init(struct fs_slots *s, uint32_t generation);
+void fs_slot_fini(struct fs_slots *s);
 /*
  * fs_slot_take - a number for an inode that is made
  *

@@ -59,7 +59,7 @@ static ino_t stat_ino(const struct fs *fs, const struct nfs4_attr *a)
 	return a->fileid ^ (h | 1ull << 63);
 }
 
-void fs_attr_to_stat(const struct fs *fs, const struct nfs4_attr *a, struct stat *st)
+void fs_stat_fill(const struct fs *fs, const struct nfs4_attr *a, struct stat *st)
 {
 	memset(st, 0, sizeof(*st));
 	st->st_ino = stat_ino(fs, a);
@@ -79,12 +79,12 @@ void fs_attr_to_stat(const struct fs *fs, const struct nfs4_attr *a, struct stat
 	st->st_ctim = a->ctime;
 }
 
-void fs_attr_to_stat_of(
+void fs_stat_fill_of(
 	const struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a, struct stat *st)
 {
 	uint32_t ours;
 
-	fs_attr_to_stat(fs, a, st);
+	fs_stat_fill(fs, a, st);
 	mutex_lock(&in->lock);
 	ours = in->nfs_names;
 	mutex_unlock(&in->lock);
@@ -110,14 +110,14 @@ static double name_timeout_locked(struct fs *fs, struct fs_inode *dir, uint64_t 
 	return fs_stat_dentries_stay(fs, dir) ? fs_attr_timeout(fs, dir, now_ns) : 0;
 }
 
-double fs_entry_timeout(struct fs *fs, struct fs_inode *dir, uint64_t now_ns)
+double fs_stat_entry_timeout(struct fs *fs, struct fs_inode *dir, uint64_t now_ns)
 {
 	if (fs->conf.lookupcache == FS_LOOKUPCACHE_NONE)
 		return 0;
 	return name_timeout_locked(fs, dir, now_ns);
 }
 
-double fs_negative_timeout(struct fs *fs, struct fs_inode *dir, uint64_t now_ns)
+double fs_stat_negative_timeout(struct fs *fs, struct fs_inode *dir, uint64_t now_ns)
 {
 	double timeout;
 
@@ -131,7 +131,7 @@ double fs_negative_timeout(struct fs *fs, struct fs_inode *dir, uint64_t now_ns)
 	return timeout;
 }
 
-double fs_attr_tell(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a, bool guarded,
+double fs_stat_tell(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a, bool guarded,
 	uint64_t now_ns)
 {
 	double timeout;
@@ -145,7 +145,7 @@ double fs_attr_tell(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *
 	return timeout;
 }
 
-void fs_entry_tell(struct fs *fs, struct fs_inode *dir, struct fs_inode *in, const char *name,
+void fs_stat_entry_tell(struct fs *fs, struct fs_inode *dir, struct fs_inode *in, const char *name,
 	const struct nfs4_attr *a, uint64_t seq, uint64_t now_ns, struct fuse_entry_param *ret_e)
 {
 	memset(ret_e, 0, sizeof(*ret_e));
@@ -153,12 +153,12 @@ void fs_entry_tell(struct fs *fs, struct fs_inode *dir, struct fs_inode *in, con
 	ret_e->generation = in->generation;
 	if (a->type == NF4DIR)
 		fs_place_note(fs, dir, in, name);
-	fs_attr_to_stat_of(fs, in, a, &ret_e->attr);
-	ret_e->attr_timeout = fs_attr_tell(fs, in, a, false, now_ns);
+	fs_stat_fill_of(fs, in, a, &ret_e->attr);
+	ret_e->attr_timeout = fs_stat_tell(fs, in, a, false, now_ns);
 	ret_e->entry_timeout = fs_dentry_tell(fs, dir, in, name, seq, now_ns);
 }
 
-bool fs_pages_stale(struct fs_inode *in)
+bool fs_stat_pages_stale(struct fs_inode *in)
 {
 	bool stale;
 
@@ -168,11 +168,11 @@ bool fs_pages_stale(struct fs_inode *in)
 	return stale;
 }
 
-bool fs_entry_fill(struct fs *fs, struct fs_inode *dir, struct fs_inode *in, const char *name,
+bool fs_stat_entry(struct fs *fs, struct fs_inode *dir, struct fs_inode *in, const char *name,
 	const struct nfs4_attr *a, uint64_t seq, uint64_t now_ns, struct fuse_entry_param *ret_e)
 {
-	if (fs_pages_stale(in))
+	if (fs_stat_pages_stale(in))
 		return false;
-	fs_entry_tell(fs, dir, in, name, a, seq, now_ns, ret_e);
+	fs_stat_entry_tell(fs, dir, in, name, a, seq, now_ns, ret_e);
 	return true;
 }

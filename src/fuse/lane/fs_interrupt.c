@@ -84,7 +84,7 @@ static uint64_t mask_of(const char *status, const char *key)
 	return p ? strtoull(p + strlen(key), NULL, 16) : 0;
 }
 
-bool fs_proc_is_killed(const char *status)
+bool fs_interrupt_is_killed(const char *status)
 {
 	uint64_t pending = mask_of(status, "\nSigPnd:") | mask_of(status, "\nShdPnd:");
 
@@ -108,14 +108,14 @@ static unsigned long field_of(const char *stat, unsigned int n)
 	return p ? strtoul(p, NULL, 10) : 0;
 }
 
-bool fs_proc_is_exiting(const char *stat)
+bool fs_interrupt_is_exiting(const char *stat)
 {
 	return (field_of(stat, FLAGS_AT) & EXITING) != 0;
 }
 
-bool fs_proc_dies_of_signal(const char *stat)
+bool fs_interrupt_dies_of_signal(const char *stat)
 {
-	return fs_proc_is_exiting(stat) && (field_of(stat, STATUS_AT) & 0x7f) != 0;
+	return fs_interrupt_is_exiting(stat) && (field_of(stat, STATUS_AT) & 0x7f) != 0;
 }
 
 static bool read_proc(pid_t tid, const char *what, char text[PROC_MAX])
@@ -141,15 +141,15 @@ static bool read_proc(pid_t tid, const char *what, char text[PROC_MAX])
 	return len > 0;
 }
 
-bool fs_proc_is_dying(const struct fuse_ctx *ctx)
+bool fs_interrupt_is_dying(const struct fuse_ctx *ctx)
 {
 	char text[PROC_MAX];
 	bool dying;
 
 	if (ctx->pid <= 0)
 		return false;
-	dying = (read_proc(ctx->pid, "status", text) && fs_proc_is_killed(text)) ||
-		(read_proc(ctx->pid, "stat", text) && fs_proc_dies_of_signal(text));
+	dying = (read_proc(ctx->pid, "status", text) && fs_interrupt_is_killed(text)) ||
+		(read_proc(ctx->pid, "stat", text) && fs_interrupt_dies_of_signal(text));
 	return dying && fs_cred_is_caller(ctx);
 }
 
@@ -161,8 +161,8 @@ bool fs_interrupt_is_awaited(const struct fs_op *op)
 	if (!op->req)
 		return false;
 	ctx = fuse_req_ctx(op->req);
-	return ctx->pid <= 0 || !read_proc(ctx->pid, "stat", text) || !fs_proc_is_exiting(text) ||
-	       !fs_cred_is_caller(ctx);
+	return ctx->pid <= 0 || !read_proc(ctx->pid, "stat", text) ||
+	       !fs_interrupt_is_exiting(text) || !fs_cred_is_caller(ctx);
 }
 
 static void count_abandoned(struct fs_file *f)
@@ -190,7 +190,7 @@ static bool answer_if_dying(struct fs_op *op)
 {
 	struct fs_lane *l = op->lane;
 
-	if (!fs_proc_is_dying(fuse_req_ctx(op->req)))
+	if (!fs_interrupt_is_dying(fuse_req_ctx(op->req)))
 		return true;
 	stats_count(&l->stats->interrupts, 1);
 	fs_interrupt_abandon(op);
@@ -321,7 +321,7 @@ void fs_interrupt_watch(struct fs_op *op)
 	op->unique = l->unique;
 	op->begin_ns = reactor_now(l->reactor);
 	op->opcode = l->opcode;
-	fs_background_begin(op);
+	fs_lockclose_request(op);
 	op->read_ns = l->read_ns;
 	op->times = (struct nfs4_times){.mark_ns = l->read_ns};
 	if (!reactor_timer_armed(&l->interrupt_timer))

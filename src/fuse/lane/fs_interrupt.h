@@ -38,11 +38,11 @@ bool fs_interrupt_is_awaited(const struct fs_op *op);
  * Has the thread that asks a signal that ends it? One with another uid or gid is not it: the pid
  * may be of another namespace. Reads /proc.
  */
-bool fs_proc_is_dying(const struct fuse_ctx *ctx);
+bool fs_interrupt_is_dying(const struct fuse_ctx *ctx);
 /* Pure: of /proc/PID/status, is a signal pending that will end it? */
-bool fs_proc_is_killed(const char *status);
+bool fs_interrupt_is_killed(const char *status);
 /* Pure: of /proc/PID/stat, is it on its way out? And because of a signal? */
-bool fs_proc_is_exiting(const char *stat);
-bool fs_proc_dies_of_signal(const char *stat);
+bool fs_interrupt_is_exiting(const char *stat);
+bool fs_interrupt_dies_of_signal(const char *stat);
 
 #endif

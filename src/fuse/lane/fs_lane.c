@@ -349,7 +349,7 @@ void fs_lane_turn(struct fs_lane *l)
 		l->again = false;
 		run_parked(l);
 		fs_metalane_turn(l);
-		fs_lock_lane_turn(l);
+		fs_lockwait_lane_turn(l);
 		fs_deleg_lane_turn(l);
 		go_on_stopping(l);
 	} while (l->again);
@@ -391,7 +391,7 @@ void fs_lane_stop(struct fs_lane *l)
 	fs_ahead_lane_stop(l);
 	fs_validate_lane_stop(l);
 	l->state = FS_LANE_QUIET;
-	fs_lock_lane_stop(l);
+	fs_lockwait_lane_stop(l);
 	reactor_timer_in(l->reactor, &l->idle_timer, 0); /* ->idle never comes from in here */
 }
 
@@ -440,7 +440,7 @@ struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_sessio
 	list_init(&l->link);
 	reactor_timer_init(&l->idle_timer, quiet_poll);
 	fs_interrupt_init(l);
-	fs_lock_lane_init(l);
+	fs_lockwait_lane_init(l);
 	l->kick = calloc(1, sizeof(*l->kick));
 	if (!fs_deleg_lane_init(l) || !l->kick || !fs_metalane_lane_init(l) ||
 		!fs_validate_lane_init(l) || !make_pool(l, ops > 0 ? ops : 1)) {
@@ -472,7 +472,7 @@ void fs_lane_free(struct fs_lane *l)
 	stop_reading(l);
 	reactor_timer_cancel(l->reactor, &l->idle_timer);
 	fs_interrupt_fini(l);
-	fs_lock_lane_fini(l);
+	fs_lockwait_lane_fini(l);
 	fs_deleg_lane_fini(l);
 	fs_metalane_lane_fini(l);
 	if (l->rxbuf)

@@ -290,7 +290,7 @@ void fs_op_end(struct fs_op *op)
 	if (op->file2)
 		fs_file_put(l->fs, op->file2);
 	op->file = op->file2 = NULL;
-	if (!fs_deleg_op_ended(op)) {
+	if (!fs_deleg_lane_op_ended(op)) {
 		list_push_front(&l->free_ops, &op->link); /* the warmest is taken next */
 		l->ops_free++;
 	}

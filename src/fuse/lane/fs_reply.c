@@ -29,9 +29,9 @@ static fuse_req_t take_req_with(struct fs_op *op, int64_t result)
 	mutex_assert_none();
 	assert(req);
 	op->req = NULL;
-	fs_background_end(op);
+	fs_lockclose_answered(op);
 	stats_count(&op->lane->stats->fuse_replies, 1);
-	fs_op_answered(op, result);
+	fs_trace_answered(op, result);
 	return req;
 }
 
@@ -68,7 +68,7 @@ void fs_reply_err(struct fs_op *op, int err)
  */
 static bool waits_for_pages(struct fs_op *op, void (*reply)(struct fs_op *op))
 {
-	if (op->own || !op->req || !fs_pages_stale(op->reply_inode))
+	if (op->own || !op->req || !fs_stat_pages_stale(op->reply_inode))
 		return false;
 	fs_notify_then(op, op->reply_inode, true, reply);
 	return true;
@@ -93,10 +93,10 @@ static void attr_now(struct fs_op *op)
 		fs_notify_inval_inode(fs, in, -1, 0);
 	if (end_abandoned(op) || waits_for_pages(op, attr_now))
 		return;
-	fs_attr_to_stat_of(fs, in, &op->attr, &st);
+	fs_stat_fill_of(fs, in, &op->attr, &st);
 	if (op->shadow)
 		st.st_rdev = 0;
-	timeout = fs_attr_tell(
+	timeout = fs_stat_tell(
 		fs, in, &op->attr, fs_special_is_guarded(fs, &op->attr), fs_op_now(op));
 	fuse_reply_attr(take_req(op), &st, timeout);
 	fs_op_end(op);
@@ -115,11 +115,11 @@ static void tell_entry(struct fs_op *op, struct fuse_entry_param *e)
 	struct fs_inode *in = op->reply_inode, *dir = op->reply_dir;
 	bool guarded = op->shadow || fs_special_is_guarded(fs, &op->attr);
 
-	fs_entry_tell(
+	fs_stat_entry_tell(
 		fs, guarded ? NULL : dir, in, op->name, &op->attr, op->attr_seq, fs_op_now(op), e);
 	if (guarded) {
 		fs_special_tell(fs, dir, op->name, op->shadow, e);
-		fs_attr_tell(fs, in, &op->attr, true, fs_op_now(op));
+		fs_stat_tell(fs, in, &op->attr, true, fs_op_now(op));
 	}
 }
 
@@ -151,7 +151,7 @@ void fs_reply_entry(
 void fs_reply_negative(struct fs_op *op, struct fs_inode *dir)
 {
 	struct fuse_entry_param e = {
-		.entry_timeout = fs_negative_timeout(op->lane->fs, dir, fs_op_now(op)),
+		.entry_timeout = fs_stat_negative_timeout(op->lane->fs, dir, fs_op_now(op)),
 	};
 
 	if (end_abandoned(op))
@@ -174,7 +174,7 @@ void fs_reply_open(struct fs_op *op, struct fs_file *f)
 		return;
 	}
 	if (!op->fi.keep_cache)
-		fs_pages_dropped(op, &op->attr); /* the answer makes the kernel do that */
+		fs_open_pages_dropped(op, &op->attr); /* the answer makes the kernel do that */
 	fs_op_end(op);
 }
 
@@ -186,8 +186,8 @@ static void create_now(struct fs_op *op)
 	if (waits_for_pages(op, create_now))
 		return;
 	if (op->req)
-		fs_entry_tell(op->lane->fs, op->reply_dir, op->reply_inode, op->name, &op->attr,
-			op->attr_seq, fs_op_now(op), &e);
+		fs_stat_entry_tell(op->lane->fs, op->reply_dir, op->reply_inode, op->name,
+			&op->attr, op->attr_seq, fs_op_now(op), &e);
 	op->fi.fh = (uintptr_t)op->file;
 	if (!op->req || fuse_reply_create(take_req(op), &e, &op->fi) == -ENOENT)
 		fs_create_undo(op, 0);

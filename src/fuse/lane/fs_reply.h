@@ -43,6 +43,6 @@ void fs_reply_lseek(struct fs_op *op, off_t off);
 bool fs_reply_early(struct fs_op *op, int err);
 
 /* fs_trace.c: a request is answered, by its lane; result: bytes or 0, or -errno. */
-void fs_op_answered(struct fs_op *op, int64_t result);
+void fs_trace_answered(struct fs_op *op, int64_t result);
 
 #endif

@@ -55,7 +55,7 @@ static void log_line(const struct fs_op *op, int64_t result, uint64_t total_ns)
 		op->times.queue_ns / 1000, op->times.rpc_ns / 1000);
 }
 
-void fs_op_answered(struct fs_op *op, int64_t result)
+void fs_trace_answered(struct fs_op *op, int64_t result)
 {
 	struct latency *lat = op->lane->stats->latency;
 	const struct nfs4_times *t = &op->times;

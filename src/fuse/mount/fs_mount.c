@@ -138,7 +138,7 @@ int fs_mount_check(const struct fs *fs, char *text, size_t len)
 {
 	int err = fs_mountpoint_check(fs->conf.mountpoint, fs->conf.source, text, len);
 
-	if (err || fs_mount_fd(fs->conf.mountpoint) >= 0)
+	if (err || fs_mountfd_of(fs->conf.mountpoint) >= 0)
 		return err;
 	return check_device(text, len);
 }
@@ -262,7 +262,7 @@ static int session_up(struct fs *fs)
 		err = -errno;
 	if (!err)
 		err = fs_notify_start(fs);
-	if (!err && fs_mount_fd(fs->conf.mountpoint) < 0)
+	if (!err && fs_mountfd_of(fs->conf.mountpoint) < 0)
 		err = fs_mount_dev(fs, &fs->dev);
 	return err;
 }
@@ -289,7 +289,7 @@ int fs_mount(struct fs *fs, char *text, size_t len)
 	err = session_up(fs);
 	if (err) {
 		fail(text, len, -err, "mount: FUSE_INIT: %s", detail[0] ? detail : strerror(-err));
-		fs_session_end(fs);
+		fs_unmount_end(fs);
 		return err;
 	}
 	set_read_ahead(fs);

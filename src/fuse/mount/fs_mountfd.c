@@ -16,7 +16,7 @@
 #define MISC_MAJOR 10
 #define FUSE_MINOR 229
 
-int fs_mount_fd(const char *mountpoint)
+int fs_mountfd_of(const char *mountpoint)
 {
 	int fd, end = 0;
 
@@ -26,7 +26,7 @@ int fs_mount_fd(const char *mountpoint)
 	return fd;
 }
 
-int fs_mount_fd_check(int fd, char *text, size_t len)
+int fs_mountfd_check(int fd, char *text, size_t len)
 {
 	int flags = fcntl(fd, F_GETFL);
 	struct stat st;

@@ -39,7 +39,7 @@ static bool parse_line(char *line, const char *path, struct fs_mounted *ret)
 	return true;
 }
 
-bool fs_mounted_at(FILE *table, const char *path, struct fs_mounted *ret)
+bool fs_mountpoint_find(FILE *table, const char *path, struct fs_mounted *ret)
 {
 	struct fs_mounted m;
 	char *line = NULL;
@@ -59,7 +59,7 @@ bool fs_mounted_at(FILE *table, const char *path, struct fs_mounted *ret)
 static bool mounted_now(const char *path, struct fs_mounted *ret)
 {
 	FILE *f = fopen("/proc/self/mountinfo", "re");
-	bool found = f && fs_mounted_at(f, path, ret);
+	bool found = f && fs_mountpoint_find(f, path, ret);
 
 	if (f)
 		fclose(f);
@@ -123,7 +123,7 @@ static int detach_dead(const char *path, char *text, size_t len)
 	if (geteuid() == 0)
 		err = umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? errno : 0;
 	else
-		err = -fs_fusermount_detach(path);
+		err = -fs_unmount_fusermount(path);
 	if (err)
 		return fail(text, len, ENOTCONN,
 			"mountpoint: a dead rpcrdmafs is still mounted there: umount -l %s as root",
@@ -159,11 +159,11 @@ static int check_mounts(const char *path, const char *source, char *text, size_t
 
 int fs_mountpoint_check(const char *path, const char *source, char *text, size_t len)
 {
-	int fd = fs_mount_fd(path), err;
+	int fd = fs_mountfd_of(path), err;
 	struct stat st;
 
 	if (fd >= 0)
-		return fs_mount_fd_check(fd, text, len);
+		return fs_mountfd_check(fd, text, len);
 	err = check_mounts(path, source, text, len);
 	if (err)
 		return err;

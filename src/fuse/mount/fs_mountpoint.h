@@ -18,6 +18,6 @@ struct fs_mounted {
 };
 
 /* Reads a mountinfo table: the uppermost mount exactly at path (absolute). False: there is none. */
-bool fs_mounted_at(FILE *table, const char *path, struct fs_mounted *ret);
+bool fs_mountpoint_find(FILE *table, const char *path, struct fs_mounted *ret);
 
 #endif

@@ -127,3 +127,10 @@ const struct fuse_custom_io fs_custom_io = {
 	.writev = init_writev,
 	.read = init_read,
 };
+
+void fs_session_free(struct fs *fs)
+{
+	if (fs->se)
+		fuse_session_destroy(fs->se);
+	fs->se = NULL;
+}

@@ -12,15 +12,15 @@
 
 extern const struct fuse_custom_io fs_custom_io; /* patches the reply to INIT */
 /* Is descriptor fd an open /dev/fuse? 0; -errno with one line in text. */
-int fs_mount_fd_check(int fd, char *text, size_t text_len);
+int fs_mountfd_check(int fd, char *text, size_t text_len);
 /* What is mounted at the mountpoint, without asking it anything. 0 or -errno. */
 int fs_mount_dev(const struct fs *fs, dev_t *ret_dev);
 /* Takes a mount away as who is not root must. 0 or -errno. Waits for fusermount3. */
-int fs_fusermount_detach(const char *mountpoint);
+int fs_unmount_fusermount(const char *mountpoint);
 /* Is anything mounted on a file or directory of ours, as far as this process sees? */
 bool fs_mount_is_covered(const struct fs *fs);
 /* The end, lanes idle: the kernel's connection is closed, then what is left of the mount. */
-void fs_session_end(struct fs *fs);
+void fs_unmount_end(struct fs *fs);
 void fs_session_free(struct fs *fs);
 
 #endif

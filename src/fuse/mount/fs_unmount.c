@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-int fs_fusermount_detach(const char *mountpoint)
+int fs_unmount_fusermount(const char *mountpoint)
 {
 	char *argv[] = {(char *)"fusermount3", (char *)"-u", (char *)"-z", (char *)"-q",
 		(char *)"--", (char *)mountpoint, NULL};
@@ -40,7 +40,7 @@ static void detach(struct fs *fs)
 	dev_t dev;
 	int err;
 
-	if (fs_mount_fd(fs->conf.mountpoint) >= 0)
+	if (fs_mountfd_of(fs->conf.mountpoint) >= 0)
 		return;
 	err = fs_mount_dev(fs, &dev);
 	if (err == 0 && fs->dev != 0 && dev != fs->dev)
@@ -48,7 +48,7 @@ static void detach(struct fs *fs)
 	if (geteuid() == 0)
 		err = umount2(fs->conf.mountpoint, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
 	else
-		err = fs_fusermount_detach(fs->conf.mountpoint);
+		err = fs_unmount_fusermount(fs->conf.mountpoint);
 	if (err && err != -EINVAL && err != -ENOENT)
 		log_warn("unmounting %s: %s", fs->conf.mountpoint, strerror(-err));
 }
@@ -80,7 +80,7 @@ static void close_connection(struct fs *fs)
 	close(p[1]);
 }
 
-void fs_session_end(struct fs *fs)
+void fs_unmount_end(struct fs *fs)
 {
 	bool mounted;
 
@@ -98,11 +98,4 @@ void fs_session_end(struct fs *fs)
 	if (fs->fd >= 0)
 		fuse_session_unmount(fs->se);
 	fs->fd = -1;
-}
-
-void fs_session_free(struct fs *fs)
-{
-	if (fs->se)
-		fuse_session_destroy(fs->se);
-	fs->se = NULL;
 }

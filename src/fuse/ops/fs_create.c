@@ -140,7 +140,7 @@ static bool create_take(struct fs_op *op, const struct nfs4_op_open *o, bool mad
 	if (!in)
 		return false;
 	op->inode2 = in;
-	f = fs_file_new(fs, in, &op->cred, fs_share_access(op->fi.flags), op->fi.flags);
+	f = fs_file_new(fs, in, &op->cred, fs_open_share_access(op->fi.flags), op->fi.flags);
 	sh = f ? fs_share_new(fs, in, &op->cred, o->owner) : NULL;
 	if (!sh) {
 		if (f)
@@ -206,7 +206,7 @@ static void create_start(struct fs_op *op)
 	o->dir = &op->fh;
 	o->name.p = op->name;
 	o->name.len = (uint32_t)strlen(op->name);
-	o->share_access = fs_share_access(op->fi.flags);
+	o->share_access = fs_open_share_access(op->fi.flags);
 	o->owner = nfs4_new_owner(fs->client);
 	o->create = true;
 	o->truncate = (op->fi.flags & O_TRUNC) != 0;

@@ -60,9 +60,9 @@ static void dir_put(struct fs *fs, struct fs_dir *dir)
 {
 	if (atomic_fetch_sub(&dir->refs, 1) != 1)
 		return;
-	fs_table_lock(fs);
+	fs_inode_table_lock(fs);
 	list_del(&dir->open.link);
-	fs_table_unlock(fs);
+	fs_inode_table_unlock(fs);
 	fs_inode_put(fs, dir->open.inode);
 	fs_dirpack_free(dir->pack);
 	mutex_destroy(&dir->lock);
@@ -80,9 +80,9 @@ static struct fs_dir *dir_new(struct fs *fs, struct fs_inode *in, const struct r
 	dir->cred = *cred;
 	dir->maxcount = COUNT_MIN;
 	dir->open.inode = fs_inode_ref(fs, in);
-	fs_table_lock(fs);
+	fs_inode_table_lock(fs);
 	list_push_back(&fs->dirs, &dir->open.link);
-	fs_table_unlock(fs);
+	fs_inode_table_unlock(fs);
 	return dir;
 }
 
@@ -171,7 +171,7 @@ static void plain_stat(const struct fs_op *op, uint64_t fileid, uint8_t type, st
 	a.fsid_major = in->attr.fsid_major;
 	a.fsid_minor = in->attr.fsid_minor;
 	mutex_unlock(&in->lock);
-	fs_attr_to_stat(op->lane->fs, &a, st);
+	fs_stat_fill(op->lane->fs, &a, st);
 	if (fileid == 0)
 		st->st_ino = INO_UNKNOWN;
 	if (type == 0)
@@ -211,14 +211,15 @@ static void fill_entry(struct fs_op *op, const struct fs_dirpack *p, const struc
 	memset(e, 0, sizeof(*e));
 	plain_stat(op, rec->fileid, rec->type, &e->attr);
 	/* Whose inode it is depends on who walks it. */
-	if (!fs_dirrec_attr(rec, &attr, &fh) || fs_special_is_guarded(fs, &attr) ||
+	if (!fs_dirpack_rec_attr(rec, &attr, &fh) || fs_special_is_guarded(fs, &attr) ||
 		fs_facts_missing(fs, op->inode, &attr))
 		return;
 	in = fs_inode_lookup(fs, &fh, &attr, 1);
 	if (in == NULL)
 		return;
-	if (!pick_attr(op, p, in, &attr) || !fs_entry_fill(fs, op->inode, in, fs_dirrec_name(rec),
-						    &attr, p->seq, fs_op_now(op), e))
+	if (!pick_attr(op, p, in, &attr) ||
+		!fs_stat_entry(fs, op->inode, in, fs_dirpack_rec_name(rec), &attr, p->seq,
+			fs_op_now(op), e))
 		fs_inode_forget(fs, fs_inode_ino(fs, in), 1);
 	fs_inode_put(fs, in);
 }
@@ -251,7 +252,7 @@ static bool out_plain(
 static bool out_record(
 	struct fs_op *op, struct out *out, const struct fs_dirpack *p, const struct fs_dirrec *rec)
 {
-	const char *name = fs_dirrec_name(rec);
+	const char *name = fs_dirpack_rec_name(rec);
 	size_t room = out->room - out->len;
 	struct fuse_entry_param e;
 	struct stat st;

@@ -147,7 +147,7 @@ enum fs_dirpack_pos fs_dirpack_after(
 	return p->eof ? FS_DIRPACK_EOF : FS_DIRPACK_END;
 }
 
-const char *fs_dirrec_name(const struct fs_dirrec *rec)
+const char *fs_dirpack_rec_name(const struct fs_dirrec *rec)
 {
 	const uint8_t *at = (const uint8_t *)(rec + 1);
 
@@ -156,7 +156,7 @@ const char *fs_dirrec_name(const struct fs_dirrec *rec)
 	return (const char *)at;
 }
 
-bool fs_dirrec_attr(const struct fs_dirrec *rec, struct nfs4_attr *attr, struct nfs4_fh *fh)
+bool fs_dirpack_rec_attr(const struct fs_dirrec *rec, struct nfs4_attr *attr, struct nfs4_fh *fh)
 {
 	const uint8_t *at = (const uint8_t *)(rec + 1);
 

@@ -56,8 +56,8 @@ enum fs_dirpack_pos fs_dirpack_after(
 const struct fs_dirrec *fs_dirpack_next(const struct fs_dirpack *p, const struct fs_dirrec *rec);
 
 /* NUL-terminated. */
-const char *fs_dirrec_name(const struct fs_dirrec *rec);
+const char *fs_dirpack_rec_name(const struct fs_dirrec *rec);
 /* False: the entry has none. */
-bool fs_dirrec_attr(const struct fs_dirrec *rec, struct nfs4_attr *attr, struct nfs4_fh *fh);
+bool fs_dirpack_rec_attr(const struct fs_dirrec *rec, struct nfs4_attr *attr, struct nfs4_fh *fh);
 
 #endif

@@ -49,13 +49,13 @@ static bool answer(struct fs_op *op, int err)
 static void end(struct fs_op *op)
 {
 	fs_lockwait_done(op);
-	fs_lock_over(op);
+	fs_lockowner_over(op);
 	fs_op_end(op);
 }
 
 static void finish(struct fs_op *op, int err)
 {
-	fs_lock_turn_over(op);
+	fs_lockowner_turn_over(op);
 	answer(op, err);
 	end(op);
 }
@@ -69,7 +69,7 @@ static void taken_back(struct fs_op *op, int err)
 
 static void take_back(struct fs_op *op)
 {
-	fs_lock_unlock(op, op->u.lock.range.off, op->u.lock.range.len, taken_back);
+	fs_lockowner_unlock(op, op->u.lock.range.off, op->u.lock.range.len, taken_back);
 }
 
 /* ---- granted ---- */
@@ -83,7 +83,7 @@ static void granted_reply(struct fs_op *op)
 
 static void pages_dropped(struct fs_op *op)
 {
-	fs_pages_dropped(op, &op->attr);
+	fs_open_pages_dropped(op, &op->attr);
 	granted_reply(op);
 }
 
@@ -105,9 +105,9 @@ static void look_done(struct nfs4_call *call)
 	}
 	fs_attr_update(op->lane->fs, op->inode, a, op->attr_seq, fs_op_now(op));
 	op->attr = *a;
-	if (!fs_pages_good(op, a, true))
+	if (!fs_open_pages_good(op, a, true))
 		fs_notify_then(op, op->inode, true, pages_dropped);
-	else if (fs_attr_told_other(op->inode, a))
+	else if (fs_open_attr_told_other(op->inode, a))
 		fs_notify_then(op, op->inode, false, granted_reply);
 	else
 		granted_reply(op);
@@ -134,7 +134,7 @@ static void granted(struct fs_op *op)
 		return;
 	}
 	op->u.lock.held = true; /* a signal comes too late */
-	fs_lock_turn_over(op);
+	fs_lockowner_turn_over(op);
 	op->failed = look_failed;
 	fs_op_call(op, look_start);
 }
@@ -143,7 +143,7 @@ static void granted(struct fs_op *op)
 
 static void sleep_on(struct fs_op *op, int err)
 {
-	fs_lock_turn_over(op);
+	fs_lockowner_turn_over(op);
 	if (err)
 		finish(op, err);
 	else if (op->lane->state != FS_LANE_RUNS)
@@ -173,7 +173,7 @@ static void refused(struct fs_op *op)
 {
 	if (asks_again(op))
 		lock_certain(op, 0);
-	else if (!fs_lock_await_close(op, op->u.lock.denied.owner, fs_lock_ask))
+	else if (!fs_lockclose_await(op, op->u.lock.denied.owner, fs_lock_ask))
 		finish(op, EAGAIN);
 }
 
@@ -188,7 +188,7 @@ static void denied(struct fs_op *op)
 	else if (o->flock && o->holding)
 		/* flock(2): the old lock goes first, so that two that upgrade do not wait for ever
 		 */
-		fs_lock_unlock(op, 0, NFS4_LOCK_TO_END, sleep_on);
+		fs_lockowner_unlock(op, 0, NFS4_LOCK_TO_END, sleep_on);
 	else
 		sleep_on(op, 0);
 }
@@ -198,7 +198,7 @@ static void no_answer(struct fs_op *op, int err)
 {
 	const struct fs_lockrange *r = &op->u.lock.range;
 
-	fs_lock_note_doubt(op, r->off, r->len);
+	fs_lockowner_note_doubt(op, r->off, r->len);
 	if (is_heard(op)) {
 		fs_interrupt_abandon(op);
 		answer(op, err);
@@ -321,27 +321,27 @@ static void lock_turn(struct fs_op *op)
 	const struct fs_lockowner *o = op->u.lock.owner;
 
 	if (o->doubt)
-		fs_lock_unlock(op, o->doubt_off, o->doubt_len, lock_certain);
+		fs_lockowner_unlock(op, o->doubt_off, o->doubt_len, lock_certain);
 	else
 		lock_certain(op, 0);
 }
 
 void fs_lock_ask(struct fs_op *op)
 {
-	fs_lock_turn(op, lock_turn);
+	fs_lockowner_turn(op, lock_turn);
 }
 
 /* ---- UNLOCK ---- */
 
 static void unlock_turn(struct fs_op *op)
 {
-	fs_lock_unlock(op, op->u.lock.range.off, op->u.lock.range.len, finish);
+	fs_lockowner_unlock(op, op->u.lock.range.off, op->u.lock.range.len, finish);
 }
 
 /* An error is the next fsync's or close's: the data stays where it is. */
 static void unlock_committed(struct fs_op *op, int err)
 {
-	fs_lock_turn(op, unlock_turn);
+	fs_lockowner_turn(op, unlock_turn);
 }
 
 /* ---- requests ---- */
@@ -410,7 +410,7 @@ static void test_done(struct nfs4_call *call)
 		fs_reply_err(op, -call->err);
 		return;
 	}
-	if (t->conflict && fs_lock_await_close(op, t->denied.owner, ask_test))
+	if (t->conflict && fs_lockclose_await(op, t->denied.owner, ask_test))
 		return;
 	if (t->conflict) {
 		/* WIRE: what begins or ends beyond off_t ends with it. */

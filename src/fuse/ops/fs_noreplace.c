@@ -95,7 +95,7 @@ static void new_dropped(struct fs_op *op, int err)
 		log_warn_limited("renaming %s to %s: both names are left: %s", op->name, op->name2,
 			strerror(err));
 	/* It is the last name that the file has: it was renamed then. */
-	if (n->drop.kept && fs_same_fh(&n->drop.found, &n->fh))
+	if (n->drop.kept && fs_unname_same_fh(&n->drop.found, &n->fh))
 		n->err = 0;
 	finish(op, n->err);
 }
@@ -104,7 +104,7 @@ static void old_dropped(struct fs_op *op, int err)
 {
 	struct noreplace *n = of(op);
 
-	if (n->drop.kept && fs_same_fh(&n->drop.found, &n->fh)) {
+	if (n->drop.kept && fs_unname_same_fh(&n->drop.found, &n->fh)) {
 		finish(op, ENOENT); /* somebody removed the new name: nothing has changed */
 	} else if (n->not_ours && err == ENOENT) {
 		finish(op, 0); /* somebody did the same, or we did */
@@ -122,7 +122,7 @@ static void linked_by(struct nfs4_call *call)
 	struct fs_op *op = fs_op_of(call);
 	struct noreplace *n = of(op);
 
-	if (call->err || !fs_same_fh(&call->u.lookup.fh, &n->fh)) {
+	if (call->err || !fs_unname_same_fh(&call->u.lookup.fh, &n->fh)) {
 		fs_reply_err(op, EEXIST);
 		return;
 	}
@@ -206,7 +206,7 @@ static void renamed_by(struct nfs4_call *call)
 	struct fs_op *op = fs_op_of(call);
 	struct noreplace *n = of(op);
 
-	if (!call->err && fs_same_fh(&call->u.lookup.fh, &n->fh))
+	if (!call->err && fs_unname_same_fh(&call->u.lookup.fh, &n->fh))
 		finish(op, 0);
 	else
 		dir_refused(op, n->err);

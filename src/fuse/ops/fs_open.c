@@ -33,7 +33,7 @@
 /* The kernel passes it on: opened to be executed (include/linux/fs.h). */
 #define FMODE_EXEC_FLAG 0x20
 
-uint32_t fs_share_access(int flags)
+uint32_t fs_open_share_access(int flags)
 {
 	switch (flags & O_ACCMODE) {
 	case O_RDONLY:
@@ -62,7 +62,7 @@ void fs_open_undo(struct fs_op *op, int err)
 	fs_release(op);
 }
 
-bool fs_pages_good(struct fs_op *op, const struct nfs4_attr *a, bool compare)
+bool fs_open_pages_good(struct fs_op *op, const struct nfs4_attr *a, bool compare)
 {
 	struct fs_inode *in = op->inode;
 	bool known = (a->valid & NFS4_ATTR_CHANGE) != 0;
@@ -77,7 +77,7 @@ bool fs_pages_good(struct fs_op *op, const struct nfs4_attr *a, bool compare)
 	return good;
 }
 
-void fs_pages_dropped(struct fs_op *op, const struct nfs4_attr *a)
+void fs_open_pages_dropped(struct fs_op *op, const struct nfs4_attr *a)
 {
 	struct fs_inode *in = op->inode;
 
@@ -88,7 +88,7 @@ void fs_pages_dropped(struct fs_op *op, const struct nfs4_attr *a)
 	mutex_unlock(&in->lock);
 }
 
-bool fs_attr_told_other(struct fs_inode *in, const struct nfs4_attr *a)
+bool fs_open_attr_told_other(struct fs_inode *in, const struct nfs4_attr *a)
 {
 	bool other;
 
@@ -111,10 +111,10 @@ static void open_ready(struct fs_op *op)
 	 * between a GETATTR could tell the new size. Not with O_TRUNC: there it truncates them, and
 	 * own changes never wait.
 	 */
-	bool stale = fs_pages_stale(in) && !(op->fi.flags & O_TRUNC);
+	bool stale = fs_stat_pages_stale(in) && !(op->fi.flags & O_TRUNC);
 
-	op->fi.keep_cache = fs_pages_good(op, &op->attr, op->lane->fs->conf.cto);
-	if (stale || (op->lane->fs->conf.cto && fs_attr_told_other(in, &op->attr)))
+	op->fi.keep_cache = fs_open_pages_good(op, &op->attr, op->lane->fs->conf.cto);
+	if (stale || (op->lane->fs->conf.cto && fs_open_attr_told_other(in, &op->attr)))
 		fs_notify_then(op, in, stale, reply_opened);
 	else
 		reply_opened(op);
@@ -311,7 +311,8 @@ void fs_do_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	if (!op)
 		return;
 	op->fi = *fi;
-	f = fs_file_new(op->lane->fs, op->inode, &op->cred, fs_share_access(fi->flags), fi->flags);
+	f = fs_file_new(
+		op->lane->fs, op->inode, &op->cred, fs_open_share_access(fi->flags), fi->flags);
 	if (!f) {
 		fs_reply_err(op, ENOMEM);
 		return;

@@ -126,7 +126,7 @@ static void share_alone(struct fs_op *op)
 		fs_share_leave(sh);
 		release_closed(op);
 	} else if (!left) {
-		fs_lock_release_share(op, share_unlocked);
+		fs_lockowner_release_share(op, share_unlocked);
 	} else if (nfs4_deleg_serves(&sh->state)) { /* for more than it need be, until then */
 		fs_share_leave(sh);
 		release_closed(op);
@@ -160,7 +160,7 @@ static void release_committed(struct fs_op *op, int err)
 			(unsigned long long)fs_inode_fileid(op->inode), strerror(err));
 	if (fs_unstable_drop(op->lane, op->file, err ? err : EIO) || lost)
 		atomic_fetch_add(&op->lane->fs->lost_files, 1);
-	fs_lock_release(op, release_unlocked);
+	fs_lockowner_release(op, release_unlocked);
 }
 
 static void release_heard(struct fs_op *op)

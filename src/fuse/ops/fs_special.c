@@ -33,7 +33,7 @@ bool fs_special_is_guarded(const struct fs *fs, const struct nfs4_attr *a)
 	if (fs->conf.default_permissions)
 		return false;
 	/* Of a mount that was handed over it is not known here for whom it is. */
-	return fs->conf.allow_other || fs_mount_fd(fs->conf.mountpoint) >= 0;
+	return fs->conf.allow_other || fs_mountfd_of(fs->conf.mountpoint) >= 0;
 }
 
 /* ---- which names are known by their shadows ---- */
@@ -115,7 +115,7 @@ static void walk_on(struct fs_op *op)
 	struct walk *w = walk_of(op);
 
 	while (w->left > 0 && *w->at == '\0') {
-		if (fs_same_fh(&w->fh, &op->fh)) {
+		if (fs_unname_same_fh(&w->fh, &op->fh)) {
 			tell_covered(op);
 			return;
 		}

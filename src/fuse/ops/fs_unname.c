@@ -112,7 +112,7 @@ static void tmp_found(struct nfs4_call *call)
 	}
 	n->found = o->fh;
 	/* REMOVE of a directory never takes anything along. */
-	n->kept = !fs_same_fh(&o->fh, &n->wanted) || (!is_dir && !has_another);
+	n->kept = !fs_unname_same_fh(&o->fh, &n->wanted) || (!is_dir && !has_another);
 	if (!n->kept)
 		fs_op_call(op, tmp_remove);
 	else

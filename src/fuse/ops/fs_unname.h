@@ -38,7 +38,7 @@ struct fs_unname {
 void fs_unname(struct fs_op *op, bool new_one, uint64_t fileid, const struct nfs4_fh *wanted,
 	void (*done)(struct fs_op *op, int err));
 
-static inline bool fs_same_fh(const struct nfs4_fh *a, const struct nfs4_fh *b)
+static inline bool fs_unname_same_fh(const struct nfs4_fh *a, const struct nfs4_fh *b)
 {
 	return a->len == b->len && memcmp(a->data, b->data, a->len) == 0;
 }

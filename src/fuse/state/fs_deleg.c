@@ -30,7 +30,7 @@ static void on_recall(void *ctx, struct nfs4_deleg *nd)
 	mutex_lock(&d->inode->lock);
 	d->recalled = true;
 	mutex_unlock(&d->inode->lock);
-	fs_deleg_due(d);
+	fs_deleg_return_due(d);
 	mutex_unlock(&d->fs->deleg_lock);
 }
 
@@ -39,7 +39,7 @@ static void on_lost(void *ctx, struct nfs4_deleg *nd)
 	struct fs_deleg *d = container_of(nd, struct fs_deleg, nd);
 
 	mutex_lock(&d->fs->deleg_lock);
-	fs_deleg_lost(d);
+	fs_deleg_return_lost(d);
 	mutex_unlock(&d->fs->deleg_lock);
 }
 
@@ -66,7 +66,7 @@ static void on_recall_any(void *ctx, uint32_t keep, bool read, bool write)
 			break;
 		if (d->ending || !is_of(d, read, write))
 			continue;
-		fs_deleg_due(d);
+		fs_deleg_return_due(d);
 		cnt--;
 	}
 	mutex_unlock(&fs->deleg_lock);
@@ -154,7 +154,7 @@ static void note_user(struct fs_deleg *d, const struct fs_op *op, uint64_t seq)
 	if (op->attr_seq < seq)
 		return;
 	for (unsigned int i = 0; i < d->users_cnt && !u; i++)
-		if (fs_cred_equal(&d->users[i].cred, cred))
+		if (fs_share_same_cred(&d->users[i].cred, cred))
 			u = &d->users[i];
 	if (!u && d->users_cnt < FS_DELEG_USERS)
 		u = &d->users[d->users_cnt++];
@@ -229,7 +229,7 @@ static void make_room(struct fs *fs)
 		idle = !d->ending && d->inode->opens == 0;
 		mutex_unlock(&d->inode->lock);
 		if (idle)
-			fs_deleg_due(d);
+			fs_deleg_return_due(d);
 	}
 	mutex_unlock(&fs->deleg_lock);
 }
@@ -299,7 +299,7 @@ void fs_deleg_opened_by_name(struct fs_op *op, struct fs_inode *in)
 		nfs4_deleg_refuse(&op->call);
 	mutex_lock(&fs->deleg_lock);
 	if (in->deleg && is_of(in->deleg, o->share_access & OPEN4_SHARE_ACCESS_WRITE, false))
-		fs_deleg_due(in->deleg);
+		fs_deleg_return_due(in->deleg);
 	mutex_unlock(&fs->deleg_lock);
 }
 
@@ -316,7 +316,7 @@ static void await_end(struct fs_op *op, struct fs_inode *in, bool read, bool wri
 	mutex_lock(&fs->deleg_lock);
 	d = in->deleg;
 	if (d && is_of(d, read, write))
-		fs_deleg_due(d);
+		fs_deleg_return_due(d);
 	if (d && d->ending) {
 		wait = true;
 		op->then = then;
@@ -408,6 +408,6 @@ void fs_deleg_evict(struct fs *fs, struct fs_inode *in)
 		return;
 	mutex_lock(&fs->deleg_lock);
 	if (in->deleg)
-		fs_deleg_due(in->deleg);
+		fs_deleg_return_due(in->deleg);
 	mutex_unlock(&fs->deleg_lock);
 }

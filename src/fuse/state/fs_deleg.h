@@ -115,16 +115,16 @@ bool fs_deleg_open(struct fs_op *op);
 /* ---- fs_deleg_return.c ---- */
 
 /* It is to be returned. deleg_lock held. */
-void fs_deleg_due(struct fs_deleg *d);
+void fs_deleg_return_due(struct fs_deleg *d);
 /* It is gone. deleg_lock held. */
-void fs_deleg_lost(struct fs_deleg *d);
+void fs_deleg_return_lost(struct fs_deleg *d);
 /* nd is not used any more. */
-void fs_deleg_unuse(struct fs_deleg *d);
+void fs_deleg_return_unuse(struct fs_deleg *d);
 /* To its lane. deleg_lock held. */
-void fs_deleg_queue(struct fs_deleg *d);
+void fs_deleg_return_queue(struct fs_deleg *d);
 /* On its lane: the return begins (l->deleg_ops is not empty); it is lost. */
 void fs_deleg_return(struct fs_lane *l, struct fs_deleg *d);
-void fs_deleg_bury(struct fs_deleg *d);
+void fs_deleg_return_end(struct fs_deleg *d);
 
 /* ---- fs_deleg_lane.c ---- */
 
@@ -137,6 +137,6 @@ void fs_deleg_lane_watch(struct fs_lane *l);
 /* The lane reads no more: all are returned. True: there are none. */
 bool fs_deleg_lane_drain(struct fs_lane *l);
 /* The op was one of fs_deleg_lane_init()'s: it is free again. False: it was not. */
-bool fs_deleg_op_ended(struct fs_op *op);
+bool fs_deleg_lane_op_ended(struct fs_op *op);
 
 #endif

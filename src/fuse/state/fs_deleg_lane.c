@@ -37,11 +37,11 @@ void fs_deleg_lane_turn(struct fs_lane *l)
 		if (d->returning)
 			fs_deleg_return(l, d);
 		else
-			fs_deleg_bury(d);
+			fs_deleg_return_end(d);
 	}
 }
 
-bool fs_deleg_op_ended(struct fs_op *op)
+bool fs_deleg_lane_op_ended(struct fs_op *op)
 {
 	struct fs_lane *l = op->lane;
 
@@ -66,7 +66,7 @@ bool fs_deleg_lane_drain(struct fs_lane *l)
 			struct fs_deleg *d = container_of(node, struct fs_deleg, lru);
 
 			if (d->lane == l)
-				fs_deleg_due(d);
+				fs_deleg_return_due(d);
 		}
 		mutex_unlock(&fs->deleg_lock);
 		fs_deleg_lane_turn(l);
@@ -104,12 +104,12 @@ static void timer_fire(struct reactor_timer *t)
 
 	mutex_lock(&fs->deleg_lock);
 	while ((node = list_pop_front(&l->delegs_late)) != NULL)
-		fs_deleg_queue(container_of(node, struct fs_deleg, due));
+		fs_deleg_return_queue(container_of(node, struct fs_deleg, due));
 	list_for_each (pos, &fs->delegs) {
 		struct fs_deleg *d = container_of(pos, struct fs_deleg, lru);
 
 		if (d->lane == l && is_idle(d, now_ns))
-			fs_deleg_due(d);
+			fs_deleg_return_due(d);
 	}
 	mutex_unlock(&fs->deleg_lock);
 	fs_deleg_lane_watch(l);

@@ -25,7 +25,7 @@ static bool may_open(const struct fs_deleg *d, const struct fs_op *op)
 	for (unsigned int i = 0; i < d->users_cnt; i++) {
 		const struct fs_deleg_user *u = &d->users[i];
 
-		if (fs_cred_equal(&u->cred, &op->cred))
+		if (fs_share_same_cred(&u->cred, &op->cred))
 			return fs_open_allowed(op->fi.flags, u->access) &&
 			       (!writes || (u->access & change) == change);
 	}
@@ -50,12 +50,12 @@ static struct fs_share *share_that_covers(struct fs_inode *in, const struct fs_o
 	for (struct fs_share *sh = in->shares; sh; sh = sh->next)
 		if (!sh->over && !sh->alone && list_empty(&sh->queue) &&
 			(fs_share_needs(sh) & access) == access &&
-			fs_cred_equal(&sh->cred, &op->cred))
+			fs_share_same_cred(&sh->cred, &op->cred))
 			return sh;
 	return NULL;
 }
 
-/* The delegation stays where it is until fs_deleg_unuse(); *ret_sh is entered. */
+/* The delegation stays where it is until fs_deleg_return_unuse(); *ret_sh is entered. */
 static struct fs_deleg *begin(struct fs_op *op, struct fs_share **ret_sh)
 {
 	struct fs *fs = op->lane->fs;
@@ -128,6 +128,6 @@ bool fs_deleg_open(struct fs_op *op)
 	if (!d)
 		return false;
 	opened = sh ? open_more(op, d, sh) : open_new(op, d);
-	fs_deleg_unuse(d);
+	fs_deleg_return_unuse(d);
 	return opened;
 }

@@ -44,7 +44,7 @@ static void end_promise(struct fs_deleg *d, bool lost)
 	mutex_unlock(&d->inode->lock);
 }
 
-void fs_deleg_queue(struct fs_deleg *d)
+void fs_deleg_return_queue(struct fs_deleg *d)
 {
 	mutex_assert_held(&d->fs->deleg_lock);
 	list_del(&d->due);
@@ -52,25 +52,25 @@ void fs_deleg_queue(struct fs_deleg *d)
 	fs_lane_kick(d->lane);
 }
 
-void fs_deleg_due(struct fs_deleg *d)
+void fs_deleg_return_due(struct fs_deleg *d)
 {
 	mutex_assert_held(&d->fs->deleg_lock);
 	end_promise(d, false);
 	if (!d->returning && !d->lost)
-		fs_deleg_queue(d);
+		fs_deleg_return_queue(d);
 }
 
-void fs_deleg_lost(struct fs_deleg *d)
+void fs_deleg_return_lost(struct fs_deleg *d)
 {
 	mutex_assert_held(&d->fs->deleg_lock);
 	end_promise(d, true);
 	if (!d->returning)
-		fs_deleg_queue(d);
+		fs_deleg_return_queue(d);
 }
 
 /* ---- off the inode ---- */
 
-void fs_deleg_unuse(struct fs_deleg *d)
+void fs_deleg_return_unuse(struct fs_deleg *d)
 {
 	struct fs *fs = d->fs;
 	struct fs_op *next = NULL;
@@ -83,7 +83,7 @@ void fs_deleg_unuse(struct fs_deleg *d)
 	}
 	mutex_unlock(&d->inode->lock);
 	if (d->lost && !d->returning)
-		fs_deleg_queue(d); /* fs_deleg_lane_turn() may have left it */
+		fs_deleg_return_queue(d); /* fs_deleg_lane_turn() may have left it */
 	mutex_unlock(&fs->deleg_lock);
 	if (next)
 		fs_op_wake(next);
@@ -147,7 +147,7 @@ static bool is_told(struct fs_inode *in)
 	return told;
 }
 
-void fs_deleg_bury(struct fs_deleg *d)
+void fs_deleg_return_end(struct fs_deleg *d)
 {
 	if (is_told(d->inode))
 		fs_notify_inval_inode(d->fs, d->inode, -1, 0);
@@ -214,7 +214,7 @@ static void return_failed(struct fs_op *op, int err)
 	d->returning = false;
 	lost = d->lost;
 	if (lost)
-		fs_deleg_queue(d);
+		fs_deleg_return_queue(d);
 	else
 		list_push_back(&l->delegs_late, &d->due);
 	mutex_unlock(&l->fs->deleg_lock);

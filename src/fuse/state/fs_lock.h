@@ -72,27 +72,27 @@ struct fs_lockwait {
 
 /*
  * FLUSH: op->fi.lock_owner's locks on op->inode. `then` runs when nothing else of that owner is in
- * work (at once if there is none), and nothing is until fs_lock_flush_end(), which gives its locks
- * back and goes on with err.
+ * work (at once if there is none), and nothing is until fs_lockowner_flush_end(), which gives its
+ * locks back and goes on with err.
  */
-void fs_lock_flush_begin(struct fs_op *op, void (*then)(struct fs_op *op));
-void fs_lock_flush_end(struct fs_op *op, int err, void (*then)(struct fs_op *op, int err));
+void fs_lockowner_flush_begin(struct fs_op *op, void (*then)(struct fs_op *op));
+void fs_lockowner_flush_end(struct fs_op *op, int err, void (*then)(struct fs_op *op, int err));
 /*
  * RELEASE: the locks of owners that locked through op->file last: flock and OFD owners are the open
  * file itself, and what a FLUSH left of others. Its share may stay open: what the server did not
  * answer for stays in doubt.
  */
-void fs_lock_release(struct fs_op *op, void (*then)(struct fs_op *op));
+void fs_lockowner_release(struct fs_op *op, void (*then)(struct fs_op *op));
 /* The end of op->file's share: all that hang on its open, whichever file they locked through. */
-void fs_lock_release_share(struct fs_op *op, void (*then)(struct fs_op *op));
+void fs_lockowner_release_share(struct fs_op *op, void (*then)(struct fs_op *op));
 /* For nfs4_client_on_lock_free(); ctx: the fs. */
-void fs_lock_freed(void *ctx, uint64_t number);
-void fs_lock_lane_init(struct fs_lane *l);
-void fs_lock_lane_fini(struct fs_lane *l);
+void fs_lockwait_freed(void *ctx, uint64_t number);
+void fs_lockwait_lane_init(struct fs_lane *l);
+void fs_lockwait_lane_fini(struct fs_lane *l);
 /* A part of fs_lane_turn(). */
-void fs_lock_lane_turn(struct fs_lane *l);
+void fs_lockwait_lane_turn(struct fs_lane *l);
 /* Nobody sleeps any more: EIO. */
-void fs_lock_lane_stop(struct fs_lane *l);
+void fs_lockwait_lane_stop(struct fs_lane *l);
 
 static inline bool fs_lock_overlap(uint64_t off1, uint64_t len1, uint64_t off2, uint64_t len2)
 {
@@ -118,43 +118,43 @@ struct fs_lockowner *fs_lockowner_ref(struct fs *fs, struct fs_lockowner *o);
 void fs_lockowner_put(struct fs *fs, struct fs_lockowner *o);
 
 /*
- * fs_lock_turn - `then` runs when it is the op's turn with op->u.lock.owner
+ * fs_lockowner_turn - `then` runs when it is the op's turn with op->u.lock.owner
  *
  * At once, or on the op's lane; the op's call is given back if it has to wait.
  */
-void fs_lock_turn(struct fs_op *op, void (*then)(struct fs_op *op));
+void fs_lockowner_turn(struct fs_op *op, void (*then)(struct fs_op *op));
 /* Does nothing if it is not the op's. */
-void fs_lock_turn_over(struct fs_op *op);
+void fs_lockowner_turn_over(struct fs_op *op);
 
 /*
  * In its turn: LOCKU of a range, then `then`. err: positive errno or 0. Without an answer the
  * range is in doubt, with one it is not any more. Sleepers are woken before `then`.
  */
-void fs_lock_unlock(
+void fs_lockowner_unlock(
 	struct fs_op *op, uint64_t off, uint64_t len, void (*then)(struct fs_op *op, int err));
 /* Its turn: a call that may have locked [off, len) had no answer. */
-void fs_lock_note_doubt(struct fs_op *op, uint64_t off, uint64_t len);
+void fs_lockowner_note_doubt(struct fs_op *op, uint64_t off, uint64_t len);
 /* Was this an answer of the server's, whatever it said? */
 static inline bool fs_lock_answered(const struct nfs4_call *call)
 {
 	return !call->err || call->status != NFS4_OK;
 }
 /* Gives back the turn and the owner. */
-void fs_lock_over(struct fs_op *op);
+void fs_lockowner_over(struct fs_op *op);
 
 /* ---- fs_lockclose.c ---- */
 
 /* A request is read; and it is answered. */
-void fs_background_begin(struct fs_op *op);
-void fs_background_end(struct fs_op *op);
+void fs_lockclose_request(struct fs_op *op);
+void fs_lockclose_answered(struct fs_op *op);
 /*
- * fs_lock_await_close - a lock of owner `holder` (struct nfs4_denied) was in the way of op's
+ * fs_lockclose_await - a lock of owner `holder` (struct nfs4_denied) was in the way of op's
  *
  * True: it may be one that nobody has any more. The op's turn and call are given back, and `again`
  * runs on its lane when it is gone, or when it is not going after all; at most a second after the
  * first time. False: the op is as it was.
  */
-bool fs_lock_await_close(struct fs_op *op, uint64_t holder, void (*again)(struct fs_op *op));
+bool fs_lockclose_await(struct fs_op *op, uint64_t holder, void (*again)(struct fs_op *op));
 
 /* ---- fs_lockwait.c ---- */
 

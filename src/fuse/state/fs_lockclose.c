@@ -23,7 +23,7 @@
 
 /* ---- background requests ---- */
 
-void fs_background_begin(struct fs_op *op)
+void fs_lockclose_request(struct fs_op *op)
 {
 	op->background = op->opcode == FUSE_READ || op->opcode == FUSE_WRITE ||
 			 op->opcode == FUSE_RELEASE || op->opcode == FUSE_RELEASEDIR;
@@ -32,7 +32,7 @@ void fs_background_begin(struct fs_op *op)
 }
 
 /* Right before the answer: what it lets out comes a little later. */
-void fs_background_end(struct fs_op *op)
+void fs_lockclose_answered(struct fs_op *op)
 {
 	struct fs *fs = op->lane->fs;
 
@@ -123,7 +123,7 @@ static void ticked(struct reactor_timer *t)
 	look(container_of(t, struct fs_op, u.lock.tick));
 }
 
-bool fs_lock_await_close(struct fs_op *op, uint64_t holder, void (*again)(struct fs_op *op))
+bool fs_lockclose_await(struct fs_op *op, uint64_t holder, void (*again)(struct fs_op *op))
 {
 	if (op->u.lock.since == 0)
 		op->u.lock.since = fs_op_now(op);
@@ -131,7 +131,7 @@ bool fs_lock_await_close(struct fs_op *op, uint64_t holder, void (*again)(struct
 	op->u.lock.again = again;
 	if (!may_go(op, holder_is(op)))
 		return false;
-	fs_lock_turn_over(op);
+	fs_lockowner_turn_over(op);
 	fs_op_put_call(op);
 	reactor_timer_init(&op->u.lock.tick, ticked);
 	reactor_timer_in(op->lane->reactor, &op->u.lock.tick, TICK_NS);

@@ -125,7 +125,7 @@ void fs_lockowner_put(struct fs *fs, struct fs_lockowner *o)
 
 /* ---- turns ---- */
 
-void fs_lock_turn(struct fs_op *op, void (*then)(struct fs_op *op))
+void fs_lockowner_turn(struct fs_op *op, void (*then)(struct fs_op *op))
 {
 	struct fs *fs = op->lane->fs;
 	struct fs_lockowner *o = op->u.lock.owner;
@@ -147,7 +147,7 @@ void fs_lock_turn(struct fs_op *op, void (*then)(struct fs_op *op))
 		fs_op_put_call(op); /* `then` comes from this lane's mailbox: not before */
 }
 
-void fs_lock_turn_over(struct fs_op *op)
+void fs_lockowner_turn_over(struct fs_op *op)
 {
 	struct fs *fs = op->lane->fs;
 	struct fs_lockowner *o = op->u.lock.owner;
@@ -164,18 +164,18 @@ void fs_lock_turn_over(struct fs_op *op)
 		fs_op_wake(container_of(node, struct fs_op, link));
 }
 
-void fs_lock_over(struct fs_op *op)
+void fs_lockowner_over(struct fs_op *op)
 {
 	struct fs_lockowner *o = op->u.lock.owner;
 
-	fs_lock_turn_over(op);
+	fs_lockowner_turn_over(op);
 	op->u.lock.owner = NULL;
 	fs_lockowner_put(op->lane->fs, o);
 }
 
 /* ---- LOCKU ---- */
 
-void fs_lock_note_doubt(struct fs_op *op, uint64_t off, uint64_t len)
+void fs_lockowner_note_doubt(struct fs_op *op, uint64_t off, uint64_t len)
 {
 	struct fs_lockowner *o = op->u.lock.owner;
 
@@ -201,7 +201,7 @@ static bool covers(uint64_t off1, uint64_t len1, uint64_t off2, uint64_t len2)
 static void locku_failed(struct fs_op *op, int err)
 {
 	if (!fs_op_is_void(op)) /* else it was not sent */
-		fs_lock_note_doubt(op, op->u.lock.off, op->u.lock.len);
+		fs_lockowner_note_doubt(op, op->u.lock.off, op->u.lock.len);
 	op->u.lock.unlocked(op, err);
 }
 
@@ -235,7 +235,7 @@ static void locku_start(struct fs_op *op)
 	nfs4_locku(&op->call);
 }
 
-void fs_lock_unlock(
+void fs_lockowner_unlock(
 	struct fs_op *op, uint64_t off, uint64_t len, void (*then)(struct fs_op *op, int err))
 {
 	assert(op->u.lock.turn);
@@ -267,7 +267,7 @@ static void renew(struct fs_op *op)
 
 /* ---- FLUSH ---- */
 
-void fs_lock_flush_begin(struct fs_op *op, void (*then)(struct fs_op *op))
+void fs_lockowner_flush_begin(struct fs_op *op, void (*then)(struct fs_op *op))
 {
 	struct fs_inode *in = op->inode;
 
@@ -275,7 +275,7 @@ void fs_lock_flush_begin(struct fs_op *op, void (*then)(struct fs_op *op))
 		op->u.lock.owner =
 			fs_lockowner_get(op->lane->fs, in, op->fi.lock_owner, false, false);
 	if (op->u.lock.owner)
-		fs_lock_turn(op, then);
+		fs_lockowner_turn(op, then);
 	else
 		then(op);
 }
@@ -289,11 +289,11 @@ static void flush_unlocked(struct fs_op *op, int err)
 			(unsigned long long)fs_inode_fileid(op->inode), strerror(err));
 	else
 		renew(op);
-	fs_lock_over(op);
+	fs_lockowner_over(op);
 	op->u.lock.then(op, op->u.lock.err);
 }
 
-void fs_lock_flush_end(struct fs_op *op, int err, void (*then)(struct fs_op *op, int err))
+void fs_lockowner_flush_end(struct fs_op *op, int err, void (*then)(struct fs_op *op, int err))
 {
 	if (!op->u.lock.owner) {
 		then(op, err);
@@ -301,7 +301,7 @@ void fs_lock_flush_end(struct fs_op *op, int err, void (*then)(struct fs_op *op,
 	}
 	op->u.lock.err = err;
 	op->u.lock.then = then;
-	fs_lock_unlock(op, 0, NFS4_LOCK_TO_END, flush_unlocked);
+	fs_lockowner_unlock(op, 0, NFS4_LOCK_TO_END, flush_unlocked);
 }
 
 /* ---- RELEASE ---- */
@@ -330,7 +330,7 @@ static void release_unlocked(struct fs_op *op, int err)
 		o->file = NULL;
 		mutex_unlock(&fs->locks_lock);
 	}
-	fs_lock_over(op);
+	fs_lockowner_over(op);
 	release_next(op);
 }
 
@@ -343,11 +343,11 @@ static void release_turn(struct fs_op *op)
 	mine = goes(op, op->u.lock.owner);
 	mutex_unlock(&fs->locks_lock);
 	if (mine) {
-		fs_lock_unlock(op, 0, NFS4_LOCK_TO_END, release_unlocked);
+		fs_lockowner_unlock(op, 0, NFS4_LOCK_TO_END, release_unlocked);
 		return;
 	}
 	/* A FLUSH came first. */
-	fs_lock_over(op);
+	fs_lockowner_over(op);
 	release_next(op);
 }
 
@@ -365,7 +365,7 @@ static void release_next(struct fs_op *op)
 	mutex_unlock(&fs->locks_lock);
 	op->u.lock.owner = o;
 	if (o)
-		fs_lock_turn(op, release_turn);
+		fs_lockowner_turn(op, release_turn);
 	else
 		op->u.lock.released(op);
 }
@@ -382,12 +382,12 @@ static void release_begin(struct fs_op *op, bool whole, void (*then)(struct fs_o
 	release_next(op);
 }
 
-void fs_lock_release(struct fs_op *op, void (*then)(struct fs_op *op))
+void fs_lockowner_release(struct fs_op *op, void (*then)(struct fs_op *op))
 {
 	release_begin(op, false, then);
 }
 
-void fs_lock_release_share(struct fs_op *op, void (*then)(struct fs_op *op))
+void fs_lockowner_release_share(struct fs_op *op, void (*then)(struct fs_op *op))
 {
 	release_begin(op, true, then);
 }

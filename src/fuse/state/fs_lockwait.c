@@ -95,7 +95,7 @@ void fs_lockwait_wake(struct fs_op *op, uint64_t off, uint64_t len)
 	fs_lane_turn(op->lane);
 }
 
-void fs_lock_freed(void *ctx, uint64_t number)
+void fs_lockwait_freed(void *ctx, uint64_t number)
 {
 	struct fs *fs = ctx;
 
@@ -288,7 +288,7 @@ void fs_lockwait_sleep(struct fs_op *op, const struct nfs4_denied *denied)
 	try_next(fs, w->inode);
 	mutex_unlock(&fs->locks_lock);
 	set_timer(l);
-	fs_lock_over(op);
+	fs_lockowner_over(op);
 	fs_op_end(op);
 }
 
@@ -301,7 +301,7 @@ static void signalled(struct fs_lockwait *w)
 	if (!op) {
 		fs_lockwait_answer(w, EINTR);
 		wait_over(w);
-	} else if (op->u.lock.held && !fs_proc_is_dying(fuse_req_ctx(w->req))) {
+	} else if (op->u.lock.held && !fs_interrupt_is_dying(fuse_req_ctx(w->req))) {
 		/* The kernel will not say that another signal came: this may be the last. */
 		w->signalled = true;
 		w->due_ns = reactor_now(w->lane->reactor) + interval(w);
@@ -352,7 +352,7 @@ static void start(struct fs_lockwait *w)
 	fs_lock_ask(op);
 }
 
-void fs_lock_lane_turn(struct fs_lane *l)
+void fs_lockwait_lane_turn(struct fs_lane *l)
 {
 	if (!l->lock_due)
 		return;
@@ -375,7 +375,7 @@ void fs_lock_lane_turn(struct fs_lane *l)
 	}
 }
 
-void fs_lock_lane_stop(struct fs_lane *l)
+void fs_lockwait_lane_stop(struct fs_lane *l)
 {
 	list_for_each_safe (node, next, &l->lock_waits) {
 		struct fs_lockwait *w = container_of(node, struct fs_lockwait, lane_link);
@@ -387,13 +387,13 @@ void fs_lock_lane_stop(struct fs_lane *l)
 	}
 }
 
-void fs_lock_lane_init(struct fs_lane *l)
+void fs_lockwait_lane_init(struct fs_lane *l)
 {
 	list_init(&l->lock_waits);
 	reactor_timer_init(&l->lock_timer, poll_fire);
 }
 
-void fs_lock_lane_fini(struct fs_lane *l)
+void fs_lockwait_lane_fini(struct fs_lane *l)
 {
 	reactor_timer_cancel(l->reactor, &l->lock_timer);
 }

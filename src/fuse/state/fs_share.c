@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool fs_cred_equal(const struct rpc_cred *a, const struct rpc_cred *b)
+bool fs_share_same_cred(const struct rpc_cred *a, const struct rpc_cred *b)
 {
 	return a->flavor == b->flavor && a->uid == b->uid && a->gid == b->gid &&
 	       a->gids_cnt == b->gids_cnt &&
@@ -55,7 +55,7 @@ struct fs_share *fs_share_find(struct fs_inode *in, const struct rpc_cred *cred)
 	struct fs_share *sh = in->shares;
 
 	mutex_assert_held(&in->lock);
-	while (sh && (sh->over || !fs_cred_equal(&sh->cred, cred)))
+	while (sh && (sh->over || !fs_share_same_cred(&sh->cred, cred)))
 		sh = sh->next;
 	return sh;
 }

@@ -70,6 +70,6 @@ bool fs_share_is_open_for_more(struct fs_share *sh);
 /* 0: it is closed. */
 void fs_share_downgraded(struct fs_share *sh, uint32_t share_access);
 /* Any difference between two users matters. */
-bool fs_cred_equal(const struct rpc_cred *a, const struct rpc_cred *b);
+bool fs_share_same_cred(const struct rpc_cred *a, const struct rpc_cred *b);
 
 #endif

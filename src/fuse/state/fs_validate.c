@@ -218,7 +218,7 @@ static bool is_there(const struct fs_validate *v, const struct fs_file *f)
 
 static bool fits(const struct fs_validate *v, const struct fs_file *f)
 {
-	return v->cnt == 0 || fs_cred_equal(&v->files[0]->cred, &f->cred);
+	return v->cnt == 0 || fs_share_same_cred(&v->files[0]->cred, &f->cred);
 }
 
 /* Files of one user that are to be asked about. */

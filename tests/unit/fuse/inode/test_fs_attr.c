@@ -24,7 +24,7 @@ static void set_up(void)
 	fs.conf.acregmax_s = 60;
 	fs.conf.acdirmin_s = 30;
 	fs.conf.acdirmax_s = 60;
-	cr_assert_eq(fs_table_new(&fs), 0);
+	cr_assert_eq(fs_inode_table_new(&fs), 0);
 	memset(&a, 0, sizeof(a));
 	a.valid = NFS4_ATTR_STAT;
 	a.type = NF4REG;
@@ -42,7 +42,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	fs_table_free(&fs);
+	fs_inode_table_free(&fs);
 }
 
 TestSuite(fs_attr, .init = set_up, .fini = tear_down);
@@ -129,7 +129,7 @@ Test(fs_attr, noac_caches_nothing)
 	update(1000 * S);
 	cr_assert_not(fs_attr_cached(&fs, in, &got, 1000 * S));
 	cr_assert_eq(fs_attr_timeout(&fs, in, 1000 * S), 0);
-	cr_assert_eq(fs_entry_timeout(&fs, dir, 1000 * S), 0);
+	cr_assert_eq(fs_stat_entry_timeout(&fs, dir, 1000 * S), 0);
 }
 
 Test(fs_attr, a_reply_from_before_our_own_change_is_dropped)
@@ -195,10 +195,10 @@ Test(fs_attr, somebody_elses_change_makes_the_pages_of_an_opened_file_stale)
 	in->opened = true;
 	in->data_change = 100;
 	update(1001 * S);
-	cr_assert_not(fs_pages_stale(in));
+	cr_assert_not(fs_stat_pages_stale(in));
 	a.change = 200;
 	update(1002 * S);
-	cr_assert(fs_pages_stale(in));
+	cr_assert(fs_stat_pages_stale(in));
 	cr_assert_eq(in->data_change, 0);
 }
 
@@ -209,10 +209,10 @@ Test(fs_attr, our_own_change_leaves_the_pages_alone_but_not_past_the_next_open)
 	in->data_change = 100;
 	a.change = 101;
 	fs_attr_update_own(&fs, in, &a, fs_attr_seq(in), 1001 * S);
-	cr_assert_not(fs_pages_stale(in));
+	cr_assert_not(fs_stat_pages_stale(in));
 	cr_assert_eq(in->data_change, 0);
 	update(1002 * S);
-	cr_assert_not(fs_pages_stale(in), "the same change attribute as after our write");
+	cr_assert_not(fs_stat_pages_stale(in), "the same change attribute as after our write");
 }
 
 Test(fs_attr, what_a_write_brings_is_merged_and_the_rest_is_asked_for_again)
@@ -248,19 +248,21 @@ Test(fs_attr, part_with_the_same_change_attribute_confirms_the_whole)
 
 Test(fs_attr, names_are_cached_for_all_users_only_where_all_may_search)
 {
-	cr_assert_gt(fs_entry_timeout(&fs, dir, 1000 * S), 0);
+	cr_assert_gt(fs_stat_entry_timeout(&fs, dir, 1000 * S), 0);
 	fs.conf.allow_other = true;
-	cr_assert_gt(fs_entry_timeout(&fs, dir, 1000 * S), 0);
+	cr_assert_gt(fs_stat_entry_timeout(&fs, dir, 1000 * S), 0);
 	dir->attr.mode = 0750;
-	cr_assert_eq(fs_entry_timeout(&fs, dir, 1000 * S), 0);
-	cr_assert_eq(fs_negative_timeout(&fs, dir, 1000 * S), 0);
+	cr_assert_eq(fs_stat_entry_timeout(&fs, dir, 1000 * S), 0);
+	cr_assert_eq(fs_stat_negative_timeout(&fs, dir, 1000 * S), 0);
 	fs.conf.default_permissions = true;
-	cr_assert_gt(fs_entry_timeout(&fs, dir, 1000 * S), 0, "the kernel checks the path itself");
+	cr_assert_gt(
+		fs_stat_entry_timeout(&fs, dir, 1000 * S), 0, "the kernel checks the path itself");
 	dir->attr.owner_alien = true;
-	cr_assert_eq(fs_entry_timeout(&fs, dir, 1000 * S), 0, "but takes nobody for the owner");
-	cr_assert_eq(fs_negative_timeout(&fs, dir, 1000 * S), 0);
+	cr_assert_eq(
+		fs_stat_entry_timeout(&fs, dir, 1000 * S), 0, "but takes nobody for the owner");
+	cr_assert_eq(fs_stat_negative_timeout(&fs, dir, 1000 * S), 0);
 	dir->attr.mode = 0755;
-	cr_assert_gt(fs_entry_timeout(&fs, dir, 1000 * S), 0);
+	cr_assert_gt(fs_stat_entry_timeout(&fs, dir, 1000 * S), 0);
 }
 
 Test(fs_attr, an_owner_that_was_not_known_in_time_is_asked_for_again_soon)
@@ -289,18 +291,18 @@ Test(fs_attr, an_owner_that_was_not_known_in_time_is_asked_for_again_soon)
 Test(fs_attr, lookupcache_says_which_names_are_cached)
 {
 	fs.conf.lookupcache = FS_LOOKUPCACHE_POSITIVE;
-	cr_assert_gt(fs_entry_timeout(&fs, dir, 1000 * S), 0);
-	cr_assert_eq(fs_negative_timeout(&fs, dir, 1000 * S), 0);
+	cr_assert_gt(fs_stat_entry_timeout(&fs, dir, 1000 * S), 0);
+	cr_assert_eq(fs_stat_negative_timeout(&fs, dir, 1000 * S), 0);
 	fs.conf.lookupcache = FS_LOOKUPCACHE_NONE;
-	cr_assert_eq(fs_entry_timeout(&fs, dir, 1000 * S), 0);
+	cr_assert_eq(fs_stat_entry_timeout(&fs, dir, 1000 * S), 0);
 }
 
 Test(fs_attr, absent_names_are_not_cached_where_case_does_not_count)
 {
-	cr_assert_gt(fs_negative_timeout(&fs, dir, 1000 * S), 0);
+	cr_assert_gt(fs_stat_negative_timeout(&fs, dir, 1000 * S), 0);
 	rig.fake.info.fs.case_insensitive = true;
-	cr_assert_eq(fs_negative_timeout(&fs, dir, 1000 * S), 0);
-	cr_assert_gt(fs_entry_timeout(&fs, dir, 1000 * S), 0);
+	cr_assert_eq(fs_stat_negative_timeout(&fs, dir, 1000 * S), 0);
+	cr_assert_gt(fs_stat_entry_timeout(&fs, dir, 1000 * S), 0);
 }
 
 Test(fs_attr, stat_shows_what_the_server_says)
@@ -315,7 +317,7 @@ Test(fs_attr, stat_shows_what_the_server_says)
 	a.space_used = 513;
 	a.mtime.tv_nsec = 999999999;
 	fs.max_write = 1 << 20;
-	fs_attr_to_stat(&fs, &a, &st);
+	fs_stat_fill(&fs, &a, &st);
 	cr_assert_eq(st.st_ino, 42);
 	cr_assert_eq(st.st_mode, (mode_t)(S_IFREG | 04755));
 	cr_assert_eq(st.st_nlink, 2);
@@ -324,7 +326,7 @@ Test(fs_attr, stat_shows_what_the_server_says)
 	cr_assert_eq(st.st_mtim.tv_nsec, 999999999);
 	a.size = UINT64_MAX;
 	a.space_used = UINT64_MAX;
-	fs_attr_to_stat(&fs, &a, &st);
+	fs_stat_fill(&fs, &a, &st);
 	cr_assert_gt(st.st_size, 0);
 	cr_assert_gt(st.st_blocks, 0);
 }
@@ -334,11 +336,11 @@ Test(fs_attr, the_same_fileid_in_two_file_systems_is_two_inode_numbers)
 	struct stat st1, st2, st3;
 
 	a.fileid = 2;
-	fs_attr_to_stat(&fs, &a, &st1);
+	fs_stat_fill(&fs, &a, &st1);
 	a.fsid_minor = 1;
-	fs_attr_to_stat(&fs, &a, &st2);
+	fs_stat_fill(&fs, &a, &st2);
 	a.fsid_minor = 2;
-	fs_attr_to_stat(&fs, &a, &st3);
+	fs_stat_fill(&fs, &a, &st3);
 	cr_assert_eq(st1.st_ino, 2);
 	cr_assert_neq(st2.st_ino, 2);
 	cr_assert_neq(st3.st_ino, st2.st_ino);

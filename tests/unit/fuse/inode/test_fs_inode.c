@@ -15,13 +15,13 @@ static void set_up(void)
 {
 	memset(&fs, 0, sizeof(fs));
 	list_init(&fs.files);
-	cr_assert_eq(fs_table_new(&fs), 0);
+	cr_assert_eq(fs_inode_table_new(&fs), 0);
 	fs.root = fs_inode_lookup(&fs, &root_fh, NULL, 0);
 }
 
 static void tear_down(void)
 {
-	fs_table_free(&fs);
+	fs_inode_table_free(&fs);
 }
 
 TestSuite(fs_inode, .init = set_up, .fini = tear_down);

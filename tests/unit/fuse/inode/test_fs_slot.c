@@ -14,12 +14,12 @@ static struct fs_inode *inode(unsigned int i)
 
 static void set_up(void)
 {
-	fs_slots_init(&slots, UINT32_MAX);
+	fs_slot_init(&slots, UINT32_MAX);
 }
 
 static void tear_down(void)
 {
-	fs_slots_fini(&slots);
+	fs_slot_fini(&slots);
 }
 
 TestSuite(fs_slot, .init = set_up, .fini = tear_down);

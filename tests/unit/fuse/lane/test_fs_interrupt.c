@@ -21,52 +21,52 @@
 
 Test(fs_interrupt, sigkill_of_a_thread_or_of_the_program_kills)
 {
-	cr_assert(fs_proc_is_killed(STATUS("0000000000000100", NONE, NONE, NONE, NONE)));
-	cr_assert(fs_proc_is_killed(STATUS(NONE, "0000000000000100", NONE, NONE, NONE)));
-	cr_assert_not(fs_proc_is_killed(STATUS(NONE, NONE, NONE, NONE, NONE)));
+	cr_assert(fs_interrupt_is_killed(STATUS("0000000000000100", NONE, NONE, NONE, NONE)));
+	cr_assert(fs_interrupt_is_killed(STATUS(NONE, "0000000000000100", NONE, NONE, NONE)));
+	cr_assert_not(fs_interrupt_is_killed(STATUS(NONE, NONE, NONE, NONE, NONE)));
 }
 
 Test(fs_interrupt, a_signal_that_is_blocked_ignored_or_handled_does_not_kill)
 {
 
-	cr_assert(fs_proc_is_killed(STATUS(NONE, "0000000000004000", NONE, NONE, NONE)));
-	cr_assert_not(fs_proc_is_killed(
+	cr_assert(fs_interrupt_is_killed(STATUS(NONE, "0000000000004000", NONE, NONE, NONE)));
+	cr_assert_not(fs_interrupt_is_killed(
 		STATUS(NONE, "0000000000004000", "0000000000004000", NONE, NONE)));
-	cr_assert_not(fs_proc_is_killed(
+	cr_assert_not(fs_interrupt_is_killed(
 		STATUS(NONE, "0000000000004000", NONE, "0000000000004000", NONE)));
-	cr_assert_not(fs_proc_is_killed(
+	cr_assert_not(fs_interrupt_is_killed(
 		STATUS(NONE, "0000000000004000", NONE, NONE, "0000000000004000")));
 	/* SIGALRM is handled, and SIGTERM behind it is not */
-	cr_assert(fs_proc_is_killed(
+	cr_assert(fs_interrupt_is_killed(
 		STATUS(NONE, "0000000000006000", NONE, NONE, "0000000000002000")));
 }
 
 Test(fs_interrupt, signals_that_stop_or_mean_nothing_do_not_kill)
 {
 	/* CHLD, CONT, STOP, TSTP, TTIN, TTOU, URG, WINCH: 17 to 23 and 28 */
-	cr_assert_not(fs_proc_is_killed(STATUS(NONE, "00000000087f0000", NONE, NONE, NONE)));
-	cr_assert(fs_proc_is_killed(STATUS(NONE, "8000000000000000", NONE, NONE, NONE)),
+	cr_assert_not(fs_interrupt_is_killed(STATUS(NONE, "00000000087f0000", NONE, NONE, NONE)));
+	cr_assert(fs_interrupt_is_killed(STATUS(NONE, "8000000000000000", NONE, NONE, NONE)),
 		"a real-time signal does");
 }
 
 /* gdb's ^C and the like: the tracer decides what its program gets. */
 Test(fs_interrupt, of_a_traced_program_only_sigkill_is_certain)
 {
-	cr_assert_not(fs_proc_is_killed("State:\tD\nTracerPid:\t4711\n" STATUS(
+	cr_assert_not(fs_interrupt_is_killed("State:\tD\nTracerPid:\t4711\n" STATUS(
 		"0000000000000002", NONE, NONE, NONE, NONE)));
-	cr_assert_not(fs_proc_is_killed("State:\tD\nTracerPid:\t4711\n" STATUS(
+	cr_assert_not(fs_interrupt_is_killed("State:\tD\nTracerPid:\t4711\n" STATUS(
 		NONE, "0000000000004000", NONE, NONE, NONE)));
-	cr_assert(fs_proc_is_killed("State:\tD\nTracerPid:\t4711\n" STATUS(
+	cr_assert(fs_interrupt_is_killed("State:\tD\nTracerPid:\t4711\n" STATUS(
 		"0000000000000100", NONE, NONE, NONE, NONE)));
-	cr_assert(fs_proc_is_killed(
+	cr_assert(fs_interrupt_is_killed(
 		"State:\tD\nTracerPid:\t0\n" STATUS(NONE, "0000000000004000", NONE, NONE, NONE)));
 }
 
 Test(fs_interrupt, a_status_that_says_nothing_kills_nobody)
 {
-	cr_assert_not(fs_proc_is_killed(""));
-	cr_assert_not(fs_proc_is_killed("SigPnd:"));
-	cr_assert_not(fs_proc_is_killed("\nSigPnd:\nShdPnd:\n"));
+	cr_assert_not(fs_interrupt_is_killed(""));
+	cr_assert_not(fs_interrupt_is_killed("SigPnd:"));
+	cr_assert_not(fs_interrupt_is_killed("\nSigPnd:\nShdPnd:\n"));
 }
 
 /* proc(5): 52 fields, flags the 9th, exit_code the last. */
@@ -76,30 +76,30 @@ Test(fs_interrupt, a_status_that_says_nothing_kills_nobody)
 
 Test(fs_interrupt, a_program_that_a_signal_ends_is_dying_until_it_is_gone)
 {
-	cr_assert(fs_proc_dies_of_signal(STAT("(cat)", "4194564", "9")));
-	cr_assert(fs_proc_dies_of_signal(STAT("(cat)", "4194564", "139")), "with a core dump");
-	cr_assert_not(fs_proc_dies_of_signal(STAT("(cat)", "4194560", "9")), "it is stopped");
+	cr_assert(fs_interrupt_dies_of_signal(STAT("(cat)", "4194564", "9")));
+	cr_assert(fs_interrupt_dies_of_signal(STAT("(cat)", "4194564", "139")), "with a core dump");
+	cr_assert_not(fs_interrupt_dies_of_signal(STAT("(cat)", "4194560", "9")), "it is stopped");
 }
 
 Test(fs_interrupt, a_program_that_exits_by_itself_waits_for_its_data)
 {
-	cr_assert_not(fs_proc_dies_of_signal(STAT("(cat)", "4194564", "0")));
-	cr_assert_not(fs_proc_dies_of_signal(STAT("(cat)", "4194564", "256")));
+	cr_assert_not(fs_interrupt_dies_of_signal(STAT("(cat)", "4194564", "0")));
+	cr_assert_not(fs_interrupt_dies_of_signal(STAT("(cat)", "4194564", "256")));
 }
 
 Test(fs_interrupt, who_exits_hears_no_error_of_a_close)
 {
-	cr_assert(fs_proc_is_exiting(STAT("(cat)", "4194564", "0")));
-	cr_assert(fs_proc_is_exiting(STAT("(cat)", "4194564", "9")));
-	cr_assert_not(fs_proc_is_exiting(STAT("(cat)", "4194560", "0")));
-	cr_assert_not(fs_proc_is_exiting("17 (cat) D 1 17"));
+	cr_assert(fs_interrupt_is_exiting(STAT("(cat)", "4194564", "0")));
+	cr_assert(fs_interrupt_is_exiting(STAT("(cat)", "4194564", "9")));
+	cr_assert_not(fs_interrupt_is_exiting(STAT("(cat)", "4194560", "0")));
+	cr_assert_not(fs_interrupt_is_exiting("17 (cat) D 1 17"));
 }
 
 Test(fs_interrupt, a_name_may_contain_anything)
 {
-	cr_assert(fs_proc_dies_of_signal(STAT("(a) D 1 (b)", "4", "15")));
-	cr_assert_not(fs_proc_dies_of_signal("17 (cat) D 1 17"));
-	cr_assert_not(fs_proc_dies_of_signal(""));
+	cr_assert(fs_interrupt_dies_of_signal(STAT("(a) D 1 (b)", "4", "15")));
+	cr_assert_not(fs_interrupt_dies_of_signal("17 (cat) D 1 17"));
+	cr_assert_not(fs_interrupt_dies_of_signal(""));
 }
 
 /* ---- requests of programs that die ---- */

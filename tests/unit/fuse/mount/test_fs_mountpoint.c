@@ -9,7 +9,7 @@
 static bool find(const char *table, const char *path, struct fs_mounted *m)
 {
 	FILE *f = fmemopen((void *)(uintptr_t)table, strlen(table), "r");
-	bool found = fs_mounted_at(f, path, m);
+	bool found = fs_mountpoint_find(f, path, m);
 
 	fclose(f);
 	return found;

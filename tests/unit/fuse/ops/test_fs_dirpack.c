@@ -62,20 +62,20 @@ Test(fs_dirpack, gives_back_what_was_added)
 	cr_assert_eq(p->last, 30);
 
 	cr_assert_eq(fs_dirpack_after(p, 0, &hint, &rec), FS_DIRPACK_FOUND);
-	cr_assert_eq(strcmp(fs_dirrec_name(rec), "a"), 0);
+	cr_assert_eq(strcmp(fs_dirpack_rec_name(rec), "a"), 0);
 	cr_assert_eq(rec->cookie, 10);
 	cr_assert_eq(rec->fileid, 1010);
 	cr_assert_eq(rec->type, NF4REG);
-	cr_assert_not(fs_dirrec_attr(rec, &attr, &fh));
+	cr_assert_not(fs_dirpack_rec_attr(rec, &attr, &fh));
 	rec = fs_dirpack_next(p, rec);
-	cr_assert_eq(strcmp(fs_dirrec_name(rec), "bb"), 0);
-	cr_assert(fs_dirrec_attr(rec, &attr, &fh));
+	cr_assert_eq(strcmp(fs_dirpack_rec_name(rec), "bb"), 0);
+	cr_assert(fs_dirpack_rec_attr(rec, &attr, &fh));
 	cr_assert_eq(attr.size, 60);
 	cr_assert_eq(fh.len, 128);
 	cr_assert_eq(fh.data[127], 20);
 	rec = fs_dirpack_next(p, rec);
-	cr_assert_eq(strcmp(fs_dirrec_name(rec), name), 0);
-	cr_assert(fs_dirrec_attr(rec, &attr, &fh));
+	cr_assert_eq(strcmp(fs_dirpack_rec_name(rec), name), 0);
+	cr_assert(fs_dirpack_rec_attr(rec, &attr, &fh));
 	cr_assert_null(fs_dirpack_next(p, rec));
 	fs_dirpack_free(p);
 }

@@ -103,7 +103,7 @@ Test(fs_deleg_return, waits_for_who_is_opening_by_it)
 	fake_recall(file);
 	rig_settle();
 	cr_assert_eq(count(FAKE_DELEGRETURN), 0);
-	fs_deleg_unuse(d);
+	fs_deleg_return_unuse(d);
 	rig_settle();
 	returned();
 	fs_inode_put(rig.fs, in);

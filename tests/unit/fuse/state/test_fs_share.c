@@ -273,21 +273,21 @@ Test(fs_share, a_credential_is_all_of_it)
 		.flavor = RPC_AUTH_SYS, .uid = 1, .gid = 2, .gids_cnt = 2, .gids = {3, 4}};
 	struct rpc_cred other = one;
 
-	cr_assert(fs_cred_equal(&one, &other));
+	cr_assert(fs_share_same_cred(&one, &other));
 	other.uid++;
-	cr_assert_not(fs_cred_equal(&one, &other));
+	cr_assert_not(fs_share_same_cred(&one, &other));
 	other = one;
 	other.gid++;
-	cr_assert_not(fs_cred_equal(&one, &other));
+	cr_assert_not(fs_share_same_cred(&one, &other));
 	other = one;
 	other.gids_cnt--;
-	cr_assert_not(fs_cred_equal(&one, &other));
+	cr_assert_not(fs_share_same_cred(&one, &other));
 	other = one;
 	other.gids[1]++;
-	cr_assert_not(fs_cred_equal(&one, &other));
+	cr_assert_not(fs_share_same_cred(&one, &other));
 	other = one;
 	other.flavor = RPC_AUTH_NONE;
-	cr_assert_not(fs_cred_equal(&one, &other));
+	cr_assert_not(fs_share_same_cred(&one, &other));
 }
 
 /* The server holds less than before: nothing more is to be given up. */
