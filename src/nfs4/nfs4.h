@@ -233,7 +233,6 @@ int nfs4_session_start(
 void nfs4_stop_session(struct nfs4_session *s);
 void nfs4_session_free(struct nfs4_session *s);
 struct rpcrdma *nfs4_session_xprt(struct nfs4_session *s);
-struct nfs4_client *nfs4_session_client(struct nfs4_session *s);
 
 /*
  * nfs4_mount_path - find the root of the mount and what the server can do

@@ -410,8 +410,3 @@ struct rpcrdma *nfs4_session_xprt(struct nfs4_session *s)
 {
 	return s->x;
 }
-
-struct nfs4_client *nfs4_session_client(struct nfs4_session *s)
-{
-	return s->cl;
-}
