@@ -143,7 +143,6 @@ struct rpcrdma_req {
 		reply_sink; /* Reply chunk to use when reply_max exceeds inline; len = room */
 	bool soft;          /* may end with RPCRDMA_TIMEDOUT */
 	bool give_back;     /* may end with RPCRDMA_UNANSWERED, instead of being sent again */
-	bool abandoned;     /* see rpcrdma_abandon() */
 
 	/* when done: the reply message, valid only during ->done */
 	const uint8_t *reply;
@@ -266,13 +265,6 @@ int rpcrdma_send(struct rpcrdma *x, struct rpcrdma_req *req);
 
 /* A new XID, never one of a call in flight; random start. */
 uint32_t rpcrdma_next_xid(struct rpcrdma *x);
-
-/*
- * rpcrdma_abandon - the user no longer wants the result
- *
- * The call, its memory and its session slot live on until ->done; it is only a hint.
- */
-void rpcrdma_abandon(struct rpcrdma *x, struct rpcrdma_req *req);
 
 /*
  * rpcrdma_reverse_reply - answer a backchannel call, inline

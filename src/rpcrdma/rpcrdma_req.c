@@ -152,19 +152,8 @@ void rpcrdma_req_decide(struct rpcrdma_reqpriv *priv, enum rpcrdma_end end)
 	priv->ended = true;
 	priv->req->end = end;
 	/* the server may still use its memory: kept until this connection is gone */
-	if (priv->state == RPCRDMA_R_FLIGHT && !priv->req->abandoned &&
-		(end == RPCRDMA_TIMEDOUT || end == RPCRDMA_BADREPLY))
+	if (priv->state == RPCRDMA_R_FLIGHT && (end == RPCRDMA_TIMEDOUT || end == RPCRDMA_BADREPLY))
 		stats_count(&priv->x->stats->quarantined, rpcrdma_req_buf_cnt(priv->req));
-}
-
-void rpcrdma_abandon(struct rpcrdma *x, struct rpcrdma_req *req)
-{
-	struct rpcrdma_reqpriv *priv = req->priv;
-
-	if (!priv || priv->req != req || req->abandoned || priv->state == RPCRDMA_R_HELD)
-		return;
-	req->abandoned = true;
-	stats_count(&x->stats->quarantined, rpcrdma_req_buf_cnt(req));
 }
 
 /* Gives the request back to the user. The reply lies in `rep` until ->done returns. */

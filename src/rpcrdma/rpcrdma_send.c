@@ -58,7 +58,6 @@ int rpcrdma_send(struct rpcrdma *x, struct rpcrdma_req *req)
 	}
 	req->reply = NULL;
 	req->reply_len = 0;
-	req->abandoned = false;
 	req->pending = 0;
 	req->resends = 0;
 	req->posted_ns = 0;

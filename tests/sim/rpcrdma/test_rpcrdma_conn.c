@@ -383,20 +383,3 @@ Test(rpcrdma_conn, stop_is_complete_although_the_peer_is_dead)
 	cr_assert_leq(reactor_now(w.r) - start, SIM_SEC);
 	SIM_RPC_CLOSE(&w);
 }
-
-/* An abandoned call keeps its memory until the reply, which is still taken. */
-Test(rpcrdma_conn, abandoned_calls_end_like_others)
-{
-	for (int m = RPCRDMA_MEMREG_MW; m <= RPCRDMA_MEMREG_STATIC; m++) {
-		open_up((enum rpcrdma_memreg)m);
-		nfsd_sim_conf(w.srv)->latency_ns = 10 * SIM_MSEC;
-		start_mixed(10, false);
-		sim_rpc_run(&w, SIM_MSEC);
-		for (int i = 0; i < 10; i++)
-			rpcrdma_abandon(w.x, &calls[i].req);
-		cr_assert_lt(rpcrdma_buf_free_count(w.x), 32);
-		cr_assert(sim_rpc_wait(&w, 10, SIM_SEC));
-		cr_assert_gt(w.st.quarantined, 0);
-		SIM_RPC_CLOSE(&w);
-	}
-}

@@ -453,20 +453,6 @@ Test(rpcrdma_reply, a_reply_longer_than_was_advertised_is_still_received)
 	cr_assert_eq(c[0].reply_len, 8024);
 }
 
-Test(rpcrdma_reply, abandoned_calls_keep_their_memory_until_the_reply)
-{
-	rig.silent = true;
-	start_read(&c[0], 65536);
-	rpcrdma_abandon(rig.x, &c[0].req);
-	rpcrdma_abandon(rig.x, &c[0].req);
-	cr_assert_eq(c[0].done, 0);
-	cr_assert_eq(rig.stats.quarantined, 1);
-	rig_reply(rig.xids[0]);
-	rig_run(1000);
-	cr_assert_eq(c[0].done, 1);
-	put(&c[0]);
-}
-
 /* Taken for a long call of the server it would leave our call without an end. */
 Test(rpcrdma_reply, a_read_list_without_a_body_ends_the_call_that_it_names)
 {
