@@ -10,27 +10,6 @@
 
 #include <errno.h>
 
-static size_t chunk_len(const struct rpcrdma_chunk *c)
-{
-	return (size_t)c->cnt * RPCRDMA_HDR_SEG;
-}
-
-size_t rpcrdma_hdr_len(const struct rpcrdma_hdr *h)
-{
-	size_t len = RPCRDMA_HDR_MIN;
-
-	if (h->proc == RDMA_DONE)
-		return RPCRDMA_HDR_FIXED;
-	if (h->proc == RDMA_ERROR)
-		return RPCRDMA_HDR_FIXED + (h->err == RDMA_ERR_VERS ? 12 : 4);
-	len += (size_t)h->read_cnt * RPCRDMA_HDR_READ_SEG;
-	for (uint32_t i = 0; i < h->write_cnt; i++)
-		len += RPCRDMA_HDR_CHUNK + chunk_len(&h->writes[i]);
-	if (h->has_reply)
-		len += RPCRDMA_HDR_REPLY + chunk_len(&h->reply);
-	return len;
-}
-
 static void put_seg(struct xdr_enc *x, const struct rpcrdma_seg *s)
 {
 	xdr_put_u32(x, s->handle);

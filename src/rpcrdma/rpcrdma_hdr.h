@@ -47,8 +47,6 @@ struct rpcrdma_hdr {
 	uint32_t err, vers_low, vers_high;
 };
 
-/* Bytes that rpcrdma_hdr_encode() writes for `h`. */
-size_t rpcrdma_hdr_len(const struct rpcrdma_hdr *h);
 void rpcrdma_hdr_encode(struct xdr_enc *x, const struct rpcrdma_hdr *h);
 /*
  * rpcrdma_hdr_decode - x stands behind the header on 0
