@@ -44,9 +44,8 @@
 /* A connection that answers others is given so many timeo to answer a call. */
 #define RPCRDMA_SLOW_TIMEOS 5u
 /* Of one call: args, long call, results or a Reply chunk. */
-#define RPCRDMA_MAX_WINS   (RPCRDMA_MAX_ARGS + 1u + RPCRDMA_MAX_RESULTS)
-#define RPCRDMA_SEND_HDR   2304u /* room before a request's head: zeros, then the header */
-#define RPCRDMA_SEND_ZEROS 8u    /* round-up of gathered args comes from here */
+#define RPCRDMA_MAX_WINS (RPCRDMA_MAX_ARGS + 1u + RPCRDMA_MAX_RESULTS)
+#define RPCRDMA_SEND_HDR 2304u /* room before a request's head: zeros, then the header */
 
 /* req->pending */
 enum {
