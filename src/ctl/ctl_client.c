@@ -266,7 +266,7 @@ size_t ctl_client_find_all(struct ctl_daemon **ret)
 	return cnt;
 }
 
-void ctl_client_daemons_free(struct ctl_daemon *d, size_t cnt)
+static void daemons_free(struct ctl_daemon *d, size_t cnt)
 {
 	for (size_t i = 0; i < cnt; i++)
 		free(d[i].mountpoint);
@@ -288,7 +288,7 @@ static int find_by_pid(const char *mount, struct ctl_daemon *ret, char *fault, s
 		all[i].mountpoint = NULL;
 		err = 0;
 	}
-	ctl_client_daemons_free(all, cnt);
+	daemons_free(all, cnt);
 	if (err == 0)
 		return 0;
 	return fail(fault, len, ESRCH,
@@ -321,7 +321,7 @@ int ctl_client_find(const char *mount, struct ctl_daemon *ret, char *fault, size
 		all[i].mountpoint = NULL;
 		err = 0;
 	}
-	ctl_client_daemons_free(all, cnt);
+	daemons_free(all, cnt);
 	if (err == 0)
 		return 0;
 	return fail(fault, len, ESRCH,

@@ -32,7 +32,6 @@ char *ctl_client_ask(
 	const struct ctl_daemon *d, const char *request, int fd, char *fault, size_t len);
 /* The daemons of this user, by PID; root's also those of others. Returns how many; free *ret. */
 size_t ctl_client_find_all(struct ctl_daemon **ret);
-void ctl_client_daemons_free(struct ctl_daemon *d, size_t cnt);
 /*
  * ctl_client_find - the daemon behind a mount, or the one that "pid:N" names
  *

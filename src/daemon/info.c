@@ -17,7 +17,8 @@ static void member(struct info *i, const char *key)
 	i->comma = ",";
 }
 
-void info_text(struct info *i, const char *key, const char *label, const char *value)
+/* "label   value", or a member `key` that is a string, or a number. */
+static void put_text(struct info *i, const char *key, const char *label, const char *value)
 {
 	if (i->json) {
 		member(i, key);
@@ -29,7 +30,7 @@ void info_text(struct info *i, const char *key, const char *label, const char *v
 	fputc('\n', i->out);
 }
 
-void info_number(
+static void put_number(
 	struct info *i, const char *key, const char *label, uint64_t value, const char *unit)
 {
 	if (i->json) {
@@ -40,7 +41,8 @@ void info_number(
 	fprintf(i->out, "%-22s %" PRIu64 "%s%s\n", label, value, *unit != '\0' ? " " : "", unit);
 }
 
-void info_begin(struct info *i, const char *key, const char *label)
+/* A group of members; its end is for JSON alone. */
+static void group_begin(struct info *i, const char *key, const char *label)
 {
 	if (i->json) {
 		member(i, key);
@@ -51,7 +53,7 @@ void info_begin(struct info *i, const char *key, const char *label)
 	fprintf(i->out, "%s\n", label);
 }
 
-void info_end(struct info *i)
+static void group_end(struct info *i)
 {
 	if (i->json)
 		fputc('}', i->out);
@@ -79,30 +81,30 @@ static void print_server(struct info *i, const struct mount *m, const struct nfs
 	const struct nfs4_fsinfo *fi = nfs4_client_fsinfo(m->client);
 	char impl[200], version[16];
 
-	info_text(i, "source", "source", m->opt->source);
-	info_text(i, "mountpoint", "mountpoint", m->opt->mountpoint);
-	info_number(i, "pid", "pid", (uint64_t)getpid(), "");
-	info_text(i, "server", "server", m->opt->host);
-	info_text(i, "address", "address", v->peer);
+	put_text(i, "source", "source", m->opt->source);
+	put_text(i, "mountpoint", "mountpoint", m->opt->mountpoint);
+	put_number(i, "pid", "pid", (uint64_t)getpid(), "");
+	put_text(i, "server", "server", m->opt->host);
+	put_text(i, "address", "address", v->peer);
 	nfs4_client_server_impl(m->client, impl, sizeof(impl));
 	if (impl[0] != '\0')
-		info_text(i, "implementation", "implementation", impl);
-	info_text(i, "identity", "identity", m->identity.owner);
-	info_text(i, "identity_from", "  which is",
+		put_text(i, "implementation", "implementation", impl);
+	put_text(i, "identity", "identity", m->identity.owner);
+	put_text(i, "identity_from", "  which is",
 		m->identity.kind == IDENTITY_KEPT    ? m->identity.path
 		: m->identity.kind == IDENTITY_GIVEN ? "given by clientid="
 						     : m->identity.why);
-	info_text(i, "code", "code",
+	put_text(i, "code", "code",
 		m->code_lock == 0 ? "stays in memory"
 				  : "may be thrown away when memory is short (LimitMEMLOCK=)");
-	info_text(i, "device", "device", v->device);
-	info_text(i, "memory_registration", "memory registration",
+	put_text(i, "device", "device", v->device);
+	put_text(i, "memory_registration", "memory registration",
 		v->memreg == RPCRDMA_MEMREG_MW ? "mw" : "static");
 	snprintf(version, sizeof(version), "4.%u", (unsigned int)fi->minor);
-	info_text(i, "nfs_version", "NFS version", version);
-	info_number(i, "lease_seconds", "lease", fi->lease_s, "s");
-	info_number(i, "max_name", "longest name", fi->fs.maxname, "bytes");
-	info_number(i, "max_file_size", "largest file", fi->fs.maxfilesize, "bytes");
+	put_text(i, "nfs_version", "NFS version", version);
+	put_number(i, "lease_seconds", "lease", fi->lease_s, "s");
+	put_number(i, "max_name", "longest name", fi->fs.maxname, "bytes");
+	put_number(i, "max_file_size", "largest file", fi->fs.maxfilesize, "bytes");
 }
 
 static void print_lane(struct info *i, const struct mount *m, unsigned int n)
@@ -114,21 +116,21 @@ static void print_lane(struct info *i, const struct mount *m, unsigned int n)
 	lane_view(m->lanes[n], &v);
 	snprintf(key, sizeof(key), "%u", n);
 	snprintf(label, sizeof(label), "lane %u%s", n, n == m->opt->nconnect ? " (metadata)" : "");
-	info_begin(i, key, label);
-	info_text(i, "session", "  session", v.state);
-	info_text(i, "connection", "  connection", v.connected ? "up" : "down");
-	info_number(i, "credits", "  credits granted",
+	group_begin(i, key, label);
+	put_text(i, "session", "  session", v.state);
+	put_text(i, "connection", "  connection", v.connected ? "up" : "down");
+	put_number(i, "credits", "  credits granted",
 		__atomic_load_n(&st->credits, __ATOMIC_RELAXED), "");
-	info_number(i, "slots", "  slots", __atomic_load_n(&st->slots, __ATOMIC_RELAXED), "");
-	info_number(i, "inline_send", "  inline sent", v.send_max, "bytes");
-	info_number(i, "inline_receive", "  inline received", v.recv_max, "bytes");
-	info_number(i, "ca_maxrequestsize", "  ca_maxrequestsize", v.maxreq, "");
-	info_number(i, "ca_maxresponsesize", "  ca_maxresponsesize", v.maxresp, "");
-	info_number(i, "ca_maxresponsesize_cached", "  ...size_cached", v.maxcached, "");
-	info_number(i, "ca_maxoperations", "  ca_maxoperations", v.maxops, "");
-	info_number(i, "ca_maxrequests", "  ca_maxrequests", v.maxreqs, "");
-	info_text(i, "backchannel", "  backchannel", v.back ? "yes" : "no");
-	info_end(i);
+	put_number(i, "slots", "  slots", __atomic_load_n(&st->slots, __ATOMIC_RELAXED), "");
+	put_number(i, "inline_send", "  inline sent", v.send_max, "bytes");
+	put_number(i, "inline_receive", "  inline received", v.recv_max, "bytes");
+	put_number(i, "ca_maxrequestsize", "  ca_maxrequestsize", v.maxreq, "");
+	put_number(i, "ca_maxresponsesize", "  ca_maxresponsesize", v.maxresp, "");
+	put_number(i, "ca_maxresponsesize_cached", "  ...size_cached", v.maxcached, "");
+	put_number(i, "ca_maxoperations", "  ca_maxoperations", v.maxops, "");
+	put_number(i, "ca_maxrequests", "  ca_maxrequests", v.maxreqs, "");
+	put_text(i, "backchannel", "  backchannel", v.back ? "yes" : "no");
+	group_end(i);
 }
 
 void info_print(FILE *out, const struct mount *m, bool json)
@@ -140,13 +142,13 @@ void info_print(FILE *out, const struct mount *m, bool json)
 	if (json)
 		fputc('{', out);
 	print_server(&i, m, &v);
-	info_begin(&i, "lanes", "");
+	group_begin(&i, "lanes", "");
 	for (unsigned int n = 0; n < m->lane_cnt; n++)
 		print_lane(&i, m, n);
-	info_end(&i);
-	info_begin(&i, "options", "options (where the value is from)");
+	group_end(&i);
+	group_begin(&i, "options", "options (where the value is from)");
 	info_opts_put(&i, m);
-	info_end(&i);
+	group_end(&i);
 	if (json)
 		fputs("}\n", out);
 }

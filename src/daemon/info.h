@@ -22,13 +22,6 @@ struct info {
 	const char *comma; /* JSON: before the next member */
 };
 
-/* "label   value", or a member `key` that is a string, or a number. */
-void info_text(struct info *i, const char *key, const char *label, const char *value);
-void info_number(
-	struct info *i, const char *key, const char *label, uint64_t value, const char *unit);
-/* A group of members; its end is for JSON alone. */
-void info_begin(struct info *i, const char *key, const char *label);
-void info_end(struct info *i);
 /* An option: where its value is from. */
 void info_option(struct info *i, const char *name, const char *value, const char *from);
 /* info_opts.c: all options. */

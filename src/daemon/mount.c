@@ -25,7 +25,8 @@
 #include "protect.h"
 #include "stats.h"
 
-void mount_print_stats(const struct mount *m)
+/* The counters, to the log: sums over all lanes. */
+static void print_stats(const struct mount *m)
 {
 	struct stats sum = {0};
 	char *text = NULL, *line, *rest;
@@ -54,7 +55,7 @@ static void on_signal(struct reactor_fd *src, uint32_t events)
 
 	while (read(src->fd, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
 		if (si.ssi_signo == SIGUSR1)
-			mount_print_stats(m);
+			print_stats(m);
 		else
 			mount_stop_signal(m, (int)si.ssi_signo);
 	}
@@ -335,7 +336,7 @@ static void fini(struct mount *m)
 	ctl_end(m->ctl);
 	mount_stop_fini(m);
 	if (m->opt->stats)
-		mount_print_stats(m);
+		print_stats(m);
 	/* Whoever posts to a lane may still be in reactor_post() when the lane has run that. */
 	fs_stop(m->fs);
 	for (unsigned int i = 0; i < m->lane_cnt; i++)

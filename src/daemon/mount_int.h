@@ -74,8 +74,6 @@ struct mount {
 
 /* One attempt, and, if it works, all that follows. */
 void mount_attempt(struct mount *m);
-/* The counters, to the log: sums over all lanes. */
-void mount_print_stats(const struct mount *m);
 
 /* ---- mount_retry.c ---- */
 

@@ -14,7 +14,11 @@ void retry_init(struct retry *r, uint64_t now_ns, uint32_t minutes, bool bg)
 	r->bg = bg;
 }
 
-bool retry_may_pass(int err)
+/*
+ * May what failed with this errno value (positive) work later, with nobody doing anything on this
+ * side: a server or a network that is not there yet?
+ */
+static bool may_pass(int err)
 {
 	switch (err) {
 	case ECONNREFUSED: /* the machine is up, the server not yet */
@@ -39,7 +43,7 @@ bool retry_after(struct retry *r, uint64_t now_ns, int err, uint64_t *ret_wait_n
 	uint64_t wait = S << (r->tries < 5 ? r->tries : 5);
 	uint64_t longest = r->bg ? LONGEST_BG_NS : LONGEST_FG_NS;
 
-	if (!retry_may_pass(err) || now_ns >= r->end_ns)
+	if (!may_pass(err) || now_ns >= r->end_ns)
 		return false;
 	r->tries++;
 	if (wait > longest)

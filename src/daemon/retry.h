@@ -18,11 +18,6 @@ struct retry {
 /* The first attempt begins now. */
 void retry_init(struct retry *r, uint64_t now_ns, uint32_t minutes, bool bg);
 /*
- * May what failed with this errno value (positive) work later, with nobody doing anything on this
- * side: a server or a network that is not there yet?
- */
-bool retry_may_pass(int err);
-/*
  * retry_after - an attempt failed with `err`
  *
  * Returns: true: try again *ret_wait_ns from now; false: that was the last one.

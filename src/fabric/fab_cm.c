@@ -215,7 +215,7 @@ static void survive_forks(void)
 }
 
 /* Opened when it is needed first: a machine without a device is an error of fab_ep_resolve(). */
-int fab_cm_open(struct fab_ep *ep)
+static int id_open(struct fab_ep *ep)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int rc;
@@ -294,7 +294,7 @@ int fab_ep_resolve(struct fab_ep *ep, const struct sockaddr *src, const struct s
 	if (ep->state != EP_IDLE)
 		return -EBUSY;
 	fab_ep_set_name(ep, dst);
-	rc = fab_cm_open(ep);
+	rc = id_open(ep);
 	if (rc)
 		return rc;
 	if (rdma_create_id(ep->ch, &ep->id, ep, RDMA_PS_TCP)) {

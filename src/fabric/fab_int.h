@@ -157,7 +157,6 @@ void fab_ep_drain_check(struct fab_ep *ep);
 void fab_ep_set_name(struct fab_ep *ep, const struct sockaddr *dst);
 
 /* fab_cm.c */
-int fab_cm_open(struct fab_ep *ep);
 void fab_cm_close(struct fab_ep *ep);
 void fab_cm_disconnect(struct fab_ep *ep);
 void fab_cm_destroy_id(struct fab_ep *ep);

@@ -158,7 +158,7 @@ static bool call_is_soft(const struct nfs4_call *call)
 	return !call->sess->cl->conf.hard && !nfs4_session_is_ctl(call);
 }
 
-void nfs4_call_wait(struct nfs4_call *call)
+static void call_wait(struct nfs4_call *call)
 {
 	struct nfs4_session *s = call->sess;
 
@@ -245,7 +245,7 @@ void nfs4_call_wake_state(struct nfs4_session *s)
 		if (!call->state_wait_ns)
 			continue;
 		reactor_timer_cancel(s->r, &call->timer);
-		nfs4_call_wait(call);
+		call_wait(call);
 	}
 	nfs4_call_kick(s);
 }
@@ -388,13 +388,13 @@ static void call_dispatch(struct nfs4_call *call)
 			call_send(call))
 			return;
 		stats_count(&s->stats->slot_waits, 1);
-		nfs4_call_wait(call);
+		call_wait(call);
 		return;
 	case NFS4_SESSION_IDLE:
 	case NFS4_SESSION_CONNECTING:
 	case NFS4_SESSION_SETUP:
 	case NFS4_SESSION_RECOVERING:
-		nfs4_call_wait(call);
+		call_wait(call);
 		return;
 	case NFS4_SESSION_STOPPING:
 	case NFS4_SESSION_STOPPED:

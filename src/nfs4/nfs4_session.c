@@ -28,7 +28,7 @@
 #define SETUP_NS         (60 * NSEC_PER_SEC) /* from the first connection to ->up */
 #define SETUP_MAX_LOSSES 5u
 
-const char *nfs4_session_state_name(enum nfs4_session_state state)
+static const char *state_name(enum nfs4_session_state state)
 {
 	static const char *const names[] = {
 #define X(name) [NFS4_SESSION_##name] = #name,
@@ -57,11 +57,10 @@ static const unsigned int legal[] = {
 void nfs4_session_set_state(struct nfs4_session *s, enum nfs4_session_state to, const char *why)
 {
 	assert(legal[s->state] & (1u << to));
-	log_debug("%s: session %s -> %s (%s)", s->peer, nfs4_session_state_name(s->state),
-		nfs4_session_state_name(to), why);
+	log_debug("%s: session %s -> %s (%s)", s->peer, state_name(s->state), state_name(to), why);
 	s->state = to;
 	mutex_lock(&s->view_lock);
-	s->view.state = nfs4_session_state_name(to);
+	s->view.state = state_name(to);
 	mutex_unlock(&s->view_lock);
 }
 
@@ -370,7 +369,7 @@ struct nfs4_session *nfs4_session_new_small(struct nfs4_client *cl, struct react
 		return NULL;
 	}
 	mutex_init(&s->view_lock, MUTEX_NFS4_VIEW);
-	s->view.state = nfs4_session_state_name(NFS4_SESSION_IDLE);
+	s->view.state = state_name(NFS4_SESSION_IDLE);
 	return s;
 }
 

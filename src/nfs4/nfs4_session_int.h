@@ -70,7 +70,6 @@ uint64_t nfs4_delay_total_ns(uint32_t tries);
  * leaving it does nothing when its session is gone.
  */
 void nfs4_call_finish(struct nfs4_call *call, int err);
-void nfs4_call_wait(struct nfs4_call *call);
 void nfs4_call_again(struct nfs4_call *call);
 void nfs4_call_delay(struct nfs4_call *call);
 void nfs4_call_leave_slot(struct nfs4_call *call, void (*how)(struct nfs4_slots *, uint32_t));
@@ -418,7 +417,6 @@ static inline bool nfs4_session_renew_is_current(const struct nfs4_call *call)
 	return call->sess->testing.id_gen == call->sess->id_gen;
 }
 
-const char *nfs4_session_state_name(enum nfs4_session_state state);
 /* The only place that changes sess->state. */
 void nfs4_session_set_state(struct nfs4_session *s, enum nfs4_session_state to, const char *why);
 /* Set-up or recovery is complete. */

@@ -69,7 +69,8 @@ static uint8_t *put_bytes(uint8_t *p, const void *v, size_t len)
 	return p + len;
 }
 
-uint32_t roce_frame_packets(uint32_t len, uint32_t mtu)
+/* Packets that `len` bytes take: at least one. */
+static uint32_t packets_of(uint32_t len, uint32_t mtu)
 {
 	return len <= mtu ? 1 : (len + mtu - 1) / mtu;
 }
@@ -241,7 +242,7 @@ static uint32_t take_psn(struct roce_flow *f, struct roce_msg *m, bool first)
 			f->msn++;
 		return m->resp_psn++;
 	}
-	f->psn += m->kind == ROCE_READ ? roce_frame_packets(m->len, f->mtu) : 1;
+	f->psn += m->kind == ROCE_READ ? packets_of(m->len, f->mtu) : 1;
 	f->psn &= PSN_MASK;
 	return psn;
 }

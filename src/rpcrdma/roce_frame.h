@@ -67,8 +67,6 @@ struct roce_msg {
 	uint32_t piece_off;
 };
 
-/* Packets that `len` bytes take: at least one. */
-uint32_t roce_frame_packets(uint32_t len, uint32_t mtu);
 /*
  * roce_frame_next - the next frame of a message into out (ROCE_FRAME_MAX bytes)
  *

@@ -20,7 +20,8 @@ uint32_t rpcrdma_chunk_seg_count(uint32_t len, uint32_t max_seg)
 	return len == 0 ? 0 : (uint32_t)(((uint64_t)len + size - 1) / size);
 }
 
-uint64_t rpcrdma_chunk_args_len(const struct rpcrdma_req *req)
+/* Bytes of the args together. */
+static uint64_t args_len(const struct rpcrdma_req *req)
 {
 	uint64_t len = 0;
 
@@ -179,7 +180,7 @@ static int plan_call(
 	const struct rpcrdma_req *req, const struct rpcrdma_limits *lim, struct rpcrdma_plan *plan)
 {
 	bool is_long = req->long_call.len > 0;
-	uint64_t args = rpcrdma_chunk_args_len(req);
+	uint64_t args = args_len(req);
 	uint64_t msg = is_long ? req->long_call.len : req->head_len;
 	uint32_t sges = 1 + (is_long ? 1 : 0) + (args > 0 ? 3 : 0);
 	uint64_t args_hdr = (uint64_t)args_seg_count(req, lim->max_seg) * RPCRDMA_HDR_READ_SEG;
@@ -221,7 +222,7 @@ static bool req_is_sane(const struct rpcrdma_req *req)
 	for (unsigned int i = 0; i < req->arg_cnt; i++)
 		if (req->args[i].len == 0 || !req->args[i].buf)
 			return false;
-	return rpcrdma_chunk_args_len(req) <= INT32_MAX;
+	return args_len(req) <= INT32_MAX;
 }
 
 int rpcrdma_chunk_plan(

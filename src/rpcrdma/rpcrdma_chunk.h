@@ -76,8 +76,6 @@ static inline uint32_t rpcrdma_chunk_result_room(const struct rpcrdma_result *r)
 	return r->sink.buf ? r->sink.len : 0;
 }
 
-/* Bytes of the args together. */
-uint64_t rpcrdma_chunk_args_len(const struct rpcrdma_req *req);
 /* The `max_seg` that piece i of the args is cut by: all of them have RPCRDMA_MAX_SEGS at most. */
 uint32_t rpcrdma_chunk_args_seg(const struct rpcrdma_req *req, unsigned int i, uint32_t max_seg);
 /* Segments that a chunk of `len` bytes is cut into. */

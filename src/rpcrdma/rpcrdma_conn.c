@@ -21,7 +21,7 @@
 
 #include "log.h"
 
-const char *rpcrdma_conn_state_name(enum rpcrdma_cstate state)
+static const char *cstate_name(enum rpcrdma_cstate state)
 {
 	static const char *const names[] = {
 #define X(name, meaning) #name,
@@ -59,8 +59,8 @@ static bool is_legal(enum rpcrdma_cstate from, enum rpcrdma_cstate to)
 static void set_state(struct rpcrdma *x, enum rpcrdma_cstate state, const char *why)
 {
 	assert(is_legal(x->state, state));
-	log_debug("%s: connection %s -> %s (%s)", x->peer, rpcrdma_conn_state_name(x->state),
-		rpcrdma_conn_state_name(state), why);
+	log_debug("%s: connection %s -> %s (%s)", x->peer, cstate_name(x->state),
+		cstate_name(state), why);
 	x->state = state;
 }
 

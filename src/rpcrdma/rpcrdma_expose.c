@@ -70,7 +70,8 @@ unsigned int rpcrdma_expose(const struct rpcrdma_req *req, const struct rpcrdma_
 	return cnt;
 }
 
-uint32_t rpcrdma_expose_rkey(const struct rpcrdma_expo *expos, unsigned int cnt,
+/* The key for a span once the exposures have theirs. */
+static uint32_t rkey_of(const struct rpcrdma_expo *expos, unsigned int cnt,
 	const struct rpcrdma_span *span, unsigned int access)
 {
 	for (unsigned int i = 0; i < cnt; i++)
@@ -107,11 +108,10 @@ void rpcrdma_expose_hdr(const struct rpcrdma_reqpriv *priv, const struct rpcrdma
 	h->write_cnt = plan->write_cnt;
 	h->has_reply = plan->reply == RPCRDMA_REPLY_CHUNK;
 	if (moves_call(plan->call))
-		add_reads(h, 0, whole, rpcrdma_expose_rkey(expos, cnt, whole, FAB_REMOTE_READ),
-			max_seg);
+		add_reads(h, 0, whole, rkey_of(expos, cnt, whole, FAB_REMOTE_READ), max_seg);
 	for (unsigned int i = 0; moves_args(plan->call) && i < req->arg_cnt; i++)
 		add_reads(h, plan->args_pos, &req->args[i],
-			rpcrdma_expose_rkey(expos, cnt, &req->args[i], FAB_REMOTE_READ),
+			rkey_of(expos, cnt, &req->args[i], FAB_REMOTE_READ),
 			rpcrdma_chunk_args_seg(req, i, max_seg));
 	for (uint32_t i = 0; i < plan->write_cnt; i++) {
 		const struct rpcrdma_span *sink = &req->results[i].sink;
@@ -119,10 +119,9 @@ void rpcrdma_expose_hdr(const struct rpcrdma_reqpriv *priv, const struct rpcrdma
 		h->writes[i].cnt = 0;
 		if (rpcrdma_chunk_result_room(&req->results[i]) > 0)
 			rpcrdma_chunk_fill(&h->writes[i], sink->p, sink->len,
-				rpcrdma_expose_rkey(expos, cnt, sink, FAB_REMOTE_WRITE), max_seg);
+				rkey_of(expos, cnt, sink, FAB_REMOTE_WRITE), max_seg);
 	}
 	if (h->has_reply)
 		rpcrdma_chunk_fill(&h->reply, req->reply_sink.p, req->reply_sink.len,
-			rpcrdma_expose_rkey(expos, cnt, &req->reply_sink, FAB_REMOTE_WRITE),
-			max_seg);
+			rkey_of(expos, cnt, &req->reply_sink, FAB_REMOTE_WRITE), max_seg);
 }

@@ -301,7 +301,6 @@ void rpcrdma_conn_up(struct rpcrdma *x);
 void rpcrdma_conn_kick(struct rpcrdma *x);
 /* Something valid came from the peer. */
 void rpcrdma_conn_alive(struct rpcrdma *x);
-const char *rpcrdma_conn_state_name(enum rpcrdma_cstate state);
 
 /* ---- rpcrdma_setup.c ---- */
 /* After RESOLVED: memory, queue pair, windows, receives. 0 or -errno (logged). */
@@ -337,8 +336,6 @@ void rpcrdma_mem_freed(struct rpcrdma *x);
 int rpcrdma_mem_post_rep(struct rpcrdma *x, struct rpcrdma_rep *rep);
 
 /* ---- rpcrdma_win.c ---- */
-/* Windows that a connection can use. */
-unsigned int rpcrdma_win_total(const struct rpcrdma *x);
 /*
  * So many it gets: as the device has, and such that each bind and each invalidation finds room in
  * the send queue. A call that has no window waits; an invalidation cannot.
@@ -392,15 +389,10 @@ void rpcrdma_req_run_ended(struct rpcrdma *x);
 void rpcrdma_req_drained(struct rpcrdma *x);
 /* Every queued request ends. */
 void rpcrdma_req_end_queue(struct rpcrdma *x, enum rpcrdma_end end);
-/* Buffers that a request holds (for the quarantine counter). */
-unsigned int rpcrdma_req_buf_cnt(const struct rpcrdma_req *req);
 
 /* ---- rpcrdma_expose.c ---- */
 unsigned int rpcrdma_expose(const struct rpcrdma_req *req, const struct rpcrdma_plan *plan,
 	struct rpcrdma_expo expos[RPCRDMA_MAX_WINS]);
-/* The key for a span once the exposures have theirs. */
-uint32_t rpcrdma_expose_rkey(const struct rpcrdma_expo *expos, unsigned int cnt,
-	const struct rpcrdma_span *span, unsigned int access);
 /* Header of a planned call; keys from the exposures. */
 void rpcrdma_expose_hdr(const struct rpcrdma_reqpriv *priv, const struct rpcrdma_expo *expos,
 	unsigned int cnt, struct rpcrdma_hdr *h);

@@ -136,7 +136,8 @@ uint32_t rpcrdma_next_xid(struct rpcrdma *x)
 	return x->next_xid;
 }
 
-unsigned int rpcrdma_req_buf_cnt(const struct rpcrdma_req *req)
+/* Buffers that a request holds (for the quarantine counter). */
+static unsigned int buf_cnt(const struct rpcrdma_req *req)
 {
 	unsigned int cnt = req->arg_cnt + (req->long_call.len > 0) + (req->reply_sink.buf != NULL);
 
@@ -153,7 +154,7 @@ void rpcrdma_req_decide(struct rpcrdma_reqpriv *priv, enum rpcrdma_end end)
 	priv->req->end = end;
 	/* the server may still use its memory: kept until this connection is gone */
 	if (priv->state == RPCRDMA_R_FLIGHT && (end == RPCRDMA_TIMEDOUT || end == RPCRDMA_BADREPLY))
-		stats_count(&priv->x->stats->quarantined, rpcrdma_req_buf_cnt(priv->req));
+		stats_count(&priv->x->stats->quarantined, buf_cnt(priv->req));
 }
 
 /* Gives the request back to the user. The reply lies in `rep` until ->done returns. */

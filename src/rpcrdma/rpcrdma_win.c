@@ -13,7 +13,7 @@
 static_assert(RPCRDMA_MAX_WINS <= FAB_MAX_WINS, "one post binds and invalidates a call's windows");
 
 /* Calls expose buffers of their own: a window for each, and some for one exposed both ways. */
-unsigned int rpcrdma_win_total(const struct rpcrdma *x)
+static unsigned int win_total(const struct rpcrdma *x)
 {
 	unsigned int most = x->conf.credits > x->conf.data_cnt ? x->conf.credits : x->conf.data_cnt;
 
@@ -25,7 +25,7 @@ unsigned int rpcrdma_win_most(const struct rpcrdma *x)
 	const struct fab_caps *caps = fab_ep_caps(x->ep);
 	unsigned int sends = x->conf.credits + 1 + RPCRDMA_REVERSE_SENDS;
 	unsigned int room = caps->max_wr > sends ? (caps->max_wr - sends) / 2 : 0;
-	unsigned int most = rpcrdma_win_total(x);
+	unsigned int most = win_total(x);
 
 	if (most > caps->max_mw)
 		most = caps->max_mw;
@@ -35,7 +35,7 @@ unsigned int rpcrdma_win_most(const struct rpcrdma *x)
 int rpcrdma_win_init(struct rpcrdma *x)
 {
 	list_init(&x->win_free);
-	x->wins = calloc(rpcrdma_win_total(x), sizeof(*x->wins));
+	x->wins = calloc(win_total(x), sizeof(*x->wins));
 	return x->wins ? 0 : -ENOMEM;
 }
 

@@ -12,7 +12,7 @@
 /* Of the last REMOVE and RENAME: any lane. */
 static _Atomic uint64_t removed_ns, renamed_ns;
 
-void fs_nameop_removed(uint64_t now_ns)
+static void note_removed(uint64_t now_ns)
 {
 	atomic_store_explicit(&removed_ns, now_ns, memory_order_relaxed);
 }
@@ -20,7 +20,7 @@ void fs_nameop_removed(uint64_t now_ns)
 void fs_nameop_renamed(uint64_t now_ns)
 {
 	atomic_store_explicit(&renamed_ns, now_ns, memory_order_relaxed);
-	fs_nameop_removed(now_ns);
+	note_removed(now_ns);
 }
 
 bool fs_nameop_cached(struct fs_op *op, struct nfs4_attr *ret)
@@ -76,7 +76,7 @@ void fs_nameop_remove(struct fs_op *op, void (*done)(struct nfs4_call *call))
 
 void fs_nameop_remove_over(struct fs_op *op)
 {
-	fs_nameop_removed(fs_op_now(op));
+	note_removed(fs_op_now(op));
 	if (op->call.err != 0) {
 		fs_nameop_error(op);
 		return;

@@ -66,7 +66,6 @@ void fs_access_check(
  * A REMOVE or RENAME changes an inode we do not know: nlink and ctime of what lost or changed its
  * name. The kernel knows which, and asks for its attributes: ours, if cached, are too old then.
  */
-void fs_nameop_removed(uint64_t now_ns);
 void fs_nameop_renamed(uint64_t now_ns);
 /* Like fs_attr_cached(), but not attributes from before such a change. */
 bool fs_nameop_cached(struct fs_op *op, struct nfs4_attr *ret);

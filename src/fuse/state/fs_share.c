@@ -50,7 +50,8 @@ void fs_share_list(struct fs_share *sh)
 	mutex_unlock(&sh->inode->lock);
 }
 
-struct fs_share *fs_share_find(struct fs_inode *in, const struct rpc_cred *cred)
+/* Inode lock held. */
+static struct fs_share *find_share(struct fs_inode *in, const struct rpc_cred *cred)
 {
 	struct fs_share *sh = in->shares;
 
@@ -65,7 +66,7 @@ struct fs_share *fs_share_join(struct fs *fs, struct fs_inode *in, const struct 
 	struct fs_share *sh;
 
 	mutex_lock(&in->lock);
-	sh = fs_share_find(in, cred);
+	sh = find_share(in, cred);
 	if (sh)
 		sh->refs++;
 	mutex_unlock(&in->lock);

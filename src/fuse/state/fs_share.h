@@ -46,8 +46,6 @@ struct fs_share *fs_share_new(
 void fs_share_list(struct fs_share *sh);
 /* The first of this user's, or a new one; referenced. NULL: out of memory. */
 struct fs_share *fs_share_join(struct fs *fs, struct fs_inode *in, const struct rpc_cred *cred);
-/* Inode lock held. */
-struct fs_share *fs_share_find(struct fs_inode *in, const struct rpc_cred *cred);
 /* Inside. Is it closed, or about to be, or lost? Then join another one. */
 bool fs_share_is_over(struct fs_share *sh);
 /* NULL is accepted. The last one: whatever the server holds of it is forgotten. */
