@@ -531,10 +531,6 @@ struct fs {
 	_Atomic uint64_t shadowed[FS_SHADOWED];
 };
 
-/* The lane whose thread this is; handlers are called by libfuse without one. */
-struct fs_lane *fs_lane_current(void);
-void fs_lane_set_current(struct fs_lane *l);
-
 /* ---- fs_op.c: the pool, parking, references ---- */
 
 /*

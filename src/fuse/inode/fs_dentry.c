@@ -15,6 +15,7 @@
  * time.
  */
 #include "fs_attr.h"
+#include "fs_current.h"
 #include "fs_inode.h"
 #include "fs_dentry.h"
 #include "fs_notify.h"
@@ -93,7 +94,7 @@ struct fs_dentries *fs_dentry_take(struct fs *fs, struct fs_inode *dir)
 
 void fs_dentry_drop(struct fs *fs, struct fs_inode *dir, struct fs_dentries *n)
 {
-	struct fs_lane *l = fs_lane_current();
+	struct fs_lane *l = fs_current();
 
 	if (!n)
 		return;

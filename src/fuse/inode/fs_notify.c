@@ -23,6 +23,7 @@
  * call in progress ends as long as lanes read, or when the kernel's session
  * is over. Only then lanes may stop reading (fs_lane.c), and only then stop().
  */
+#include "fs_current.h"
 #include "fs_notify.h"
 #include "fs_inode.h"
 #include "fs_dentry.h"
@@ -373,7 +374,7 @@ static struct fs_notify *queue_of(struct fs *fs, const struct fs_notice *n)
 /* What nobody waits for; without memory or room the kernel's own timeouts must do. */
 bool fs_notify_inval_inode(struct fs *fs, struct fs_inode *in, off_t off, off_t len)
 {
-	struct fs_lane *l = fs_lane_current();
+	struct fs_lane *l = fs_current();
 	struct fs_notice *n = fs->pages ? calloc(1, sizeof(*n)) : NULL;
 
 	if (!n)

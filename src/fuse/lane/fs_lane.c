@@ -21,6 +21,7 @@
  *        -> IDLE    ->idle
  */
 #include "fs_ahead.h"
+#include "fs_current.h"
 #include "fs_deleg.h"
 #include "fs_writeback.h"
 #include "fs_file.h"
@@ -56,18 +57,6 @@ struct fs_kick {
 };
 
 static void lane_ready(struct reactor_fd *src, uint32_t events);
-
-static __thread struct fs_lane *current;
-
-struct fs_lane *fs_lane_current(void)
-{
-	return current;
-}
-
-void fs_lane_set_current(struct fs_lane *l)
-{
-	current = l;
-}
 
 static bool may_read(struct fs_lane *l)
 {
@@ -200,7 +189,7 @@ static bool receive(struct fs_lane *l)
 	l->unique = h->unique;
 	l->opcode = h->opcode;
 	interrupted = interrupts(h);
-	fs_lane_set_current(l);
+	fs_current_set(l);
 	l->receiving = true;
 	fuse_session_process_buf(l->fs->se, &fbuf);
 	l->receiving = false;
@@ -488,8 +477,8 @@ void fs_lane_free(struct fs_lane *l)
 	l->kick->lane = NULL;
 	if (!l->kick->posted)
 		free(l->kick);
-	if (fs_lane_current() == l)
-		fs_lane_set_current(NULL);
+	if (fs_current() == l)
+		fs_current_set(NULL);
 	free(l->ops);
 	free(l);
 }

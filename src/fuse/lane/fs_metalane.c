@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "fs_current.h"
 #include "fs_metalane.h"
 #include "fs_interrupt.h"
 
@@ -87,7 +88,7 @@ static void begin(struct fs_lane *l, struct forwarded *p)
 	l->unique = unique;
 	l->opcode = h->opcode;
 	l->read_ns = p->read_ns;
-	fs_lane_set_current(l);
+	fs_current_set(l);
 	fuse_session_process_buf(l->fs->se, &fbuf);
 	atomic_store_explicit(&p->busy, false, memory_order_release);
 	l->fs->forwarded--;

@@ -22,6 +22,7 @@
  * a lane for metadata it reads on, and the reserve is another one (fs_metalane.h).
  */
 #include "fs_attr.h"
+#include "fs_current.h"
 #include "fs_deleg.h"
 #include "fs_facts.h"
 #include "fs_file.h"
@@ -91,7 +92,7 @@ struct fs_op *fs_op_new(struct fs_lane *l)
 
 struct fs_op *fs_op_begin(fuse_req_t req, fuse_ino_t ino)
 {
-	struct fs_lane *l = fs_lane_current();
+	struct fs_lane *l = fs_current();
 	struct fs_op *op = fs_op_new(l);
 
 	assert(op); /* the loop saw one free, and a request takes one */
@@ -108,7 +109,7 @@ struct fs_op *fs_op_begin(fuse_req_t req, fuse_ino_t ino)
 
 struct fs_op *fs_op_begin_file(fuse_req_t req, const struct fuse_file_info *fi)
 {
-	struct fs_lane *l = fs_lane_current();
+	struct fs_lane *l = fs_current();
 	struct fs_op *op = fs_op_new(l);
 
 	assert(op);

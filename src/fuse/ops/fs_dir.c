@@ -14,9 +14,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "fs_attr.h"
+#include "fs_current.h"
 #include "fs_dirpack.h"
 #include "fs_writeback.h"
 #include "fs_facts.h"
@@ -140,7 +140,7 @@ void fs_do_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct fs_op *op = fs_op_begin(req, ino);
 
-	dir_put(fs_lane_current()->fs, (struct fs_dir *)(uintptr_t)fi->fh);
+	dir_put(fs_current()->fs, (struct fs_dir *)(uintptr_t)fi->fh);
 	if (op != NULL)
 		fs_reply_err(op, 0);
 }

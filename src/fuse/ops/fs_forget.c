@@ -3,6 +3,7 @@
  * FORGET: the kernel gives lookup counts back. No op: nothing is answered, and nothing sent but the
  * return of a delegation, which nobody will make use of.
  */
+#include "fs_current.h"
 #include "fs_deleg.h"
 #include "fs_inode.h"
 #include "fs_ops.h"
@@ -26,13 +27,13 @@ static void forget(struct fs *fs, fuse_ino_t ino, uint64_t nlookup)
 
 void fs_do_forget(fuse_req_t req, fuse_ino_t ino, uint64_t nlookup)
 {
-	forget(fs_lane_current()->fs, ino, nlookup);
+	forget(fs_current()->fs, ino, nlookup);
 	fuse_reply_none(req);
 }
 
 void fs_do_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
 {
-	struct fs *fs = fs_lane_current()->fs;
+	struct fs *fs = fs_current()->fs;
 
 	for (size_t i = 0; i < count; i++)
 		forget(fs, forgets[i].ino, forgets[i].nlookup);
