@@ -562,6 +562,8 @@ void fs_op_init(struct fs_op *op, struct fs_lane *l);
 void fs_op_put_call(struct fs_op *op);
 /* Any lane: op->then runs on the op's lane. */
 void fs_op_wake(struct fs_op *op);
+/* All of a list of fs_op.link, in its order; it is empty then. No lock held that they may want. */
+void fs_op_wake_all(struct list *ops);
 enum fs_op_tried {
 	FS_OP_WENT,
 	FS_OP_NO_CALL,

@@ -99,14 +99,6 @@ static bool is_stale(const struct fs_op *b, uint64_t now_ns)
 
 /* ---- fetching ---- */
 
-static void wake_waiters(struct list *woken)
-{
-	struct list *node;
-
-	while ((node = list_pop_front(woken)))
-		fs_op_wake(container_of(node, struct fs_op, link));
-}
-
 void fs_ahead_landed(struct fs_op *b, bool failed, size_t len, bool eof)
 {
 	struct fs_inode *in = b->inode;
@@ -130,7 +122,7 @@ void fs_ahead_landed(struct fs_op *b, bool failed, size_t len, bool eof)
 	else if (failed)
 		detach(b, &gone);
 	mutex_unlock(&in->lock);
-	wake_waiters(&woken);
+	fs_op_wake_all(&woken);
 	send_home(b->lane, &gone);
 }
 

@@ -37,14 +37,6 @@ static void wait_here(struct fs_op *op, struct fs_unstable *r, void (*again)(str
 	list_push_back(&r->waiters, &op->link);
 }
 
-static void wake_all(struct list *woken)
-{
-	struct list *node;
-
-	while ((node = list_pop_front(woken)))
-		fs_op_wake(container_of(node, struct fs_op, link));
-}
-
 /* Inode lock held. */
 static void count_abandoned(struct fs_op *op, struct fs_unstable *r)
 {
@@ -107,7 +99,7 @@ void fs_rewrite_leave(struct fs_op *op)
 	op->gated = op->gated_abandoned = false;
 	if (next)
 		fs_op_wake(next);
-	wake_all(&woken);
+	fs_op_wake_all(&woken);
 }
 
 bool fs_rewrite_wait(struct fs_op *op, void (*again)(struct fs_op *op))
@@ -136,7 +128,7 @@ static void gate_open(struct fs_op *op)
 	in->unstable->rewriting = false;
 	list_splice_back(&woken, &in->unstable->waiters);
 	mutex_unlock(&in->lock);
-	wake_all(&woken);
+	fs_op_wake_all(&woken);
 }
 
 bool fs_rewrite_is_due(struct fs_inode *in)

@@ -328,7 +328,7 @@ void fs_writeback_done(struct fs_op *op, int err)
 	struct fs_lane *l = op->lane;
 	struct fs_unstable *r = in->unstable;
 	struct fs_op *next = NULL;
-	struct list woken, *node;
+	struct list woken;
 
 	list_init(&woken);
 	if (err)
@@ -346,8 +346,7 @@ void fs_writeback_done(struct fs_op *op, int err)
 	mutex_unlock(&in->lock);
 	l->writeback_cnt--;
 	atomic_fetch_sub(&l->writeback_bytes, op->size);
-	while ((node = list_pop_front(&woken)))
-		fs_op_wake(container_of(node, struct fs_op, link));
+	fs_op_wake_all(&woken);
 	if (next) {
 		next->then = send_now;
 		fs_op_wake(next);

@@ -155,6 +155,14 @@ void fs_op_wake(struct fs_op *op)
 	reactor_post(op->lane->reactor, &op->notified);
 }
 
+void fs_op_wake_all(struct list *ops)
+{
+	struct list *node;
+
+	while ((node = list_pop_front(ops)))
+		fs_op_wake(container_of(node, struct fs_op, link));
+}
+
 /* A data buffer; from outside a handler also the one that would receive the next request. */
 static struct rpcrdma_buf *fs_buf_take(struct fs_op *op)
 {

@@ -89,14 +89,6 @@ void fs_deleg_return_unuse(struct fs_deleg *d)
 		fs_op_wake(next);
 }
 
-static void wake_all(struct list *woken)
-{
-	struct list *node;
-
-	while ((node = list_pop_front(woken)) != NULL)
-		fs_op_wake(container_of(node, struct fs_op, link));
-}
-
 static void wake_waiters(struct fs_deleg *d)
 {
 	struct list woken;
@@ -105,7 +97,7 @@ static void wake_waiters(struct fs_deleg *d)
 	mutex_lock(&d->inode->lock);
 	list_splice_back(&woken, &d->waiters);
 	mutex_unlock(&d->inode->lock);
-	wake_all(&woken);
+	fs_op_wake_all(&woken);
 }
 
 /* It is none any more. False: somebody is still at it, and tells when he is not. */

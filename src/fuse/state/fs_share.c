@@ -211,7 +211,6 @@ void fs_share_enter(
 void fs_share_leave(struct fs_share *sh)
 {
 	struct list woken;
-	struct list *node;
 
 	list_init(&woken);
 	mutex_lock(&sh->inode->lock);
@@ -229,6 +228,5 @@ void fs_share_leave(struct fs_share *sh)
 		list_push_back(&woken, &op->link);
 	}
 	mutex_unlock(&sh->inode->lock);
-	while ((node = list_pop_front(&woken)))
-		fs_op_wake(container_of(node, struct fs_op, link));
+	fs_op_wake_all(&woken);
 }
