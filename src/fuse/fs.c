@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The file system object: made before the lanes, freed after them. */
+#include "fs_ahead.h"
 #include "fs_attr.h"
 #include "fs_deleg.h"
 #include "fs_facts.h"
 #include "fs_inode.h"
 #include "fs_lock.h"
 #include "fs_notify.h"
+#include "fs_ops.h"
+#include "fs_part.h"
 #include "fs_session.h"
+#include "fs_sync.h"
+#include "fs_unstable.h"
+#include "fs_validate.h"
+#include "fs_writeback.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,6 +21,20 @@
 #include <sys/random.h>
 
 #define LOCK_POLL_NS (200 * NSEC_PER_MSEC)
+
+/* In the order of their making: those that share out what an earlier one counted come later. */
+static const struct fs_part *const parts[] = {
+	&fs_lockwait_part,
+	&fs_deleg_lane_part,
+	&fs_validate_part,
+	&fs_unstable_mem_part,
+	&fs_commit_part,
+	&fs_writeback_part,
+	&fs_ahead_part,
+	&fs_sync_part,
+	&fs_release_part,
+	NULL,
+};
 
 static void conf_free(struct fs_conf *c)
 {
@@ -38,6 +59,7 @@ struct fs *fs_new(const struct fs_conf *conf, struct nfs4_client *client)
 
 	if (!fs)
 		return NULL;
+	fs->parts = parts;
 	fs->client = client;
 	fs->fd = -1;
 	list_init(&fs->files);

@@ -357,6 +357,7 @@ enum fs_lane_state {
 };
 
 struct fs_kick; /* fs_lane.c */
+struct fs_part;
 struct fs_forward;
 
 struct fs_lane {
@@ -472,6 +473,7 @@ struct fs_sync {                       /* fs_sync.h */
 
 struct fs {
 	struct fs_conf conf;
+	const struct fs_part *const *parts; /* fs_part.h; ends with NULL */
 	struct nfs4_client *client;
 	struct fuse_session *se;
 	int fd;

@@ -7,6 +7,7 @@
 #include "fs_openread.h"
 #include "fs_reply.h"
 #include "fs_share.h"
+#include "fs_part.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -469,19 +470,27 @@ static void ticked(struct reactor_timer *t)
 		reactor_timer_in(l->reactor, &l->ahead_timer, TICK_NS);
 }
 
-void fs_ahead_lane_init(struct fs_lane *l)
+static bool lane_init(struct fs_lane *l)
 {
 	list_init(&l->ahead_blocks);
 	reactor_timer_init(&l->ahead_timer, ticked);
 	l->ahead_max = l->unstable_bufs_max / 4;
+	return true;
 }
 
-void fs_ahead_lane_fini(struct fs_lane *l)
+static void lane_fini(struct fs_lane *l)
 {
 	reactor_timer_cancel(l->reactor, &l->ahead_timer);
 }
 
-void fs_ahead_lane_stop(struct fs_lane *l)
+/* The blocks that it has are over. */
+static void lane_stop(struct fs_lane *l)
 {
 	drop_old(l, true);
 }
+
+const struct fs_part fs_ahead_part = {
+	.lane_init = lane_init,
+	.lane_fini = lane_fini,
+	.lane_stop = lane_stop,
+};

@@ -42,10 +42,7 @@ struct fs_ahead {
 	struct fs_op *closer; /* waits for those */
 };
 
-void fs_ahead_lane_init(struct fs_lane *l);
-void fs_ahead_lane_fini(struct fs_lane *l);
-/* The lane is about to end: what it has fetched is over. */
-void fs_ahead_lane_stop(struct fs_lane *l);
+extern const struct fs_part fs_ahead_part;
 
 /* May requests of a handle with these O_* be read ahead of? */
 bool fs_ahead_may(const struct fs_lane *l, int flags);

@@ -25,6 +25,7 @@
 #include "fs_ops.h"
 #include "fs_reply.h"
 #include "fs_unstable.h"
+#include "fs_part.h"
 
 #include <errno.h>
 #include <string.h>
@@ -223,12 +224,13 @@ static void look_again(struct reactor_timer *t)
 	fs_commit_watch(l);
 }
 
-void fs_commit_lane_init(struct fs_lane *l)
+static bool lane_init(struct fs_lane *l)
 {
 	reactor_timer_init(&l->commit_timer, look_again);
+	return true;
 }
 
-void fs_commit_lane_fini(struct fs_lane *l)
+static void lane_fini(struct fs_lane *l)
 {
 	reactor_timer_cancel(l->reactor, &l->commit_timer);
 }
@@ -264,6 +266,24 @@ void fs_commit_background(struct fs_lane *l, struct fs_file *f)
 	l->committing = true;
 	fs_commit(op, background_done);
 }
+
+static void lane_kicked(struct fs_lane *l)
+{
+	if (atomic_exchange(&l->commit_due, false))
+		fs_commit_background(l, NULL);
+}
+
+static void lane_unblocked(struct fs_lane *l)
+{
+	fs_commit_background(l, NULL);
+}
+
+const struct fs_part fs_commit_part = {
+	.lane_init = lane_init,
+	.lane_fini = lane_fini,
+	.lane_kicked = lane_kicked,
+	.lane_unblocked = lane_unblocked,
+};
 
 /* ---- requests ---- */
 

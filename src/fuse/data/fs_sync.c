@@ -11,6 +11,7 @@
 #include "fs_file.h"
 #include "fs_inode.h"
 #include "fs_sync.h"
+#include "fs_part.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -163,7 +164,7 @@ void fs_sync_turn(struct fs_lane *l)
 		reactor_timer_in(l->reactor, &s->timer, 0);
 }
 
-void fs_sync_lane_fini(struct fs_lane *l)
+static void lane_fini(struct fs_lane *l)
 {
 	struct fs_sync *s = &l->fs->sync;
 
@@ -174,3 +175,8 @@ void fs_sync_lane_fini(struct fs_lane *l)
 	if (s->files)
 		round_over(l->fs);
 }
+
+const struct fs_part fs_sync_part = {
+	.lane_fini = lane_fini,
+	.lane_kicked = fs_sync_turn,
+};

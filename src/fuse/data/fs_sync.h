@@ -9,9 +9,9 @@
 
 #include "fs_int.h"
 
-/* After a kick: goes on with what is wished. Any lane; does nothing on others than the first. */
+/* Goes on with what is wished. Any lane; does nothing on others than the first. */
 void fs_sync_turn(struct fs_lane *l);
-/* The lane is taken apart. */
-void fs_sync_lane_fini(struct fs_lane *l);
+
+extern const struct fs_part fs_sync_part;
 
 #endif

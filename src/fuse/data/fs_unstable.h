@@ -99,8 +99,7 @@ struct fs_unstable {
  */
 uint64_t fs_unstable_end(const struct fs_inode *in);
 
-int fs_unstable_mem_lane_init(struct fs_lane *l);
-void fs_unstable_mem_lane_fini(struct fs_lane *l);
+extern const struct fs_part fs_unstable_mem_part;
 
 /* ---- the gate ---- */
 
@@ -224,8 +223,6 @@ void fs_rewrite(struct fs_op *op, bool durable, void (*done)(struct fs_op *op));
  * on it is about the file. Inode lock held.
  */
 void fs_commit_error(struct fs_inode *in, int err);
-void fs_commit_lane_init(struct fs_lane *l);
-void fs_commit_lane_fini(struct fs_lane *l);
 /* The lane holds something: it looks after it when it is old. */
 void fs_commit_watch(struct fs_lane *l);
 /*
@@ -235,5 +232,7 @@ void fs_commit_watch(struct fs_lane *l);
  * f: of this one anyway (its data was lost); or NULL.
  */
 void fs_commit_background(struct fs_lane *l, struct fs_file *f);
+
+extern const struct fs_part fs_commit_part;
 
 #endif

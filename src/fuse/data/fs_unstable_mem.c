@@ -5,6 +5,7 @@
  */
 #include "fs_file.h"
 #include "fs_unstable.h"
+#include "fs_part.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -34,7 +35,7 @@ static void returned(struct reactor_msg *msg)
 	take_returned(container_of(msg, struct fs_lane, return_msg));
 }
 
-int fs_unstable_mem_lane_init(struct fs_lane *l)
+static bool lane_init(struct fs_lane *l)
 {
 	list_init(&l->unstable);
 	list_init(&l->returned);
@@ -42,10 +43,10 @@ int fs_unstable_mem_lane_init(struct fs_lane *l)
 	/* The other half is for what is on its way. */
 	l->unstable_bufs_max = rpcrdma_buf_free_count(l->xprt) / 2;
 	mutex_init(&l->unstable_lock, MUTEX_FS_UNSTABLE);
-	return 0;
+	return true;
 }
 
-void fs_unstable_mem_lane_fini(struct fs_lane *l)
+static void lane_fini(struct fs_lane *l)
 {
 	struct fs_extent *e;
 
@@ -255,3 +256,8 @@ void fs_unstable_mem_put_extent(struct fs_lane *l, struct fs_extent *e)
 	e->next = l->spare_extents;
 	l->spare_extents = e;
 }
+
+const struct fs_part fs_unstable_mem_part = {
+	.lane_init = lane_init,
+	.lane_fini = lane_fini,
+};

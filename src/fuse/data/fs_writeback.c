@@ -7,6 +7,7 @@
 #include "fs_notify.h"
 #include "fs_reply.h"
 #include "fs_batch.h"
+#include "fs_part.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -97,7 +98,7 @@ static void ticked(struct reactor_timer *t)
 	arm(l);
 }
 
-void fs_writeback_lane_init(struct fs_lane *l)
+static bool lane_init(struct fs_lane *l)
 {
 	list_init(&l->writeback_open);
 	reactor_timer_init(&l->writeback_timer, ticked);
@@ -105,18 +106,26 @@ void fs_writeback_lane_init(struct fs_lane *l)
 	if (l->writeback_max > l->ops_cnt / 2)
 		l->writeback_max = l->ops_cnt / 2;
 	fs_batch_lane_init(l);
+	return true;
 }
 
-void fs_writeback_lane_fini(struct fs_lane *l)
+static void lane_fini(struct fs_lane *l)
 {
 	reactor_timer_cancel(l->reactor, &l->writeback_timer);
 }
 
-void fs_writeback_lane_stop(struct fs_lane *l)
+/* The open ones are sent. */
+static void lane_stop(struct fs_lane *l)
 {
 	while (send_oldest(l, UINT64_MAX))
 		;
 }
+
+const struct fs_part fs_writeback_part = {
+	.lane_init = lane_init,
+	.lane_fini = lane_fini,
+	.lane_stop = lane_stop,
+};
 
 /* ---- who overlaps whom. Inode lock held ---- */
 

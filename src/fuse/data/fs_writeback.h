@@ -38,10 +38,7 @@
 /* No WRITE of ours ends after it. */
 #define FS_WRITEBACK_ALL UINT64_MAX
 
-void fs_writeback_lane_init(struct fs_lane *l);
-void fs_writeback_lane_fini(struct fs_lane *l);
-/* The lane is about to end: what is open is sent. */
-void fs_writeback_lane_stop(struct fs_lane *l);
+extern const struct fs_part fs_writeback_part;
 
 /*
  * fs_writeback_join - takes the data of a WRITE request into a writeback that is open

@@ -20,20 +20,13 @@
  *                   use)
  *        -> IDLE    ->idle
  */
-#include "fs_ahead.h"
 #include "fs_current.h"
-#include "fs_deleg.h"
-#include "fs_writeback.h"
 #include "fs_file.h"
 #include "fs_metalane.h"
 #include "fs_inode.h"
 #include "fs_interrupt.h"
-#include "fs_lock.h"
 #include "fs_notify.h"
-#include "fs_ops.h"
-#include "fs_unstable.h"
-#include "fs_sync.h"
-#include "fs_validate.h"
+#include "fs_part.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -89,9 +82,7 @@ static void kick_run(struct reactor_msg *msg)
 	k->posted = false;
 	if (k->lane->interrupted)
 		fs_metalane_interrupt(k->lane, atomic_exchange(&k->lane->interrupted, 0));
-	if (atomic_exchange(&k->lane->commit_due, false))
-		fs_commit_background(k->lane, NULL);
-	fs_sync_turn(k->lane);
+	fs_part_lane_kicked(k->lane);
 	if (k->lane->src.reactor)
 		lane_ready(&k->lane->src, EPOLLIN);
 	else
@@ -283,7 +274,7 @@ static bool close_one(struct fs_lane *l)
 	op->file = fs_file_get(f);
 	op->inode = fs_inode_ref(l->fs, f->inode);
 	op->cred = f->cred;
-	fs_release(op);
+	fs_part_file_left(op);
 	return true;
 }
 
@@ -322,7 +313,7 @@ static void go_on_stopping(struct fs_lane *l)
 		l->stalled = false;
 		fs_metalane_no_more(l);
 	}
-	if (l->state == FS_LANE_DRAINS && l->ops_free == l->ops_cnt && fs_deleg_lane_drain(l))
+	if (l->state == FS_LANE_DRAINS && l->ops_free == l->ops_cnt && fs_part_lane_drained(l))
 		drained(l);
 }
 
@@ -338,8 +329,7 @@ void fs_lane_turn(struct fs_lane *l)
 		l->again = false;
 		run_parked(l);
 		fs_metalane_turn(l);
-		fs_lockwait_lane_turn(l);
-		fs_deleg_lane_turn(l);
+		fs_part_lane_turn(l);
 		go_on_stopping(l);
 	} while (l->again);
 	l->turning = false;
@@ -358,7 +348,7 @@ void fs_lane_turn(struct fs_lane *l)
 void fs_lane_unblocked(struct fs_lane *l)
 {
 	fs_lane_turn(l);
-	fs_commit_background(l, NULL);
+	fs_part_lane_unblocked(l);
 }
 
 int fs_lane_start(struct fs_lane *l)
@@ -376,11 +366,8 @@ void fs_lane_stop(struct fs_lane *l)
 	if (l->state == FS_LANE_QUIET || l->state == FS_LANE_DRAINS || l->state == FS_LANE_IDLE)
 		return;
 	fs_notify_quiesce(l->fs);
-	fs_writeback_lane_stop(l);
-	fs_ahead_lane_stop(l);
-	fs_validate_lane_stop(l);
+	fs_part_lane_stop(l);
 	l->state = FS_LANE_QUIET;
-	fs_lockwait_lane_stop(l);
 	reactor_timer_in(l->reactor, &l->idle_timer, 0); /* ->idle never comes from in here */
 }
 
@@ -429,13 +416,11 @@ struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_sessio
 	list_init(&l->link);
 	reactor_timer_init(&l->idle_timer, quiet_poll);
 	fs_interrupt_init(l);
-	fs_lockwait_lane_init(l);
 	l->kick = calloc(1, sizeof(*l->kick));
-	if (!fs_deleg_lane_init(l) || !l->kick || !fs_metalane_lane_init(l) ||
-		!fs_validate_lane_init(l) || !make_pool(l, ops > 0 ? ops : 1)) {
-		fs_validate_lane_fini(l);
-		fs_deleg_lane_fini(l);
+	if (!l->kick || !fs_metalane_lane_init(l) || !make_pool(l, ops > 0 ? ops : 1) ||
+		!fs_part_lane_init(l)) {
 		fs_metalane_lane_fini(l);
+		free(l->ops);
 		free(l->kick);
 		free(l);
 		errno = ENOMEM;
@@ -443,10 +428,6 @@ struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_sessio
 	}
 	l->kick->lane = l;
 	l->kick->msg.run = kick_run;
-	fs_unstable_mem_lane_init(l);
-	fs_commit_lane_init(l);
-	fs_writeback_lane_init(l);
-	fs_ahead_lane_init(l);
 	lane_join(fs, l);
 	return l;
 }
@@ -461,17 +442,10 @@ void fs_lane_free(struct fs_lane *l)
 	stop_reading(l);
 	reactor_timer_cancel(l->reactor, &l->idle_timer);
 	fs_interrupt_fini(l);
-	fs_lockwait_lane_fini(l);
-	fs_deleg_lane_fini(l);
 	fs_metalane_lane_fini(l);
 	if (l->rxbuf)
 		rpcrdma_buf_put(l->xprt, l->rxbuf);
-	fs_writeback_lane_fini(l);
-	fs_ahead_lane_fini(l);
-	fs_sync_lane_fini(l);
-	fs_validate_lane_fini(l);
-	fs_commit_lane_fini(l);
-	fs_unstable_mem_lane_fini(l);
+	fs_part_lane_fini(l);
 	/* A kick on its way frees itself: the reactor runs what is in its mailbox before it goes.
 	 */
 	l->kick->lane = NULL;

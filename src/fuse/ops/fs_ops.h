@@ -49,6 +49,7 @@ void fs_do_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in,
 void fs_do_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void fs_do_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi);
 /* fs_release.c */
+extern const struct fs_part fs_release_part;
 void fs_do_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 
 /* ---- names and attributes ---- */

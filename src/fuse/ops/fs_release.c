@@ -19,6 +19,7 @@
 #include "fs_unstable.h"
 #include "fs_share.h"
 #include "fs_silly.h"
+#include "fs_part.h"
 
 #include <errno.h>
 #include <string.h>
@@ -187,3 +188,7 @@ void fs_do_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	fs_reply_early(op, 0);
 	fs_release(op);
 }
+
+const struct fs_part fs_release_part = {
+	.file_left = fs_release,
+};

@@ -128,15 +128,10 @@ void fs_deleg_return_end(struct fs_deleg *d);
 
 /* ---- fs_deleg_lane.c ---- */
 
-bool fs_deleg_lane_init(struct fs_lane *l);
-void fs_deleg_lane_fini(struct fs_lane *l);
-/* A part of fs_lane_turn(). */
-void fs_deleg_lane_turn(struct fs_lane *l);
+extern const struct fs_part fs_deleg_lane_part;
 /* There is one more: looks from time to time for those that nothing is open by. */
 void fs_deleg_lane_watch(struct fs_lane *l);
-/* The lane reads no more: all are returned. True: there are none. */
-bool fs_deleg_lane_drain(struct fs_lane *l);
-/* The op was one of fs_deleg_lane_init()'s: it is free again. False: it was not. */
+/* The op was one that the lane keeps for returns: it is free again. False: it was not. */
 bool fs_deleg_lane_op_ended(struct fs_op *op);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "fs_deleg.h"
+#include "fs_part.h"
 
 #define OPS 4u /* so many are returned at a time */
 
@@ -27,7 +28,7 @@ static struct fs_deleg *next_due(struct fs_lane *l)
 	return d;
 }
 
-void fs_deleg_lane_turn(struct fs_lane *l)
+static void lane_turn(struct fs_lane *l)
 {
 	struct fs_deleg *d;
 
@@ -53,7 +54,8 @@ bool fs_deleg_lane_op_ended(struct fs_op *op)
 	return true;
 }
 
-bool fs_deleg_lane_drain(struct fs_lane *l)
+/* The lane reads no more: all are returned. */
+static bool lane_drained(struct fs_lane *l)
 {
 	struct fs *fs = l->fs;
 
@@ -69,7 +71,7 @@ bool fs_deleg_lane_drain(struct fs_lane *l)
 				fs_deleg_return_due(d);
 		}
 		mutex_unlock(&fs->deleg_lock);
-		fs_deleg_lane_turn(l);
+		lane_turn(l);
 	}
 	return false;
 }
@@ -122,7 +124,7 @@ void fs_deleg_lane_watch(struct fs_lane *l)
 		reactor_timer_in(l->reactor, &l->deleg_timer, idle_ns(l->fs) / 2);
 }
 
-bool fs_deleg_lane_init(struct fs_lane *l)
+static bool lane_init(struct fs_lane *l)
 {
 	list_init(&l->deleg_ops);
 	list_init(&l->delegs_due);
@@ -134,8 +136,15 @@ bool fs_deleg_lane_init(struct fs_lane *l)
 	return l->deleg_pool != NULL;
 }
 
-void fs_deleg_lane_fini(struct fs_lane *l)
+static void lane_fini(struct fs_lane *l)
 {
 	reactor_timer_cancel(l->reactor, &l->deleg_timer);
 	free(l->deleg_pool);
 }
+
+const struct fs_part fs_deleg_lane_part = {
+	.lane_init = lane_init,
+	.lane_fini = lane_fini,
+	.lane_turn = lane_turn,
+	.lane_drained = lane_drained,
+};

@@ -83,7 +83,7 @@ void fs_deleg_return_unuse(struct fs_deleg *d)
 	}
 	mutex_unlock(&d->inode->lock);
 	if (d->lost && !d->returning)
-		fs_deleg_return_queue(d); /* fs_deleg_lane_turn() may have left it */
+		fs_deleg_return_queue(d); /* the lane's turn may have left it */
 	mutex_unlock(&fs->deleg_lock);
 	if (next)
 		fs_op_wake(next);

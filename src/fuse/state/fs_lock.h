@@ -87,12 +87,7 @@ void fs_lockowner_release(struct fs_op *op, void (*then)(struct fs_op *op));
 void fs_lockowner_release_share(struct fs_op *op, void (*then)(struct fs_op *op));
 /* For nfs4_client_on_lock_free(); ctx: the fs. */
 void fs_lockwait_freed(void *ctx, uint64_t number);
-void fs_lockwait_lane_init(struct fs_lane *l);
-void fs_lockwait_lane_fini(struct fs_lane *l);
-/* A part of fs_lane_turn(). */
-void fs_lockwait_lane_turn(struct fs_lane *l);
-/* Nobody sleeps any more: EIO. */
-void fs_lockwait_lane_stop(struct fs_lane *l);
+extern const struct fs_part fs_lockwait_part;
 
 static inline bool fs_lock_overlap(uint64_t off1, uint64_t len1, uint64_t off2, uint64_t len2)
 {

@@ -13,6 +13,7 @@
 #include "fs_inode.h"
 #include "fs_interrupt.h"
 #include "fs_lock.h"
+#include "fs_part.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -352,7 +353,7 @@ static void start(struct fs_lockwait *w)
 	fs_lock_ask(op);
 }
 
-void fs_lockwait_lane_turn(struct fs_lane *l)
+static void lane_turn(struct fs_lane *l)
 {
 	if (!l->lock_due)
 		return;
@@ -375,7 +376,8 @@ void fs_lockwait_lane_turn(struct fs_lane *l)
 	}
 }
 
-void fs_lockwait_lane_stop(struct fs_lane *l)
+/* Nobody sleeps any more: EIO. */
+static void lane_stop(struct fs_lane *l)
 {
 	list_for_each_safe (node, next, &l->lock_waits) {
 		struct fs_lockwait *w = container_of(node, struct fs_lockwait, lane_link);
@@ -387,13 +389,21 @@ void fs_lockwait_lane_stop(struct fs_lane *l)
 	}
 }
 
-void fs_lockwait_lane_init(struct fs_lane *l)
+static bool lane_init(struct fs_lane *l)
 {
 	list_init(&l->lock_waits);
 	reactor_timer_init(&l->lock_timer, poll_fire);
+	return true;
 }
 
-void fs_lockwait_lane_fini(struct fs_lane *l)
+static void lane_fini(struct fs_lane *l)
 {
 	reactor_timer_cancel(l->reactor, &l->lock_timer);
 }
+
+const struct fs_part fs_lockwait_part = {
+	.lane_init = lane_init,
+	.lane_fini = lane_fini,
+	.lane_stop = lane_stop,
+	.lane_turn = lane_turn,
+};

@@ -12,6 +12,7 @@
 #include "fs_inode.h"
 #include "fs_notify.h"
 #include "fs_share.h"
+#include "fs_part.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -337,7 +338,7 @@ static void ticked(struct reactor_timer *t)
 
 /* ---- for the lane ---- */
 
-bool fs_validate_lane_init(struct fs_lane *l)
+static bool lane_init(struct fs_lane *l)
 {
 	struct fs_validate *v = calloc(1, sizeof(*v));
 
@@ -354,15 +355,15 @@ bool fs_validate_lane_init(struct fs_lane *l)
 	return true;
 }
 
-void fs_validate_lane_stop(struct fs_lane *l)
+/* Nothing more is asked. */
+static void lane_stop(struct fs_lane *l)
 {
 	reactor_timer_cancel(l->reactor, &l->validate->timer);
 }
 
-void fs_validate_lane_fini(struct fs_lane *l)
+/* Every file is closed. */
+static void lane_fini(struct fs_lane *l)
 {
-	if (!l->validate)
-		return;
 	reactor_timer_cancel(l->reactor, &l->validate->timer);
 	mutex_destroy(&l->validate->lock);
 	free(l->validate);
@@ -398,3 +399,9 @@ void fs_validate_unwatch(struct fs_file *f)
 	list_del(&f->watch.link);
 	mutex_unlock(&l->validate->lock);
 }
+
+const struct fs_part fs_validate_part = {
+	.lane_init = lane_init,
+	.lane_fini = lane_fini,
+	.lane_stop = lane_stop,
+};

@@ -21,11 +21,7 @@
 
 #include "fs_int.h"
 
-bool fs_validate_lane_init(struct fs_lane *l);
-/* The lane is about to end: nothing more is asked. */
-void fs_validate_lane_stop(struct fs_lane *l);
-/* Every file is closed. Also after an init that failed, or none. */
-void fs_validate_lane_fini(struct fs_lane *l);
+extern const struct fs_part fs_validate_part;
 
 /* It is open: looked at from now on, if it is one of those. */
 void fs_validate_watch(struct fs_lane *l, struct fs_file *f);

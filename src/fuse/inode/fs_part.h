@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The parts of a mount: delegations, locks, read-ahead, write-back and the like. The rooms lane and
+ * inode name none of them. Each part has one struct fs_part in its own file; the table of all is in
+ * fs.c, and fs->parts is that table. The rooms below call the parts by these hooks; each hook may
+ * be NULL.
+ *
+ * Context: the thread of the lane, no lock held.
+ */
+#ifndef RPCRDMAFS_FS_PART_H
+#define RPCRDMAFS_FS_PART_H
+
+#include "fs_int.h"
+
+struct fs_part {
+	/* In the table's order. False: out of memory, and nothing of this part is left. */
+	bool (*lane_init)(struct fs_lane *l);
+	/* In the opposite order; no operation is in work and no file is open. */
+	void (*lane_fini)(struct fs_lane *l);
+	/* The lane is about to end: this part begins nothing more, and ends what waits. */
+	void (*lane_stop)(struct fs_lane *l);
+	/* Within fs_lane_turn(): something was given back. */
+	void (*lane_turn)(struct fs_lane *l);
+	/* After fs_lane_kick(). */
+	void (*lane_kicked)(struct fs_lane *l);
+	/* Calls of the session are free after a time without any. */
+	void (*lane_unblocked)(struct fs_lane *l);
+	/*
+	 * The lane reads no more and has no operation in work. True: this part has nothing either;
+	 * else it calls fs_lane_turn() when it has not.
+	 */
+	bool (*lane_drained)(struct fs_lane *l);
+	/*
+	 * A file that the kernel never released, at the end: op->file, which is this operation's
+	 * to close; op->inode and op->cred are the file's. The operation ends itself. One part has
+	 * this hook.
+	 */
+	void (*file_left)(struct fs_op *op);
+};
+
+/* Each calls that hook of all parts; fs_part_lane_init() takes back what it did before a failure.
+ */
+bool fs_part_lane_init(struct fs_lane *l);
+void fs_part_lane_fini(struct fs_lane *l);
+void fs_part_lane_stop(struct fs_lane *l);
+void fs_part_lane_turn(struct fs_lane *l);
+void fs_part_lane_kicked(struct fs_lane *l);
+void fs_part_lane_unblocked(struct fs_lane *l);
+bool fs_part_lane_drained(struct fs_lane *l);
+void fs_part_file_left(struct fs_op *op);
+
+#endif
