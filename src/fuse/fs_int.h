@@ -170,6 +170,7 @@ struct fs_op {
 	struct fuse_file_info fi;
 	struct nfs4_attr attr; /* of a reply that waits for an invalidation */
 	struct fs_inode *reply_dir, *reply_inode;
+	void (*undo)(struct fs_op *op, int err); /* of a reply that nobody takes */
 	off_t off;
 	size_t size;
 	uint64_t attr_seq; /* fs_attr_seq() when the call was started */
@@ -272,7 +273,6 @@ struct fs_op {
 			void (*released)(struct fs_op *op);
 		} lock;
 		uint64_t num;
-		void *ptr;
 	} u;
 	/* Gives back what u.dir has; fs_op_end() calls it. NULL: nothing. */
 	void (*ended)(struct fs_op *op);

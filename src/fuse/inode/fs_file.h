@@ -48,24 +48,6 @@ int fs_file_take_error(struct fs_file *f);
  */
 int fs_file_next_error(struct fs_file *f);
 
-/* ---- fs_open.c, fs_create.c ---- */
-
-uint32_t fs_open_share_access(int flags);
-/* What ACCESS said of a file that is opened with `flags`. */
-bool fs_open_allowed(int flags, uint32_t access);
-/*
- * Are the kernel's pages of op->inode those of a->change? If not the caller sees to it that they
- * are dropped, and then says so. compare: or whichever there are will do (nocto).
- */
-bool fs_open_pages_good(struct fs_op *op, const struct nfs4_attr *a, bool compare);
-/* They are: those that the kernel gets from here on are of a->change, or newer. */
-void fs_open_pages_dropped(struct fs_op *op, const struct nfs4_attr *a);
-/* Does the kernel hold attributes of another version than a's? */
-bool fs_open_attr_told_other(struct fs_inode *in, const struct nfs4_attr *a);
-/* Replies the error (0: the request is answered already) and closes op->file again. */
-void fs_open_undo(struct fs_op *op, int err);
-void fs_create_undo(struct fs_op *op, int err);
-
 /* ---- fs_commit.c, fs_release.c ---- */
 
 /*

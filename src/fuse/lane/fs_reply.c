@@ -12,6 +12,7 @@
 #include "fs_inode.h"
 #include "fs_lock.h"
 #include "fs_notify.h"
+#include "fs_pages.h"
 #include "fs_unstable.h"
 #include "fs_special.h"
 
@@ -166,15 +167,15 @@ void fs_reply_negative(struct fs_op *op, struct fs_inode *dir)
 
 /* ---- opens ---- */
 
-void fs_reply_open(struct fs_op *op, struct fs_file *f)
+void fs_reply_open(struct fs_op *op, struct fs_file *f, void (*undo)(struct fs_op *op, int err))
 {
 	op->fi.fh = (uintptr_t)f;
 	if (!op->req || fuse_reply_open(take_req(op), &op->fi) == -ENOENT) {
-		fs_open_undo(op, 0); /* no RELEASE will come */
+		undo(op, 0);
 		return;
 	}
 	if (!op->fi.keep_cache)
-		fs_open_pages_dropped(op, &op->attr); /* the answer makes the kernel do that */
+		fs_pages_dropped(op, &op->attr); /* the answer makes the kernel do that */
 	fs_op_end(op);
 }
 
@@ -190,18 +191,17 @@ static void create_now(struct fs_op *op)
 			&op->attr, op->attr_seq, fs_op_now(op), &e);
 	op->fi.fh = (uintptr_t)op->file;
 	if (!op->req || fuse_reply_create(take_req(op), &e, &op->fi) == -ENOENT)
-		fs_create_undo(op, 0);
+		op->undo(op, 0);
 	else
 		fs_op_end(op);
 }
 
-void fs_reply_create(struct fs_op *op, struct fs_inode *dir, struct fs_inode *in,
-	const struct nfs4_attr *a, struct fs_file *f)
+void fs_reply_create(struct fs_op *op, struct fs_inode *dir, struct fs_inode *in, struct fs_file *f,
+	void (*undo)(struct fs_op *op, int err))
 {
-	if (a != &op->attr)
-		op->attr = *a;
 	op->reply_dir = dir;
 	op->reply_inode = in;
+	op->undo = undo;
 	create_now(op);
 }
 

@@ -22,9 +22,13 @@ void fs_reply_entry(
 	struct fs_op *op, struct fs_inode *dir, struct fs_inode *in, const struct nfs4_attr *a);
 void fs_reply_negative(struct fs_op *op, struct fs_inode *dir);
 void fs_reply_attr(struct fs_op *op, struct fs_inode *in, const struct nfs4_attr *a);
-void fs_reply_open(struct fs_op *op, struct fs_file *f);
-void fs_reply_create(struct fs_op *op, struct fs_inode *dir, struct fs_inode *in,
-	const struct nfs4_attr *a, struct fs_file *f);
+/*
+ * Of an OPEN or CREATE. undo: takes the open back and ends the op, with 0 for err, if nobody takes
+ * the answer: no RELEASE will come.
+ */
+void fs_reply_open(struct fs_op *op, struct fs_file *f, void (*undo)(struct fs_op *op, int err));
+void fs_reply_create(struct fs_op *op, struct fs_inode *dir, struct fs_inode *in, struct fs_file *f,
+	void (*undo)(struct fs_op *op, int err));
 /* False: nobody took the handle, which is the caller's again. */
 bool fs_reply_opendir(struct fs_op *op, const struct fuse_file_info *fi);
 void fs_reply_data(struct fs_op *op, const void *data, size_t len);

@@ -17,7 +17,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-void fs_create_undo(struct fs_op *op, int err)
+static void undo(struct fs_op *op, int err)
 {
 	struct fs *fs = op->lane->fs;
 
@@ -31,7 +31,7 @@ void fs_create_undo(struct fs_op *op, int err)
 
 static void create_reply(struct fs_op *op)
 {
-	fs_reply_create(op, op->inode, op->inode2, &op->attr, op->file);
+	fs_reply_create(op, op->inode, op->inode2, op->file, undo);
 }
 
 static bool is_regular(const struct nfs4_attr *a)
@@ -46,7 +46,7 @@ static void attr_done(struct nfs4_call *call)
 	struct fs_op *op = fs_op_of(call);
 
 	if (call->err || !is_regular(&call->u.getattr.attr)) {
-		fs_create_undo(op, call->err ? -call->err : EIO);
+		undo(op, call->err ? -call->err : EIO);
 		return;
 	}
 	op->attr = call->u.getattr.attr;
@@ -67,12 +67,12 @@ static void times_done(struct nfs4_call *call)
 	struct fs_op *op = fs_op_of(call);
 
 	if (call->err && op->u.create.mode_unset) {
-		fs_create_undo(op, -call->err);
+		undo(op, -call->err);
 		return;
 	}
 	if (call->err)
 		log_warn_limited("times of a new file: %s", strerror(-call->err));
-	op->failed = fs_create_undo;
+	op->failed = undo;
 	fs_op_call(op, attr_start);
 }
 
@@ -100,7 +100,7 @@ static void cut_done(struct nfs4_call *call)
 	const struct nfs4_attr *a = &call->u.setattr.attr;
 
 	if (call->err) {
-		fs_create_undo(op, -call->err);
+		undo(op, -call->err);
 		return;
 	}
 	fs_unstable_cut(op->lane, op->inode2, 0);
@@ -125,7 +125,7 @@ static void cut_start(struct fs_op *op)
 /* What was written before it has come after it. */
 static void cut_again(struct fs_op *op)
 {
-	op->failed = fs_create_undo;
+	op->failed = undo;
 	fs_op_call(op, cut_start);
 }
 
@@ -140,7 +140,7 @@ static bool create_take(struct fs_op *op, const struct nfs4_op_open *o, bool mad
 	if (!in)
 		return false;
 	op->inode2 = in;
-	f = fs_file_new(fs, in, &op->cred, fs_open_share_access(op->fi.flags), op->fi.flags);
+	f = fs_file_new(fs, in, &op->cred, fs_share_access(op->fi.flags), op->fi.flags);
 	sh = f ? fs_share_new(fs, in, &op->cred, o->owner) : NULL;
 	if (!sh) {
 		if (f)
@@ -185,12 +185,12 @@ static void create_done(struct nfs4_call *call)
 		return;
 	}
 	if (!stamped) {
-		op->failed = fs_create_undo;
+		op->failed = undo;
 		fs_op_call(op, times_start);
 	} else if (!is_regular(&op->attr)) {
-		fs_create_undo(op, EIO);
-	} else if (!made && !fs_open_allowed(op->fi.flags, o->access)) {
-		fs_create_undo(op, EACCES); /* it existed: its mode counts */
+		undo(op, EIO);
+	} else if (!made && !fs_share_allows(op->fi.flags, o->access)) {
+		undo(op, EACCES); /* it existed: its mode counts */
 	} else if (!cuts ||
 		   !fs_writeback_wait(op, op->inode2, 0, FS_WRITEBACK_ALL, false, cut_again)) {
 		create_reply(op);
@@ -206,7 +206,7 @@ static void create_start(struct fs_op *op)
 	o->dir = &op->fh;
 	o->name.p = op->name;
 	o->name.len = (uint32_t)strlen(op->name);
-	o->share_access = fs_open_share_access(op->fi.flags);
+	o->share_access = fs_share_access(op->fi.flags);
 	o->owner = nfs4_new_owner(fs->client);
 	o->create = true;
 	o->truncate = (op->fi.flags & O_TRUNC) != 0;

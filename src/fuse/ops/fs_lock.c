@@ -18,6 +18,7 @@
 #include "fs_interrupt.h"
 #include "fs_notify.h"
 #include "fs_ops.h"
+#include "fs_pages.h"
 #include "fs_reply.h"
 #include "fs_share.h"
 
@@ -83,7 +84,7 @@ static void granted_reply(struct fs_op *op)
 
 static void pages_dropped(struct fs_op *op)
 {
-	fs_open_pages_dropped(op, &op->attr);
+	fs_pages_dropped(op, &op->attr);
 	granted_reply(op);
 }
 
@@ -105,9 +106,9 @@ static void look_done(struct nfs4_call *call)
 	}
 	fs_attr_update(op->lane->fs, op->inode, a, op->attr_seq, fs_op_now(op));
 	op->attr = *a;
-	if (!fs_open_pages_good(op, a, true))
+	if (!fs_pages_good(op, a, true))
 		fs_notify_then(op, op->inode, true, pages_dropped);
-	else if (fs_open_attr_told_other(op->inode, a))
+	else if (fs_pages_told_other(op->inode, a))
 		fs_notify_then(op, op->inode, false, granted_reply);
 	else
 		granted_reply(op);

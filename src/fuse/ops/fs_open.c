@@ -21,6 +21,7 @@
 #include "fs_nameop.h"
 #include "fs_notify.h"
 #include "fs_openread.h"
+#include "fs_pages.h"
 #include "fs_reply.h"
 #include "fs_share.h"
 #include "fs_silly.h"
@@ -30,77 +31,15 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The kernel passes it on: opened to be executed (include/linux/fs.h). */
-#define FMODE_EXEC_FLAG 0x20
-
-uint32_t fs_open_share_access(int flags)
-{
-	switch (flags & O_ACCMODE) {
-	case O_RDONLY:
-		return OPEN4_SHARE_ACCESS_READ;
-	case O_WRONLY:
-		return OPEN4_SHARE_ACCESS_WRITE;
-	default:
-		return OPEN4_SHARE_ACCESS_BOTH;
-	}
-}
-
-bool fs_open_allowed(int flags, uint32_t access)
-{
-	uint32_t want = 0;
-
-	if (flags & FMODE_EXEC_FLAG)
-		want = ACCESS4_EXECUTE;
-	else if ((flags & O_ACCMODE) != O_WRONLY)
-		want = ACCESS4_READ;
-	return (access & want) == want;
-}
-
-void fs_open_undo(struct fs_op *op, int err)
+static void undo(struct fs_op *op, int err)
 {
 	fs_reply_early(op, err);
 	fs_release(op);
 }
 
-bool fs_open_pages_good(struct fs_op *op, const struct nfs4_attr *a, bool compare)
-{
-	struct fs_inode *in = op->inode;
-	bool known = (a->valid & NFS4_ATTR_CHANGE) != 0;
-	bool good;
-
-	mutex_lock(&in->lock);
-	good = known && in->data_change != 0 && in->inval_want == in->inval_done &&
-	       (in->data_change == a->change || !compare);
-	if (!good)
-		in->data_change = 0;
-	mutex_unlock(&in->lock);
-	return good;
-}
-
-void fs_open_pages_dropped(struct fs_op *op, const struct nfs4_attr *a)
-{
-	struct fs_inode *in = op->inode;
-
-	mutex_lock(&in->lock);
-	/* A write of ours since then: what the answer describes is over. */
-	if ((a->valid & NFS4_ATTR_CHANGE) && in->attr_seq <= op->attr_seq)
-		in->data_change = a->change;
-	mutex_unlock(&in->lock);
-}
-
-bool fs_open_attr_told_other(struct fs_inode *in, const struct nfs4_attr *a)
-{
-	bool other;
-
-	mutex_lock(&in->lock);
-	other = in->told_change != 0 && in->told_change != a->change;
-	mutex_unlock(&in->lock);
-	return other;
-}
-
 static void reply_opened(struct fs_op *op)
 {
-	fs_reply_open(op, op->file);
+	fs_reply_open(op, op->file, undo);
 }
 
 static void open_ready(struct fs_op *op)
@@ -113,8 +52,8 @@ static void open_ready(struct fs_op *op)
 	 */
 	bool stale = fs_stat_pages_stale(in) && !(op->fi.flags & O_TRUNC);
 
-	op->fi.keep_cache = fs_open_pages_good(op, &op->attr, op->lane->fs->conf.cto);
-	if (stale || (op->lane->fs->conf.cto && fs_open_attr_told_other(in, &op->attr)))
+	op->fi.keep_cache = fs_pages_good(op, &op->attr, op->lane->fs->conf.cto);
+	if (stale || (op->lane->fs->conf.cto && fs_pages_told_other(in, &op->attr)))
 		fs_notify_then(op, in, stale, reply_opened);
 	else
 		reply_opened(op);
@@ -123,7 +62,7 @@ static void open_ready(struct fs_op *op)
 /* The kernel's client asks whether the file may be written first, and says that. */
 static void trunc_checked(struct fs_op *op)
 {
-	fs_open_undo(op, op->call.err != 0 ? -op->call.err : EROFS);
+	undo(op, op->call.err != 0 ? -op->call.err : EROFS);
 }
 
 static void trunc_done(struct nfs4_call *call)
@@ -138,7 +77,7 @@ static void trunc_done(struct nfs4_call *call)
 		return;
 	}
 	if (call->err) {
-		fs_open_undo(op, -call->err);
+		undo(op, -call->err);
 		return;
 	}
 	fs_attr_update_own(fs, op->inode, &call->u.setattr.attr, op->attr_seq, fs_op_now(op));
@@ -160,7 +99,7 @@ static void trunc_start(struct fs_op *op)
 	struct nfs4_op_setattr *s = &op->call.u.setattr;
 
 	if (op->abandoned) { /* it waited: others may have written since */
-		fs_open_undo(op, EINTR);
+		undo(op, EINTR);
 		return;
 	}
 	if (!fs_rewrite_enter(op, gate_is_open))
@@ -197,7 +136,7 @@ static void not_opened(struct fs_op *op, int err)
 static void trunc_may(struct fs_op *op)
 {
 	if (op->call.err)
-		fs_open_undo(op, -op->call.err);
+		undo(op, -op->call.err);
 	else
 		trunc_in_order(op);
 }
@@ -241,8 +180,8 @@ static void open_done(struct nfs4_call *call)
 	fs_file_opened(op, op->file);
 	fs_share_leave(op->file->share);
 	fs_openread_end(op, true);
-	if (!fs_open_allowed(op->fi.flags, o->access))
-		fs_open_undo(op, EACCES);
+	if (!fs_share_allows(op->fi.flags, o->access))
+		undo(op, EACCES);
 	else if (op->fi.flags & O_TRUNC)
 		trunc_begin(op, o->access);
 	else
@@ -311,8 +250,7 @@ void fs_do_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	if (!op)
 		return;
 	op->fi = *fi;
-	f = fs_file_new(
-		op->lane->fs, op->inode, &op->cred, fs_open_share_access(fi->flags), fi->flags);
+	f = fs_file_new(op->lane->fs, op->inode, &op->cred, fs_share_access(fi->flags), fi->flags);
 	if (!f) {
 		fs_reply_err(op, ENOMEM);
 		return;

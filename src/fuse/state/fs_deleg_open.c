@@ -26,7 +26,7 @@ static bool may_open(const struct fs_deleg *d, const struct fs_op *op)
 		const struct fs_deleg_user *u = &d->users[i];
 
 		if (fs_share_same_cred(&u->cred, &op->cred))
-			return fs_open_allowed(op->fi.flags, u->access) &&
+			return fs_share_allows(op->fi.flags, u->access) &&
 			       (!writes || (u->access & change) == change);
 	}
 	return false;

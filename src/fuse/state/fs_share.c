@@ -1,14 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_share.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The kernel passes it on: opened to be executed (include/linux/fs.h). */
+#define FMODE_EXEC_FLAG 0x20
 
 bool fs_share_same_cred(const struct rpc_cred *a, const struct rpc_cred *b)
 {
 	return a->flavor == b->flavor && a->uid == b->uid && a->gid == b->gid &&
 	       a->gids_cnt == b->gids_cnt &&
 	       memcmp(a->gids, b->gids, a->gids_cnt * sizeof(a->gids[0])) == 0;
+}
+
+uint32_t fs_share_access(int flags)
+{
+	switch (flags & O_ACCMODE) {
+	case O_RDONLY:
+		return OPEN4_SHARE_ACCESS_READ;
+	case O_WRONLY:
+		return OPEN4_SHARE_ACCESS_WRITE;
+	default:
+		return OPEN4_SHARE_ACCESS_BOTH;
+	}
+}
+
+bool fs_share_allows(int flags, uint32_t access)
+{
+	uint32_t want = 0;
+
+	if (flags & FMODE_EXEC_FLAG)
+		want = ACCESS4_EXECUTE;
+	else if ((flags & O_ACCMODE) != O_WRONLY)
+		want = ACCESS4_READ;
+	return (access & want) == want;
 }
 
 /* ---- on the inode ---- */

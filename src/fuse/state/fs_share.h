@@ -67,6 +67,10 @@ uint32_t fs_share_left(struct fs_share *sh);
 bool fs_share_is_open_for_more(struct fs_share *sh);
 /* 0: it is closed. */
 void fs_share_downgraded(struct fs_share *sh, uint32_t share_access);
+/* The share_access of an open with these O_*. */
+uint32_t fs_share_access(int flags);
+/* Does what ACCESS said allow an open with these O_*? */
+bool fs_share_allows(int flags, uint32_t access);
 /* Any difference between two users matters. */
 bool fs_share_same_cred(const struct rpc_cred *a, const struct rpc_cred *b);
 
