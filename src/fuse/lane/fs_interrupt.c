@@ -27,7 +27,7 @@
  * goes on reading, whatever is parked, with spare operations.
  */
 #include "fs_interrupt.h"
-#include "fs_lock.h"
+#include "fs_background.h"
 #include "fs_metalane.h"
 #include "fs_reply.h"
 #include "fs_unstable.h"
@@ -321,7 +321,7 @@ void fs_interrupt_watch(struct fs_op *op)
 	op->unique = l->unique;
 	op->begin_ns = reactor_now(l->reactor);
 	op->opcode = l->opcode;
-	fs_lockclose_request(op);
+	fs_background_begin(op);
 	op->read_ns = l->read_ns;
 	op->times = (struct nfs4_times){.mark_ns = l->read_ns};
 	if (!reactor_timer_armed(&l->interrupt_timer))

@@ -6,11 +6,11 @@
  * lookup count, an open file.
  */
 #include "fs_reply.h"
+#include "fs_background.h"
 #include "fs_append.h"
 #include "fs_attr.h"
 #include "fs_file.h"
 #include "fs_inode.h"
-#include "fs_lock.h"
 #include "fs_notify.h"
 #include "fs_pages.h"
 #include "fs_unstable.h"
@@ -30,7 +30,7 @@ static fuse_req_t take_req_with(struct fs_op *op, int64_t result)
 	mutex_assert_none();
 	assert(req);
 	op->req = NULL;
-	fs_lockclose_answered(op);
+	fs_background_end(op);
 	stats_count(&op->lane->stats->fuse_replies, 1);
 	fs_trace_answered(op, result);
 	return req;

@@ -139,9 +139,6 @@ void fs_lockowner_over(struct fs_op *op);
 
 /* ---- fs_lockclose.c ---- */
 
-/* A request is read; and it is answered. */
-void fs_lockclose_request(struct fs_op *op);
-void fs_lockclose_answered(struct fs_op *op);
 /*
  * fs_lockclose_await - a lock of owner `holder` (struct nfs4_denied) was in the way of op's
  *

@@ -6,43 +6,18 @@
  * way may so be one that nobody has any more, for all that the kernel has not
  * said yet; then it is waited for, a second at most.
  *
- * How many of the unanswered requests are background ones is not told: those
- * that may be are counted. With fewer than max_background of them the kernel
- * keeps none back, and /dev/fuse is in order: what was closed before this lock
- * was asked for has been read, by whichever lane.
+ * Requests that may be background ones are counted (fs_background.h). With fewer than
+ * max_background of them the kernel keeps none back, and /dev/fuse is in order: what was closed
+ * before this lock was asked for has been read, by whichever lane.
  */
 #include "fs_lock.h"
 
-#include <linux/fuse.h>
 #include <poll.h>
 
 #define WAIT_NS NSEC_PER_SEC
 #define TICK_NS NSEC_PER_MSEC
 /* A request that is read, or that an answer let out of the kernel, is known of after that. */
 #define READ_NS (5 * NSEC_PER_MSEC)
-
-/* ---- background requests ---- */
-
-void fs_lockclose_request(struct fs_op *op)
-{
-	op->background = op->opcode == FUSE_READ || op->opcode == FUSE_WRITE ||
-			 op->opcode == FUSE_RELEASE || op->opcode == FUSE_RELEASEDIR;
-	if (op->background)
-		atomic_fetch_add(&op->lane->fs->background, 1);
-}
-
-/* Right before the answer: what it lets out comes a little later. */
-void fs_lockclose_answered(struct fs_op *op)
-{
-	struct fs *fs = op->lane->fs;
-
-	if (!op->background)
-		return;
-	op->background = false;
-	if (atomic_load(&fs->background) >= fs->max_background)
-		atomic_store(&fs->full_ns, fs_op_now(op));
-	atomic_fetch_sub(&fs->background, 1);
-}
 
 static bool is_full(struct fs_op *op)
 {
