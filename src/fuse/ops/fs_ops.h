@@ -45,7 +45,7 @@ void fs_do_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, struct f
 void fs_do_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in,
 	struct fuse_file_info *fi_in, fuse_ino_t ino_out, off_t off_out,
 	struct fuse_file_info *fi_out, size_t len, int flags);
-/* fs_commit.c */
+/* fs_flush.c */
 void fs_do_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void fs_do_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi);
 /* fs_release.c */
