@@ -10,6 +10,7 @@
 #include "fs_ops.h"
 #include "fs_part.h"
 #include "fs_session.h"
+#include "fs_share.h"
 #include "fs_sync.h"
 #include "fs_unstable.h"
 #include "fs_validate.h"
@@ -26,6 +27,7 @@
 static const struct fs_part *const parts[] = {
 	&fs_lockwait_part,
 	&fs_deleg_lane_part,
+	&fs_share_part,
 	&fs_validate_part,
 	&fs_unstable_mem_part,
 	&fs_commit_part,

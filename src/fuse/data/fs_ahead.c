@@ -438,7 +438,7 @@ bool fs_ahead_close(struct fs_op *op, void (*again)(struct fs_op *op))
 	return waits;
 }
 
-void fs_ahead_free(struct fs_file *f)
+static void file_gone(struct fs_file *f)
 {
 	free(f->ahead);
 }
@@ -493,4 +493,5 @@ const struct fs_part fs_ahead_part = {
 	.lane_init = lane_init,
 	.lane_fini = lane_fini,
 	.lane_stop = lane_stop,
+	.file_gone = file_gone,
 };

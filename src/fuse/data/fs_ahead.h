@@ -65,7 +65,6 @@ bool fs_ahead_serve(struct fs_op *op, void (*again)(struct fs_op *op));
  * True: a READ is flying still; `again` runs on the op's lane.
  */
 bool fs_ahead_close(struct fs_op *op, void (*again)(struct fs_op *op));
-void fs_ahead_free(struct fs_file *f);
 
 /* ---- fs_openread.c: a block that is read by the caller's call ---- */
 

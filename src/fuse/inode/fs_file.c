@@ -7,10 +7,8 @@
  */
 #include "fs_file.h"
 #include "fs_inode.h"
-#include "fs_ahead.h"
 #include "fs_facts.h"
-#include "fs_share.h"
-#include "fs_validate.h"
+#include "fs_part.h"
 
 #include <stdlib.h>
 
@@ -68,30 +66,26 @@ void fs_file_not_opened(struct fs *fs, struct fs_file *f)
 	mutex_unlock(&f->inode->lock);
 }
 
-void fs_file_opened(struct fs_op *op, struct fs_file *f)
+void fs_file_opened(struct fs *fs, struct fs_file *f)
 {
-	struct fs *fs = op->lane->fs;
 	struct fs_inode *in = f->inode;
 
 	fs_inode_table_lock(fs);
 	list_push_back(&fs->files, &f->all_link);
 	mutex_lock(&in->lock);
 	list_push_back(&in->open_files, &f->link);
-	fs_share_opened(f->share, f->share_access);
 	in->opens++;
 	in->opened = true;
 	atomic_fetch_add(&fs->files_open, 1);
 	open_over(fs, f);
 	mutex_unlock(&in->lock);
 	fs_inode_table_unlock(fs);
-	fs_validate_watch(op->lane, f);
 }
 
 void fs_file_closed(struct fs *fs, struct fs_file *f)
 {
 	struct fs_inode *in = f->inode;
 
-	fs_validate_unwatch(f);
 	fs_inode_table_lock(fs);
 	list_del(&f->all_link);
 	mutex_lock(&in->lock);
@@ -128,8 +122,7 @@ void fs_file_put(struct fs *fs, struct fs_file *f)
 	count_writer(f, -1);
 	if (f->opening)
 		fs_file_not_opened(fs, f);
-	fs_share_put(f->share);
-	fs_ahead_free(f);
+	fs_part_file_gone(fs, f);
 	fs_inode_put(fs, f->inode);
 	free(f);
 }

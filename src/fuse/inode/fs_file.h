@@ -18,11 +18,8 @@ struct fs_file *fs_file_new(struct fs *fs, struct fs_inode *in, const struct rpc
 void fs_file_opening(struct fs *fs, struct fs_file *f);
 /* It failed: fs_silly_finish() is to look whether the name is to go. */
 void fs_file_not_opened(struct fs *fs, struct fs_file *f);
-/*
- * Its share is open for it now, by the op: counts there, and in inode->opens until
- * fs_file_closed().
- */
-void fs_file_opened(struct fs_op *op, struct fs_file *f);
+/* It is open: among the inode's open files until fs_file_closed(). See fs_share_opened(). */
+void fs_file_opened(struct fs *fs, struct fs_file *f);
 void fs_file_closed(struct fs *fs, struct fs_file *f);
 /* At the end: any file that is still open, with its handle's reference. NULL: none. */
 struct fs_file *fs_file_take_any(struct fs *fs);

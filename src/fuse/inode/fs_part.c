@@ -75,3 +75,10 @@ void fs_part_file_left(struct fs_op *op)
 		if ((*p)->file_left)
 			(*p)->file_left(op);
 }
+
+void fs_part_file_gone(struct fs *fs, struct fs_file *f)
+{
+	for (const struct fs_part *const *p = fs->parts; *p; p++)
+		if ((*p)->file_gone)
+			(*p)->file_gone(f);
+}

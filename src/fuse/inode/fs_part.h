@@ -36,6 +36,8 @@ struct fs_part {
 	 * this hook.
 	 */
 	void (*file_left)(struct fs_op *op);
+	/* The last reference is put. Any thread; f->inode is still there. */
+	void (*file_gone)(struct fs_file *f);
 };
 
 /* Each calls that hook of all parts; fs_part_lane_init() takes back what it did before a failure.
@@ -48,5 +50,6 @@ void fs_part_lane_kicked(struct fs_lane *l);
 void fs_part_lane_unblocked(struct fs_lane *l);
 bool fs_part_lane_drained(struct fs_lane *l);
 void fs_part_file_left(struct fs_op *op);
+void fs_part_file_gone(struct fs *fs, struct fs_file *f);
 
 #endif

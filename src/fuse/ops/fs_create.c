@@ -159,7 +159,7 @@ static bool create_take(struct fs_op *op, const struct nfs4_op_open *o, bool mad
 		fs_attr_update_own(fs, in, &o->attr, op->attr_seq, fs_op_now(op));
 	else
 		fs_attr_update(fs, in, &o->attr, op->attr_seq, fs_op_now(op));
-	fs_file_opened(op, f);
+	fs_share_opened(op, f);
 	return true;
 }
 

@@ -177,7 +177,7 @@ static void open_done(struct nfs4_call *call)
 	op->attr = o->attr;
 	fs_attr_update(fs, op->inode, &o->attr, op->attr_seq, fs_op_now(op));
 	fs_deleg_opened(op);
-	fs_file_opened(op, op->file);
+	fs_share_opened(op, op->file);
 	fs_share_leave(op->file->share);
 	fs_openread_end(op, true);
 	if (!fs_share_allows(op->fi.flags, o->access))

@@ -29,7 +29,7 @@ static void release_closed(struct fs_op *op)
 	struct fs *fs = op->lane->fs;
 	struct fs_file *f = op->file;
 
-	fs_file_closed(fs, f);
+	fs_share_closed(fs, f);
 	fs_deleg_touch(op, op->inode);
 	fs_file_put(fs, f); /* the handle's reference; op->file's remains */
 	fs_silly_finish(op);

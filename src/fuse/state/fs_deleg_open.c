@@ -97,7 +97,7 @@ static bool open_new(struct fs_op *op, struct fs_deleg *d)
 	}
 	f->share = sh;
 	fs_share_list(sh);
-	fs_file_opened(op, f);
+	fs_share_opened(op, f);
 	return true;
 }
 
@@ -107,7 +107,7 @@ static bool open_more(struct fs_op *op, struct fs_deleg *d, struct fs_share *sh)
 
 	if (held) {
 		op->file->share = sh;
-		fs_file_opened(op, op->file);
+		fs_share_opened(op, op->file);
 	}
 	fs_share_leave(sh);
 	if (!held)

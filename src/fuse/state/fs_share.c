@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_share.h"
+#include "fs_file.h"
+#include "fs_part.h"
+#include "fs_validate.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -142,11 +145,22 @@ void fs_share_put(struct fs_share *sh)
 
 /* ---- open files ---- */
 
-void fs_share_opened(struct fs_share *sh, uint32_t share_access)
+void fs_share_opened(struct fs_op *op, struct fs_file *f)
 {
-	mutex_assert_held(&sh->inode->lock);
-	sh->opens[share_access]++;
-	sh->access |= share_access;
+	struct fs_share *sh = f->share;
+
+	mutex_lock(&sh->inode->lock);
+	sh->opens[f->share_access]++;
+	sh->access |= f->share_access;
+	mutex_unlock(&sh->inode->lock);
+	fs_file_opened(op->lane->fs, f);
+	fs_validate_watch(op->lane, f);
+}
+
+void fs_share_closed(struct fs *fs, struct fs_file *f)
+{
+	fs_validate_unwatch(f);
+	fs_file_closed(fs, f);
 }
 
 uint32_t fs_share_needs(const struct fs_share *sh)
@@ -257,3 +271,12 @@ void fs_share_leave(struct fs_share *sh)
 	mutex_unlock(&sh->inode->lock);
 	fs_op_wake_all(&woken);
 }
+
+static void file_gone(struct fs_file *f)
+{
+	fs_share_put(f->share);
+}
+
+const struct fs_part fs_share_part = {
+	.file_gone = file_gone,
+};

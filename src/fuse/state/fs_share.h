@@ -56,8 +56,13 @@ void fs_share_enter(
 	struct fs_op *op, struct fs_share *sh, bool alone, void (*then)(struct fs_op *op));
 void fs_share_leave(struct fs_share *sh);
 
-/* A file of it is open; inode lock held. */
-void fs_share_opened(struct fs_share *sh, uint32_t share_access);
+/*
+ * f's OPEN is done, by the op: it counts in f->share, is among the inode's open files, and is
+ * looked at from time to time (fs_validate.h).
+ */
+void fs_share_opened(struct fs_op *op, struct fs_file *f);
+/* Its CLOSE is done, or need not be; it counted in the share until fs_share_drop(). */
+void fs_share_closed(struct fs *fs, struct fs_file *f);
 /* What all open files need. Inode lock held. */
 uint32_t fs_share_needs(const struct fs_share *sh);
 /* One of them is closed. True: the server may have to hear of it. */
@@ -71,6 +76,8 @@ void fs_share_downgraded(struct fs_share *sh, uint32_t share_access);
 uint32_t fs_share_access(int flags);
 /* Does what ACCESS said allow an open with these O_*? */
 bool fs_share_allows(int flags, uint32_t access);
+extern const struct fs_part fs_share_part;
+
 /* Any difference between two users matters. */
 bool fs_share_same_cred(const struct rpc_cred *a, const struct rpc_cred *b);
 
