@@ -251,3 +251,16 @@ int fs_covers_of(struct fs_covers *c, dev_t dev, const char *name, char **ret_di
 	*ret_len = len;
 	return err;
 }
+
+bool fs_covers_any(struct fs_covers *c, dev_t dev)
+{
+	bool any;
+
+	if (dev == 0)
+		return true;
+	mutex_lock(&c->lock);
+	refresh(c, dev);
+	any = c->len > 0 || c->fd < 0;
+	mutex_unlock(&c->lock);
+	return any;
+}

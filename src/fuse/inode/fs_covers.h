@@ -35,6 +35,8 @@ void fs_covers_fini(struct fs_covers *c);
  */
 int fs_covers_of(struct fs_covers *c, dev_t dev, const char *name, char **ret_dirs,
 	unsigned int *ret_cnt, size_t *ret_len);
+/* Is anything mounted on a file of ours? True also where that is not known. */
+bool fs_covers_any(struct fs_covers *c, dev_t dev);
 /*
  * fs_covers_parse - pure: what mountinfo says is mounted on files of `dev`
  *

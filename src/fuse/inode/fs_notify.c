@@ -27,7 +27,6 @@
 #include "fs_notify.h"
 #include "fs_inode.h"
 #include "fs_dentry.h"
-#include "fs_session.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -172,7 +171,7 @@ static void run_dentries(struct fs_notify *nt, struct list *entry)
 	struct recall r = {nt, fs_inode_ino(nt->fs, n->dir)};
 
 	if (!fs_inode_is_forgotten(nt->fs, n->dir) || n->dir == nt->fs->root) {
-		if (nt->fs->expire_dentries || !fs_mount_is_covered(nt->fs))
+		if (nt->fs->expire_dentries || !fs_covers_any(&nt->fs->covers, nt->fs->dev))
 			fs_dentry_store_each(n, inval_name, &r);
 	}
 	fs_inode_put(nt->fs, n->dir);

@@ -57,58 +57,6 @@ int fs_mount_dev(const struct fs *fs, dev_t *ret_dev)
 	return 0;
 }
 
-#define OURS_MAX 64
-
-/* The IDs of the mounts of this device. Returns how many, OURS_MAX at most. */
-static unsigned int mounts_of(FILE *f, dev_t dev, unsigned int *ids)
-{
-	unsigned int n = 0, id, major, minor;
-	char *line = NULL;
-	size_t cap = 0;
-
-	while (n < OURS_MAX && getline(&line, &cap, f) > 0)
-		if (sscanf(line, "%u %*u %u:%u", &id, &major, &minor) == 3 &&
-			makedev(major, minor) == dev)
-			ids[n++] = id;
-	free(line);
-	return n;
-}
-
-static bool any_below(FILE *f, const unsigned int *ids, unsigned int n)
-{
-	char *line = NULL;
-	bool found = false;
-	size_t cap = 0;
-	unsigned int parent;
-
-	while (!found && getline(&line, &cap, f) > 0) {
-		if (sscanf(line, "%*u %u", &parent) != 1)
-			continue;
-		for (unsigned int i = 0; i < n; i++)
-			found = found || ids[i] == parent;
-	}
-	free(line);
-	return found;
-}
-
-bool fs_mount_is_covered(const struct fs *fs)
-{
-	FILE *f = fopen("/proc/self/mountinfo", "re");
-	unsigned int ids[OURS_MAX], n;
-	bool covered;
-
-	if (!f || fs->dev == 0) {
-		if (f)
-			fclose(f);
-		return true; /* who knows */
-	}
-	n = mounts_of(f, fs->dev, ids);
-	rewind(f);
-	covered = n == OURS_MAX || any_below(f, ids, n);
-	fclose(f);
-	return covered;
-}
-
 static int __attribute__((format(printf, 4, 5)))
 fail(char *text, size_t len, int err, const char *fmt, ...)
 {

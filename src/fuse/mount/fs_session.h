@@ -17,8 +17,6 @@ int fs_mountfd_check(int fd, char *text, size_t text_len);
 int fs_mount_dev(const struct fs *fs, dev_t *ret_dev);
 /* Takes a mount away as who is not root must. 0 or -errno. Waits for fusermount3. */
 int fs_unmount_fusermount(const char *mountpoint);
-/* Is anything mounted on a file or directory of ours, as far as this process sees? */
-bool fs_mount_is_covered(const struct fs *fs);
 /* The end, lanes idle: the kernel's connection is closed, then what is left of the mount. */
 void fs_unmount_end(struct fs *fs);
 void fs_session_free(struct fs *fs);

@@ -125,6 +125,22 @@ Test(fs_covers, the_directories_that_have_such_a_name, .init = with_file, .fini 
 	cr_assert_eq(dirs_of(0, "sock"), 0);
 }
 
+Test(fs_covers, something_is_mounted_on_it, .init = with_file, .fini = without_file)
+{
+	cr_expect(fs_covers_any(&covers, DEV));
+	fs_covers_fini(&covers);
+	fs_covers_init(&covers);
+	covers.file = path;
+	cr_expect_not(fs_covers_any(&covers, makedev(0, 51)));
+}
+
+Test(fs_covers, where_it_is_not_known_something_may_be, .init = with_file, .fini = without_file)
+{
+	cr_expect(fs_covers_any(&covers, 0));
+	covers.file = "/nowhere/at/all";
+	cr_expect(fs_covers_any(&covers, makedev(0, 51)));
+}
+
 Test(fs_covers, what_cannot_be_read_leaves_the_list_as_it_was, .init = with_file,
 	.fini = without_file)
 {
