@@ -18,6 +18,7 @@
  * if it has the request's uid and gid. A group that has no number in our user
  * namespace reads as OVERFLOW_GID, and is left out.
  */
+#include "fs_cred.h"
 #include "fs_int.h"
 
 #include <ctype.h>

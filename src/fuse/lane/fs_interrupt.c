@@ -26,6 +26,7 @@
  * FLUSH without listening to anything. So a lane that has answered somebody
  * goes on reading, whatever is parked, with spare operations.
  */
+#include "fs_cred.h"
 #include "fs_interrupt.h"
 #include "fs_background.h"
 #include "fs_metalane.h"

@@ -22,6 +22,7 @@
  * a lane for metadata it reads on, and the reserve is another one (fs_metalane.h).
  */
 #include "fs_attr.h"
+#include "fs_cred.h"
 #include "fs_current.h"
 #include "fs_deleg.h"
 #include "fs_facts.h"

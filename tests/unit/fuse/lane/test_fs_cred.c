@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fs_cred.h"
 #include "fs_int.h"
 
 TestSuite(fs_cred);
