@@ -64,6 +64,7 @@ struct fs *fs_new(const struct fs_conf *conf, struct nfs4_client *client)
 	fs->parts = parts;
 	fs->client = client;
 	fs->fd = -1;
+	fs->mount_fd = fs_mountfd_of(conf->mountpoint ? conf->mountpoint : "");
 	list_init(&fs->files);
 	list_init(&fs->dirs);
 	list_init(&fs->lanes);

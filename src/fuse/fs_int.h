@@ -476,7 +476,7 @@ struct fs {
 	const struct fs_part *const *parts; /* fs_part.h; ends with NULL */
 	struct nfs4_client *client;
 	struct fuse_session *se;
-	int fd;
+	int fd, mount_fd; /* the latter of a mountpoint /dev/fd/N; else -1 */
 	bool mounted;
 	bool init_done; /* the INIT reply went out */
 	int init_err;

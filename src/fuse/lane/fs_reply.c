@@ -14,7 +14,7 @@
 #include "fs_notify.h"
 #include "fs_pages.h"
 #include "fs_unstable.h"
-#include "fs_special.h"
+#include "fs_shadow.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -97,8 +97,8 @@ static void attr_now(struct fs_op *op)
 	fs_stat_fill_of(fs, in, &op->attr, &st);
 	if (op->shadow)
 		st.st_rdev = 0;
-	timeout = fs_stat_tell(
-		fs, in, &op->attr, fs_special_is_guarded(fs, &op->attr), fs_op_now(op));
+	timeout =
+		fs_stat_tell(fs, in, &op->attr, fs_shadow_is_guarded(fs, &op->attr), fs_op_now(op));
 	fuse_reply_attr(take_req(op), &st, timeout);
 	fs_op_end(op);
 }
@@ -114,12 +114,12 @@ static void tell_entry(struct fs_op *op, struct fuse_entry_param *e)
 {
 	struct fs *fs = op->lane->fs;
 	struct fs_inode *in = op->reply_inode, *dir = op->reply_dir;
-	bool guarded = op->shadow || fs_special_is_guarded(fs, &op->attr);
+	bool guarded = op->shadow || fs_shadow_is_guarded(fs, &op->attr);
 
 	fs_stat_entry_tell(
 		fs, guarded ? NULL : dir, in, op->name, &op->attr, op->attr_seq, fs_op_now(op), e);
 	if (guarded) {
-		fs_special_tell(fs, dir, op->name, op->shadow, e);
+		fs_shadow_tell(fs, dir, op->name, op->shadow, e);
 		fs_stat_tell(fs, in, &op->attr, true, fs_op_now(op));
 	}
 }

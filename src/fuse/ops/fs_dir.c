@@ -24,7 +24,7 @@
 #include "fs_nameop.h"
 #include "fs_place.h"
 #include "fs_reply.h"
-#include "fs_special.h"
+#include "fs_shadow.h"
 
 #define OFF_DOT     1
 #define OFF_DOTDOT  2
@@ -211,7 +211,7 @@ static void fill_entry(struct fs_op *op, const struct fs_dirpack *p, const struc
 	memset(e, 0, sizeof(*e));
 	plain_stat(op, rec->fileid, rec->type, &e->attr);
 	/* Whose inode it is depends on who walks it. */
-	if (!fs_dirpack_rec_attr(rec, &attr, &fh) || fs_special_is_guarded(fs, &attr) ||
+	if (!fs_dirpack_rec_attr(rec, &attr, &fh) || fs_shadow_is_guarded(fs, &attr) ||
 		fs_facts_missing(fs, op->inode, &attr))
 		return;
 	in = fs_inode_lookup(fs, &fh, &attr, 1);

@@ -7,6 +7,7 @@
 #include "fs_inode.h"
 #include "fs_nameop.h"
 #include "fs_reply.h"
+#include "fs_shadow.h"
 #include "fs_special.h"
 
 static void entry_of(struct fs_op *op)
@@ -16,7 +17,7 @@ static void entry_of(struct fs_op *op)
 
 static void found(struct fs_op *op, const struct nfs4_op_lookup *o)
 {
-	if (fs_special_is_guarded(op->lane->fs, &o->attr)) {
+	if (fs_shadow_is_guarded(op->lane->fs, &o->attr)) {
 		fs_special_entry(op, &o->fh, &o->attr);
 		return;
 	}

@@ -10,6 +10,7 @@
 #include "fs_inode.h"
 #include "fs_nameop.h"
 #include "fs_reply.h"
+#include "fs_shadow.h"
 #include "fs_unname.h"
 
 #include <errno.h>
@@ -26,57 +27,6 @@ struct walk {
 	char paths[];
 };
 
-bool fs_special_is_guarded(const struct fs *fs, const struct nfs4_attr *a)
-{
-	if (a->type != NF4FIFO && a->type != NF4SOCK && a->type != NF4CHR && a->type != NF4BLK)
-		return false;
-	if (fs->conf.default_permissions)
-		return false;
-	/* Of a mount that was handed over it is not known here for whom it is. */
-	return fs->conf.allow_other || fs_mountfd_of(fs->conf.mountpoint) >= 0;
-}
-
-/* ---- which names are known by their shadows ---- */
-
-/* FNV-1a; 0 stands for none. */
-static uint64_t number_of(const struct fs_inode *dir, const char *name)
-{
-	uint64_t h = 0xcbf29ce484222325ull ^ dir->slot ^ (uint64_t)dir->generation << 32;
-
-	h *= 0x100000001b3ull;
-	for (; *name; name++)
-		h = (h ^ (uint8_t)*name) * 0x100000001b3ull;
-	return h ? h : 1;
-}
-
-/* Those told last, which are the ones that something may have been mounted on since. */
-static _Atomic uint64_t *place_of(struct fs *fs, uint64_t number)
-{
-	return &fs->shadowed[(number ^ number >> 32) % FS_SHADOWED];
-}
-
-void fs_special_tell(struct fs *fs, const struct fs_inode *dir, const char *name, bool shadow,
-	struct fuse_entry_param *e)
-{
-	uint64_t number = number_of(dir, name);
-
-	e->entry_timeout = e->attr_timeout = 0;
-	if (shadow) {
-		e->ino |= FS_INO_SHADOW;
-		e->attr.st_rdev = 0;
-		atomic_store(place_of(fs, number), number);
-	} else {
-		atomic_compare_exchange_strong(place_of(fs, number), &number, 0);
-	}
-}
-
-static bool is_shadowed(struct fs *fs, const struct fs_inode *dir, const char *name)
-{
-	uint64_t number = number_of(dir, name);
-
-	return atomic_load(place_of(fs, number)) == number;
-}
-
 /* ---- is something mounted on it? ---- */
 
 static void tell(struct fs_op *op, bool may)
@@ -90,7 +40,7 @@ static void tell(struct fs_op *op, bool may)
 
 static void tell_covered(struct fs_op *op)
 {
-	tell(op, !is_shadowed(op->lane->fs, op->inode, op->name));
+	tell(op, !fs_shadow_was_told(op->lane->fs, op->inode, op->name));
 }
 
 static struct walk *walk_of(struct fs_op *op)

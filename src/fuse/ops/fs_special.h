@@ -1,21 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Special files of a mount that several users share. The kernel opens FIFOs and devices, and
- * connects to sockets, without asking us: where it does not judge the mode (default_permissions)
- * nobody would. But it asks for the inode, and what a FIFO's or a socket's inode is connects those
- * who use it. So there are two nodeids for such a file:
- *
- *   the inode's own             for users who may use it
- *   with FS_INO_SHADOW          for all others: the same file to whatever reaches us (attributes,
- *                               links, removal), to the kernel another inode: another FIFO, a
- *                               socket that nobody is bound to, a device with the number 0:0
- *
- * Their names are given no time: each walk is a LOOKUP as the user who walks, and ACCESS follows
- * it. Readers and writers of a FIFO are not told apart: the kernel asks for neither.
- *
- * The kernel drops a name whose nodeid is another one than before, and what is mounted on it goes
- * with it. So a name that something is mounted on (fs_covers.h) keeps the nodeid it was told with:
- * who walks it comes to what is mounted there.
+ * LOOKUP of a special file that has two nodeids (fs_shadow.h): which one this user gets.
  *
  * Context: the lane of the op.
  */
@@ -24,16 +9,11 @@
 
 #include "fs_int.h"
 
-/* Is it a special file, and has it two nodeids? */
-bool fs_special_is_guarded(const struct fs *fs, const struct nfs4_attr *a);
 /*
  * fs_special_entry - the end of a LOOKUP of such a file: asks what the user may, replies the entry
  *
  * As fs_nameop_entry(); fh and a may be the call's. Ends the op.
  */
 void fs_special_entry(struct fs_op *op, const struct nfs4_fh *fh, const struct nfs4_attr *a);
-/* The kernel is told that dir/name is this one, or its shadow: e is made so. */
-void fs_special_tell(struct fs *fs, const struct fs_inode *dir, const char *name, bool shadow,
-	struct fuse_entry_param *e);
 
 #endif

@@ -174,12 +174,9 @@ Test(fs_special, is_one_inode_where_the_kernel_judges_or_nobody_else_comes)
 
 Test(fs_special, of_a_mount_that_was_handed_over_is_always_guarded)
 {
-	const char *mountpoint = rig.fs->conf.mountpoint;
-
 	rig.fs->conf.allow_other = false;
-	rig.fs->conf.mountpoint = "/dev/fd/7";
+	rig.fs->mount_fd = fs_mountfd_of("/dev/fd/7");
 	cr_assert(is_shadow(seen_by(OTHER)));
-	rig.fs->conf.mountpoint = mountpoint;
 }
 
 Test(fs_special, what_the_server_cannot_tell_is_no_right)
