@@ -30,6 +30,7 @@ static const struct fs_part *const parts[] = {
 	&fs_share_part,
 	&fs_validate_part,
 	&fs_unstable_mem_part,
+	&fs_rewrite_part,
 	&fs_commit_part,
 	&fs_writeback_part,
 	&fs_ahead_part,

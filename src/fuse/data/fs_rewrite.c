@@ -13,6 +13,7 @@
 #include "fs_facts.h"
 #include "fs_file.h"
 #include "fs_inode.h"
+#include "fs_part.h"
 #include "fs_unstable.h"
 #include "fs_share.h"
 
@@ -68,7 +69,7 @@ bool fs_rewrite_enter(struct fs_op *op, void (*again)(struct fs_op *op))
 	return !closed;
 }
 
-void fs_rewrite_abandoned(struct fs_op *op)
+static void op_abandoned(struct fs_op *op)
 {
 	if (!op->gated)
 		return;
@@ -342,3 +343,7 @@ void fs_rewrite(struct fs_op *op, bool durable, void (*done)(struct fs_op *op))
 	op->last_buf = true; /* WRITEs that have the others may wait for this */
 	fs_op_call_buf(op, rewrite_begin);
 }
+
+const struct fs_part fs_rewrite_part = {
+	.op_abandoned = op_abandoned,
+};

@@ -111,8 +111,7 @@ extern const struct fs_part fs_unstable_mem_part;
  */
 bool fs_rewrite_enter(struct fs_op *op, void (*again)(struct fs_op *op));
 void fs_rewrite_leave(struct fs_op *op);
-/* Nobody waits any more for the op, whose change may be on its way: others wait for that. */
-void fs_rewrite_abandoned(struct fs_op *op);
+extern const struct fs_part fs_rewrite_part;
 
 /* ---- WRITE ---- */
 

@@ -82,3 +82,20 @@ void fs_part_file_gone(struct fs *fs, struct fs_file *f)
 		if ((*p)->file_gone)
 			(*p)->file_gone(f);
 }
+
+void fs_part_op_abandoned(struct fs_op *op)
+{
+	for (const struct fs_part *const *p = op->lane->fs->parts; *p; p++)
+		if ((*p)->op_abandoned)
+			(*p)->op_abandoned(op);
+}
+
+bool fs_part_op_ended(struct fs_op *op)
+{
+	bool own = false;
+
+	for (const struct fs_part *const *p = op->lane->fs->parts; *p; p++)
+		if ((*p)->op_ended && (*p)->op_ended(op))
+			own = true;
+	return own;
+}

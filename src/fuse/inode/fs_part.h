@@ -36,6 +36,13 @@ struct fs_part {
 	 * this hook.
 	 */
 	void (*file_left)(struct fs_op *op);
+	/* The program that asked for it died; a lane is about to answer it before it has ended. */
+	void (*op_abandoned)(struct fs_op *op);
+	/*
+	 * It ends, and a part has something of it (op->bars, op->deleg). True: it is this part's
+	 * own operation, not one of the lane's pool.
+	 */
+	bool (*op_ended)(struct fs_op *op);
 	/* The last reference is put. Any thread; f->inode is still there. */
 	void (*file_gone)(struct fs_file *f);
 };
@@ -49,6 +56,8 @@ void fs_part_lane_turn(struct fs_lane *l);
 void fs_part_lane_kicked(struct fs_lane *l);
 void fs_part_lane_unblocked(struct fs_lane *l);
 bool fs_part_lane_drained(struct fs_lane *l);
+void fs_part_op_abandoned(struct fs_op *op);
+bool fs_part_op_ended(struct fs_op *op);
 void fs_part_file_left(struct fs_op *op);
 void fs_part_file_gone(struct fs *fs, struct fs_file *f);
 

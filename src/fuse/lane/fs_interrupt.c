@@ -30,8 +30,8 @@
 #include "fs_interrupt.h"
 #include "fs_background.h"
 #include "fs_metalane.h"
+#include "fs_part.h"
 #include "fs_reply.h"
-#include "fs_unstable.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -179,7 +179,7 @@ void fs_interrupt_abandon(struct fs_op *op)
 {
 	op->abandoned = true;
 	op->lane->abandoned++;
-	fs_rewrite_abandoned(op);
+	fs_part_op_abandoned(op);
 	if (!op->on_file)
 		return;
 	count_abandoned(op->file);

@@ -24,12 +24,12 @@
 #include "fs_attr.h"
 #include "fs_cred.h"
 #include "fs_current.h"
-#include "fs_deleg.h"
 #include "fs_facts.h"
 #include "fs_file.h"
 #include "fs_metalane.h"
 #include "fs_inode.h"
 #include "fs_interrupt.h"
+#include "fs_part.h"
 #include "fs_reply.h"
 
 #include <assert.h>
@@ -277,6 +277,7 @@ void fs_op_call_buf(struct fs_op *op, void (*start)(struct fs_op *op))
 void fs_op_end(struct fs_op *op)
 {
 	struct fs_lane *l = op->lane;
+	bool own;
 
 	assert(!op->req);
 	assert(!list_is_linked(&op->link));
@@ -290,7 +291,7 @@ void fs_op_end(struct fs_op *op)
 	op->buf = NULL;
 	free(op->mem);
 	op->mem = NULL;
-	fs_deleg_unbar(op);
+	own = (op->bars > 0 || op->deleg) && fs_part_op_ended(op);
 	if (!op->file_holds)
 		fs_inode_put(l->fs, op->inode);
 	fs_inode_put(l->fs, op->inode2);
@@ -300,7 +301,7 @@ void fs_op_end(struct fs_op *op)
 	if (op->file2)
 		fs_file_put(l->fs, op->file2);
 	op->file = op->file2 = NULL;
-	if (!fs_deleg_lane_op_ended(op)) {
+	if (!own) {
 		list_push_front(&l->free_ops, &op->link); /* the warmest is taken next */
 		l->ops_free++;
 	}

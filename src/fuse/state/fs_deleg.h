@@ -131,7 +131,5 @@ void fs_deleg_return_end(struct fs_deleg *d);
 extern const struct fs_part fs_deleg_lane_part;
 /* There is one more: looks from time to time for those that nothing is open by. */
 void fs_deleg_lane_watch(struct fs_lane *l);
-/* The op was one that the lane keeps for returns: it is free again. False: it was not. */
-bool fs_deleg_lane_op_ended(struct fs_op *op);
 
 #endif

@@ -42,10 +42,11 @@ static void lane_turn(struct fs_lane *l)
 	}
 }
 
-bool fs_deleg_lane_op_ended(struct fs_op *op)
+static bool op_ended(struct fs_op *op)
 {
 	struct fs_lane *l = op->lane;
 
+	fs_deleg_unbar(op);
 	if (!op->deleg)
 		return false;
 	op->deleg = NULL;
@@ -147,4 +148,5 @@ const struct fs_part fs_deleg_lane_part = {
 	.lane_fini = lane_fini,
 	.lane_turn = lane_turn,
 	.lane_drained = lane_drained,
+	.op_ended = op_ended,
 };
