@@ -533,66 +533,6 @@ struct fs {
 	_Atomic uint64_t shadowed[FS_SHADOWED];
 };
 
-/* ---- fs_op.c: the pool, parking, references ---- */
-
-/*
- * fs_op_begin - an op for the request a handler was called with
- *
- * The loop reads only when an op is free. Takes the caller's credential from req; op->inode is the
- * inode of `ino`. NULL: that is no nodeid (any more), and the request was answered ESTALE.
- */
-struct fs_op *fs_op_begin(fuse_req_t req, fuse_ino_t ino);
-/* For an operation on an open file, which holds its inode; with the opener's credential. */
-struct fs_op *fs_op_begin_file(fuse_req_t req, const struct fuse_file_info *fi);
-/* Without a request (stop, tests). NULL: none free. */
-struct fs_op *fs_op_new(struct fs_lane *l);
-/*
- * fs_op_call - get a call for the op, then run `start` (which fills op->call and starts it)
- *
- * At once if the op still has the call of its last operation; parks the op when no request is
- * free. Sets op->fh from op->inode and fh2 from op->inode2 (where they are), op->attr_seq, and
- * call.cred = &op->cred before `start`. When the session is dead: op->failed, or an error reply.
- */
-void fs_op_call(struct fs_op *op, void (*start)(struct fs_op *op));
-/* Like fs_op_call() for an op that needs a data buffer (op->buf) first. */
-void fs_op_call_buf(struct fs_op *op, void (*start)(struct fs_op *op));
-/* After the reply: everything the op holds is given back. */
-void fs_op_end(struct fs_op *op);
-/* Makes an op of no pool ready; what ends it is its owner's (fs_deleg_return.c). */
-void fs_op_init(struct fs_op *op, struct fs_lane *l);
-/* Gives the call back early: the op is about to wait for something else. */
-void fs_op_put_call(struct fs_op *op);
-/* Any lane: op->then runs on the op's lane. */
-void fs_op_wake(struct fs_op *op);
-/* All of a list of fs_op.link, in its order; it is empty then. No lock held that they may want. */
-void fs_op_wake_all(struct list *ops);
-enum fs_op_tried {
-	FS_OP_WENT,
-	FS_OP_NO_CALL,
-	FS_OP_NO_BUF
-};
-/* fs_lane.c: starts a parked op if what it waits for is there. */
-enum fs_op_tried fs_op_try(struct fs_op *op);
-#define fs_op_of(callp) (container_of(callp, struct fs_op, call))
-static inline uint64_t fs_op_now(const struct fs_op *op)
-{
-	return reactor_now(op->lane->reactor);
-}
-/* Nobody waits for it any more, and nothing of it was done: then nothing need be. */
-static inline bool fs_op_is_void(const struct fs_op *op)
-{
-	return op->abandoned && !op->began;
-}
-/* Copies a name into op->name or name2; false: longer than 255 bytes (ENAMETOOLONG). */
-bool fs_op_name(char dst[FS_NAME_MAX + 1], const char *name);
-
-/* ---- fs_lane.c ---- */
-
-/* Something was given back: resumes parked ops, then reading, then a stop in progress. */
-void fs_lane_turn(struct fs_lane *l);
-/* It takes a turn, and looks for requests. Any thread, while the lane has something in work. */
-void fs_lane_kick(struct fs_lane *l);
-
 /* ---- fs_dir.c ---- */
 
 /* At the end: directories that the kernel never closed. */

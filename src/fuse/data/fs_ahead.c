@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_ahead.h"
+#include "fs_op.h"
 #include "fs_writeback.h"
 #include "fs_facts.h"
 #include "fs_file.h"

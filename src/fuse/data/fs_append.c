@@ -5,6 +5,7 @@
 #include "fs_file.h"
 #include "fs_inode.h"
 #include "fs_notify.h"
+#include "fs_op.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -17,6 +17,7 @@
  * before that.
  */
 #include "fs_attr.h"
+#include "fs_op.h"
 #include "fs_writeback.h"
 #include "fs_file.h"
 #include "fs_inode.h"

@@ -13,6 +13,7 @@
 #include "fs_facts.h"
 #include "fs_file.h"
 #include "fs_inode.h"
+#include "fs_op.h"
 #include "fs_part.h"
 #include "fs_unstable.h"
 #include "fs_share.h"

@@ -7,6 +7,8 @@
  * A wish that comes while files are being committed is for a round of its own: what was committed
  * before it may have been written again.
  */
+#include "fs_lane.h"
+#include "fs_op.h"
 #include "fs_writeback.h"
 #include "fs_file.h"
 #include "fs_inode.h"

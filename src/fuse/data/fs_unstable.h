@@ -27,7 +27,7 @@
 #ifndef RPCRDMAFS_FS_UNSTABLE_H
 #define RPCRDMAFS_FS_UNSTABLE_H
 
-#include "fs_int.h"
+#include "fs_op.h"
 
 /* Payloads from here on are never copied. */
 #define FS_UNSTABLE_LARGE 16384u

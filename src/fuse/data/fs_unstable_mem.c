@@ -4,6 +4,7 @@
  * its lane, whichever lane's COMMIT released it.
  */
 #include "fs_file.h"
+#include "fs_lane.h"
 #include "fs_unstable.h"
 #include "fs_part.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "fs_op.h"
 #include "fs_writeback.h"
 #include "fs_append.h"
 #include "fs_facts.h"

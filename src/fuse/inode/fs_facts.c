@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_facts.h"
+#include "fs_op.h"
 
 const struct nfs4_fs *fs_facts(const struct fs *fs, const struct fs_inode *in)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_background.h"
+#include "fs_op.h"
 
 #include <linux/fuse.h>
 

@@ -29,7 +29,9 @@
 #include "fs_cred.h"
 #include "fs_interrupt.h"
 #include "fs_background.h"
+#include "fs_lane.h"
 #include "fs_metalane.h"
+#include "fs_op.h"
 #include "fs_part.h"
 #include "fs_reply.h"
 

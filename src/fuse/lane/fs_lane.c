@@ -22,10 +22,12 @@
  */
 #include "fs_current.h"
 #include "fs_file.h"
+#include "fs_lane.h"
 #include "fs_metalane.h"
 #include "fs_inode.h"
 #include "fs_interrupt.h"
 #include "fs_notify.h"
+#include "fs_op.h"
 #include "fs_part.h"
 
 #include <assert.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_current.h"
+#include "fs_lane.h"
 #include "fs_metalane.h"
 #include "fs_interrupt.h"
 

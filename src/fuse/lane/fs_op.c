@@ -26,9 +26,11 @@
 #include "fs_current.h"
 #include "fs_facts.h"
 #include "fs_file.h"
+#include "fs_lane.h"
 #include "fs_metalane.h"
 #include "fs_inode.h"
 #include "fs_interrupt.h"
+#include "fs_op.h"
 #include "fs_part.h"
 #include "fs_reply.h"
 

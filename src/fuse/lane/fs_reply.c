@@ -5,6 +5,7 @@
  * when its program died (fs_interrupt.c), still has its effects taken back: a
  * lookup count, an open file.
  */
+#include "fs_op.h"
 #include "fs_reply.h"
 #include "fs_background.h"
 #include "fs_append.h"

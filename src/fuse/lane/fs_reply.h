@@ -7,7 +7,7 @@
 #ifndef RPCRDMAFS_FS_REPLY_H
 #define RPCRDMAFS_FS_REPLY_H
 
-#include "fs_int.h"
+#include "fs_op.h"
 
 /*
  * A request that was answered already (fs_interrupt.c) is answered to nobody: then these take back

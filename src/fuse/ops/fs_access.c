@@ -8,6 +8,7 @@
 
 #include "fs_attr.h"
 #include "fs_nameop.h"
+#include "fs_op.h"
 
 #define DIR_WRITE  (ACCESS4_MODIFY | ACCESS4_EXTEND | ACCESS4_DELETE)
 #define FILE_WRITE (ACCESS4_MODIFY | ACCESS4_EXTEND)

@@ -27,6 +27,7 @@
 #include "fs_file.h"
 #include "fs_inode.h"
 #include "fs_notify.h"
+#include "fs_op.h"
 #include "fs_ops.h"
 #include "fs_reply.h"
 #include "fs_unstable.h"

@@ -12,6 +12,7 @@
  */
 #include "fs_copy.h"
 #include "fs_facts.h"
+#include "fs_op.h"
 #include "fs_unstable.h"
 
 #include <errno.h>

@@ -5,6 +5,7 @@
 #include "fs_file.h"
 #include "fs_interrupt.h"
 #include "fs_lock.h"
+#include "fs_op.h"
 #include "fs_ops.h"
 #include "fs_reply.h"
 #include "fs_writeback.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fs_attr.h"
+#include "fs_op.h"
 #include "fs_writeback.h"
 #include "fs_inode.h"
 #include "fs_nameop.h"

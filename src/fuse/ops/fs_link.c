@@ -13,6 +13,7 @@
 #include "fs_deleg.h"
 #include "fs_inode.h"
 #include "fs_nameop.h"
+#include "fs_op.h"
 #include "fs_reply.h"
 
 static void link_done(struct nfs4_call *call)

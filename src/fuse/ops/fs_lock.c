@@ -17,6 +17,7 @@
 #include "fs_file.h"
 #include "fs_interrupt.h"
 #include "fs_notify.h"
+#include "fs_op.h"
 #include "fs_ops.h"
 #include "fs_pages.h"
 #include "fs_reply.h"

@@ -10,6 +10,7 @@
 #include <sys/sysmacros.h>
 
 #include "fs_nameop.h"
+#include "fs_op.h"
 #include "fs_reply.h"
 
 /* Calls longer than this may not fit inline: they are built in a data buffer. */

@@ -7,6 +7,7 @@
 #include "fs_attr.h"
 #include "fs_facts.h"
 #include "fs_inode.h"
+#include "fs_op.h"
 #include "fs_reply.h"
 
 /* Of the last REMOVE and RENAME: any lane. */

@@ -26,6 +26,7 @@
 #include "fs_inode.h"
 #include "fs_nameop.h"
 #include "fs_dentry.h"
+#include "fs_op.h"
 #include "fs_place.h"
 #include "fs_reply.h"
 #include "fs_unname.h"

@@ -16,6 +16,7 @@
  */
 #include "fs_attr.h"
 #include "fs_deleg.h"
+#include "fs_op.h"
 #include "fs_writeback.h"
 #include "fs_file.h"
 #include "fs_nameop.h"

@@ -9,6 +9,7 @@
  * that is written back in that range (fs_writeback.h).
  */
 #include "fs_ahead.h"
+#include "fs_op.h"
 #include "fs_writeback.h"
 #include "fs_facts.h"
 #include "fs_file.h"

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "fs_nameop.h"
+#include "fs_op.h"
 #include "fs_reply.h"
 
 static void readlink_done(struct nfs4_call *call)

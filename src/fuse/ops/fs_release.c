@@ -14,6 +14,7 @@
 #include "fs_inode.h"
 #include "fs_interrupt.h"
 #include "fs_lock.h"
+#include "fs_op.h"
 #include "fs_ops.h"
 #include "fs_reply.h"
 #include "fs_unstable.h"

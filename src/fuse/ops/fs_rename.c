@@ -24,6 +24,7 @@
 #include "fs_nameop.h"
 #include "fs_dentry.h"
 #include "fs_noreplace.h"
+#include "fs_op.h"
 #include "fs_place.h"
 #include "fs_reply.h"
 #include "fs_silly.h"

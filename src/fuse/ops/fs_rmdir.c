@@ -22,6 +22,7 @@
 #include "fs_facts.h"
 #include "fs_inode.h"
 #include "fs_nameop.h"
+#include "fs_op.h"
 #include "fs_place.h"
 #include "fs_reply.h"
 #include "fs_silly.h"

@@ -5,6 +5,7 @@
  * close, as the kernel's client does it (the names are of the same form: what
  * a crash leaves behind is swept by the same scripts).
  */
+#include "fs_op.h"
 #include "fs_silly.h"
 #include "fs_attr.h"
 #include "fs_deleg.h"

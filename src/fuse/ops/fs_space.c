@@ -9,6 +9,7 @@
  * No file has a byte past the server's maxfilesize: EFBIG, whatever is asked for.
  */
 #include "fs_attr.h"
+#include "fs_op.h"
 #include "fs_writeback.h"
 #include "fs_file.h"
 #include "fs_notify.h"

@@ -5,6 +5,7 @@
  *
  * The second is rare: root mounted something on a file of this name.
  */
+#include "fs_op.h"
 #include "fs_special.h"
 #include "fs_covers.h"
 #include "fs_inode.h"

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "fs_nameop.h"
+#include "fs_op.h"
 #include "fs_reply.h"
 
 /* The unit of block counts: fragment and block size alike, since programs mix them up. */

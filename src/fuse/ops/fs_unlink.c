@@ -11,6 +11,7 @@
 #include "fs_deleg.h"
 #include "fs_inode.h"
 #include "fs_nameop.h"
+#include "fs_op.h"
 #include "fs_reply.h"
 #include "fs_silly.h"
 

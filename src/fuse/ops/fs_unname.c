@@ -7,6 +7,7 @@
  *
  * REMOVE of a name that others know would take whatever they put there a moment ago.
  */
+#include "fs_op.h"
 #include "fs_unname.h"
 #include "fs_attr.h"
 #include "fs_nameop.h"

@@ -15,6 +15,7 @@
  */
 #include "fs_append.h"
 #include "fs_attr.h"
+#include "fs_op.h"
 #include "fs_writeback.h"
 #include "fs_file.h"
 #include "fs_notify.h"

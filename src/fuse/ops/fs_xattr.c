@@ -26,6 +26,7 @@
 #include "fs_nameop.h"
 #include "fs_dentry.h"
 #include "fs_notify.h"
+#include "fs_op.h"
 #include "fs_reply.h"
 
 #define USER     "user."

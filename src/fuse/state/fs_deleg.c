@@ -7,6 +7,7 @@
  */
 #include "fs_deleg.h"
 #include "fs_attr.h"
+#include "fs_op.h"
 #include "fs_writeback.h"
 #include "fs_inode.h"
 #include "fs_share.h"

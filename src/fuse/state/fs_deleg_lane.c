@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "fs_deleg.h"
+#include "fs_lane.h"
 #include "fs_part.h"
 
 #define OPS 4u /* so many are returned at a time */

@@ -12,6 +12,7 @@
 #include "fs_deleg.h"
 #include "fs_file.h"
 #include "fs_inode.h"
+#include "fs_op.h"
 #include "fs_share.h"
 
 #include <fcntl.h>

@@ -20,6 +20,8 @@
 
 #include "fs_attr.h"
 #include "fs_deleg.h"
+#include "fs_lane.h"
+#include "fs_op.h"
 #include "fs_writeback.h"
 #include "fs_file.h"
 #include "fs_inode.h"

@@ -11,6 +11,7 @@
  * before this lock was asked for has been read, by whichever lane.
  */
 #include "fs_lock.h"
+#include "fs_op.h"
 
 #include <poll.h>
 

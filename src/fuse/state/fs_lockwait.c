@@ -12,7 +12,9 @@
 #include "fs_file.h"
 #include "fs_inode.h"
 #include "fs_interrupt.h"
+#include "fs_lane.h"
 #include "fs_lock.h"
+#include "fs_op.h"
 #include "fs_part.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "fs_op.h"
 #include "fs_share.h"
 #include "fs_file.h"
 #include "fs_part.h"

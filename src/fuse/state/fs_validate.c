@@ -4,6 +4,7 @@
  * looked at, so that ten thousand of them cost what is due. One that is due in
  * more than SLOTS seconds is passed over as often as the wheel turns.
  */
+#include "fs_op.h"
 #include "fs_validate.h"
 #include "fs_attr.h"
 #include "fs_deleg.h"

@@ -6,6 +6,7 @@
 
 #include "fs_file.h"
 #include "fs_inode.h"
+#include "fs_op.h"
 #include "fs_unstable.h"
 #include "fs_rig.h"
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "file_rig.h"
+#include "fs_lane.h"
 
 static void set_up(void)
 {
