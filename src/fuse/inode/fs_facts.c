@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_facts.h"
-#include "fs_op.h"
 
 const struct nfs4_fs *fs_facts(const struct fs *fs, const struct fs_inode *in)
 {
@@ -52,28 +51,4 @@ bool fs_facts_below(struct fs_inode *dir, const struct nfs4_attr *a)
 bool fs_facts_missing(struct fs *fs, struct fs_inode *dir, const struct nfs4_attr *a)
 {
 	return fs_facts_below(dir, a) && !nfs4_fs_find(fs->client, a->fsid_major, a->fsid_minor);
-}
-
-/* WIRE: of another one, if the server tells nothing of this: then it stays unknown. */
-static void facts_done(struct nfs4_call *call)
-{
-	struct fs_op *op = fs_op_of(call);
-	const struct nfs4_fs *facts = &call->u.facts.fs;
-
-	if (call->err)
-		log_debug("file system %llx:%llx: what it can do is not known",
-			(unsigned long long)op->attr.fsid_major,
-			(unsigned long long)op->attr.fsid_minor);
-	else if (facts->fsid_major == op->attr.fsid_major &&
-		 facts->fsid_minor == op->attr.fsid_minor)
-		nfs4_fs_learn(op->lane->fs->client, facts);
-	op->then(op);
-}
-
-void fs_facts_ask(struct fs_op *op, void (*then)(struct fs_op *op))
-{
-	op->then = then;
-	op->call.u.facts = (struct nfs4_op_facts){.fh = &op->fh2};
-	op->call.done = facts_done;
-	nfs4_fs_facts(&op->call);
 }

@@ -27,11 +27,4 @@ void fs_facts_init(struct fs *fs);
 bool fs_facts_below(struct fs_inode *dir, const struct nfs4_attr *a);
 /* And of one that is not known? */
 bool fs_facts_missing(struct fs *fs, struct fs_inode *dir, const struct nfs4_attr *a);
-/*
- * fs_facts_ask - ask for those of what op->fh2 and op->attr are the filehandle and attributes of
- *
- * With the call that the op has. then: always, on the lane; whether they are known or not.
- */
-void fs_facts_ask(struct fs_op *op, void (*then)(struct fs_op *op));
-
 #endif

@@ -16,6 +16,34 @@ static void entry_of(struct fs_op *op)
 	fs_nameop_entry(op, &op->fh2, &op->attr);
 }
 
+/* ---- of a file system that is not known yet: what it can do is asked first ---- */
+
+/* WIRE: of another one, if the server tells nothing of this: then it stays unknown. */
+static void facts_done(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	const struct nfs4_fs *facts = &call->u.facts.fs;
+
+	if (call->err)
+		log_debug("file system %llx:%llx: what it can do is not known",
+			(unsigned long long)op->attr.fsid_major,
+			(unsigned long long)op->attr.fsid_minor);
+	else if (facts->fsid_major == op->attr.fsid_major &&
+		 facts->fsid_minor == op->attr.fsid_minor)
+		nfs4_fs_learn(op->lane->fs->client, facts);
+	entry_of(op);
+}
+
+/* With the call that the op has. */
+static void ask_facts(struct fs_op *op)
+{
+	op->call.u.facts = (struct nfs4_op_facts){.fh = &op->fh2};
+	op->call.done = facts_done;
+	nfs4_fs_facts(&op->call);
+}
+
+/* ---- LOOKUP ---- */
+
 static void found(struct fs_op *op, const struct nfs4_op_lookup *o)
 {
 	if (fs_shadow_is_guarded(op->lane->fs, &o->attr)) {
@@ -25,7 +53,7 @@ static void found(struct fs_op *op, const struct nfs4_op_lookup *o)
 	op->fh2 = o->fh;
 	op->attr = o->attr;
 	if (fs_facts_missing(op->lane->fs, op->inode, &op->attr))
-		fs_facts_ask(op, entry_of);
+		ask_facts(op);
 	else
 		entry_of(op);
 }
