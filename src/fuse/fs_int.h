@@ -307,7 +307,7 @@ struct fs_op {
 		unsigned int mask;
 		void (*then)(struct fs_op *op);
 	} may;
-	/* fs_notify_then() or fs_rewrite_wait() in work */
+	/* fs_op_notify() or fs_rewrite_wait() in work */
 	struct fs_notice notice;
 	struct reactor_msg notified;
 	void (*then)(struct fs_op *op);

@@ -394,18 +394,11 @@ bool fs_notify_inval_inode(struct fs *fs, struct fs_inode *in, off_t off, off_t 
 }
 
 void fs_notify_then(
-	struct fs_op *op, struct fs_inode *in, bool pages, void (*then)(struct fs_op *op))
-{
-	fs_notify_range_then(op, in, pages ? 0 : -1, 0, then);
-}
-
-void fs_notify_range_then(
 	struct fs_op *op, struct fs_inode *in, off_t off, off_t len, void (*then)(struct fs_op *op))
 {
 	struct fs *fs = op->lane->fs;
 	struct fs_notice *n = &op->notice;
 
-	fs_op_put_call(op);
 	memset(n, 0, sizeof(*n));
 	n->inode = fs_inode_ref(fs, in);
 	n->off = off;

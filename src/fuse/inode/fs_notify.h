@@ -22,13 +22,9 @@ bool fs_notify_inval_inode(struct fs *fs, struct fs_inode *in, off_t off, off_t 
 /*
  * fs_notify_then - invalidate, and go on with the op when the kernel has done it
  *
- * Gives the op's call back: an op that waits holds nothing that others need. `then` runs on the
- * op's lane, never from here. pages: else attributes only.
+ * As fs_op_notify_range(), off < 0: attributes only; for an op without a call.
  */
-void fs_notify_then(
-	struct fs_op *op, struct fs_inode *in, bool pages, void (*then)(struct fs_op *op));
-/* The same with the pages of a range (len 0: to the end): what is dirty there is written first. */
-void fs_notify_range_then(struct fs_op *op, struct fs_inode *in, off_t off, off_t len,
+void fs_notify_then(struct fs_op *op, struct fs_inode *in, off_t off, off_t len,
 	void (*then)(struct fs_op *op));
 /* The kernel asks before it walks these dentries in n->dir; takes n and n->dir's reference. */
 void fs_notify_dentries(struct fs *fs, struct fs_dentries *n);

@@ -31,6 +31,7 @@
 #include "fs_inode.h"
 #include "fs_interrupt.h"
 #include "fs_op.h"
+#include "fs_notify.h"
 #include "fs_part.h"
 #include "fs_reply.h"
 
@@ -143,6 +144,18 @@ void fs_op_put_call(struct fs_op *op)
 		return;
 	op->has_call = false;
 	nfs4_call_put(&op->call);
+}
+
+void fs_op_notify(struct fs_op *op, struct fs_inode *in, bool pages, void (*then)(struct fs_op *op))
+{
+	fs_op_notify_range(op, in, pages ? 0 : -1, 0, then);
+}
+
+void fs_op_notify_range(
+	struct fs_op *op, struct fs_inode *in, off_t off, off_t len, void (*then)(struct fs_op *op))
+{
+	fs_op_put_call(op);
+	fs_notify_then(op, in, off, len, then);
 }
 
 static void woken(struct reactor_msg *msg)

@@ -36,6 +36,17 @@ void fs_op_end(struct fs_op *op);
 void fs_op_init(struct fs_op *op, struct fs_lane *l);
 /* Gives the call back early: the op is about to wait for something else. */
 void fs_op_put_call(struct fs_op *op);
+/*
+ * fs_op_notify - invalidates what the kernel has, and goes on when it has done that
+ *
+ * Gives the op's call back: an op that waits holds nothing that others need. `then` runs on the
+ * op's lane, never from here. pages: else attributes only.
+ */
+void fs_op_notify(
+	struct fs_op *op, struct fs_inode *in, bool pages, void (*then)(struct fs_op *op));
+/* The same with the pages of a range (len 0: to the end): what is dirty there is written first. */
+void fs_op_notify_range(struct fs_op *op, struct fs_inode *in, off_t off, off_t len,
+	void (*then)(struct fs_op *op));
 /* Any lane: op->then runs on the op's lane. */
 void fs_op_wake(struct fs_op *op);
 /* All of a list of fs_op.link, in its order; it is empty then. No lock held that they may want. */

@@ -72,7 +72,7 @@ static bool waits_for_pages(struct fs_op *op, void (*reply)(struct fs_op *op))
 {
 	if (op->own || !op->req || !fs_stat_pages_stale(op->reply_inode))
 		return false;
-	fs_notify_then(op, op->reply_inode, true, reply);
+	fs_op_notify(op, op->reply_inode, true, reply);
 	return true;
 }
 

@@ -93,7 +93,7 @@ static void pages_dropped(struct fs_op *op)
 static void look_failed(struct fs_op *op, int err)
 {
 	fs_attr_changed(op->inode);
-	fs_notify_then(op, op->inode, true, granted_reply);
+	fs_op_notify(op, op->inode, true, granted_reply);
 }
 
 static void look_done(struct nfs4_call *call)
@@ -108,9 +108,9 @@ static void look_done(struct nfs4_call *call)
 	fs_attr_update(op->lane->fs, op->inode, a, op->attr_seq, fs_op_now(op));
 	op->attr = *a;
 	if (!fs_pages_good(op, a, true))
-		fs_notify_then(op, op->inode, true, pages_dropped);
+		fs_op_notify(op, op->inode, true, pages_dropped);
 	else if (fs_pages_told_other(op->inode, a))
-		fs_notify_then(op, op->inode, false, granted_reply);
+		fs_op_notify(op, op->inode, false, granted_reply);
 	else
 		granted_reply(op);
 }

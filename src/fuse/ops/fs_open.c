@@ -55,7 +55,7 @@ static void open_ready(struct fs_op *op)
 
 	op->fi.keep_cache = fs_pages_good(op, &op->attr, op->lane->fs->conf.cto);
 	if (stale || (op->lane->fs->conf.cto && fs_pages_told_other(in, &op->attr)))
-		fs_notify_then(op, in, stale, reply_opened);
+		fs_op_notify(op, in, stale, reply_opened);
 	else
 		reply_opened(op);
 }

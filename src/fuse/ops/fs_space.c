@@ -135,7 +135,7 @@ static bool asks_again(struct fs_op *op, const struct nfs4_op_seek *s, bool none
 			return false;
 	}
 	op->u.seek.written = true;
-	fs_notify_range_then(op, op->inode, off, len, seek_again);
+	fs_op_notify_range(op, op->inode, off, len, seek_again);
 	return true;
 }
 

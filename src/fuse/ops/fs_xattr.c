@@ -366,7 +366,7 @@ static void setacl_done(struct nfs4_call *call)
 	if (op->buf != NULL)
 		rpcrdma_buf_put(op->lane->xprt, op->buf);
 	op->buf = NULL;
-	fs_notify_then(op, op->inode, false, setacl_told);
+	fs_op_notify(op, op->inode, false, setacl_told);
 }
 
 static void setacl_start(struct fs_op *op)

@@ -320,7 +320,7 @@ static void claim_next(struct fs_op *op)
 static void tell_kernel(struct fs_op *op)
 {
 	if (is_told(op->inode))
-		fs_notify_then(op, op->inode, false, claim_next);
+		fs_op_notify(op, op->inode, false, claim_next);
 	else
 		claim_next(op);
 }
