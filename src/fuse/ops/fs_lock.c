@@ -171,11 +171,13 @@ static bool asks_again(struct fs_op *op)
 	       op->u.lock.asks++ < DENIED_ASKS;
 }
 
+static void ask(struct fs_op *op);
+
 static void refused(struct fs_op *op)
 {
 	if (asks_again(op))
 		lock_certain(op, 0);
-	else if (!fs_lockclose_await(op, op->u.lock.denied.owner, fs_lock_ask))
+	else if (!fs_lockclose_await(op, op->u.lock.denied.owner, ask))
 		finish(op, EAGAIN);
 }
 
@@ -328,7 +330,7 @@ static void lock_turn(struct fs_op *op)
 		lock_certain(op, 0);
 }
 
-void fs_lock_ask(struct fs_op *op)
+static void ask(struct fs_op *op)
 {
 	fs_lockowner_turn(op, lock_turn);
 }
@@ -365,10 +367,10 @@ static void set_lock(struct fs_op *op, uint64_t key, bool flock, int type, pid_t
 		fs_reply_err(op, type == F_UNLCK ? 0 : ENOLCK);
 	else if (type == F_UNLCK)
 		fs_commit(op, unlock_committed);
-	else if (sleep && !fs_lockwait_new(op))
+	else if (sleep && !fs_lockwait_new(op, ask))
 		finish(op, ENOLCK);
 	else
-		fs_lock_ask(op);
+		ask(op);
 }
 
 static bool set_range(struct fs_op *op, const struct flock *lock)

@@ -49,9 +49,10 @@ struct fs_lockowner {
 
 /* A request that sleeps until it has its lock. */
 struct fs_lockwait {
-	struct list link;           /* fs->lock_waits, oldest first; locks_lock */
-	struct list lane_link;      /* lane->lock_waits; the lane's alone */
-	struct fs_lane *lane;       /* constant, as the next four */
+	struct list link;      /* fs->lock_waits, oldest first; locks_lock */
+	struct list lane_link; /* lane->lock_waits; the lane's alone */
+	struct fs_lane *lane;  /* constant, as the next five */
+	void (*ask)(struct fs_op *op);
 	struct fs_inode *inode;     /* of the file */
 	struct fs_file *file;       /* referenced */
 	struct fs_lockowner *owner; /* referenced */
@@ -152,9 +153,10 @@ bool fs_lockclose_await(struct fs_op *op, uint64_t holder, void (*again)(struct 
 
 /*
  * The request of `op`, which sleeps, becomes a sleeper that `op` asks for; range and owner are
- * those of op->u.lock. False: out of memory.
+ * those of op->u.lock. ask: for this range again, by an operation that is made for it. False: out
+ * of memory.
  */
-bool fs_lockwait_new(struct fs_op *op);
+bool fs_lockwait_new(struct fs_op *op, void (*ask)(struct fs_op *op));
 /* The op was denied: it ends, and its request sleeps. denied: what was in the way. */
 void fs_lockwait_sleep(struct fs_op *op, const struct nfs4_denied *denied);
 /* False: nobody heard it, and the kernel wants no lock. */
@@ -167,8 +169,5 @@ void fs_lockwait_granted(struct fs_op *op);
 void fs_lockwait_done(struct fs_op *op);
 /* A range is free now. On op's lane, which may start others. */
 void fs_lockwait_wake(struct fs_op *op, uint64_t off, uint64_t len);
-
-/* fs_lock.c: asks the server for op->u.lock.range, once it is its owner's turn. */
-void fs_lock_ask(struct fs_op *op);
 
 #endif

@@ -179,7 +179,7 @@ static void on_interrupt(fuse_req_t req, void *data)
 	fs_lane_kick(l);
 }
 
-bool fs_lockwait_new(struct fs_op *op)
+bool fs_lockwait_new(struct fs_op *op, void (*ask)(struct fs_op *op))
 {
 	struct fs_lane *l = op->lane;
 	struct fs_lockwait *w = calloc(1, sizeof(*w));
@@ -187,6 +187,7 @@ bool fs_lockwait_new(struct fs_op *op)
 	if (!w)
 		return false;
 	w->lane = l;
+	w->ask = ask;
 	w->inode = op->inode;
 	w->file = fs_file_get(op->file);
 	w->owner = fs_lockowner_ref(l->fs, op->u.lock.owner);
@@ -352,7 +353,7 @@ static void start(struct fs_lockwait *w)
 	w->op = op;
 	mutex_unlock(&l->fs->locks_lock);
 	l->lock_tries++;
-	fs_lock_ask(op);
+	w->ask(op);
 }
 
 static void lane_turn(struct fs_lane *l)
