@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The file system object: made before the lanes, freed after them. */
 #include "fs_ahead.h"
+#include "fs_append.h"
 #include "fs_attr.h"
 #include "fs_deleg.h"
 #include "fs_facts.h"
@@ -32,6 +33,7 @@ static const struct fs_part *const parts[] = {
 	&fs_unstable_mem_part,
 	&fs_rewrite_part,
 	&fs_commit_part,
+	&fs_append_part,
 	&fs_writeback_part,
 	&fs_ahead_part,
 	&fs_sync_part,

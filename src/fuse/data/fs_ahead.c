@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_ahead.h"
+#include "fs_append.h"
 #include "fs_op.h"
 #include "fs_writeback.h"
 #include "fs_facts.h"
@@ -359,6 +360,7 @@ static void reply_from(struct fs_op *op, struct fs_op *b)
 		len = op->size;
 	list_init(&gone);
 	stats_count(&l->stats->reads_from_ahead, 1);
+	fs_append_read(op, len);
 	fs_reply_data(op, b->buf->data + at, len); /* op is over */
 	mutex_lock(&in->lock);
 	read_over(b, (uint64_t)b->off + at + len, &gone);

@@ -6,6 +6,7 @@
 #include "fs_inode.h"
 #include "fs_notify.h"
 #include "fs_op.h"
+#include "fs_part.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -83,7 +84,7 @@ static void move(struct fs_op *op, uint64_t end)
 	in->attr.size = end;
 	mutex_unlock(&in->lock);
 	op->u.rw.moved = true;
-	fs_attr_by_others(in);
+	fs_attr_by_others(op->lane->fs, in);
 }
 
 /* Is data unstable that would lie behind this end? */
@@ -231,7 +232,7 @@ void fs_append_shorter(struct fs_inode *in, uint64_t size)
 		in->unstable->kernel_end = size;
 }
 
-void fs_append_told(struct fs_inode *in, uint64_t size)
+static void told(struct fs_inode *in, uint64_t size)
 {
 	mutex_assert_held(&in->lock);
 	fs_append_shorter(in, size);
@@ -239,9 +240,17 @@ void fs_append_told(struct fs_inode *in, uint64_t size)
 		in->unstable->shift = 0;
 }
 
-void fs_append_short(struct fs_inode *in, uint64_t end)
+void fs_append_read(struct fs_op *op, size_t len)
 {
+	struct fs_inode *in = op->inode;
+
+	if (!op->req || len >= op->size)
+		return;
 	mutex_lock(&in->lock);
-	fs_append_shorter(in, end);
+	fs_append_shorter(in, (uint64_t)op->off + len);
 	mutex_unlock(&in->lock);
 }
+
+const struct fs_part fs_append_part = {
+	.inode_told = told,
+};

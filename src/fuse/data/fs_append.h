@@ -70,11 +70,14 @@ int fs_append_doomed(struct fs_op *op);
 
 /* ---- the kernel's end. Inode lock held ---- */
 
-/* It was given attributes with this size. */
-void fs_append_told(struct fs_inode *in, uint64_t size);
 /* It may be as short as that. */
 void fs_append_shorter(struct fs_inode *in, uint64_t size);
-/* Without the lock: what was read ends there. */
-void fs_append_short(struct fs_inode *in, uint64_t end);
+/*
+ * Without the lock: the op's READ is about to be answered with so many bytes. The kernel takes a
+ * short answer for the end.
+ */
+void fs_append_read(struct fs_op *op, size_t len);
+
+extern const struct fs_part fs_append_part;
 
 #endif

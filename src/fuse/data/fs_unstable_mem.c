@@ -261,4 +261,6 @@ void fs_unstable_mem_put_extent(struct fs_lane *l, struct fs_extent *e)
 const struct fs_part fs_unstable_mem_part = {
 	.lane_init = lane_init,
 	.lane_fini = lane_fini,
+	.inode_end = fs_unstable_end,
+	.inode_changed = fs_unstable_urge,
 };

@@ -122,10 +122,16 @@ static void lane_stop(struct fs_lane *l)
 		;
 }
 
+static bool is_dirty(const struct fs_inode *in)
+{
+	return fs_writeback_any(in);
+}
+
 const struct fs_part fs_writeback_part = {
 	.lane_init = lane_init,
 	.lane_fini = lane_fini,
 	.lane_stop = lane_stop,
+	.inode_is_dirty = is_dirty,
 };
 
 /* ---- who overlaps whom. Inode lock held ---- */

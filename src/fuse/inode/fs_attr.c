@@ -15,9 +15,9 @@
  */
 #include "fs_attr.h"
 #include "fs_deleg.h"
-#include "fs_writeback.h"
 #include "fs_facts.h"
 #include "fs_dentry.h"
+#include "fs_part.h"
 
 /* An owner's name that was not known in time is asked for again soon. */
 #define LATE_S 1
@@ -158,12 +158,12 @@ static struct fs_dentries *note(
 	if (changed && !own && in->opened) {
 		in->inval_want++;
 		in->data_change = 0;
-		urged = fs_unstable_urge(in);
+		urged = fs_part_inode_changed(fs, in);
 	}
 	attr_merge(&in->attr, a);
 	/* A server that lost what is unstable gets it back: the file has not become shorter. */
-	if (in->attr.size < fs_unstable_end(in))
-		in->attr.size = fs_unstable_end(in);
+	if (in->attr.size < fs_part_inode_end(fs, in))
+		in->attr.size = fs_part_inode_end(fs, in);
 	if (is_whole(a)) {
 		in->attr_known = true;
 		renew_period(fs, in, changed, now_ns);
@@ -193,7 +193,7 @@ void fs_attr_update(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *
 	mutex_lock(&in->lock);
 	/* While we write, a change that is seen may be that: what is written back tells the rest.
 	 */
-	if (!may_be_older(in, a, seq) && !(in->attr_known && fs_writeback_any(in)))
+	if (!may_be_older(in, a, seq) && !(in->attr_known && fs_part_inode_is_dirty(fs, in)))
 		lost = note(fs, in, a, false, now_ns);
 	else if (!fs_deleg_vouches(in->deleg)) /* else what is known needs no other answer */
 		expire(in);
@@ -243,12 +243,12 @@ void fs_attr_changed(struct fs_inode *in)
 	mutex_unlock(&in->lock);
 }
 
-void fs_attr_by_others(struct fs_inode *in)
+void fs_attr_by_others(struct fs *fs, struct fs_inode *in)
 {
 	mutex_lock(&in->lock);
 	in->inval_want++;
 	in->data_change = 0;
-	fs_unstable_urge(in);
+	fs_part_inode_changed(fs, in);
 	expire(in);
 	mutex_unlock(&in->lock);
 }
@@ -260,7 +260,7 @@ static uint64_t good_for(const struct fs *fs, const struct fs_inode *in, uint64_
 	uint64_t to_s = late && in->attr_to_s > LATE_S ? LATE_S : in->attr_to_s;
 	uint64_t until_ns = in->attr_ns + to_s * NSEC_PER_SEC;
 
-	if (fs->conf.noac || !in->attr_known || in->attr_ns == 0 || fs_writeback_any(in))
+	if (fs->conf.noac || !in->attr_known || in->attr_ns == 0 || fs_part_inode_is_dirty(fs, in))
 		return 0;
 	if (fs_deleg_vouches(in->deleg) && !late)
 		return fs->conf.acregmax_s * NSEC_PER_SEC;
@@ -290,8 +290,8 @@ void fs_attr_newest(
 		*a = in->attr;
 	else if (may_be_older(in, a, seq))
 		a->size = in->attr.size;
-	if (a->size < fs_unstable_end(in))
-		a->size = fs_unstable_end(in);
+	if (a->size < fs_part_inode_end(fs, in))
+		a->size = fs_part_inode_end(fs, in);
 	mutex_unlock(&in->lock);
 }
 

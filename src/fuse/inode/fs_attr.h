@@ -48,7 +48,7 @@ void fs_attr_fence(struct fs_inode *in);
 /* Something we did changed the inode: attributes on their way are older, cached ones expire. */
 void fs_attr_changed(struct fs_inode *in);
 /* Somebody else changed it, we do not know what: the kernel's pages are stale. */
-void fs_attr_by_others(struct fs_inode *in);
+void fs_attr_by_others(struct fs *fs, struct fs_inode *in);
 /* Cached attributes still good? Then copied. Returns: since when they are cached; 0: they are not.
  */
 uint64_t fs_attr_cached(struct fs *fs, struct fs_inode *in, struct nfs4_attr *ret, uint64_t now_ns);

@@ -99,3 +99,34 @@ bool fs_part_op_ended(struct fs_op *op)
 			own = true;
 	return own;
 }
+
+uint64_t fs_part_inode_end(const struct fs *fs, const struct fs_inode *in)
+{
+	for (const struct fs_part *const *p = fs->parts; in->unstable && *p; p++)
+		if ((*p)->inode_end)
+			return (*p)->inode_end(in);
+	return 0;
+}
+
+bool fs_part_inode_is_dirty(const struct fs *fs, const struct fs_inode *in)
+{
+	for (const struct fs_part *const *p = fs->parts; in->unstable && *p; p++)
+		if ((*p)->inode_is_dirty)
+			return (*p)->inode_is_dirty(in);
+	return false;
+}
+
+bool fs_part_inode_changed(const struct fs *fs, struct fs_inode *in)
+{
+	for (const struct fs_part *const *p = fs->parts; in->unstable && *p; p++)
+		if ((*p)->inode_changed)
+			return (*p)->inode_changed(in);
+	return false;
+}
+
+void fs_part_inode_told(const struct fs *fs, struct fs_inode *in, uint64_t size)
+{
+	for (const struct fs_part *const *p = fs->parts; in->unstable && *p; p++)
+		if ((*p)->inode_told)
+			(*p)->inode_told(in, size);
+}

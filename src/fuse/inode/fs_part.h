@@ -43,6 +43,17 @@ struct fs_part {
 	 * own operation, not one of the lane's pool.
 	 */
 	bool (*op_ended)(struct fs_op *op);
+	/*
+	 * Of an inode that was written to (in->unstable), inode lock held; one part has each. Where
+	 * the last byte ends that the server has not got yet, or may lose.
+	 */
+	uint64_t (*inode_end)(const struct fs_inode *in);
+	/* Is data on its way, or yet to be sent? */
+	bool (*inode_is_dirty)(const struct fs_inode *in);
+	/* Somebody else changed it. True: what is uncommitted is to be committed soon. */
+	bool (*inode_changed)(struct fs_inode *in);
+	/* The kernel is told this size. */
+	void (*inode_told)(struct fs_inode *in, uint64_t size);
 	/* The last reference is put. Any thread; f->inode is still there. */
 	void (*file_gone)(struct fs_file *f);
 };
@@ -58,6 +69,10 @@ void fs_part_lane_unblocked(struct fs_lane *l);
 bool fs_part_lane_drained(struct fs_lane *l);
 void fs_part_op_abandoned(struct fs_op *op);
 bool fs_part_op_ended(struct fs_op *op);
+uint64_t fs_part_inode_end(const struct fs *fs, const struct fs_inode *in);
+bool fs_part_inode_is_dirty(const struct fs *fs, const struct fs_inode *in);
+bool fs_part_inode_changed(const struct fs *fs, struct fs_inode *in);
+void fs_part_inode_told(const struct fs *fs, struct fs_inode *in, uint64_t size);
 void fs_part_file_left(struct fs_op *op);
 void fs_part_file_gone(struct fs *fs, struct fs_file *f);
 

@@ -3,12 +3,12 @@
  * What the kernel is told about an inode: struct stat, and for how long it may
  * believe it and the names that lead to it.
  */
-#include "fs_append.h"
 #include "fs_attr.h"
 #include "fs_facts.h"
 #include "fs_inode.h"
 #include "fs_dentry.h"
 #include "fs_place.h"
+#include "fs_part.h"
 
 #include <string.h>
 #include <sys/sysmacros.h>
@@ -140,7 +140,7 @@ double fs_stat_tell(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *
 	timeout = guarded ? 0 : fs_attr_timeout(fs, in, now_ns);
 	in->told_change = timeout > 0 ? a->change : 0;
 	if (a->valid & NFS4_ATTR_SIZE)
-		fs_append_told(in, a->size);
+		fs_part_inode_told(fs, in, a->size);
 	mutex_unlock(&in->lock);
 	return timeout;
 }

@@ -8,7 +8,6 @@
 #include "fs_op.h"
 #include "fs_reply.h"
 #include "fs_background.h"
-#include "fs_append.h"
 #include "fs_attr.h"
 #include "fs_file.h"
 #include "fs_inode.h"
@@ -221,9 +220,6 @@ void fs_reply_data(struct fs_op *op, const void *data, size_t len)
 {
 	if (end_abandoned(op))
 		return;
-	/* The kernel takes a short answer to READ for the end. */
-	if (op->on_file && len < op->size)
-		fs_append_short(op->inode, (uint64_t)op->off + len);
 	fuse_reply_buf(take_req_with(op, (int64_t)len), data, len);
 	fs_op_end(op);
 }

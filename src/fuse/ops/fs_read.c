@@ -9,6 +9,7 @@
  * that is written back in that range (fs_writeback.h).
  */
 #include "fs_ahead.h"
+#include "fs_append.h"
 #include "fs_op.h"
 #include "fs_writeback.h"
 #include "fs_facts.h"
@@ -83,6 +84,12 @@ static bool waits_for_end(struct fs_op *op, const struct nfs4_op_read *r)
 	return true;
 }
 
+static void reply(struct fs_op *op, const uint8_t *data, size_t len)
+{
+	fs_append_read(op, len);
+	fs_reply_data(op, data, len);
+}
+
 static void read_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
@@ -103,7 +110,7 @@ static void read_done(struct nfs4_call *call)
 	}
 	stats_count(&op->lane->stats->bytes_read, r->len);
 	if (whole) {
-		fs_reply_data(op, r->data, r->len);
+		reply(op, r->data, r->len);
 		return;
 	}
 	if (r->len && r->data != place) {
@@ -113,7 +120,7 @@ static void read_done(struct nfs4_call *call)
 	}
 	op->u.rw.done += r->len;
 	if (r->eof || op->u.rw.done == op->size)
-		fs_reply_data(op, op->buf->data, op->u.rw.done);
+		reply(op, op->buf->data, op->u.rw.done);
 	else
 		fs_op_call(op, read_start);
 }
