@@ -225,17 +225,10 @@ int fs_append_doomed(struct fs_op *op)
 
 /* ---- the kernel's end ---- */
 
-void fs_append_shorter(struct fs_inode *in, uint64_t size)
-{
-	mutex_assert_held(&in->lock);
-	if (in->unstable && in->unstable->kernel_end > size)
-		in->unstable->kernel_end = size;
-}
-
 static void told(struct fs_inode *in, uint64_t size)
 {
 	mutex_assert_held(&in->lock);
-	fs_append_shorter(in, size);
+	fs_unstable_shorter(in, size);
 	if (in->unstable)
 		in->unstable->shift = 0;
 }
@@ -247,7 +240,7 @@ void fs_append_read(struct fs_op *op, size_t len)
 	if (!op->req || len >= op->size)
 		return;
 	mutex_lock(&in->lock);
-	fs_append_shorter(in, (uint64_t)op->off + len);
+	fs_unstable_shorter(in, (uint64_t)op->off + len);
 	mutex_unlock(&in->lock);
 }
 

@@ -70,8 +70,6 @@ int fs_append_doomed(struct fs_op *op);
 
 /* ---- the kernel's end. Inode lock held ---- */
 
-/* It may be as short as that. */
-void fs_append_shorter(struct fs_inode *in, uint64_t size);
 /*
  * Without the lock: the op's READ is about to be answered with so many bytes. The kernel takes a
  * short answer for the end.

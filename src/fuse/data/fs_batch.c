@@ -120,7 +120,7 @@ static void part_wrote(struct fs_op *part, const struct nfs4_op_write *w)
 	part->u.rw.done = part->size;
 	part->u.rw.unstable = w->committed != FILE_SYNC4;
 	part->u.rw.verf = w->verf;
-	fs_unstable_wrote(part, part->u.rw.unstable, false);
+	fs_commit_wrote(part, part->u.rw.unstable, false);
 	fs_append_over(part);
 	fs_writeback_done(part, 0);
 }

@@ -41,16 +41,6 @@
 
 static void commit_next(struct fs_op *op);
 
-void fs_commit_error(struct fs_inode *in, int err)
-{
-	mutex_assert_held(&in->lock);
-	list_for_each (node, &in->open_files) {
-		struct fs_file *f = container_of(node, struct fs_file, link);
-
-		f->write_err = f->next_err = err;
-	}
-}
-
 static void commit_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
@@ -207,7 +197,7 @@ static void arm(struct fs_lane *l)
 	reactor_timer_set(l->reactor, &l->commit_timer, due_ns);
 }
 
-void fs_commit_watch(struct fs_lane *l)
+static void watch(struct fs_lane *l)
 {
 	if (!l->committing && !reactor_timer_armed(&l->commit_timer))
 		arm(l);
@@ -218,7 +208,7 @@ static void look_again(struct reactor_timer *t)
 	struct fs_lane *l = container_of(t, struct fs_lane, commit_timer);
 
 	fs_commit_background(l, NULL);
-	fs_commit_watch(l);
+	watch(l);
 }
 
 static bool lane_init(struct fs_lane *l)
@@ -262,6 +252,16 @@ void fs_commit_background(struct fs_lane *l, struct fs_file *f)
 	op->cred = f->cred;
 	l->committing = true;
 	fs_commit(op, background_done);
+}
+
+void fs_commit_wrote(struct fs_op *op, bool unstable, bool lost)
+{
+	bool some_lost = fs_unstable_wrote(op, unstable, lost);
+
+	if (!unstable)
+		return;
+	watch(op->lane);
+	fs_commit_background(op->lane, some_lost ? op->file : NULL);
 }
 
 static void lane_kicked(struct fs_lane *l)

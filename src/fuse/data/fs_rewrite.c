@@ -235,7 +235,7 @@ static void batch_failed(struct fs_op *op, int err, bool all)
 		(unsigned long long)fs_inode_fileid(in), strerror(err));
 	mutex_lock(&in->lock);
 	bytes = fs_unstable_remove(in->unstable, all ? is_moving_or_lost : is_moving, NULL, &dead);
-	fs_commit_error(in, err);
+	fs_file_tell_error(in, err);
 	mutex_unlock(&in->lock);
 	atomic_fetch_add(&op->lane->fs->lost_bytes, bytes);
 	batch_over(op, dead);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_unstable.h"
-#include "fs_append.h"
 #include "fs_file.h"
 #include "fs_inode.h"
 
@@ -296,7 +295,6 @@ static void mem_fill(struct fs_op *op, struct fs_unstable_mem *k)
 	mutex_lock(&l->unstable_lock);
 	list_push_back(&l->unstable, &k->link);
 	mutex_unlock(&l->unstable_lock);
-	fs_commit_watch(l);
 }
 
 static void add_unstable(struct fs_op *op, struct fs_unstable *r, bool lost)
@@ -333,7 +331,7 @@ static bool patched(struct fs_op *op, struct fs_unstable *r)
 	return true;
 }
 
-void fs_unstable_wrote(struct fs_op *op, bool unstable, bool lost)
+bool fs_unstable_wrote(struct fs_op *op, bool unstable, bool lost)
 {
 	struct fs_inode *in = op->inode;
 	uint64_t off = (uint64_t)op->off, end = off + op->u.rw.done;
@@ -362,8 +360,7 @@ void fs_unstable_wrote(struct fs_op *op, bool unstable, bool lost)
 	if (changed)
 		say_lost(op->lane, in);
 	fs_rewrite_leave(op);
-	if (unstable)
-		fs_commit_background(op->lane, some_lost ? op->file : NULL);
+	return some_lost;
 }
 
 void fs_unstable_cut(struct fs_lane *l, struct fs_inode *in, uint64_t size)
@@ -372,7 +369,7 @@ void fs_unstable_cut(struct fs_lane *l, struct fs_inode *in, uint64_t size)
 	struct fs_extent *none = NULL;
 
 	mutex_lock(&in->lock);
-	fs_append_shorter(in, size);
+	fs_unstable_shorter(in, size);
 	if (in->unstable)
 		cut(in->unstable, size, UINT64_MAX, &none, &dead);
 	mutex_unlock(&in->lock);
@@ -390,7 +387,7 @@ void fs_unstable_truncated(struct fs_op *op, uint64_t size)
 	if (call->err) {
 		mutex_lock(&in->lock);
 		if (r && r->cnt > 0 && r->v[r->cnt - 1]->off + r->v[r->cnt - 1]->len > size)
-			fs_commit_error(in, -call->err);
+			fs_file_tell_error(in, -call->err);
 		mutex_unlock(&in->lock);
 	}
 	fs_unstable_cut(op->lane, in, size);
@@ -503,7 +500,7 @@ bool fs_unstable_drop(struct fs_lane *l, struct fs_file *f, int err)
 	if (f->unstable > 0)
 		bytes = fs_unstable_remove(f->inode->unstable, is_of_file, f, &dead);
 	if (dead)
-		fs_commit_error(f->inode, err);
+		fs_file_tell_error(f->inode, err);
 	mutex_unlock(&f->inode->lock);
 	atomic_fetch_add(&l->fs->lost_bytes, bytes);
 	fs_unstable_mem_free(l, dead);

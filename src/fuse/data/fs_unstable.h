@@ -98,6 +98,13 @@ struct fs_unstable {
  * the file at least. Inode lock held.
  */
 uint64_t fs_unstable_end(const struct fs_inode *in);
+/* The kernel's end may be as short as that (fs_append.h). Inode lock held. */
+static inline void fs_unstable_shorter(struct fs_inode *in, uint64_t size)
+{
+	mutex_assert_held(&in->lock);
+	if (in->unstable && in->unstable->kernel_end > size)
+		in->unstable->kernel_end = size;
+}
 
 extern const struct fs_part fs_unstable_mem_part;
 
@@ -123,8 +130,10 @@ bool fs_unstable_reserve(struct fs_op *op);
  * unstable: they are held until COMMIT under op->u.rw.verf; takes the op's buffer if it is large.
  * lost: and the server has lost them already. Older data in that range is over. done 0: nothing was
  * written, the reservation is given back.
+ *
+ * True: the server has lost data of the file, which is to be written again; see fs_commit_wrote().
  */
-void fs_unstable_wrote(struct fs_op *op, bool unstable, bool lost);
+bool fs_unstable_wrote(struct fs_op *op, bool unstable, bool lost);
 
 /* ---- truncation ---- */
 
@@ -159,7 +168,7 @@ void fs_unstable_commit_sent(struct fs_op *op);
 bool fs_unstable_committed(struct fs_op *op, const struct nfs4_verf *verf);
 /*
  * Data that a handle which goes away could not commit is given up: the file's other handles hear of
- * err, positive errno (fs_commit_error()). False: there was nothing.
+ * err, positive errno (fs_file_tell_error()). False: there was nothing.
  */
 bool fs_unstable_drop(struct fs_lane *l, struct fs_file *f, int err);
 
@@ -210,20 +219,13 @@ bool fs_rewrite_is_due(struct fs_inode *in);
 /*
  * fs_rewrite - writes again what is lost of op->inode, then `done`
  *
- * Or waits until somebody else has. Errors are the handles' (fs_commit_error), not the operation's.
- * durable: FILE_SYNC. op->failed is honoured as by fs_op_call_buf().
+ * Or waits until somebody else has. Errors are the handles' (fs_file_tell_error), not the
+ * operation's. durable: FILE_SYNC. op->failed is honoured as by fs_op_call_buf().
  */
 void fs_rewrite(struct fs_op *op, bool durable, void (*done)(struct fs_op *op));
 
 /* ---- fs_commit.c ---- */
 
-/*
- * Data of the file is lost: every open handle hears of it, once. One that cannot write, too: fsync
- * on it is about the file. Inode lock held.
- */
-void fs_commit_error(struct fs_inode *in, int err);
-/* The lane holds something: it looks after it when it is old. */
-void fs_commit_watch(struct fs_lane *l);
 /*
  * fs_commit_background - COMMIT of the oldest file of the lane, if half of its budget is used, or
  * if that is old or to be committed at once
@@ -231,6 +233,9 @@ void fs_commit_watch(struct fs_lane *l);
  * f: of this one anyway (its data was lost); or NULL.
  */
 void fs_commit_background(struct fs_lane *l, struct fs_file *f);
+
+/* fs_unstable_wrote(), and what is unstable now will be committed in time. The op's lane. */
+void fs_commit_wrote(struct fs_op *op, bool unstable, bool lost);
 
 extern const struct fs_part fs_commit_part;
 

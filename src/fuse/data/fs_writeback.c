@@ -354,7 +354,7 @@ void fs_writeback_done(struct fs_op *op, int err)
 	op->file->writebacks--;
 	r->appends -= op->u.rw.append;
 	if (err)
-		fs_commit_error(in, err);
+		fs_file_tell_error(in, err);
 	take_waiters(r, &woken);
 	/* It was open only because it had to wait. */
 	if (r->open && is_first(r, r->open) && !stays_open(r->open))

@@ -137,6 +137,16 @@ bool fs_file_is_dirty(struct fs_file *f)
 	return dirty;
 }
 
+void fs_file_tell_error(struct fs_inode *in, int err)
+{
+	mutex_assert_held(&in->lock);
+	list_for_each (node, &in->open_files) {
+		struct fs_file *f = container_of(node, struct fs_file, link);
+
+		f->write_err = f->next_err = err;
+	}
+}
+
 bool fs_file_has_error(struct fs_file *f)
 {
 	bool has;

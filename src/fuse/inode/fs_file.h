@@ -36,6 +36,11 @@ bool fs_file_is_dirty(struct fs_file *f);
  * knows it, which it does not of a FUSE mount.
  */
 bool fs_file_is_too_big(const struct fs_op *op);
+/*
+ * Data of the file is lost: every open handle hears of it, once. One that cannot write, too: fsync
+ * on it is about the file. Inode lock held.
+ */
+void fs_file_tell_error(struct fs_inode *in, int err);
 bool fs_file_has_error(struct fs_file *f);
 /* An error for fsync or close to report on this handle, once; 0: none. */
 int fs_file_take_error(struct fs_file *f);

@@ -41,7 +41,7 @@ static void call_for(struct fs_op *op, void (*start)(struct fs_op *op))
 /* What is written so far is held until COMMIT, or not: the request is over for the server. */
 static void settle(struct fs_op *op)
 {
-	fs_unstable_wrote(op, op->u.rw.unstable, op->u.rw.torn);
+	fs_commit_wrote(op, op->u.rw.unstable, op->u.rw.torn);
 }
 
 /*
