@@ -92,10 +92,11 @@ struct fs_watch {
 /* An open file: fuse_file_info.fh points here. */
 struct fs_file {
 	struct fs_inode *inode;
-	struct list link;       /* inode->open_files, inode->lock */
-	struct list all_link;   /* fs->files, table lock */
-	struct fs_share *share; /* whose state it is open by, from its OPEN on; referenced */
-	struct rpc_cred cred;   /* of the opener: READ, WRITE and CLOSE go out under it */
+	struct list link;         /* inode->open_files, inode->lock */
+	struct list all_link;     /* fs->files, table lock */
+	struct fs_share *share;   /* whose state it is open by, from its OPEN on; referenced */
+	struct nfs4_state *state; /* the share's; NULL: it has none */
+	struct rpc_cred cred;     /* of the opener: READ, WRITE and CLOSE go out under it */
 	uint32_t share_access;
 	int flags;              /* O_* of the open */
 	_Atomic uint32_t refs;  /* the handle itself and operations in flight */
@@ -532,10 +533,5 @@ struct fs {
 	struct fs_covers covers;              /* what is mounted on our files */
 	_Atomic uint64_t shadowed[FS_SHADOWED];
 };
-
-/* ---- fs_dir.c ---- */
-
-/* At the end: directories that the kernel never closed. */
-void fs_dir_put_all(struct fs *fs);
 
 #endif

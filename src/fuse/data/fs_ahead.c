@@ -8,7 +8,6 @@
 #include "fs_inode.h"
 #include "fs_openread.h"
 #include "fs_reply.h"
-#include "fs_share.h"
 #include "fs_part.h"
 
 #include <fcntl.h>
@@ -164,7 +163,7 @@ static void fetch_start(struct fs_op *b)
 	b->ahead.since = fs_op_now(b);
 	*r = (struct nfs4_op_read){
 		.fh = &b->fh,
-		.state = &b->file->share->state,
+		.state = b->file->state,
 		.offset = (uint64_t)b->off,
 		.count = (uint32_t)b->size,
 		.sink = {.buf = b->buf, .p = b->buf->data, .len = (uint32_t)b->size},

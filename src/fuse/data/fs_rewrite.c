@@ -16,7 +16,6 @@
 #include "fs_op.h"
 #include "fs_part.h"
 #include "fs_unstable.h"
-#include "fs_share.h"
 
 #include <errno.h>
 #include <string.h>
@@ -283,7 +282,7 @@ static void write_start(struct fs_op *op)
 	memset(w, 0, sizeof(*w));
 	op->call.cred = &op->commit.file->cred;
 	w->fh = &op->fh;
-	w->state = &op->commit.file->share->state;
+	w->state = op->commit.file->state;
 	w->offset = op->commit.off + op->commit.part;
 	w->data[0].buf = op->buf;
 	w->data[0].p = op->buf->data + op->commit.part;

@@ -331,8 +331,8 @@ static void copy_start(struct fs_op *op)
 	op->call.u.copy = (struct nfs4_op_copy){
 		.src = &op->fh2,
 		.fh = &op->fh,
-		.src_state = &op->file2->share->state,
-		.state = &op->file->share->state,
+		.src_state = op->file2->state,
+		.state = op->file->state,
 		.src_offset = (uint64_t)c->src_off + c->done,
 		.offset = (uint64_t)op->off + c->done,
 		.count = count,

@@ -116,7 +116,7 @@ static void cut_start(struct fs_op *op)
 
 	op->call.u.setattr = (struct nfs4_op_setattr){
 		.fh = &op->fh2,
-		.state = writes ? &op->file->share->state : NULL,
+		.state = writes ? op->file->state : NULL,
 		.sattr = {.set = NFS4_ATTR_SIZE},
 	};
 	op->call.done = cut_done;
@@ -149,7 +149,7 @@ static bool create_take(struct fs_op *op, const struct nfs4_op_open *o, bool mad
 		fs_inode_forget(fs, fs_inode_ino(fs, in), 1);
 		return false;
 	}
-	f->share = sh;
+	fs_share_give(sh, f);
 	op->file = fs_file_get(f);
 	nfs4_state_open(&sh->state, &op->call);
 	fs_deleg_opened_by_name(op, in);

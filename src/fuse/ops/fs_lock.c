@@ -259,7 +259,7 @@ static void lock_start(struct fs_op *op)
 	op->u.lock.closes = atomic_load(&op->lane->fs->closes);
 	op->call.u.lock = (struct nfs4_op_lock){
 		.fh = &op->fh,
-		.state = &op->file->share->state,
+		.state = op->file->state,
 		.lock = &o->lo,
 		.write = r->write,
 		.wait = op->u.lock.wait != NULL,
@@ -297,7 +297,7 @@ static void claim_done(struct nfs4_call *call)
 
 static void claim_start(struct fs_op *op)
 {
-	op->call.u.open = (struct nfs4_op_open){.claim = &op->file->share->state};
+	op->call.u.open = (struct nfs4_op_open){.claim = op->file->state};
 	op->call.done = claim_done;
 	nfs4_claim(&op->call);
 }

@@ -108,8 +108,7 @@ static void trunc_start(struct fs_op *op)
 	memset(s, 0, sizeof(*s));
 	s->fh = &op->fh;
 	/* Without write access in the stateid the server must decide by the user alone. */
-	s->state =
-		op->file->share_access & OPEN4_SHARE_ACCESS_WRITE ? &op->file->share->state : NULL;
+	s->state = op->file->share_access & OPEN4_SHARE_ACCESS_WRITE ? op->file->state : NULL;
 	s->sattr.set = NFS4_ATTR_SIZE;
 	op->call.done = trunc_done;
 	nfs4_setattr(&op->call);
@@ -174,7 +173,7 @@ static void open_done(struct nfs4_call *call)
 		open_failed(op, -call->err);
 		return;
 	}
-	nfs4_state_open(&op->file->share->state, call);
+	nfs4_state_open(op->file->state, call);
 	op->attr = o->attr;
 	fs_attr_update(fs, op->inode, &o->attr, op->attr_seq, fs_op_now(op));
 	fs_deleg_opened(op);
@@ -212,7 +211,7 @@ static void open_inside(struct fs_op *op)
 	if (fs_share_is_over(sh)) { /* a CLOSE came first, or it is lost */
 		fs_share_leave(sh);
 		fs_share_put(sh);
-		op->file->share = NULL;
+		fs_share_give(NULL, op->file);
 		open_ask(op);
 		return;
 	}
@@ -225,7 +224,7 @@ static void open_ask(struct fs_op *op)
 	struct fs *fs = op->lane->fs;
 	struct fs_file *f = op->file;
 
-	f->share = fs_share_join(fs, op->inode, &op->cred);
+	fs_share_give(fs_share_join(fs, op->inode, &op->cred), f);
 	if (f->share) {
 		fs_share_enter(op, f->share, false, open_inside);
 		return;

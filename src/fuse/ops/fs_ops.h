@@ -95,4 +95,7 @@ void fs_do_setlk(
 	fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock, int sleep);
 void fs_do_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int how);
 
+/* fs_dir.c. At the end: directories that the kernel never closed. */
+void fs_dir_put_all(struct fs *fs);
+
 #endif

@@ -144,7 +144,7 @@ static void read_start(struct fs_op *op)
 	}
 	memset(r, 0, sizeof(*r));
 	r->fh = &op->fh;
-	r->state = &op->file->share->state;
+	r->state = op->file->state;
 	r->offset = (uint64_t)op->off + op->u.rw.done;
 	r->count = left < rsize ? (uint32_t)left : rsize;
 	r->sink.buf = op->buf;

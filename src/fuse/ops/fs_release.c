@@ -70,14 +70,14 @@ static void close_start(struct fs_op *op)
 {
 	memset(&op->call.u.close, 0, sizeof(op->call.u.close));
 	op->call.u.close.fh = &op->fh;
-	op->call.u.close.state = &op->file->share->state;
+	op->call.u.close.state = op->file->state;
 	op->call.done = close_done;
 	nfs4_close(&op->call);
 }
 
 static void share_unlocked(struct fs_op *op)
 {
-	if (nfs4_deleg_close(&op->file->share->state)) {
+	if (nfs4_deleg_close(op->file->state)) {
 		share_closed(op);
 		return;
 	}
@@ -112,7 +112,7 @@ static void downgrade_start(struct fs_op *op)
 {
 	op->call.u.downgrade = (struct nfs4_op_downgrade){
 		.fh = &op->fh,
-		.state = &op->file->share->state,
+		.state = op->file->state,
 		.share_access = (uint32_t)op->off,
 	};
 	op->call.done = downgrade_done;

@@ -116,7 +116,7 @@ static void setattr_start(struct fs_op *op)
 	op->call.u.setattr = (struct nfs4_op_setattr){
 		.fh = &op->fh,
 		.state = op->file != NULL && (op->u.setattr.to_set & FUSE_SET_ATTR_SIZE)
-				 ? &op->file->share->state
+				 ? op->file->state
 				 : NULL,
 		.sattr = sattr_of(&op->u.setattr.st, op->u.setattr.to_set),
 	};

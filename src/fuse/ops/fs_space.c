@@ -60,7 +60,7 @@ static void space_start(struct fs_op *op)
 		return;
 	op->call.u.allocate = (struct nfs4_op_allocate){
 		.fh = &op->fh,
-		.state = &op->file->share->state,
+		.state = op->file->state,
 		.offset = (uint64_t)op->off,
 		.len = op->size,
 	};
@@ -179,7 +179,7 @@ static void seek_start(struct fs_op *op)
 	}
 	op->call.u.seek = (struct nfs4_op_seek){
 		.fh = &op->fh,
-		.state = &op->file->share->state,
+		.state = op->file->state,
 		.offset = (uint64_t)op->off,
 		.what = op->u.seek.hole ? NFS4_CONTENT_HOLE : NFS4_CONTENT_DATA,
 	};

@@ -180,7 +180,7 @@ static void write_start(struct fs_op *op)
 
 	memset(w, 0, sizeof(*w));
 	w->fh = &op->fh;
-	w->state = &op->file->share->state;
+	w->state = op->file->state;
 	w->offset = (uint64_t)op->off + op->u.rw.done;
 	fs_batch_data(op, w);
 	w->stable = op->u.rw.sync ? FILE_SYNC4 : UNSTABLE4;

@@ -96,7 +96,7 @@ static bool open_new(struct fs_op *op, struct fs_deleg *d)
 		fs_share_put(sh);
 		return false;
 	}
-	f->share = sh;
+	fs_share_give(sh, f);
 	fs_share_list(sh);
 	fs_share_opened(op, f);
 	return true;
@@ -107,7 +107,7 @@ static bool open_more(struct fs_op *op, struct fs_deleg *d, struct fs_share *sh)
 	bool held = nfs4_deleg_holds(&d->nd) && !nfs4_state_is_lost(&sh->state);
 
 	if (held) {
-		op->file->share = sh;
+		fs_share_give(sh, op->file);
 		fs_share_opened(op, op->file);
 	}
 	fs_share_leave(sh);

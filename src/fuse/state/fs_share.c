@@ -125,6 +125,12 @@ bool fs_share_is_over(struct fs_share *sh)
 	return true;
 }
 
+void fs_share_give(struct fs_share *sh, struct fs_file *f)
+{
+	f->share = sh;
+	f->state = sh ? &sh->state : NULL;
+}
+
 void fs_share_put(struct fs_share *sh)
 {
 	struct fs_inode *in;

@@ -48,6 +48,8 @@ void fs_share_list(struct fs_share *sh);
 struct fs_share *fs_share_join(struct fs *fs, struct fs_inode *in, const struct rpc_cred *cred);
 /* Inside. Is it closed, or about to be, or lost? Then join another one. */
 bool fs_share_is_over(struct fs_share *sh);
+/* f is open by it from now on, and has the caller's reference; NULL: by none. */
+void fs_share_give(struct fs_share *sh, struct fs_file *f);
 /* NULL is accepted. The last one: whatever the server holds of it is forgotten. */
 void fs_share_put(struct fs_share *sh);
 
