@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_append.h"
 #include "fs_attr.h"
-#include "fs_deleg.h"
 #include "fs_file.h"
 #include "fs_inode.h"
 #include "fs_notify.h"
@@ -29,8 +28,8 @@ void fs_append_begin(struct fs_op *op)
 		return;
 	mutex_lock(&in->lock);
 	r = in->unstable;
-	op->u.rw.append =
-		!fs_deleg_vouches(in->deleg) && (!r || (uint64_t)op->off >= r->kernel_end);
+	op->u.rw.append = !fs_part_inode_is_vouched(op->lane->fs, in) &&
+			  (!r || (uint64_t)op->off >= r->kernel_end);
 	if (op->u.rw.append && r && op->off + r->shift >= 0)
 		op->off += r->shift;
 	mutex_unlock(&in->lock);

@@ -258,9 +258,17 @@ void fs_unstable_mem_put_extent(struct fs_lane *l, struct fs_extent *e)
 	l->spare_extents = e;
 }
 
+static void inode_gone(struct fs_inode *in)
+{
+	if (in->unstable)
+		free(in->unstable->v);
+	free(in->unstable);
+}
+
 const struct fs_part fs_unstable_mem_part = {
 	.lane_init = lane_init,
 	.lane_fini = lane_fini,
+	.inode_gone = inode_gone,
 	.inode_end = fs_unstable_end,
 	.inode_changed = fs_unstable_urge,
 };

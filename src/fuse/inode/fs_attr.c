@@ -14,7 +14,6 @@
  * until a change of our own.
  */
 #include "fs_attr.h"
-#include "fs_deleg.h"
 #include "fs_facts.h"
 #include "fs_dentry.h"
 #include "fs_part.h"
@@ -195,7 +194,7 @@ void fs_attr_update(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *
 	 */
 	if (!may_be_older(in, a, seq) && !(in->attr_known && fs_part_inode_is_dirty(fs, in)))
 		lost = note(fs, in, a, false, now_ns);
-	else if (!fs_deleg_vouches(in->deleg)) /* else what is known needs no other answer */
+	else if (!fs_part_inode_is_vouched(fs, in)) /* else what is known needs no other answer */
 		expire(in);
 	mutex_unlock(&in->lock);
 	fs_dentry_drop(fs, in, lost);
@@ -262,7 +261,7 @@ static uint64_t good_for(const struct fs *fs, const struct fs_inode *in, uint64_
 
 	if (fs->conf.noac || !in->attr_known || in->attr_ns == 0 || fs_part_inode_is_dirty(fs, in))
 		return 0;
-	if (fs_deleg_vouches(in->deleg) && !late)
+	if (fs_part_inode_is_vouched(fs, in) && !late)
 		return fs->conf.acregmax_s * NSEC_PER_SEC;
 	if (now_ns >= until_ns)
 		return 0;

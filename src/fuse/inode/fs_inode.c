@@ -11,10 +11,9 @@
  */
 #include "fs_inode.h"
 #include "fs_facts.h"
-#include "fs_lock.h"
 #include "fs_dentry.h"
-#include "fs_unstable.h"
 #include "fs_slot.h"
+#include "fs_part.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -63,22 +62,12 @@ int fs_inode_table_new(struct fs *fs)
 	return 0;
 }
 
-static void inode_free(struct fs_inode *in)
+static void inode_free(const struct fs *fs, struct fs_inode *in)
 {
-	struct fs_lockowner *owner = atomic_load(&in->lockowners);
-
 	mutex_destroy(&in->lock);
-	if (in->unstable)
-		free(in->unstable->v);
-	free(in->unstable);
+	fs_part_inode_gone(fs, in);
 	free(in->silly_name);
 	fs_dentry_store_free(in->dentries);
-	while (owner) {
-		struct fs_lockowner *next = owner->next;
-
-		free(owner); /* its files are closed: the server has nothing of it */
-		owner = next;
-	}
 	free(in);
 }
 
@@ -87,12 +76,12 @@ static struct fs_inode *at(const struct fs_table *t, uint32_t slot)
 	return fs_slot_inode(&t->slots, slot);
 }
 
-static void free_chain(struct fs_table *t, uint32_t slot)
+static void free_chain(const struct fs *fs, struct fs_table *t, uint32_t slot)
 {
 	while (slot != FS_SLOT_NONE) {
 		uint32_t next = *fs_slot_next(&t->slots, slot);
 
-		inode_free(at(t, slot));
+		inode_free(fs, at(t, slot));
 		slot = next;
 	}
 }
@@ -104,8 +93,8 @@ void fs_inode_table_free(struct fs *fs)
 	if (!t)
 		return;
 	for (size_t i = 0; i < t->size; i++)
-		free_chain(t, t->buckets[i]);
-	free_chain(t, t->unhashed);
+		free_chain(fs, t, t->buckets[i]);
+	free_chain(fs, t, t->unhashed);
 	fs_slot_fini(&t->slots);
 	mutex_destroy(&t->lock);
 	free(t->buckets);
@@ -355,7 +344,7 @@ static void unlock_and_reap(struct fs *fs, struct fs_inode *in)
 	}
 	fs_inode_table_unlock(fs);
 	if (dead)
-		inode_free(in);
+		inode_free(fs, in);
 	if (give_back)
 		malloc_trim(0);
 }

@@ -27,7 +27,6 @@
 #include "fs_notify.h"
 #include "fs_inode.h"
 #include "fs_dentry.h"
-#include "fs_op.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -130,3 +130,20 @@ void fs_part_inode_told(const struct fs *fs, struct fs_inode *in, uint64_t size)
 		if ((*p)->inode_told)
 			(*p)->inode_told(in, size);
 }
+
+bool fs_part_inode_is_vouched(const struct fs *fs, const struct fs_inode *in)
+{
+	for (const struct fs_part *const *p = fs->parts; in->deleg && *p; p++)
+		if ((*p)->inode_is_vouched)
+			return (*p)->inode_is_vouched(in);
+	return false;
+}
+
+void fs_part_inode_gone(const struct fs *fs, struct fs_inode *in)
+{
+	bool any = in->unstable || atomic_load(&in->lockowners);
+
+	for (const struct fs_part *const *p = fs->parts; any && *p; p++)
+		if ((*p)->inode_gone)
+			(*p)->inode_gone(in);
+}

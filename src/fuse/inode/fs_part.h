@@ -43,6 +43,8 @@ struct fs_part {
 	 * own operation, not one of the lane's pool.
 	 */
 	bool (*op_ended)(struct fs_op *op);
+	/* It goes: what this part has of it. No lock held; nobody else knows it. */
+	void (*inode_gone)(struct fs_inode *in);
 	/*
 	 * Of an inode that was written to (in->unstable), inode lock held; one part has each. Where
 	 * the last byte ends that the server has not got yet, or may lose.
@@ -52,6 +54,8 @@ struct fs_part {
 	bool (*inode_is_dirty)(const struct fs_inode *in);
 	/* Somebody else changed it. True: what is uncommitted is to be committed soon. */
 	bool (*inode_changed)(struct fs_inode *in);
+	/* Of one with a delegation (in->deleg): does that say that nobody else changes it? */
+	bool (*inode_is_vouched)(const struct fs_inode *in);
 	/* The kernel is told this size. */
 	void (*inode_told)(struct fs_inode *in, uint64_t size);
 	/* The last reference is put. Any thread; f->inode is still there. */
@@ -69,6 +73,8 @@ void fs_part_lane_unblocked(struct fs_lane *l);
 bool fs_part_lane_drained(struct fs_lane *l);
 void fs_part_op_abandoned(struct fs_op *op);
 bool fs_part_op_ended(struct fs_op *op);
+void fs_part_inode_gone(const struct fs *fs, struct fs_inode *in);
+bool fs_part_inode_is_vouched(const struct fs *fs, const struct fs_inode *in);
 uint64_t fs_part_inode_end(const struct fs *fs, const struct fs_inode *in);
 bool fs_part_inode_is_dirty(const struct fs *fs, const struct fs_inode *in);
 bool fs_part_inode_changed(const struct fs *fs, struct fs_inode *in);

@@ -13,7 +13,6 @@
 #include "fs_inode.h"
 #include "fs_notify.h"
 #include "fs_pages.h"
-#include "fs_unstable.h"
 #include "fs_shadow.h"
 
 #include <assert.h>

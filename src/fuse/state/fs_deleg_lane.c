@@ -144,10 +144,16 @@ static void lane_fini(struct fs_lane *l)
 	free(l->deleg_pool);
 }
 
+static bool is_vouched(const struct fs_inode *in)
+{
+	return fs_deleg_vouches(in->deleg);
+}
+
 const struct fs_part fs_deleg_lane_part = {
 	.lane_init = lane_init,
 	.lane_fini = lane_fini,
 	.lane_turn = lane_turn,
 	.lane_drained = lane_drained,
 	.op_ended = op_ended,
+	.inode_is_vouched = is_vouched,
 };

@@ -404,9 +404,23 @@ static void lane_fini(struct fs_lane *l)
 	reactor_timer_cancel(l->reactor, &l->lock_timer);
 }
 
+/* The owners' files are closed: the server has nothing of them. */
+static void inode_gone(struct fs_inode *in)
+{
+	struct fs_lockowner *owner = atomic_load(&in->lockowners);
+
+	while (owner) {
+		struct fs_lockowner *next = owner->next;
+
+		free(owner);
+		owner = next;
+	}
+}
+
 const struct fs_part fs_lockwait_part = {
 	.lane_init = lane_init,
 	.lane_fini = lane_fini,
 	.lane_stop = lane_stop,
 	.lane_turn = lane_turn,
+	.inode_gone = inode_gone,
 };

@@ -5,10 +5,12 @@
 #include "fs_attr.h"
 #include "fs_deleg.h"
 #include "fs_inode.h"
+#include "fs_part.h"
 #include "fs_rig.h"
 
 #define S NSEC_PER_SEC
 
+static const struct fs_part *const parts[] = {&fs_deleg_lane_part, NULL};
 static struct fs fs;
 static struct fs_inode *in, *dir;
 static struct nfs4_attr a;
@@ -19,6 +21,7 @@ static void set_up(void)
 	struct nfs4_attr d;
 
 	memset(&fs, 0, sizeof(fs));
+	fs.parts = parts;
 	list_init(&fs.files);
 	fs.conf.acregmin_s = 3;
 	fs.conf.acregmax_s = 60;
