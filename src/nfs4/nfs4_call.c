@@ -15,8 +15,6 @@
  *
  * Context: the session's lane.
  */
-#include "nfs4_deleg.h"
-#include "nfs4_lock.h"
 #include "nfs4_session_int.h"
 
 #include <assert.h>
@@ -74,30 +72,14 @@ void nfs4_call_leave_slot(struct nfs4_call *call, void (*how)(struct nfs4_slots 
 
 void nfs4_call_finish(struct nfs4_call *call, int err)
 {
-	struct nfs4_client *cl = call->sess->cl;
-	bool awaited = call->awaits_deleg, copies = call->desc->copies;
-	uint32_t epoch = call->await_epoch;
-
 	assert(call->slot == NFS4_SLOT_NONE);
 	reactor_timer_cancel(call->sess->r, &call->timer);
 	call_set_state(call, NFS4_CALL_IDLE);
 	call->err = err;
-	if (call->desc->lock_off)
-		nfs4_lockowner_ended(call);
-	else if (call->desc->downgrades)
-		nfs4_share_downgrade_ended(call);
-	else if (call->desc->claims)
-		nfs4_share_claim_ended(call);
-	else if (call->desc->returns)
-		nfs4_return_ended(call);
-	else if (call->desc->closes)
-		nfs4_state_close_ended(call);
-	call->done(call);
-	/* The call may be gone; only now what it brought is known. */
-	if (awaited)
-		nfs4_recall_awaited(cl, epoch);
-	if (copies)
-		nfs4_offload_awaited(cl);
+	if (call->desc->ended)
+		call->desc->ended(call);
+	else
+		call->done(call);
 }
 
 static void call_end_later(struct nfs4_call *call, int err)
@@ -227,14 +209,13 @@ void nfs4_call_wait_state(struct nfs4_call *call)
 	nfs4_reclaim_kick(s);
 }
 
-void nfs4_call_wait_idmap(struct nfs4_call *call, uint64_t ticket)
+void nfs4_call_wait_idmap(struct nfs4_call *call)
 {
 	struct nfs4_session *s = call->sess;
 
-	call->idmap_ticket = ticket;
 	call_set_state(call, NFS4_CALL_IDMAP);
 	reactor_timer_in(s->r, &call->timer, IDMAP_WAIT_NS);
-	idmap_wait(s->cl->conf.idmap, &s->idmap_waiter, ticket);
+	idmap_wait(s->cl->conf.idmap, &s->idmap_waiter, call->idmap_ticket);
 }
 
 void nfs4_call_wake_state(struct nfs4_session *s)
@@ -250,19 +231,19 @@ void nfs4_call_wake_state(struct nfs4_session *s)
 	nfs4_call_kick(s);
 }
 
-/* Is the stateid there that the call needs? False: the call went another way. */
-static bool call_take_state(struct nfs4_call *call)
+/* Is there what the call needs, its stateid first of all? False: the call went another way. */
+static bool call_take(struct nfs4_call *call)
 {
-	switch (nfs4_state_take(call)) {
+	switch (call->desc->take(call)) {
 	case NFS4_STATE_GO:
 		call->state_wait_ns = 0;
 		return true;
 	case NFS4_STATE_WAIT:
 		nfs4_call_wait_state(call);
 		return false;
-	case NFS4_STATE_GONE:
-		nfs4_state_forget(nfs4_state_of(call));
-		call_end_later(call, 0);
+	case NFS4_STATE_IDMAP:
+		call->state_wait_ns = 0;
+		nfs4_call_wait_idmap(call);
 		return false;
 	case NFS4_STATE_END:
 		call_end_later(call, call->err);
@@ -272,13 +253,6 @@ static bool call_take_state(struct nfs4_call *call)
 	}
 	call_end_later(call, -EIO);
 	return false;
-}
-
-static bool call_needs_state(const struct nfs4_call *call)
-{
-	const struct nfs4_opdesc *desc = call->desc;
-
-	return desc->state_off || desc->reclaims || desc->tests_lock || desc->returns;
 }
 
 /* ---- sending ---- */
@@ -346,9 +320,7 @@ static bool call_send(struct nfs4_call *call)
 	if (call->slot != NFS4_SLOT_NONE && call->sess_gen != s->gen)
 		call->slot = NFS4_SLOT_NONE; /* of a session that is gone */
 	if (!call->desc->no_sequence && call->slot == NFS4_SLOT_NONE) {
-		if (call_needs_state(call) && !call_take_state(call))
-			return true;
-		if (!nfs4_idmap_ask(call))
+		if (call->desc->take && !call_take(call))
 			return true;
 		call->slot = nfs4_slot_get(&s->slots, &call->seqid);
 		if (call->slot == NFS4_SLOT_NONE)
@@ -523,13 +495,6 @@ void nfs4_call_start(struct nfs4_call *call, const struct nfs4_opdesc *desc)
 	call->slot = NFS4_SLOT_NONE;
 	call->sent_ns = 0;
 	call->resent = false;
-	call->awaits_deleg = false;
 	call->idmap_asked = call->by_name = false;
-	if (desc->opens)
-		nfs4_recall_await(call);
-	else if (desc->copies)
-		nfs4_offload_await(call->sess->cl);
-	else if (desc->returns)
-		nfs4_return_begin(call);
 	call_dispatch(call);
 }

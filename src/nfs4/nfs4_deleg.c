@@ -25,11 +25,6 @@
 #include "nfs4_deleg.h"
 #include "nfs4_session_int.h"
 
-static bool is_deleg(enum nfs4_deleg_type type)
-{
-	return type == OPEN_DELEGATE_READ || type == OPEN_DELEGATE_WRITE;
-}
-
 /*
  * d->cl is how a user on any thread finds the lock; whoever takes it looks again, since it may be
  * none by then.
@@ -188,7 +183,7 @@ enum nfs4_deleg_taken nfs4_deleg_take(struct nfs4_deleg *d, const struct nfs4_ca
 
 	mutex_lock(&all->lock);
 	/* One that another OPEN brought already is its, or on its way back. */
-	if (is_deleg(o->deleg_type) && call->id_gen == all->id_gen &&
+	if (nfs4_deleg_is(o->deleg_type) && call->id_gen == all->id_gen &&
 		!nfs4_deleg_find(all, &o->fh, &o->deleg) && !nfs4_return_knows(all, &o->deleg)) {
 		bool recalled = o->deleg_recalled || nfs4_recall_is_early(&all->delegs, &o->deleg);
 
@@ -216,7 +211,7 @@ void nfs4_deleg_refuse(const struct nfs4_call *call)
 	const struct nfs4_op_open *o = &call->u.open;
 	struct nfs4_states *all = &call->sess->cl->states;
 
-	if (!is_deleg(o->deleg_type))
+	if (!nfs4_deleg_is(o->deleg_type))
 		return;
 	mutex_lock(&all->lock);
 	/* Given twice it is one: who has it keeps it. */
@@ -224,16 +219,6 @@ void nfs4_deleg_refuse(const struct nfs4_call *call)
 		nfs4_return_push(all, &o->fh, &o->deleg, call->cred, call->id_gen);
 	mutex_unlock(&all->lock);
 	nfs4_lease_kick(call->sess);
-}
-
-void nfs4_deleg_unasked(struct nfs4_call *call)
-{
-	struct nfs4_op_open *o = &call->u.open;
-
-	if (o->want_deleg || o->reclaim_deleg || !is_deleg(o->deleg_type))
-		return;
-	nfs4_deleg_refuse(call);
-	o->deleg_type = OPEN_DELEGATE_NONE;
 }
 
 bool nfs4_deleg_allows(const struct nfs4_deleg *d, uint32_t share_access)
@@ -381,8 +366,7 @@ enum nfs4_state_verdict nfs4_deleg_refused(
 		return NFS4_STATE_GO;
 	}
 	nfs4_deleg_bad(all, d);
-	/* nfs4_claim() has nothing to do any more, others need the open. */
-	return call->desc->claims ? NFS4_STATE_GO : NFS4_STATE_WAIT;
+	return NFS4_STATE_WAIT;
 }
 
 /* ---- another client ID; states.lock held ---- */
@@ -489,7 +473,7 @@ void nfs4_deleg_reclaimed(struct nfs4_states *all, struct nfs4_reclaim *rg,
 	}
 	rg->deleg = false;
 	all->delegs.reclaimed = NULL;
-	given = !call->err && is_deleg(o->deleg_type);
+	given = !call->err && nfs4_deleg_is(o->deleg_type);
 	if (given && d && o->deleg_type == d->type && call->id_gen == all->id_gen) {
 		reclaim_given(all, d, call);
 		return;

@@ -11,6 +11,11 @@
 
 #include "nfs4_state.h"
 
+static inline bool nfs4_deleg_is(enum nfs4_deleg_type type)
+{
+	return type == OPEN_DELEGATE_READ || type == OPEN_DELEGATE_WRITE;
+}
+
 /* By its stateid, of the client ID of now; by its file and type. */
 struct nfs4_deleg *nfs4_deleg_find(
 	const struct nfs4_states *all, const struct nfs4_fh *fh, const struct nfs4_stateid *sid);
@@ -54,20 +59,6 @@ void nfs4_deleg_reclaimed(struct nfs4_states *all, struct nfs4_reclaim *rg,
 	const struct nfs4_call *call, bool session_gone);
 /* There is no answer. */
 void nfs4_deleg_release(struct nfs4_states *all, struct nfs4_reclaim *rg);
-
-/* ---- calls (nfs4_recall.c, nfs4_return.c); the lock is not held ---- */
-
-/* A call is started, or has ended (after its ->done): it may bring a delegation. */
-void nfs4_recall_await(struct nfs4_call *call);
-void nfs4_recall_awaited(struct nfs4_client *cl, uint32_t epoch);
-/* OPEN was answered with NFS4_OK: a delegation that nobody asked for is returned. */
-void nfs4_deleg_unasked(struct nfs4_call *call);
-/* nfs4_delegreturn(): from now on it serves nothing; then as nfs4_state_take(). */
-void nfs4_return_begin(struct nfs4_call *call);
-enum nfs4_state_verdict nfs4_return_take(struct nfs4_call *call);
-/* Its stateid was refused; false: it goes again. */
-bool nfs4_return_refused(struct nfs4_call *call);
-void nfs4_return_ended(struct nfs4_call *call);
 
 /* ---- calls of the server (nfs4_recall.c); the lock is not held ---- */
 

@@ -7,6 +7,7 @@
  *
  * Context: the session's lane.
  */
+#include "nfs4_hooks.h"
 #include "nfs4_session_int.h"
 
 #include <assert.h>
@@ -54,19 +55,19 @@ bool nfs4_idmap_hold(struct nfs4_call *call, const struct nfs4_compound *from, u
 	call->kept = reply_keep(call, from);
 	if (!call->kept)
 		return false;
-	nfs4_call_wait_idmap(call, ticket);
+	call->idmap_ticket = ticket;
 	return true;
 }
 
-/* ---- sent ---- */
+/* ---- sent, by SETATTR ---- */
 
 static bool sets_owner(const struct nfs4_call *call)
 {
-	return call->desc->sets_owner &&
-	       call->u.setattr.sattr.set & (NFS4_ATTR_OWNER | NFS4_ATTR_GROUP);
+	return call->u.setattr.sattr.set & (NFS4_ATTR_OWNER | NFS4_ATTR_GROUP);
 }
 
-bool nfs4_idmap_ask(struct nfs4_call *call)
+/* Are the names there that it sends? */
+static bool has_names(struct nfs4_call *call)
 {
 	struct nfs4_client *cl = call->sess->cl;
 	struct nfs4_sattr sattr;
@@ -83,15 +84,23 @@ bool nfs4_idmap_ask(struct nfs4_call *call)
 	ticket = nfs4_owners_names(call, &sattr, &mem);
 	if (!ticket)
 		return true;
-	nfs4_call_wait_idmap(call, ticket);
+	call->idmap_ticket = ticket;
 	return false;
 }
 
-bool nfs4_idmap_refused(struct nfs4_call *call)
+enum nfs4_state_verdict nfs4_idmap_take(struct nfs4_call *call)
+{
+	enum nfs4_state_verdict verdict = nfs4_lock_io_take(call);
+
+	return verdict == NFS4_STATE_GO && !has_names(call) ? NFS4_STATE_IDMAP : verdict;
+}
+
+bool nfs4_idmap_again(struct nfs4_call *call)
 {
 	struct nfs4_client *cl = call->sess->cl;
 
-	if (!sets_owner(call) || call->by_name || !cl->conf.idmap)
+	if (call->status != NFS4ERR_BADOWNER || !sets_owner(call) || call->by_name ||
+		!cl->conf.idmap)
 		return false;
 	if (!atomic_exchange(&cl->owners_by_name, true))
 		log_info("%s: the server does not take numbers as owners: names from now on",

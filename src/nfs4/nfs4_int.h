@@ -39,6 +39,8 @@ struct nfs4_compound {
 	/* decode, owners (nfs4_owners.c): the last name that is asked for; 0: all are known */
 	uint64_t idmap_ticket;
 	bool idmap_late; /* they are waited for no longer */
+	/* decode: the op's; it is booked at once, and attributes do without names not known yet */
+	bool at_once;
 };
 
 /*
@@ -56,7 +58,19 @@ bool nfs4_compound_result(struct nfs4_compound *c, enum nfs4_opnum op);
  * LOOKUP... */
 bool nfs4_compound_void(struct nfs4_compound *c, enum nfs4_opnum op);
 
-/* What an operation is. */
+/* The result of a hook: this becomes of the call. */
+enum nfs4_state_verdict {
+	NFS4_STATE_GO,    /* it is sent, or sent again */
+	NFS4_STATE_WAIT,  /* its state is being reclaimed: later again */
+	NFS4_STATE_IDMAP, /* names of owners are asked for (call->idmap_ticket): then again */
+	NFS4_STATE_FAIL,  /* its state is lost, or it has none: -EIO, or the status' errno */
+	NFS4_STATE_END,   /* it ends with call->err */
+};
+
+/*
+ * What an operation is. The hooks take, granted, refused and ended are those of a group of
+ * operations (nfs4_hooks.h), or NULL. Each runs on the session's lane, with no lock held.
+ */
 struct nfs4_opdesc {
 	const char *name; /* for logs */
 	/* Everything after SEQUENCE. Returns 0 or -errno (-EMSGSIZE, -EINVAL ...): the call ends.
@@ -73,6 +87,17 @@ struct nfs4_opdesc {
 	 * is to be sent again, in another form. Optional.
 	 */
 	bool (*again)(struct nfs4_call *call);
+	/* It is about to get a slot, maybe not for the first time: sets call->stateid. */
+	enum nfs4_state_verdict (*take)(struct nfs4_call *call);
+	/* The answer is NFS4_OK: books it. False: what was granted is no use, it goes again. */
+	bool (*granted)(struct nfs4_call *call);
+	/* The answer is that the stateid is no good (NFS4_ACT_STATE). NULL: it fails. */
+	enum nfs4_state_verdict (*refused)(struct nfs4_call *call);
+	/*
+	 * It is over, in whichever way, with call->err. Calls call->done, which others do without
+	 * it; the call may be gone then.
+	 */
+	void (*ended)(struct nfs4_call *call);
 	bool cachethis;   /* a replay must be possible: everything that is not idempotent */
 	bool no_sequence; /* EXCHANGE_ID, CREATE_SESSION, BIND_CONN...: outside a session */
 	/*
@@ -87,20 +112,10 @@ struct nfs4_opdesc {
 	 */
 	bool (*range)(const struct nfs4_call *call, uint64_t *ret_first, uint64_t *ret_last);
 	uint16_t state_off; /* offset in nfs4_call of its nfs4_state pointer; 0: it has none */
-	bool closes;        /* CLOSE: a state that is gone already will do */
-	bool downgrades;    /* OPEN_DOWNGRADE (nfs4_share.c) */
-	bool claims;        /* nfs4_claim() */
-	bool opens;         /* OPEN, also claims: may bring a delegation */
-	bool returns;       /* nfs4_delegreturn() */
-	bool copies;        /* nfs4_copy(): bears two stateids (nfs4_offload.c) */
-	bool sets_owner;    /* SETATTR: u.setattr (nfs4_owners.c) */
-	/* LOCK, LOCKU: offset in nfs4_call of the nfs4_work_of_lock; 0: neither. */
-	uint16_t lock_off;
-	bool tests_lock; /* LOCKT */
+	uint16_t lock_off;  /* LOCK, LOCKU: the same of their nfs4_lock_work */
 	/* So many DELAYs and the call ends, -EAGAIN with that status; 0: it waits as calls do. */
 	uint8_t max_delays;
 	bool repeatable; /* may be executed twice although a replay is possible */
-	bool reclaims;   /* by sess->ctl or ->reopener, for one client ID: nfs4_reclaim.id_gen */
 	/*
 	 * The data buffer to build this call in when it may be too long for inline (CREATE's
 	 * long_buf), or NULL: not this time. Optional member: most calls are always short.

@@ -51,41 +51,12 @@ void nfs4_lockrange_clear(
 bool nfs4_lockrange_overlap(const struct list *ranges, uint64_t first, uint64_t last);
 void nfs4_lockrange_drop(struct list *ranges);
 
-/* ---- LOCK and LOCKU (nfs4_lockowner.c) ---- */
-
-/*
- * It is about to get a slot: finds the open it goes through, sets call->stateid and reserves what
- * the books need. NFS4_STATE_END: it ends with call->err, nothing is sent.
- */
-enum nfs4_state_verdict nfs4_lockowner_take(struct nfs4_call *call);
-/* The part of it that is LOCKT's, which has no state. */
-enum nfs4_state_verdict nfs4_lockowner_take_test(struct nfs4_call *call);
-/* The server has a newer stateid of locks than `call` bears; false: it bears none of locks. */
-bool nfs4_lockowner_is_old(struct nfs4_call *call);
-/* The server did it. False: under a stateid that is not the open's any more, so again. */
-bool nfs4_lockowner_granted(struct nfs4_call *call);
-/* It ends, however. */
-void nfs4_lockowner_ended(struct nfs4_call *call);
-/*
- * CLOSE was answered NFS4ERR_LOCKS_HELD: it goes again, with what u.close.unlocks says. False:
- * there is nothing left to try.
- */
-bool nfs4_lockowner_close(struct nfs4_call *call);
+/* ---- owners (nfs4_lockowner.c) ---- */
 
 /* With states.lock held. The open is forgotten: its owners are off it, and hold nothing. */
 void nfs4_lockowner_detach(struct nfs4_state *st);
 /* It is lost: they stay on it, and hold nothing. */
 void nfs4_lockowner_drop(struct nfs4_state *st);
-
-/* ---- I/O under a lock (nfs4_lock_io.c) ---- */
-
-/* nfs4_state_take_from(), and the stateid of who holds a lock of st where the call works. */
-enum nfs4_state_verdict nfs4_lock_io_take(struct nfs4_call *call, struct nfs4_state *st);
-/*
- * The stateid was refused. True: it was a lock's, and the call goes again with the open's, which
- * tells whether that is good; of the lock the answer says little, as it may be given back since.
- */
-bool nfs4_lock_io_refused(struct nfs4_call *call);
 
 /* ---- reclaimed (nfs4_lock_reclaim.c); states.lock held ---- */
 

@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 
+#include "nfs4_hooks.h"
 #include "nfs4_lock.h"
 #include "nfs4_session_int.h"
 
@@ -108,5 +109,5 @@ const struct nfs4_opdesc nfs4_lock_free_desc = {
 	.encode = free_encode,
 	.decode = free_decode,
 	.cachethis = true,
-	.reclaims = true,
+	.take = nfs4_lock_reclaim_take,
 };

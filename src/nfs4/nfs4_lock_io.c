@@ -10,6 +10,7 @@
  *
  * Context: the session's lane.
  */
+#include "nfs4_hooks.h"
 #include "nfs4_lock.h"
 #include "nfs4_session_int.h"
 
@@ -42,14 +43,19 @@ static const struct nfs4_lockowner *holder(
 	return found;
 }
 
-enum nfs4_state_verdict nfs4_lock_io_take(struct nfs4_call *call, struct nfs4_state *st)
+enum nfs4_state_verdict nfs4_lock_io_take(struct nfs4_call *call)
 {
+	struct nfs4_state *st = nfs4_state_of(call);
 	struct nfs4_states *all = &call->sess->cl->states;
 	const struct nfs4_lockowner *lo;
 	enum nfs4_state_verdict verdict;
 	uint64_t first, last;
 
 	call->under_lock = false;
+	if (!st) {
+		call->stateid = nfs4_stateid_anon;
+		return NFS4_STATE_GO;
+	}
 	if (!atomic_load(&st->is_locked) || call->lock_refused || !call->desc->range ||
 		!call->desc->range(call, &first, &last))
 		return nfs4_state_take_from(call, st);
@@ -65,7 +71,8 @@ enum nfs4_state_verdict nfs4_lock_io_take(struct nfs4_call *call, struct nfs4_st
 	return verdict;
 }
 
-bool nfs4_lock_io_refused(struct nfs4_call *call)
+/* It was a lock's stateid. */
+static bool leave_lock(struct nfs4_call *call)
 {
 	/* With the lease all of the open is over, its locks too. */
 	if (!call->under_lock || call->status == NFS4ERR_EXPIRED)
@@ -73,4 +80,16 @@ bool nfs4_lock_io_refused(struct nfs4_call *call)
 	call->under_lock = false;
 	call->lock_refused = true;
 	return true;
+}
+
+enum nfs4_state_verdict nfs4_lock_io_refused(struct nfs4_call *call)
+{
+	enum nfs4_state_verdict verdict;
+
+	if (leave_lock(call))
+		return NFS4_STATE_GO;
+	verdict = nfs4_state_refused(call, NULL);
+	if (verdict == NFS4_STATE_WAIT)
+		call->lock_refused = false; /* it is reclaimed with its open */
+	return verdict;
 }

@@ -10,6 +10,7 @@
  */
 #include <string.h>
 
+#include "nfs4_hooks.h"
 #include "nfs4_lock.h"
 #include "nfs4_session_int.h"
 
@@ -79,4 +80,14 @@ bool nfs4_lock_reclaim_is_conflict(enum nfs4_status status)
 {
 	return status == NFS4ERR_DENIED || status == NFS4ERR_RECLAIM_CONFLICT ||
 	       status == NFS4ERR_DEADLOCK;
+}
+
+/* ---- calls; the lock is not held ---- */
+
+enum nfs4_state_verdict nfs4_lock_reclaim_take(struct nfs4_call *call)
+{
+	const struct nfs4_session *s = call->sess;
+	const struct nfs4_reclaim *rg = nfs4_session_is_ctl(call) ? &s->reclaim : &s->reopen;
+
+	return rg->id_gen == s->id_gen ? NFS4_STATE_GO : NFS4_STATE_FAIL;
 }

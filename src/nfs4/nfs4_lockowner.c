@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nfs4_hooks.h"
 #include "nfs4_lock.h"
 #include "nfs4_session_int.h"
 
@@ -297,14 +298,11 @@ enum nfs4_state_verdict nfs4_lockowner_take(struct nfs4_call *call)
 
 /* ---- it was answered ---- */
 
-/* states.lock held. */
-bool nfs4_lockowner_is_old(struct nfs4_call *call)
+enum nfs4_state_verdict nfs4_lockowner_refused(struct nfs4_call *call)
 {
-	if (!call->desc->lock_off || nfs4_work_of_lock(call)->first)
-		return false;
-	/* Section 8.2.2: whichever is the newest. */
-	nfs4_work_of_lock(call)->lo->stateid.seqid = 0;
-	return true;
+	struct nfs4_lock_work *k = nfs4_work_of_lock(call);
+
+	return nfs4_state_refused(call, k->first ? NULL : &k->lo->stateid);
 }
 
 bool nfs4_lockowner_granted(struct nfs4_call *call)
@@ -353,6 +351,7 @@ void nfs4_lockowner_ended(struct nfs4_call *call)
 	if (lo->state && !lo->has_stateid && !lo->doubt && list_empty(&lo->ranges))
 		off(lo);
 	mutex_unlock(&all->lock);
+	call->done(call);
 }
 
 /* ---- CLOSE ---- */
@@ -363,6 +362,8 @@ bool nfs4_lockowner_close(struct nfs4_call *call)
 	struct nfs4_states *all = &call->sess->cl->states;
 	bool again = o->unlocks;
 
+	if (call->status != NFS4ERR_LOCKS_HELD)
+		return false;
 	o->unlocks = false;
 	mutex_lock(&all->lock);
 	list_for_each (node, &o->state->lockowners) {

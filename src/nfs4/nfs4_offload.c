@@ -11,6 +11,7 @@
  *
  * Context: callbacks come on any lane; what is shared is under offloads.lock.
  */
+#include "nfs4_hooks.h"
 #include "nfs4_session_int.h"
 
 #include <errno.h>
@@ -53,6 +54,12 @@ enum nfs4_state_verdict nfs4_offload_take(struct nfs4_call *call)
 		return nfs4_state_take_from(call, o->state);
 	call->stateid = nfs4_stateid_anon;
 	return NFS4_STATE_GO;
+}
+
+enum nfs4_state_verdict nfs4_offload_refused(struct nfs4_call *call)
+{
+	call->err = -EOPNOTSUPP;
+	return NFS4_STATE_END;
 }
 
 /* ---- who waits ---- */
@@ -129,17 +136,21 @@ bool nfs4_offload_is_over(const struct nfs4_offload *off)
 
 /* ---- COPYs in flight ---- */
 
-void nfs4_offload_await(struct nfs4_client *cl)
+void nfs4_offload_await(struct nfs4_call *call)
 {
-	mutex_lock(&cl->offloads.lock);
-	cl->offloads.awaited++;
-	mutex_unlock(&cl->offloads.lock);
+	struct nfs4_offloads *os = &call->sess->cl->offloads;
+
+	mutex_lock(&os->lock);
+	os->awaited++;
+	mutex_unlock(&os->lock);
 }
 
-void nfs4_offload_awaited(struct nfs4_client *cl)
+void nfs4_offload_ended(struct nfs4_call *call)
 {
-	struct nfs4_offloads *os = &cl->offloads;
+	struct nfs4_offloads *os = &call->sess->cl->offloads;
 
+	call->done(call);
+	/* The call may be gone; only now whoever waits for the copy does. */
 	mutex_lock(&os->lock);
 	if (--os->awaited == 0)
 		os->early_cnt = 0;

@@ -65,9 +65,6 @@ struct nfs4_offloads {
 
 void nfs4_offload_init(struct nfs4_offloads *os);
 void nfs4_offload_fini(struct nfs4_offloads *os);
-/* A COPY is started, or has ended (after its ->done). */
-void nfs4_offload_await(struct nfs4_client *cl);
-void nfs4_offload_awaited(struct nfs4_client *cl);
 /* CB_OFFLOAD; any lane. */
 enum nfs4_status nfs4_offload_told(struct nfs4_client *cl, uint32_t id_gen,
 	const struct nfs4_stateid *id, const struct nfs4_offload_result *res);

@@ -52,18 +52,6 @@ static uint32_t map(struct nfs4_compound *c, enum idmap_kind kind, const struct 
 	return id;
 }
 
-/*
- * What an open or a delegation has become is booked at once, or a recovery that comes between would
- * reclaim what is closed, and miss what is open. An OPEN by name waits: nobody else knows of its
- * owner, and a new file has no attributes but these.
- */
-static bool cannot_wait(const struct nfs4_compound *c)
-{
-	const struct nfs4_opdesc *desc = c->call ? c->call->desc : NULL;
-
-	return desc && (desc->closes || desc->returns || (desc->opens && !c->call->u.open.dir));
-}
-
 void nfs4_owners_map(
 	struct nfs4_compound *c, struct nfs4_attr *attr, const struct nfs4_owners *names)
 {
@@ -71,7 +59,7 @@ void nfs4_owners_map(
 		attr->uid = map(c, IDMAP_USER, &names->user, attr);
 	if (names->group.p)
 		attr->gid = map(c, IDMAP_GROUP, &names->group, attr);
-	if (attr->owner_late && cannot_wait(c)) {
+	if (attr->owner_late && c->at_once) {
 		/* As after a WRITE: without the mode it is no whole, and asked for if it changed.
 		 */
 		attr->valid &= ~(NFS4_ATTR_OWNER | NFS4_ATTR_GROUP | NFS4_ATTR_MODE);

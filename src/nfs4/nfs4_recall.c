@@ -13,6 +13,7 @@
  * Context: the lane that the call came on, or that an OPEN is started on.
  */
 #include "nfs4_deleg.h"
+#include "nfs4_hooks.h"
 #include "nfs4_session_int.h"
 
 /* ---- recalls that come early; states.lock held ---- */
@@ -69,9 +70,9 @@ void nfs4_recall_await(struct nfs4_call *call)
 
 	if (!all->delegs.ops)
 		o->want_deleg = false;
-	if (!o->want_deleg && !o->reclaim_deleg && !o->claim)
+	call->awaits_deleg = o->want_deleg || o->reclaim_deleg || o->claim;
+	if (!call->awaits_deleg)
 		return;
-	call->awaits_deleg = true;
 	mutex_lock(&all->lock);
 	all->delegs.awaited_cnt++;
 	call->await_epoch = all->delegs.epoch;
@@ -79,10 +80,17 @@ void nfs4_recall_await(struct nfs4_call *call)
 	mutex_unlock(&all->lock);
 }
 
-void nfs4_recall_awaited(struct nfs4_client *cl, uint32_t epoch)
+void nfs4_recall_ended(struct nfs4_call *call)
 {
+	struct nfs4_client *cl = call->sess->cl;
 	struct nfs4_delegs *ds = &cl->states.delegs;
+	bool awaited = call->awaits_deleg;
+	uint32_t epoch = call->await_epoch;
 
+	call->done(call);
+	/* The call may be gone; only now what it brought is known. */
+	if (!awaited)
+		return;
 	mutex_lock(&cl->states.lock);
 	ds->awaited[epoch % NFS4_AWAIT_EPOCHS]--;
 	if (--ds->awaited_cnt == 0)

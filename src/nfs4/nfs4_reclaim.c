@@ -19,6 +19,7 @@
  * Context: the session's lane.
  */
 #include "nfs4_deleg.h"
+#include "nfs4_hooks.h"
 #include "nfs4_lock.h"
 #include "nfs4_session_int.h"
 
@@ -159,8 +160,11 @@ bool nfs4_reclaim_next(struct nfs4_session *s)
 {
 	uint64_t never;
 
-	return take_first(s, &s->cl->states.reclaim, &s->reclaim, &s->ctl.u.open, true,
-		REACTOR_NEVER, &never);
+	if (!take_first(s, &s->cl->states.reclaim, &s->reclaim, &s->ctl.u.open, true, REACTOR_NEVER,
+		    &never))
+		return false;
+	nfs4_recall_await(&s->ctl);
+	return true;
 }
 
 bool nfs4_reclaim_lock(struct nfs4_session *s)
@@ -399,6 +403,7 @@ void nfs4_reclaim_kick(struct nfs4_session *s)
 	}
 	call->done = reopen_done;
 	call->cred = &s->reopen.cred;
+	nfs4_recall_await(call);
 	nfs4_call_start(call, &nfs4_open_desc);
 }
 

@@ -7,8 +7,6 @@
  * Context: the session's lane, from the transport.
  */
 #include "latency.h"
-#include "nfs4_deleg.h"
-#include "nfs4_lock.h"
 #include "nfs4_session_int.h"
 
 #include <errno.h>
@@ -269,35 +267,19 @@ static bool reply_sequence(struct nfs4_call *call, struct nfs4_compound *c)
 /* The server does not take the stateid. */
 static void reply_refused(struct nfs4_call *call)
 {
-	if (call->desc->copies) {
-		nfs4_call_finish(call, -EOPNOTSUPP);
-		return;
-	}
-	if (nfs4_lock_io_refused(call)) {
-		nfs4_call_again(call);
-		return;
-	}
-	nfs4_revoke_free_note(call);
-	if (call->desc->returns) {
-		if (nfs4_return_refused(call))
-			nfs4_call_finish(call, 0);
-		else
-			nfs4_call_again(call);
-		return;
-	}
-	switch (nfs4_state_refused(call)) {
+	switch (call->desc->refused ? call->desc->refused(call) : NFS4_STATE_FAIL) {
 	case NFS4_STATE_GO:
 		nfs4_call_again(call);
 		return;
 	case NFS4_STATE_WAIT:
-		call->lock_refused = false; /* it is reclaimed with its open */
 		nfs4_call_wait_state(call);
 		return;
-	case NFS4_STATE_GONE:
-		nfs4_state_forget(nfs4_state_of(call));
-		nfs4_call_finish(call, 0);
+	case NFS4_STATE_IDMAP:
+		nfs4_call_wait_idmap(call);
 		return;
 	case NFS4_STATE_END:
+		nfs4_call_finish(call, call->err);
+		return;
 	case NFS4_STATE_FAIL:
 		break;
 	}
@@ -364,23 +346,11 @@ static void reply_status(struct nfs4_call *call)
 		nfs4_call_again(call);
 		return;
 	}
-	if ((call->status == NFS4ERR_BADOWNER && nfs4_idmap_refused(call)) ||
-		(call->desc->again && call->desc->again(call))) {
+	if ((call->desc->again && call->desc->again(call)) ||
+		(call->status == NFS4_OK && call->desc->granted && !call->desc->granted(call))) {
 		nfs4_call_again(call);
 		return;
 	}
-	if ((call->desc->lock_off && call->status == NFS4_OK && !nfs4_lockowner_granted(call)) ||
-		(call->desc->closes && call->status == NFS4ERR_LOCKS_HELD &&
-			nfs4_lockowner_close(call))) {
-		nfs4_call_again(call);
-		return;
-	}
-	if (call->desc->closes && call->status == NFS4_OK && nfs4_state_of(call))
-		nfs4_state_forget(nfs4_state_of(call));
-	if (call->desc->claims && call->status == NFS4_OK && call->u.open.claim->cl)
-		nfs4_state_open(call->u.open.claim, call);
-	if (call->desc->opens && call->status == NFS4_OK)
-		nfs4_deleg_unasked(call);
 	nfs4_call_finish(call, -nfs4_status_errno(call->status));
 }
 
@@ -391,8 +361,10 @@ static void reply_results(struct nfs4_call *call, struct nfs4_compound *c)
 	int err = call->desc->decode(call, c);
 
 	if (!err && nfs4_compound_close(c) && c->idmap_ticket) {
-		if (nfs4_idmap_hold(call, &from, c->idmap_ticket))
+		if (nfs4_idmap_hold(call, &from, c->idmap_ticket)) {
+			nfs4_call_wait_idmap(call);
 			return;
+		}
 		*c = from;
 		c->idmap_late = true;
 		err = call->desc->decode(call, c);

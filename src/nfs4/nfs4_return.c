@@ -14,6 +14,7 @@
  * Context: states.lock is held, or the session's lane.
  */
 #include "nfs4_deleg.h"
+#include "nfs4_hooks.h"
 #include "nfs4_session_int.h"
 
 #include <errno.h>
@@ -224,18 +225,20 @@ enum nfs4_state_verdict nfs4_return_take(struct nfs4_call *call)
 	return verdict == NFS4_STATE_END ? nfs4_state_end(call, err) : verdict;
 }
 
-bool nfs4_return_refused(struct nfs4_call *call)
+enum nfs4_state_verdict nfs4_return_refused(struct nfs4_call *call)
 {
 	struct nfs4_deleg *d = call->u.delegreturn.deleg;
 	struct nfs4_states *all = &call->sess->cl->states;
 	bool old;
 
+	nfs4_revoke_free_note(call, d);
 	mutex_lock(&all->lock);
 	old = call->status == NFS4ERR_OLD_STATEID && d->cl && d->stateid.seqid != 0;
 	if (old)
 		d->stateid.seqid = 0; /* section 8.2.2: whichever is the newest */
 	mutex_unlock(&all->lock);
-	return !old;
+	call->err = 0;
+	return old ? NFS4_STATE_GO : NFS4_STATE_END;
 }
 
 void nfs4_return_ended(struct nfs4_call *call)
@@ -243,13 +246,27 @@ void nfs4_return_ended(struct nfs4_call *call)
 	struct nfs4_deleg *d = call->u.delegreturn.deleg;
 	struct nfs4_states *all = &call->sess->cl->states;
 
-	if (call->err)
-		return;
-	mutex_lock(&all->lock);
-	/* Unless it was lost meanwhile, and is another one by now. */
-	if (d->cl && (d->status & NFS4_DELEG_IS_RETURNED))
-		nfs4_deleg_drop(&all->delegs, d);
-	mutex_unlock(&all->lock);
+	if (!call->err) {
+		mutex_lock(&all->lock);
+		/* Unless it was lost meanwhile, and is another one by now. */
+		if (d->cl && (d->status & NFS4_DELEG_IS_RETURNED))
+			nfs4_deleg_drop(&all->delegs, d);
+		mutex_unlock(&all->lock);
+	}
+	call->done(call);
+}
+
+/* ---- OPEN ---- */
+
+bool nfs4_return_unasked(struct nfs4_call *call)
+{
+	struct nfs4_op_open *o = &call->u.open;
+
+	if (o->want_deleg || o->reclaim_deleg || !nfs4_deleg_is(o->deleg_type))
+		return true;
+	nfs4_deleg_refuse(call);
+	o->deleg_type = OPEN_DELEGATE_NONE;
+	return true;
 }
 
 /* ---- at the end ---- */

@@ -96,11 +96,10 @@ void nfs4_revoke_free_add_locks(struct nfs4_states *all, struct nfs4_state *st)
 	mutex_unlock(&st->lock);
 }
 
-void nfs4_revoke_free_note(struct nfs4_call *call)
+void nfs4_revoke_free_note(struct nfs4_call *call, const struct nfs4_deleg *d)
 {
 	struct nfs4_states *all = &call->sess->cl->states;
 	struct nfs4_state *st = nfs4_state_of(call);
-	const struct nfs4_deleg *d = call->desc->returns ? call->u.delegreturn.deleg : NULL;
 
 	if ((!st && !d) || !nfs4_status_is_revoked(call->status))
 		return;

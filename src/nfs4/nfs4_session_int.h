@@ -83,8 +83,11 @@ void nfs4_call_kick(struct nfs4_session *s);
  */
 void nfs4_call_wait_state(struct nfs4_call *call);
 void nfs4_call_wake_state(struct nfs4_session *s);
-/* Owners are asked for: the call waits for the answer, without a slot, IDMAP_WAIT_NS at most. */
-void nfs4_call_wait_idmap(struct nfs4_call *call, uint64_t ticket);
+/*
+ * Owners are asked for: the call waits for the answer to call->idmap_ticket, without a slot,
+ * IDMAP_WAIT_NS at most.
+ */
+void nfs4_call_wait_idmap(struct nfs4_call *call);
 /* The results that were kept are decoded again (nfs4_reply.c). */
 void nfs4_reply_mapped(struct nfs4_call *call);
 /* Ends every call that is not with the transport; those that are answered end with their results.
@@ -112,14 +115,10 @@ struct nfs4_idmap_reply {
 };
 
 /*
- * The decoder met names that are asked for: the call waits, with its results as they are in `from`.
- * False: it goes on without them.
+ * The decoder met names that are asked for: the call is to wait for them, with its results as they
+ * are in `from`. False: it goes on without them.
  */
 bool nfs4_idmap_hold(struct nfs4_call *call, const struct nfs4_compound *from, uint64_t ticket);
-/* Before a call gets its slot: are the names there that it sends? False: it waits for them. */
-bool nfs4_idmap_ask(struct nfs4_call *call);
-/* BADOWNER. True: to numbers; names are worth another try. */
-bool nfs4_idmap_refused(struct nfs4_call *call);
 void nfs4_idmap_init(struct nfs4_session *s);
 /* The end of the session. False: a message is on its way, the session must outlive it. */
 bool nfs4_idmap_fini(struct nfs4_session *s);
@@ -197,8 +196,11 @@ struct nfs4_testing {
 	uint32_t id_gen;               /* client ID they belong to */
 };
 
-/* The server refused the stateid of `call`: if it was revoked, it is to be freed. */
-void nfs4_revoke_free_note(struct nfs4_call *call);
+/*
+ * The server refused the stateid of `call`, of its state or (that NULL) of d: if it was revoked, it
+ * is to be freed.
+ */
+void nfs4_revoke_free_note(struct nfs4_call *call, const struct nfs4_deleg *d);
 /* sr_status_flags of a call sent then say that something is revoked; appeared: and did not before.
  */
 void nfs4_revoke_flags(struct nfs4_session *s, bool appeared, uint64_t sent_ns);

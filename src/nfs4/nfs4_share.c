@@ -27,6 +27,7 @@
 #include <errno.h>
 
 #include "nfs4_deleg.h"
+#include "nfs4_hooks.h"
 #include "nfs4_session_int.h"
 
 static uint32_t union_of(uint32_t modes)
@@ -184,6 +185,11 @@ enum nfs4_state_verdict nfs4_share_downgrade_take(struct nfs4_call *call)
 	return go ? NFS4_STATE_GO : nfs4_state_end(call, valid ? 0 : -EINVAL);
 }
 
+enum nfs4_state_verdict nfs4_share_downgrade_refused(struct nfs4_call *call)
+{
+	return nfs4_state_refused(call, NULL);
+}
+
 /* It ended with an answer of the server's that says no. */
 static bool is_refused(const struct nfs4_call *call)
 {
@@ -191,7 +197,7 @@ static bool is_refused(const struct nfs4_call *call)
 	       nfs4_status_action(call->status) != NFS4_ACT_DELAY;
 }
 
-void nfs4_share_downgrade_ended(struct nfs4_call *call)
+static void downgrade_book(struct nfs4_call *call)
 {
 	static const struct nfs4_stateid none;
 	struct nfs4_op_downgrade *o = &call->u.downgrade;
@@ -212,6 +218,12 @@ void nfs4_share_downgrade_ended(struct nfs4_call *call)
 	}
 	mutex_unlock(&st->lock);
 	mutex_unlock(&all->lock);
+}
+
+void nfs4_share_downgrade_ended(struct nfs4_call *call)
+{
+	downgrade_book(call);
+	call->done(call);
 }
 
 /* ---- nfs4_claim() ---- */
@@ -246,7 +258,26 @@ enum nfs4_state_verdict nfs4_share_claim_take(struct nfs4_call *call)
 	return nfs4_state_end(call, 0);
 }
 
-void nfs4_share_claim_ended(struct nfs4_call *call)
+bool nfs4_share_claim_granted(struct nfs4_call *call)
+{
+	if (call->u.open.claim->cl)
+		nfs4_state_open(call->u.open.claim, call);
+	return nfs4_return_unasked(call);
+}
+
+enum nfs4_state_verdict nfs4_share_claim_refused(struct nfs4_call *call)
+{
+	struct nfs4_state *st = call->u.open.claim;
+	bool was_served = nfs4_deleg_serves(st);
+	enum nfs4_state_verdict verdict = nfs4_state_refused(call, NULL);
+
+	/* The delegation is lost: there is nothing to claim, and nothing to wait for. */
+	if (verdict == NFS4_STATE_WAIT && was_served && !nfs4_deleg_serves(st))
+		return NFS4_STATE_GO;
+	return verdict;
+}
+
+static void claim_book(struct nfs4_call *call)
 {
 	struct nfs4_state *st = call->u.open.claim;
 	struct nfs4_states *all = &call->sess->cl->states;
@@ -261,4 +292,10 @@ void nfs4_share_claim_ended(struct nfs4_call *call)
 		nfs4_state_lose(all, st, call->status);
 	}
 	mutex_unlock(&all->lock);
+}
+
+void nfs4_share_claim_ended(struct nfs4_call *call)
+{
+	claim_book(call);
+	nfs4_recall_ended(call);
 }

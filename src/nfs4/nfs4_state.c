@@ -33,6 +33,7 @@
  * nfs4_reclaim.c's.
  */
 #include "nfs4_deleg.h"
+#include "nfs4_hooks.h"
 #include "nfs4_lock.h"
 #include "nfs4_session_int.h"
 
@@ -273,15 +274,6 @@ struct nfs4_state *nfs4_state_of(const struct nfs4_call *call)
 	return st;
 }
 
-/* What nfs4_state.c sends by itself: for the client ID it was made for, or not at all. */
-static enum nfs4_state_verdict take_own(const struct nfs4_call *call)
-{
-	const struct nfs4_session *s = call->sess;
-	const struct nfs4_reclaim *rg = nfs4_session_is_ctl(call) ? &s->reclaim : &s->reopen;
-
-	return rg->id_gen == s->id_gen ? NFS4_STATE_GO : NFS4_STATE_FAIL;
-}
-
 enum nfs4_state_verdict nfs4_state_end(struct nfs4_call *call, int err)
 {
 	call->err = err;
@@ -289,70 +281,30 @@ enum nfs4_state_verdict nfs4_state_end(struct nfs4_call *call, int err)
 	return NFS4_STATE_END;
 }
 
-enum nfs4_state_verdict nfs4_state_take(struct nfs4_call *call)
+/* st->lock held. It is of an earlier client ID. */
+static bool is_stale(const struct nfs4_call *call, const struct nfs4_state *st)
 {
-	const struct nfs4_opdesc *desc = call->desc;
-	struct nfs4_state *st = nfs4_state_of(call);
-
-	if (desc->reclaims)
-		return take_own(call);
-	if (desc->lock_off)
-		return nfs4_lockowner_take(call);
-	if (desc->tests_lock)
-		return nfs4_lockowner_take_test(call);
-	if (desc->downgrades)
-		return nfs4_share_downgrade_take(call);
-	if (desc->claims)
-		return nfs4_share_claim_take(call);
-	if (desc->returns)
-		return nfs4_return_take(call);
-	if (desc->copies)
-		return nfs4_offload_take(call);
-	if (!st) {
-		call->stateid = nfs4_stateid_anon;
-		return NFS4_STATE_GO;
-	}
-	return nfs4_lock_io_take(call, st);
+	return (int32_t)(call->sess->id_gen - st->id_gen) > 0;
 }
 
 enum nfs4_state_verdict nfs4_state_take_from(struct nfs4_call *call, struct nfs4_state *st)
 {
 	enum nfs4_state_verdict verdict = NFS4_STATE_GO;
-	bool closes = call->desc->closes, stale;
 
 	if (!st->cl)
-		return closes ? NFS4_STATE_GONE : NFS4_STATE_FAIL;
+		return NFS4_STATE_FAIL;
 	mutex_lock(&st->lock);
-	stale = (int32_t)(call->sess->id_gen - st->id_gen) > 0;
 	if (st->status == NFS4_STATE_BUSY)
 		verdict = NFS4_STATE_WAIT;
-	else if (closes && (st->deleg || st->is_gone))
-		verdict = NFS4_STATE_GONE; /* the server has never heard of it, or freed it */
-	else if (closes && st->is_there && call->sess->id_gen == st->id_gen)
-		verdict = NFS4_STATE_GO;
 	else if (st->status == NFS4_STATE_LOST)
-		verdict = closes ? NFS4_STATE_GONE : NFS4_STATE_FAIL;
-	else if (st->status == NFS4_STATE_BAD || stale)
-		verdict = closes ? NFS4_STATE_GONE : NFS4_STATE_WAIT;
+		verdict = NFS4_STATE_FAIL;
+	else if (st->status == NFS4_STATE_BAD || is_stale(call, st))
+		verdict = NFS4_STATE_WAIT;
 	call->stateid = st->stateid;
-	if (!closes)
-		call->stateid.seqid = 0;
+	call->stateid.seqid = 0;
 	call->state_gen = st->gen;
-	if (closes && verdict == NFS4_STATE_GO)
-		st->is_closed = true;
 	mutex_unlock(&st->lock);
 	return verdict;
-}
-
-void nfs4_state_close_ended(struct nfs4_call *call)
-{
-	struct nfs4_state *st = nfs4_state_of(call);
-
-	if (!call->err || !st || !st->cl)
-		return;
-	mutex_lock(&st->lock);
-	st->is_closed = st->is_gone = false;
-	mutex_unlock(&st->lock);
 }
 
 /* Section 8.2.2: whichever is the newest. */
@@ -365,18 +317,10 @@ static void use_newest(struct nfs4_state *st)
 }
 
 /* The stateid is the current one, and the server does not know it. states.lock held. */
-static enum nfs4_state_verdict state_refused(
-	struct nfs4_states *all, struct nfs4_state *st, struct nfs4_call *call)
+static enum nfs4_state_verdict state_refused(struct nfs4_states *all, struct nfs4_state *st,
+	struct nfs4_call *call, struct nfs4_stateid *of_locks)
 {
-	if (call->desc->closes && call->status != NFS4ERR_OLD_STATEID)
-		return NFS4_STATE_GONE;
-	if (call->desc->closes && st->is_there && call->state_tries++ < NFS4_STATE_TRIES) {
-		use_newest(st);
-		return NFS4_STATE_GO;
-	}
-	if (call->desc->closes && st->status == NFS4_STATE_LOST)
-		return NFS4_STATE_GONE;
-	if (st->status != NFS4_STATE_OPEN) /* is in work, or lost: nfs4_state_take() tells */
+	if (st->status != NFS4_STATE_OPEN) /* is in work, or lost: desc->take tells */
 		return NFS4_STATE_GO;
 	if (st->deleg)
 		return nfs4_deleg_refused(all, st, call);
@@ -388,8 +332,10 @@ static enum nfs4_state_verdict state_refused(
 		nfs4_state_lose(all, st, call->status);
 		return NFS4_STATE_FAIL;
 	}
-	if (call->status == NFS4ERR_OLD_STATEID && nfs4_lockowner_is_old(call))
+	if (call->status == NFS4ERR_OLD_STATEID && of_locks) {
+		of_locks->seqid = 0; /* section 8.2.2, as well */
 		return NFS4_STATE_GO;
+	}
 	if (call->status == NFS4ERR_OLD_STATEID) {
 		use_newest(st);
 		return NFS4_STATE_GO;
@@ -400,7 +346,7 @@ static enum nfs4_state_verdict state_refused(
 	return NFS4_STATE_WAIT;
 }
 
-enum nfs4_state_verdict nfs4_state_refused(struct nfs4_call *call)
+enum nfs4_state_verdict nfs4_state_refused(struct nfs4_call *call, struct nfs4_stateid *of_locks)
 {
 	struct nfs4_state *st = nfs4_state_of(call);
 	struct nfs4_states *all = &call->sess->cl->states;
@@ -408,9 +354,107 @@ enum nfs4_state_verdict nfs4_state_refused(struct nfs4_call *call)
 
 	if (!st)
 		return NFS4_STATE_FAIL;
+	nfs4_revoke_free_note(call, NULL);
 	mutex_lock(&all->lock);
 	if (st->gen == call->state_gen)
-		verdict = state_refused(all, st, call);
+		verdict = state_refused(all, st, call, of_locks);
 	mutex_unlock(&all->lock);
 	return verdict;
+}
+
+/* ---- CLOSE ---- */
+
+/* It is not open any more, which is as good. */
+static enum nfs4_state_verdict is_closed_already(struct nfs4_call *call, struct nfs4_state *st)
+{
+	nfs4_state_forget(st);
+	call->err = 0;
+	return NFS4_STATE_END;
+}
+
+/* st->lock held. The server has never heard of it, freed it, or lost it. */
+static bool is_nowhere(const struct nfs4_call *call, const struct nfs4_state *st)
+{
+	if (st->deleg || st->is_gone)
+		return true;
+	if (st->is_there && call->sess->id_gen == st->id_gen)
+		return false;
+	return st->status == NFS4_STATE_LOST || st->status == NFS4_STATE_BAD || is_stale(call, st);
+}
+
+enum nfs4_state_verdict nfs4_state_close_take(struct nfs4_call *call)
+{
+	struct nfs4_state *st = nfs4_state_of(call);
+	bool busy, nowhere;
+
+	if (!st) {
+		call->stateid = nfs4_stateid_anon;
+		return NFS4_STATE_GO;
+	}
+	if (!st->cl)
+		return is_closed_already(call, st);
+	mutex_lock(&st->lock);
+	busy = st->status == NFS4_STATE_BUSY;
+	nowhere = !busy && is_nowhere(call, st);
+	call->stateid = st->stateid; /* it names the one it means */
+	call->state_gen = st->gen;
+	if (!busy && !nowhere)
+		st->is_closed = true;
+	mutex_unlock(&st->lock);
+	if (nowhere)
+		return is_closed_already(call, st);
+	return busy ? NFS4_STATE_WAIT : NFS4_STATE_GO;
+}
+
+bool nfs4_state_close_granted(struct nfs4_call *call)
+{
+	struct nfs4_state *st = nfs4_state_of(call);
+
+	if (st)
+		nfs4_state_forget(st);
+	return true;
+}
+
+/* As state_refused(). *ret_gone: there is nothing to close any more. */
+static enum nfs4_state_verdict close_refused(
+	struct nfs4_states *all, struct nfs4_state *st, struct nfs4_call *call, bool *ret_gone)
+{
+	*ret_gone = call->status != NFS4ERR_OLD_STATEID;
+	if (*ret_gone)
+		return NFS4_STATE_END;
+	if (st->is_there && call->state_tries++ < NFS4_STATE_TRIES) {
+		use_newest(st);
+		return NFS4_STATE_GO;
+	}
+	*ret_gone = st->status == NFS4_STATE_LOST;
+	return *ret_gone ? NFS4_STATE_END : state_refused(all, st, call, NULL);
+}
+
+enum nfs4_state_verdict nfs4_state_close_refused(struct nfs4_call *call)
+{
+	struct nfs4_state *st = nfs4_state_of(call);
+	struct nfs4_states *all = &call->sess->cl->states;
+	enum nfs4_state_verdict verdict = NFS4_STATE_GO;
+	bool gone = false;
+
+	if (!st)
+		return NFS4_STATE_FAIL;
+	nfs4_revoke_free_note(call, NULL);
+	mutex_lock(&all->lock);
+	if (st->gen == call->state_gen)
+		verdict = close_refused(all, st, call, &gone);
+	mutex_unlock(&all->lock);
+	return gone ? is_closed_already(call, st) : verdict;
+}
+
+void nfs4_state_close_ended(struct nfs4_call *call)
+{
+	struct nfs4_state *st = nfs4_state_of(call);
+
+	if (call->err && st && st->cl) {
+		mutex_lock(&st->lock);
+		st->is_closed = st->is_gone = false;
+		mutex_unlock(&st->lock);
+	}
+	call->done(call);
 }

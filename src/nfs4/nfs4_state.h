@@ -96,8 +96,7 @@ struct nfs4_reclaim {
 	struct nfs4_state *state; /* NULL: none, or closed. Owner: cl->states.lock */
 	struct nfs4_fh fh;
 	struct rpc_cred cred;
-	uint32_t id_gen; /* client ID that it is open for; calls with desc->reclaims bear its
-			    stateids */
+	uint32_t id_gen; /* client ID that it is open for: nfs4_lock_reclaim_take() */
 	/* The lock that is asked for; lo NULL: none, or freed. Owner: cl->states.lock */
 	struct nfs4_lockowner *lo;
 	struct nfs4_lockrange *range;
@@ -170,37 +169,17 @@ void nfs4_share_reopen(struct nfs4_states *all, struct nfs4_state *st);
 
 /* ---- calls ---- */
 
-enum nfs4_state_verdict {
-	NFS4_STATE_GO,   /* send it, again: call->stateid is set by nfs4_state_take() */
-	NFS4_STATE_WAIT, /* until the state is good again: nfs4_call_wait_state() */
-	NFS4_STATE_GONE, /* CLOSE: there is nothing to close any more */
-	NFS4_STATE_FAIL, /* the state is lost, or it has none: -EIO */
-	NFS4_STATE_END,  /* nothing is to be sent: it ends with call->err */
-};
-
 /* The state a call works on; NULL: none, or the anonymous one. */
 struct nfs4_state *nfs4_state_of(const struct nfs4_call *call);
-/* A call of a kind that needs one is about to get a slot: sets call->stateid. */
-enum nfs4_state_verdict nfs4_state_take(struct nfs4_call *call);
-/* CLOSE: without success it is as before. */
-void nfs4_state_close_ended(struct nfs4_call *call);
-/* The part of it that looks at one open. */
+/* For desc->take: call->stateid is the newest of this open. */
 enum nfs4_state_verdict nfs4_state_take_from(struct nfs4_call *call, struct nfs4_state *st);
-/* The server answered with a status of NFS4_ACT_STATE. */
-enum nfs4_state_verdict nfs4_state_refused(struct nfs4_call *call);
+/*
+ * For desc->refused: its state is not what it was. of_locks: the call bears this one, of locks on
+ * that state; NULL: it bears the state's. Without a state NFS4_STATE_FAIL.
+ */
+enum nfs4_state_verdict nfs4_state_refused(struct nfs4_call *call, struct nfs4_stateid *of_locks);
 /* Of a call that is not to be sent: it ends with err. */
 enum nfs4_state_verdict nfs4_state_end(struct nfs4_call *call, int err);
-
-/* ---- OPEN_DOWNGRADE and nfs4_claim() (nfs4_share.c) ---- */
-
-enum nfs4_state_verdict nfs4_share_downgrade_take(struct nfs4_call *call);
-enum nfs4_state_verdict nfs4_share_claim_take(struct nfs4_call *call);
-/* It ends, however. */
-void nfs4_share_downgrade_ended(struct nfs4_call *call);
-void nfs4_share_claim_ended(struct nfs4_call *call);
-
-/* nfs4_copy(): both stateids (nfs4_offload.c) */
-enum nfs4_state_verdict nfs4_offload_take(struct nfs4_call *call);
 
 /* Newer by a server's count, which wraps (RFC 8881 section 8.2.2); 0: whichever is the newest. */
 static inline bool nfs4_state_is_newer(uint32_t seqid, uint32_t than)

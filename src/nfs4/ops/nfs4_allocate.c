@@ -3,7 +3,7 @@
  * PUTFH ALLOCATE GETATTR, PUTFH DEALLOCATE GETATTR (RFC 7862 sections 15.1
  * and 15.4): alike but for the operation's number.
  */
-#include "nfs4_int.h"
+#include "nfs4_hooks.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -66,6 +66,8 @@ static const struct nfs4_opdesc allocate_desc = {
 	.name = "ALLOCATE",
 	.encode = allocate_encode,
 	.decode = allocate_decode,
+	.take = nfs4_lock_io_take,
+	.refused = nfs4_lock_io_refused,
 	.range = range,
 	.cachethis = true,
 	.state_off = offsetof(struct nfs4_call, u.allocate.state),
@@ -75,6 +77,8 @@ static const struct nfs4_opdesc deallocate_desc = {
 	.name = "DEALLOCATE",
 	.encode = deallocate_encode,
 	.decode = deallocate_decode,
+	.take = nfs4_lock_io_take,
+	.refused = nfs4_lock_io_refused,
 	.range = range,
 	.cachethis = true,
 	.state_off = offsetof(struct nfs4_call, u.allocate.state),

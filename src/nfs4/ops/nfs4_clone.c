@@ -6,7 +6,7 @@
  * server that commits is the one that cloned, and when its reply is lost both
  * are executed again, or replayed.
  */
-#include "nfs4_int.h"
+#include "nfs4_hooks.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -59,12 +59,15 @@ static const struct nfs4_opdesc clone_desc = {
 	.name = "CLONE",
 	.encode = clone_encode,
 	.decode = clone_decode,
+	.take = nfs4_offload_take,
+	.refused = nfs4_offload_refused,
+	.ended = nfs4_offload_ended,
 	.cachethis = true,
 	.state_off = offsetof(struct nfs4_call, u.copy.state),
-	.copies = true,
 };
 
 void nfs4_clone(struct nfs4_call *call)
 {
+	nfs4_offload_await(call);
 	nfs4_call_start(call, &clone_desc);
 }

@@ -11,6 +11,7 @@
  * owner. What comes of the LOCKU does not matter: if the locks are still there,
  * CLOSE says so.
  */
+#include "nfs4_hooks.h"
 #include "nfs4_lock_xdr.h"
 
 #include <stddef.h>
@@ -36,6 +37,8 @@ static int close_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	struct nfs4_stateid gone;
 
 	o->attr.valid = 0;
+	/* It is booked at once, or a recovery that comes between would reclaim what is closed. */
+	c->at_once = true;
 	if (!nfs4_compound_void(c, OP_PUTFH))
 		goto out;
 	if (o->unlocks && nfs4_compound_result(c, OP_LOCKU))
@@ -56,7 +59,7 @@ static bool close_again(struct nfs4_call *call)
 	struct nfs4_op_close *o = &call->u.close;
 
 	if (!o->attr_refused || o->no_attr)
-		return false;
+		return nfs4_lockowner_close(call);
 	o->no_attr = true;
 	return true;
 }
@@ -66,9 +69,12 @@ static const struct nfs4_opdesc close_desc = {
 	.encode = close_encode,
 	.decode = close_decode,
 	.again = close_again,
+	.take = nfs4_state_close_take,
+	.granted = nfs4_state_close_granted,
+	.refused = nfs4_state_close_refused,
+	.ended = nfs4_state_close_ended,
 	.cachethis = true,
 	.state_off = offsetof(struct nfs4_call, u.close.state),
-	.closes = true,
 };
 
 void nfs4_close(struct nfs4_call *call)

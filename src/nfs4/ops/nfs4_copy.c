@@ -4,6 +4,7 @@
  * (RFC 7862 sections 15.2, 15.9, 15.8).
  */
 #include "nfs4_copy_xdr.h"
+#include "nfs4_hooks.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -78,13 +79,16 @@ static const struct nfs4_opdesc copy_desc = {
 	.name = "COPY",
 	.encode = copy_encode,
 	.decode = copy_decode,
+	.take = nfs4_offload_take,
+	.refused = nfs4_offload_refused,
+	.ended = nfs4_offload_ended,
 	.cachethis = true,
 	.state_off = offsetof(struct nfs4_call, u.copy.state),
-	.copies = true,
 };
 
 void nfs4_copy(struct nfs4_call *call)
 {
+	nfs4_offload_await(call);
 	nfs4_call_start(call, &copy_desc);
 }
 

@@ -6,7 +6,7 @@
  */
 #include <stddef.h>
 
-#include "nfs4_int.h"
+#include "nfs4_hooks.h"
 
 static int return_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
@@ -25,6 +25,8 @@ static int return_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	struct nfs4_op_delegreturn *o = &call->u.delegreturn;
 
 	o->attr.valid = 0;
+	/* It is booked at once, or a recovery that comes between would reclaim it. */
+	c->at_once = true;
 	if (nfs4_compound_void(c, OP_PUTFH) && (o->no_attr || nfs4_xdr_get_getattr(c, &o->attr)))
 		nfs4_compound_void(c, OP_DELEGRETURN);
 	o->attr_refused = nfs4_xdr_attrs_refused(c);
@@ -47,8 +49,10 @@ const struct nfs4_opdesc nfs4_delegreturn_desc = {
 	.encode = return_encode,
 	.decode = return_decode,
 	.again = return_again,
+	.take = nfs4_return_take,
+	.refused = nfs4_return_refused,
+	.ended = nfs4_return_ended,
 	.cachethis = true,
-	.returns = true,
 	.repeatable = true,
 };
 
@@ -57,5 +61,6 @@ void nfs4_delegreturn(struct nfs4_call *call)
 	/* RFC 8881 section 18.6.4: as who has it, whoever that is now. */
 	call->cred = &call->u.delegreturn.deleg->cred;
 	call->u.delegreturn.no_attr = false;
+	nfs4_return_begin(call);
 	nfs4_call_start(call, &nfs4_delegreturn_desc);
 }

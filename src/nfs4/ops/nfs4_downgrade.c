@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "nfs4_int.h"
+#include "nfs4_hooks.h"
 
 static int downgrade_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
@@ -33,8 +33,10 @@ static const struct nfs4_opdesc downgrade_desc = {
 	.name = "OPEN_DOWNGRADE",
 	.encode = downgrade_encode,
 	.decode = downgrade_decode,
+	.take = nfs4_share_downgrade_take,
+	.refused = nfs4_share_downgrade_refused,
+	.ended = nfs4_share_downgrade_ended,
 	.cachethis = true,
-	.downgrades = true,
 	.repeatable = true,
 	.state_off = offsetof(struct nfs4_call, u.downgrade.state),
 };

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "nfs4_hooks.h"
 #include "nfs4_lock_xdr.h"
 
 static int lock_encode(struct nfs4_call *call, struct nfs4_compound *c)
@@ -34,6 +35,10 @@ static const struct nfs4_opdesc lock_desc = {
 	.name = "LOCK",
 	.encode = lock_encode,
 	.decode = lock_decode,
+	.take = nfs4_lockowner_take,
+	.granted = nfs4_lockowner_granted,
+	.refused = nfs4_lockowner_refused,
+	.ended = nfs4_lockowner_ended,
 	.cachethis = true,
 	.state_off = offsetof(struct nfs4_call, u.lock.work.via),
 	.lock_off = offsetof(struct nfs4_call, u.lock.work),
@@ -44,8 +49,8 @@ const struct nfs4_opdesc nfs4_lock_reclaim_desc = {
 	.name = "LOCK",
 	.encode = lock_encode,
 	.decode = lock_decode,
+	.take = nfs4_lock_reclaim_take,
 	.cachethis = true,
-	.reclaims = true,
 };
 
 void nfs4_lock(struct nfs4_call *call)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "nfs4_hooks.h"
 #include "nfs4_lock_xdr.h"
 
 static int lockt_encode(struct nfs4_call *call, struct nfs4_compound *c)
@@ -38,8 +39,8 @@ static const struct nfs4_opdesc lockt_desc = {
 	.name = "LOCKT",
 	.encode = lockt_encode,
 	.decode = lockt_decode,
+	.take = nfs4_lockowner_take_test,
 	.cachethis = true, /* as the kernel's client has it */
-	.tests_lock = true,
 };
 
 void nfs4_lockt(struct nfs4_call *call)

@@ -9,6 +9,7 @@
  */
 #include <stddef.h>
 
+#include "nfs4_hooks.h"
 #include "nfs4_lock_xdr.h"
 
 static int locku_encode(struct nfs4_call *call, struct nfs4_compound *c)
@@ -47,6 +48,10 @@ static const struct nfs4_opdesc locku_desc = {
 	.name = "LOCKU",
 	.encode = locku_encode,
 	.decode = locku_decode,
+	.take = nfs4_lockowner_take,
+	.granted = nfs4_lockowner_granted,
+	.refused = nfs4_lockowner_refused,
+	.ended = nfs4_lockowner_ended,
 	.cachethis = true,
 	.state_off = offsetof(struct nfs4_call, u.locku.work.via),
 	.lock_off = offsetof(struct nfs4_call, u.locku.work),

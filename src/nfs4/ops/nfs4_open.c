@@ -50,7 +50,7 @@
  * READ bears the current stateid (RFC 8881 section 16.2.3.1.2), the one that OPEN
  * has just set. Whatever goes wrong with it, the file is open.
  */
-#include "nfs4_int.h"
+#include "nfs4_hooks.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -338,6 +338,12 @@ static int open_decode(struct nfs4_call *call, struct nfs4_compound *c)
 {
 	struct nfs4_op_open *o = &call->u.open;
 
+	/*
+	 * It is booked at once, or a recovery that comes between would miss what is open. An OPEN
+	 * by name waits: nobody else knows of its owner, and a new file has no attributes but
+	 * these.
+	 */
+	c->at_once = !o->dir;
 	o->fh.len = 0;
 	o->stamped = o->mode_unset = false;
 	o->attr.valid = o->dir_attr.valid = 0;
@@ -384,8 +390,9 @@ const struct nfs4_opdesc nfs4_open_desc = {
 	.encode = open_encode,
 	.decode = open_decode,
 	.again = open_again,
+	.granted = nfs4_return_unasked,
+	.ended = nfs4_recall_ended,
 	.cachethis = true,
-	.opens = true,
 };
 
 /* Nothing of it is cached, see above. */
@@ -393,7 +400,8 @@ static const struct nfs4_opdesc open_read_desc = {
 	.name = "OPEN",
 	.encode = open_encode,
 	.decode = open_decode,
-	.opens = true,
+	.granted = nfs4_return_unasked,
+	.ended = nfs4_recall_ended,
 };
 
 /*
@@ -416,9 +424,11 @@ static const struct nfs4_opdesc claim_desc = {
 	.encode = open_encode,
 	.decode = open_decode,
 	.again = claim_again,
+	.take = nfs4_share_claim_take,
+	.granted = nfs4_share_claim_granted,
+	.refused = nfs4_share_claim_refused,
+	.ended = nfs4_share_claim_ended,
 	.cachethis = true,
-	.opens = true,
-	.claims = true,
 	.repeatable = true,
 	.state_off = offsetof(struct nfs4_call, u.open.claim),
 };
@@ -429,6 +439,7 @@ void nfs4_open(struct nfs4_call *call)
 
 	if (o->read)
 		o->want_deleg = false;
+	nfs4_recall_await(call);
 	nfs4_call_start(call, o->read ? &open_read_desc : &nfs4_open_desc);
 }
 
@@ -442,5 +453,6 @@ void nfs4_claim(struct nfs4_call *call)
 		.owner = st->owner,
 		.claim = st,
 	};
+	nfs4_recall_await(call);
 	nfs4_call_start(call, &claim_desc);
 }

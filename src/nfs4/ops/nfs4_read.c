@@ -8,7 +8,7 @@
  * into a Write chunk. Then the length word is in the reply, and neither the
  * bytes nor their round-up are.
  */
-#include "nfs4_int.h"
+#include "nfs4_hooks.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -90,6 +90,8 @@ static const struct nfs4_opdesc read_desc = {
 	.name = "READ",
 	.encode = read_encode,
 	.decode = read_decode,
+	.take = nfs4_lock_io_take,
+	.refused = nfs4_lock_io_refused,
 	.range = read_range,
 	.state_off = offsetof(struct nfs4_call, u.read.state),
 };

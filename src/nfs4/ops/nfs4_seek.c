@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* PUTFH SEEK (RFC 7862 section 15.11) */
-#include "nfs4_int.h"
+#include "nfs4_hooks.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -36,6 +36,8 @@ static const struct nfs4_opdesc seek_desc = {
 	.name = "SEEK",
 	.encode = seek_encode,
 	.decode = seek_decode,
+	.take = nfs4_lock_io_take,
+	.refused = nfs4_lock_io_refused,
 	.state_off = offsetof(struct nfs4_call, u.seek.state),
 };
 

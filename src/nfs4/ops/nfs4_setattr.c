@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* PUTFH SETATTR GETATTR */
-#include "nfs4_int.h"
+#include "nfs4_hooks.h"
 
 #include <stddef.h>
 
@@ -49,9 +49,11 @@ static const struct nfs4_opdesc setattr_desc = {
 	.name = "SETATTR",
 	.encode = setattr_encode,
 	.decode = setattr_decode,
+	.again = nfs4_idmap_again,
+	.take = nfs4_idmap_take,
+	.refused = nfs4_lock_io_refused,
 	.range = setattr_range,
 	.cachethis = true,
-	.sets_owner = true,
 	.state_off = offsetof(struct nfs4_call, u.setattr.state),
 };
 

@@ -3,7 +3,7 @@
  * PUTFH [VERIFY] WRITE [GETATTR]. The data is the argument that may move by Read chunk:
  * it is not in the encoded stream, which goes on behind it with GETATTR.
  */
-#include "nfs4_int.h"
+#include "nfs4_hooks.h"
 
 #include <stddef.h>
 
@@ -97,6 +97,8 @@ static const struct nfs4_opdesc write_desc = {
 	.name = "WRITE",
 	.encode = write_encode,
 	.decode = write_decode,
+	.take = nfs4_lock_io_take,
+	.refused = nfs4_lock_io_refused,
 	.range = write_range,
 	.state_off = offsetof(struct nfs4_call, u.write.state),
 };
@@ -109,6 +111,8 @@ static const struct nfs4_opdesc append_desc = {
 	.name = "WRITE",
 	.encode = write_encode,
 	.decode = write_decode,
+	.take = nfs4_lock_io_take,
+	.refused = nfs4_lock_io_refused,
 	.range = write_range,
 	.cachethis = true,
 	.repeatable = true,

@@ -3,6 +3,7 @@
  * The books of delegations (nfs4_deleg.c, nfs4_return.c) and locks
  * (nfs4_lockowner.c, nfs4_lock_reclaim.c); scenarios are in tests/sim.
  */
+#include "nfs4_hooks.h"
 #include "sess_rig.h"
 
 #include <errno.h>
@@ -62,7 +63,7 @@ Test(nfs4_booked_deleg, is_not_recalled_by_what_came_for_one_that_never_did)
 {
 	nfs4_recall_await(&call);
 	cr_assert_eq(nfs4_recall_one(&sr.cl, &call.u.open.deleg, &sr.fh), NFS4ERR_DELAY);
-	nfs4_recall_awaited(&sr.cl, call.await_epoch);
+	nfs4_recall_ended(&call);
 	take();
 	cr_assert(nfs4_deleg_holds(&d));
 }
@@ -77,9 +78,9 @@ Test(nfs4_booked_deleg, is_waited_for_by_its_recall_while_calls_of_before_are_in
 	cr_assert_eq(nfs4_recall_one(&sr.cl, sid, &sr.fh), NFS4ERR_DELAY);
 	nfs4_recall_await(&after);
 	cr_assert_eq(nfs4_recall_one(&sr.cl, sid, &sr.fh), NFS4ERR_DELAY);
-	nfs4_recall_awaited(&sr.cl, before.await_epoch);
+	nfs4_recall_ended(&before);
 	cr_assert_eq(nfs4_recall_one(&sr.cl, sid, &sr.fh), NFS4ERR_BADHANDLE);
-	nfs4_recall_awaited(&sr.cl, after.await_epoch);
+	nfs4_recall_ended(&after);
 	cr_assert_eq(nfs4_recall_one(&sr.cl, sid, &sr.fh), NFS4ERR_BADHANDLE);
 }
 
@@ -93,22 +94,22 @@ Test(nfs4_booked_deleg, is_waited_for_however_many_recalls_come_while_one_call_t
 		sid.other[0] = i;
 		nfs4_recall_await(&c);
 		cr_assert_eq(nfs4_recall_one(&sr.cl, &sid, &sr.fh), NFS4ERR_DELAY);
-		nfs4_recall_awaited(&sr.cl, c.await_epoch);
+		nfs4_recall_ended(&c);
 		cr_assert_eq(nfs4_recall_one(&sr.cl, &sid, &sr.fh), NFS4ERR_DELAY, "%u", i);
 	}
 	nfs4_recall_await(&c);
-	nfs4_recall_awaited(&sr.cl, old.await_epoch);
+	nfs4_recall_ended(&old);
 	sid.other[0] = 40;
 	cr_assert_eq(nfs4_recall_one(&sr.cl, &sid, &sr.fh), NFS4ERR_DELAY, "c may be as old");
-	nfs4_recall_awaited(&sr.cl, c.await_epoch);
+	nfs4_recall_ended(&c);
 	cr_assert_eq(nfs4_recall_one(&sr.cl, &sid, &sr.fh), NFS4ERR_BADHANDLE);
 	/* There is room again. */
 	nfs4_recall_await(&c);
 	cr_assert_eq(nfs4_recall_one(&sr.cl, &sid, &sr.fh), NFS4ERR_DELAY);
 	nfs4_recall_await(&old);
-	nfs4_recall_awaited(&sr.cl, c.await_epoch);
+	nfs4_recall_ended(&c);
 	cr_assert_eq(nfs4_recall_one(&sr.cl, &sid, &sr.fh), NFS4ERR_BADHANDLE);
-	nfs4_recall_awaited(&sr.cl, old.await_epoch);
+	nfs4_recall_ended(&old);
 }
 
 Test(nfs4_booked_deleg, of_another_file_with_the_same_stateid_is_another)
@@ -143,14 +144,14 @@ Test(nfs4_booked_deleg, that_serves_an_open_is_asked_for_more_and_for_less)
 Test(nfs4_booked_deleg, that_nobody_asked_for_is_returned)
 {
 	call.u.open.want_deleg = false;
-	nfs4_deleg_unasked(&call);
+	cr_assert(nfs4_return_unasked(&call));
 	cr_assert_eq(call.u.open.deleg_type, OPEN_DELEGATE_NONE);
 	cr_assert(nfs4_return_due(&sr.s));
 }
 
 Test(nfs4_booked_deleg, that_somebody_asked_for_is_not_returned)
 {
-	nfs4_deleg_unasked(&call);
+	cr_assert(nfs4_return_unasked(&call));
 	cr_assert_eq(call.u.open.deleg_type, OPEN_DELEGATE_WRITE);
 	cr_assert_not(nfs4_return_due(&sr.s));
 }
@@ -199,7 +200,7 @@ Test(nfs4_booked_deleg, of_whatever_file_is_lost_with_its_client_id)
 
 Test(nfs4_booked_deleg, of_an_older_client_id_is_returned_without_a_call)
 {
-	static const struct nfs4_opdesc desc = {.name = "DELEGRETURN", .returns = true};
+	static const struct nfs4_opdesc desc = {.name = "DELEGRETURN"};
 
 	take();
 	sr.s.id_gen = 2; /* the list is not gone through yet */

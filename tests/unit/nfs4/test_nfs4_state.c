@@ -2,6 +2,7 @@
 /*
  * The books of opens (nfs4_state.c, nfs4_share.c, nfs4_reclaim.c); scenarios are in tests/sim.
  */
+#include "nfs4_hooks.h"
 #include "sess_rig.h"
 
 #include <errno.h>
@@ -11,9 +12,17 @@ static struct nfs4_state st, st2;
 static struct nfs4_deleg d;
 
 static const struct nfs4_opdesc close_desc = {
-	.name = "CLOSE", .state_off = offsetof(struct nfs4_call, u.close.state), .closes = true};
+	.name = "CLOSE",
+	.state_off = offsetof(struct nfs4_call, u.close.state),
+	.take = nfs4_state_close_take,
+	.ended = nfs4_state_close_ended,
+};
 static const struct nfs4_opdesc read_desc = {
-	.name = "READ", .state_off = offsetof(struct nfs4_call, u.read.state)};
+	.name = "READ",
+	.state_off = offsetof(struct nfs4_call, u.read.state),
+	.take = nfs4_lock_io_take,
+	.refused = nfs4_lock_io_refused,
+};
 
 static void set_up(void)
 {
@@ -62,9 +71,9 @@ Test(nfs4_held, close_names_the_open_it_means_and_others_the_newest)
 	call_on(&close, &close_desc);
 	call_on(&read, &read_desc);
 	open_read('a', 3);
-	cr_assert_eq(nfs4_state_take(&read), NFS4_STATE_GO);
+	cr_assert_eq(nfs4_lock_io_take(&read), NFS4_STATE_GO);
 	cr_assert_eq(read.stateid.seqid, 0);
-	cr_assert_eq(nfs4_state_take(&close), NFS4_STATE_GO);
+	cr_assert_eq(nfs4_state_close_take(&close), NFS4_STATE_GO);
 	cr_assert_eq(close.stateid.seqid, 3);
 }
 
@@ -74,7 +83,9 @@ Test(nfs4_held, the_server_never_hears_of_the_close_of_what_a_delegation_serves)
 
 	call_on(&close, &close_desc);
 	served();
-	cr_assert_eq(nfs4_state_take(&close), NFS4_STATE_GONE);
+	cr_assert_eq(nfs4_state_close_take(&close), NFS4_STATE_END);
+	cr_assert_eq(close.err, 0);
+	cr_assert_null(st.cl, "it is not open any more");
 }
 
 Test(nfs4_held, an_old_number_is_replaced_without_another_open)
@@ -83,9 +94,9 @@ Test(nfs4_held, an_old_number_is_replaced_without_another_open)
 
 	call_on(&read, &read_desc);
 	open_read('a', 3);
-	cr_assert_eq(nfs4_state_take(&read), NFS4_STATE_GO);
+	cr_assert_eq(nfs4_lock_io_take(&read), NFS4_STATE_GO);
 	read.status = NFS4ERR_OLD_STATEID;
-	cr_assert_eq(nfs4_state_refused(&read), NFS4_STATE_GO);
+	cr_assert_eq(nfs4_lock_io_refused(&read), NFS4_STATE_GO);
 	cr_assert(sess_rig_is_on(&sr.cl.states.held, &st));
 	cr_assert_eq(st.stateid.seqid, 0);
 }
@@ -96,10 +107,10 @@ Test(nfs4_held, a_refusal_of_a_stateid_that_was_replaced_means_nothing)
 
 	call_on(&read, &read_desc);
 	open_read('a', 3);
-	cr_assert_eq(nfs4_state_take(&read), NFS4_STATE_GO);
+	cr_assert_eq(nfs4_lock_io_take(&read), NFS4_STATE_GO);
 	open_read('a', 4);
 	read.status = NFS4ERR_BAD_STATEID;
-	cr_assert_eq(nfs4_state_refused(&read), NFS4_STATE_GO);
+	cr_assert_eq(nfs4_lock_io_refused(&read), NFS4_STATE_GO);
 	cr_assert(sess_rig_is_on(&sr.cl.states.held, &st));
 }
 
@@ -109,7 +120,7 @@ Test(nfs4_held, what_was_not_closed_is_opened_anew_when_it_is_gone)
 
 	call_on(&close, &close_desc);
 	open_read('a', 3);
-	cr_assert_eq(nfs4_state_take(&close), NFS4_STATE_GO);
+	cr_assert_eq(nfs4_state_close_take(&close), NFS4_STATE_GO);
 	close.err = -EIO;
 	nfs4_state_close_ended(&close);
 	sess_rig_bad(&st);
