@@ -119,11 +119,6 @@ void nfs4_make_exclusive(struct nfs4_client *cl, struct nfs4_op_open *o)
 
 /* ---- the token ---- */
 
-static void token_granted(struct reactor_msg *msg)
-{
-	nfs4_setup_granted(container_of(msg, struct nfs4_session, token_msg));
-}
-
 bool nfs4_client_token_get(struct nfs4_session *s)
 {
 	struct nfs4_client *cl = s->cl;
@@ -155,7 +150,6 @@ void nfs4_client_token_put(struct nfs4_session *s)
 		struct nfs4_session *next = container_of(first, struct nfs4_session, token_link);
 
 		cl->holder = next;
-		next->token_msg.run = token_granted;
 		/*
 		 * Under the lock: a waiter goes away only after nfs4_client_token_cancel(), which
 		 * takes it, so its reactor lives until the message is posted.

@@ -355,6 +355,7 @@ struct nfs4_session *nfs4_session_new_small(struct nfs4_client *cl, struct react
 	list_init(&s->ending);
 	nfs4_idmap_init(s);
 	list_init(&s->token_link);
+	s->token_msg.run = nfs4_setup_granted;
 	reactor_timer_init(&s->ending_timer, nfs4_call_timer);
 	reactor_timer_init(&s->step_timer, nfs4_setup_timer);
 	reactor_timer_init(&s->stop_timer, nfs4_stop_timer);

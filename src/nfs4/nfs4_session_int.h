@@ -287,7 +287,7 @@ struct nfs4_client {
 /*
  * The token: who holds it may send EXCHANGE_ID, CREATE_SESSION, RECLAIM_COMPLETE and
  * DESTROY_CLIENTID, so that csa_sequence never runs ahead and a lost client ID is replaced once.
- * get: true if `s` holds it now; false: nfs4_setup_granted() follows on the lane of `s`.
+ * get: true if `s` holds it now; false: s->token_msg runs on the lane of `s` when it does.
  */
 bool nfs4_client_token_get(struct nfs4_session *s);
 void nfs4_client_token_put(struct nfs4_session *s);
@@ -443,7 +443,8 @@ void nfs4_setup_start(struct nfs4_session *s);
 void nfs4_setup_recover(struct nfs4_session *s);
 /* A call is back: was it the last one that is waited for? */
 void nfs4_setup_drained(struct nfs4_session *s);
-void nfs4_setup_granted(struct nfs4_session *s);
+/* s->token_msg: a session that waited for the token holds it. */
+void nfs4_setup_granted(struct reactor_msg *msg);
 void nfs4_setup_timer(struct reactor_timer *t);
 /* A step cannot succeed: at start the mount fails, later all of it is tried again in a while. */
 void nfs4_setup_failed(struct nfs4_session *s, int err, const char *text);

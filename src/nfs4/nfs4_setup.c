@@ -162,8 +162,10 @@ void nfs4_setup_drained(struct nfs4_session *s)
 	nfs4_setup_recover(s);
 }
 
-void nfs4_setup_granted(struct nfs4_session *s)
+void nfs4_setup_granted(struct reactor_msg *msg)
 {
+	struct nfs4_session *s = container_of(msg, struct nfs4_session, token_msg);
+
 	s->token = NFS4_TOKEN_HELD;
 	if (s->state == NFS4_SESSION_SETUP || s->state == NFS4_SESSION_RECOVERING)
 		setup_next(s);
