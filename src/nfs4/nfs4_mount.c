@@ -4,7 +4,7 @@
  *
  *   WALK    PUTROOTFH (or PUTFH), a LOOKUP for each component, GETFH; as many
  *           components in one COMPOUND as fit, then the next lot
- *   FACTS   PUTFH GETATTR(supported_attrs, lease_time, maxread ...): nfs4_fs.c
+ *   FACTS   PUTFH GETATTR(supported_attrs, lease_time, maxread ...): nfs4_fs_facts.c
  *   ROOT    PUTFH GETATTR(all that stat needs and the server has)
  *
  * Context: the lane of the session it is given.
