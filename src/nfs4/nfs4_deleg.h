@@ -79,9 +79,9 @@ void nfs4_return_push(struct nfs4_states *all, const struct nfs4_fh *fh,
 /* Is it being returned? */
 bool nfs4_return_knows(const struct nfs4_states *all, const struct nfs4_stateid *sid);
 void nfs4_return_fini(struct nfs4_delegs *ds);
-/* As nfs4_revoke_due() and _send(); the lock is not held. */
+/* As nfs4_revoke_due() and _next(); the lock is not held. */
 bool nfs4_return_due(struct nfs4_session *s);
-bool nfs4_return_send(struct nfs4_session *s);
+const struct nfs4_opdesc *nfs4_return_next(struct nfs4_session *s);
 /*
  * The session ends: fills s->ctl with the next that is to be returned, also of those that are
  * somebody's and serve nothing. False: none is left. The lock is not held.

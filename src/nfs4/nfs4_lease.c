@@ -81,6 +81,10 @@ static void renew_done(struct nfs4_call *call)
 	/* What was wrong is being dealt with: the session's own recovery, or a soft timeout. */
 	if (!nfs4_session_is_up(s))
 		return;
+	if (s->testing.unblocks) {
+		s->testing.unblocks = false;
+		nfs4_reclaim_kick(s);
+	}
 	if (call->desc != &nfs4_bind_desc) {
 		nfs4_lease_next(s);
 		return;
@@ -107,8 +111,17 @@ static bool is_due(struct nfs4_session *s)
 static void send_renewal(struct nfs4_session *s, const struct nfs4_opdesc *desc)
 {
 	s->renew.done = renew_done;
-	s->renew.cred = &s->cred;
 	nfs4_call_start(&s->renew, desc);
+}
+
+/* Any call renews: one that has something else to do, if there is one. */
+static const struct nfs4_opdesc *next_desc(struct nfs4_session *s)
+{
+	const struct nfs4_opdesc *desc = nfs4_revoke_next(s);
+
+	if (!desc)
+		desc = nfs4_return_next(s);
+	return desc ? desc : &renew_desc;
 }
 
 static void renew(struct nfs4_session *s)
@@ -117,10 +130,9 @@ static void renew(struct nfs4_session *s)
 
 	if (s->renew.state != NFS4_CALL_IDLE)
 		return; /* its ->done goes on */
-	if (!bind && (nfs4_revoke_send(s) || nfs4_return_send(s)))
-		return;
 	s->bind_due = false;
-	send_renewal(s, bind ? &nfs4_bind_desc : &renew_desc);
+	s->renew.cred = &s->cred;
+	send_renewal(s, bind ? &nfs4_bind_desc : next_desc(s));
 }
 
 void nfs4_lease_bind(struct nfs4_session *s)

@@ -105,7 +105,7 @@ static void state_reclaimed(struct nfs4_reclaim *rg, const struct nfs4_call *cal
 	}
 	/* Two OPENs gave two: the server may have taken this one away (nfs4_share.c). */
 	if (same_id && st->is_there && !nfs4_state_same_other(&st->stateid, sid))
-		nfs4_revoke_free_add(&call->sess->cl->states, &st->stateid, &st->cred, st->id_gen);
+		nfs4_revoked_add(&call->sess->cl->states, &st->stateid, &st->cred, st->id_gen);
 	mutex_lock(&st->lock);
 	/* An OPEN of the user's, done after this one, may have been told of before. */
 	if (!same_id || !nfs4_state_same_other(&st->stateid, sid) ||
@@ -392,8 +392,13 @@ void nfs4_reclaim_kick(struct nfs4_session *s)
 	struct nfs4_call *call = &s->reopener;
 	uint64_t next_ns;
 
-	if (!nfs4_session_is_up(s) || call->state != NFS4_CALL_IDLE || nfs4_revoke_free_blocks(s))
+	if (!nfs4_session_is_up(s) || call->state != NFS4_CALL_IDLE)
 		return;
+	if (nfs4_revoked_pending(&s->cl->states)) {
+		/* Whoever waits helps: the session that noted it may be on its way out. */
+		nfs4_lease_kick(s);
+		return;
+	}
 	if (!take_first(s, &s->cl->states.reopen, &s->reopen, &call->u.open, false,
 		    reactor_now(s->r), &next_ns)) {
 		if (next_ns != REACTOR_NEVER)

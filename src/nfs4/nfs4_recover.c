@@ -154,8 +154,9 @@ void nfs4_recover_flags(struct nfs4_session *s, const struct nfs4_call *call, ui
 	if (!nfs4_codec_has_back(&s->params))
 		appeared &= ~FLAGS_BACK;
 	s->sr_flags = flags;
-	if (flags & FLAGS_REVOKED)
-		nfs4_revoke_flags(s, appeared & FLAGS_REVOKED, call->sent_ns);
+	if ((flags & FLAGS_REVOKED) &&
+		nfs4_revoke_flags(s, appeared & FLAGS_REVOKED, call->sent_ns))
+		nfs4_lease_kick(s);
 	if (!appeared)
 		return;
 	for (unsigned int i = 0; i < sizeof(flag_rows) / sizeof(flag_rows[0]); i++)

@@ -267,7 +267,12 @@ static bool reply_sequence(struct nfs4_call *call, struct nfs4_compound *c)
 /* The server does not take the stateid. */
 static void reply_refused(struct nfs4_call *call)
 {
-	switch (call->desc->refused ? call->desc->refused(call) : NFS4_STATE_FAIL) {
+	enum nfs4_state_verdict verdict =
+		call->desc->refused ? call->desc->refused(call) : NFS4_STATE_FAIL;
+
+	if (nfs4_status_is_revoked(call->status))
+		nfs4_lease_kick(call->sess); /* the stateid is to be freed */
+	switch (verdict) {
 	case NFS4_STATE_GO:
 		nfs4_call_again(call);
 		return;

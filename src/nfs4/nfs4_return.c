@@ -117,15 +117,7 @@ static int return_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	return err;
 }
 
-static const struct nfs4_opdesc return_desc = {
-	.name = "DELEGRETURN",
-	.encode = return_encode,
-	.decode = return_decode,
-	.cachethis = true,
-	.repeatable = true,
-};
-
-static void return_done(struct nfs4_call *call)
+static void return_ended(struct nfs4_call *call)
 {
 	struct nfs4_session *s = call->sess;
 	struct nfs4_states *all = &s->cl->states;
@@ -138,15 +130,24 @@ static void return_done(struct nfs4_call *call)
 			nfs4_status_name(call->status));
 	mutex_lock(&all->lock);
 	if (nfs4_status_is_revoked(call->status))
-		nfs4_revoke_free_add(all, &ret->stateid, &ret->cred, ret->id_gen);
+		nfs4_revoked_add(all, &ret->stateid, &ret->cred, ret->id_gen);
 	list_del(&ret->link);
 	if (gone || ++ret->tries >= MAX_TRIES)
 		pop(&all->delegs, ret);
 	else
 		list_push_back(&all->delegs.returns, &ret->link);
 	mutex_unlock(&all->lock);
-	nfs4_lease_next(s);
+	call->done(call);
 }
+
+static const struct nfs4_opdesc return_desc = {
+	.name = "DELEGRETURN",
+	.encode = return_encode,
+	.decode = return_decode,
+	.ended = return_ended,
+	.cachethis = true,
+	.repeatable = true,
+};
 
 bool nfs4_return_due(struct nfs4_session *s)
 {
@@ -160,7 +161,7 @@ bool nfs4_return_due(struct nfs4_session *s)
 	return due;
 }
 
-bool nfs4_return_send(struct nfs4_session *s)
+const struct nfs4_opdesc *nfs4_return_next(struct nfs4_session *s)
 {
 	struct nfs4_states *all = &s->cl->states;
 	struct nfs4_call *call = &s->renew;
@@ -175,7 +176,7 @@ bool nfs4_return_send(struct nfs4_session *s)
 		list_push_back(&all->delegs.returning, node);
 	mutex_unlock(&all->lock);
 	if (!node)
-		return false;
+		return NULL;
 	ret = container_of(node, struct nfs4_deleg_return, link);
 	s->testing.ret = ret;
 	s->testing.id_gen = s->id_gen;
@@ -183,9 +184,7 @@ bool nfs4_return_send(struct nfs4_session *s)
 	call->u.delegreturn = (struct nfs4_op_delegreturn){.fh = &ret->fh, .no_attr = true};
 	call->stateid = ret->stateid;
 	call->cred = &ret->cred;
-	call->done = return_done;
-	nfs4_call_start(call, &return_desc);
-	return true;
+	return &return_desc;
 }
 
 /* ---- nfs4_delegreturn() ---- */
@@ -231,7 +230,7 @@ enum nfs4_state_verdict nfs4_return_refused(struct nfs4_call *call)
 	struct nfs4_states *all = &call->sess->cl->states;
 	bool old;
 
-	nfs4_revoke_free_note(call, d);
+	nfs4_revoked_note(call, NULL, d);
 	mutex_lock(&all->lock);
 	old = call->status == NFS4ERR_OLD_STATEID && d->cl && d->stateid.seqid != 0;
 	if (old)

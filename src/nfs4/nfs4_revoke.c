@@ -45,12 +45,6 @@ static int test_decode(struct nfs4_call *call, struct nfs4_compound *c)
 	return nfs4_test_stateid_desc.decode(call, c);
 }
 
-static const struct nfs4_opdesc test_desc = {
-	.name = "TEST_STATEID",
-	.encode = test_encode,
-	.decode = test_decode,
-};
-
 /* st->lock held. Its stateids are ids[from..]; false: no room for them behind others. */
 static bool list_ids(struct nfs4_testing *t, struct nfs4_state *st)
 {
@@ -182,7 +176,7 @@ static void judge(struct nfs4_session *s, const enum nfs4_status *res)
 			continue;
 		all->revoke.found++;
 		if (nfs4_status_is_revoked(res[i]))
-			nfs4_revoke_free_add(all, &t->ids[i], st ? &st->cred : &d->cred, t->id_gen);
+			nfs4_revoked_add(all, &t->ids[i], st ? &st->cred : &d->cred, t->id_gen);
 	}
 	for (unsigned int i = 0; i < t->id_cnt; i++) {
 		struct nfs4_state *st = gone_from(s, i, res[i]);
@@ -217,7 +211,7 @@ static void end_round(struct nfs4_session *s, bool complete)
 	rv->next_ns = reactor_now(s->r) + (wait_ns < WAIT_MAX_NS ? wait_ns : WAIT_MAX_NS);
 }
 
-static void test_done(struct nfs4_call *call)
+static void test_ended(struct nfs4_call *call)
 {
 	struct nfs4_session *s = call->sess;
 	struct nfs4_testing *t = &s->testing;
@@ -242,12 +236,18 @@ static void test_done(struct nfs4_call *call)
 	if (call->err && !nfs4_revoke_free_no_answer(call))
 		log_info("%s: the server does not tell what is revoked: %s", s->peer,
 			nfs4_status_name(call->status));
-	if (tell)
-		nfs4_reclaim_kick(s);
-	nfs4_lease_next(s);
+	s->testing.unblocks = tell;
+	call->done(call);
 }
 
-static bool send_test(struct nfs4_session *s)
+static const struct nfs4_opdesc test_desc = {
+	.name = "TEST_STATEID",
+	.encode = test_encode,
+	.decode = test_decode,
+	.ended = test_ended,
+};
+
+static const struct nfs4_opdesc *next_test(struct nfs4_session *s)
 {
 	struct nfs4_states *all = &s->cl->states;
 	struct nfs4_testing *t = &s->testing;
@@ -269,14 +269,12 @@ static bool send_test(struct nfs4_session *s)
 	}
 	mutex_unlock(&all->lock);
 	if (!mine)
-		return false;
+		return NULL;
 	t->id_gen = s->id_gen;
 	s->renew.u.test_stateid.ids = t->ids;
 	s->renew.u.test_stateid.cnt = t->id_cnt;
 	s->renew.cred = &s->cred;
-	s->renew.done = test_done;
-	nfs4_call_start(&s->renew, &test_desc);
-	return true;
+	return &test_desc;
 }
 
 /* ---- for the others ---- */
@@ -287,7 +285,7 @@ bool nfs4_revoke_due(struct nfs4_session *s)
 	bool due;
 
 	mutex_lock(&all->lock);
-	nfs4_revoke_free_purge(all);
+	nfs4_revoked_purge(all);
 	due = all->revoke.tester == s ||
 	      (!list_empty(&all->revoke.revoked) && s->id_gen == all->id_gen);
 	mutex_unlock(&all->lock);
@@ -295,12 +293,14 @@ bool nfs4_revoke_due(struct nfs4_session *s)
 }
 
 /* What was found is freed before more is looked for: files are needed. */
-bool nfs4_revoke_send(struct nfs4_session *s)
+const struct nfs4_opdesc *nfs4_revoke_next(struct nfs4_session *s)
 {
-	return nfs4_revoke_free_send(s) || send_test(s);
+	const struct nfs4_opdesc *desc = nfs4_revoke_free_next(s);
+
+	return desc ? desc : next_test(s);
 }
 
-void nfs4_revoke_flags(struct nfs4_session *s, bool appeared, uint64_t sent_ns)
+bool nfs4_revoke_flags(struct nfs4_session *s, bool appeared, uint64_t sent_ns)
 {
 	struct nfs4_states *all = &s->cl->states;
 	struct nfs4_revoke *rv = &all->revoke;
@@ -320,6 +320,5 @@ void nfs4_revoke_flags(struct nfs4_session *s, bool appeared, uint64_t sent_ns)
 		rv->found = 0;
 	}
 	mutex_unlock(&all->lock);
-	if (start)
-		nfs4_lease_kick(s);
+	return start;
 }

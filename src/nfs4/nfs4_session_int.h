@@ -31,7 +31,8 @@
  *   nfs4_return.c      how they are returned
  *   nfs4_offload.c     copies that the server goes on with
  *   nfs4_revoke.c      single opens, locks and delegations that the server took away
- *   nfs4_revoke_free.c what was revoked is freed
+ *   nfs4_revoked.c     stateids of these, until they are freed
+ *   nfs4_revoke_free.c FREE_STATEID of them
  */
 #ifndef RPCRDMAFS_NFS4_SESSION_INT_H
 #define RPCRDMAFS_NFS4_SESSION_INT_H
@@ -180,7 +181,6 @@ void nfs4_lease_back_is_on(struct nfs4_session *s, uint64_t generation);
 /* ---- revoked state (nfs4_revoke.c) ---- */
 
 /* What sess->renew asks about, or frees. The pointers to it are the states': states.lock. */
-struct nfs4_revoked;
 struct nfs4_deleg_return;
 struct nfs4_testing {
 	struct nfs4_state *states[NFS4_TEST_MAX];
@@ -194,38 +194,30 @@ struct nfs4_testing {
 	struct nfs4_revoked *revoked;
 	struct nfs4_deleg_return *ret; /* what sess->renew returns (nfs4_return.c) */
 	uint32_t id_gen;               /* client ID they belong to */
+	bool unblocks; /* out, of its last call: opens may be reclaimed that waited for it */
 };
 
 /*
- * The server refused the stateid of `call`, of its state or (that NULL) of d: if it was revoked, it
- * is to be freed.
+ * sr_status_flags of a call sent then say that something is revoked; appeared: and did not before.
+ * True: this session is to ask what it is, nfs4_lease_kick().
  */
-void nfs4_revoke_free_note(struct nfs4_call *call, const struct nfs4_deleg *d);
-/* sr_status_flags of a call sent then say that something is revoked; appeared: and did not before.
- */
-void nfs4_revoke_flags(struct nfs4_session *s, bool appeared, uint64_t sent_ns);
-/* Is there something for this session to do? send: begins it, with sess->renew, which is idle. */
+bool nfs4_revoke_flags(struct nfs4_session *s, bool appeared, uint64_t sent_ns);
+/* Is there something for this session to do? */
 bool nfs4_revoke_due(struct nfs4_session *s);
-bool nfs4_revoke_send(struct nfs4_session *s);
-/* Revoked state is not freed yet: nothing is to be opened anew before. */
-bool nfs4_revoke_free_blocks(struct nfs4_session *s);
-void nfs4_revoke_free_fini(struct nfs4_revoke *rv);
+/*
+ * Fills sess->renew, which is idle, with the next thing. Returns its descriptor, whose ->ended
+ * books the answer; NULL: there is none.
+ */
+const struct nfs4_opdesc *nfs4_revoke_next(struct nfs4_session *s);
 
 /* ---- and freed (nfs4_revoke_free.c) ---- */
 
 /* A call that ended without an answer to what it asks. */
 bool nfs4_revoke_free_no_answer(const struct nfs4_call *call);
-/* sid is to be freed as `cred`. states.lock is held, as for the next three. */
-void nfs4_revoke_free_add(struct nfs4_states *all, const struct nfs4_stateid *sid,
-	const struct rpc_cred *cred, uint32_t id_gen);
-/* The same for the locks that hang on an open. */
-void nfs4_revoke_free_add_locks(struct nfs4_states *all, struct nfs4_state *st);
-/* Those of earlier client IDs are gone with them. */
-void nfs4_revoke_free_purge(struct nfs4_states *all);
 /* The server has nothing to say any more than what is known. */
 void nfs4_revoke_free_settle(struct nfs4_session *s);
-/* The next FREE_STATEID, by sess->renew. False: none. */
-bool nfs4_revoke_free_send(struct nfs4_session *s);
+/* As nfs4_revoke_next(), FREE_STATEID. */
+const struct nfs4_opdesc *nfs4_revoke_free_next(struct nfs4_session *s);
 
 /* ---- file systems of the server (nfs4_fs.c) ---- */
 

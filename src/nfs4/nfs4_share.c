@@ -79,8 +79,8 @@ static void free_old(struct nfs4_states *all, struct nfs4_state *st)
 {
 	if ((st->status != NFS4_STATE_OPEN && !st->is_there) || st->id_gen != all->id_gen)
 		return;
-	nfs4_revoke_free_add(all, &st->stateid, &st->cred, st->id_gen);
-	nfs4_revoke_free_add_locks(all, st);
+	nfs4_revoked_add(all, &st->stateid, &st->cred, st->id_gen);
+	nfs4_revoked_add_locks(all, st);
 }
 
 /* The OPEN was done under the client ID of now. */

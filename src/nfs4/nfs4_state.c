@@ -71,7 +71,7 @@ void nfs4_state_fini(struct nfs4_states *all)
 	}
 	nfs4_deleg_fini(&all->delegs);
 	nfs4_lock_free_fini(all);
-	nfs4_revoke_free_fini(&all->revoke);
+	nfs4_revoked_fini(&all->revoke);
 	mutex_destroy(&all->lock);
 }
 
@@ -354,7 +354,7 @@ enum nfs4_state_verdict nfs4_state_refused(struct nfs4_call *call, struct nfs4_s
 
 	if (!st)
 		return NFS4_STATE_FAIL;
-	nfs4_revoke_free_note(call, NULL);
+	nfs4_revoked_note(call, st, NULL);
 	mutex_lock(&all->lock);
 	if (st->gen == call->state_gen)
 		verdict = state_refused(all, st, call, of_locks);
@@ -439,7 +439,7 @@ enum nfs4_state_verdict nfs4_state_close_refused(struct nfs4_call *call)
 
 	if (!st)
 		return NFS4_STATE_FAIL;
-	nfs4_revoke_free_note(call, NULL);
+	nfs4_revoked_note(call, st, NULL);
 	mutex_lock(&all->lock);
 	if (st->gen == call->state_gen)
 		verdict = close_refused(all, st, call, &gone);

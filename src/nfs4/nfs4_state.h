@@ -158,6 +158,32 @@ void nfs4_state_note_there(struct nfs4_state *st);
 /* Out of the session's hand; NULL: it was closed meanwhile. */
 struct nfs4_state *nfs4_reclaim_let_go(struct nfs4_reclaim *rg);
 
+/* ---- stateids that the server revoked (nfs4_revoked.c); states.lock held ---- */
+
+struct nfs4_revoked {
+	struct list link;
+	struct nfs4_stateid stateid;
+	struct rpc_cred cred; /* whoever opened or locked */
+	uint32_t id_gen;
+	unsigned int tries;
+};
+
+void nfs4_revoked_fini(struct nfs4_revoke *rv);
+/* sid is to be freed as `cred`. */
+void nfs4_revoked_add(struct nfs4_states *all, const struct nfs4_stateid *sid,
+	const struct rpc_cred *cred, uint32_t id_gen);
+/* The same for the locks that hang on an open. */
+void nfs4_revoked_add_locks(struct nfs4_states *all, struct nfs4_state *st);
+/* Those of earlier client IDs are gone with them. */
+void nfs4_revoked_purge(struct nfs4_states *all);
+/* The lock is not held: are there any? Nothing is to be opened anew before they are freed. */
+bool nfs4_revoked_pending(struct nfs4_states *all);
+/*
+ * The lock is not held. The server refused the stateid of `call`, which is that of st or (st NULL)
+ * of d: if it was revoked, it is to be freed.
+ */
+void nfs4_revoked_note(struct nfs4_call *call, struct nfs4_state *st, const struct nfs4_deleg *d);
+
 /* ---- opens that are shared (nfs4_share.c); states.lock held ---- */
 
 /* Does the server have it open for all that its users believe? */

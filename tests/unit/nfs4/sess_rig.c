@@ -98,7 +98,10 @@ void sess_rig_answer(struct nfs4_call *call, enum nfs4_status status)
 	call->status = status;
 	call->err = -nfs4_status_errno(status);
 	call->id_gen = sr.s.id_gen;
-	call->done(call);
+	if (call->desc->ended)
+		call->desc->ended(call);
+	else
+		call->done(call);
 }
 
 struct nfs4_stateid sess_rig_stateid(uint8_t other, uint32_t seqid)
