@@ -7,7 +7,7 @@
  *     returned    DELEGRETURN was started: likewise, and it serves nothing
  *       ended     none
  *     forgotten   none; returned in the background, at the latest when the sessions are stopped
- *   refused, or nobody asked for it: returned in the background (nfs4_return.c)
+ *   refused, or nobody asked for it: returned in the background (nfs4_return_send.c)
  *   its stateid refused, or revoked (nfs4_revoke.c)
  *                 lost; what it served is opened anew, even what an administrator took:
  *                 the open itself never was
@@ -72,7 +72,7 @@ void nfs4_deleg_fini(struct nfs4_delegs *ds)
 	for (unsigned int i = 0; i < NFS4_DELEG_BUCKETS; i++)
 		while (!list_empty(&ds->held[i]))
 			nfs4_deleg_drop(ds, list_first(&ds->held[i], struct nfs4_deleg, link));
-	nfs4_return_fini(ds);
+	nfs4_return_list_fini(ds);
 }
 
 static bool same_fh(const struct nfs4_fh *a, const struct nfs4_fh *b)
@@ -131,7 +131,7 @@ void nfs4_deleg_each(struct nfs4_states *all,
 static void give_up(struct nfs4_states *all, struct nfs4_deleg *d)
 {
 	nfs4_deleg_drop(&all->delegs, d);
-	nfs4_return_push(all, &d->fh, &d->stateid, &d->cred, d->id_gen);
+	nfs4_return_list_push(all, &d->fh, &d->stateid, &d->cred, d->id_gen);
 }
 
 static bool give_up_idle(struct nfs4_states *all, struct nfs4_deleg *d, void *ctx)
@@ -184,7 +184,8 @@ enum nfs4_deleg_taken nfs4_deleg_take(struct nfs4_deleg *d, const struct nfs4_ca
 	mutex_lock(&all->lock);
 	/* One that another OPEN brought already is its, or on its way back. */
 	if (nfs4_deleg_is(o->deleg_type) && call->id_gen == all->id_gen &&
-		!nfs4_deleg_find(all, &o->fh, &o->deleg) && !nfs4_return_knows(all, &o->deleg)) {
+		!nfs4_deleg_find(all, &o->fh, &o->deleg) &&
+		!nfs4_return_list_knows(all, &o->deleg)) {
 		bool recalled = o->deleg_recalled || nfs4_recall_is_early(&all->delegs, &o->deleg);
 
 		taken = recalled ? NFS4_DELEG_RECALLED : NFS4_DELEG_KEPT;
@@ -216,7 +217,7 @@ void nfs4_deleg_refuse(const struct nfs4_call *call)
 	mutex_lock(&all->lock);
 	/* Given twice it is one: who has it keeps it. */
 	if (!nfs4_deleg_find(all, &o->fh, &o->deleg))
-		nfs4_return_push(all, &o->fh, &o->deleg, call->cred, call->id_gen);
+		nfs4_return_list_push(all, &o->fh, &o->deleg, call->cred, call->id_gen);
 	mutex_unlock(&all->lock);
 	nfs4_lease_kick(call->sess);
 }
@@ -479,7 +480,7 @@ void nfs4_deleg_reclaimed(struct nfs4_states *all, struct nfs4_reclaim *rg,
 		return;
 	}
 	if (given)
-		nfs4_return_push(all, &o->fh, &o->deleg, call->cred, call->id_gen);
+		nfs4_return_list_push(all, &o->fh, &o->deleg, call->cred, call->id_gen);
 	if (d)
 		lose_with_served(all, d);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Delegations as the session engine sees them (nfs4_deleg.c), what the server
- * says of them (nfs4_recall.c), and how they are returned (nfs4_return.c).
+ * says of them (nfs4_recall.c), and how they are returned (nfs4_return*.c).
  *
  * Context: states.lock is held, unless a function says otherwise; the lane of
  * the session or call.
@@ -71,24 +71,40 @@ void nfs4_recall_any(struct nfs4_client *cl, uint32_t keep, bool read, bool writ
 bool nfs4_recall_getattr(
 	struct nfs4_client *cl, const struct nfs4_fh *fh, uint64_t *ret_change, uint64_t *ret_size);
 
-/* ---- returned in the background (nfs4_return.c) ---- */
+/* ---- returned in the background: what is (nfs4_return_list.c) ---- */
+
+struct nfs4_deleg_return {
+	struct list link;
+	struct nfs4_fh fh;
+	struct nfs4_stateid stateid;
+	struct rpc_cred cred;
+	uint32_t id_gen;
+	unsigned int tries;
+};
 
 /* It is nobody's. Without memory the server keeps it until it revokes it. */
-void nfs4_return_push(struct nfs4_states *all, const struct nfs4_fh *fh,
+void nfs4_return_list_push(struct nfs4_states *all, const struct nfs4_fh *fh,
 	const struct nfs4_stateid *sid, const struct rpc_cred *cred, uint32_t id_gen);
 /* Is it being returned? */
-bool nfs4_return_knows(const struct nfs4_states *all, const struct nfs4_stateid *sid);
-void nfs4_return_fini(struct nfs4_delegs *ds);
-/* As nfs4_revoke_due() and _next(); the lock is not held. */
-bool nfs4_return_due(struct nfs4_session *s);
-const struct nfs4_opdesc *nfs4_return_next(struct nfs4_session *s);
+bool nfs4_return_list_knows(const struct nfs4_states *all, const struct nfs4_stateid *sid);
+/* It is returned, or given up. */
+void nfs4_return_list_pop(struct nfs4_delegs *ds, struct nfs4_deleg_return *ret);
+/* With their client ID they are gone. */
+void nfs4_return_list_purge(struct nfs4_states *all);
+void nfs4_return_list_fini(struct nfs4_delegs *ds);
+
+/* ---- and how (nfs4_return_send.c); the lock is not held ---- */
+
+/* As nfs4_revoke_due() and _next(). */
+bool nfs4_return_send_due(struct nfs4_session *s);
+const struct nfs4_opdesc *nfs4_return_send_next(struct nfs4_session *s);
 /*
  * The session ends: fills s->ctl with the next that is to be returned, also of those that are
- * somebody's and serve nothing. False: none is left. The lock is not held.
+ * somebody's and serve nothing. False: none is left.
  */
-bool nfs4_return_last(struct nfs4_session *s);
-void nfs4_return_last_done(struct nfs4_session *s, const struct nfs4_call *call);
-extern const struct nfs4_opdesc nfs4_return_last_desc;
+bool nfs4_return_send_last(struct nfs4_session *s);
+void nfs4_return_send_last_done(struct nfs4_session *s, const struct nfs4_call *call);
+extern const struct nfs4_opdesc nfs4_return_send_last_desc;
 /* For that: all that serve nothing are to be returned, and none. The lock is held. */
 void nfs4_deleg_give_up(struct nfs4_states *all);
 

@@ -12,8 +12,8 @@
  * connection forwards already (RFC 8881 section 2.10.3.1).
  *
  * It carries what is to be asked and told about revoked state too
- * (nfs4_revoke.c), and returns delegations that are not wanted (nfs4_return.c):
- * any SEQUENCE renews.
+ * (nfs4_revoke.c), and returns delegations that are not wanted
+ * (nfs4_return_send.c): any SEQUENCE renews.
  *
  * Context: the session's lane.
  */
@@ -105,7 +105,7 @@ static void renew_done(struct nfs4_call *call)
 
 static bool is_due(struct nfs4_session *s)
 {
-	return nfs4_revoke_due(s) || nfs4_return_due(s);
+	return nfs4_revoke_due(s) || nfs4_return_send_due(s);
 }
 
 static void send_renewal(struct nfs4_session *s, const struct nfs4_opdesc *desc)
@@ -120,7 +120,7 @@ static const struct nfs4_opdesc *next_desc(struct nfs4_session *s)
 	const struct nfs4_opdesc *desc = nfs4_revoke_next(s);
 
 	if (!desc)
-		desc = nfs4_return_next(s);
+		desc = nfs4_return_send_next(s);
 	return desc ? desc : &renew_desc;
 }
 

@@ -116,7 +116,7 @@ enum nfs4_status nfs4_recall_one(
 		d->status |= NFS4_DELEG_IS_RECALLED;
 		if (first && ds->ops)
 			ds->ops->recall(ds->ctx, d);
-	} else if (nfs4_return_knows(all, sid)) {
+	} else if (nfs4_return_list_knows(all, sid)) {
 		/* It is on its way. */
 	} else if (may_come(ds, sid)) {
 		status = NFS4ERR_DELAY;

@@ -28,7 +28,9 @@
  *   nfs4_lockowner.c   byte-range locks on them (nfs4_lock.h)
  *   nfs4_deleg.c       delegations (nfs4_deleg.h)
  *   nfs4_recall.c      what the server says of them
- *   nfs4_return.c      how they are returned
+ *   nfs4_return.c      the user returns one
+ *   nfs4_return_list.c those that nobody wants
+ *   nfs4_return_send.c how these are returned
  *   nfs4_offload.c     copies that the server goes on with
  *   nfs4_revoke.c      single opens, locks and delegations that the server took away
  *   nfs4_revoked.c     stateids of these, until they are freed
@@ -192,7 +194,7 @@ struct nfs4_testing {
 	unsigned int id_cnt;
 	unsigned int deleg_from; /* ids from here on are delegations' */
 	struct nfs4_revoked *revoked;
-	struct nfs4_deleg_return *ret; /* what sess->renew returns (nfs4_return.c) */
+	struct nfs4_deleg_return *ret; /* what sess->renew returns (nfs4_return_send.c) */
 	uint32_t id_gen;               /* client ID they belong to */
 	bool unblocks; /* out, of its last call: opens may be reclaimed that waited for it */
 };

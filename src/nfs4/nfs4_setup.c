@@ -67,7 +67,7 @@ void nfs4_setup_send(struct nfs4_session *s, enum nfs4_step step)
 	s->ctl.done = step_done;
 	if (step == NFS4_STEP_RECLAIM_OPEN || step == NFS4_STEP_RECLAIM_LOCK)
 		s->ctl.cred = &s->reclaim.cred;
-	else if (step != NFS4_STEP_BYE_DELEG) /* nfs4_return_last() */
+	else if (step != NFS4_STEP_BYE_DELEG) /* nfs4_return_send_last() */
 		s->ctl.cred = &s->cred;
 	nfs4_call_start(&s->ctl, nfs4_steps_desc(step));
 }

@@ -53,7 +53,7 @@ struct nfs4_delegs {
 	uint32_t epoch; /* of now */
 	struct nfs4_early_recall early[NFS4_EARLY_RECALLS];
 	unsigned int early_cnt; /* ever; the last of them are there */
-	struct list returns;    /* nobody's, to be returned (nfs4_return.c) */
+	struct list returns;    /* nobody's, to be returned (nfs4_return_list.c) */
 	struct list returning;  /* of these, in the hand of a session */
 	unsigned int return_cnt;
 };

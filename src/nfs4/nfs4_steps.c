@@ -450,7 +450,7 @@ bool nfs4_steps_result(struct nfs4_session *s, enum nfs4_step step, struct nfs4_
 	case NFS4_STEP_RECLAIM_COMPLETE:
 		return reclaim_done(s, call);
 	case NFS4_STEP_BYE_DELEG:
-		nfs4_return_last_done(s, call);
+		nfs4_return_send_last_done(s, call);
 		return true;
 	case NFS4_STEP_BYE_SESS:
 		s->have_session = false;
@@ -476,7 +476,7 @@ const struct nfs4_opdesc *nfs4_steps_desc(enum nfs4_step step)
 		[NFS4_STEP_RECLAIM_OPEN] = &nfs4_open_desc,
 		[NFS4_STEP_RECLAIM_LOCK] = &nfs4_lock_reclaim_desc,
 		[NFS4_STEP_RECLAIM_COMPLETE] = &reclaim_desc,
-		[NFS4_STEP_BYE_DELEG] = &nfs4_return_last_desc,
+		[NFS4_STEP_BYE_DELEG] = &nfs4_return_send_last_desc,
 		[NFS4_STEP_BYE_SESS] = &destroy_desc,
 		[NFS4_STEP_BYE_CLIENT] = &bye_client_desc,
 	};

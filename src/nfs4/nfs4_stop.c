@@ -6,7 +6,7 @@
  *   calls are with the transport      they get DRAIN_NS
  *   a step is under way               its answer is awaited
  *   delegations are left              DELEGRETURN, each: with one of them the server keeps the
- *                                     client ID (nfs4_return.c)
+ *                                     client ID (nfs4_return_send.c)
  *   the server has our session        DESTROY_SESSION
  *   it was the client's last          DESTROY_CLIENTID, with the token
  *   nothing                           rpcrdma_stop()
@@ -116,7 +116,8 @@ void nfs4_stop_next(struct nfs4_session *s)
 	if (s->step != NFS4_STEP_NONE)
 		return;
 	if (s->have_session && s->calls_ready) {
-		nfs4_setup_send(s, nfs4_return_last(s) ? NFS4_STEP_BYE_DELEG : NFS4_STEP_BYE_SESS);
+		nfs4_setup_send(
+			s, nfs4_return_send_last(s) ? NFS4_STEP_BYE_DELEG : NFS4_STEP_BYE_SESS);
 		return;
 	}
 	count_out(s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The books of delegations (nfs4_deleg.c, nfs4_return.c) and locks
+ * The books of delegations (nfs4_deleg.c, nfs4_return*.c) and locks
  * (nfs4_lockowner.c, nfs4_lock_reclaim.c); scenarios are in tests/sim.
  */
 #include "nfs4_hooks.h"
@@ -146,14 +146,14 @@ Test(nfs4_booked_deleg, that_nobody_asked_for_is_returned)
 	call.u.open.want_deleg = false;
 	cr_assert(nfs4_return_unasked(&call));
 	cr_assert_eq(call.u.open.deleg_type, OPEN_DELEGATE_NONE);
-	cr_assert(nfs4_return_due(&sr.s));
+	cr_assert(nfs4_return_send_due(&sr.s));
 }
 
 Test(nfs4_booked_deleg, that_somebody_asked_for_is_not_returned)
 {
 	cr_assert(nfs4_return_unasked(&call));
 	cr_assert_eq(call.u.open.deleg_type, OPEN_DELEGATE_WRITE);
-	cr_assert_not(nfs4_return_due(&sr.s));
+	cr_assert_not(nfs4_return_send_due(&sr.s));
 }
 
 /* ---- another client ID ---- */
@@ -215,7 +215,7 @@ static bool is_returning(const struct nfs4_stateid *sid)
 	bool is;
 
 	mutex_lock(&sr.cl.states.lock);
-	is = nfs4_return_knows(&sr.cl.states, sid);
+	is = nfs4_return_list_knows(&sr.cl.states, sid);
 	mutex_unlock(&sr.cl.states.lock);
 	return is;
 }
@@ -223,7 +223,7 @@ static bool is_returning(const struct nfs4_stateid *sid)
 /* By the call that keeps the lease; false: there is none. */
 static bool is_sent(void)
 {
-	const struct nfs4_opdesc *desc = nfs4_return_next(&sr.s);
+	const struct nfs4_opdesc *desc = nfs4_return_send_next(&sr.s);
 
 	if (desc)
 		nfs4_call_start(&sr.s.renew, desc);
@@ -234,13 +234,13 @@ Test(nfs4_booked_deleg, that_nobody_wants_is_returned_three_times_at_most)
 {
 	nfs4_deleg_refuse(&call);
 	for (int i = 0; i < 3; i++) {
-		cr_assert(nfs4_return_due(&sr.s), "%d times is not enough", i);
+		cr_assert(nfs4_return_send_due(&sr.s), "%d times is not enough", i);
 		cr_assert(is_sent());
-		cr_assert_not(nfs4_return_due(&sr.s), "it is on its way");
+		cr_assert_not(nfs4_return_send_due(&sr.s), "it is on its way");
 		cr_assert(is_returning(&call.u.open.deleg));
 		sess_rig_answer(&sr.s.renew, NFS4ERR_SERVERFAULT);
 	}
-	cr_assert_not(nfs4_return_due(&sr.s));
+	cr_assert_not(nfs4_return_send_due(&sr.s));
 	cr_assert_not(is_returning(&call.u.open.deleg));
 }
 
@@ -248,7 +248,7 @@ Test(nfs4_booked_deleg, that_nobody_wants_is_gone_with_its_client_id)
 {
 	nfs4_deleg_refuse(&call);
 	sess_rig_new_client();
-	cr_assert_not(nfs4_return_due(&sr.s));
+	cr_assert_not(nfs4_return_send_due(&sr.s));
 	cr_assert_not(is_sent());
 }
 
@@ -257,7 +257,7 @@ Test(nfs4_booked_deleg, that_the_server_does_not_know_counts_as_returned)
 	nfs4_deleg_refuse(&call);
 	cr_assert(is_sent());
 	sess_rig_answer(&sr.s.renew, NFS4ERR_BAD_STATEID);
-	cr_assert_not(nfs4_return_due(&sr.s));
+	cr_assert_not(nfs4_return_send_due(&sr.s));
 }
 
 /* ---- locks ---- */
