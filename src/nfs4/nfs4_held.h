@@ -70,7 +70,7 @@ struct nfs4_state {
  * server's restarts until a CLOSE of it ends without an error, or nfs4_state_forget() (which does
  * nothing if it is not open).
  */
-void nfs4_state_open(struct nfs4_state *st, const struct nfs4_call *call);
+void nfs4_share_open(struct nfs4_state *st, const struct nfs4_call *call);
 /* Any thread, also after the last session was freed. */
 void nfs4_state_forget(struct nfs4_state *st);
 /*

@@ -76,16 +76,6 @@ static bool take_first(struct nfs4_session *s, struct list *from, struct nfs4_re
 	return st != NULL;
 }
 
-struct nfs4_state *nfs4_reclaim_let_go(struct nfs4_reclaim *rg)
-{
-	struct nfs4_state *st = rg->state;
-
-	rg->state = NULL;
-	if (st)
-		st->reclaim = NULL;
-	return st;
-}
-
 /* Another server, or one that was set up anew, may have another file under the same handle. */
 static bool is_other_file(const struct nfs4_state *st, const struct nfs4_attr *attr)
 {
@@ -129,18 +119,18 @@ static bool next_lock(
 	if (!st)
 		return false;
 	if (rg->id_gen == all->id_gen && rg->other_file) {
-		nfs4_reclaim_let_go(rg);
+		nfs4_state_let_go(rg);
 		nfs4_state_lose(all, st, NFS4ERR_STALE);
 		nfs4_state_note_there(st);
 		return false;
 	}
 	if (rg->id_gen == all->id_gen && nfs4_lock_reclaim_next(rg, call, reclaim))
 		return true;
-	nfs4_reclaim_let_go(rg);
+	nfs4_state_let_go(rg);
 	st->tries = st->delays = 0;
 	st->retry_ns = 0;
-	if (rg->id_gen == all->id_gen && !nfs4_share_has_all(st))
-		nfs4_share_reopen(all, st);
+	if (rg->id_gen == all->id_gen && !nfs4_state_has_all(st))
+		nfs4_state_reopen(all, st);
 	else
 		nfs4_state_place(all, st, rg->id_gen);
 	return false;
@@ -185,7 +175,7 @@ void nfs4_reclaim_release(struct nfs4_session *s)
 
 	mutex_lock(&all->lock);
 	nfs4_deleg_release(all, &s->reclaim);
-	st = nfs4_reclaim_let_go(&s->reclaim);
+	st = nfs4_state_let_go(&s->reclaim);
 	if (st)
 		nfs4_state_move(
 			st, all->may_reclaim ? &all->reclaim : &all->reopen, NFS4_STATE_BAD);
@@ -243,7 +233,7 @@ bool nfs4_reclaim_done(struct nfs4_session *s, struct nfs4_call *call)
 	else if (!call->err)
 		state_reclaimed(&s->reclaim, call);
 	else
-		reclaim_failed(all, nfs4_reclaim_let_go(&s->reclaim), call, session_gone);
+		reclaim_failed(all, nfs4_state_let_go(&s->reclaim), call, session_gone);
 	mutex_unlock(&all->lock);
 	if (call->status == NFS4ERR_NO_GRACE) {
 		log_info("%s: the server takes no reclaims: files are opened anew", s->peer);
@@ -351,9 +341,9 @@ static void reopen_done(struct nfs4_call *call)
 	else if (!call->err)
 		state_reclaimed(&s->reopen, call);
 	else if (call->desc == &nfs4_lock_reclaim_desc)
-		go_on = lock_failed(all, nfs4_reclaim_let_go(&s->reopen), call, s->reopen.id_gen);
+		go_on = lock_failed(all, nfs4_state_let_go(&s->reopen), call, s->reopen.id_gen);
 	else
-		go_on = reopen_failed(all, nfs4_reclaim_let_go(&s->reopen), call);
+		go_on = reopen_failed(all, nfs4_state_let_go(&s->reopen), call);
 	more = next_lock(all, &s->reopen, call, false);
 	mutex_unlock(&all->lock);
 	if (more) {
@@ -424,7 +414,7 @@ void nfs4_reclaim_release_all(struct nfs4_session *s)
 
 	nfs4_reclaim_release(s);
 	mutex_lock(&all->lock);
-	st = nfs4_reclaim_let_go(&s->reopen);
+	st = nfs4_state_let_go(&s->reopen);
 	if (st)
 		nfs4_state_move(st, &all->reopen, NFS4_STATE_BAD);
 	if (all->revoke.tester == s)

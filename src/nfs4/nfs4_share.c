@@ -30,16 +30,6 @@
 #include "nfs4_hooks.h"
 #include "nfs4_session_int.h"
 
-static uint32_t union_of(uint32_t modes)
-{
-	uint32_t access = 0;
-
-	for (uint32_t mode = 1; mode <= OPEN4_SHARE_ACCESS_BOTH; mode++)
-		if (modes & 1u << mode)
-			access |= mode;
-	return access;
-}
-
 /* Those that the server remembers when nothing but `access` is left (section 18.18.3). */
 static uint32_t modes_within(uint32_t modes, uint32_t access)
 {
@@ -47,18 +37,6 @@ static uint32_t modes_within(uint32_t modes, uint32_t access)
 		if (mode & ~access)
 			modes &= ~(1u << mode);
 	return modes;
-}
-
-bool nfs4_share_has_all(const struct nfs4_state *st)
-{
-	return !(st->share_access & ~union_of(st->modes));
-}
-
-void nfs4_share_reopen(struct nfs4_states *all, struct nfs4_state *st)
-{
-	mutex_assert_held(&all->lock);
-	nfs4_state_move(st, &all->reopen, NFS4_STATE_BAD);
-	nfs4_state_note_there(st);
 }
 
 /* ---- OPENs become one ---- */
@@ -107,17 +85,17 @@ static void join_live(struct nfs4_states *all, struct nfs4_state *st, const stru
 		/* Whatever comes of the open: CLOSE ends this one. */
 		st->is_there = true;
 	}
-	good = st->status == NFS4_STATE_OPEN && (same || was_served) && nfs4_share_has_all(st);
+	good = st->status == NFS4_STATE_OPEN && (same || was_served) && nfs4_state_has_all(st);
 	mutex_unlock(&st->lock);
 	switch ((enum nfs4_state_status)st->status) {
 	case NFS4_STATE_OPEN:
 		if (good)
 			nfs4_state_place(all, st, call->id_gen);
 		else
-			nfs4_share_reopen(all, st);
+			nfs4_state_reopen(all, st);
 		return;
 	case NFS4_STATE_BAD:
-		nfs4_share_reopen(all, st);
+		nfs4_state_reopen(all, st);
 		return;
 	case NFS4_STATE_BUSY: /* who has it in hand looks what it lacks */
 	case NFS4_STATE_LOST:
@@ -128,13 +106,13 @@ static void join_live(struct nfs4_states *all, struct nfs4_state *st, const stru
 /* That OPEN is gone with its client ID; what it was for is to be had all the same. */
 static void join_dead(struct nfs4_states *all, struct nfs4_state *st)
 {
-	bool is_own = !st->deleg && nfs4_share_has_all(st);
+	bool is_own = !st->deleg && nfs4_state_has_all(st);
 	bool is_served = st->deleg && nfs4_deleg_allows(st->deleg, st->share_access);
 
 	if (st->status != NFS4_STATE_OPEN || st->id_gen != all->id_gen || is_own || is_served)
 		return;
 	if (!st->deleg) {
-		nfs4_share_reopen(all, st);
+		nfs4_state_reopen(all, st);
 		return;
 	}
 	mutex_lock(&st->lock);
@@ -143,9 +121,8 @@ static void join_dead(struct nfs4_states *all, struct nfs4_state *st)
 	nfs4_state_move(st, &all->reopen, NFS4_STATE_BAD);
 }
 
-void nfs4_share_join(struct nfs4_states *all, struct nfs4_state *st, const struct nfs4_call *call)
+static void join(struct nfs4_states *all, struct nfs4_state *st, const struct nfs4_call *call)
 {
-	mutex_assert_held(&all->lock);
 	mutex_lock(&st->lock);
 	st->share_access |= call->u.open.share_access;
 	mutex_unlock(&st->lock);
@@ -153,6 +130,28 @@ void nfs4_share_join(struct nfs4_states *all, struct nfs4_state *st, const struc
 		join_live(all, st, call);
 	else
 		join_dead(all, st);
+}
+
+void nfs4_share_open(struct nfs4_state *st, const struct nfs4_call *call)
+{
+	const struct nfs4_op_open *o = &call->u.open;
+	struct nfs4_client *cl = call->sess->cl;
+
+	/* Two of its OPENs may come back on two lanes at a time. */
+	mutex_lock(&cl->states.lock);
+	if (st->cl) {
+		join(&cl->states, st, call);
+	} else {
+		nfs4_state_begin(st, cl, &o->fh, call->cred, o->owner);
+		st->share_access = o->share_access;
+		st->fileid = o->attr.valid & NFS4_ATTR_FILEID ? o->attr.fileid : 0;
+		st->modes = 1u << o->share_access;
+		st->stateid = o->stateid;
+		st->id_gen = call->id_gen;
+		nfs4_state_place(&cl->states, st, call->id_gen);
+	}
+	mutex_unlock(&cl->states.lock);
+	nfs4_reclaim_kick(call->sess);
 }
 
 /* ---- OPEN_DOWNGRADE ---- */
@@ -174,7 +173,7 @@ enum nfs4_state_verdict nfs4_share_downgrade_take(struct nfs4_call *call)
 		st->share_access = o->share_access;
 		go = !st->deleg && st->status == NFS4_STATE_OPEN && st->id_gen == all->id_gen &&
 		     st->id_gen == call->sess->id_gen && (st->modes & 1u << o->share_access) &&
-		     (union_of(st->modes) & ~o->share_access);
+		     (nfs4_state_access_of(st->modes) & ~o->share_access);
 	}
 	if (go) {
 		call->stateid = o->stateid = st->stateid;
@@ -261,7 +260,7 @@ enum nfs4_state_verdict nfs4_share_claim_take(struct nfs4_call *call)
 bool nfs4_share_claim_granted(struct nfs4_call *call)
 {
 	if (call->u.open.claim->cl)
-		nfs4_state_open(call->u.open.claim, call);
+		nfs4_share_open(call->u.open.claim, call);
 	return nfs4_return_unasked(call);
 }
 

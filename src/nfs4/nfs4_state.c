@@ -128,6 +128,40 @@ void nfs4_state_lose_lock(struct nfs4_states *all, struct nfs4_state *st, enum n
 	nfs4_state_note_there(st);
 }
 
+struct nfs4_state *nfs4_state_let_go(struct nfs4_reclaim *rg)
+{
+	struct nfs4_state *st = rg->state;
+
+	rg->state = NULL;
+	if (st)
+		st->reclaim = NULL;
+	return st;
+}
+
+/* ---- what it is open for ---- */
+
+uint32_t nfs4_state_access_of(uint32_t modes)
+{
+	uint32_t access = 0;
+
+	for (uint32_t mode = 1; mode <= OPEN4_SHARE_ACCESS_BOTH; mode++)
+		if (modes & 1u << mode)
+			access |= mode;
+	return access;
+}
+
+bool nfs4_state_has_all(const struct nfs4_state *st)
+{
+	return !(st->share_access & ~nfs4_state_access_of(st->modes));
+}
+
+void nfs4_state_reopen(struct nfs4_states *all, struct nfs4_state *st)
+{
+	mutex_assert_held(&all->lock);
+	nfs4_state_move(st, &all->reopen, NFS4_STATE_BAD);
+	nfs4_state_note_there(st);
+}
+
 /* ---- the user's side ---- */
 
 void nfs4_state_begin(struct nfs4_state *st, struct nfs4_client *cl, const struct nfs4_fh *fh,
@@ -145,35 +179,13 @@ void nfs4_state_begin(struct nfs4_state *st, struct nfs4_client *cl, const struc
 	st->test_round = cl->states.revoke.round; /* newer than what that is about */
 }
 
-void nfs4_state_open(struct nfs4_state *st, const struct nfs4_call *call)
-{
-	const struct nfs4_op_open *o = &call->u.open;
-	struct nfs4_client *cl = call->sess->cl;
-
-	/* Two of its OPENs may come back on two lanes at a time. */
-	mutex_lock(&cl->states.lock);
-	if (st->cl) {
-		nfs4_share_join(&cl->states, st, call);
-	} else {
-		nfs4_state_begin(st, cl, &o->fh, call->cred, o->owner);
-		st->share_access = o->share_access;
-		st->fileid = o->attr.valid & NFS4_ATTR_FILEID ? o->attr.fileid : 0;
-		st->modes = 1u << o->share_access;
-		st->stateid = o->stateid;
-		st->id_gen = call->id_gen;
-		nfs4_state_place(&cl->states, st, call->id_gen);
-	}
-	mutex_unlock(&cl->states.lock);
-	nfs4_reclaim_kick(call->sess);
-}
-
 void nfs4_state_end_of(struct nfs4_states *all, struct nfs4_state *st)
 {
 	mutex_assert_held(&all->lock);
 	list_del(&st->link);
 	list_del(&st->served);
 	if (st->reclaim)
-		nfs4_reclaim_let_go(st->reclaim);
+		nfs4_state_let_go(st->reclaim);
 	if (st->tested)
 		*st->tested = NULL;
 	nfs4_lockowner_detach(st);

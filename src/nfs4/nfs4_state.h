@@ -156,7 +156,13 @@ void nfs4_state_lose_lock(struct nfs4_states *all, struct nfs4_state *st, enum n
 /* The open was reclaimed and its locks were not: what is closed is to be closed there. */
 void nfs4_state_note_there(struct nfs4_state *st);
 /* Out of the session's hand; NULL: it was closed meanwhile. */
-struct nfs4_state *nfs4_reclaim_let_go(struct nfs4_reclaim *rg);
+struct nfs4_state *nfs4_state_let_go(struct nfs4_reclaim *rg);
+/* The union of modes, of which bit 1 << share_access stands for one. Pure. */
+uint32_t nfs4_state_access_of(uint32_t modes);
+/* Does the server have it open for all that its users believe? */
+bool nfs4_state_has_all(const struct nfs4_state *st);
+/* To the list `reopen`; the server has it open, for less than is needed or we do not know what. */
+void nfs4_state_reopen(struct nfs4_states *all, struct nfs4_state *st);
 
 /* ---- stateids that the server revoked (nfs4_revoked.c); states.lock held ---- */
 
@@ -183,15 +189,6 @@ bool nfs4_revoked_pending(struct nfs4_states *all);
  * of d: if it was revoked, it is to be freed.
  */
 void nfs4_revoked_note(struct nfs4_call *call, struct nfs4_state *st, const struct nfs4_deleg *d);
-
-/* ---- opens that are shared (nfs4_share.c); states.lock held ---- */
-
-/* Does the server have it open for all that its users believe? */
-bool nfs4_share_has_all(const struct nfs4_state *st);
-/* An OPEN of its owner was answered with NFS4_OK: what it gave and what there is become one. */
-void nfs4_share_join(struct nfs4_states *all, struct nfs4_state *st, const struct nfs4_call *call);
-/* To the list `reopen`; the server has it open, for less than is needed or we do not know what. */
-void nfs4_share_reopen(struct nfs4_states *all, struct nfs4_state *st);
 
 /* ---- calls ---- */
 

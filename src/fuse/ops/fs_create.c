@@ -151,7 +151,7 @@ static bool create_take(struct fs_op *op, const struct nfs4_op_open *o, bool mad
 	}
 	fs_share_give(sh, f);
 	op->file = fs_file_get(f);
-	nfs4_state_open(&sh->state, &op->call);
+	nfs4_share_open(&sh->state, &op->call);
 	fs_deleg_opened_by_name(op, in);
 	fs_share_list(sh);
 	if (o->truncate)

@@ -152,7 +152,7 @@ static void regular_done(struct nfs4_call *call)
 		fs_op_call(op, look_start);
 		return;
 	}
-	nfs4_state_open(&op->u.make.state, call);
+	nfs4_share_open(&op->u.make.state, call);
 	if (o->deleg_type == OPEN_DELEGATE_READ || o->deleg_type == OPEN_DELEGATE_WRITE)
 		nfs4_deleg_refuse(call);
 	op->failed = regular_failed;

@@ -173,7 +173,7 @@ static void open_done(struct nfs4_call *call)
 		open_failed(op, -call->err);
 		return;
 	}
-	nfs4_state_open(op->file->state, call);
+	nfs4_share_open(op->file->state, call);
 	op->attr = o->attr;
 	fs_attr_update(fs, op->inode, &o->attr, op->attr_seq, fs_op_now(op));
 	fs_deleg_opened(op);

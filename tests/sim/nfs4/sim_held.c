@@ -104,7 +104,7 @@ static void opened(struct sim_op *op)
 		h->came_eof = o->read->eof;
 		h->came_right = o->read->data && sim_is_pattern(o->read->data, 0, o->read->len);
 	}
-	nfs4_state_open(&h->f.state, &op->call);
+	nfs4_share_open(&h->f.state, &op->call);
 	if (o->deleg_type != OPEN_DELEGATE_READ && o->deleg_type != OPEN_DELEGATE_WRITE)
 		return;
 	if (ho->refuses || h->deleg.cl || h->returns) {

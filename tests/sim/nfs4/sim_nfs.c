@@ -259,7 +259,7 @@ static void call_done(struct nfs4_call *call)
 	c->done_cnt++;
 	c->err = call->err;
 	if (c->opens && !call->err)
-		nfs4_state_open(&c->state, call);
+		nfs4_share_open(&c->state, call);
 	nfs4_call_put(call);
 	if (c->then)
 		c->then(c);

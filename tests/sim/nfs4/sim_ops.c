@@ -150,7 +150,7 @@ int sim_create(struct sim_nfs *w, const struct nfs4_fh *dir, const char *name, s
 	err = sim_op_run(&shared, nfs4_open);
 	if (!err) {
 		f->fh = o->fh;
-		nfs4_state_open(&f->state, &shared.call);
+		nfs4_share_open(&f->state, &shared.call);
 	}
 	return err;
 }
@@ -596,7 +596,7 @@ static int open_exclusive(
 	err = sim_op_run(&shared, nfs4_open);
 	f->fh = o->fh;
 	if (!err)
-		nfs4_state_open(&f->state, &shared.call);
+		nfs4_share_open(&f->state, &shared.call);
 	return err;
 }
 
@@ -613,7 +613,7 @@ static int open_by_fh(struct sim_nfs *w, const struct nfs4_fh *fh, struct sim_fi
 	err = sim_op_run(&shared, nfs4_open);
 	f->fh = *fh;
 	if (!err)
-		nfs4_state_open(&f->state, &shared.call);
+		nfs4_share_open(&f->state, &shared.call);
 	return err;
 }
 

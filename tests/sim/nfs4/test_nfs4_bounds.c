@@ -65,7 +65,7 @@ static bool make(const char *name, struct sim_file *f)
 	nfs4_make_exclusive(w.cl, o);
 	cr_assert_eq(sim_op_run(&op, nfs4_open), 0, "%s: %d", name, op.err);
 	f->fh = o->fh;
-	nfs4_state_open(&f->state, &op.call);
+	nfs4_share_open(&f->state, &op.call);
 	cr_assert(o->stamped);
 	cr_assert_neq(o->fh.len, 0);
 	return o->dir_attr.valid != 0;

@@ -359,7 +359,7 @@ static void open_for(struct sim_file *f, uint32_t access)
 		.file = &files[0].fh, .share_access = access, .owner = nfs4_new_owner(w.cl)};
 	cr_assert_eq(sim_op_run(&op, nfs4_open), 0);
 	f->fh = files[0].fh;
-	nfs4_state_open(&f->state, &op.call);
+	nfs4_share_open(&f->state, &op.call);
 }
 
 /* The server has what the books have: the same range, and of the same kind. */

@@ -156,7 +156,7 @@ static void open_for(struct sim_file *file, uint32_t access)
 		.file = &f.fh, .share_access = access, .owner = nfs4_new_owner(w.cl)};
 	cr_assert_eq(sim_op_run(&op, nfs4_open), 0);
 	file->fh = f.fh;
-	nfs4_state_open(&file->state, &op.call);
+	nfs4_share_open(&file->state, &op.call);
 }
 
 Test(nfs4_locks, the_open_must_allow_for_the_lock, .init = sim_log_quiet)

@@ -478,7 +478,7 @@ Test(nfs4_ops, what_was_created_exclusively_is_ours_after_a_restart)
 		if (!others) {
 			cr_assert(o->stamped);
 			f.fh = o->fh;
-			nfs4_state_open(&f.state, &op.call);
+			nfs4_share_open(&f.state, &op.call);
 			cr_assert_eq(sim_close(&w, &f), 0);
 		}
 		SIM_NFS_CLOSE(&w, 0);

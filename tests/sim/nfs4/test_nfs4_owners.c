@@ -345,7 +345,7 @@ Test(nfs4_owners, an_open_of_a_known_file_does_not_wait_and_leaves_the_owner_to_
 	op[0].call.u.open.share_access = OPEN4_SHARE_ACCESS_READ;
 	op[0].call.u.open.owner = nfs4_new_owner(w.cl);
 	cr_assert_eq(sim_op_run(&op[0], nfs4_open), 0);
-	nfs4_state_open(&again, &op[0].call);
+	nfs4_share_open(&again, &op[0].call);
 	cr_assert_lt(reactor_now(w.r) - start, SIM_SEC);
 	cr_assert_eq(op[0].call.u.open.attr.valid,
 		NFS4_ATTR_STAT & ~(NFS4_ATTR_OWNER | NFS4_ATTR_GROUP | NFS4_ATTR_MODE));

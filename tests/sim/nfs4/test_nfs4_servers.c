@@ -165,7 +165,7 @@ Test(nfs4_servers, exclusive_create_sets_what_may_be_set_and_the_rest_after_it,
 		if (!rows[i].lose)
 			cr_assert_eq(o->attr.mode, 0640, "%zu: %o", i, o->attr.mode);
 		f.fh = o->fh;
-		nfs4_state_open(&f.state, &op.call);
+		nfs4_share_open(&f.state, &op.call);
 		cr_assert_eq(sim_close(&w, &f), 0);
 		SIM_NFS_CLOSE(&w, 0);
 	}

@@ -255,7 +255,7 @@ void nfs4_deleg_forget(struct nfs4_deleg *d)
 
 /* ---- nfs4_held.h: opens ---- */
 
-void nfs4_state_open(struct nfs4_state *st, const struct nfs4_call *call)
+void nfs4_share_open(struct nfs4_state *st, const struct nfs4_call *call)
 {
 	cr_assert(!st->cl || st->owner == call->u.open.owner);
 	st->cl = (struct nfs4_client *)&rig;

@@ -120,7 +120,7 @@ void sess_rig_open(struct nfs4_state *st, uint32_t access, struct nfs4_stateid s
 	call.u.open.stateid = sid;
 	call.u.open.attr.valid = NFS4_ATTR_FILEID;
 	call.u.open.attr.fileid = FILEID;
-	nfs4_state_open(st, &call);
+	nfs4_share_open(st, &call);
 }
 
 void sess_rig_bad(struct nfs4_state *st)
