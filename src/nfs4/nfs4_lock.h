@@ -4,7 +4,8 @@
  * are sent and booked.
  *
  *   nfs4_lockrange.c     what one owner holds
- *   nfs4_lockowner.c     owners: on which open they hang; LOCK and LOCKU of the user
+ *   nfs4_lock_hang.c     owners: on which open they hang
+ *   nfs4_lockowner.c     owners: LOCK and LOCKU of the user
  *   nfs4_lock_io.c       I/O where one is held
  *   nfs4_lock_reclaim.c  locks reclaimed after their open
  *   nfs4_lock_free.c     stateids let go
@@ -51,12 +52,17 @@ void nfs4_lockrange_clear(
 bool nfs4_lockrange_overlap(const struct list *ranges, uint64_t first, uint64_t last);
 void nfs4_lockrange_drop(struct list *ranges);
 
-/* ---- owners (nfs4_lockowner.c) ---- */
+/* ---- owners on their opens (nfs4_lock_hang.c); states.lock held ---- */
 
-/* With states.lock held. The open is forgotten: its owners are off it, and hold nothing. */
-void nfs4_lockowner_detach(struct nfs4_state *st);
+/* It hangs on st from now on; NULL: on none. */
+void nfs4_lock_hang(struct nfs4_lockowner *lo, struct nfs4_state *st);
+/* It holds nothing any more. off: and hangs on none. */
+void nfs4_lock_hang_drop(struct nfs4_lockowner *lo);
+void nfs4_lock_hang_off(struct nfs4_lockowner *lo);
+/* The open is forgotten: its owners are off it, and hold nothing. */
+void nfs4_lock_hang_detach(struct nfs4_state *st);
 /* It is lost: they stay on it, and hold nothing. */
-void nfs4_lockowner_drop(struct nfs4_state *st);
+void nfs4_lock_hang_drop_all(struct nfs4_state *st);
 
 /* ---- reclaimed (nfs4_lock_reclaim.c); states.lock held ---- */
 

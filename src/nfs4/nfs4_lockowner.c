@@ -30,55 +30,7 @@
 
 #define SPARES 2 /* a range splits another in two: two more than there were */
 
-/* ---- owners; states.lock held ---- */
-
-static void drop(struct nfs4_lockowner *lo)
-{
-	struct nfs4_state *st = lo->state;
-
-	nfs4_lockrange_drop(&lo->ranges);
-	lo->has_stateid = lo->doubt = false;
-	/* The range that is asked for is no more. */
-	if (st && st->reclaim && st->reclaim->lo == lo)
-		st->reclaim->lo = NULL;
-}
-
-static void hang(struct nfs4_lockowner *lo, struct nfs4_state *st)
-{
-	struct nfs4_state *old = lo->state;
-
-	list_del(&lo->link);
-	if (old)
-		atomic_store(&old->is_locked, !list_empty(&old->lockowners));
-	lo->state = st;
-	if (!st)
-		return;
-	list_push_back(&st->lockowners, &lo->link);
-	atomic_store(&st->is_locked, true);
-}
-
-static void off(struct nfs4_lockowner *lo)
-{
-	drop(lo);
-	hang(lo, NULL);
-}
-
-static struct nfs4_lockowner *first_owner(const struct nfs4_state *st)
-{
-	return list_first(&st->lockowners, struct nfs4_lockowner, link);
-}
-
-void nfs4_lockowner_detach(struct nfs4_state *st)
-{
-	while (!list_empty(&st->lockowners))
-		off(first_owner(st));
-}
-
-void nfs4_lockowner_drop(struct nfs4_state *st)
-{
-	list_for_each (node, &st->lockowners)
-		drop(container_of(node, struct nfs4_lockowner, link));
-}
+/* ---- doubt; states.lock held ---- */
 
 static bool in_doubt(const struct nfs4_lockowner *lo, uint64_t first, uint64_t last)
 {
@@ -135,7 +87,7 @@ void nfs4_lockowner_free(struct nfs4_lockowner *lo, struct nfs4_session *s)
 	if (lo->state && lo->state->status == NFS4_STATE_OPEN && lo->has_stateid && !lo->doubt &&
 		list_empty(&lo->ranges))
 		nfs4_lock_free_push(all, lo);
-	off(lo);
+	nfs4_lock_hang_off(lo);
 	mutex_unlock(&all->lock);
 	nfs4_reclaim_kick(s);
 }
@@ -166,7 +118,7 @@ static enum nfs4_state_verdict take_lock(struct nfs4_call *call, struct nfs4_loc
 	if (!allows(k->wanted, k))
 		return end(call, -EBADF);
 	if (!lo->state)
-		hang(lo, k->wanted);
+		nfs4_lock_hang(lo, k->wanted);
 	k->via = allows(lo->state, k) ? lo->state : k->wanted;
 	return NFS4_STATE_GO;
 }
@@ -318,7 +270,7 @@ bool nfs4_lockowner_granted(struct nfs4_call *call)
 		  !has_old_again(k);
 	if (current) {
 		if (lo->state != k->via)
-			hang(lo, k->via);
+			nfs4_lock_hang(lo, k->via);
 		if (!k->none) {
 			lo->stateid = k->stateid;
 			lo->has_stateid = true;
@@ -349,7 +301,7 @@ void nfs4_lockowner_ended(struct nfs4_call *call)
 		add_doubt(lo, k);
 	/* The server knows nothing of it. */
 	if (lo->state && !lo->has_stateid && !lo->doubt && list_empty(&lo->ranges))
-		off(lo);
+		nfs4_lock_hang_off(lo);
 	mutex_unlock(&all->lock);
 	call->done(call);
 }
@@ -373,7 +325,7 @@ bool nfs4_lockowner_close(struct nfs4_call *call)
 			continue;
 		o->unlock = lo->stateid;
 		o->unlocks = again = true;
-		drop(lo);
+		nfs4_lock_hang_drop(lo);
 		break;
 	}
 	mutex_unlock(&all->lock);

@@ -64,7 +64,7 @@ void nfs4_state_fini(struct nfs4_states *all)
 	while ((node = list_pop_front(&all->lost))) {
 		struct nfs4_state *st = container_of(node, struct nfs4_state, link);
 
-		nfs4_lockowner_detach(st);
+		nfs4_lock_hang_detach(st);
 		list_del(&st->served);
 		mutex_destroy(&st->lock);
 		st->cl = NULL;
@@ -109,7 +109,7 @@ static void lose_for(
 	struct nfs4_states *all, struct nfs4_state *st, enum nfs4_status why, const char *what)
 {
 	nfs4_state_move(st, &all->lost, NFS4_STATE_LOST);
-	nfs4_lockowner_drop(st);
+	nfs4_lock_hang_drop_all(st);
 	log_err("file %llu: the server does not give back what we had %s (%s): all use of the open "
 		"file fails from now on",
 		(unsigned long long)st->fileid, what, nfs4_status_name(why));
@@ -188,7 +188,7 @@ void nfs4_state_end_of(struct nfs4_states *all, struct nfs4_state *st)
 		nfs4_state_let_go(st->reclaim);
 	if (st->tested)
 		*st->tested = NULL;
-	nfs4_lockowner_detach(st);
+	nfs4_lock_hang_detach(st);
 	nfs4_lock_free_forget(all, st);
 	st->cl = NULL;
 }
