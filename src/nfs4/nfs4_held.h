@@ -178,7 +178,7 @@ enum nfs4_deleg_taken {
 /* The delegation that a successful nfs4_open() brought is d's, which is none: from its ->done. */
 enum nfs4_deleg_taken nfs4_deleg_take(struct nfs4_deleg *d, const struct nfs4_call *call);
 /* The same, but it is not wanted: it is returned in the background. */
-void nfs4_deleg_refuse(const struct nfs4_call *call);
+void nfs4_return_refuse(const struct nfs4_call *call);
 /*
  * nfs4_deleg_open - open a file without asking the server
  *

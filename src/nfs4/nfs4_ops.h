@@ -107,7 +107,7 @@ struct nfs4_op_open {
 	uint32_t access; /* ACCESS4_* of the file for this user */
 	uint32_t rflags; /* OPEN4_RESULT_* */
 	struct nfs4_cinfo cinfo;
-	/* READ or WRITE: granted, nfs4_deleg_take() or nfs4_deleg_refuse() must follow */
+	/* READ or WRITE: granted, nfs4_deleg_take() or nfs4_return_refuse() must follow */
 	enum nfs4_deleg_type deleg_type;
 	struct nfs4_stateid deleg;
 	bool deleg_recalled; /* it comes with its recall */

@@ -79,7 +79,22 @@ void nfs4_return_ended(struct nfs4_call *call)
 	call->done(call);
 }
 
-/* ---- OPEN ---- */
+/* ---- OPEN brought one that is not wanted ---- */
+
+void nfs4_return_refuse(const struct nfs4_call *call)
+{
+	const struct nfs4_op_open *o = &call->u.open;
+	struct nfs4_states *all = &call->sess->cl->states;
+
+	if (!nfs4_deleg_is(o->deleg_type))
+		return;
+	mutex_lock(&all->lock);
+	/* Given twice it is one: who has it keeps it. */
+	if (!nfs4_deleg_find(all, &o->fh, &o->deleg))
+		nfs4_return_list_push(all, &o->fh, &o->deleg, call->cred, call->id_gen);
+	mutex_unlock(&all->lock);
+	nfs4_lease_kick(call->sess);
+}
 
 bool nfs4_return_unasked(struct nfs4_call *call)
 {
@@ -87,7 +102,7 @@ bool nfs4_return_unasked(struct nfs4_call *call)
 
 	if (o->want_deleg || o->reclaim_deleg || !nfs4_deleg_is(o->deleg_type))
 		return true;
-	nfs4_deleg_refuse(call);
+	nfs4_return_refuse(call);
 	o->deleg_type = OPEN_DELEGATE_NONE;
 	return true;
 }

@@ -154,7 +154,7 @@ static void regular_done(struct nfs4_call *call)
 	}
 	nfs4_share_open(&op->u.make.state, call);
 	if (o->deleg_type == OPEN_DELEGATE_READ || o->deleg_type == OPEN_DELEGATE_WRITE)
-		nfs4_deleg_refuse(call);
+		nfs4_return_refuse(call);
 	op->failed = regular_failed;
 	fs_op_call(op, stamped ? regular_close : regular_stamp);
 }

@@ -250,7 +250,7 @@ static void take(struct fs_op *op)
 		if (o->want_deleg && o->deleg_type == OPEN_DELEGATE_READ &&
 			(o->share_access & OPEN4_SHARE_ACCESS_WRITE))
 			fs->no_write_delegs = true;
-		nfs4_deleg_refuse(&op->call);
+		nfs4_return_refuse(&op->call);
 		return;
 	}
 	stats_set(&op->lane->stats->delegations, ++op->lane->delegs);
@@ -297,7 +297,7 @@ void fs_deleg_opened_by_name(struct fs_op *op, struct fs_inode *in)
 	struct fs *fs = op->lane->fs;
 
 	if (o->deleg_type == OPEN_DELEGATE_READ || o->deleg_type == OPEN_DELEGATE_WRITE)
-		nfs4_deleg_refuse(&op->call);
+		nfs4_return_refuse(&op->call);
 	mutex_lock(&fs->deleg_lock);
 	if (in->deleg && is_of(in->deleg, o->share_access & OPEN4_SHARE_ACCESS_WRITE, false))
 		fs_deleg_return_due(in->deleg);

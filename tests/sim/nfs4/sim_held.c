@@ -108,7 +108,7 @@ static void opened(struct sim_op *op)
 	if (o->deleg_type != OPEN_DELEGATE_READ && o->deleg_type != OPEN_DELEGATE_WRITE)
 		return;
 	if (ho->refuses || h->deleg.cl || h->returns) {
-		nfs4_deleg_refuse(&op->call);
+		nfs4_return_refuse(&op->call);
 		h->refused++;
 	} else {
 		h->how = nfs4_deleg_take(&h->deleg, &op->call);

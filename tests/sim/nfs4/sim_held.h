@@ -25,7 +25,7 @@ struct sim_held {
 	uint32_t came;
 	bool came_eof, came_right;
 	/* what became of delegations of this file */
-	unsigned int taken, refused;  /* nfs4_deleg_take(), nfs4_deleg_refuse() */
+	unsigned int taken, refused;  /* nfs4_deleg_take(), nfs4_return_refuse() */
 	enum nfs4_deleg_taken how;    /* the last one */
 	unsigned int recalls, losses; /* callbacks */
 	bool answers;                 /* CB_GETATTR: the two below are known */

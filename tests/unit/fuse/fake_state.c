@@ -199,7 +199,7 @@ enum nfs4_deleg_taken nfs4_deleg_take(struct nfs4_deleg *d, const struct nfs4_ca
 	return rig.fake.taken;
 }
 
-void nfs4_deleg_refuse(const struct nfs4_call *call)
+void nfs4_return_refuse(const struct nfs4_call *call)
 {
 	struct fake_file *f = &rig.fake.files[call->u.open.fh.data[0]];
 

@@ -232,7 +232,7 @@ static bool is_sent(void)
 
 Test(nfs4_booked_deleg, that_nobody_wants_is_returned_three_times_at_most)
 {
-	nfs4_deleg_refuse(&call);
+	nfs4_return_refuse(&call);
 	for (int i = 0; i < 3; i++) {
 		cr_assert(nfs4_return_send_due(&sr.s), "%d times is not enough", i);
 		cr_assert(is_sent());
@@ -246,7 +246,7 @@ Test(nfs4_booked_deleg, that_nobody_wants_is_returned_three_times_at_most)
 
 Test(nfs4_booked_deleg, that_nobody_wants_is_gone_with_its_client_id)
 {
-	nfs4_deleg_refuse(&call);
+	nfs4_return_refuse(&call);
 	sess_rig_new_client();
 	cr_assert_not(nfs4_return_send_due(&sr.s));
 	cr_assert_not(is_sent());
@@ -254,7 +254,7 @@ Test(nfs4_booked_deleg, that_nobody_wants_is_gone_with_its_client_id)
 
 Test(nfs4_booked_deleg, that_the_server_does_not_know_counts_as_returned)
 {
-	nfs4_deleg_refuse(&call);
+	nfs4_return_refuse(&call);
 	cr_assert(is_sent());
 	sess_rig_answer(&sr.s.renew, NFS4ERR_BAD_STATEID);
 	cr_assert_not(nfs4_return_send_due(&sr.s));
