@@ -66,6 +66,7 @@ void nfs4_lock_hang_drop_all(struct nfs4_state *st);
 
 /* ---- reclaimed (nfs4_lock_reclaim.c); states.lock held ---- */
 
+extern const struct nfs4_opdesc nfs4_lock_reclaim_desc;
 /* The open is open again, its locks are not yet. same_id: its client ID is the one before. */
 void nfs4_lock_reclaim_begin(struct nfs4_state *st, bool same_id);
 /* Fills `call` with the next LOCK for the open in hand. False: all are reclaimed. */

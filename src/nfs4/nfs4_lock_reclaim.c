@@ -91,3 +91,11 @@ enum nfs4_state_verdict nfs4_lock_reclaim_take(struct nfs4_call *call)
 
 	return rg->id_gen == s->id_gen ? NFS4_STATE_GO : NFS4_STATE_FAIL;
 }
+
+const struct nfs4_opdesc nfs4_lock_reclaim_desc = {
+	.name = "LOCK",
+	.encode = nfs4_lock_xdr_encode,
+	.decode = nfs4_lock_xdr_decode,
+	.take = nfs4_lock_reclaim_take,
+	.cachethis = true,
+};

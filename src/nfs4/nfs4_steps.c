@@ -7,6 +7,7 @@
  * client is touched.
  */
 #include "nfs4_deleg.h"
+#include "nfs4_lock.h"
 #include "nfs4_session_int.h"
 
 #include <errno.h>

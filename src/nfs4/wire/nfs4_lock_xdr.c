@@ -104,3 +104,26 @@ bool nfs4_lock_xdr_get_denied(
 	*denied = d;
 	return true;
 }
+
+/* ---- PUTFH LOCK ---- */
+
+int nfs4_lock_xdr_encode(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	const struct nfs4_op_lock *o = &call->u.lock;
+
+	nfs4_xdr_put_putfh(c, o->fh);
+	nfs4_lock_xdr_put_lock(c, &o->work, &call->stateid, o->wait);
+	return nfs4_xdr_encode_end(c);
+}
+
+int nfs4_lock_xdr_decode(struct nfs4_call *call, struct nfs4_compound *c)
+{
+	struct nfs4_op_lock *o = &call->u.lock;
+
+	memset(&o->denied, 0, sizeof(o->denied));
+	if (nfs4_compound_void(c, OP_PUTFH) && nfs4_compound_result(c, OP_LOCK))
+		nfs4_xdr_get_stateid(&c->dec, &o->work.stateid);
+	else
+		nfs4_lock_xdr_get_denied(c, OP_LOCK, &o->denied);
+	return nfs4_xdr_decode_end(c);
+}

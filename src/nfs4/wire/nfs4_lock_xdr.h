@@ -31,5 +31,11 @@ extern const struct nfs4_stateid nfs4_stateid_current;
 /* `op` failed with NFS4ERR_DENIED: why. False: it did not, or the answer is malformed. */
 bool nfs4_lock_xdr_get_denied(
 	struct nfs4_compound *c, enum nfs4_opnum op, struct nfs4_denied *denied);
+/*
+ * PUTFH LOCK, of u.lock: for the descriptors of the user's and of the reclaimed. The first one of
+ * an owner names the open and the owner, those that follow bear the stateid that it returned.
+ */
+int nfs4_lock_xdr_encode(struct nfs4_call *call, struct nfs4_compound *c);
+int nfs4_lock_xdr_decode(struct nfs4_call *call, struct nfs4_compound *c);
 
 #endif
