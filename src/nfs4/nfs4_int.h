@@ -128,8 +128,6 @@ void nfs4_call_start(struct nfs4_call *call, const struct nfs4_opdesc *desc);
 
 /* Opens are reclaimed with it (nfs4_reclaim.c). */
 extern const struct nfs4_opdesc nfs4_open_desc;
-/* What nfs4_delegreturn.c encodes; call->stateid is the delegation's. */
-extern const struct nfs4_opdesc nfs4_delegreturn_desc;
 /* nfs4_revoke.c, nfs4_revoke_free.c and nfs4_lock_free.c encode and decode by them. */
 extern const struct nfs4_opdesc nfs4_test_stateid_desc, nfs4_free_stateid_desc;
 

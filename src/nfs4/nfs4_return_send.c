@@ -23,13 +23,12 @@
 /* The stateid of a client ID that is gone may mean something else to the server. */
 static int return_encode(struct nfs4_call *call, struct nfs4_compound *c)
 {
-	return nfs4_session_renew_is_current(call) ? nfs4_delegreturn_desc.encode(call, c)
-						   : -ESTALE;
+	return nfs4_session_renew_is_current(call) ? nfs4_return_xdr_encode(call, c) : -ESTALE;
 }
 
 static int return_decode(struct nfs4_call *call, struct nfs4_compound *c)
 {
-	int err = nfs4_delegreturn_desc.decode(call, c);
+	int err = nfs4_return_xdr_decode(call, c);
 
 	/* The lease is kept by the same call, and what is revoked told. */
 	if (!err && nfs4_status_action(c->status) == NFS4_ACT_DELAY && call->tries >= MAX_DELAYS)
@@ -109,20 +108,10 @@ const struct nfs4_opdesc *nfs4_return_send_next(struct nfs4_session *s)
 
 /* ---- at the end ---- */
 
-static int last_encode(struct nfs4_call *call, struct nfs4_compound *c)
-{
-	return nfs4_delegreturn_desc.encode(call, c);
-}
-
-static int last_decode(struct nfs4_call *call, struct nfs4_compound *c)
-{
-	return nfs4_delegreturn_desc.decode(call, c);
-}
-
 const struct nfs4_opdesc nfs4_return_send_last_desc = {
 	.name = "DELEGRETURN",
-	.encode = last_encode,
-	.decode = last_decode,
+	.encode = nfs4_return_xdr_encode,
+	.decode = nfs4_return_xdr_decode,
 	.cachethis = true,
 	.repeatable = true,
 };

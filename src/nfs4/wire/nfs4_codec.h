@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the calls that make and end client IDs and sessions put into a COMPOUND
- * and get out of it, and the COMPOUND around all operations.
+ * Codecs of the calls that sessions make by themselves, and of the COMPOUND
+ * around all operations.
  *
  * Context: pure, but for the counters of operations.
  */
@@ -9,6 +9,12 @@
 #define RPCRDMAFS_NFS4_CODEC_H
 
 #include "nfs4_int.h"
+
+/* ---- DELEGRETURN, of u.delegreturn (nfs4_return_xdr.c) ---- */
+
+/* call->stateid is the delegation's. */
+int nfs4_return_xdr_encode(struct nfs4_call *call, struct nfs4_compound *c);
+int nfs4_return_xdr_decode(struct nfs4_call *call, struct nfs4_compound *c);
 
 /* ---- codecs of client IDs and sessions (nfs4_exchange.c, nfs4_session_xdr.c) ---- */
 
