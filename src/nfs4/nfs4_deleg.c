@@ -207,6 +207,18 @@ enum nfs4_deleg_taken nfs4_deleg_take(struct nfs4_deleg *d, const struct nfs4_ca
 	return taken;
 }
 
+void nfs4_deleg_give_back(const struct nfs4_call *call)
+{
+	const struct nfs4_op_open *o = &call->u.open;
+	struct nfs4_states *all = &call->sess->cl->states;
+
+	mutex_lock(&all->lock);
+	/* Given twice it is one: who has it keeps it. */
+	if (!nfs4_deleg_find(all, &o->fh, &o->deleg))
+		nfs4_return_list_push(all, &o->fh, &o->deleg, call->cred, call->id_gen);
+	mutex_unlock(&all->lock);
+}
+
 bool nfs4_deleg_allows(const struct nfs4_deleg *d, uint32_t share_access)
 {
 	return d->type == OPEN_DELEGATE_WRITE || !(share_access & OPEN4_SHARE_ACCESS_WRITE);

@@ -60,6 +60,12 @@ void nfs4_deleg_reclaimed(struct nfs4_states *all, struct nfs4_reclaim *rg,
 /* There is no answer. */
 void nfs4_deleg_release(struct nfs4_states *all, struct nfs4_reclaim *rg);
 
+/*
+ * The lock is not held. OPEN brought one that is not wanted: it is to be returned, as soon as
+ * nfs4_lease_kick() is called.
+ */
+void nfs4_deleg_give_back(const struct nfs4_call *call);
+
 /* ---- calls of the server (nfs4_recall.c); the lock is not held ---- */
 
 /* Was it recalled before it came? The lock is held. */

@@ -126,8 +126,6 @@ struct nfs4_opdesc {
 /* Starts a call whose `in` is filled in; each nfs4_<op>() is this with its descriptor. */
 void nfs4_call_start(struct nfs4_call *call, const struct nfs4_opdesc *desc);
 
-/* Opens are reclaimed with it (nfs4_reclaim.c). */
-extern const struct nfs4_opdesc nfs4_open_desc;
 /* nfs4_revoke.c, nfs4_revoke_free.c and nfs4_lock_free.c encode and decode by them. */
 extern const struct nfs4_opdesc nfs4_test_stateid_desc, nfs4_free_stateid_desc;
 
@@ -177,14 +175,6 @@ void nfs4_xdr_decode_done(struct nfs4_compound *c);
  * READ_ATTRIBUTES), and so nothing of it was executed: it is to go again without them.
  */
 bool nfs4_xdr_attrs_refused(const struct nfs4_compound *c);
-
-/*
- * READ, the last operation (nfs4_read.c): into the call's one Write chunk, or inline. -EINVAL: the
- * sink is too small.
- */
-int nfs4_read_put(struct nfs4_compound *c, struct nfs4_op_read *o, const struct nfs4_stateid *sid);
-/* Its result; data NULL, len 0 and eof false if there is none. */
-void nfs4_read_get(struct nfs4_compound *c, struct nfs4_op_read *o);
 
 /*
  * Bound of the body of the one operation behind PUTFH whose reply has no other limit than its

@@ -552,7 +552,7 @@ void nfs4_call_put(struct nfs4_call *call);
  * nfs4_make_exclusive - O_EXCL of an OPEN that creates: `exclusive`, `verf` and `atime`
  *
  * The access time is this system's now, with nanoseconds that are no clock's but tell this file
- * from every other one (nfs4_open.c). Any thread.
+ * from every other one (nfs4_open_xdr.c). Any thread.
  */
 void nfs4_make_exclusive(struct nfs4_client *cl, struct nfs4_op_open *o);
 

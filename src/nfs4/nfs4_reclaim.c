@@ -245,6 +245,30 @@ bool nfs4_reclaim_done(struct nfs4_session *s, struct nfs4_call *call)
 	return !session_gone;
 }
 
+/* ---- OPEN, by sess->ctl or ->reopener ---- */
+
+/* A delegation that was not asked for is returned. */
+static bool open_granted(struct nfs4_call *call)
+{
+	struct nfs4_op_open *o = &call->u.open;
+
+	if (o->reclaim_deleg || !nfs4_deleg_is(o->deleg_type))
+		return true;
+	nfs4_deleg_give_back(call);
+	nfs4_lease_kick(call->sess);
+	o->deleg_type = OPEN_DELEGATE_NONE;
+	return true;
+}
+
+const struct nfs4_opdesc nfs4_reclaim_open_desc = {
+	.name = "OPEN",
+	.encode = nfs4_open_xdr_encode,
+	.decode = nfs4_open_xdr_decode,
+	.granted = open_granted,
+	.ended = nfs4_recall_ended,
+	.cachethis = true,
+};
+
 /* ---- opened anew, one by one ---- */
 
 /*
@@ -399,7 +423,7 @@ void nfs4_reclaim_kick(struct nfs4_session *s)
 	call->done = reopen_done;
 	call->cred = &s->reopen.cred;
 	nfs4_recall_await(call);
-	nfs4_call_start(call, &nfs4_open_desc);
+	nfs4_call_start(call, &nfs4_reclaim_open_desc);
 }
 
 void nfs4_reclaim_timer(struct reactor_timer *t)

@@ -83,16 +83,9 @@ void nfs4_return_ended(struct nfs4_call *call)
 
 void nfs4_return_refuse(const struct nfs4_call *call)
 {
-	const struct nfs4_op_open *o = &call->u.open;
-	struct nfs4_states *all = &call->sess->cl->states;
-
-	if (!nfs4_deleg_is(o->deleg_type))
+	if (!nfs4_deleg_is(call->u.open.deleg_type))
 		return;
-	mutex_lock(&all->lock);
-	/* Given twice it is one: who has it keeps it. */
-	if (!nfs4_deleg_find(all, &o->fh, &o->deleg))
-		nfs4_return_list_push(all, &o->fh, &o->deleg, call->cred, call->id_gen);
-	mutex_unlock(&all->lock);
+	nfs4_deleg_give_back(call);
 	nfs4_lease_kick(call->sess);
 }
 

@@ -450,6 +450,8 @@ void nfs4_setup_send(struct nfs4_session *s, enum nfs4_step step);
 const struct nfs4_opdesc *nfs4_steps_desc(enum nfs4_step step);
 /* Makes of the answer what it changes. False: nfs4_setup_failed() was called. */
 bool nfs4_steps_result(struct nfs4_session *s, enum nfs4_step step, struct nfs4_call *call);
+/* OPEN of what is reclaimed (nfs4_reclaim.c). */
+extern const struct nfs4_opdesc nfs4_reclaim_open_desc;
 /* BIND_CONN_TO_SESSION, in both directions if the session has a back channel. */
 extern const struct nfs4_opdesc nfs4_bind_desc;
 /* A step was answered DELAY for the `tries`th time: is it worth waiting for? */

@@ -474,7 +474,7 @@ const struct nfs4_opdesc *nfs4_steps_desc(enum nfs4_step step)
 		[NFS4_STEP_BIND] = &nfs4_bind_desc,
 		[NFS4_STEP_EXCHANGE] = &exchange_desc,
 		[NFS4_STEP_CREATE] = &create_desc,
-		[NFS4_STEP_RECLAIM_OPEN] = &nfs4_open_desc,
+		[NFS4_STEP_RECLAIM_OPEN] = &nfs4_reclaim_open_desc,
 		[NFS4_STEP_RECLAIM_LOCK] = &nfs4_lock_reclaim_desc,
 		[NFS4_STEP_RECLAIM_COMPLETE] = &reclaim_desc,
 		[NFS4_STEP_BYE_DELEG] = &nfs4_return_send_last_desc,

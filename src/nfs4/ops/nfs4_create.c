@@ -2,7 +2,7 @@
 /*
  * PUTFH SAVEFH CREATE GETFH GETATTR RESTOREFH GETATTR: everything but regular
  * files, which OPEN makes. Longest reply, for the server's replay cache
- * (1032 bytes, see nfs4_open.c): 80 + 24 + CREATE 44 + 140 + 396 + 72 = 756.
+ * (1032 bytes, see nfs4_open_xdr.c): 80 + 24 + CREATE 44 + 140 + 396 + 72 = 756.
  */
 #include "nfs4_int.h"
 

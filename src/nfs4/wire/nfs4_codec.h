@@ -10,6 +10,22 @@
 
 #include "nfs4_int.h"
 
+/* ---- OPEN, of u.open (nfs4_open_xdr.c) ---- */
+
+int nfs4_open_xdr_encode(struct nfs4_call *call, struct nfs4_compound *c);
+int nfs4_open_xdr_decode(struct nfs4_call *call, struct nfs4_compound *c);
+
+/* ---- READ (nfs4_read_xdr.c) ---- */
+
+/*
+ * READ, the last operation: into the call's one Write chunk, or inline. -EINVAL: the
+ * sink is too small.
+ */
+int nfs4_read_xdr_put(
+	struct nfs4_compound *c, struct nfs4_op_read *o, const struct nfs4_stateid *sid);
+/* Its result; data NULL, len 0 and eof false if there is none. */
+void nfs4_read_xdr_get(struct nfs4_compound *c, struct nfs4_op_read *o);
+
 /* ---- DELEGRETURN, of u.delegreturn (nfs4_return_xdr.c) ---- */
 
 /* call->stateid is the delegation's. */

@@ -186,7 +186,7 @@ static void reclaim(enum nfs4_status status, uint64_t fileid)
 {
 	struct nfs4_call *call = &sr.s.ctl;
 
-	call->desc = &nfs4_open_desc;
+	call->desc = &nfs4_reclaim_open_desc;
 	call->id_gen = sr.s.id_gen;
 	call->status = status;
 	call->err = -nfs4_status_errno(status);
