@@ -245,7 +245,7 @@ static void resolved(struct rpcrdma *x, const struct fab_event *ev)
 		return;
 	}
 	set_state(x, RPCRDMA_C_CONNECTING, "resolved");
-	err = fab_ep_connect(x->ep, priv, rpcrdma_setup_encode_priv(x, priv));
+	err = fab_ep_connect(x->ep, priv, rpcrdma_priv_encode(x, priv));
 	if (err)
 		rpcrdma_conn_drop(x, err, "connect failed");
 }
@@ -260,7 +260,7 @@ static void established(struct rpcrdma *x, const struct fab_event *ev)
 		rpcrdma_conn_drop(x, -ECONNRESET, "another address is in use");
 		return;
 	}
-	rpcrdma_setup_apply_priv(x, ev->priv, ev->priv_len);
+	rpcrdma_priv_apply(x, ev->priv, ev->priv_len);
 	rpcrdma_tap_established(x, ev->priv, ev->priv_len);
 	if (!rpcrdma_trial_start(x))
 		rpcrdma_conn_up(x);

@@ -311,10 +311,12 @@ void rpcrdma_setup_no_windows(struct rpcrdma *x);
 const char *rpcrdma_setup_strerror(int err);
 /* The connection is up with what was set up for it. */
 void rpcrdma_setup_works(const struct rpcrdma *x);
+
+/* ---- rpcrdma_priv.c ---- */
 /* Our RFC 8797 private data; returns its length. */
-size_t rpcrdma_setup_encode_priv(const struct rpcrdma *x, uint8_t priv[RPCRDMA_PRIV_LEN]);
+size_t rpcrdma_priv_encode(const struct rpcrdma *x, uint8_t priv[RPCRDMA_PRIV_LEN]);
 /* Sets the limits of this connection from what the peer sent. */
-void rpcrdma_setup_apply_priv(struct rpcrdma *x, const uint8_t *priv, size_t len);
+void rpcrdma_priv_apply(struct rpcrdma *x, const uint8_t *priv, size_t len);
 
 /* ---- rpcrdma_mem.c ---- */
 int rpcrdma_mem_init(struct rpcrdma *x);

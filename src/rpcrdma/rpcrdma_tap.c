@@ -82,7 +82,7 @@ static void tell_connection(struct rpcrdma *x, const uint16_t ports[2])
 		.dst_port = ports[1],
 		.reads = (uint8_t)(reads > 255 ? 255 : reads),
 		.priv = priv,
-		.priv_len = rpcrdma_setup_encode_priv(x, priv),
+		.priv_len = rpcrdma_priv_encode(x, priv),
 		.peer_priv = tap->peer_priv,
 		.peer_priv_len = tap->peer_priv_len};
 
