@@ -6,10 +6,8 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 
 void rpcrdma_conf_default(struct rpcrdma_conf *conf)
@@ -34,15 +32,6 @@ void rpcrdma_conf_default(struct rpcrdma_conf *conf)
 		 * longer the connection says so (rpcrdma_probe.c) */
 		.send_stall_ns = 9 * NSEC_PER_SEC,
 	};
-}
-
-uint64_t rpcrdma_random(struct rpcrdma *x)
-{
-	/* xorshift64*: for XIDs and jitter, not for secrets */
-	x->rng ^= x->rng >> 12;
-	x->rng ^= x->rng << 25;
-	x->rng ^= x->rng >> 27;
-	return x->rng * 0x2545f4914f6cdd1dull >> 16;
 }
 
 static void seed(struct rpcrdma *x)
@@ -142,32 +131,6 @@ void rpcrdma_free(struct rpcrdma *x)
 	rpcrdma_timeo_fini(x);
 	rpcrdma_probe_stop(x);
 	destroy(x);
-}
-
-static void print_addr(char *out, size_t size, const struct sockaddr *sa, socklen_t len)
-{
-	char host[NI_MAXHOST], port[NI_MAXSERV];
-
-	if (getnameinfo(sa, len, host, sizeof(host), port, sizeof(port),
-		    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
-		snprintf(out, size, "(address family %d)", sa->sa_family);
-	else
-		snprintf(out, size, sa->sa_family == AF_INET6 ? "[%.50s]:%.8s" : "%.50s:%.8s", host,
-			port);
-}
-
-static socklen_t addr_len(const struct sockaddr *sa)
-{
-	return sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
-}
-
-void rpcrdma_set_addrs(struct rpcrdma *x, const struct sockaddr *src, const struct sockaddr *dst)
-{
-	x->has_src = src != NULL;
-	if (src && src != (const struct sockaddr *)&x->src)
-		memcpy(&x->src, src, addr_len(src));
-	memcpy(&x->dst, dst, addr_len(dst));
-	print_addr(x->peer, sizeof(x->peer), dst, addr_len(dst));
 }
 
 bool rpcrdma_is_up(const struct rpcrdma *x)

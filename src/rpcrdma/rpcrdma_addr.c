@@ -5,9 +5,37 @@
  */
 #include "rpcrdma_int.h"
 
+#include <netdb.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "log.h"
+
+static void print_addr(char *out, size_t size, const struct sockaddr *sa, socklen_t len)
+{
+	char host[NI_MAXHOST], port[NI_MAXSERV];
+
+	if (getnameinfo(sa, len, host, sizeof(host), port, sizeof(port),
+		    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+		snprintf(out, size, "(address family %d)", sa->sa_family);
+	else
+		snprintf(out, size, sa->sa_family == AF_INET6 ? "[%.50s]:%.8s" : "%.50s:%.8s", host,
+			port);
+}
+
+static socklen_t addr_len(const struct sockaddr *sa)
+{
+	return sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+}
+
+void rpcrdma_addr_set(struct rpcrdma *x, const struct sockaddr *src, const struct sockaddr *dst)
+{
+	x->has_src = src != NULL;
+	if (src && src != (const struct sockaddr *)&x->src)
+		memcpy(&x->src, src, addr_len(src));
+	memcpy(&x->dst, dst, addr_len(dst));
+	print_addr(x->peer, sizeof(x->peer), dst, addr_len(dst));
+}
 
 void rpcrdma_addr_failed(struct rpcrdma *x)
 {
@@ -47,6 +75,6 @@ void rpcrdma_addr_next(struct rpcrdma *x)
 		return;
 	memcpy(from, x->peer, sizeof(from));
 	x->turn = turn;
-	rpcrdma_set_addrs(x, src, (const struct sockaddr *)&addr);
+	rpcrdma_addr_set(x, src, (const struct sockaddr *)&addr);
 	log_info("%s: no connection: trying %s", from, x->peer);
 }

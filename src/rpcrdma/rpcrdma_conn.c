@@ -415,7 +415,7 @@ int rpcrdma_connect(struct rpcrdma *x, const struct sockaddr *src, const struct 
 		x->turn = addrs_now(x->conf.addrs, &addr);
 		dst = (const struct sockaddr *)&addr;
 	}
-	rpcrdma_set_addrs(x, src, dst);
+	rpcrdma_addr_set(x, src, dst);
 	err = resolve(x);
 	if (!err)
 		set_state(x, RPCRDMA_C_RESOLVING, "connect");

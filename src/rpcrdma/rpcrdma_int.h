@@ -279,7 +279,20 @@ static inline uint32_t rpcrdma_rsend_cookie(const struct rpcrdma *x, uint32_t i)
 /* Of the posts of rpcrdma_trial.c; no Send and no invalidation of a call has it. */
 #define RPCRDMA_TRIAL_COOKIE UINT64_MAX
 
-/* ---- rpcrdma_addr.c: nothing without conf.addrs ---- */
+/* xorshift64*: for XIDs and jitter, not for secrets. */
+static inline uint64_t rpcrdma_random(struct rpcrdma *x)
+{
+	x->rng ^= x->rng >> 12;
+	x->rng ^= x->rng << 25;
+	x->rng ^= x->rng >> 27;
+	return x->rng * 0x2545f4914f6cdd1dull >> 16;
+}
+
+/* ---- rpcrdma_addr.c ---- */
+
+/* The next attempt is from src (NULL: any) to dst. */
+void rpcrdma_addr_set(struct rpcrdma *x, const struct sockaddr *src, const struct sockaddr *dst);
+/* The rest does nothing without conf.addrs. */
 
 /* An attempt came to nothing. */
 void rpcrdma_addr_failed(struct rpcrdma *x);
@@ -445,9 +458,5 @@ void rpcrdma_tap_received(struct rpcrdma *x, const uint8_t *msg, uint32_t len, u
 	const struct rpcrdma_hdr *hdr, const struct rpcrdma_reqpriv *call);
 /* Always: what the peer said when it accepted. */
 void rpcrdma_tap_established(struct rpcrdma *x, const uint8_t *priv, size_t len);
-
-/* ---- rpcrdma.c ---- */
-uint64_t rpcrdma_random(struct rpcrdma *x);
-void rpcrdma_set_addrs(struct rpcrdma *x, const struct sockaddr *src, const struct sockaddr *dst);
 
 #endif
