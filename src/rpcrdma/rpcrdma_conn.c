@@ -79,12 +79,6 @@ static const char *step_name(enum fab_step step)
 	return "?";
 }
 
-void rpcrdma_conn_kick(struct rpcrdma *x)
-{
-	if (!reactor_timer_armed(&x->kick_timer))
-		reactor_timer_in(x->reactor, &x->kick_timer, 0);
-}
-
 /* What callbacks and posts were put off for. */
 static void run_deferred(struct rpcrdma *x)
 {
@@ -118,7 +112,7 @@ static void report(struct rpcrdma *x, enum rpcrdma_cstate state, const char *why
 	rpcrdma_timeo_fini(x);
 	rpcrdma_req_end_queue(x, RPCRDMA_SHUTDOWN);
 	x->report_due = true;
-	rpcrdma_conn_kick(x);
+	rpcrdma_kick(x);
 }
 
 /*
@@ -302,7 +296,7 @@ static void attempt_failed(struct rpcrdma *x, const struct fab_event *ev)
 		log_debug("%s: %s: %s", x->peer, step_name(ev->step), strerror(-ev->err));
 	if (ev->step == FAB_STEP_SETUP && ev->err == -EAGAIN) {
 		snprintf(x->detail, sizeof(x->detail), "cannot open the RDMA device: %s",
-			rpcrdma_setup_strerror(EAGAIN));
+			rpcrdma_mem_strerror(EAGAIN));
 		if (x->ever_up)
 			log_warn_limited("%s: %s", x->peer, x->detail);
 	}

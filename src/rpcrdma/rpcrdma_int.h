@@ -279,6 +279,16 @@ static inline uint32_t rpcrdma_rsend_cookie(const struct rpcrdma *x, uint32_t i)
 /* Of the posts of rpcrdma_trial.c; no Send and no invalidation of a call has it. */
 #define RPCRDMA_TRIAL_COOKIE UINT64_MAX
 
+/*
+ * What may not run inside a call (->done, ->unblocked, posting) runs from the reactor, soon:
+ * rpcrdma_conn.c's.
+ */
+static inline void rpcrdma_kick(struct rpcrdma *x)
+{
+	if (!reactor_timer_armed(&x->kick_timer))
+		reactor_timer_in(x->reactor, &x->kick_timer, 0);
+}
+
 /* xorshift64*: for XIDs and jitter, not for secrets. */
 static inline uint64_t rpcrdma_random(struct rpcrdma *x)
 {
@@ -310,8 +320,6 @@ void rpcrdma_conn_init(struct rpcrdma *x);
 void rpcrdma_conn_drop(struct rpcrdma *x, int err, const char *why);
 /* Established, and windows tried if that was due: calls flow. */
 void rpcrdma_conn_up(struct rpcrdma *x);
-/* What may not run inside a call (->done, ->unblocked, posting) runs from the reactor, soon. */
-void rpcrdma_conn_kick(struct rpcrdma *x);
 /* Something valid came from the peer. */
 void rpcrdma_conn_alive(struct rpcrdma *x);
 
@@ -320,8 +328,6 @@ void rpcrdma_conn_alive(struct rpcrdma *x);
 int rpcrdma_setup(struct rpcrdma *x, bool new_device);
 /* The device's windows were tried in vain: what was asked for decides what is next. */
 void rpcrdma_setup_no_windows(struct rpcrdma *x);
-/* Of an object of the device that could not be had: errno, in words that help. */
-const char *rpcrdma_setup_strerror(int err);
 /* The connection is up with what was set up for it. */
 void rpcrdma_setup_works(const struct rpcrdma *x);
 
@@ -334,6 +340,8 @@ void rpcrdma_priv_apply(struct rpcrdma *x, const uint8_t *priv, size_t len);
 /* ---- rpcrdma_mem.c ---- */
 int rpcrdma_mem_init(struct rpcrdma *x);
 void rpcrdma_mem_fini(struct rpcrdma *x);
+/* Of an object of the device that could not be had: errno, in words that help. */
+const char *rpcrdma_mem_strerror(int err);
 /* Registers what is not registered; 0 or -errno, logged. */
 int rpcrdma_mem_reg(struct rpcrdma *x);
 /* The device is another one: the endpoint freed all registrations. */

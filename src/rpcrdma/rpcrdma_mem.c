@@ -15,6 +15,12 @@
 
 #include "log.h"
 
+/* The kernel charges each object to the rdma cgroup, and says no more than "try again". */
+const char *rpcrdma_mem_strerror(int err)
+{
+	return err == EAGAIN ? "the limit of the rdma cgroup is reached (rdma.max)" : strerror(err);
+}
+
 static size_t data_room(const struct rpcrdma *x)
 {
 	return x->conf.data_size + x->page; /* from buf->data on */
@@ -149,7 +155,7 @@ static int reg_failed(struct rpcrdma *x, size_t len, int err)
 	else
 		snprintf(x->detail, sizeof(x->detail),
 			"cannot register %lu KiB of memory with the RDMA device: %s", pinned_kib(x),
-			rpcrdma_setup_strerror(err));
+			rpcrdma_mem_strerror(err));
 	/* Of a first connection the user's line tells (rpcrdma_failure_detail). */
 	if (x->ever_up)
 		log_err("%s: %s", x->peer, x->detail);
@@ -306,7 +312,7 @@ void rpcrdma_mem_freed(struct rpcrdma *x)
 		return;
 	x->want_unblock = false;
 	x->unblock_due = true;
-	rpcrdma_conn_kick(x);
+	rpcrdma_kick(x);
 }
 
 int rpcrdma_mem_post_rep(struct rpcrdma *x, struct rpcrdma_rep *rep)

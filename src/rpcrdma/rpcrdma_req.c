@@ -219,7 +219,7 @@ void rpcrdma_req_end_later(struct rpcrdma_reqpriv *priv, enum rpcrdma_end end)
 	list_del(&priv->req->link);
 	priv->state = RPCRDMA_R_ENDED;
 	list_push_back(&priv->x->ended, &priv->req->link);
-	rpcrdma_conn_kick(priv->x);
+	rpcrdma_kick(priv->x);
 }
 
 void rpcrdma_req_run_ended(struct rpcrdma *x)

@@ -12,12 +12,6 @@
 
 #include "log.h"
 
-/* The kernel charges each object to the rdma cgroup, and says no more than "try again". */
-const char *rpcrdma_setup_strerror(int err)
-{
-	return err == EAGAIN ? "the limit of the rdma cgroup is reached (rdma.max)" : strerror(err);
-}
-
 /* Once for all lanes; again only after windows were in use. */
 static _Atomic bool told_static;
 
@@ -99,7 +93,7 @@ static int make_qp(struct rpcrdma *x)
 	err = fab_ep_setup(x->ep, &qp);
 	if (err)
 		log_err("%s: cannot make a queue pair on %s: %s", x->peer, caps->dev_name,
-			rpcrdma_setup_strerror(-err));
+			rpcrdma_mem_strerror(-err));
 	return err;
 }
 
@@ -115,10 +109,10 @@ static int make_windows(struct rpcrdma *x)
 	rpcrdma_win_forget(x); /* those that were made go with the queue pair */
 	if (x->conf.memreg != RPCRDMA_MEMREG_AUTO) {
 		log_err("%s: memreg=mw: cannot allocate memory windows on %s: %s", x->peer,
-			fab_ep_caps(x->ep)->dev_name, rpcrdma_setup_strerror(-err));
+			fab_ep_caps(x->ep)->dev_name, rpcrdma_mem_strerror(-err));
 		return err;
 	}
-	tell_static(x, "no memory windows to be had", rpcrdma_setup_strerror(-err));
+	tell_static(x, "no memory windows to be had", rpcrdma_mem_strerror(-err));
 	rpcrdma_mem_dereg_data(x);
 	x->memreg = RPCRDMA_MEMREG_STATIC;
 	/* Anything but that the device has none passes: a limit of memory or of a cgroup. */
@@ -145,7 +139,7 @@ int rpcrdma_setup(struct rpcrdma *x, bool new_device)
 		err = rpcrdma_mem_post_rep(x, &x->reps[i]);
 		if (err)
 			log_err("%s: cannot post receives: %s", x->peer,
-				rpcrdma_setup_strerror(-err));
+				rpcrdma_mem_strerror(-err));
 	}
 	return err;
 }

@@ -356,7 +356,7 @@ Test(rpcrdma_memreg, the_rdma_cgroup_is_named)
 	first_fails("rdma cgroup");
 	fake.dev_err = -EAGAIN;
 	first_fails("rdma cgroup");
-	cr_assert_null(strstr(rpcrdma_setup_strerror(ENOMEM), "cgroup"));
+	cr_assert_null(strstr(rpcrdma_mem_strerror(ENOMEM), "cgroup"));
 }
 
 Test(rpcrdma_memreg, a_device_that_takes_less_than_a_buffer_is_named)
