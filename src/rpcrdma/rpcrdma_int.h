@@ -132,8 +132,8 @@ struct rpcrdma_reqpriv {
 	struct list free_link;
 	struct rpcrdma_reqpriv *hash_next;
 	uint32_t idx;
-	uint8_t *head; /* in sendmem; RPCRDMA_SEND_HDR bytes lie before it */
-	enum rpcrdma_reqstate state;
+	uint8_t *head;               /* in sendmem; RPCRDMA_SEND_HDR bytes lie before it */
+	enum rpcrdma_reqstate state; /* by rpcrdma_req_set_state() only */
 	bool is_probe;
 	bool waited;               /* counted as a credit wait */
 	bool sent_once;            /* the next post is a retransmission */
@@ -394,6 +394,8 @@ void rpcrdma_trial_new_device(struct rpcrdma *x);
 
 /* ---- rpcrdma_req.c ---- */
 int rpcrdma_req_init(struct rpcrdma *x);
+/* The only place that changes priv->state. */
+void rpcrdma_req_set_state(struct rpcrdma_reqpriv *priv, enum rpcrdma_reqstate to);
 void rpcrdma_req_fini(struct rpcrdma *x);
 /* Lends the request kept for the health check to x->probe. */
 void rpcrdma_req_lend_probe(struct rpcrdma *x);

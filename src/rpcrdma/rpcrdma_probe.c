@@ -49,13 +49,13 @@ static bool probe_send(struct rpcrdma *x)
 	priv->ended = priv->sent_once = false;
 	priv->soft_deadline_ns = REACTOR_NEVER;
 	priv->limits_seq = x->limits_seq - 1; /* planned anew each time */
-	priv->state = RPCRDMA_R_QUEUED;
+	rpcrdma_req_set_state(priv, RPCRDMA_R_QUEUED);
 	rpcrdma_req_hash(x, priv);
 	err = rpcrdma_send_transmit(priv);
 	if (!err)
 		return true;
 	rpcrdma_req_unhash(x, priv);
-	priv->state = RPCRDMA_R_HELD;
+	rpcrdma_req_set_state(priv, RPCRDMA_R_HELD);
 	if (err != -EAGAIN)
 		rpcrdma_conn_drop(x, err, "a probe could not be posted");
 	return false;

@@ -11,6 +11,23 @@
 
 #include "log.h"
 
+#define TO(name) (1u << RPCRDMA_R_##name)
+
+/* From each state to which. */
+static const unsigned int legal[] = {
+	[RPCRDMA_R_FREE] = TO(HELD),
+	[RPCRDMA_R_HELD] = TO(FREE) | TO(QUEUED),
+	[RPCRDMA_R_QUEUED] = TO(HELD) | TO(FLIGHT) | TO(ENDED), /* HELD: a probe was not posted */
+	[RPCRDMA_R_FLIGHT] = TO(HELD) | TO(QUEUED) | TO(ENDED),
+	[RPCRDMA_R_ENDED] = TO(HELD),
+};
+
+void rpcrdma_req_set_state(struct rpcrdma_reqpriv *priv, enum rpcrdma_reqstate to)
+{
+	assert(legal[priv->state] & 1u << to);
+	priv->state = to;
+}
+
 int rpcrdma_req_init(struct rpcrdma *x)
 {
 	unsigned int cnt = x->conf.credits + 1;
@@ -59,7 +76,7 @@ static void lend(struct rpcrdma_reqpriv *priv, struct rpcrdma_req *req)
 	req->priv = priv;
 	list_init(&req->link);
 	priv->req = req;
-	priv->state = RPCRDMA_R_HELD;
+	rpcrdma_req_set_state(priv, RPCRDMA_R_HELD);
 }
 
 int rpcrdma_req_get(struct rpcrdma *x, struct rpcrdma_req *req)
@@ -82,7 +99,7 @@ void rpcrdma_req_put(struct rpcrdma *x, struct rpcrdma_req *req)
 	assert(priv && priv->req == req && priv->state == RPCRDMA_R_HELD);
 	assert(req->pending == 0 && !list_is_linked(&req->link));
 	priv->req = NULL;
-	priv->state = RPCRDMA_R_FREE;
+	rpcrdma_req_set_state(priv, RPCRDMA_R_FREE);
 	req->priv = NULL;
 	list_push_front(&x->req_free, &priv->free_link);
 	rpcrdma_mem_freed(x);
@@ -167,7 +184,7 @@ static void deliver(struct rpcrdma_reqpriv *priv)
 	assert(req->pending == 0 && priv->win_cnt == 0);
 	rpcrdma_req_unhash(x, priv);
 	priv->rep = NULL;
-	priv->state = RPCRDMA_R_HELD;
+	rpcrdma_req_set_state(priv, RPCRDMA_R_HELD);
 	if (priv->misplaced && rep && req->end == RPCRDMA_REPLY) {
 		memcpy(rep->mem, req->reply, req->reply_len);
 		req->reply = rep->mem;
@@ -217,7 +234,7 @@ void rpcrdma_req_end_later(struct rpcrdma_reqpriv *priv, enum rpcrdma_end end)
 	assert(priv->state == RPCRDMA_R_QUEUED);
 	rpcrdma_req_decide(priv, end);
 	list_del(&priv->req->link);
-	priv->state = RPCRDMA_R_ENDED;
+	rpcrdma_req_set_state(priv, RPCRDMA_R_ENDED);
 	list_push_back(&priv->x->ended, &priv->req->link);
 	rpcrdma_kick(priv->x);
 }
@@ -282,7 +299,7 @@ void rpcrdma_req_drained(struct rpcrdma *x)
 		if (priv->timed_out && priv->req->give_back)
 			rpcrdma_req_decide(priv, RPCRDMA_UNANSWERED);
 		goes_last = !priv->ended && note_loss(priv, alone);
-		priv->state = priv->ended ? RPCRDMA_R_ENDED : RPCRDMA_R_QUEUED;
+		rpcrdma_req_set_state(priv, priv->ended ? RPCRDMA_R_ENDED : RPCRDMA_R_QUEUED);
 		list_push_back(priv->ended ? &x->ended : goes_last ? &last : &again, node);
 	}
 	x->flight_cnt = 0;

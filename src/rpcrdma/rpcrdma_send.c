@@ -65,7 +65,7 @@ int rpcrdma_send(struct rpcrdma *x, struct rpcrdma_req *req)
 	priv->waited = priv->sent_once = priv->ended = false;
 	priv->losses = priv->alone_losses = 0;
 	priv->timed_out = priv->misplaced = false;
-	priv->state = RPCRDMA_R_QUEUED;
+	rpcrdma_req_set_state(priv, RPCRDMA_R_QUEUED);
 	rpcrdma_req_hash(x, priv);
 	list_push_back(&x->queue, &req->link);
 	rpcrdma_timeo_start(priv);
@@ -221,7 +221,7 @@ static void posted(struct rpcrdma_reqpriv *priv, const struct rpcrdma_expo *expo
 	list_push_back(&x->flight, &req->link);
 	x->flight_cnt++;
 	rpcrdma_probe_send_posted(x);
-	priv->state = RPCRDMA_R_FLIGHT;
+	rpcrdma_req_set_state(priv, RPCRDMA_R_FLIGHT);
 	req->pending = RPCRDMA_PENDING_SEND | RPCRDMA_PENDING_REPLY;
 	if (priv->win_cnt > 0)
 		req->pending |= RPCRDMA_PENDING_INV;
