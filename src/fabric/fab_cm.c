@@ -57,7 +57,7 @@ static void on_addr_resolved(struct fab_ep *ep)
 		return;
 	}
 	fab_ep_set_name(ep, rdma_get_peer_addr(ep->id));
-	ep->state = EP_RESOLVED;
+	fab_ep_set_state(ep, EP_RESOLVED);
 	fab_ep_emit(ep, &ev);
 }
 
@@ -95,7 +95,7 @@ static void on_established(struct fab_ep *ep, const struct rdma_conn_param *para
 	};
 
 	reactor_timer_cancel(ep->r, &ep->timer);
-	ep->state = EP_UP;
+	fab_ep_set_state(ep, EP_UP);
 	fab_ep_emit(ep, &ev);
 }
 
@@ -319,7 +319,7 @@ int fab_ep_resolve(struct fab_ep *ep, const struct sockaddr *src, const struct s
 			fab_dev_close(ep);
 		return rc;
 	}
-	ep->state = EP_RESOLVING;
+	fab_ep_set_state(ep, EP_RESOLVING);
 	return 0;
 }
 
@@ -335,7 +335,7 @@ int fab_ep_connect(struct fab_ep *ep, const void *priv, size_t priv_len)
 	if (rdma_resolve_route(ep->id, to_ms(ep->conf.resolve_timeout_ns)))
 		return -errno;
 	ep->step = FAB_STEP_ROUTE;
-	ep->state = EP_CONNECTING;
+	fab_ep_set_state(ep, EP_CONNECTING);
 	/* The CM itself would try for about a minute. */
 	reactor_timer_in(ep->r, &ep->timer, ep->conf.connect_timeout_ns);
 	return 0;

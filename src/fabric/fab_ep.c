@@ -11,6 +11,24 @@
 
 #include "log.h"
 
+#define TO(name) (1u << EP_##name)
+
+/* From each state to which. */
+static const unsigned int legal[] = {
+	[EP_IDLE] = TO(RESOLVING),
+	[EP_RESOLVING] = TO(RESOLVED) | TO(DRAINING),
+	[EP_RESOLVED] = TO(CONNECTING) | TO(DRAINING),
+	[EP_CONNECTING] = TO(UP) | TO(DRAINING),
+	[EP_UP] = TO(DRAINING),
+	[EP_DRAINING] = TO(IDLE),
+};
+
+void fab_ep_set_state(struct fab_ep *ep, enum ep_state to)
+{
+	assert(legal[ep->state] & 1u << to);
+	ep->state = to;
+}
+
 static void finish(struct fab_ep *ep);
 
 static void on_timer(struct reactor_timer *t)
@@ -115,7 +133,7 @@ void fab_ep_emit(struct fab_ep *ep, const struct fab_event *ev)
  */
 static void drain(struct fab_ep *ep, const struct fab_event *final)
 {
-	ep->state = EP_DRAINING;
+	fab_ep_set_state(ep, EP_DRAINING);
 	ep->final = *final;
 	reactor_timer_in(ep->r, &ep->timer, FAB_DRAIN_NS);
 	fab_qp_to_err(ep);
@@ -146,7 +164,7 @@ static void finish(struct fab_ep *ep)
 	if (ep->dev.gone)
 		fab_dev_close(ep);
 	reactor_timer_cancel(ep->r, &ep->timer);
-	ep->state = EP_IDLE;
+	fab_ep_set_state(ep, EP_IDLE);
 	fab_ep_emit(ep, &final); /* may free the endpoint */
 }
 

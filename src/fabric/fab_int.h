@@ -111,7 +111,7 @@ struct fab_ep {
 	const struct fab_ep_ops *ops;
 	void *ctx;
 
-	enum ep_state state;
+	enum ep_state state;    /* by fab_ep_set_state() only */
 	enum fab_step step;     /* of the attempt that runs */
 	struct fab_event final; /* DRAINED or FAILED: sent when draining ends */
 	/* CONNECTING: the attempt took too long. DRAINING: time to finish. */
@@ -147,6 +147,8 @@ struct fab_ep {
 };
 
 /* fab_ep.c */
+/* The only place that changes ep->state. */
+void fab_ep_set_state(struct fab_ep *ep, enum ep_state to);
 void fab_ep_emit(struct fab_ep *ep, const struct fab_event *ev);
 /* The connection broke, err as in DOWN: reports it once. Before UP: the attempt failed. */
 void fab_ep_lost(struct fab_ep *ep, int err);
