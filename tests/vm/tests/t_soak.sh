@@ -41,10 +41,11 @@ make_group() {
 	[ "$mib" = 0 ] || { echo "${mib}M" >$group/memory.max && echo 0 >$group/memory.swap.max; }
 }
 anon() { awk '$1 == "anon" { print $2 }' $group/memory.stat; }
-# mount_in_group MNT: what it logs goes to a pipe that nobody reads. Not /dev/log: rpc.mountd would
-# wait there too.
+# mount_in_group MNT: what it logs goes to a pipe that nobody reads and that is full from the
+# start. Not /dev/log: rpc.mountd would wait there too.
 mount_in_group() {
 	mkfifo $work/unread && exec 8<>$work/unread || return
+	! timeout 1 cat /dev/zero >&8 || return
 	(echo $BASHPID >$group/cgroup.procs &&
 		exec "${DAEMON:-$daemon}" -f -o allow_other "$server:/" "$1" </dev/null >/dev/null 2>&8) &
 	first=$!
