@@ -81,11 +81,12 @@ static void renew_done(struct nfs4_call *call)
 	/* What was wrong is being dealt with: the session's own recovery, or a soft timeout. */
 	if (!nfs4_session_is_up(s))
 		return;
-	if (s->testing.unblocks) {
-		s->testing.unblocks = false;
-		nfs4_reclaim_kick(s);
-	}
 	if (call->desc != &nfs4_bind_desc) {
+		bool unblocks = s->testing.unblocks;
+
+		s->testing.unblocks = false;
+		if (unblocks)
+			nfs4_reclaim_kick(s); /* may start this call again */
 		nfs4_lease_next(s);
 		return;
 	}
