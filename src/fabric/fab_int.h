@@ -182,13 +182,13 @@ void fab_mem_free_mws(struct fab_ep *ep);
 int fab_qp_to_rts(struct fab_ep *ep);
 void fab_qp_to_err(struct fab_ep *ep);
 void fab_qp_destroy(struct fab_ep *ep);
-/* Gives the work request back to the free list; its callback is the caller's. */
 /* A record of a post that takes `slots` of the send queue; WR_NONE: as many are out as may be. */
 uint32_t fab_qp_wr_get(struct fab_ep *ep, enum wr_kind kind, unsigned int slots, uint64_t cookie);
+/* Gives the work request back to the free list; its callback is the caller's. */
 struct fab_wr fab_qp_wr_put(struct fab_ep *ep, uint32_t idx);
 
 /* fab_post.c */
-/* What is posted from now on goes to the device with fab_post_release(), or when it gets long. */
+/* The chain goes to the device with fab_post_release(), or when it gets long. */
 void fab_post_hold(struct fab_ep *ep);
 /* If the device does not take it the connection is lost, and its owners hear so. */
 void fab_post_release(struct fab_ep *ep);

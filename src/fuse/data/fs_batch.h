@@ -47,7 +47,7 @@ bool fs_batch_is_full(struct fs_op *head);
 
 /* Room for all (fs_unstable_reserve). False: not for all, the WRITE must be FILE_SYNC. */
 bool fs_batch_reserve(struct fs_op *head);
-/* What is to be written: the rest of the head, and the parts; no more than wsize. */
+/* The data to be written: the rest of the head, and the parts; no more than wsize. */
 void fs_batch_data(const struct fs_op *head, struct nfs4_op_write *w);
 /*
  * fs_batch_wrote - the parts are the head's no more

@@ -48,7 +48,7 @@ struct fs_extent {
 	bool moving; /* is being written again */
 };
 
-/* What holds the data of one WRITE request. */
+/* It holds the data of one WRITE request. */
 struct fs_unstable_mem {
 	struct list link;             /* lane->unstable, oldest first; unstable_lock */
 	struct fs_unstable_mem *next; /* while on its way to be freed */

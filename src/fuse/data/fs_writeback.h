@@ -60,7 +60,7 @@ void fs_writeback_done(struct fs_op *op, int err);
 /*
  * fs_writeback_wait - does `in` write back something in [off, end)? Then its end is waited for.
  *
- * in: an inode that the op has a reference of. What is written back after this call is not waited
+ * in: an inode that the op has a reference of. Data written back after this call is not waited
  * for. Call it before the op enters a gate or a share. True: the call was given back, and `again`
  * runs on the op's lane, maybe before this returns: touch the op no more. False: there is nothing.
  * durable: whoever waits will commit it: where that saves the COMMIT it goes FILE_SYNC.

@@ -3,8 +3,8 @@
  * Names that are told to the kernel, and taken back when somebody loses the right
  * to search their directory.
  *
- * What is on its way to the kernel while the right to search shrinks: a name is
- * judged and noted under the directory's lock, so that it is either taken back
+ * The right to search may shrink while a name is on its way to the kernel. A name
+ * is judged and noted under the directory's lock, so that it is either taken back
  * with the others or finds fs->dentry_seq set. That refuses time to what the
  * server was asked for before. When the name is noted and the reply still to be
  * written, the notice waits for it: LOOKUP, READDIRPLUS and all that makes a name
