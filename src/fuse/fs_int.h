@@ -139,6 +139,7 @@ struct fs_notice {
 struct fs_op {
 	struct nfs4_call call; /* first */
 	struct fs_lane *lane;
+	struct list pool_link; /* lane->ops */
 	struct list link;
 	fuse_req_t req;            /* NULL once replied */
 	uint64_t unique, begin_ns; /* of the request */
@@ -372,11 +373,11 @@ struct fs_lane {
 	void *lops_ctx;
 	struct reactor_fd src;     /* /dev/fuse */
 	struct rpcrdma_buf *rxbuf; /* where the next request is received; NULL: taken by a WRITE */
-	struct fs_op *ops;         /* pool */
+	struct list ops;           /* of fs_op.pool_link: all that are its own */
+	struct list free_ops;      /* of fs_op.link */
 	unsigned int ops_cnt, ops_free;
-	struct list free_ops;
-	struct list spare_ops; /* fs_interrupt.c; counted in ops_cnt */
-	unsigned int spare_cnt, abandoned;
+	unsigned int spare_cnt; /* of ops_cnt: added later (fs_interrupt.c) */
+	unsigned int abandoned;
 	unsigned int notify_waits; /* operations that wait for the notify thread */
 	struct list parked;        /* ops waiting for a request or a buffer */
 	struct reactor_timer idle_timer;
@@ -420,8 +421,7 @@ struct fs_lane {
 	_Atomic bool lock_due;    /* some are to be looked at ... */
 	_Atomic bool lock_signal; /* ... because a signal came */
 	/* delegations that this lane returns (fs_deleg.h) */
-	struct fs_op *deleg_pool;
-	struct list deleg_ops; /* of fs_op.link: those of deleg_pool that are free */
+	struct list deleg_ops; /* of fs_op.link: those kept for it that are free */
 	unsigned int deleg_ops_busy;
 	unsigned int delegs;     /* there are */
 	bool delegs_drain;       /* all are due */

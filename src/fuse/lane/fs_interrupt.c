@@ -53,12 +53,6 @@
 #define FLAGS_AT  7    /* fields of /proc/PID/stat behind the name */
 #define STATUS_AT 50
 
-/* An operation beyond the lane's pool; kept until the lane goes. */
-struct spare {
-	struct list link; /* lane->spare_ops */
-	struct fs_op op;
-};
-
 /* When a program was last found dying, by any lane. */
 static _Atomic uint64_t died_ns;
 
@@ -261,11 +255,8 @@ static bool check_all(
 	unsigned int before = l->abandoned;
 	bool wait = false;
 
-	for (unsigned int i = 0; i < l->ops_cnt - l->spare_cnt; i++)
-		if (l->ops[i].req)
-			wait |= check(&l->ops[i], arg);
-	list_for_each (node, &l->spare_ops) {
-		struct fs_op *op = &container_of(node, struct spare, link)->op;
+	list_for_each (node, &l->ops) {
+		struct fs_op *op = container_of(node, struct fs_op, pool_link);
 
 		if (op->req)
 			wait |= check(op, arg);
@@ -279,18 +270,9 @@ static bool check_all(
 
 bool fs_interrupt_spare(struct fs_lane *l)
 {
-	struct spare *spare;
-
-	if (!fs_metalane_reads_on(l) || l->spare_cnt == SPARE_MAX)
+	if (!fs_metalane_reads_on(l) || l->spare_cnt == SPARE_MAX || !fs_op_pool_add(l, 1))
 		return false;
-	spare = calloc(1, sizeof(*spare));
-	if (!spare)
-		return false;
-	list_push_back(&l->spare_ops, &spare->link);
-	list_push_back(&l->free_ops, &spare->op.link);
 	l->spare_cnt++;
-	l->ops_cnt++;
-	l->ops_free++;
 	return true;
 }
 
@@ -304,17 +286,12 @@ static void poll_fire(struct reactor_timer *t)
 
 void fs_interrupt_init(struct fs_lane *l)
 {
-	list_init(&l->spare_ops);
 	reactor_timer_init(&l->interrupt_timer, poll_fire);
 }
 
 void fs_interrupt_fini(struct fs_lane *l)
 {
-	struct list *node;
-
 	reactor_timer_cancel(l->reactor, &l->interrupt_timer);
-	while ((node = list_pop_front(&l->spare_ops)) != NULL)
-		free(container_of(node, struct spare, link));
 }
 
 void fs_interrupt_watch(struct fs_op *op)

@@ -375,17 +375,6 @@ void fs_lane_stop(struct fs_lane *l)
 
 /* ---- made and taken apart ---- */
 
-static bool make_pool(struct fs_lane *l, unsigned int cnt)
-{
-	l->ops = calloc(cnt, sizeof(*l->ops));
-	if (!l->ops)
-		return false;
-	for (unsigned int i = 0; i < cnt; i++)
-		list_push_back(&l->free_ops, &l->ops[i].link);
-	l->ops_cnt = l->ops_free = cnt;
-	return true;
-}
-
 static void lane_join(struct fs *fs, struct fs_lane *l)
 {
 	size_t data_size = rpcrdma_data_size(l->xprt);
@@ -413,16 +402,17 @@ struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_sessio
 	l->lops = *lops;
 	l->lops_ctx = ctx;
 	l->read_batch = 1;
+	list_init(&l->ops);
 	list_init(&l->free_ops);
 	list_init(&l->parked);
 	list_init(&l->link);
 	reactor_timer_init(&l->idle_timer, quiet_poll);
 	fs_interrupt_init(l);
 	l->kick = calloc(1, sizeof(*l->kick));
-	if (!l->kick || !fs_metalane_lane_init(l) || !make_pool(l, ops > 0 ? ops : 1) ||
+	if (!l->kick || !fs_metalane_lane_init(l) || !fs_op_pool_add(l, ops > 0 ? ops : 1) ||
 		!fs_part_lane_init(l)) {
 		fs_metalane_lane_fini(l);
-		free(l->ops);
+		fs_op_pool_fini(l);
 		free(l->kick);
 		free(l);
 		errno = ENOMEM;
@@ -455,6 +445,6 @@ void fs_lane_free(struct fs_lane *l)
 		free(l->kick);
 	if (fs_current() == l)
 		fs_current_set(NULL);
-	free(l->ops);
+	fs_op_pool_fini(l);
 	free(l);
 }

@@ -40,6 +40,43 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct fs_op *fs_op_alloc(void)
+{
+	struct fs_op *op = calloc(1, sizeof(*op));
+
+	if (op)
+		list_init(&op->link);
+	return op;
+}
+
+void fs_op_free(struct fs_op *op)
+{
+	free(op);
+}
+
+bool fs_op_pool_add(struct fs_lane *l, unsigned int cnt)
+{
+	for (; cnt > 0; cnt--) {
+		struct fs_op *op = fs_op_alloc();
+
+		if (!op)
+			return false;
+		list_push_back(&l->ops, &op->pool_link);
+		list_push_back(&l->free_ops, &op->link);
+		l->ops_cnt++;
+		l->ops_free++;
+	}
+	return true;
+}
+
+void fs_op_pool_fini(struct fs_lane *l)
+{
+	struct list *node;
+
+	while ((node = list_pop_front(&l->ops)) != NULL)
+		fs_op_free(container_of(node, struct fs_op, pool_link));
+}
+
 void fs_op_init(struct fs_op *op, struct fs_lane *l)
 {
 	/* The call is the session's to initialise; names and filehandles are set before use. */

@@ -32,7 +32,16 @@ void fs_op_call(struct fs_op *op, void (*start)(struct fs_op *op));
 void fs_op_call_buf(struct fs_op *op, void (*start)(struct fs_op *op));
 /* After the reply: everything the op holds is given back. */
 void fs_op_end(struct fs_op *op);
-/* Makes an op of no pool ready; what ends it is its owner's (fs_deleg_return.c). */
+/* The lane has `cnt` more, all free, until it goes. False: out of memory; some may be there. */
+bool fs_op_pool_add(struct fs_lane *l, unsigned int cnt);
+/* None is in work. */
+void fs_op_pool_fini(struct fs_lane *l);
+/*
+ * One of no pool: its owner makes it ready by fs_op_init() before each use, and takes it back
+ * in fs_part.op_ended (fs_deleg_return.c). NULL: out of memory.
+ */
+struct fs_op *fs_op_alloc(void);
+void fs_op_free(struct fs_op *op);
 void fs_op_init(struct fs_op *op, struct fs_lane *l);
 /* Gives the call back early: the op is about to wait for something else. */
 void fs_op_put_call(struct fs_op *op);

@@ -3,10 +3,9 @@
  * A lane's part in how delegations end: operations kept for their return, what
  * is due, what nobody uses, and the end of the mount.
  */
-#include <stdlib.h>
-
 #include "fs_deleg.h"
 #include "fs_lane.h"
+#include "fs_op.h"
 #include "fs_part.h"
 
 #define OPS 4u /* so many are returned at a time */
@@ -126,22 +125,37 @@ void fs_deleg_lane_watch(struct fs_lane *l)
 		reactor_timer_in(l->reactor, &l->deleg_timer, idle_ns(l->fs) / 2);
 }
 
+static void free_ops(struct fs_lane *l)
+{
+	struct list *node;
+
+	while ((node = list_pop_front(&l->deleg_ops)) != NULL)
+		fs_op_free(container_of(node, struct fs_op, link));
+}
+
 static bool lane_init(struct fs_lane *l)
 {
+	struct fs_op *op;
+
 	list_init(&l->deleg_ops);
 	list_init(&l->delegs_due);
 	list_init(&l->delegs_late);
 	reactor_timer_init(&l->deleg_timer, timer_fire);
-	l->deleg_pool = calloc(OPS, sizeof(*l->deleg_pool));
-	for (unsigned int i = 0; l->deleg_pool && i < OPS; i++)
-		list_push_back(&l->deleg_ops, &l->deleg_pool[i].link);
-	return l->deleg_pool != NULL;
+	for (unsigned int i = 0; i < OPS; i++) {
+		op = fs_op_alloc();
+		if (!op) {
+			free_ops(l);
+			return false;
+		}
+		list_push_back(&l->deleg_ops, &op->link);
+	}
+	return true;
 }
 
 static void lane_fini(struct fs_lane *l)
 {
 	reactor_timer_cancel(l->reactor, &l->deleg_timer);
-	free(l->deleg_pool);
+	free_ops(l);
 }
 
 static bool is_vouched(const struct fs_inode *in)
