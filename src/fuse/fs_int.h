@@ -134,11 +134,11 @@ struct fs_notice {
 
 /*
  * One FUSE request in work: taken from the lane's pool when it is read, given
- * back after its reply when no call is in flight. Embeds the NFS call.
+ * back after its reply when no call is in flight. Its NFS call lies behind it in memory.
  */
 struct fs_op {
-	struct nfs4_call call; /* first */
 	struct fs_lane *lane;
+	struct nfs4_call *call; /* the one that carries it: its own, for ever (fs_op_of()) */
 	struct list pool_link; /* lane->ops */
 	struct list link;
 	fuse_req_t req;            /* NULL once replied */
@@ -168,7 +168,7 @@ struct fs_op {
 	struct fs_inode *inode, *inode2; /* referenced until the op ends */
 	struct fs_file *file, *file2;    /* referenced until the op ends; COPY: from file2 */
 	struct nfs4_fh fh, fh2;          /* copies: calls point at these */
-	char name[FS_NAME_MAX + 1], name2[FS_NAME_MAX + 1];
+	char *name, *name2;              /* FS_NAME_MAX + 1 bytes each, its own */
 	struct fuse_file_info fi;
 	struct nfs4_attr attr; /* of a reply that waits for an invalidation */
 	struct fs_inode *reply_dir, *reply_inode;

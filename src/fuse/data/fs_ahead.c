@@ -154,7 +154,7 @@ static void fetch_done(struct nfs4_call *call)
 static void fetch_start(struct fs_op *b)
 {
 	struct fs_inode *in = b->inode;
-	struct nfs4_op_read *r = &b->call.u.read;
+	struct nfs4_op_read *r = &b->call->u.read;
 
 	mutex_lock(&in->lock);
 	b->ahead.seq = in->attr_seq;
@@ -168,8 +168,8 @@ static void fetch_start(struct fs_op *b)
 		.count = (uint32_t)b->size,
 		.sink = {.buf = b->buf, .p = b->buf->data, .len = (uint32_t)b->size},
 	};
-	b->call.done = fetch_done;
-	nfs4_read(&b->call);
+	b->call->done = fetch_done;
+	nfs4_read(b->call);
 }
 
 static bool has_room(const struct fs_lane *l)

@@ -150,9 +150,9 @@ static void looked(struct nfs4_call *call)
 
 static void look(struct fs_op *op)
 {
-	op->call.u.getattr = (struct nfs4_op_getattr){.fh = &op->fh};
-	op->call.done = looked;
-	nfs4_getattr(&op->call);
+	op->call->u.getattr = (struct nfs4_op_getattr){.fh = &op->fh};
+	op->call->done = looked;
+	nfs4_getattr(op->call);
 }
 
 /* VERIFY is one of the operations that each server must have. */
@@ -165,7 +165,7 @@ static bool is_refused(enum nfs4_status status)
 bool fs_append_missed(struct fs_op *op, void (*again)(struct fs_op *op),
 	void (*gave_up)(struct fs_op *op, int err))
 {
-	const struct nfs4_call *call = &op->call;
+	const struct nfs4_call *call = op->call;
 	const struct nfs4_op_write *w = &call->u.write;
 
 	if (!w->at_end || (call->status != NFS4ERR_NOT_SAME && !is_refused(call->status)))

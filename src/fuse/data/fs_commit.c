@@ -63,10 +63,10 @@ static void commit_done(struct nfs4_call *call)
 void fs_commit_call(struct fs_op *op, void (*done)(struct nfs4_call *call))
 {
 	fs_unstable_commit_sent(op);
-	memset(&op->call.u.commit, 0, sizeof(op->call.u.commit)); /* offset 0, count 0: all */
-	op->call.u.commit.fh = &op->fh;
-	op->call.done = done;
-	nfs4_commit(&op->call);
+	memset(&op->call->u.commit, 0, sizeof(op->call->u.commit)); /* offset 0, count 0: all */
+	op->call->u.commit.fh = &op->fh;
+	op->call->done = done;
+	nfs4_commit(op->call);
 }
 
 static void commit_start(struct fs_op *op)

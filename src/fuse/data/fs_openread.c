@@ -77,12 +77,12 @@ void fs_openread_begin(struct fs_op *op)
 	if (!b)
 		return;
 	/* The block's own call is none: it lends the place for what READ says. */
-	b->call.u.read = (struct nfs4_op_read){
+	b->call->u.read = (struct nfs4_op_read){
 		.count = size,
 		.sink = {.buf = b->buf, .p = b->buf->data, .len = size},
 	};
 	op->u.open.block = b;
-	op->call.u.open.read = &b->call.u.read;
+	op->call->u.open.read = &b->call->u.read;
 	stats_count(&l->stats->reads_at_open, 1);
 }
 
@@ -94,7 +94,7 @@ void fs_openread_end(struct fs_op *op, bool opened)
 	if (!b)
 		return;
 	op->u.open.block = NULL;
-	r = &b->call.u.read;
+	r = &b->call->u.read;
 	/* An end of 0 bytes: it was truncated meanwhile, who reads asks. */
 	if (!opened || !r->data || r->len == 0) {
 		fs_ahead_landed(b, true, 0, false);

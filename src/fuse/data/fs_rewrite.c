@@ -273,14 +273,14 @@ static void write_done(struct nfs4_call *call)
 
 static void write_start(struct fs_op *op)
 {
-	struct nfs4_op_write *w = &op->call.u.write;
+	struct nfs4_op_write *w = &op->call->u.write;
 	uint32_t left = op->commit.len - op->commit.part;
 	uint32_t wsize = fs_facts(op->lane->fs, op->inode)->wsize;
 
 	if (op->commit.part == 0)
 		op->commit.gen = nfs4_client_generation(op->lane->fs->client);
 	memset(w, 0, sizeof(*w));
-	op->call.cred = &op->commit.file->cred;
+	op->call->cred = &op->commit.file->cred;
 	w->fh = &op->fh;
 	w->state = op->commit.file->state;
 	w->offset = op->commit.off + op->commit.part;
@@ -289,8 +289,8 @@ static void write_start(struct fs_op *op)
 	w->data[0].len = left < wsize ? left : wsize;
 	w->data_cnt = 1;
 	w->stable = op->commit.durable ? FILE_SYNC4 : UNSTABLE4;
-	op->call.done = write_done;
-	nfs4_write(&op->call);
+	op->call->done = write_done;
+	nfs4_write(op->call);
 }
 
 static void next_batch(struct fs_op *op)

@@ -378,7 +378,7 @@ void fs_unstable_cut(struct fs_lane *l, struct fs_inode *in, uint64_t size)
 
 void fs_unstable_truncated(struct fs_op *op, uint64_t size)
 {
-	const struct nfs4_call *call = &op->call;
+	const struct nfs4_call *call = op->call;
 	struct fs_inode *in = op->inode;
 	const struct fs_unstable *r = in->unstable;
 

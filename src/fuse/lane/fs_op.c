@@ -40,13 +40,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* An operation and what belongs to it, in one piece of memory. */
+struct whole {
+	struct fs_op op; /* first */
+	struct fs_op_call call;
+	char name[FS_NAME_MAX + 1], name2[FS_NAME_MAX + 1];
+};
+
 struct fs_op *fs_op_alloc(void)
 {
-	struct fs_op *op = calloc(1, sizeof(*op));
+	struct whole *w = calloc(1, sizeof(*w));
 
-	if (op)
-		list_init(&op->link);
-	return op;
+	if (!w)
+		return NULL;
+	w->op.call = &w->call.call;
+	w->call.op = &w->op;
+	w->op.name = w->name;
+	w->op.name2 = w->name2;
+	list_init(&w->op.link);
+	return &w->op;
 }
 
 void fs_op_free(struct fs_op *op)
@@ -180,7 +192,7 @@ void fs_op_put_call(struct fs_op *op)
 	if (!op->has_call)
 		return;
 	op->has_call = false;
-	nfs4_call_put(&op->call);
+	nfs4_call_put(op->call);
 }
 
 void fs_op_notify(struct fs_op *op, struct fs_inode *in, bool pages, void (*then)(struct fs_op *op))
@@ -244,15 +256,15 @@ static void op_go(struct fs_op *op, void (*start)(struct fs_op *op))
 		fs_inode_fh(op->inode, &op->fh);
 	if (op->inode2)
 		fs_inode_fh(op->inode2, &op->fh2);
-	op->call.cred = &op->cred;
-	op->call.times = op->req ? &op->times : NULL;
-	op->call.fs = op->inode ? fs_facts(op->lane->fs, op->inode) : NULL;
+	op->call->cred = &op->cred;
+	op->call->times = op->req ? &op->times : NULL;
+	op->call->fs = op->inode ? fs_facts(op->lane->fs, op->inode) : NULL;
 	start(op);
 }
 
 static int get_call(struct fs_op *op, enum fs_op_tried *ret_missing)
 {
-	int err = op->has_call ? 0 : nfs4_call_get(op->lane->sess, &op->call);
+	int err = op->has_call ? 0 : nfs4_call_get(op->lane->sess, op->call);
 
 	*ret_missing = FS_OP_NO_CALL;
 	op->has_call = err == 0;

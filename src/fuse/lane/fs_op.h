@@ -67,7 +67,15 @@ enum fs_op_tried {
 };
 /* fs_lane.c: starts a parked op if what it waits for is there. */
 enum fs_op_tried fs_op_try(struct fs_op *op);
-#define fs_op_of(callp) (container_of(callp, struct fs_op, call))
+/* The call of an operation, which leads back to it. */
+struct fs_op_call {
+	struct nfs4_call call;
+	struct fs_op *op;
+};
+static inline struct fs_op *fs_op_of(struct nfs4_call *call)
+{
+	return container_of(call, struct fs_op_call, call)->op;
+}
 static inline uint64_t fs_op_now(const struct fs_op *op)
 {
 	return reactor_now(op->lane->reactor);

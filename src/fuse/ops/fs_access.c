@@ -47,12 +47,12 @@ static void access_done(struct nfs4_call *call)
 
 static void access_start(struct fs_op *op)
 {
-	op->call.u.access = (struct nfs4_op_access){
+	op->call->u.access = (struct nfs4_op_access){
 		.fh = op->may.inode == op->inode ? &op->fh : &op->fh2,
 		.want = ALL,
 	};
-	op->call.done = access_done;
-	nfs4_access(&op->call);
+	op->call->done = access_done;
+	nfs4_access(op->call);
 }
 
 void fs_access_check(

@@ -110,10 +110,10 @@ static void commit_done(struct nfs4_call *call)
 
 static void commit_start(struct fs_op *op)
 {
-	memset(&op->call.u.commit, 0, sizeof(op->call.u.commit)); /* offset 0, count 0: all */
-	op->call.u.commit.fh = &op->fh;
-	op->call.done = commit_done;
-	nfs4_commit(&op->call);
+	memset(&op->call->u.commit, 0, sizeof(op->call->u.commit)); /* offset 0, count 0: all */
+	op->call->u.commit.fh = &op->fh;
+	op->call->done = commit_done;
+	nfs4_commit(op->call);
 }
 
 /* ---- what is copied ---- */
@@ -328,7 +328,7 @@ static void copy_start(struct fs_op *op)
 	if (!op->gated && !fs_rewrite_enter(op, gate_is_open))
 		return;
 	c->sent = true;
-	op->call.u.copy = (struct nfs4_op_copy){
+	op->call->u.copy = (struct nfs4_op_copy){
 		.src = &op->fh2,
 		.fh = &op->fh,
 		.src_state = op->file2->state,
@@ -338,11 +338,11 @@ static void copy_start(struct fs_op *op)
 		.count = count,
 		.synchronous = !fs_copywait_may(op, count),
 	};
-	op->call.done = clone ? clone_done : copy_done;
+	op->call->done = clone ? clone_done : copy_done;
 	if (clone)
-		nfs4_clone(&op->call);
+		nfs4_clone(op->call);
 	else
-		nfs4_copy(&op->call);
+		nfs4_copy(op->call);
 }
 
 /* ---- before ---- */

@@ -122,9 +122,9 @@ static void cancel_done(struct nfs4_call *call)
 
 static void cancel_start(struct fs_op *op)
 {
-	op->call.u.offload = (struct nfs4_op_offload){.fh = &op->fh, .id = fs_copy_of(op)->off.id};
-	op->call.done = cancel_done;
-	nfs4_copy_cancel(&op->call);
+	op->call->u.offload = (struct nfs4_op_offload){.fh = &op->fh, .id = fs_copy_of(op)->off.id};
+	op->call->done = cancel_done;
+	nfs4_copy_cancel(op->call);
 }
 
 static bool is_unknown(enum nfs4_status status)
@@ -161,9 +161,9 @@ static void poll_start(struct fs_op *op)
 		call_over(op);
 		return;
 	}
-	op->call.u.offload = (struct nfs4_op_offload){.fh = &op->fh, .id = fs_copy_of(op)->off.id};
-	op->call.done = poll_done;
-	nfs4_copy_status(&op->call);
+	op->call->u.offload = (struct nfs4_op_offload){.fh = &op->fh, .id = fs_copy_of(op)->off.id};
+	op->call->done = poll_done;
+	nfs4_copy_status(op->call);
 }
 
 static void tick(struct reactor_timer *t)
@@ -190,13 +190,13 @@ void fs_copywait_begin(struct fs_op *op)
 {
 	struct fs_copy *c = fs_copy_of(op);
 
-	c->asked = op->call.u.copy.count;
+	c->asked = op->call->u.copy.count;
 	c->torn = c->attr_stale = true;
 	c->busy = c->told = c->gone = false;
 	c->ticks = 0;
 	c->due = 1;
 	op->lane->copies++;
-	nfs4_offload_begin(&c->off, &op->call, offload_done);
+	nfs4_offload_begin(&c->off, op->call, offload_done);
 	fs_op_put_call(op);
 	look_again(c);
 }

@@ -57,9 +57,9 @@ static void attr_done(struct nfs4_call *call)
 
 static void attr_start(struct fs_op *op)
 {
-	op->call.u.getattr = (struct nfs4_op_getattr){.fh = &op->fh2};
-	op->call.done = attr_done;
-	nfs4_getattr(&op->call);
+	op->call->u.getattr = (struct nfs4_op_getattr){.fh = &op->fh2};
+	op->call->done = attr_done;
+	nfs4_getattr(op->call);
 }
 
 /* A file with odd times is a file; one that others may read, or its owner may not, is another. */
@@ -79,7 +79,7 @@ static void times_done(struct nfs4_call *call)
 
 static void times_start(struct fs_op *op)
 {
-	struct nfs4_op_setattr *s = &op->call.u.setattr;
+	struct nfs4_op_setattr *s = &op->call->u.setattr;
 
 	memset(s, 0, sizeof(*s));
 	s->fh = &op->fh2;
@@ -89,8 +89,8 @@ static void times_start(struct fs_op *op)
 		s->sattr.set |= NFS4_ATTR_MODE;
 		s->sattr.mode = op->u.create.mode & ~op->u.create.umask;
 	}
-	op->call.done = times_done;
-	nfs4_setattr(&op->call);
+	op->call->done = times_done;
+	nfs4_setattr(op->call);
 }
 
 /* ---- O_TRUNC of a file that was there, by a name that the kernel did not know ---- */
@@ -114,13 +114,13 @@ static void cut_start(struct fs_op *op)
 {
 	uint32_t writes = op->file->share_access & OPEN4_SHARE_ACCESS_WRITE;
 
-	op->call.u.setattr = (struct nfs4_op_setattr){
+	op->call->u.setattr = (struct nfs4_op_setattr){
 		.fh = &op->fh2,
 		.state = writes ? op->file->state : NULL,
 		.sattr = {.set = NFS4_ATTR_SIZE},
 	};
-	op->call.done = cut_done;
-	nfs4_setattr(&op->call);
+	op->call->done = cut_done;
+	nfs4_setattr(op->call);
 }
 
 /* What was written before it has come after it. */
@@ -151,7 +151,7 @@ static bool create_take(struct fs_op *op, const struct nfs4_op_open *o, bool mad
 	}
 	fs_share_give(sh, f);
 	op->file = fs_file_get(f);
-	nfs4_share_open(&sh->state, &op->call);
+	nfs4_share_open(&sh->state, op->call);
 	fs_deleg_opened_by_name(op, in);
 	fs_share_list(sh);
 	if (o->truncate)
@@ -200,7 +200,7 @@ static void create_done(struct nfs4_call *call)
 
 static void create_start(struct fs_op *op)
 {
-	struct nfs4_op_open *o = &op->call.u.open;
+	struct nfs4_op_open *o = &op->call->u.open;
 	struct fs *fs = op->lane->fs;
 
 	memset(o, 0, sizeof(*o));
@@ -217,8 +217,8 @@ static void create_start(struct fs_op *op)
 	o->sattr.mode = op->u.create.mode;
 	o->sattr.umask = op->u.create.umask;
 	o->sattr.use_umask = true;
-	op->call.done = create_done;
-	nfs4_open(&op->call);
+	op->call->done = create_done;
+	nfs4_open(op->call);
 }
 
 void fs_do_create(

@@ -120,9 +120,9 @@ static void opendir_done(struct nfs4_call *call)
 
 static void opendir_start(struct fs_op *op)
 {
-	op->call.u.access = (struct nfs4_op_access){.fh = &op->fh, .want = ACCESS4_READ};
-	op->call.done = opendir_done;
-	nfs4_access(&op->call);
+	op->call->u.access = (struct nfs4_op_access){.fh = &op->fh, .want = ACCESS4_READ};
+	op->call->done = opendir_done;
+	nfs4_access(op->call);
 }
 
 /* The kernel leaves the permission to us; asking also brings fresh attributes (close-to-open). */
@@ -411,7 +411,7 @@ static void scan_step(struct fs_op *op, struct fs_dirpack *p, const struct nfs4_
 
 static void readdir_failed(struct fs_op *op)
 {
-	struct nfs4_call *call = &op->call;
+	struct nfs4_call *call = op->call;
 	bool lost = call->status == NFS4ERR_BAD_COOKIE || call->status == NFS4ERR_NOT_SAME;
 
 	if (lost && op->u.dir.cookie != 0 && !op->u.dir.scanned) {
@@ -452,7 +452,7 @@ static void readdir_done(struct nfs4_call *call)
 static void readdir_start(struct fs_op *op)
 {
 	struct fs_dir *dir = dir_of(op);
-	struct nfs4_op_readdir *o = &op->call.u.readdir;
+	struct nfs4_op_readdir *o = &op->call->u.readdir;
 	uint32_t room = (uint32_t)op->lane->fs->data_size;
 	struct fs_dirpack *p = fs_dirpack_new(op->u.dir.cookie);
 
@@ -477,8 +477,8 @@ static void readdir_start(struct fs_op *op)
 	if (o->maxcount + COUNT_HEAD > room)
 		o->maxcount = room - COUNT_HEAD;
 	o->sink = (struct rpcrdma_span){op->buf, op->buf->data, o->maxcount + COUNT_HEAD};
-	op->call.done = readdir_done;
-	nfs4_readdir(&op->call);
+	op->call->done = readdir_done;
+	nfs4_readdir(op->call);
 }
 
 static void readdir_ended(struct fs_op *op)

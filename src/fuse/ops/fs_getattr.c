@@ -35,9 +35,9 @@ static void getattr_done(struct nfs4_call *call)
 
 static void getattr_start(struct fs_op *op)
 {
-	op->call.u.getattr = (struct nfs4_op_getattr){.fh = &op->fh};
-	op->call.done = getattr_done;
-	nfs4_getattr(&op->call);
+	op->call->u.getattr = (struct nfs4_op_getattr){.fh = &op->fh};
+	op->call->done = getattr_done;
+	nfs4_getattr(op->call);
 }
 
 static void ask(struct fs_op *op)

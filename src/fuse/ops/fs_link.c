@@ -33,13 +33,13 @@ static void link_done(struct nfs4_call *call)
 
 static void link_start(struct fs_op *op)
 {
-	op->call.u.link = (struct nfs4_op_link){
+	op->call->u.link = (struct nfs4_op_link){
 		.file = &op->fh2,
 		.dir = &op->fh,
 		.name = fs_nameop_str(op->name),
 	};
-	op->call.done = link_done;
-	nfs4_link(&op->call);
+	op->call->done = link_done;
+	nfs4_link(op->call);
 }
 
 static void link_clear(struct fs_op *op)
@@ -77,9 +77,9 @@ static bool is_foreign(struct fs_inode *in, uint32_t uid)
 
 static void foreign_checked(struct fs_op *op)
 {
-	if (op->call.err == -EACCES)
+	if (op->call->err == -EACCES)
 		fs_reply_err(op, EPERM);
-	else if (op->call.err != 0)
+	else if (op->call->err != 0)
 		fs_nameop_error(op);
 	else
 		link_allowed(op);

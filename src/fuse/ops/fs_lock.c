@@ -117,10 +117,10 @@ static void look_done(struct nfs4_call *call)
 
 static void look_start(struct fs_op *op)
 {
-	memset(&op->call.u.getattr, 0, sizeof(op->call.u.getattr));
-	op->call.u.getattr.fh = &op->fh;
-	op->call.done = look_done;
-	nfs4_getattr(&op->call);
+	memset(&op->call->u.getattr, 0, sizeof(op->call->u.getattr));
+	op->call->u.getattr.fh = &op->fh;
+	op->call->done = look_done;
+	nfs4_getattr(op->call);
 }
 
 static void granted(struct fs_op *op)
@@ -257,7 +257,7 @@ static void lock_start(struct fs_op *op)
 	op->u.lock.held = o->lo.state && nfs4_lockowner_holds(&o->lo, r->off, r->len);
 	fs_lockwait_asks(op);
 	op->u.lock.closes = atomic_load(&op->lane->fs->closes);
-	op->call.u.lock = (struct nfs4_op_lock){
+	op->call->u.lock = (struct nfs4_op_lock){
 		.fh = &op->fh,
 		.state = op->file->state,
 		.lock = &o->lo,
@@ -266,8 +266,8 @@ static void lock_start(struct fs_op *op)
 		.offset = r->off,
 		.length = r->len,
 	};
-	op->call.done = lock_done;
-	nfs4_lock(&op->call);
+	op->call->done = lock_done;
+	nfs4_lock(op->call);
 }
 
 static void lock_failed(struct fs_op *op, int err)
@@ -297,9 +297,9 @@ static void claim_done(struct nfs4_call *call)
 
 static void claim_start(struct fs_op *op)
 {
-	op->call.u.open = (struct nfs4_op_open){.claim = op->file->state};
-	op->call.done = claim_done;
-	nfs4_claim(&op->call);
+	op->call->u.open = (struct nfs4_op_open){.claim = op->file->state};
+	op->call->done = claim_done;
+	nfs4_claim(op->call);
 }
 
 static void claim_alone(struct fs_op *op)
@@ -432,15 +432,15 @@ static void test_done(struct nfs4_call *call)
 
 static void test_start(struct fs_op *op)
 {
-	op->call.u.lockt = (struct nfs4_op_lockt){
+	op->call->u.lockt = (struct nfs4_op_lockt){
 		.fh = &op->fh,
 		.owner = op->u.lock.number,
 		.write = op->u.lock.range.write,
 		.offset = op->u.lock.range.off,
 		.length = op->u.lock.range.len,
 	};
-	op->call.done = test_done;
-	nfs4_lockt(&op->call);
+	op->call->done = test_done;
+	nfs4_lockt(op->call);
 }
 
 static void ask_test(struct fs_op *op)

@@ -37,9 +37,9 @@ static void facts_done(struct nfs4_call *call)
 /* With the call that the op has. */
 static void ask_facts(struct fs_op *op)
 {
-	op->call.u.facts = (struct nfs4_op_facts){.fh = &op->fh2};
-	op->call.done = facts_done;
-	nfs4_fs_facts(&op->call);
+	op->call->u.facts = (struct nfs4_op_facts){.fh = &op->fh2};
+	op->call->done = facts_done;
+	nfs4_fs_facts(op->call);
 }
 
 /* ---- LOOKUP ---- */

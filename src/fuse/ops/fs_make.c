@@ -61,7 +61,7 @@ static void create_done(struct nfs4_call *call)
 
 static void create_start(struct fs_op *op)
 {
-	struct nfs4_op_create *o = &op->call.u.create;
+	struct nfs4_op_create *o = &op->call->u.create;
 
 	*o = (struct nfs4_op_create){
 		.dir = &op->fh,
@@ -77,8 +77,8 @@ static void create_start(struct fs_op *op)
 		o->linkdata = fs_nameop_str(op->mem);
 		o->long_buf = op->buf;
 	}
-	op->call.done = create_done;
-	nfs4_create(&op->call);
+	op->call->done = create_done;
+	nfs4_create(op->call);
 }
 
 /* ---- regular files: OPEN, CLOSE, LOOKUP ---- */
@@ -96,9 +96,9 @@ static void regular_closed(struct nfs4_call *call)
 
 static void regular_close(struct fs_op *op)
 {
-	op->call.u.close = (struct nfs4_op_close){.fh = &op->fh2, .state = &op->u.make.state};
-	op->call.done = regular_closed;
-	nfs4_close(&op->call);
+	op->call->u.close = (struct nfs4_op_close){.fh = &op->fh2, .state = &op->u.make.state};
+	op->call->done = regular_closed;
+	nfs4_close(op->call);
 }
 
 /* The session is dead. */
@@ -121,18 +121,18 @@ static void regular_stamped(struct nfs4_call *call)
 /* The server kept the verifier of the exclusive OPEN in the file's times, and still does. */
 static void regular_stamp(struct fs_op *op)
 {
-	op->call.u.setattr = (struct nfs4_op_setattr){
+	op->call->u.setattr = (struct nfs4_op_setattr){
 		.fh = &op->fh2,
 		.sattr = {.set = NFS4_ATTR_ATIME | NFS4_ATTR_MTIME,
 			.atime_now = true,
 			.mtime_now = true},
 	};
 	if (op->u.make.mode_unset) {
-		op->call.u.setattr.sattr.set |= NFS4_ATTR_MODE;
-		op->call.u.setattr.sattr.mode = op->u.make.mode & 07777 & ~op->u.make.umask;
+		op->call->u.setattr.sattr.set |= NFS4_ATTR_MODE;
+		op->call->u.setattr.sattr.mode = op->u.make.mode & 07777 & ~op->u.make.umask;
 	}
-	op->call.done = regular_stamped;
-	nfs4_setattr(&op->call);
+	op->call->done = regular_stamped;
+	nfs4_setattr(op->call);
 }
 
 static void regular_done(struct nfs4_call *call)
@@ -163,7 +163,7 @@ static void regular_start(struct fs_op *op)
 {
 	struct nfs4_client *cl = op->lane->fs->client;
 
-	op->call.u.open = (struct nfs4_op_open){
+	op->call->u.open = (struct nfs4_op_open){
 		.dir = &op->fh,
 		.name = fs_nameop_str(op->name),
 		.share_access = OPEN4_SHARE_ACCESS_WRITE,
@@ -171,9 +171,9 @@ static void regular_start(struct fs_op *op)
 		.create = true,
 		.sattr = mode_sattr(op, op->u.make.mode),
 	};
-	nfs4_make_exclusive(cl, &op->call.u.open);
-	op->call.done = regular_done;
-	nfs4_open(&op->call);
+	nfs4_make_exclusive(cl, &op->call->u.open);
+	op->call->done = regular_done;
+	nfs4_open(op->call);
 }
 
 /* ---- handlers ---- */

@@ -57,32 +57,32 @@ void fs_nameop_changed(struct fs_op *op, const struct nfs4_attr *a)
 void fs_nameop_lookup(struct fs_op *op, const struct nfs4_fh *dir, const char *name,
 	void (*done)(struct nfs4_call *call))
 {
-	op->call.u.lookup = (struct nfs4_op_lookup){
+	op->call->u.lookup = (struct nfs4_op_lookup){
 		.dir = dir,
 		.name = fs_nameop_str(name),
 		.ask = dir == &op->fh ? fs_attr_ask(op->lane->fs, op->inode, fs_op_now(op))
 				      : NFS4_DIR_NONE,
 	};
-	op->call.done = done;
-	nfs4_lookup(&op->call);
+	op->call->done = done;
+	nfs4_lookup(op->call);
 }
 
 void fs_nameop_remove(struct fs_op *op, void (*done)(struct nfs4_call *call))
 {
-	op->call.u.remove =
+	op->call->u.remove =
 		(struct nfs4_op_remove){.dir = &op->fh, .name = fs_nameop_str(op->name)};
-	op->call.done = done;
-	nfs4_remove(&op->call);
+	op->call->done = done;
+	nfs4_remove(op->call);
 }
 
 void fs_nameop_remove_over(struct fs_op *op)
 {
 	note_removed(fs_op_now(op));
-	if (op->call.err != 0) {
+	if (op->call->err != 0) {
 		fs_nameop_error(op);
 		return;
 	}
-	fs_nameop_changed(op, &op->call.u.remove.dir_attr);
+	fs_nameop_changed(op, &op->call->u.remove.dir_attr);
 	fs_reply_err(op, 0);
 }
 
@@ -106,10 +106,10 @@ void fs_nameop_error(struct fs_op *op)
 	struct fs *fs = op->lane->fs;
 
 	/* The root keeps its place: there is no other way to it. */
-	if (op->call.err == -ESTALE) {
+	if (op->call->err == -ESTALE) {
 		fs_attr_changed(op->inode);
 		if (op->inode != fs->root && op->inode2 == NULL)
 			fs_inode_unhash(fs, op->inode);
 	}
-	fs_reply_err(op, -op->call.err);
+	fs_reply_err(op, -op->call->err);
 }

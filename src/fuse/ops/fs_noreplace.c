@@ -164,10 +164,10 @@ static void linked(struct nfs4_call *call)
 
 static void link_start(struct fs_op *op)
 {
-	op->call.u.link = (struct nfs4_op_link){
+	op->call->u.link = (struct nfs4_op_link){
 		.file = &of(op)->fh, .dir = &op->fh2, .name = fs_nameop_str(op->name2)};
-	op->call.done = linked;
-	nfs4_link(&op->call);
+	op->call->done = linked;
+	nfs4_link(op->call);
 }
 
 static void link_clear(struct fs_op *op)
@@ -240,14 +240,14 @@ static void dir_renamed(struct nfs4_call *call)
 
 static void dir_rename(struct fs_op *op)
 {
-	op->call.u.rename = (struct nfs4_op_rename){
+	op->call->u.rename = (struct nfs4_op_rename){
 		.from_dir = &op->fh,
 		.to_dir = &op->fh2,
 		.from = fs_nameop_str(op->name),
 		.to = fs_nameop_str(op->name2),
 	};
-	op->call.done = dir_renamed;
-	nfs4_rename(&op->call);
+	op->call->done = dir_renamed;
+	nfs4_rename(op->call);
 }
 
 static void dir_made(struct nfs4_call *call)
@@ -266,14 +266,14 @@ static void dir_made(struct nfs4_call *call)
 
 static void dir_start(struct fs_op *op)
 {
-	op->call.u.create = (struct nfs4_op_create){
+	op->call->u.create = (struct nfs4_op_create){
 		.dir = &op->fh2,
 		.name = fs_nameop_str(op->name2),
 		.type = NF4DIR,
 		.sattr = {.set = NFS4_ATTR_MODE, .mode = 0700},
 	};
-	op->call.done = dir_made;
-	nfs4_create(&op->call);
+	op->call->done = dir_made;
+	nfs4_create(op->call);
 }
 
 /* ---- what it is, and whether the name is free ---- */

@@ -63,7 +63,7 @@ static void open_ready(struct fs_op *op)
 /* The kernel's client asks whether the file may be written first, and says that. */
 static void trunc_checked(struct fs_op *op)
 {
-	undo(op, op->call.err != 0 ? -op->call.err : EROFS);
+	undo(op, op->call->err != 0 ? -op->call->err : EROFS);
 }
 
 static void trunc_done(struct nfs4_call *call)
@@ -97,7 +97,7 @@ static void gate_is_open(struct fs_op *op)
 /* O_TRUNC: an OPEN by filehandle cannot truncate. */
 static void trunc_start(struct fs_op *op)
 {
-	struct nfs4_op_setattr *s = &op->call.u.setattr;
+	struct nfs4_op_setattr *s = &op->call->u.setattr;
 
 	if (op->abandoned) { /* it waited: others may have written since */
 		undo(op, EINTR);
@@ -110,8 +110,8 @@ static void trunc_start(struct fs_op *op)
 	/* Without write access in the stateid the server must decide by the user alone. */
 	s->state = op->file->share_access & OPEN4_SHARE_ACCESS_WRITE ? op->file->state : NULL;
 	s->sattr.set = NFS4_ATTR_SIZE;
-	op->call.done = trunc_done;
-	nfs4_setattr(&op->call);
+	op->call->done = trunc_done;
+	nfs4_setattr(op->call);
 }
 
 /* A WRITE that came after it would make the file long again. */
@@ -135,8 +135,8 @@ static void not_opened(struct fs_op *op, int err)
 
 static void trunc_may(struct fs_op *op)
 {
-	if (op->call.err)
-		undo(op, -op->call.err);
+	if (op->call->err)
+		undo(op, -op->call->err);
 	else
 		trunc_in_order(op);
 }
@@ -190,7 +190,7 @@ static void open_done(struct nfs4_call *call)
 
 static void open_start(struct fs_op *op)
 {
-	struct nfs4_op_open *o = &op->call.u.open;
+	struct nfs4_op_open *o = &op->call->u.open;
 
 	memset(o, 0, sizeof(*o));
 	o->file = &op->fh;
@@ -198,8 +198,8 @@ static void open_start(struct fs_op *op)
 	o->owner = op->file->share->owner;
 	o->want_deleg = fs_deleg_wanted(op);
 	fs_openread_begin(op);
-	op->call.done = open_done;
-	nfs4_open(&op->call);
+	op->call->done = open_done;
+	nfs4_open(op->call);
 }
 
 static void open_ask(struct fs_op *op);

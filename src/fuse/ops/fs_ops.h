@@ -5,8 +5,8 @@
  *
  * How a handler looks: fs_op_begin(req) first (which fails for a nodeid that is
  * none: then it has replied), references and arguments copied into the
- * op, then fs_op_call(op, start) where `start` fills op->call.u, sets
- * op->call.cred and op->call.done and starts the NFS operation; ->done ends
+ * op, then fs_op_call(op, start) where `start` fills op->call->u, sets
+ * op->call->cred and op->call->done and starts the NFS operation; ->done ends
  * with exactly one fs_reply_*() or starts the next call with the same op.
  *
  * Names and other pointers a handler gets lie in the receive buffer: they are

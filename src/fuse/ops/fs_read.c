@@ -127,7 +127,7 @@ static void read_done(struct nfs4_call *call)
 
 static void read_start(struct fs_op *op)
 {
-	struct nfs4_op_read *r = &op->call.u.read;
+	struct nfs4_op_read *r = &op->call->u.read;
 	size_t left = op->size - op->u.rw.done;
 	uint32_t rsize = fs_facts(op->lane->fs, op->inode)->rsize;
 	bool lost;
@@ -150,8 +150,8 @@ static void read_start(struct fs_op *op)
 	r->sink.buf = op->buf;
 	r->sink.p = op->buf->data + op->u.rw.done;
 	r->sink.len = r->count;
-	op->call.done = read_done;
-	nfs4_read(&op->call);
+	op->call->done = read_done;
+	nfs4_read(op->call);
 }
 
 void fs_do_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)

@@ -23,12 +23,12 @@ static void readlink_done(struct nfs4_call *call)
 
 static void readlink_start(struct fs_op *op)
 {
-	op->call.u.readlink = (struct nfs4_op_readlink){
+	op->call->u.readlink = (struct nfs4_op_readlink){
 		.fh = &op->fh,
 		.sink = {op->buf, op->buf->data, PATH_MAX + 512},
 	};
-	op->call.done = readlink_done;
-	nfs4_readlink(&op->call);
+	op->call->done = readlink_done;
+	nfs4_readlink(op->call);
 }
 
 void fs_do_readlink(fuse_req_t req, fuse_ino_t ino)

@@ -68,11 +68,11 @@ static void close_done(struct nfs4_call *call)
 
 static void close_start(struct fs_op *op)
 {
-	memset(&op->call.u.close, 0, sizeof(op->call.u.close));
-	op->call.u.close.fh = &op->fh;
-	op->call.u.close.state = op->file->state;
-	op->call.done = close_done;
-	nfs4_close(&op->call);
+	memset(&op->call->u.close, 0, sizeof(op->call->u.close));
+	op->call->u.close.fh = &op->fh;
+	op->call->u.close.state = op->file->state;
+	op->call->done = close_done;
+	nfs4_close(op->call);
 }
 
 static void share_unlocked(struct fs_op *op)
@@ -110,13 +110,13 @@ static void downgrade_done(struct nfs4_call *call)
 
 static void downgrade_start(struct fs_op *op)
 {
-	op->call.u.downgrade = (struct nfs4_op_downgrade){
+	op->call->u.downgrade = (struct nfs4_op_downgrade){
 		.fh = &op->fh,
 		.state = op->file->state,
 		.share_access = (uint32_t)op->off,
 	};
-	op->call.done = downgrade_done;
-	nfs4_downgrade(&op->call);
+	op->call->done = downgrade_done;
+	nfs4_downgrade(op->call);
 }
 
 static void share_alone(struct fs_op *op)

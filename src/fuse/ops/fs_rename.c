@@ -95,14 +95,14 @@ static void rename_done(struct nfs4_call *call)
 
 static void rename_start(struct fs_op *op)
 {
-	op->call.u.rename = (struct nfs4_op_rename){
+	op->call->u.rename = (struct nfs4_op_rename){
 		.from_dir = &op->fh,
 		.to_dir = &op->fh2,
 		.from = fs_nameop_str(op->name),
 		.to = fs_nameop_str(op->name2),
 	};
-	op->call.done = rename_done;
-	nfs4_rename(&op->call);
+	op->call->done = rename_done;
+	nfs4_rename(op->call);
 }
 
 static void source_clear(struct fs_op *op)

@@ -105,7 +105,7 @@ static bool is_stale(struct fs_op *op)
 
 static void over(struct fs_op *op)
 {
-	if (op->call.err == 0)
+	if (op->call->err == 0)
 		fs_place_removed(op->lane->fs, op->inode, op->name);
 	fs_nameop_remove_over(op);
 }

@@ -64,9 +64,9 @@ static void getattr_done(struct nfs4_call *call)
 
 static void getattr_start(struct fs_op *op)
 {
-	op->call.u.getattr = (struct nfs4_op_getattr){.fh = &op->fh};
-	op->call.done = getattr_done;
-	nfs4_getattr(&op->call);
+	op->call->u.getattr = (struct nfs4_op_getattr){.fh = &op->fh};
+	op->call->done = getattr_done;
+	nfs4_getattr(op->call);
 }
 
 static void rights_changed(struct fs_op *op)
@@ -113,15 +113,15 @@ static void setattr_start(struct fs_op *op)
 	}
 	if (op->u.setattr.to_set & FUSE_SET_ATTR_SIZE && !fs_rewrite_enter(op, gate_is_open))
 		return;
-	op->call.u.setattr = (struct nfs4_op_setattr){
+	op->call->u.setattr = (struct nfs4_op_setattr){
 		.fh = &op->fh,
 		.state = op->file != NULL && (op->u.setattr.to_set & FUSE_SET_ATTR_SIZE)
 				 ? op->file->state
 				 : NULL,
 		.sattr = sattr_of(&op->u.setattr.st, op->u.setattr.to_set),
 	};
-	op->call.done = setattr_done;
-	nfs4_setattr(&op->call);
+	op->call->done = setattr_done;
+	nfs4_setattr(op->call);
 }
 
 static void setattr_clear(struct fs_op *op)
@@ -145,7 +145,7 @@ static void getattr_ask(struct fs_op *op)
 
 static void truncate_checked(struct fs_op *op)
 {
-	if (op->call.err != 0)
+	if (op->call->err != 0)
 		fs_nameop_error(op);
 	else
 		setattr_in_order(op);

@@ -113,7 +113,7 @@ static void remove_done(struct nfs4_call *call)
 
 static void remove_start(struct fs_op *op)
 {
-	struct nfs4_op_remove *r = &op->call.u.remove;
+	struct nfs4_op_remove *r = &op->call->u.remove;
 	struct fs_silly *s = op->silly;
 
 	memset(r, 0, sizeof(*r));
@@ -121,9 +121,9 @@ static void remove_start(struct fs_op *op)
 	r->dir = &s->dir_fh;
 	r->name.p = s->name;
 	r->name.len = (uint32_t)strlen(s->name);
-	op->call.cred = &s->cred;
-	op->call.done = remove_done;
-	nfs4_remove(&op->call);
+	op->call->cred = &s->cred;
+	op->call->done = remove_done;
+	nfs4_remove(op->call);
 }
 
 static void silly_clear(struct fs_op *op)
@@ -209,7 +209,7 @@ static void rename_done(struct nfs4_call *call)
 
 static void rename_start(struct fs_op *op)
 {
-	struct nfs4_op_rename *r = &op->call.u.rename;
+	struct nfs4_op_rename *r = &op->call->u.rename;
 	struct fs_silly *s = op->silly;
 
 	memset(r, 0, sizeof(*r));
@@ -219,9 +219,9 @@ static void rename_start(struct fs_op *op)
 	r->from.len = (uint32_t)strlen(s->from);
 	r->to.p = s->name;
 	r->to.len = (uint32_t)strlen(s->name);
-	op->call.cred = &s->cred;
-	op->call.done = rename_done;
-	nfs4_rename(&op->call);
+	op->call->cred = &s->cred;
+	op->call->done = rename_done;
+	nfs4_rename(op->call);
 }
 
 static void rename_clear(struct fs_op *op)

@@ -58,17 +58,17 @@ static void space_start(struct fs_op *op)
 	}
 	if (!fs_rewrite_enter(op, gate_is_open))
 		return;
-	op->call.u.allocate = (struct nfs4_op_allocate){
+	op->call->u.allocate = (struct nfs4_op_allocate){
 		.fh = &op->fh,
 		.state = op->file->state,
 		.offset = (uint64_t)op->off,
 		.len = op->size,
 	};
-	op->call.done = space_done;
+	op->call->done = space_done;
 	if (op->u.num)
-		nfs4_deallocate(&op->call);
+		nfs4_deallocate(op->call);
 	else
-		nfs4_allocate(&op->call);
+		nfs4_allocate(op->call);
 }
 
 static void punch_committed(struct fs_op *op, int err)
@@ -177,14 +177,14 @@ static void seek_start(struct fs_op *op)
 		fs_commit(op, seek_committed);
 		return;
 	}
-	op->call.u.seek = (struct nfs4_op_seek){
+	op->call->u.seek = (struct nfs4_op_seek){
 		.fh = &op->fh,
 		.state = op->file->state,
 		.offset = (uint64_t)op->off,
 		.what = op->u.seek.hole ? NFS4_CONTENT_HOLE : NFS4_CONTENT_DATA,
 	};
-	op->call.done = seek_done;
-	nfs4_seek(&op->call);
+	op->call->done = seek_done;
+	nfs4_seek(op->call);
 }
 
 void fs_do_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, struct fuse_file_info *fi)

@@ -98,13 +98,13 @@ static void walk_start(struct fs_op *op)
 {
 	struct walk *w = walk_of(op);
 
-	op->call.u.lookup = (struct nfs4_op_lookup){
+	op->call->u.lookup = (struct nfs4_op_lookup){
 		.dir = &w->fh,
 		.name = {w->at, (uint32_t)strcspn(w->at, "/")},
 		.ask = NFS4_DIR_NONE,
 	};
-	op->call.done = walk_done;
-	nfs4_lookup(&op->call);
+	op->call->done = walk_done;
+	nfs4_lookup(op->call);
 }
 
 static void decide(struct fs_op *op)
@@ -168,10 +168,10 @@ static void access_done(struct nfs4_call *call)
 
 static void access_start(struct fs_op *op)
 {
-	op->call.u.access =
+	op->call->u.access =
 		(struct nfs4_op_access){.fh = &op->fh2, .want = ACCESS4_READ | MAY_WRITE};
-	op->call.done = access_done;
-	nfs4_access(&op->call);
+	op->call->done = access_done;
+	nfs4_access(op->call);
 }
 
 void fs_special_entry(struct fs_op *op, const struct nfs4_fh *fh, const struct nfs4_attr *a)

@@ -32,9 +32,9 @@ static void statfs_done(struct nfs4_call *call)
 
 static void statfs_start(struct fs_op *op)
 {
-	op->call.u.statfs = (struct nfs4_op_statfs){.fh = &op->fh};
-	op->call.done = statfs_done;
-	nfs4_statfs(&op->call);
+	op->call->u.statfs = (struct nfs4_op_statfs){.fh = &op->fh};
+	op->call->done = statfs_done;
+	nfs4_statfs(op->call);
 }
 
 void fs_do_statfs(fuse_req_t req, fuse_ino_t ino)

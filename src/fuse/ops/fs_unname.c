@@ -42,12 +42,12 @@ static void dir_back(struct fs_op *op)
 {
 	const struct fs_unname *n = of(op);
 
-	op->call.u.rename = (struct nfs4_op_rename){.from_dir = n->dir_fh,
+	op->call->u.rename = (struct nfs4_op_rename){.from_dir = n->dir_fh,
 		.to_dir = n->dir_fh,
 		.from = fs_nameop_str(n->tmp),
 		.to = fs_nameop_str(n->name)};
-	op->call.done = is_back;
-	nfs4_rename(&op->call);
+	op->call->done = is_back;
+	nfs4_rename(op->call);
 }
 
 static void tmp_removed(struct nfs4_call *call)
@@ -72,10 +72,10 @@ static void tmp_removed(struct nfs4_call *call)
 
 static void tmp_remove(struct fs_op *op)
 {
-	op->call.u.remove =
+	op->call->u.remove =
 		(struct nfs4_op_remove){.dir = of(op)->dir_fh, .name = fs_nameop_str(of(op)->tmp)};
-	op->call.done = tmp_removed;
-	nfs4_remove(&op->call);
+	op->call->done = tmp_removed;
+	nfs4_remove(op->call);
 }
 
 static void link_is_back(struct nfs4_call *call)
@@ -92,10 +92,10 @@ static void link_back(struct fs_op *op)
 {
 	const struct fs_unname *n = of(op);
 
-	op->call.u.link = (struct nfs4_op_link){
+	op->call->u.link = (struct nfs4_op_link){
 		.file = &n->found, .dir = n->dir_fh, .name = fs_nameop_str(n->name)};
-	op->call.done = link_is_back;
-	nfs4_link(&op->call);
+	op->call->done = link_is_back;
+	nfs4_link(op->call);
 }
 
 static void tmp_found(struct nfs4_call *call)
@@ -149,12 +149,12 @@ static void move(struct fs_op *op)
 {
 	const struct fs_unname *n = of(op);
 
-	op->call.u.rename = (struct nfs4_op_rename){.from_dir = n->dir_fh,
+	op->call->u.rename = (struct nfs4_op_rename){.from_dir = n->dir_fh,
 		.to_dir = n->dir_fh,
 		.from = fs_nameop_str(n->name),
 		.to = fs_nameop_str(n->tmp)};
-	op->call.done = moved;
-	nfs4_rename(&op->call);
+	op->call->done = moved;
+	nfs4_rename(op->call);
 }
 
 void fs_unname(struct fs_op *op, bool new_one, uint64_t fileid, const struct nfs4_fh *wanted,

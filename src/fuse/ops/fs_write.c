@@ -73,7 +73,7 @@ static void write_failed(struct fs_op *op, int err)
 
 static uint64_t written_to(const struct fs_op *op)
 {
-	return op->call.u.write.offset + op->call.u.write.count;
+	return op->call->u.write.offset + op->call->u.write.count;
 }
 
 /* The attributes are changed; a suid bit that the server may have cleared is asked for again. */
@@ -116,7 +116,7 @@ static void write_refused(struct fs_op *op, int err, bool answered)
 		return;
 	}
 	/* Whom of the batch that concerns, each finds out by itself. */
-	fs_batch_wrote(op, &op->call.u.write, 0);
+	fs_batch_wrote(op, &op->call->u.write, 0);
 	call_for(op, write_start);
 }
 
@@ -176,7 +176,7 @@ static bool wants_attr(const struct fs_op *op)
 
 static void write_start(struct fs_op *op)
 {
-	struct nfs4_op_write *w = &op->call.u.write;
+	struct nfs4_op_write *w = &op->call->u.write;
 
 	memset(w, 0, sizeof(*w));
 	w->fh = &op->fh;
@@ -186,8 +186,8 @@ static void write_start(struct fs_op *op)
 	w->stable = op->u.rw.sync ? FILE_SYNC4 : UNSTABLE4;
 	w->no_attr = !wants_attr(op);
 	w->at_end = op->gated && fs_append_at_end(op); /* else there is nothing to hold it */
-	op->call.done = write_done;
-	nfs4_write(&op->call);
+	op->call->done = write_done;
+	nfs4_write(op->call);
 }
 
 static void write_begin(struct fs_op *op);

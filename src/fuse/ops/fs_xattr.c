@@ -97,7 +97,7 @@ static bool is_acl(const struct fs_op *op)
 /* In a sticky directory only its owner changes them, whatever the mode is. */
 static bool is_anothers_sticky(const struct fs_op *op)
 {
-	const struct nfs4_attr *a = &op->call.u.access.attr;
+	const struct nfs4_attr *a = &op->call->u.access.attr;
 
 	return (a->valid & NFS4_ATTR_STAT) == NFS4_ATTR_STAT && a->type == NF4DIR &&
 	       (a->mode & S_ISVTX) && op->cred.uid != a->uid && op->cred.uid != 0;
@@ -107,9 +107,9 @@ static void refusal_checked(struct fs_op *op)
 {
 	bool sticky = op->u.xattr.user && (op->may.mask & W_OK);
 
-	if ((op->call.err == 0 || op->call.err == -EACCES) && sticky && is_anothers_sticky(op))
+	if ((op->call->err == 0 || op->call->err == -EACCES) && sticky && is_anothers_sticky(op))
 		fs_reply_err(op, EPERM);
-	else if (op->call.err != 0)
+	else if (op->call->err != 0)
 		fs_nameop_error(op);
 	else
 		fs_reply_err(op, op->u.xattr.refusal);
@@ -178,13 +178,13 @@ static void getxattr_done(struct nfs4_call *call)
 
 static void getxattr_start(struct fs_op *op)
 {
-	op->call.u.getxattr = (struct nfs4_op_getxattr){
+	op->call->u.getxattr = (struct nfs4_op_getxattr){
 		.fh = &op->fh,
 		.name = fs_nameop_str(op->name),
 		.sink = sink_of(op, MAX_VALUE),
 	};
-	op->call.done = getxattr_done;
-	nfs4_getxattr(&op->call);
+	op->call->done = getxattr_done;
+	nfs4_getxattr(op->call);
 }
 
 static void getacl_done(struct nfs4_call *call)
@@ -201,9 +201,9 @@ static void getacl_done(struct nfs4_call *call)
 
 static void getacl_start(struct fs_op *op)
 {
-	op->call.u.getacl = (struct nfs4_op_getacl){.fh = &op->fh, .sink = sink_of(op, MAX_VALUE)};
-	op->call.done = getacl_done;
-	nfs4_getacl(&op->call);
+	op->call->u.getacl = (struct nfs4_op_getacl){.fh = &op->fh, .sink = sink_of(op, MAX_VALUE)};
+	op->call->done = getacl_done;
+	nfs4_getacl(op->call);
 }
 
 void fs_do_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
@@ -275,14 +275,14 @@ static void list_done(struct nfs4_call *call)
 
 static void list_start(struct fs_op *op)
 {
-	op->call.u.listxattrs = (struct nfs4_op_listxattrs){
+	op->call->u.listxattrs = (struct nfs4_op_listxattrs){
 		.fh = &op->fh,
 		.cookie = op->u.xattr.cookie,
 		.sink = sink_of(op, LIST_ROOM),
 		.name = list_name,
 	};
-	op->call.done = list_done;
-	nfs4_listxattrs(&op->call);
+	op->call->done = list_done;
+	nfs4_listxattrs(op->call);
 }
 
 void fs_do_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
@@ -313,9 +313,9 @@ static void change_failed(struct fs_op *op)
 	fs_attr_changed(op->inode);
 	if (is_acl(op))
 		fs_dentry_inval(op->lane->fs, op->inode);
-	if (op->call.err == -EMSGSIZE)
-		op->call.err = -E2BIG;
-	if (op->call.err == -EROFS && op->u.xattr.user)
+	if (op->call->err == -EMSGSIZE)
+		op->call->err = -E2BIG;
+	if (op->call->err == -EROFS && op->u.xattr.user)
 		refuse(op, EROFS, W_OK);
 	else
 		fs_nameop_error(op);
@@ -335,7 +335,7 @@ static void setxattr_done(struct nfs4_call *call)
 
 static void setxattr_start(struct fs_op *op)
 {
-	op->call.u.setxattr = (struct nfs4_op_setxattr){
+	op->call->u.setxattr = (struct nfs4_op_setxattr){
 		.fh = &op->fh,
 		.name = fs_nameop_str(op->name),
 		.value = op->mem,
@@ -343,8 +343,8 @@ static void setxattr_start(struct fs_op *op)
 		.option = op->u.xattr.option,
 		.long_buf = op->buf,
 	};
-	op->call.done = setxattr_done;
-	nfs4_setxattr(&op->call);
+	op->call->done = setxattr_done;
+	nfs4_setxattr(op->call);
 }
 
 static void setacl_told(struct fs_op *op)
@@ -371,14 +371,14 @@ static void setacl_done(struct nfs4_call *call)
 
 static void setacl_start(struct fs_op *op)
 {
-	op->call.u.setacl = (struct nfs4_op_setacl){
+	op->call->u.setacl = (struct nfs4_op_setacl){
 		.fh = &op->fh,
 		.acl = op->mem,
 		.len = op->u.xattr.len,
 		.long_buf = op->buf,
 	};
-	op->call.done = setacl_done;
-	nfs4_setacl(&op->call);
+	op->call->done = setacl_done;
+	nfs4_setacl(op->call);
 }
 
 static enum nfs4_setxattr_option option_of(int flags)
@@ -462,12 +462,12 @@ static void removexattr_done(struct nfs4_call *call)
 
 static void removexattr_start(struct fs_op *op)
 {
-	op->call.u.removexattr = (struct nfs4_op_removexattr){
+	op->call->u.removexattr = (struct nfs4_op_removexattr){
 		.fh = &op->fh,
 		.name = fs_nameop_str(op->name),
 	};
-	op->call.done = removexattr_done;
-	nfs4_removexattr(&op->call);
+	op->call->done = removexattr_done;
+	nfs4_removexattr(op->call);
 }
 
 static void remove_clear(struct fs_op *op)

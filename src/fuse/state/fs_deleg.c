@@ -164,7 +164,7 @@ static void note_user(struct fs_deleg *d, const struct fs_op *op, uint64_t seq)
 		d->users_next = (d->users_next + 1) % FS_DELEG_USERS;
 	}
 	u->cred = *cred;
-	u->access = op->call.u.open.access;
+	u->access = op->call->u.open.access;
 }
 
 void fs_deleg_rights_changed(struct fs_inode *in)
@@ -186,7 +186,7 @@ static struct fs_deleg *deleg_new(struct fs_op *op)
 	d->fs = op->lane->fs;
 	d->lane = op->lane;
 	d->inode = fs_inode_ref(d->fs, op->inode);
-	d->type = op->call.u.open.deleg_type;
+	d->type = op->call->u.open.deleg_type;
 	d->used_ns = fs_op_now(op);
 	list_init(&d->lru);
 	list_init(&d->due);
@@ -237,7 +237,7 @@ static void make_room(struct fs *fs)
 
 static void take(struct fs_op *op)
 {
-	const struct nfs4_op_open *o = &op->call.u.open;
+	const struct nfs4_op_open *o = &op->call->u.open;
 	struct fs *fs = op->lane->fs;
 	struct fs_inode *in = op->inode;
 	struct fs_deleg *d = deleg_new(op);
@@ -250,11 +250,11 @@ static void take(struct fs_op *op)
 		if (o->want_deleg && o->deleg_type == OPEN_DELEGATE_READ &&
 			(o->share_access & OPEN4_SHARE_ACCESS_WRITE))
 			fs->no_write_delegs = true;
-		nfs4_return_refuse(&op->call);
+		nfs4_return_refuse(op->call);
 		return;
 	}
 	stats_set(&op->lane->stats->delegations, ++op->lane->delegs);
-	switch (nfs4_deleg_take(&d->nd, &op->call)) {
+	switch (nfs4_deleg_take(&d->nd, op->call)) {
 	case NFS4_DELEG_KEPT:
 		break;
 	case NFS4_DELEG_RECALLED:
@@ -278,7 +278,7 @@ static void take(struct fs_op *op)
 
 void fs_deleg_opened(struct fs_op *op)
 {
-	const struct nfs4_op_open *o = &op->call.u.open;
+	const struct nfs4_op_open *o = &op->call->u.open;
 	struct fs_inode *in = op->inode;
 
 	if (o->deleg_type == OPEN_DELEGATE_READ || o->deleg_type == OPEN_DELEGATE_WRITE) {
@@ -293,11 +293,11 @@ void fs_deleg_opened(struct fs_op *op)
 
 void fs_deleg_opened_by_name(struct fs_op *op, struct fs_inode *in)
 {
-	const struct nfs4_op_open *o = &op->call.u.open;
+	const struct nfs4_op_open *o = &op->call->u.open;
 	struct fs *fs = op->lane->fs;
 
 	if (o->deleg_type == OPEN_DELEGATE_READ || o->deleg_type == OPEN_DELEGATE_WRITE)
-		nfs4_return_refuse(&op->call);
+		nfs4_return_refuse(op->call);
 	mutex_lock(&fs->deleg_lock);
 	if (in->deleg && is_of(in->deleg, o->share_access & OPEN4_SHARE_ACCESS_WRITE, false))
 		fs_deleg_return_due(in->deleg);

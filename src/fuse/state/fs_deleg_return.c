@@ -249,12 +249,12 @@ static void return_done(struct nfs4_call *call)
 
 static void return_start(struct fs_op *op)
 {
-	op->call.u.delegreturn = (struct nfs4_op_delegreturn){
+	op->call->u.delegreturn = (struct nfs4_op_delegreturn){
 		.fh = &op->fh,
 		.deleg = &op->deleg->nd,
 	};
-	op->call.done = return_done;
-	nfs4_delegreturn(&op->call);
+	op->call->done = return_done;
+	nfs4_delegreturn(op->call);
 }
 
 /* ---- claims ---- */
@@ -287,10 +287,10 @@ static void claim_done(struct nfs4_call *call)
 
 static void claim_start(struct fs_op *op)
 {
-	op->call.u.open = (struct nfs4_op_open){.claim = &op->claims->state};
-	op->call.cred = &op->claims->cred;
-	op->call.done = claim_done;
-	nfs4_claim(&op->call);
+	op->call->u.open = (struct nfs4_op_open){.claim = &op->claims->state};
+	op->call->cred = &op->claims->cred;
+	op->call->done = claim_done;
+	nfs4_claim(op->call);
 }
 
 static void claim_alone(struct fs_op *op)

@@ -226,14 +226,14 @@ static void locku_done(struct nfs4_call *call)
 
 static void locku_start(struct fs_op *op)
 {
-	op->call.u.locku = (struct nfs4_op_locku){
+	op->call->u.locku = (struct nfs4_op_locku){
 		.fh = &op->fh,
 		.lock = &op->u.lock.owner->lo,
 		.offset = op->u.lock.off,
 		.length = op->u.lock.len,
 	};
-	op->call.done = locku_done;
-	nfs4_locku(&op->call);
+	op->call->done = locku_done;
+	nfs4_locku(op->call);
 }
 
 void fs_lockowner_unlock(

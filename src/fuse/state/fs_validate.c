@@ -306,10 +306,10 @@ static void start(struct fs_op *op)
 {
 	struct fs_validate *v = op->lane->validate;
 
-	op->call.u.getattrs =
+	op->call->u.getattrs =
 		(struct nfs4_op_getattrs){.fh = v->fh, .cnt = v->cnt, .attr = v->attr};
-	op->call.done = answered;
-	nfs4_getattrs(&op->call);
+	op->call->done = answered;
+	nfs4_getattrs(op->call);
 }
 
 static void ask_next(struct fs_validate *v)
