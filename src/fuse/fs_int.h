@@ -314,18 +314,7 @@ struct fs_op {
 	struct reactor_msg notified;
 	void (*then)(struct fs_op *op);
 	bool alone;               /* how it enters the share it waits for (fs_share.h) */
-	struct {                  /* fs_writeback.h: a writeback, or one that waits for some */
-		bool active;      /* it is one: for its own lane, which the list is not */
-		struct list link; /* unstable->writebacks */
-		uint64_t seq;     /* of the writeback; of the last one to wait for */
-		uint64_t off, end;
-		struct list open_link; /* lane->writeback_open */
-		uint64_t since;        /* ... and from when on it is */
-		void (*send)(struct fs_op *op);
-		/* fs_batch.h: of a head, those behind it; of those, the place there */
-		struct list parts, part_link;
-		unsigned int part_cnt;
-	} writeback;
+	struct fs_writeback *writeback; /* its own, for ever (fs_writeback.h) */
 	struct {                  /* fs_ahead.h: a block */
 		struct list link; /* fs_ahead.blocks */
 		struct list lane_link;
@@ -403,7 +392,7 @@ struct fs_lane {
 	bool return_posted;
 	struct fs_extent *spare_extents; /* the lane's own, without the lock */
 	/* write-back (fs_writeback.h) */
-	struct list writeback_open; /* of fs_op.writeback.open_link, oldest first */
+	struct list writeback_open; /* of fs_writeback.open_link, oldest first */
 	struct reactor_timer writeback_timer;
 	unsigned int writeback_cnt, writeback_max; /* writebacks */
 	_Atomic uint64_t writeback_bytes;          /* in them; other lanes fill them too */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_append.h"
+#include "fs_writeback.h"
 #include "fs_attr.h"
 #include "fs_file.h"
 #include "fs_inode.h"
@@ -74,9 +75,9 @@ static void move(struct fs_op *op, uint64_t end)
 	r = in->unstable;
 	op->off += by;
 	list_for_each (node, &r->writebacks) {
-		struct fs_op *c = container_of(node, struct fs_op, writeback.link);
+		struct fs_op *c = container_of(node, struct fs_writeback, link)->op;
 
-		if (op->writeback.active && c != op && c->u.rw.append)
+		if (op->writeback->active && c != op && c->u.rw.append)
 			c->off += by;
 	}
 	r->shift = op->off - op->u.rw.asked;
@@ -196,11 +197,11 @@ void fs_append_doom(struct fs_op *op, int err)
 {
 	struct fs_inode *in = op->inode;
 
-	if (!op->u.rw.append || !op->writeback.active)
+	if (!op->u.rw.append || !op->writeback->active)
 		return;
 	mutex_lock(&in->lock);
 	list_for_each (node, &in->unstable->writebacks) {
-		struct fs_op *c = container_of(node, struct fs_op, writeback.link);
+		struct fs_op *c = container_of(node, struct fs_writeback, link)->op;
 
 		if (c == in->unstable->open)
 			break; /* others may still join it, and its batch */

@@ -27,9 +27,9 @@ void fs_batch_lane_init(struct fs_lane *l)
 
 struct fs_op *fs_batch_last(struct fs_op *head)
 {
-	if (list_empty(&head->writeback.parts))
+	if (list_empty(&head->writeback->parts))
 		return head;
-	return container_of(head->writeback.parts.prev, struct fs_op, writeback.part_link);
+	return container_of(head->writeback->parts.prev, struct fs_writeback, part_link)->op;
 }
 
 bool fs_batch_takes(struct fs_op *head, const struct fs_op *op)
@@ -39,21 +39,21 @@ bool fs_batch_takes(struct fs_op *head, const struct fs_op *op)
 	/* Small ones are copied into the last, which is cheaper for the server. */
 	return op->lane == head->lane && op->file == head->file && op->size >= FS_UNSTABLE_LARGE &&
 	       end_of(last) == (uint64_t)op->off && fs_append_joins(last, op) &&
-	       head->writeback.part_cnt + 1 < head->lane->batch_max &&
+	       head->writeback->part_cnt + 1 < head->lane->batch_max &&
 	       end_of(op) - (uint64_t)head->off <= wsize_of(head);
 }
 
 void fs_batch_add(struct fs_op *head, struct fs_op *op)
 {
-	list_push_back(&head->writeback.parts, &op->writeback.part_link);
-	head->writeback.part_cnt++;
+	list_push_back(&head->writeback->parts, &op->writeback->part_link);
+	head->writeback->part_cnt++;
 }
 
 bool fs_batch_is_full(struct fs_op *head)
 {
 	const struct fs_op *last = fs_batch_last(head);
 
-	return head->writeback.part_cnt + 1 >= head->lane->batch_max ||
+	return head->writeback->part_cnt + 1 >= head->lane->batch_max ||
 	       end_of(last) + last->size - (uint64_t)head->off > wsize_of(head);
 }
 
@@ -63,8 +63,8 @@ bool fs_batch_reserve(struct fs_op *head)
 {
 	if (!fs_unstable_reserve(head))
 		return false;
-	list_for_each (node, &head->writeback.parts)
-		if (!fs_unstable_reserve(container_of(node, struct fs_op, writeback.part_link)))
+	list_for_each (node, &head->writeback->parts)
+		if (!fs_unstable_reserve(container_of(node, struct fs_writeback, part_link)->op))
 			return false;
 	return true;
 }
@@ -88,8 +88,8 @@ void fs_batch_data(const struct fs_op *head, struct nfs4_op_write *w)
 		w->data[0].len = room;
 	room -= w->data[0].len;
 	w->data_cnt = 1;
-	list_for_each (node, &head->writeback.parts) {
-		const struct fs_op *part = container_of(node, struct fs_op, writeback.part_link);
+	list_for_each (node, &head->writeback->parts) {
+		const struct fs_op *part = container_of(node, struct fs_writeback, part_link)->op;
 
 		if (part->size > room)
 			break;
@@ -104,14 +104,14 @@ static struct fs_op *next_part(struct list *parts)
 {
 	struct list *node = list_pop_front(parts);
 
-	return node ? container_of(node, struct fs_op, writeback.part_link) : NULL;
+	return node ? container_of(node, struct fs_writeback, part_link)->op : NULL;
 }
 
 static void take_parts(struct fs_op *head, struct list *ret)
 {
 	list_init(ret);
-	list_splice_back(ret, &head->writeback.parts);
-	head->writeback.part_cnt = 0;
+	list_splice_back(ret, &head->writeback->parts);
+	head->writeback->part_cnt = 0;
 }
 
 /* The head's WRITE brought all of it. Only the head is in the gate, until it is over itself. */
@@ -142,7 +142,7 @@ void fs_batch_wrote(struct fs_op *head, const struct nfs4_op_write *w, size_t co
 			part->u.rw.plain = true;
 		covered = 0;
 		fs_unstable_wrote(part, false, false); /* it will have its turn, and room, again */
-		part->writeback.send(part);
+		part->writeback->send(part);
 	}
 }
 

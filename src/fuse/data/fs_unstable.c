@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_unstable.h"
+#include "fs_writeback.h"
 #include "fs_file.h"
 #include "fs_inode.h"
 
@@ -57,7 +58,7 @@ uint64_t fs_unstable_end(const struct fs_inode *in)
 	if (r->cnt > 0)
 		end = r->v[r->cnt - 1]->off + r->v[r->cnt - 1]->len;
 	list_for_each (node, &r->writebacks) {
-		const struct fs_op *c = container_of(node, struct fs_op, writeback.link);
+		const struct fs_op *c = container_of(node, struct fs_writeback, link)->op;
 
 		if (end < (uint64_t)c->off + c->size)
 			end = (uint64_t)c->off + c->size;

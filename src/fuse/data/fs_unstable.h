@@ -83,7 +83,7 @@ struct fs_unstable {
 	struct fs_op *rewriter; /* closed it, and waits for io to become 0 */
 	struct list waiters;    /* of fs_op.link: until the gate opens */
 	/* fs_writeback.h */
-	struct list writebacks; /* of fs_op.writeback.link, oldest first */
+	struct list writebacks; /* of fs_writeback.link, oldest first */
 	uint64_t writeback_seq; /* counts them */
 	struct fs_op *open;     /* that others may still join, in it or in its batch; NULL: none */
 	struct list writeback_waiters; /* of fs_op.link */

@@ -10,6 +10,7 @@
 #include "fs_batch.h"
 #include "fs_part.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -31,8 +32,8 @@ static uint64_t end_of(const struct fs_op *op)
 
 static void send_now(struct fs_op *c)
 {
-	list_del(&c->writeback.open_link);
-	c->writeback.send(c);
+	list_del(&c->writeback->open_link);
+	c->writeback->send(c);
 }
 
 /* Nothing joins it any more: who got it sends it. NULL: none is open. Inode lock held. */
@@ -65,8 +66,8 @@ static bool send_oldest(struct fs_lane *l, uint64_t since)
 
 	if (list_empty(&l->writeback_open))
 		return false;
-	c = list_first(&l->writeback_open, struct fs_op, writeback.open_link);
-	if (c->writeback.since > since)
+	c = list_first(&l->writeback_open, struct fs_writeback, open_link)->op;
+	if (c->writeback->since > since)
 		return false;
 	mutex_lock(&c->inode->lock);
 	mine = c->inode->unstable->open == c;
@@ -76,7 +77,7 @@ static bool send_oldest(struct fs_lane *l, uint64_t since)
 	if (mine)
 		send_now(c);
 	else
-		list_del(&c->writeback.open_link); /* another lane has asked for it */
+		list_del(&c->writeback->open_link); /* another lane has asked for it */
 	return true;
 }
 
@@ -86,8 +87,8 @@ static void arm(struct fs_lane *l)
 
 	if (list_empty(&l->writeback_open))
 		return;
-	c = list_first(&l->writeback_open, struct fs_op, writeback.open_link);
-	reactor_timer_set(l->reactor, &l->writeback_timer, c->writeback.since + OPEN_NS);
+	c = list_first(&l->writeback_open, struct fs_writeback, open_link)->op;
+	reactor_timer_set(l->reactor, &l->writeback_timer, c->writeback->since + OPEN_NS);
 }
 
 static void ticked(struct reactor_timer *t)
@@ -122,12 +123,26 @@ static void lane_stop(struct fs_lane *l)
 		;
 }
 
+static void op_made(struct fs_op *op, void *mem)
+{
+	struct fs_writeback *w = mem;
+
+	w->op = op;
+	list_init(&w->link);
+	list_init(&w->open_link);
+	list_init(&w->parts);
+	list_init(&w->part_link);
+	op->writeback = w;
+}
+
 static bool is_dirty(const struct fs_inode *in)
 {
 	return fs_writeback_any(in);
 }
 
 const struct fs_part fs_writeback_part = {
+	.op_size = sizeof(struct fs_writeback),
+	.op_made = op_made,
 	.lane_init = lane_init,
 	.lane_fini = lane_fini,
 	.lane_stop = lane_stop,
@@ -146,7 +161,7 @@ static bool is_free(
 	const struct fs_unstable *r, const struct fs_op *but, uint64_t off, uint64_t end)
 {
 	list_for_each (node, &r->writebacks) {
-		const struct fs_op *c = container_of(node, struct fs_op, writeback.link);
+		const struct fs_op *c = container_of(node, struct fs_writeback, link)->op;
 
 		if (c != but && overlaps(c, off, end))
 			return false;
@@ -158,11 +173,11 @@ static bool is_free(
 static bool is_in_the_way(const struct fs_unstable *r, const struct fs_op *op)
 {
 	list_for_each (node, &r->writebacks) {
-		const struct fs_op *c = container_of(node, struct fs_op, writeback.link);
+		const struct fs_op *c = container_of(node, struct fs_writeback, link)->op;
 
-		if (c->writeback.seq > op->writeback.seq)
+		if (c->writeback->seq > op->writeback->seq)
 			break;
-		if (overlaps(c, op->writeback.off, op->writeback.end))
+		if (overlaps(c, op->writeback->off, op->writeback->end))
 			return true;
 	}
 	return false;
@@ -170,7 +185,7 @@ static bool is_in_the_way(const struct fs_unstable *r, const struct fs_op *op)
 
 static bool is_first(const struct fs_unstable *r, const struct fs_op *c)
 {
-	return r->writebacks.next == &c->writeback.link;
+	return r->writebacks.next == &c->writeback->link;
 }
 
 /* ---- requests ---- */
@@ -252,8 +267,8 @@ static struct fs_op *list_writeback(struct fs_op *c, struct fs_unstable *r, bool
 {
 	struct fs_op *open = r->open;
 
-	c->writeback.seq = ++r->writeback_seq;
-	list_push_back(&r->writebacks, &c->writeback.link);
+	c->writeback->seq = ++r->writeback_seq;
+	list_push_back(&r->writebacks, &c->writeback->link);
 	c->file->writebacks++;
 	r->appends += c->u.rw.append;
 	*ret_joined = open && fs_batch_takes(open, c);
@@ -290,12 +305,12 @@ bool fs_writeback_begin(struct fs_op *op, void (*send)(struct fs_op *op))
 		mutex_unlock(&in->lock);
 		return false;
 	}
-	op->writeback.send = send;
-	op->writeback.since = fs_op_now(op);
+	op->writeback->send = send;
+	op->writeback->since = fs_op_now(op);
 	before = list_writeback(op, r, &joined);
 	stays = r->open == op;
 	mutex_unlock(&in->lock);
-	op->began = op->writeback.active = true;
+	op->began = op->writeback->active = true;
 	l->writeback_cnt++;
 	atomic_fetch_add(&l->writeback_bytes, op->size);
 	stats_count(&l->stats->writes_behind, 1);
@@ -303,7 +318,7 @@ bool fs_writeback_begin(struct fs_op *op, void (*send)(struct fs_op *op))
 	fs_append_answer(op, op->size);
 	fs_reply_write_early(op, op->size);
 	if (stays) {
-		list_push_back(&l->writeback_open, &op->writeback.open_link);
+		list_push_back(&l->writeback_open, &op->writeback->open_link);
 		if (!reactor_timer_armed(&l->writeback_timer))
 			arm(l);
 	}
@@ -322,7 +337,7 @@ static void take_waiters(struct fs_unstable *r, struct list *ret)
 	list_for_each_safe (node, next, &r->writeback_waiters) {
 		const struct fs_op *op = container_of(node, struct fs_op, link);
 
-		if (op->writeback.active ? !is_first(r, op) : is_in_the_way(r, op))
+		if (op->writeback->active ? !is_first(r, op) : is_in_the_way(r, op))
 			continue;
 		list_del(node);
 		list_push_back(ret, node);
@@ -346,11 +361,12 @@ void fs_writeback_done(struct fs_op *op, int err)
 	struct fs_op *next = NULL;
 	struct list woken;
 
+	assert(op->writeback->active && list_empty(&op->writeback->parts));
 	list_init(&woken);
 	if (err)
 		take_back(op, err);
 	mutex_lock(&in->lock);
-	list_del(&op->writeback.link);
+	list_del(&op->writeback->link);
 	op->file->writebacks--;
 	r->appends -= op->u.rw.append;
 	if (err)
@@ -367,6 +383,7 @@ void fs_writeback_done(struct fs_op *op, int err)
 		next->then = send_now;
 		fs_op_wake(next);
 	}
+	op->writeback->active = false;
 	fs_op_end(op);
 }
 
@@ -406,8 +423,8 @@ bool fs_writeback_is_dirty(struct fs_inode *in)
 /* It, or its batch, is all there is to be committed. Inode lock held. */
 static bool is_alone(const struct fs_unstable *r, struct fs_op *c)
 {
-	return r->writebacks.next == &c->writeback.link &&
-	       r->writebacks.prev == &fs_batch_last(c)->writeback.link && r->cnt == 0 &&
+	return r->writebacks.next == &c->writeback->link &&
+	       r->writebacks.prev == &fs_batch_last(c)->writeback->link && r->cnt == 0 &&
 	       r->reserved == 0 && r->io == 0;
 }
 
@@ -426,9 +443,9 @@ static bool wait_for(struct fs_op *op, struct fs_inode *in, uint64_t off, uint64
 		end = FS_WRITEBACK_ALL;
 	}
 	if (fs_writeback_any(in)) {
-		op->writeback.seq = r->writeback_seq;
-		op->writeback.off = off;
-		op->writeback.end = end;
+		op->writeback->seq = r->writeback_seq;
+		op->writeback->off = off;
+		op->writeback->end = end;
 		waits = is_in_the_way(r, op);
 	}
 	if (waits) {

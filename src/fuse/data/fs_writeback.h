@@ -40,6 +40,21 @@
 
 extern const struct fs_part fs_writeback_part;
 
+/* An operation that is a writeback, or waits for some. Guarded by the inode's lock, but for these: */
+struct fs_writeback {
+	struct fs_op *op;      /* for ever */
+	bool active;           /* it is one: for its own lane, which the list is not */
+	struct list link;      /* unstable->writebacks */
+	uint64_t seq;          /* of the writeback; of the last one to wait for */
+	uint64_t off, end;     /* what waits is for these */
+	struct list open_link; /* lane->writeback_open; the lane's */
+	uint64_t since;        /* ... and from when on it is; the lane's */
+	void (*send)(struct fs_op *op);
+	/* fs_batch.h: of a head, those behind it; of those, the place there */
+	struct list parts, part_link;
+	unsigned int part_cnt;
+};
+
 /*
  * fs_writeback_join - takes the data of a WRITE request into a writeback that is open
  *

@@ -1,6 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_part.h"
 
+#include <stddef.h>
+
+/* The next part of the operation is aligned for any structure. */
+static size_t size_of(const struct fs_part *p)
+{
+	return (p->op_size + _Alignof(max_align_t) - 1) / _Alignof(max_align_t) *
+	       _Alignof(max_align_t);
+}
+
+size_t fs_part_op_size(const struct fs *fs)
+{
+	size_t size = 0;
+
+	for (const struct fs_part *const *p = fs->parts; *p; p++)
+		size += size_of(*p);
+	return size;
+}
+
+void fs_part_op_made(const struct fs *fs, struct fs_op *op, void *mem)
+{
+	for (const struct fs_part *const *p = fs->parts; *p; p++) {
+		if ((*p)->op_made)
+			(*p)->op_made(op, mem);
+		mem = (char *)mem + size_of(*p);
+	}
+}
+
 /* Of those before `end`, the last one first. */
 static void fini_before(struct fs_lane *l, const struct fs_part *const *end)
 {

@@ -13,6 +13,10 @@
 #include "fs_int.h"
 
 struct fs_part {
+	/* Bytes that each operation has for this part, for ever ... */
+	size_t op_size;
+	/* ... zeroed, when the operation is made: sets its pointer at them. */
+	void (*op_made)(struct fs_op *op, void *mem);
 	/* In the table's order. False: out of memory, and nothing of this part is left. */
 	bool (*lane_init)(struct fs_lane *l);
 	/* In the opposite order; no operation is in work and no file is open. */
@@ -64,6 +68,8 @@ struct fs_part {
 
 /* Each calls that hook of all parts; fs_part_lane_init() takes back what it did before a failure.
  */
+size_t fs_part_op_size(const struct fs *fs);
+void fs_part_op_made(const struct fs *fs, struct fs_op *op, void *mem);
 bool fs_part_lane_init(struct fs_lane *l);
 void fs_part_lane_fini(struct fs_lane *l);
 void fs_part_lane_stop(struct fs_lane *l);

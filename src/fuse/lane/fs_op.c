@@ -37,6 +37,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,11 +46,12 @@ struct whole {
 	struct fs_op op; /* first */
 	struct fs_op_call call;
 	char name[FS_NAME_MAX + 1], name2[FS_NAME_MAX + 1];
+	max_align_t parts[]; /* what fs_part.op_made is given */
 };
 
-struct fs_op *fs_op_alloc(void)
+struct fs_op *fs_op_alloc(const struct fs *fs)
 {
-	struct whole *w = calloc(1, sizeof(*w));
+	struct whole *w = calloc(1, sizeof(*w) + fs_part_op_size(fs));
 
 	if (!w)
 		return NULL;
@@ -58,6 +60,7 @@ struct fs_op *fs_op_alloc(void)
 	w->op.name = w->name;
 	w->op.name2 = w->name2;
 	list_init(&w->op.link);
+	fs_part_op_made(fs, &w->op, w->parts);
 	return &w->op;
 }
 
@@ -69,7 +72,7 @@ void fs_op_free(struct fs_op *op)
 bool fs_op_pool_add(struct fs_lane *l, unsigned int cnt)
 {
 	for (; cnt > 0; cnt--) {
-		struct fs_op *op = fs_op_alloc();
+		struct fs_op *op = fs_op_alloc(l->fs);
 
 		if (!op)
 			return false;
@@ -114,12 +117,6 @@ void fs_op_init(struct fs_op *op, struct fs_lane *l)
 	op->began = op->gated = op->gated_abandoned = false;
 	memset(&op->fi, 0, sizeof(op->fi));
 	memset(&op->commit, 0, sizeof(op->commit));
-	op->writeback.active = false;
-	list_init(&op->writeback.link);
-	list_init(&op->writeback.open_link);
-	list_init(&op->writeback.parts);
-	list_init(&op->writeback.part_link);
-	op->writeback.part_cnt = 0;
 	memset(&op->ahead, 0, sizeof(op->ahead));
 	list_init(&op->ahead.link);
 	list_init(&op->ahead.lane_link);

@@ -40,7 +40,7 @@ void fs_op_pool_fini(struct fs_lane *l);
  * One of no pool: its owner makes it ready by fs_op_init() before each use, and takes it back
  * in fs_part.op_ended (fs_deleg_return.c). NULL: out of memory.
  */
-struct fs_op *fs_op_alloc(void);
+struct fs_op *fs_op_alloc(const struct fs *fs);
 void fs_op_free(struct fs_op *op);
 void fs_op_init(struct fs_op *op, struct fs_lane *l);
 /* Gives the call back early: the op is about to wait for something else. */

@@ -55,7 +55,7 @@ static void write_failed(struct fs_op *op, int err)
 	fs_batch_fail(op, err);
 	settle(op);
 	fs_append_over(op);
-	if (op->writeback.active) {
+	if (op->writeback->active) {
 		fs_writeback_done(op, err);
 		return;
 	}
@@ -111,7 +111,7 @@ static void write_refused(struct fs_op *op, int err, bool answered)
 	fs_attr_changed(op->inode);
 	if (!answered)
 		fs_append_doom(op, err);
-	if (op->writeback.part_cnt == 0 || !answered) {
+	if (op->writeback->part_cnt == 0 || !answered) {
 		write_failed(op, err);
 		return;
 	}
@@ -157,7 +157,7 @@ static void write_done(struct nfs4_call *call)
 	}
 	settle(op);
 	fs_append_over(op);
-	if (op->writeback.active) {
+	if (op->writeback->active) {
 		fs_writeback_done(op, 0);
 		return;
 	}
@@ -171,7 +171,7 @@ static void write_done(struct nfs4_call *call)
  */
 static bool wants_attr(const struct fs_op *op)
 {
-	return !(op->fi.flags & O_DIRECT) && (!op->writeback.active || op->u.rw.sync);
+	return !(op->fi.flags & O_DIRECT) && (!op->writeback->active || op->u.rw.sync);
 }
 
 static void write_start(struct fs_op *op)

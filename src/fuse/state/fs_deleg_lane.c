@@ -142,7 +142,7 @@ static bool lane_init(struct fs_lane *l)
 	list_init(&l->delegs_late);
 	reactor_timer_init(&l->deleg_timer, timer_fire);
 	for (unsigned int i = 0; i < OPS; i++) {
-		op = fs_op_alloc();
+		op = fs_op_alloc(l->fs);
 		if (!op) {
 			free_ops(l);
 			return false;
