@@ -139,7 +139,7 @@ struct fs_notice {
 struct fs_op {
 	struct fs_lane *lane;
 	struct nfs4_call *call; /* the one that carries it: its own, for ever (fs_op_of()) */
-	struct list pool_link; /* lane->ops */
+	struct list pool_link;  /* lane->ops */
 	struct list link;
 	fuse_req_t req;            /* NULL once replied */
 	uint64_t unique, begin_ns; /* of the request */
@@ -313,22 +313,9 @@ struct fs_op {
 	struct fs_notice notice;
 	struct reactor_msg notified;
 	void (*then)(struct fs_op *op);
-	bool alone;               /* how it enters the share it waits for (fs_share.h) */
+	bool alone;                     /* how it enters the share it waits for (fs_share.h) */
 	struct fs_writeback *writeback; /* its own, for ever (fs_writeback.h) */
-	struct {                  /* fs_ahead.h: a block */
-		struct list link; /* fs_ahead.blocks */
-		struct list lane_link;
-		struct list waiters;  /* of fs_op.link: until its READ is over */
-		unsigned int readers; /* that are answered from it right now */
-		bool flying, eof;
-		bool dropped; /* no request finds it any more */
-		bool at_open; /* fs_openread.h */
-		bool used;    /* a request was answered from it */
-		size_t len;   /* of what was read */
-		uint64_t seq; /* inode->attr_seq, and inval_want when it was sent */
-		uint32_t inval;
-		uint64_t since;
-	} ahead;
+	struct fs_block *block;         /* its own, for ever (fs_block.h) */
 	/* fs_deleg.h: inodes that it keeps free of delegations until it ends; referenced */
 	struct fs_inode *barred[FS_OP_BARS];
 	unsigned int bars;
@@ -398,7 +385,7 @@ struct fs_lane {
 	_Atomic uint64_t writeback_bytes;          /* in them; other lanes fill them too */
 	unsigned int batch_max;                    /* writebacks that one WRITE may be of */
 	/* read-ahead (fs_ahead.h) */
-	struct list ahead_blocks; /* of fs_op.ahead.lane_link */
+	struct list ahead_blocks; /* of fs_block.lane_link */
 	struct reactor_timer ahead_timer;
 	unsigned int ahead_cnt, ahead_max; /* blocks */
 	/* fs_openread.h: blocks in a row that nobody read; OPENs since then without one */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_ahead.h"
 #include "fs_append.h"
+#include "fs_block.h"
 #include "fs_op.h"
 #include "fs_writeback.h"
 #include "fs_facts.h"
 #include "fs_file.h"
 #include "fs_inode.h"
-#include "fs_openread.h"
 #include "fs_reply.h"
 #include "fs_part.h"
 
@@ -20,83 +20,13 @@
 #define RUN_MIN 2u
 /* Operations that are left to requests. */
 #define OPS_SPARE 8u
-#define AGE_MAX_S 3u
 #define TICK_NS   (500 * NSEC_PER_MSEC)
 
-/* ---- blocks. Inode lock held, but for block_over() ---- */
-
-static uint64_t end_of(const struct fs_op *b)
-{
-	return (uint64_t)b->off + b->size;
-}
-
-/* From its lane. No lock held. */
-static void block_over(struct fs_op *b)
-{
-	struct fs_lane *l = b->lane;
-
-	list_del(&b->ahead.lane_link);
-	l->ahead_cnt--;
-	if (b->ahead.at_open)
-		fs_openread_over(b);
-	fs_op_end(b);
-}
-
-/*
- * No request finds it any more. If nothing holds it, it goes to *gone, for send_home(); else who
- * holds it sees to that: its READ, or the last reader.
- */
-static void detach(struct fs_op *b, struct list *gone)
-{
-	list_del(&b->ahead.link);
-	b->ahead.dropped = true;
-	if (!b->ahead.flying && b->ahead.readers == 0)
-		list_push_back(gone, &b->ahead.link);
-}
-
-/* From `l`'s thread, no lock held. */
-static void send_home(struct fs_lane *l, struct list *gone)
-{
-	struct list *node;
-
-	while ((node = list_pop_front(gone))) {
-		struct fs_op *b = container_of(node, struct fs_op, ahead.link);
-
-		if (b->lane == l) {
-			block_over(b);
-			continue;
-		}
-		b->then = block_over;
-		fs_op_wake(b);
-	}
-}
-
-/* Those that end before `off`. */
-static void drop_before(struct fs_ahead *a, uint64_t off, struct list *gone)
-{
-	list_for_each_safe (node, next, &a->blocks) {
-		struct fs_op *b = container_of(node, struct fs_op, ahead.link);
-
-		if (end_of(b) <= off)
-			detach(b, gone);
-	}
-}
-
+/* No request finds any of them any more. Inode lock held. */
 static void drop_all(struct fs_ahead *a, struct list *gone)
 {
-	drop_before(a, UINT64_MAX, gone);
+	fs_block_detach_before(&a->blocks, UINT64_MAX, gone);
 	a->upto = 0;
-}
-
-/* now_ns: of any lane. */
-static bool is_stale(const struct fs_op *b, uint64_t now_ns)
-{
-	const struct fs_inode *in = b->inode;
-	const struct fs_conf *conf = &b->lane->fs->conf;
-	uint64_t age_s = conf->acregmin_s < AGE_MAX_S ? conf->acregmin_s : AGE_MAX_S;
-
-	return b->ahead.seq != in->attr_seq || b->ahead.inval != in->inval_want ||
-	       now_ns > b->ahead.since + age_s * NSEC_PER_SEC;
 }
 
 /* ---- fetching ---- */
@@ -111,21 +41,21 @@ void fs_ahead_landed(struct fs_op *b, bool failed, size_t len, bool eof)
 	list_init(&gone);
 	fs_op_put_call(b);
 	mutex_lock(&in->lock);
-	b->ahead.flying = false;
+	b->block->flying = false;
 	if (--a->flying == 0 && a->closer) {
 		list_push_back(&woken, &a->closer->link);
 		a->closer = NULL;
 	}
-	b->ahead.len = len;
-	b->ahead.eof = eof;
-	list_splice_back(&woken, &b->ahead.waiters);
-	if (b->ahead.dropped)
-		list_push_back(&gone, &b->ahead.link);
+	b->block->len = len;
+	b->block->eof = eof;
+	list_splice_back(&woken, &b->block->waiters);
+	if (b->block->dropped)
+		list_push_back(&gone, &b->block->link);
 	else if (failed)
-		detach(b, &gone);
+		fs_block_detach(b, &gone);
 	mutex_unlock(&in->lock);
 	fs_op_wake_all(&woken);
-	send_home(b->lane, &gone);
+	fs_block_send_home(b->lane, &gone);
 }
 
 /* Whoever reads there asks for itself, and hears of the error. */
@@ -157,10 +87,10 @@ static void fetch_start(struct fs_op *b)
 	struct nfs4_op_read *r = &b->call->u.read;
 
 	mutex_lock(&in->lock);
-	b->ahead.seq = in->attr_seq;
-	b->ahead.inval = in->inval_want;
+	b->block->seq = in->attr_seq;
+	b->block->inval = in->inval_want;
 	mutex_unlock(&in->lock);
-	b->ahead.since = fs_op_now(b);
+	b->block->since = fs_op_now(b);
 	*r = (struct nfs4_op_read){
 		.fh = &b->fh,
 		.state = b->file->state,
@@ -190,10 +120,7 @@ static struct fs_op *new_block(struct fs_lane *l, struct fs_file *f, uint64_t of
 	b->inode = f->inode; /* the caller references it */
 	b->file = fs_file_get(f);
 	b->cred = f->cred;
-	b->ahead.flying = true;
-	list_push_back(&f->ahead->blocks, &b->ahead.link);
-	list_push_back(&l->ahead_blocks, &b->ahead.lane_link);
-	l->ahead_cnt++;
+	fs_block_begin(b, &f->ahead->blocks);
 	f->ahead->flying++;
 	return b;
 }
@@ -237,9 +164,9 @@ struct fs_op *fs_ahead_first(struct fs_lane *l, struct fs_file *f, size_t size)
 	/* Who reads it from its begin goes on with what follows it. */
 	a->run = 1;
 	a->upto = size;
-	b->ahead.seq = f->inode->attr_seq;
-	b->ahead.inval = f->inode->inval_want;
-	b->ahead.since = fs_op_now(b);
+	b->block->seq = f->inode->attr_seq;
+	b->block->inval = f->inode->inval_want;
+	b->block->since = fs_op_now(b);
 	return b;
 }
 
@@ -256,7 +183,7 @@ static void fetch(struct fs_lane *l, struct fs_file *f, struct list *born)
 	/* After the first one each begins where READs like to. */
 	while (from < until && from < end && (b = new_block(l, f, from, rsize - from % rsize))) {
 		list_push_back(born, &b->link);
-		from = end_of(b);
+		from = fs_block_end(b);
 	}
 	a->upto = from;
 }
@@ -304,7 +231,7 @@ void fs_ahead_note(struct fs_lane *l, struct fs_file *f, uint64_t off, size_t si
 		a->next = off + size > a->next ? off + size : a->next;
 		/* Not just behind it: others may be about to read there. */
 		if (a->next > SLACK * size)
-			drop_before(a, a->next - SLACK * size, &gone);
+			fs_block_detach_before(&a->blocks, a->next - SLACK * size, &gone);
 		if (a->run >= RUN_MIN && in->attr_known)
 			fetch(l, f, &born);
 	} else if (a) {
@@ -313,46 +240,18 @@ void fs_ahead_note(struct fs_lane *l, struct fs_file *f, uint64_t off, size_t si
 		a->next = off + size;
 	}
 	mutex_unlock(&in->lock);
-	send_home(l, &gone);
+	fs_block_send_home(l, &gone);
 	start_all(l, &born);
 }
 
 /* ---- serving ---- */
-
-/* The block with all of the request, or with what there is of it. Inode lock held. */
-static struct fs_op *find(const struct fs_ahead *a, const struct fs_op *op)
-{
-	uint64_t off = (uint64_t)op->off;
-
-	list_for_each (node, &a->blocks) {
-		struct fs_op *b = container_of(node, struct fs_op, ahead.link);
-		bool flying = b->ahead.flying;
-		uint64_t have = (uint64_t)b->off + (flying ? b->size : b->ahead.len);
-		bool last = flying ? have >= op->inode->attr.size : b->ahead.eof;
-
-		if (off >= (uint64_t)b->off && off < have && (off + op->size <= have || last))
-			return b;
-	}
-	return NULL;
-}
-
-/* One reader less. Inode lock held. */
-static void read_over(struct fs_op *b, uint64_t read_to, struct list *gone)
-{
-	b->ahead.readers--;
-	b->ahead.used = true;
-	if (!b->ahead.dropped && read_to >= (uint64_t)b->off + b->ahead.len)
-		detach(b, gone);
-	else if (b->ahead.dropped && b->ahead.readers == 0)
-		list_push_back(gone, &b->ahead.link);
-}
 
 static void reply_from(struct fs_op *op, struct fs_op *b)
 {
 	struct fs_file *f = fs_file_get(op->file);
 	struct fs_inode *in = f->inode;
 	struct fs_lane *l = op->lane;
-	size_t at = (size_t)(op->off - b->off), len = b->ahead.len - at;
+	size_t at = (size_t)(op->off - b->off), len = b->block->len - at;
 	struct list gone;
 
 	if (len > op->size)
@@ -362,9 +261,9 @@ static void reply_from(struct fs_op *op, struct fs_op *b)
 	fs_append_read(op, len);
 	fs_reply_data(op, b->buf->data + at, len); /* op is over */
 	mutex_lock(&in->lock);
-	read_over(b, (uint64_t)b->off + at + len, &gone);
+	fs_block_read_over(b, (uint64_t)b->off + at + len, &gone);
 	mutex_unlock(&in->lock);
-	send_home(l, &gone);
+	fs_block_send_home(l, &gone);
 	fs_file_put(l->fs, f);
 }
 
@@ -393,20 +292,20 @@ bool fs_ahead_serve(struct fs_op *op, void (*again)(struct fs_op *op))
 	list_init(&gone);
 	mutex_lock(&in->lock);
 	if (op->file->ahead && may_serve(op))
-		b = find(op->file->ahead, op);
-	if (b && !b->ahead.flying && is_stale(b, fs_op_now(op))) {
+		b = fs_block_find(&op->file->ahead->blocks, op);
+	if (b && !b->block->flying && fs_block_is_stale(b, fs_op_now(op))) {
 		drop_all(op->file->ahead, &gone);
 		b = NULL;
 	}
-	waits = b && b->ahead.flying;
+	waits = b && b->block->flying;
 	if (waits) {
 		op->then = again;
-		list_push_back(&b->ahead.waiters, &op->link);
+		list_push_back(&b->block->waiters, &op->link);
 	} else if (b) {
-		b->ahead.readers++;
+		b->block->readers++;
 	}
 	mutex_unlock(&in->lock);
-	send_home(op->lane, &gone);
+	fs_block_send_home(op->lane, &gone);
 	if (waits)
 		fs_op_put_call(op);
 	else if (b)
@@ -436,7 +335,7 @@ bool fs_ahead_close(struct fs_op *op, void (*again)(struct fs_op *op))
 		a->closer = op;
 	}
 	mutex_unlock(&in->lock);
-	send_home(op->lane, &gone);
+	fs_block_send_home(op->lane, &gone);
 	return waits;
 }
 
@@ -453,14 +352,14 @@ static void drop_old(struct fs_lane *l, bool all)
 
 	list_init(&gone);
 	list_for_each (node, &l->ahead_blocks) {
-		struct fs_op *b = container_of(node, struct fs_op, ahead.lane_link);
+		struct fs_op *b = container_of(node, struct fs_block, lane_link)->op;
 
 		mutex_lock(&b->inode->lock);
-		if (!b->ahead.dropped && (all || (!b->ahead.flying && is_stale(b, now))))
-			detach(b, &gone);
+		if (!b->block->dropped && (all || (!b->block->flying && fs_block_is_stale(b, now))))
+			fs_block_detach(b, &gone);
 		mutex_unlock(&b->inode->lock);
 	}
-	send_home(l, &gone);
+	fs_block_send_home(l, &gone);
 }
 
 static void ticked(struct reactor_timer *t)
@@ -492,6 +391,8 @@ static void lane_stop(struct fs_lane *l)
 }
 
 const struct fs_part fs_ahead_part = {
+	.op_size = sizeof(struct fs_block),
+	.op_made = fs_block_made,
 	.lane_init = lane_init,
 	.lane_fini = lane_fini,
 	.lane_stop = lane_stop,

@@ -37,7 +37,7 @@ struct fs_ahead {
 	uint64_t next;        /* where the stream goes on */
 	uint64_t upto;        /* where what is fetched ends */
 	unsigned int run;     /* requests that followed each other */
-	struct list blocks;   /* of fs_op.ahead.link: those that may be read */
+	struct list blocks;   /* of fs_block.link: those that may be read */
 	unsigned int flying;  /* READs on their way, of others too */
 	struct fs_op *closer; /* waits for those */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_openread.h"
 #include "fs_ahead.h"
+#include "fs_block.h"
 #include "fs_writeback.h"
 #include "fs_facts.h"
 #include "fs_inode.h"
@@ -60,7 +61,7 @@ static struct fs_op *new_block(struct fs_lane *l, struct fs_file *f, uint32_t si
 	}
 	fs_inode_ref(l->fs, b->inode);
 	b->buf = buf;
-	b->ahead.at_open = true;
+	b->block->at_open = true;
 	fs_ahead_arm(l);
 	return b;
 }
@@ -106,14 +107,4 @@ void fs_openread_end(struct fs_op *op, bool opened)
 		stats_count(&op->lane->stats->copied_bytes, r->len);
 	}
 	fs_ahead_landed(b, false, r->len, r->eof);
-}
-
-void fs_openread_over(const struct fs_op *b)
-{
-	struct fs_lane *l = b->lane;
-
-	if (b->ahead.used)
-		l->open_vain = 0;
-	else if (l->open_vain < FS_OPENREAD_VAIN)
-		l->open_vain++;
 }

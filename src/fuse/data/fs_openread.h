@@ -42,7 +42,5 @@ void fs_openread_begin(struct fs_op *op);
  * opened: the call has just ended well, and its reply is there still.
  */
 void fs_openread_end(struct fs_op *op, bool opened);
-/* A block of this kind is over, read or not. From its lane. */
-void fs_openread_over(const struct fs_op *b);
 
 #endif

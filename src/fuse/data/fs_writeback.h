@@ -40,7 +40,8 @@
 
 extern const struct fs_part fs_writeback_part;
 
-/* An operation that is a writeback, or waits for some. Guarded by the inode's lock, but for these: */
+/* An operation that is a writeback, or waits for some. Guarded by the inode's lock, but for these:
+ */
 struct fs_writeback {
 	struct fs_op *op;      /* for ever */
 	bool active;           /* it is one: for its own lane, which the list is not */

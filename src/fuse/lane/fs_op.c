@@ -117,10 +117,6 @@ void fs_op_init(struct fs_op *op, struct fs_lane *l)
 	op->began = op->gated = op->gated_abandoned = false;
 	memset(&op->fi, 0, sizeof(op->fi));
 	memset(&op->commit, 0, sizeof(op->commit));
-	memset(&op->ahead, 0, sizeof(op->ahead));
-	list_init(&op->ahead.link);
-	list_init(&op->ahead.lane_link);
-	list_init(&op->ahead.waiters);
 	op->bars = 0;
 	op->deleg = NULL;
 	op->claims = NULL;
