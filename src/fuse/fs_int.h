@@ -278,21 +278,10 @@ struct fs_op {
 	} u;
 	/* Gives back what u.dir has; fs_op_end() calls it. NULL: nothing. */
 	void (*ended)(struct fs_op *op);
-	bool began;           /* its first call was started: it may have been done in part */
-	bool gated;           /* counted in inode->unstable->io ... */
-	bool gated_abandoned; /* ... and in abandoned */
-	struct {              /* fs_commit() in work */
-		void (*done)(struct fs_op *op, int err);
-		void (*rewritten)(struct fs_op *op);
-		uint64_t seq, losses; /* inode->write_seq and unstable->losses when it was sent */
-		unsigned int tries;   /* that found data lost */
-		bool durable;         /* it is written again FILE_SYNC */
-		struct fs_file *file; /* whose data is written again: referenced */
-		uint64_t off;
-		uint32_t len, part; /* and how much of it is written */
-		struct nfs4_verf verf;
-		uint32_t gen;
-	} commit;
+	bool began;               /* its first call was started: it may have been done in part */
+	bool gated;               /* counted in inode->unstable->io ... */
+	bool gated_abandoned;     /* ... and in abandoned */
+	struct fs_commit *commit; /* its own, for ever (fs_unstable.h) */
 	/* Runs when the op is taken from the parking list (no request was free before). */
 	void (*resume)(struct fs_op *op);
 	/*

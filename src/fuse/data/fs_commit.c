@@ -48,14 +48,14 @@ static void commit_done(struct nfs4_call *call)
 	bool durable;
 
 	if (call->err) {
-		op->commit.done(op, -call->err);
+		op->commit->done(op, -call->err);
 		return;
 	}
 	/* First: as long as data is unstable the file is not believed to be shorter. */
 	durable = fs_unstable_committed(op, &c->verf);
 	fs_attr_update(op->lane->fs, op->inode, &c->attr, op->attr_seq, fs_op_now(op));
 	if (durable)
-		op->commit.done(op, 0);
+		op->commit->done(op, 0);
 	else
 		commit_next(op);
 }
@@ -76,7 +76,7 @@ static void commit_start(struct fs_op *op)
 
 static void commit_failed(struct fs_op *op, int err)
 {
-	op->commit.done(op, err);
+	op->commit->done(op, err);
 }
 
 static void commit_next(struct fs_op *op)
@@ -84,20 +84,20 @@ static void commit_next(struct fs_op *op)
 	if (fs_rewrite_wait(op, commit_next))
 		return;
 	if (fs_unstable_is_empty(op->inode)) {
-		op->commit.done(op, 0);
+		op->commit->done(op, 0);
 		return;
 	}
 	op->failed = commit_failed;
 	if (fs_rewrite_is_due(op->inode))
-		fs_rewrite(op, op->commit.tries++ >= UNSTABLE_TRIES, commit_next);
+		fs_rewrite(op, op->commit->tries++ >= UNSTABLE_TRIES, commit_next);
 	else
 		fs_op_call(op, commit_start);
 }
 
 void fs_commit(struct fs_op *op, void (*done)(struct fs_op *op, int err))
 {
-	op->commit.done = done;
-	op->commit.tries = 0;
+	op->commit->done = done;
+	op->commit->tries = 0;
 	if (!fs_writeback_wait(op, op->inode, 0, FS_WRITEBACK_ALL, true, commit_next))
 		commit_next(op);
 }
@@ -275,7 +275,14 @@ static void lane_unblocked(struct fs_lane *l)
 	fs_commit_background(l, NULL);
 }
 
+static void op_made(struct fs_op *op, void *mem)
+{
+	op->commit = mem;
+}
+
 const struct fs_part fs_commit_part = {
+	.op_size = sizeof(struct fs_commit),
+	.op_made = op_made,
 	.lane_init = lane_init,
 	.lane_fini = lane_fini,
 	.lane_kicked = lane_kicked,

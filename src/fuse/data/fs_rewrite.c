@@ -151,31 +151,31 @@ static bool gather(struct fs_op *op)
 	struct fs_unstable *r = in->unstable;
 	size_t room = op->lane->fs->data_size;
 
-	op->commit.file = NULL;
-	op->commit.len = 0;
+	op->commit->file = NULL;
+	op->commit->len = 0;
 	mutex_lock(&in->lock);
 	for (size_t i = 0; i < r->cnt; i++) {
 		struct fs_extent *e = r->v[i];
 
-		if (!op->commit.file && !e->lost)
+		if (!op->commit->file && !e->lost)
 			continue;
-		if (!op->commit.file) {
-			op->commit.file = fs_file_get(e->mem->file);
-			op->commit.off = e->off;
-		} else if (!e->lost || e->mem->file != op->commit.file ||
-			   e->off != op->commit.off + op->commit.len ||
-			   op->commit.len + e->len > room) {
+		if (!op->commit->file) {
+			op->commit->file = fs_file_get(e->mem->file);
+			op->commit->off = e->off;
+		} else if (!e->lost || e->mem->file != op->commit->file ||
+			   e->off != op->commit->off + op->commit->len ||
+			   op->commit->len + e->len > room) {
 			break;
 		}
-		memcpy(op->buf->data + op->commit.len, e->p, e->len);
-		op->commit.len += e->len;
+		memcpy(op->buf->data + op->commit->len, e->p, e->len);
+		op->commit->len += e->len;
 		e->moving = true;
 	}
 	mutex_unlock(&in->lock);
-	stats_count(&op->lane->stats->copied_bytes, op->commit.len);
-	if (op->commit.len >= FS_UNSTABLE_LARGE)
-		stats_count(&op->lane->stats->copied_bytes_large, op->commit.len);
-	return op->commit.len > 0;
+	stats_count(&op->lane->stats->copied_bytes, op->commit->len);
+	if (op->commit->len >= FS_UNSTABLE_LARGE)
+		stats_count(&op->lane->stats->copied_bytes_large, op->commit->len);
+	return op->commit->len > 0;
 }
 
 static bool is_moving(const struct fs_extent *e, void *ctx)
@@ -191,8 +191,8 @@ static bool is_moving_or_lost(const struct fs_extent *e, void *ctx)
 static void batch_over(struct fs_op *op, struct fs_unstable_mem *dead)
 {
 	fs_unstable_mem_free(op->lane, dead);
-	fs_file_put(op->lane->fs, op->commit.file);
-	op->commit.file = NULL;
+	fs_file_put(op->lane->fs, op->commit->file);
+	op->commit->file = NULL;
 	next_batch(op);
 }
 
@@ -203,7 +203,7 @@ static void batch_written(struct fs_op *op)
 	struct fs_unstable_mem *dead = NULL;
 
 	mutex_lock(&in->lock);
-	if (op->commit.durable)
+	if (op->commit->durable)
 		fs_unstable_remove(r, is_moving, NULL, &dead);
 	for (size_t i = 0; i < r->cnt; i++) {
 		struct fs_extent *e = r->v[i];
@@ -213,11 +213,11 @@ static void batch_written(struct fs_op *op)
 		e->moving = e->lost = false;
 		r->lost--;
 		e->seq = ++in->write_seq;
-		e->verf = op->commit.verf;
-		e->mem->gen = op->commit.gen;
+		e->verf = op->commit->verf;
+		e->mem->gen = op->commit->gen;
 	}
-	if (!op->commit.durable)
-		fs_unstable_new_verf(r, &op->commit.verf);
+	if (!op->commit->durable)
+		fs_unstable_new_verf(r, &op->commit->verf);
 	mutex_unlock(&in->lock);
 	batch_over(op, dead);
 }
@@ -246,7 +246,7 @@ static void write_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
 	const struct nfs4_op_write *w = &call->u.write;
-	bool first = op->commit.part == 0;
+	bool first = op->commit->part == 0;
 
 	if (call->err) {
 		fs_attr_changed(op->inode);
@@ -259,13 +259,14 @@ static void write_done(struct nfs4_call *call)
 		return;
 	}
 	if (first)
-		op->commit.verf = w->verf;
+		op->commit->verf = w->verf;
 	/* The server was another one again in the middle: from the start. */
-	if (!op->commit.durable && memcmp(&op->commit.verf, &w->verf, sizeof(op->commit.verf)) != 0)
-		op->commit.part = 0;
+	if (!op->commit->durable &&
+		memcmp(&op->commit->verf, &w->verf, sizeof(op->commit->verf)) != 0)
+		op->commit->part = 0;
 	else
-		op->commit.part += w->count;
-	if (op->commit.part < op->commit.len)
+		op->commit->part += w->count;
+	if (op->commit->part < op->commit->len)
 		fs_op_call(op, write_start);
 	else
 		batch_written(op);
@@ -274,21 +275,21 @@ static void write_done(struct nfs4_call *call)
 static void write_start(struct fs_op *op)
 {
 	struct nfs4_op_write *w = &op->call->u.write;
-	uint32_t left = op->commit.len - op->commit.part;
+	uint32_t left = op->commit->len - op->commit->part;
 	uint32_t wsize = fs_facts(op->lane->fs, op->inode)->wsize;
 
-	if (op->commit.part == 0)
-		op->commit.gen = nfs4_client_generation(op->lane->fs->client);
+	if (op->commit->part == 0)
+		op->commit->gen = nfs4_client_generation(op->lane->fs->client);
 	memset(w, 0, sizeof(*w));
-	op->call->cred = &op->commit.file->cred;
+	op->call->cred = &op->commit->file->cred;
 	w->fh = &op->fh;
-	w->state = op->commit.file->state;
-	w->offset = op->commit.off + op->commit.part;
+	w->state = op->commit->file->state;
+	w->offset = op->commit->off + op->commit->part;
 	w->data[0].buf = op->buf;
-	w->data[0].p = op->buf->data + op->commit.part;
+	w->data[0].p = op->buf->data + op->commit->part;
 	w->data[0].len = left < wsize ? left : wsize;
 	w->data_cnt = 1;
-	w->stable = op->commit.durable ? FILE_SYNC4 : UNSTABLE4;
+	w->stable = op->commit->durable ? FILE_SYNC4 : UNSTABLE4;
 	op->call->done = write_done;
 	nfs4_write(op->call);
 }
@@ -296,13 +297,13 @@ static void write_start(struct fs_op *op)
 static void next_batch(struct fs_op *op)
 {
 	if (gather(op)) {
-		op->commit.part = 0;
+		op->commit->part = 0;
 		fs_op_call(op, write_start);
 		return;
 	}
 	put_buf(op);
 	gate_open(op);
-	op->commit.rewritten(op);
+	op->commit->rewritten(op);
 }
 
 /* ---- the whole ---- */
@@ -318,7 +319,7 @@ static void rewrite_begin(struct fs_op *op)
 	mutex_lock(&in->lock);
 	wait = r->rewriting;
 	if (wait) {
-		wait_here(op, r, op->commit.rewritten);
+		wait_here(op, r, op->commit->rewritten);
 	} else {
 		r->rewriting = true;
 		drain = r->io > 0;
@@ -338,8 +339,8 @@ static void rewrite_begin(struct fs_op *op)
 
 void fs_rewrite(struct fs_op *op, bool durable, void (*done)(struct fs_op *op))
 {
-	op->commit.durable = durable;
-	op->commit.rewritten = done;
+	op->commit->durable = durable;
+	op->commit->rewritten = done;
 	op->last_buf = true; /* WRITEs that have the others may wait for this */
 	fs_op_call_buf(op, rewrite_begin);
 }

@@ -461,15 +461,15 @@ void fs_unstable_commit_sent(struct fs_op *op)
 	struct fs_inode *in = op->inode;
 
 	mutex_lock(&in->lock);
-	op->commit.seq = in->write_seq;
-	op->commit.losses = in->unstable->losses;
+	op->commit->seq = in->write_seq;
+	op->commit->losses = in->unstable->losses;
 	mutex_unlock(&in->lock);
 }
 
 bool fs_unstable_committed(struct fs_op *op, const struct nfs4_verf *verf)
 {
 	struct fs_inode *in = op->inode;
-	struct covered c = {.seq = op->commit.seq, .verf = verf};
+	struct covered c = {.seq = op->commit->seq, .verf = verf};
 	struct fs_unstable *r = in->unstable;
 	struct fs_unstable_mem *dead = NULL;
 	bool lost, clean;
@@ -479,7 +479,7 @@ bool fs_unstable_committed(struct fs_op *op, const struct nfs4_verf *verf)
 	r->failures = 0;
 	lost = fs_unstable_new_verf(r, verf);
 	/* Also what another operation found lost meanwhile, and may have written again since. */
-	clean = r->losses == op->commit.losses;
+	clean = r->losses == op->commit->losses;
 	mutex_unlock(&in->lock);
 	fs_unstable_mem_free(op->lane, dead);
 	if (lost)

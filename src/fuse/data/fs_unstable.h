@@ -226,6 +226,20 @@ void fs_rewrite(struct fs_op *op, bool durable, void (*done)(struct fs_op *op));
 
 /* ---- fs_commit.c ---- */
 
+/* An operation that has its inode committed (fs_commit()), and written again before that. */
+struct fs_commit {
+	void (*done)(struct fs_op *op, int err);
+	void (*rewritten)(struct fs_op *op);
+	uint64_t seq, losses; /* inode->write_seq and unstable->losses when it was sent */
+	unsigned int tries;   /* that found data lost */
+	bool durable;         /* it is written again FILE_SYNC */
+	struct fs_file *file; /* whose data is written again: referenced */
+	uint64_t off;
+	uint32_t len, part; /* and how much of it is written */
+	struct nfs4_verf verf;
+	uint32_t gen;
+};
+
 /*
  * fs_commit_background - COMMIT of the oldest file of the lane, if half of its budget is used, or
  * if that is old or to be committed at once

@@ -116,7 +116,6 @@ void fs_op_init(struct fs_op *op, struct fs_lane *l)
 	op->reply_dir = op->reply_inode = NULL;
 	op->began = op->gated = op->gated_abandoned = false;
 	memset(&op->fi, 0, sizeof(op->fi));
-	memset(&op->commit, 0, sizeof(op->commit));
 	op->bars = 0;
 	op->deleg = NULL;
 	op->claims = NULL;
