@@ -282,6 +282,19 @@ Test(fs_unstable, a_read_of_lost_data_waits_until_it_is_there_again)
 	cr_assert(fake_all_free());
 }
 
+Test(fs_unstable, so_does_one_of_its_middle)
+{
+	struct rig_reply re;
+
+	put(&fh, 0, a, LARGE);
+	fake_restart();
+	rig.fake.gen++;
+	cr_assert_eq(rig_read(&re, ino, fh.fh, 1000, 1000), 1000);
+	cr_assert_arr_eq(re.body, want + 1000, 1000);
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 2);
+	cr_assert(fake_all_free());
+}
+
 Test(fs_unstable, a_read_that_was_on_its_way_over_a_restart_is_done_again)
 {
 	struct rig_reply re;
