@@ -117,12 +117,6 @@ struct fs_file {
 #define FS_NAME_MAX 255
 #define FS_OP_BARS  2u /* RENAME: two files */
 
-/* What a lock is asked for; len: or NFS4_LOCK_TO_END. */
-struct fs_lockrange {
-	uint64_t off, len;
-	bool write;
-};
-
 /* One entry of a notify thread's queue; embedded in an op that waits for it. */
 struct fs_notice {
 	struct list link;
@@ -176,107 +170,9 @@ struct fs_op {
 	off_t off;
 	size_t size;
 	uint64_t attr_seq; /* fs_attr_seq() when the call was started */
-	union {
-		struct {
-			const uint8_t *data; /* WRITE: the payload in buf */
-			size_t done;
-			bool sync;
-			bool unstable; /* WRITE: a part is not durable yet ... */
-			bool torn;     /* ... and its parts met different servers */
-			struct nfs4_verf verf;
-			struct fs_unstable_mem *unstable_mem; /* WRITE: of fs_unstable_reserve() */
-			struct fs_extent *tail;
-			/* WRITE: fs_append.h */
-			bool append; /* to the end, wherever that is by then */
-			bool plain;  /* or not any more: to its offset */
-			bool moved;  /* others changed the file meanwhile */
-			bool committed;
-			unsigned int misses;
-			int doomed;  /* one before it had no answer; inode lock */
-			off_t asked; /* the offset that the kernel knows it by */
-			void (*again)(struct fs_op *op);
-			void (*gave_up)(struct fs_op *op, int err);
-			bool checked; /* READ: waited for what was lost */
-			bool grows; /* ... data behind its begin may come while it is on its way */
-		} rw;
-		struct {
-			struct fs_op *block; /* OPEN: of fs_openread_begin(), or NULL */
-		} open;
-		struct {
-			uint32_t mode, umask;
-			bool mode_unset; /* the OPEN made the file without its mode */
-		} create;
-		struct {
-			int to_set;
-			struct stat st;
-		} setattr;
-		struct {
-			enum nfs4_ftype type;
-			mode_t mode, umask;
-			bool mode_unset; /* as for CREATE */
-			dev_t rdev;
-			struct nfs4_state state; /* MKNOD of a regular file */
-		} make;
-		struct {              /* LOOKUP of a special file (fs_special.h) */
-			bool may;     /* ... use it */
-			uint64_t seq; /* attr_seq of the call that brought op->attr */
-		} special;
-		struct {
-			bool hole;    /* SEEK_HOLE, else SEEK_DATA */
-			bool written; /* the kernel has written what it held there */
-		} seek;
-		struct { /* RMDIR, while it waits for the end of .nfs files */
-			struct reactor_timer tick;
-			uint64_t since;
-			uint32_t gone;     /* fs->sillies_gone when the server was asked */
-			unsigned int asks; /* whose answer a .nfs file may have outlived */
-		} rmdir;
-		struct {                         /* RENAME */
-			struct fs_inode *target; /* referenced until it is out of the way */
-			struct fs_inode *source; /* referenced until nothing is in its way */
-		} rename;
-		struct {
-			bool plus;
-			bool asked;         /* the server has answered this request */
-			bool bad;           /* with a cookie that cannot be */
-			bool scan, scanned; /* the cookie was lost: reading from the start */
-			uint64_t cookie;    /* to ask with, and what came with it */
-			struct nfs4_verf verf;
-			struct fs_dirpack *pack;
-		} dir;
-		struct {
-			uint32_t len; /* of the value, or of the names so far, in mem */
-			enum nfs4_setxattr_option option;
-			uint64_t cookie; /* LISTXATTR: to ask with */
-			bool user;       /* a name of user.* */
-			int refusal;     /* errno for who has the right to ask for it */
-			bool over;       /* more names than Linux can list */
-		} xattr;
-		struct {                            /* fs_lock.h; FLUSH and RELEASE too */
-			struct fs_lockowner *owner; /* referenced */
-			struct fs_lockwait *wait;   /* whose request it is; NULL: op->req */
-			struct fs_lockrange range;
-			bool turn;         /* it is this operation's, or it waits for it */
-			bool held;         /* a part of the range before it asked, or all */
-			unsigned int asks; /* that were denied while files were being closed */
-			uint32_t closes;   /* fs->closes when the server was asked */
-			/* fs_lockclose.c: whose lock is in the way; since when it is waited for */
-			uint64_t holder, since;
-			bool full; /* the kernel may have kept requests back since then */
-			struct reactor_timer tick;
-			void (*again)(struct fs_op *op);
-			uint64_t number;   /* LOCKT: of the owner */
-			uint64_t off, len; /* LOCKU in work, and what follows it */
-			void (*unlocked)(struct fs_op *op, int err);
-			struct nfs4_denied denied;
-			int err;
-			void (*then)(struct fs_op *op, int err);
-			bool whole; /* RELEASE: of the share's owners */
-			void (*released)(struct fs_op *op);
-		} lock;
-		uint64_t num;
-	} u;
-	/* Gives back what u.dir has; fs_op_end() calls it. NULL: nothing. */
+	void *work; /* FS_OP_WORK bytes, zeroed: what who handles the request makes of it (fs_op.h)
+		     */
+	/* Gives back what `work` has; fs_op_end() calls it. NULL: nothing. */
 	void (*ended)(struct fs_op *op);
 	bool began;               /* its first call was started: it may have been done in part */
 	bool gated;               /* counted in inode->unstable->io ... */

@@ -273,7 +273,7 @@ static void reply_from(struct fs_op *op, struct fs_op *b)
  */
 static bool may_serve(const struct fs_op *op)
 {
-	return !op->u.rw.checked && !fs_unstable_suspect_locked(op) &&
+	return !fs_rw(op)->checked && !fs_unstable_suspect_locked(op) &&
 	       !fs_writeback_beyond(op->inode, (uint64_t)op->off);
 }
 

@@ -24,14 +24,14 @@ void fs_append_begin(struct fs_op *op)
 	struct fs_inode *in = op->inode;
 	const struct fs_unstable *r;
 
-	op->u.rw.asked = op->off;
+	fs_rw(op)->asked = op->off;
 	if (!(op->fi.flags & O_APPEND) || (op->fi.flags & O_DIRECT) || op->fi.writepage)
 		return;
 	mutex_lock(&in->lock);
 	r = in->unstable;
-	op->u.rw.append = !fs_part_inode_is_vouched(op->lane->fs, in) &&
-			  (!r || (uint64_t)op->off >= r->kernel_end);
-	if (op->u.rw.append && r && op->off + r->shift >= 0)
+	fs_rw(op)->append = !fs_part_inode_is_vouched(op->lane->fs, in) &&
+			    (!r || (uint64_t)op->off >= r->kernel_end);
+	if (fs_rw(op)->append && r && op->off + r->shift >= 0)
 		op->off += r->shift;
 	mutex_unlock(&in->lock);
 }
@@ -39,7 +39,7 @@ void fs_append_begin(struct fs_op *op)
 void fs_append_answer(struct fs_op *op, size_t count)
 {
 	struct fs_inode *in = op->inode;
-	uint64_t end = (uint64_t)op->u.rw.asked + count;
+	uint64_t end = (uint64_t)fs_rw(op)->asked + count;
 
 	if (!(op->fi.flags & O_APPEND))
 		return; /* others need not know it */
@@ -53,15 +53,15 @@ void fs_append_answer(struct fs_op *op, size_t count)
 
 static void call_for(struct fs_op *op, void (*start)(struct fs_op *op))
 {
-	op->failed = op->u.rw.gave_up;
+	op->failed = fs_rw(op)->gave_up;
 	fs_op_call(op, start);
 }
 
 /* As it was asked for. */
 static void go_plain(struct fs_op *op)
 {
-	op->u.rw.plain = true;
-	call_for(op, op->u.rw.again);
+	fs_rw(op)->plain = true;
+	call_for(op, fs_rw(op)->again);
 }
 
 /* The op, its batch, and all that appends behind it: they follow each other. */
@@ -77,13 +77,13 @@ static void move(struct fs_op *op, uint64_t end)
 	list_for_each (node, &r->writebacks) {
 		struct fs_op *c = container_of(node, struct fs_writeback, link)->op;
 
-		if (op->writeback->active && c != op && c->u.rw.append)
+		if (op->writeback->active && c != op && fs_rw(c)->append)
 			c->off += by;
 	}
-	r->shift = op->off - op->u.rw.asked;
+	r->shift = op->off - fs_rw(op)->asked;
 	in->attr.size = end;
 	mutex_unlock(&in->lock);
-	op->u.rw.moved = true;
+	fs_rw(op)->moved = true;
 	fs_attr_by_others(op->lane->fs, in);
 }
 
@@ -107,7 +107,7 @@ static void committed(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
 
-	op->u.rw.committed = true;
+	fs_rw(op)->committed = true;
 	if (!call->err && fs_unstable_committed(op, &call->u.commit.verf))
 		call_for(op, look);
 	else
@@ -126,7 +126,7 @@ static void looked(struct nfs4_call *call)
 
 	if (call->err && call->status == NFS4_OK) {
 		fs_append_doom(op, -call->err);
-		op->u.rw.gave_up(op, -call->err);
+		fs_rw(op)->gave_up(op, -call->err);
 		return;
 	}
 	if (call->err || !(a->valid & NFS4_ATTR_SIZE)) {
@@ -134,11 +134,11 @@ static void looked(struct nfs4_call *call)
 		return;
 	}
 	if (a->size > SIZE_MAX_SANE) { /* WIRE */
-		op->u.rw.gave_up(op, EFBIG);
+		fs_rw(op)->gave_up(op, EFBIG);
 		return;
 	}
 	if (a->size < (uint64_t)op->off && is_unstable_beyond(op->inode, a->size)) {
-		if (op->u.rw.committed)
+		if (fs_rw(op)->committed)
 			go_plain(op);
 		else
 			call_for(op, commit);
@@ -146,7 +146,7 @@ static void looked(struct nfs4_call *call)
 	}
 	if (a->size != (uint64_t)op->off)
 		move(op, a->size);
-	call_for(op, op->u.rw.again);
+	call_for(op, fs_rw(op)->again);
 }
 
 static void look(struct fs_op *op)
@@ -171,10 +171,10 @@ bool fs_append_missed(struct fs_op *op, void (*again)(struct fs_op *op),
 
 	if (!w->at_end || (call->status != NFS4ERR_NOT_SAME && !is_refused(call->status)))
 		return false;
-	op->u.rw.again = again;
-	op->u.rw.gave_up = gave_up;
-	if (is_refused(call->status) || w->unsure || op->u.rw.done > 0 ||
-		op->u.rw.misses++ >= MISSES_MAX)
+	fs_rw(op)->again = again;
+	fs_rw(op)->gave_up = gave_up;
+	if (is_refused(call->status) || w->unsure || fs_rw(op)->done > 0 ||
+		fs_rw(op)->misses++ >= MISSES_MAX)
 		go_plain(op);
 	else
 		call_for(op, look);
@@ -185,10 +185,10 @@ void fs_append_over(struct fs_op *op)
 {
 	struct fs *fs = op->lane->fs;
 
-	if (op->u.rw.moved)
+	if (fs_rw(op)->moved)
 		fs_notify_inval_inode(fs, op->inode, 0, 0);
-	else if (op->u.rw.append && op->u.rw.asked != op->off)
-		fs_notify_inval_inode(fs, op->inode, op->u.rw.asked, (off_t)op->size);
+	else if (fs_rw(op)->append && fs_rw(op)->asked != op->off)
+		fs_notify_inval_inode(fs, op->inode, fs_rw(op)->asked, (off_t)op->size);
 }
 
 /* ---- no answer ---- */
@@ -197,7 +197,7 @@ void fs_append_doom(struct fs_op *op, int err)
 {
 	struct fs_inode *in = op->inode;
 
-	if (!op->u.rw.append || !op->writeback->active)
+	if (!fs_rw(op)->append || !op->writeback->active)
 		return;
 	mutex_lock(&in->lock);
 	list_for_each (node, &in->unstable->writebacks) {
@@ -205,8 +205,8 @@ void fs_append_doom(struct fs_op *op, int err)
 
 		if (c == in->unstable->open)
 			break; /* others may still join it, and its batch */
-		if (c != op && c->u.rw.append)
-			c->u.rw.doomed = err;
+		if (c != op && fs_rw(c)->append)
+			fs_rw(c)->doomed = err;
 	}
 	mutex_unlock(&in->lock);
 }
@@ -215,10 +215,10 @@ int fs_append_doomed(struct fs_op *op)
 {
 	int err;
 
-	if (!op->u.rw.append)
+	if (!fs_rw(op)->append)
 		return 0;
 	mutex_lock(&op->inode->lock);
-	err = op->u.rw.doomed;
+	err = fs_rw(op)->doomed;
 	mutex_unlock(&op->inode->lock);
 	return err;
 }

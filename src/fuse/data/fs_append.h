@@ -33,17 +33,17 @@
 
 /* ---- requests ---- */
 
-/* A WRITE request came: its op->off, u.rw.asked and u.rw.append. */
+/* A WRITE request came: its op->off, asked and append. */
 void fs_append_begin(struct fs_op *op);
 /* `count` bytes are about to be answered: the kernel's end is behind them. */
 void fs_append_answer(struct fs_op *op, size_t count);
 /* Are they of one kind, and `op` the next one? Inode lock held. */
 static inline bool fs_append_joins(const struct fs_op *c, const struct fs_op *op)
 {
-	if (!c->u.rw.append && !op->u.rw.append)
+	if (!fs_rw(c)->append && !fs_rw(op)->append)
 		return true;
-	return c->u.rw.append && op->u.rw.append && c->off + (off_t)c->size == op->off &&
-	       c->u.rw.asked + (off_t)c->size == op->u.rw.asked;
+	return fs_rw(c)->append && fs_rw(op)->append && c->off + (off_t)c->size == op->off &&
+	       fs_rw(c)->asked + (off_t)c->size == fs_rw(op)->asked;
 }
 
 /* ---- the WRITE ---- */
@@ -51,7 +51,7 @@ static inline bool fs_append_joins(const struct fs_op *c, const struct fs_op *op
 /* Is it bound to the end? */
 static inline bool fs_append_at_end(const struct fs_op *op)
 {
-	return op->u.rw.append && !op->u.rw.plain;
+	return fs_rw(op)->append && !fs_rw(op)->plain;
 }
 /*
  * fs_append_missed - its WRITE failed; because of the end?

@@ -73,8 +73,8 @@ static struct rpcrdma_span span_of(const struct fs_op *op)
 {
 	return (struct rpcrdma_span){
 		.buf = op->buf,
-		.p = (uint8_t *)(uintptr_t)op->u.rw.data + op->u.rw.done,
-		.len = (uint32_t)(op->size - op->u.rw.done),
+		.p = (uint8_t *)(uintptr_t)fs_rw(op)->data + fs_rw(op)->done,
+		.len = (uint32_t)(op->size - fs_rw(op)->done),
 	};
 }
 
@@ -117,10 +117,10 @@ static void take_parts(struct fs_op *head, struct list *ret)
 /* The head's WRITE brought all of it. Only the head is in the gate, until it is over itself. */
 static void part_wrote(struct fs_op *part, const struct nfs4_op_write *w)
 {
-	part->u.rw.done = part->size;
-	part->u.rw.unstable = w->committed != FILE_SYNC4;
-	part->u.rw.verf = w->verf;
-	fs_commit_wrote(part, part->u.rw.unstable, false);
+	fs_rw(part)->done = part->size;
+	fs_rw(part)->unstable = w->committed != FILE_SYNC4;
+	fs_rw(part)->verf = w->verf;
+	fs_commit_wrote(part, fs_rw(part)->unstable, false);
 	fs_append_over(part);
 	fs_writeback_done(part, 0);
 }
@@ -138,8 +138,8 @@ void fs_batch_wrote(struct fs_op *head, const struct nfs4_op_write *w, size_t co
 			continue;
 		}
 		/* A part of it is there, or may be all: at its own place, no end is looked for. */
-		if (covered > 0 || head->u.rw.plain)
-			part->u.rw.plain = true;
+		if (covered > 0 || fs_rw(head)->plain)
+			fs_rw(part)->plain = true;
 		covered = 0;
 		fs_unstable_wrote(part, false, false); /* it will have its turn, and room, again */
 		part->writeback->send(part);

@@ -82,19 +82,19 @@ void fs_openread_begin(struct fs_op *op)
 		.count = size,
 		.sink = {.buf = b->buf, .p = b->buf->data, .len = size},
 	};
-	op->u.open.block = b;
+	fs_openread(op)->block = b;
 	op->call->u.open.read = &b->call->u.read;
 	stats_count(&l->stats->reads_at_open, 1);
 }
 
 void fs_openread_end(struct fs_op *op, bool opened)
 {
-	struct fs_op *b = op->u.open.block;
+	struct fs_op *b = fs_openread(op)->block;
 	const struct nfs4_op_read *r;
 
 	if (!b)
 		return;
-	op->u.open.block = NULL;
+	fs_openread(op)->block = NULL;
 	r = &b->call->u.read;
 	/* An end of 0 bytes: it was truncated meanwhile, who reads asks. */
 	if (!opened || !r->data || r->len == 0) {

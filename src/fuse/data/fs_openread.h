@@ -28,12 +28,21 @@
 #ifndef RPCRDMAFS_FS_OPENREAD_H
 #define RPCRDMAFS_FS_OPENREAD_H
 
-#include "fs_int.h"
+#include "fs_op.h"
 
 #define FS_OPENREAD_MAX  (64u << 10)
 #define FS_OPENREAD_VAIN 8u
 #define FS_OPENREAD_TRY  32u
 
+/* The work of an OPEN request (fs_op.work). */
+struct fs_openread {
+	struct fs_op *block; /* of fs_openread_begin(), or NULL */
+};
+static inline struct fs_openread *fs_openread(const struct fs_op *op)
+{
+	FS_OP_WORK_HOLDS(struct fs_openread);
+	return op->work;
+}
 /* Of an OPEN by filehandle that is about to start: call.u.open is filled in, but for `read`. */
 void fs_openread_begin(struct fs_op *op);
 /*

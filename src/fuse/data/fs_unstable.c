@@ -263,13 +263,13 @@ bool fs_unstable_reserve(struct fs_op *op)
 			in->unstable->reserved++;
 		mutex_unlock(&in->lock);
 	}
-	op->u.rw.unstable_mem = k;
+	fs_rw(op)->unstable_mem = k;
 	if (!ok) {
 		fs_unstable_mem_unused(op);
 		fs_unstable_mem_put_extent(op->lane, tail);
 		return false;
 	}
-	op->u.rw.tail = tail;
+	fs_rw(op)->tail = tail;
 	return true;
 }
 
@@ -283,10 +283,10 @@ static void mem_fill(struct fs_op *op, struct fs_unstable_mem *k)
 		k->buf = op->buf;
 		k->buf->owner = k;
 		op->buf = NULL;
-		e->p = (uint8_t *)(uintptr_t)op->u.rw.data;
+		e->p = (uint8_t *)(uintptr_t)fs_rw(op)->data;
 	} else {
-		memcpy(k->data, op->u.rw.data, op->u.rw.done);
-		stats_count(&l->stats->copied_bytes, op->u.rw.done);
+		memcpy(k->data, fs_rw(op)->data, fs_rw(op)->done);
+		stats_count(&l->stats->copied_bytes, fs_rw(op)->done);
 		e->p = k->data;
 	}
 	e->mem = k;
@@ -301,18 +301,18 @@ static void mem_fill(struct fs_op *op, struct fs_unstable_mem *k)
 static void add_unstable(struct fs_op *op, struct fs_unstable *r, bool lost)
 {
 	struct fs_inode *in = op->inode;
-	struct fs_extent *e = &op->u.rw.unstable_mem->first;
+	struct fs_extent *e = &fs_rw(op)->unstable_mem->first;
 
 	*e = (struct fs_extent){
 		.off = (uint64_t)op->off,
-		.len = (uint32_t)op->u.rw.done,
-		.verf = op->u.rw.verf,
+		.len = (uint32_t)fs_rw(op)->done,
+		.verf = fs_rw(op)->verf,
 		.lost = lost,
 	};
 	e->seq = ++in->write_seq;
-	mem_fill(op, op->u.rw.unstable_mem);
+	mem_fill(op, fs_rw(op)->unstable_mem);
 	insert(r, find(r, e->off), e);
-	op->u.rw.unstable_mem = NULL;
+	fs_rw(op)->unstable_mem = NULL;
 }
 
 /*
@@ -325,39 +325,39 @@ static bool patched(struct fs_op *op, struct fs_unstable *r)
 	struct fs_extent *e = i < r->cnt ? r->v[i] : NULL;
 	uint64_t off = (uint64_t)op->off;
 
-	if (op->u.rw.tail || !e || e->off >= off || e->off + e->len <= off + op->u.rw.done)
+	if (fs_rw(op)->tail || !e || e->off >= off || e->off + e->len <= off + fs_rw(op)->done)
 		return false;
-	memcpy(e->p + (off - e->off), op->u.rw.data, op->u.rw.done);
-	stats_count(&op->lane->stats->copied_bytes, op->u.rw.done);
+	memcpy(e->p + (off - e->off), fs_rw(op)->data, fs_rw(op)->done);
+	stats_count(&op->lane->stats->copied_bytes, fs_rw(op)->done);
 	return true;
 }
 
 bool fs_unstable_wrote(struct fs_op *op, bool unstable, bool lost)
 {
 	struct fs_inode *in = op->inode;
-	uint64_t off = (uint64_t)op->off, end = off + op->u.rw.done;
+	uint64_t off = (uint64_t)op->off, end = off + fs_rw(op)->done;
 	struct fs_unstable_mem *dead = NULL;
 	struct fs_unstable *r;
 	bool changed = false, some_lost = false;
 
 	mutex_lock(&in->lock);
 	r = in->unstable;
-	if (r && op->u.rw.unstable_mem)
+	if (r && fs_rw(op)->unstable_mem)
 		r->reserved--;
 	if (r && end > off) {
 		if (!patched(op, r))
-			cut(r, off, end, &op->u.rw.tail, &dead);
-		if (unstable && op->u.rw.unstable_mem) {
+			cut(r, off, end, &fs_rw(op)->tail, &dead);
+		if (unstable && fs_rw(op)->unstable_mem) {
 			add_unstable(op, r, lost);
-			changed = fs_unstable_new_verf(r, &op->u.rw.verf) || lost;
+			changed = fs_unstable_new_verf(r, &fs_rw(op)->verf) || lost;
 			some_lost = r->lost > 0;
 		}
 	}
 	mutex_unlock(&in->lock);
 	fs_unstable_mem_free(op->lane, dead);
 	fs_unstable_mem_unused(op);
-	fs_unstable_mem_put_extent(op->lane, op->u.rw.tail);
-	op->u.rw.tail = NULL;
+	fs_unstable_mem_put_extent(op->lane, fs_rw(op)->tail);
+	fs_rw(op)->tail = NULL;
 	if (changed)
 		say_lost(op->lane, in);
 	fs_rewrite_leave(op);

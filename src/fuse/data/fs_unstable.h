@@ -27,7 +27,7 @@
 #ifndef RPCRDMAFS_FS_UNSTABLE_H
 #define RPCRDMAFS_FS_UNSTABLE_H
 
-#include "fs_op.h"
+#include "fs_rw.h"
 
 /* Payloads from here on are never copied. */
 #define FS_UNSTABLE_LARGE 16384u
@@ -125,9 +125,9 @@ extern const struct fs_part fs_rewrite_part;
 /* Room for what the WRITE of op->size bytes may leave behind. False: it must be FILE_SYNC. */
 bool fs_unstable_reserve(struct fs_op *op);
 /*
- * fs_unstable_wrote - op->u.rw.done bytes at op->off are written; leaves the gate
+ * fs_unstable_wrote - fs_rw(op)->done bytes at op->off are written; leaves the gate
  *
- * unstable: they are held until COMMIT under op->u.rw.verf; takes the op's buffer if it is large.
+ * unstable: they are held until COMMIT under fs_rw(op)->verf; takes the op's buffer if it is large.
  * lost: and the server has lost them already. Older data in that range is over. done 0: nothing was
  * written, the reservation is given back.
  *
@@ -189,7 +189,7 @@ bool fs_unstable_new_verf(struct fs_unstable *r, const struct nfs4_verf *verf);
 
 /* For the op's WRITE, counted in its lane's budget. NULL: none left. */
 struct fs_unstable_mem *fs_unstable_mem_new(struct fs_op *op);
-/* Gives back op->u.rw.unstable_mem, if nothing was put into it. */
+/* Gives back fs_rw(op)->unstable_mem, if nothing was put into it. */
 void fs_unstable_mem_unused(struct fs_op *op);
 /*
  * An extent for what may be split off; one that was not needed (NULL: it was) is the next one's,

@@ -229,7 +229,7 @@ struct fs_unstable_mem *fs_unstable_mem_new(struct fs_op *op)
 void fs_unstable_mem_unused(struct fs_op *op)
 {
 	struct fs_lane *l = op->lane;
-	struct fs_unstable_mem *k = op->u.rw.unstable_mem;
+	struct fs_unstable_mem *k = fs_rw(op)->unstable_mem;
 
 	if (!k)
 		return;
@@ -237,7 +237,7 @@ void fs_unstable_mem_unused(struct fs_op *op)
 	budget_put(l, op->size >= FS_UNSTABLE_LARGE, k->charge);
 	mutex_unlock(&l->unstable_lock);
 	free(k);
-	op->u.rw.unstable_mem = NULL;
+	fs_rw(op)->unstable_mem = NULL;
 }
 
 struct fs_extent *fs_unstable_mem_get_extent(struct fs_lane *l)

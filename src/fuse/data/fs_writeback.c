@@ -194,7 +194,7 @@ static bool may_write_back(const struct fs_op *op)
 {
 	const struct fs_lane *l = op->lane;
 
-	return l->fs->conf.write != FS_WRITE_WAIT && !op->u.rw.sync && !op->fi.writepage &&
+	return l->fs->conf.write != FS_WRITE_WAIT && !fs_rw(op)->sync && !op->fi.writepage &&
 	       !(op->fi.flags & O_DIRECT) && l->state == FS_LANE_RUNS;
 }
 
@@ -202,7 +202,7 @@ static bool may_write_back(const struct fs_op *op)
 static size_t room_of(const struct fs_op *head, const struct fs_op *c)
 {
 	const struct fs *fs = c->lane->fs;
-	size_t room = (size_t)(c->buf->data + fs->data_size - c->u.rw.data);
+	size_t room = (size_t)(c->buf->data + fs->data_size - fs_rw(c)->data);
 	size_t before = (size_t)(c->off - head->off);
 	uint32_t wsize = fs_facts(fs, head->inode)->wsize;
 
@@ -236,7 +236,7 @@ bool fs_writeback_join(struct fs_op *op, const void *data)
 		joins = true;
 		at = (size_t)(op->off - c->off);
 		before = c->size;
-		memcpy((uint8_t *)(uintptr_t)c->u.rw.data + at, data, op->size);
+		memcpy((uint8_t *)(uintptr_t)fs_rw(c)->data + at, data, op->size);
 		if (c->size < at + op->size)
 			c->size = at + op->size;
 		atomic_fetch_add(&c->lane->writeback_bytes, c->size - before);
@@ -270,7 +270,7 @@ static struct fs_op *list_writeback(struct fs_op *c, struct fs_unstable *r, bool
 	c->writeback->seq = ++r->writeback_seq;
 	list_push_back(&r->writebacks, &c->writeback->link);
 	c->file->writebacks++;
-	r->appends += c->u.rw.append;
+	r->appends += fs_rw(c)->append;
 	*ret_joined = open && fs_batch_takes(open, c);
 	if (*ret_joined) {
 		fs_batch_add(open, c);
@@ -278,7 +278,7 @@ static struct fs_op *list_writeback(struct fs_op *c, struct fs_unstable *r, bool
 	}
 	take_open(r);
 	/* An append has to wait for all before it, so others may join it meanwhile. */
-	if (stays_open(c) || (c->u.rw.append && !is_first(r, c)))
+	if (stays_open(c) || (fs_rw(c)->append && !is_first(r, c)))
 		r->open = c;
 	return open;
 }
@@ -349,7 +349,7 @@ static void take_back(struct fs_op *op, int err)
 {
 	log_warn_limited("WRITE to file %llu, answered before: %s",
 		(unsigned long long)fs_inode_fileid(op->inode), strerror(err));
-	atomic_fetch_add(&op->lane->fs->lost_bytes, op->size - op->u.rw.done);
+	atomic_fetch_add(&op->lane->fs->lost_bytes, op->size - fs_rw(op)->done);
 	fs_notify_inval_inode(op->lane->fs, op->inode, op->off, (off_t)op->size);
 }
 
@@ -368,7 +368,7 @@ void fs_writeback_done(struct fs_op *op, int err)
 	mutex_lock(&in->lock);
 	list_del(&op->writeback->link);
 	op->file->writebacks--;
-	r->appends -= op->u.rw.append;
+	r->appends -= fs_rw(op)->append;
 	if (err)
 		fs_file_tell_error(in, err);
 	take_waiters(r, &woken);
@@ -452,7 +452,7 @@ static bool wait_for(struct fs_op *op, struct fs_inode *in, uint64_t off, uint64
 		if (r->open && begin_of(r->open) < end && off < end_of(fs_batch_last(r->open)))
 			wanted = take_open(r);
 		if (wanted && durable && is_alone(r, wanted))
-			wanted->u.rw.sync = true;
+			fs_rw(wanted)->sync = true;
 		op->then = again;
 		list_push_back(&r->writeback_waiters, &op->link);
 	}
@@ -473,5 +473,5 @@ bool fs_writeback_wait(struct fs_op *op, struct fs_inode *in, uint64_t off, uint
 
 bool fs_writeback_wait_to_write(struct fs_op *op, void (*again)(struct fs_op *op))
 {
-	return wait_for(op, op->inode, begin_of(op), end_of(op), false, !op->u.rw.append, again);
+	return wait_for(op, op->inode, begin_of(op), end_of(op), false, !fs_rw(op)->append, again);
 }

@@ -65,7 +65,7 @@ bool fs_writeback_join(struct fs_op *op, const void *data);
 /*
  * fs_writeback_begin - answers the WRITE request: from here on it is a writeback
  *
- * op->buf and u.rw.data hold its data, and nothing that is written back overlaps it. send: starts
+ * op->buf and fs_rw.data hold its data, and nothing that is written back overlaps it. send: starts
  * the WRITE, on the op's lane; at once or later; it ends in fs_writeback_done(). Returns: false: it
  * cannot be written back, and is not answered.
  */

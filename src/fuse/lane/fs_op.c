@@ -46,6 +46,7 @@ struct whole {
 	struct fs_op op; /* first */
 	struct fs_op_call call;
 	char name[FS_NAME_MAX + 1], name2[FS_NAME_MAX + 1];
+	_Alignas(max_align_t) unsigned char work[FS_OP_WORK];
 	max_align_t parts[]; /* what fs_part.op_made is given */
 };
 
@@ -59,6 +60,7 @@ struct fs_op *fs_op_alloc(const struct fs *fs)
 	w->call.op = &w->op;
 	w->op.name = w->name;
 	w->op.name2 = w->name2;
+	w->op.work = w->work;
 	list_init(&w->op.link);
 	fs_part_op_made(fs, &w->op, w->parts);
 	return &w->op;
@@ -119,7 +121,7 @@ void fs_op_init(struct fs_op *op, struct fs_lane *l)
 	op->bars = 0;
 	op->deleg = NULL;
 	op->claims = NULL;
-	memset(&op->u, 0, sizeof(op->u));
+	memset(op->work, 0, FS_OP_WORK);
 }
 
 struct fs_op *fs_op_new(struct fs_lane *l)

@@ -10,6 +10,13 @@
 #include "fs_int.h"
 
 /*
+ * The work of who handles a request: a structure of its own, in op->work, zeroed when the operation
+ * begins. A function that returns it as such has FS_OP_WORK_HOLDS().
+ */
+#define FS_OP_WORK             464u
+#define FS_OP_WORK_HOLDS(type) _Static_assert(sizeof(type) <= FS_OP_WORK, "FS_OP_WORK is too small")
+
+/*
  * fs_op_begin - an op for the request a handler was called with
  *
  * The loop reads only when an op is free. Takes the caller's credential from req; op->inode is the

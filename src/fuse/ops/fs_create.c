@@ -18,6 +18,17 @@
 #include <fcntl.h>
 #include <string.h>
 
+struct create {
+	uint32_t mode, umask;
+	bool mode_unset; /* the OPEN made the file without its mode */
+};
+
+static struct create *work(const struct fs_op *op)
+{
+	FS_OP_WORK_HOLDS(struct create);
+	return op->work;
+}
+
 static void undo(struct fs_op *op, int err)
 {
 	struct fs *fs = op->lane->fs;
@@ -67,7 +78,7 @@ static void times_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
 
-	if (call->err && op->u.create.mode_unset) {
+	if (call->err && work(op)->mode_unset) {
 		undo(op, -call->err);
 		return;
 	}
@@ -85,9 +96,9 @@ static void times_start(struct fs_op *op)
 	s->fh = &op->fh2;
 	s->sattr.set = NFS4_ATTR_ATIME | NFS4_ATTR_MTIME;
 	s->sattr.atime_now = s->sattr.mtime_now = true;
-	if (op->u.create.mode_unset) {
+	if (work(op)->mode_unset) {
 		s->sattr.set |= NFS4_ATTR_MODE;
-		s->sattr.mode = op->u.create.mode & ~op->u.create.umask;
+		s->sattr.mode = work(op)->mode & ~work(op)->umask;
 	}
 	op->call->done = times_done;
 	nfs4_setattr(op->call);
@@ -178,7 +189,7 @@ static void create_done(struct nfs4_call *call)
 	}
 	fs_attr_update_own(fs, op->inode, &o->dir_attr, op->attr_seq, fs_op_now(op));
 	op->attr = o->attr;
-	op->u.create.mode_unset = o->mode_unset;
+	work(op)->mode_unset = o->mode_unset;
 	if (!create_take(op, o, made)) {
 		/* Out of memory, or no filehandle: the lease's end will close it. */
 		log_err("a created file could not be taken over");
@@ -214,8 +225,8 @@ static void create_start(struct fs_op *op)
 	if (op->fi.flags & O_EXCL)
 		nfs4_make_exclusive(fs->client, o);
 	o->sattr.set = NFS4_ATTR_MODE;
-	o->sattr.mode = op->u.create.mode;
-	o->sattr.umask = op->u.create.umask;
+	o->sattr.mode = work(op)->mode;
+	o->sattr.umask = work(op)->umask;
 	o->sattr.use_umask = true;
 	op->call->done = create_done;
 	nfs4_open(op->call);
@@ -229,8 +240,8 @@ void fs_do_create(
 	if (!op)
 		return;
 	op->fi = *fi;
-	op->u.create.mode = mode & 07777;
-	op->u.create.umask = fuse_req_ctx(req)->umask & 0777;
+	work(op)->mode = mode & 07777;
+	work(op)->umask = fuse_req_ctx(req)->umask & 0777;
 	if (!fs_op_name(op->name, name))
 		fs_reply_err(op, ENAMETOOLONG);
 	else

@@ -15,24 +15,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fs_attr.h"
 #include "fs_current.h"
+#include "fs_direntry.h"
 #include "fs_dirpack.h"
-#include "fs_writeback.h"
-#include "fs_facts.h"
 #include "fs_inode.h"
 #include "fs_nameop.h"
 #include "fs_place.h"
 #include "fs_reply.h"
-#include "fs_shadow.h"
 
-#define OFF_DOT     1
-#define OFF_DOTDOT  2
-#define COUNT_MIN   (64u * 1024)
-#define COUNT_MAX   (256u * 1024) /* more saves few calls and costs memory */
-#define COUNT_HEAD  512u          /* around the entries, nfs4.h */
-#define OUT_MAX     (64u * 1024)  /* a reply to the kernel, on the stack */
-#define INO_UNKNOWN 0xffffffffu   /* as libfuse: 0 would hide the entry */
+#define COUNT_MIN  (64u * 1024)
+#define COUNT_MAX  (256u * 1024) /* more saves few calls and costs memory */
+#define COUNT_HEAD 512u          /* around the entries, nfs4.h */
 
 /*
  * An open directory: fuse_file_info.fh. The handle holds a reference, and each READDIR: the kernel
@@ -52,6 +45,22 @@ struct fs_dir {
 static struct fs_dir *dir_of(const struct fs_op *op)
 {
 	return (struct fs_dir *)(uintptr_t)op->fi.fh;
+}
+
+struct readdir {
+	bool plus;
+	bool asked;         /* the server has answered this request */
+	bool bad;           /* with a cookie that cannot be */
+	bool scan, scanned; /* the cookie was lost: reading from the start */
+	uint64_t cookie;    /* to ask with, and what came with it */
+	struct nfs4_verf verf;
+	struct fs_dirpack *pack;
+};
+
+static struct readdir *work(const struct fs_op *op)
+{
+	FS_OP_WORK_HOLDS(struct readdir);
+	return op->work;
 }
 
 /* ---- open and release ---- */
@@ -156,144 +165,13 @@ void fs_do_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_fi
 
 /* ---- handing out ---- */
 
-/* What readdir shows of an entry that carries no attributes: type and number. */
-static void plain_stat(const struct fs_op *op, uint64_t fileid, uint8_t type, struct stat *st)
-{
-	struct nfs4_attr a = {
-		.valid = NFS4_ATTR_FSID | NFS4_ATTR_FILEID,
-		.fileid = fileid,
-		.type = (enum nfs4_ftype)type,
-	};
-	struct fs_inode *in = op->inode;
-
-	/* An entry is in its directory's file system, or its number means little anyway. */
-	mutex_lock(&in->lock);
-	a.fsid_major = in->attr.fsid_major;
-	a.fsid_minor = in->attr.fsid_minor;
-	mutex_unlock(&in->lock);
-	fs_stat_fill(op->lane->fs, &a, st);
-	if (fileid == 0)
-		st->st_ino = INO_UNKNOWN;
-	if (type == 0)
-		st->st_mode = 0;
-}
-
-/*
- * The attributes to tell the kernel about `in`: those of the reply, unless ours are newer. The
- * reply may have waited here while the file was written; an old size would cut its pages off.
- * Returns: false: neither can be trusted.
- */
-static bool pick_attr(
-	struct fs_op *op, const struct fs_dirpack *p, struct fs_inode *in, struct nfs4_attr *attr)
-{
-	struct fs *fs = op->lane->fs;
-	bool newer;
-
-	mutex_lock(&in->lock);
-	newer = in->attr_known &&
-		(in->attr_seq > p->seq || in->attr_ns > p->sent_ns || fs_writeback_any(in));
-	mutex_unlock(&in->lock);
-	if (newer)
-		return fs_attr_cached(fs, in, attr, fs_op_now(op)) != 0;
-	fs_attr_update(fs, in, attr, p->seq, p->got_ns);
-	return true;
-}
-
-/* The entry with a lookup count taken, or with ino 0 and none: the kernel then looks it up. */
-static void fill_entry(struct fs_op *op, const struct fs_dirpack *p, const struct fs_dirrec *rec,
-	struct fuse_entry_param *e)
-{
-	struct fs *fs = op->lane->fs;
-	struct nfs4_attr attr;
-	struct nfs4_fh fh;
-	struct fs_inode *in;
-
-	memset(e, 0, sizeof(*e));
-	plain_stat(op, rec->fileid, rec->type, &e->attr);
-	/* Whose inode it is depends on who walks it. */
-	if (!fs_dirpack_rec_attr(rec, &attr, &fh) || fs_shadow_is_guarded(fs, &attr) ||
-		fs_facts_missing(fs, op->inode, &attr))
-		return;
-	in = fs_inode_lookup(fs, &fh, &attr, 1);
-	if (in == NULL)
-		return;
-	if (!pick_attr(op, p, in, &attr) ||
-		!fs_stat_entry(fs, op->inode, in, fs_dirpack_rec_name(rec), &attr, p->seq,
-			fs_op_now(op), e))
-		fs_inode_forget(fs, fs_inode_ino(fs, in), 1);
-	fs_inode_put(fs, in);
-}
-
-struct out {
-	size_t len, room;
-	char mem[OUT_MAX];
-};
-
-static bool out_plain(
-	struct fs_op *op, struct out *out, const char *name, const struct stat *st, uint64_t off)
-{
-	size_t room = out->room - out->len;
-	size_t len;
-
-	if (op->u.dir.plus) {
-		const struct fuse_entry_param e = {.attr = *st};
-
-		len = fuse_add_direntry_plus(
-			op->req, out->mem + out->len, room, name, &e, (off_t)off);
-	} else {
-		len = fuse_add_direntry(op->req, out->mem + out->len, room, name, st, (off_t)off);
-	}
-	if (len > room)
-		return false;
-	out->len += len;
-	return true;
-}
-
-static bool out_record(
-	struct fs_op *op, struct out *out, const struct fs_dirpack *p, const struct fs_dirrec *rec)
-{
-	const char *name = fs_dirpack_rec_name(rec);
-	size_t room = out->room - out->len;
-	struct fuse_entry_param e;
-	struct stat st;
-
-	if (!op->u.dir.plus) {
-		plain_stat(op, rec->fileid, rec->type, &st);
-		return out_plain(op, out, name, &st, rec->cookie);
-	}
-	/* No count may be taken for an entry that is not sent. */
-	if (fuse_add_direntry_plus(op->req, NULL, 0, name, NULL, 0) > room)
-		return false;
-	fill_entry(op, p, rec, &e);
-	out->len += fuse_add_direntry_plus(
-		op->req, out->mem + out->len, room, name, &e, (off_t)rec->cookie);
-	return true;
-}
-
-static bool out_dots(struct fs_op *op, struct out *out)
-{
-	struct stat st;
-	uint64_t fileid;
-
-	if (op->off >= OFF_DOTDOT || op->off < 0)
-		return true;
-	fileid = fs_inode_fileid(op->inode);
-	plain_stat(op, fileid, NF4DIR, &st);
-	if (op->off < OFF_DOT && !out_plain(op, out, ".", &st, OFF_DOT))
-		return false;
-	/* The parent is known to the kernel alone, except that the root's is the root. */
-	if (op->inode != op->lane->fs->root)
-		plain_stat(op, 0, NF4DIR, &st);
-	return out_plain(op, out, "..", &st, OFF_DOTDOT);
-}
-
 static uint64_t cookie_of(const struct fs_op *op)
 {
-	return op->off <= OFF_DOTDOT && op->off >= 0 ? 0 : (uint64_t)op->off;
+	return op->off <= FS_DIRENTRY_DOTDOT && op->off >= 0 ? 0 : (uint64_t)op->off;
 }
 
 /* False: the server must be asked first. dir->lock held. */
-static bool hand_out(struct fs_op *op, struct fs_dir *dir, struct out *out)
+static bool hand_out(struct fs_op *op, struct fs_dir *dir, struct fs_direntries *out)
 {
 	const struct fs_dirpack *p = dir->pack;
 	const struct fs_dirrec *rec = NULL;
@@ -308,9 +186,9 @@ static bool hand_out(struct fs_op *op, struct fs_dir *dir, struct out *out)
 	case FS_DIRPACK_MISS:
 		return false;
 	}
-	if (!out_dots(op, out))
+	if (!fs_direntry_dots(op, out))
 		return true;
-	while (rec != NULL && out_record(op, out, p, rec))
+	while (rec != NULL && fs_direntry_add(op, out, p, rec))
 		rec = fs_dirpack_next(p, rec);
 	return true;
 }
@@ -323,26 +201,27 @@ static void readdir_start(struct fs_op *op);
 static void readdir_go(struct fs_op *op)
 {
 	struct fs_dir *dir = dir_of(op);
-	struct out out;
+	struct fs_direntries out;
 	bool there;
 
 	if (op->req == NULL) {
 		fs_reply_err(op, EINTR); /* no counts may be taken for entries that nobody gets */
 		return;
 	}
+	out.plus = work(op)->plus;
 	out.len = 0;
-	out.room = op->size < OUT_MAX ? op->size : OUT_MAX;
+	out.room = op->size < FS_DIRENTRY_MAX ? op->size : FS_DIRENTRY_MAX;
 	mutex_lock(&dir->lock);
 	there = hand_out(op, dir, &out);
 	mutex_unlock(&dir->lock);
 	if (there) {
 		fs_reply_data(op, out.mem, out.len);
-	} else if (op->u.dir.asked) {
+	} else if (work(op)->asked) {
 		log_warn_limited("a directory's entries do not lead on: the server's cookies or "
 				 "names are wrong");
 		fs_reply_err(op, EIO);
 	} else {
-		op->u.dir.cookie = cookie_of(op);
+		work(op)->cookie = cookie_of(op);
 		fs_op_call_buf(op, readdir_start);
 	}
 }
@@ -352,11 +231,11 @@ static bool take_entry(struct nfs4_call *call, const struct nfs4_dirent *de)
 	struct fs_op *op = fs_op_of(call);
 
 	/* WIRE: reserved; they would be taken for "." and "..". */
-	if (de->cookie <= OFF_DOTDOT) {
-		op->u.dir.bad = true;
+	if (de->cookie <= FS_DIRENTRY_DOTDOT) {
+		work(op)->bad = true;
 		return false;
 	}
-	return fs_dirpack_add(op->u.dir.pack, de);
+	return fs_dirpack_add(work(op)->pack, de);
 }
 
 /* The pack becomes the directory's. */
@@ -374,7 +253,7 @@ static void install(struct fs_op *op, struct fs_dirpack *p, const struct nfs4_ve
 	dir->hint = 0;
 	dir->verf = *verf;
 	mutex_unlock(&dir->lock);
-	op->u.dir.asked = true;
+	work(op)->asked = true;
 	readdir_go(op);
 }
 
@@ -385,11 +264,11 @@ static void scan_step(struct fs_op *op, struct fs_dirpack *p, const struct nfs4_
 	size_t hint = 0;
 
 	if (fs_dirpack_after(p, cookie_of(op), &hint, &rec) != FS_DIRPACK_MISS) {
-		op->u.dir.scan = false;
+		work(op)->scan = false;
 		if (!p->eof && p->last == cookie_of(op)) {
 			/* It is the last one of this part: go on behind it. */
-			op->u.dir.cookie = p->last;
-			op->u.dir.verf = *verf;
+			work(op)->cookie = p->last;
+			work(op)->verf = *verf;
 			fs_dirpack_free(p);
 			fs_op_call_buf(op, readdir_start);
 			return;
@@ -397,8 +276,8 @@ static void scan_step(struct fs_op *op, struct fs_dirpack *p, const struct nfs4_
 		install(op, p, verf);
 		return;
 	}
-	op->u.dir.cookie = p->last;
-	op->u.dir.verf = *verf;
+	work(op)->cookie = p->last;
+	work(op)->verf = *verf;
 	if (p->eof || p->last == p->start) {
 		/* The entry is gone, and with it the place to go on from: skipping would hide
 		 * files. */
@@ -414,9 +293,9 @@ static void readdir_failed(struct fs_op *op)
 	struct nfs4_call *call = op->call;
 	bool lost = call->status == NFS4ERR_BAD_COOKIE || call->status == NFS4ERR_NOT_SAME;
 
-	if (lost && op->u.dir.cookie != 0 && !op->u.dir.scanned) {
-		op->u.dir.scan = op->u.dir.scanned = true;
-		op->u.dir.cookie = 0;
+	if (lost && work(op)->cookie != 0 && !work(op)->scanned) {
+		work(op)->scan = work(op)->scanned = true;
+		work(op)->cookie = 0;
 		fs_op_call_buf(op, readdir_start);
 		return;
 	}
@@ -426,16 +305,16 @@ static void readdir_failed(struct fs_op *op)
 static void readdir_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
-	struct fs_dirpack *p = op->u.dir.pack;
+	struct fs_dirpack *p = work(op)->pack;
 	const struct nfs4_verf verf = call->u.readdir.verf_out;
 
-	op->u.dir.pack = NULL;
+	work(op)->pack = NULL;
 	if (call->err != 0) {
 		fs_dirpack_free(p);
 		readdir_failed(op);
 		return;
 	}
-	if (op->u.dir.bad) {
+	if (work(op)->bad) {
 		fs_dirpack_free(p);
 		log_warn_limited("READDIR: the server uses a reserved cookie");
 		fs_reply_err(op, EIO);
@@ -443,7 +322,7 @@ static void readdir_done(struct nfs4_call *call)
 	}
 	p->eof = call->u.readdir.eof;
 	p->got_ns = fs_op_now(op);
-	if (op->u.dir.scan)
+	if (work(op)->scan)
 		scan_step(op, p, &verf);
 	else
 		install(op, p, &verf);
@@ -454,7 +333,7 @@ static void readdir_start(struct fs_op *op)
 	struct fs_dir *dir = dir_of(op);
 	struct nfs4_op_readdir *o = &op->call->u.readdir;
 	uint32_t room = (uint32_t)op->lane->fs->data_size;
-	struct fs_dirpack *p = fs_dirpack_new(op->u.dir.cookie);
+	struct fs_dirpack *p = fs_dirpack_new(work(op)->cookie);
 
 	if (p == NULL) {
 		fs_reply_err(op, ENOMEM);
@@ -462,17 +341,17 @@ static void readdir_start(struct fs_op *op)
 	}
 	p->seq = op->attr_seq;
 	p->sent_ns = fs_op_now(op);
-	op->u.dir.pack = p;
+	work(op)->pack = p;
 	*o = (struct nfs4_op_readdir){
 		.fh = &op->fh,
-		.cookie = op->u.dir.cookie,
-		.plus = op->u.dir.plus,
+		.cookie = work(op)->cookie,
+		.plus = work(op)->plus,
 		.entry = take_entry,
 	};
 	mutex_lock(&dir->lock);
 	o->maxcount = dir->maxcount;
 	if (o->cookie != 0)
-		o->verf = op->u.dir.scanned ? op->u.dir.verf : dir->verf;
+		o->verf = work(op)->scanned ? work(op)->verf : dir->verf;
 	mutex_unlock(&dir->lock);
 	if (o->maxcount + COUNT_HEAD > room)
 		o->maxcount = room - COUNT_HEAD;
@@ -497,7 +376,7 @@ static void readdir_begin(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off
 	op->fi = *fi;
 	op->size = size;
 	op->off = off;
-	op->u.dir.plus = plus;
+	work(op)->plus = plus;
 	dir = dir_of(op);
 	atomic_fetch_add(&dir->refs, 1);
 	op->ended = readdir_ended;

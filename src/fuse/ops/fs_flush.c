@@ -45,7 +45,7 @@ static void flush(struct fs_op *op)
 {
 	bool writes = op->file->share_access & OPEN4_SHARE_ACCESS_WRITE;
 
-	if ((writes && fs_writeback_is_dirty(op->inode)) || op->u.lock.owner)
+	if ((writes && fs_writeback_is_dirty(op->inode)) || fs_lock_op(op)->owner)
 		fs_commit(op, flush_committed);
 	else
 		flush_committed(op, 0);

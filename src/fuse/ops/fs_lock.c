@@ -35,7 +35,7 @@
 
 static bool is_heard(const struct fs_op *op)
 {
-	return op->u.lock.wait ? op->u.lock.wait->req != NULL : op->req != NULL;
+	return fs_lock_op(op)->wait ? fs_lock_op(op)->wait->req != NULL : op->req != NULL;
 }
 
 /* False: nobody took it. */
@@ -43,8 +43,8 @@ static bool answer(struct fs_op *op, int err)
 {
 	if (err == ESHUTDOWN)
 		err = EIO;
-	if (op->u.lock.wait)
-		return fs_lockwait_answer(op->u.lock.wait, err);
+	if (fs_lock_op(op)->wait)
+		return fs_lockwait_answer(fs_lock_op(op)->wait, err);
 	return fs_reply_early(op, err);
 }
 
@@ -71,7 +71,7 @@ static void taken_back(struct fs_op *op, int err)
 
 static void take_back(struct fs_op *op)
 {
-	fs_lockowner_unlock(op, op->u.lock.range.off, op->u.lock.range.len, taken_back);
+	fs_lockowner_unlock(op, fs_lock_op(op)->range.off, fs_lock_op(op)->range.len, taken_back);
 }
 
 /* ---- granted ---- */
@@ -125,17 +125,17 @@ static void look_start(struct fs_op *op)
 
 static void granted(struct fs_op *op)
 {
-	const struct fs_lockrange *r = &op->u.lock.range;
+	const struct fs_lockrange *r = &fs_lock_op(op)->range;
 
-	op->u.lock.owner->holding = true;
+	fs_lock_op(op)->owner->holding = true;
 	fs_lockwait_granted(op);
-	if (!r->write && op->u.lock.held)
+	if (!r->write && fs_lock_op(op)->held)
 		fs_lockwait_wake(op, r->off, r->len); /* it may have been a lock to write */
-	if (!is_heard(op) && !op->u.lock.held) {
+	if (!is_heard(op) && !fs_lock_op(op)->held) {
 		take_back(op);
 		return;
 	}
-	op->u.lock.held = true; /* a signal comes too late */
+	fs_lock_op(op)->held = true; /* a signal comes too late */
 	fs_lockowner_turn_over(op);
 	op->failed = look_failed;
 	fs_op_call(op, look_start);
@@ -150,10 +150,10 @@ static void sleep_on(struct fs_op *op, int err)
 		finish(op, err);
 	else if (op->lane->state != FS_LANE_RUNS)
 		finish(op, EIO);
-	else if (op->u.lock.wait->signalled)
+	else if (fs_lock_op(op)->wait->signalled)
 		finish(op, EINTR);
 	else
-		fs_lockwait_sleep(op, &op->u.lock.denied);
+		fs_lockwait_sleep(op, &fs_lock_op(op)->denied);
 }
 
 static void lock_certain(struct fs_op *op, int err);
@@ -167,8 +167,9 @@ static bool asks_again(struct fs_op *op)
 {
 	struct fs *fs = op->lane->fs;
 
-	return (atomic_load(&fs->releasing) > 0 || atomic_load(&fs->closes) != op->u.lock.closes) &&
-	       op->u.lock.asks++ < DENIED_ASKS;
+	return (atomic_load(&fs->releasing) > 0 ||
+		       atomic_load(&fs->closes) != fs_lock_op(op)->closes) &&
+	       fs_lock_op(op)->asks++ < DENIED_ASKS;
 }
 
 static void ask(struct fs_op *op);
@@ -177,17 +178,17 @@ static void refused(struct fs_op *op)
 {
 	if (asks_again(op))
 		lock_certain(op, 0);
-	else if (!fs_lockclose_await(op, op->u.lock.denied.owner, ask))
+	else if (!fs_lockclose_await(op, fs_lock_op(op)->denied.owner, ask))
 		finish(op, EAGAIN);
 }
 
 static void denied(struct fs_op *op)
 {
-	const struct fs_lockowner *o = op->u.lock.owner;
+	const struct fs_lockowner *o = fs_lock_op(op)->owner;
 
 	if (!is_heard(op))
 		end(op);
-	else if (!op->u.lock.wait)
+	else if (!fs_lock_op(op)->wait)
 		refused(op);
 	else if (o->flock && o->holding)
 		/* flock(2): the old lock goes first, so that two that upgrade do not wait for ever
@@ -200,7 +201,7 @@ static void denied(struct fs_op *op)
 /* It may be locked: before the owner's next turn it is not. */
 static void no_answer(struct fs_op *op, int err)
 {
-	const struct fs_lockrange *r = &op->u.lock.range;
+	const struct fs_lockrange *r = &fs_lock_op(op)->range;
 
 	fs_lockowner_note_doubt(op, r->off, r->len);
 	if (is_heard(op)) {
@@ -213,7 +214,7 @@ static void no_answer(struct fs_op *op, int err)
 /* The server may have moved it to another open, or have none of it. */
 static void note_share(struct fs_op *op)
 {
-	struct fs_lockowner *o = op->u.lock.owner;
+	struct fs_lockowner *o = fs_lock_op(op)->owner;
 
 	mutex_lock(&op->lane->fs->locks_lock);
 	if (o->lo.state)
@@ -230,7 +231,7 @@ static void lock_done(struct nfs4_call *call)
 	if (!call->err) {
 		granted(op);
 	} else if (call->status == NFS4ERR_DENIED) {
-		op->u.lock.denied = call->u.lock.denied;
+		fs_lock_op(op)->denied = call->u.lock.denied;
 		denied(op);
 	} else if (!fs_lock_answered(call)) {
 		no_answer(op, -call->err);
@@ -241,8 +242,8 @@ static void lock_done(struct nfs4_call *call)
 
 static void lock_start(struct fs_op *op)
 {
-	struct fs_lockowner *o = op->u.lock.owner;
-	const struct fs_lockrange *r = &op->u.lock.range;
+	struct fs_lockowner *o = fs_lock_op(op)->owner;
+	const struct fs_lockrange *r = &fs_lock_op(op)->range;
 
 	if (!is_heard(op)) {
 		fs_share_leave(op->file->share);
@@ -254,15 +255,15 @@ static void lock_start(struct fs_op *op)
 	if (!o->lo.state)
 		o->share = op->file->share;
 	mutex_unlock(&op->lane->fs->locks_lock);
-	op->u.lock.held = o->lo.state && nfs4_lockowner_holds(&o->lo, r->off, r->len);
+	fs_lock_op(op)->held = o->lo.state && nfs4_lockowner_holds(&o->lo, r->off, r->len);
 	fs_lockwait_asks(op);
-	op->u.lock.closes = atomic_load(&op->lane->fs->closes);
+	fs_lock_op(op)->closes = atomic_load(&op->lane->fs->closes);
 	op->call->u.lock = (struct nfs4_op_lock){
 		.fh = &op->fh,
 		.state = op->file->state,
 		.lock = &o->lo,
 		.write = r->write,
-		.wait = op->u.lock.wait != NULL,
+		.wait = fs_lock_op(op)->wait != NULL,
 		.offset = r->off,
 		.length = r->len,
 	};
@@ -312,7 +313,7 @@ static void lock_certain(struct fs_op *op, int err)
 {
 	struct fs_share *sh = op->file->share;
 
-	if (op->u.lock.owner->doubt)
+	if (fs_lock_op(op)->owner->doubt)
 		finish(op, err ? err : EIO);
 	else if (nfs4_deleg_serves(&sh->state))
 		fs_share_enter(op, sh, true, claim_alone);
@@ -322,7 +323,7 @@ static void lock_certain(struct fs_op *op, int err)
 
 static void lock_turn(struct fs_op *op)
 {
-	const struct fs_lockowner *o = op->u.lock.owner;
+	const struct fs_lockowner *o = fs_lock_op(op)->owner;
 
 	if (o->doubt)
 		fs_lockowner_unlock(op, o->doubt_off, o->doubt_len, lock_certain);
@@ -339,7 +340,7 @@ static void ask(struct fs_op *op)
 
 static void unlock_turn(struct fs_op *op)
 {
-	fs_lockowner_unlock(op, op->u.lock.range.off, op->u.lock.range.len, finish);
+	fs_lockowner_unlock(op, fs_lock_op(op)->range.off, fs_lock_op(op)->range.len, finish);
 }
 
 /* An error is the next fsync's or close's: the data stays where it is. */
@@ -350,7 +351,7 @@ static void unlock_committed(struct fs_op *op, int err)
 
 /* ---- requests ---- */
 
-/* Of op->u.lock.range, or F_UNLCK of it. */
+/* Of fs_lock_op(op)->range, or F_UNLCK of it. */
 static void set_lock(struct fs_op *op, uint64_t key, bool flock, int type, pid_t pid, bool sleep)
 {
 	uint32_t need = type == F_WRLCK ? OPEN4_SHARE_ACCESS_WRITE : OPEN4_SHARE_ACCESS_READ;
@@ -359,11 +360,12 @@ static void set_lock(struct fs_op *op, uint64_t key, bool flock, int type, pid_t
 		fs_reply_err(op, EBADF);
 		return;
 	}
-	op->u.lock.range.write = type == F_WRLCK;
-	op->u.lock.owner = fs_lockowner_get(op->lane->fs, op->inode, key, flock, type != F_UNLCK);
-	if (op->u.lock.owner && type != F_UNLCK)
-		fs_lockowner_used(op->lane->fs, op->u.lock.owner, pid);
-	if (!op->u.lock.owner)
+	fs_lock_op(op)->range.write = type == F_WRLCK;
+	fs_lock_op(op)->owner =
+		fs_lockowner_get(op->lane->fs, op->inode, key, flock, type != F_UNLCK);
+	if (fs_lock_op(op)->owner && type != F_UNLCK)
+		fs_lockowner_used(op->lane->fs, fs_lock_op(op)->owner, pid);
+	if (!fs_lock_op(op)->owner)
 		fs_reply_err(op, type == F_UNLCK ? 0 : ENOLCK);
 	else if (type == F_UNLCK)
 		fs_commit(op, unlock_committed);
@@ -375,8 +377,8 @@ static void set_lock(struct fs_op *op, uint64_t key, bool flock, int type, pid_t
 
 static bool set_range(struct fs_op *op, const struct flock *lock)
 {
-	op->u.lock.range.off = (uint64_t)lock->l_start;
-	op->u.lock.range.len = lock->l_len ? (uint64_t)lock->l_len : NFS4_LOCK_TO_END;
+	fs_lock_op(op)->range.off = (uint64_t)lock->l_start;
+	fs_lock_op(op)->range.len = lock->l_len ? (uint64_t)lock->l_len : NFS4_LOCK_TO_END;
 	return lock->l_start >= 0 && lock->l_len >= 0;
 }
 
@@ -396,7 +398,7 @@ void fs_do_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int 
 	struct fs_op *op = fs_op_begin_file(req, fi);
 	int type = how & LOCK_UN ? F_UNLCK : how & LOCK_EX ? F_WRLCK : F_RDLCK;
 
-	op->u.lock.range.len = NFS4_LOCK_TO_END;
+	fs_lock_op(op)->range.len = NFS4_LOCK_TO_END;
 	set_lock(op, fi->lock_owner, true, type, 0, !(how & LOCK_NB));
 }
 
@@ -434,10 +436,10 @@ static void test_start(struct fs_op *op)
 {
 	op->call->u.lockt = (struct nfs4_op_lockt){
 		.fh = &op->fh,
-		.owner = op->u.lock.number,
-		.write = op->u.lock.range.write,
-		.offset = op->u.lock.range.off,
-		.length = op->u.lock.range.len,
+		.owner = fs_lock_op(op)->number,
+		.write = fs_lock_op(op)->range.write,
+		.offset = fs_lock_op(op)->range.off,
+		.length = fs_lock_op(op)->range.len,
 	};
 	op->call->done = test_done;
 	nfs4_lockt(op->call);
@@ -457,7 +459,7 @@ void fs_do_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, stru
 		fs_reply_err(op, EINVAL);
 		return;
 	}
-	op->u.lock.range.write = lock->l_type == F_WRLCK;
-	op->u.lock.number = fs_lockowner_number(fs, op->inode, fi->lock_owner);
+	fs_lock_op(op)->range.write = lock->l_type == F_WRLCK;
+	fs_lock_op(op)->number = fs_lockowner_number(fs, op->inode, fi->lock_owner);
 	ask_test(op);
 }

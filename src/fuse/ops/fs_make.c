@@ -16,12 +16,26 @@
 /* Calls longer than this may not fit inline: they are built in a data buffer. */
 #define SHORT_TARGET 512
 
+struct make {
+	enum nfs4_ftype type;
+	mode_t mode, umask;
+	bool mode_unset; /* as for CREATE */
+	dev_t rdev;
+	struct nfs4_state state; /* MKNOD of a regular file */
+};
+
+static struct make *work(const struct fs_op *op)
+{
+	FS_OP_WORK_HOLDS(struct make);
+	return op->work;
+}
+
 static struct nfs4_sattr mode_sattr(const struct fs_op *op, mode_t mode)
 {
 	return (struct nfs4_sattr){
 		.set = NFS4_ATTR_MODE,
 		.mode = mode & 07777,
-		.umask = op->u.make.umask,
+		.umask = work(op)->umask,
 		.use_umask = true,
 	};
 }
@@ -66,10 +80,10 @@ static void create_start(struct fs_op *op)
 	*o = (struct nfs4_op_create){
 		.dir = &op->fh,
 		.name = fs_nameop_str(op->name),
-		.type = op->u.make.type,
-		.rdev_major = major(op->u.make.rdev),
-		.rdev_minor = minor(op->u.make.rdev),
-		.sattr = mode_sattr(op, op->u.make.mode),
+		.type = work(op)->type,
+		.rdev_major = major(work(op)->rdev),
+		.rdev_minor = minor(work(op)->rdev),
+		.sattr = mode_sattr(op, work(op)->mode),
 	};
 	if (o->type == NF4LNK) {
 		/* A symbolic link has all permissions and no umask, as symlink(2) makes it. */
@@ -90,13 +104,13 @@ static void regular_closed(struct nfs4_call *call)
 
 	if (call->err != 0)
 		log_warn("CLOSE of a file that mknod made: %s", strerror(-call->err));
-	nfs4_state_forget(&op->u.make.state);
+	nfs4_state_forget(&work(op)->state);
 	fs_op_call(op, look_start);
 }
 
 static void regular_close(struct fs_op *op)
 {
-	op->call->u.close = (struct nfs4_op_close){.fh = &op->fh2, .state = &op->u.make.state};
+	op->call->u.close = (struct nfs4_op_close){.fh = &op->fh2, .state = &work(op)->state};
 	op->call->done = regular_closed;
 	nfs4_close(op->call);
 }
@@ -104,7 +118,7 @@ static void regular_close(struct fs_op *op)
 /* The session is dead. */
 static void regular_failed(struct fs_op *op, int err)
 {
-	nfs4_state_forget(&op->u.make.state);
+	nfs4_state_forget(&work(op)->state);
 	fs_reply_err(op, err);
 }
 
@@ -112,7 +126,7 @@ static void regular_stamped(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
 
-	if (call->err != 0 && op->u.make.mode_unset)
+	if (call->err != 0 && work(op)->mode_unset)
 		log_warn_limited("mode of a file that mknod made: %s", strerror(-call->err));
 	op->failed = regular_failed;
 	fs_op_call(op, regular_close);
@@ -127,9 +141,9 @@ static void regular_stamp(struct fs_op *op)
 			.atime_now = true,
 			.mtime_now = true},
 	};
-	if (op->u.make.mode_unset) {
+	if (work(op)->mode_unset) {
 		op->call->u.setattr.sattr.set |= NFS4_ATTR_MODE;
-		op->call->u.setattr.sattr.mode = op->u.make.mode & 07777 & ~op->u.make.umask;
+		op->call->u.setattr.sattr.mode = work(op)->mode & 07777 & ~work(op)->umask;
 	}
 	op->call->done = regular_stamped;
 	nfs4_setattr(op->call);
@@ -147,12 +161,12 @@ static void regular_done(struct nfs4_call *call)
 	}
 	fs_nameop_changed(op, &o->dir_attr);
 	op->fh2 = o->fh;
-	op->u.make.mode_unset = o->mode_unset;
+	work(op)->mode_unset = o->mode_unset;
 	if (op->fh2.len == 0) {
 		fs_op_call(op, look_start);
 		return;
 	}
-	nfs4_share_open(&op->u.make.state, call);
+	nfs4_share_open(&work(op)->state, call);
 	if (o->deleg_type == OPEN_DELEGATE_READ || o->deleg_type == OPEN_DELEGATE_WRITE)
 		nfs4_return_refuse(call);
 	op->failed = regular_failed;
@@ -169,7 +183,7 @@ static void regular_start(struct fs_op *op)
 		.share_access = OPEN4_SHARE_ACCESS_WRITE,
 		.owner = nfs4_new_owner(cl),
 		.create = true,
-		.sattr = mode_sattr(op, op->u.make.mode),
+		.sattr = mode_sattr(op, work(op)->mode),
 	};
 	nfs4_make_exclusive(cl, &op->call->u.open);
 	op->call->done = regular_done;
@@ -185,9 +199,9 @@ static struct fs_op *make_begin(
 
 	if (op == NULL)
 		return NULL;
-	op->u.make.mode = mode;
-	op->u.make.umask = fuse_req_ctx(req)->umask;
-	op->u.make.type = type;
+	work(op)->mode = mode;
+	work(op)->umask = fuse_req_ctx(req)->umask;
+	work(op)->type = type;
 	return fs_nameop_name(op, op->name, name) ? op : NULL;
 }
 
@@ -238,7 +252,7 @@ void fs_do_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mod
 	if (op == NULL)
 		return;
 	if (type == NF4BLK || type == NF4CHR)
-		op->u.make.rdev = rdev;
+		work(op)->rdev = rdev;
 	fs_op_call(op, type == NF4REG ? regular_start : create_start);
 }
 

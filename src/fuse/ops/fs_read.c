@@ -32,7 +32,7 @@ static void read_in_order(struct fs_op *op)
 
 static void read_again(struct fs_op *op, int err)
 {
-	op->u.rw.checked = err != 0; /* more cannot be done: it reads what there is */
+	fs_rw(op)->checked = err != 0; /* more cannot be done: it reads what there is */
 	fs_op_call_buf(op, read_start);
 }
 
@@ -44,14 +44,14 @@ static void commit_lost(struct fs_op *op)
 {
 	rpcrdma_buf_put(op->lane->xprt, op->buf);
 	op->buf = NULL;
-	op->u.rw.done = 0;
+	fs_rw(op)->done = 0;
 	fs_commit(op, read_again);
 }
 
 /* Inode lock held. */
 static bool may_be_lost(struct fs_op *op)
 {
-	return !op->u.rw.checked && fs_unstable_suspect_locked(op);
+	return !fs_rw(op)->checked && fs_unstable_suspect_locked(op);
 }
 
 /* It was restarted while it answered. */
@@ -73,11 +73,11 @@ static bool waits_for_lost(struct fs_op *op)
  */
 static bool waits_for_end(struct fs_op *op, const struct nfs4_op_read *r)
 {
-	if (!op->u.rw.grows || (!r->eof && r->len != 0) || op->u.rw.done + r->len >= op->size)
+	if (!fs_rw(op)->grows || (!r->eof && r->len != 0) || fs_rw(op)->done + r->len >= op->size)
 		return false;
 	rpcrdma_buf_put(op->lane->xprt, op->buf);
 	op->buf = NULL;
-	op->u.rw.done = 0;
+	fs_rw(op)->done = 0;
 	if (!fs_writeback_wait(
 		    op, op->inode, (uint64_t)op->off, FS_WRITEBACK_ALL, false, read_in_order))
 		read_in_order(op);
@@ -94,8 +94,8 @@ static void read_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
 	const struct nfs4_op_read *r = &call->u.read;
-	uint8_t *place = op->buf->data + op->u.rw.done;
-	bool whole = op->u.rw.done == 0 && (r->eof || r->len == op->size);
+	uint8_t *place = op->buf->data + fs_rw(op)->done;
+	bool whole = fs_rw(op)->done == 0 && (r->eof || r->len == op->size);
 
 	if (call->err) {
 		fs_reply_err(op, -call->err);
@@ -118,9 +118,9 @@ static void read_done(struct nfs4_call *call)
 		memcpy(place, r->data, r->len);
 		stats_count(&op->lane->stats->copied_bytes, r->len);
 	}
-	op->u.rw.done += r->len;
-	if (r->eof || op->u.rw.done == op->size)
-		reply(op, op->buf->data, op->u.rw.done);
+	fs_rw(op)->done += r->len;
+	if (r->eof || fs_rw(op)->done == op->size)
+		reply(op, op->buf->data, fs_rw(op)->done);
 	else
 		fs_op_call(op, read_start);
 }
@@ -128,15 +128,15 @@ static void read_done(struct nfs4_call *call)
 static void read_start(struct fs_op *op)
 {
 	struct nfs4_op_read *r = &op->call->u.read;
-	size_t left = op->size - op->u.rw.done;
+	size_t left = op->size - fs_rw(op)->done;
 	uint32_t rsize = fs_facts(op->lane->fs, op->inode)->rsize;
 	bool lost;
 
-	if (op->u.rw.done == 0)
-		op->u.rw.grows = false;
+	if (fs_rw(op)->done == 0)
+		fs_rw(op)->grows = false;
 	mutex_lock(&op->inode->lock);
 	lost = may_be_lost(op);
-	op->u.rw.grows |= fs_writeback_beyond(op->inode, (uint64_t)op->off);
+	fs_rw(op)->grows |= fs_writeback_beyond(op->inode, (uint64_t)op->off);
 	mutex_unlock(&op->inode->lock);
 	if (lost) {
 		commit_lost(op);
@@ -145,10 +145,10 @@ static void read_start(struct fs_op *op)
 	memset(r, 0, sizeof(*r));
 	r->fh = &op->fh;
 	r->state = op->file->state;
-	r->offset = (uint64_t)op->off + op->u.rw.done;
+	r->offset = (uint64_t)op->off + fs_rw(op)->done;
 	r->count = left < rsize ? (uint32_t)left : rsize;
 	r->sink.buf = op->buf;
-	r->sink.p = op->buf->data + op->u.rw.done;
+	r->sink.p = op->buf->data + fs_rw(op)->done;
 	r->sink.len = r->count;
 	op->call->done = read_done;
 	nfs4_read(op->call);

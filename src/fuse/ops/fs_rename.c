@@ -29,11 +29,22 @@
 #include "fs_reply.h"
 #include "fs_silly.h"
 
+struct renaming {
+	struct fs_inode *target; /* referenced until it is out of the way */
+	struct fs_inode *source; /* referenced until nothing is in its way */
+};
+
+static struct renaming *work(const struct fs_op *op)
+{
+	FS_OP_WORK_HOLDS(struct renaming);
+	return op->work;
+}
+
 static void put_files(struct fs_op *op)
 {
-	fs_inode_put(op->lane->fs, op->u.rename.target);
-	fs_inode_put(op->lane->fs, op->u.rename.source);
-	op->u.rename.target = op->u.rename.source = NULL;
+	fs_inode_put(op->lane->fs, work(op)->target);
+	fs_inode_put(op->lane->fs, work(op)->source);
+	work(op)->target = work(op)->source = NULL;
 }
 
 /* Is what was looked up in `dir` the root of another file system? */
@@ -115,8 +126,8 @@ static void source_clear(struct fs_op *op)
 
 static void target_gone(struct fs_op *op)
 {
-	if (op->u.rename.source != NULL)
-		fs_deleg_clear(op, op->u.rename.source, true, source_clear);
+	if (work(op)->source != NULL)
+		fs_deleg_clear(op, work(op)->source, true, source_clear);
 	else
 		source_clear(op);
 }
@@ -133,7 +144,7 @@ static void target_moved(struct fs_op *op, int err)
 static void source_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
-	struct fs_inode *target = op->u.rename.target;
+	struct fs_inode *target = work(op)->target;
 	const struct nfs4_fh *fh = &call->u.lookup.fh;
 
 	fs_nameop_read(op, &call->u.lookup.dir_attr);
@@ -144,10 +155,10 @@ static void source_done(struct nfs4_call *call)
 			fs_reply_err(op, EINTR);
 		return;
 	}
-	op->u.rename.source = fs_inode_find(op->lane->fs, fh);
+	work(op)->source = fs_inode_find(op->lane->fs, fh);
 	if (target == NULL)
 		target_gone(op);
-	else if (op->u.rename.source == target)
+	else if (work(op)->source == target)
 		source_clear(op);
 	else if (fs_silly_needed(target))
 		fs_silly_rename(op, op->inode2, op->name2, target, target_moved);
@@ -172,7 +183,7 @@ static void target_done(struct nfs4_call *call)
 	/* Whatever else is wrong with the target, RENAME will say it better. */
 	if (call->err == 0)
 		target = fs_inode_find(op->lane->fs, &call->u.lookup.fh);
-	op->u.rename.target = target;
+	work(op)->target = target;
 	if (atomic_load(&op->lane->fs->delegs_cnt) > 0 ||
 		(target != NULL && fs_silly_needed(target))) {
 		fs_op_call(op, source_start);

@@ -34,11 +34,26 @@
 #define WAIT_NS       (500 * NSEC_PER_MSEC)
 #define WAIT_CLOSE_NS (3 * NSEC_PER_SEC)
 
+/* A RMDIR while it waits for the end of .nfs files. */
+struct rmdir {
+	struct fs_op *op;
+	struct reactor_timer tick;
+	uint64_t since;
+	uint32_t gone;     /* fs->sillies_gone when the server was asked */
+	unsigned int asks; /* whose answer a .nfs file may have outlived */
+};
+
+static struct rmdir *work(const struct fs_op *op)
+{
+	FS_OP_WORK_HOLDS(struct rmdir);
+	return op->work;
+}
+
 static void remove_start(struct fs_op *op);
 
 static bool is_over(const struct fs_op *op)
 {
-	uint64_t waited = fs_op_now(op) - op->u.rmdir.since;
+	uint64_t waited = fs_op_now(op) - work(op)->since;
 
 	if (op->abandoned || !fs_silly_left(op->inode2))
 		return true;
@@ -50,12 +65,12 @@ static void look(struct fs_op *op)
 	if (is_over(op))
 		fs_op_call(op, remove_start);
 	else
-		reactor_timer_in(op->lane->reactor, &op->u.rmdir.tick, LOOK_NS);
+		reactor_timer_in(op->lane->reactor, &work(op)->tick, LOOK_NS);
 }
 
 static void ticked(struct reactor_timer *t)
 {
-	look(container_of(t, struct fs_op, u.rmdir.tick));
+	look(container_of(t, struct rmdir, tick)->op);
 }
 
 static void victim_done(struct nfs4_call *call)
@@ -73,8 +88,9 @@ static void victim_done(struct nfs4_call *call)
 		fs_reply_err(op, ENOTEMPTY);
 		return;
 	}
-	op->u.rmdir.since = fs_op_now(op);
-	reactor_timer_init(&op->u.rmdir.tick, ticked);
+	work(op)->since = fs_op_now(op);
+	work(op)->op = op;
+	reactor_timer_init(&work(op)->tick, ticked);
 	look(op);
 }
 
@@ -99,8 +115,8 @@ static void refused_start(struct fs_op *op)
 
 static bool is_stale(struct fs_op *op)
 {
-	return atomic_load(&op->lane->fs->sillies_gone) != op->u.rmdir.gone &&
-	       op->u.rmdir.asks++ < STALE_ASKS;
+	return atomic_load(&op->lane->fs->sillies_gone) != work(op)->gone &&
+	       work(op)->asks++ < STALE_ASKS;
 }
 
 static void over(struct fs_op *op)
@@ -128,7 +144,7 @@ static void remove_done(struct nfs4_call *call)
 
 static void remove_start(struct fs_op *op)
 {
-	op->u.rmdir.gone = atomic_load(&op->lane->fs->sillies_gone);
+	work(op)->gone = atomic_load(&op->lane->fs->sillies_gone);
 	fs_nameop_remove(op, remove_done);
 }
 

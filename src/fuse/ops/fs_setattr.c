@@ -16,6 +16,17 @@
 #include "fs_reply.h"
 #include "fs_share.h"
 
+struct setattr {
+	int to_set;
+	struct stat st;
+};
+
+static struct setattr *work(const struct fs_op *op)
+{
+	FS_OP_WORK_HOLDS(struct setattr);
+	return op->work;
+}
+
 /* Nothing here that NFS could set (ctime, hints of the kernel): only the attributes are wanted. */
 #define SETTABLE                                                                                   \
 	(FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID | FUSE_SET_ATTR_SIZE |         \
@@ -71,7 +82,7 @@ static void getattr_start(struct fs_op *op)
 
 static void rights_changed(struct fs_op *op)
 {
-	if (op->u.setattr.to_set & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID))
+	if (work(op)->to_set & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID))
 		fs_deleg_rights_changed(op->inode);
 }
 
@@ -80,8 +91,8 @@ static void setattr_done(struct nfs4_call *call)
 	struct fs_op *op = fs_op_of(call);
 	struct nfs4_attr *a = &call->u.setattr.attr;
 
-	if (op->u.setattr.to_set & FUSE_SET_ATTR_SIZE)
-		fs_unstable_truncated(op, (uint64_t)op->u.setattr.st.st_size);
+	if (work(op)->to_set & FUSE_SET_ATTR_SIZE)
+		fs_unstable_truncated(op, (uint64_t)work(op)->st.st_size);
 	fs_rewrite_leave(op);
 	if (call->err != 0) {
 		/* A server may have set some of them before it failed. */
@@ -111,14 +122,14 @@ static void setattr_start(struct fs_op *op)
 		fs_reply_err(op, EINTR);
 		return;
 	}
-	if (op->u.setattr.to_set & FUSE_SET_ATTR_SIZE && !fs_rewrite_enter(op, gate_is_open))
+	if (work(op)->to_set & FUSE_SET_ATTR_SIZE && !fs_rewrite_enter(op, gate_is_open))
 		return;
 	op->call->u.setattr = (struct nfs4_op_setattr){
 		.fh = &op->fh,
-		.state = op->file != NULL && (op->u.setattr.to_set & FUSE_SET_ATTR_SIZE)
+		.state = op->file != NULL && (work(op)->to_set & FUSE_SET_ATTR_SIZE)
 				 ? op->file->state
 				 : NULL,
-		.sattr = sattr_of(&op->u.setattr.st, op->u.setattr.to_set),
+		.sattr = sattr_of(&work(op)->st, work(op)->to_set),
 	};
 	op->call->done = setattr_done;
 	nfs4_setattr(op->call);
@@ -132,7 +143,7 @@ static void setattr_clear(struct fs_op *op)
 /* A WRITE that came after it would undo it: the size, the times, a suid bit. */
 static void setattr_in_order(struct fs_op *op)
 {
-	bool cuts = op->u.setattr.to_set & FUSE_SET_ATTR_SIZE;
+	bool cuts = work(op)->to_set & FUSE_SET_ATTR_SIZE;
 
 	if (!fs_writeback_wait(op, op->inode, 0, FS_WRITEBACK_ALL, !cuts, setattr_clear))
 		setattr_clear(op);
@@ -159,8 +170,8 @@ void fs_do_setattr(
 	if (op == NULL)
 		return;
 	op->own = true;
-	op->u.setattr.st = *attr;
-	op->u.setattr.to_set = to_set;
+	work(op)->st = *attr;
+	work(op)->to_set = to_set;
 	/*
 	 * truncate(2) by name: as it is for open(2), who may not write the file may not. A server
 	 * lets the owner do it whatever the mode is, as it cannot know that the file is not open

@@ -23,7 +23,28 @@
 
 #define PUNCH (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE)
 
+struct seek {
+	bool hole;    /* SEEK_HOLE, else SEEK_DATA */
+	bool written; /* the kernel has written what it held there */
+};
+
+static struct seek *seek(const struct fs_op *op)
+{
+	FS_OP_WORK_HOLDS(struct seek);
+	return op->work;
+}
+
 /* ---- fallocate ---- */
+
+struct space {
+	bool punch;
+};
+
+static struct space *space(const struct fs_op *op)
+{
+	FS_OP_WORK_HOLDS(struct space);
+	return op->work;
+}
 
 static void space_done(struct nfs4_call *call)
 {
@@ -65,7 +86,7 @@ static void space_start(struct fs_op *op)
 		.len = op->size,
 	};
 	op->call->done = space_done;
-	if (op->u.num)
+	if (space(op)->punch)
 		nfs4_deallocate(op->call);
 	else
 		nfs4_allocate(op->call);
@@ -86,7 +107,7 @@ void fs_do_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off
 
 	op->off = offset;
 	op->size = (size_t)length;
-	op->u.num = mode == PUNCH;
+	space(op)->punch = mode == PUNCH;
 	if (fs_file_is_too_big(op))
 		fs_reply_err(op, EFBIG);
 	else if (mode != 0 && mode != PUNCH)
@@ -123,9 +144,9 @@ static bool asks_again(struct fs_op *op, const struct nfs4_op_seek *s, bool none
 {
 	off_t off = op->off, len = 0;
 
-	if (op->u.seek.written || !may_be_mapped(op->inode))
+	if (seek(op)->written || !may_be_mapped(op->inode))
 		return false;
-	if (op->u.seek.hole) {
+	if (seek(op)->hole) {
 		if (none || s->eof)
 			return false;
 		off = (off_t)s->found; /* it may be none; nor may those that follow */
@@ -134,7 +155,7 @@ static bool asks_again(struct fs_op *op, const struct nfs4_op_seek *s, bool none
 		if (len == 0)
 			return false;
 	}
-	op->u.seek.written = true;
+	seek(op)->written = true;
 	fs_op_notify_range(op, op->inode, off, len, seek_again);
 	return true;
 }
@@ -144,7 +165,7 @@ static void seek_done(struct nfs4_call *call)
 	struct fs_op *op = fs_op_of(call);
 	const struct nfs4_op_seek *s = &call->u.seek;
 	/* A server may say it in both ways. */
-	bool none = call->err == -ENXIO || (!call->err && s->eof && !op->u.seek.hole);
+	bool none = call->err == -ENXIO || (!call->err && s->eof && !seek(op)->hole);
 
 	if (call->err == -EOPNOTSUPP)
 		fs_reply_err(op, ENOSYS); /* the kernel remembers */
@@ -181,7 +202,7 @@ static void seek_start(struct fs_op *op)
 		.fh = &op->fh,
 		.state = op->file->state,
 		.offset = (uint64_t)op->off,
-		.what = op->u.seek.hole ? NFS4_CONTENT_HOLE : NFS4_CONTENT_DATA,
+		.what = seek(op)->hole ? NFS4_CONTENT_HOLE : NFS4_CONTENT_DATA,
 	};
 	op->call->done = seek_done;
 	nfs4_seek(op->call);
@@ -193,8 +214,8 @@ void fs_do_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, struct f
 
 	op->off = off;
 	op->size = (size_t)(INT64_MAX - off); /* all that follows */
-	op->u.seek.hole = whence == SEEK_HOLE;
-	op->u.seek.written = false;
+	seek(op)->hole = whence == SEEK_HOLE;
+	seek(op)->written = false;
 	if (off < 0)
 		fs_reply_err(op, ENXIO);
 	else if (whence != SEEK_DATA && whence != SEEK_HOLE)

@@ -20,6 +20,17 @@
 
 #define MAY_WRITE (ACCESS4_MODIFY | ACCESS4_EXTEND)
 
+struct special {
+	bool may;     /* the user may use it */
+	uint64_t seq; /* attr_seq of the call that brought op->attr */
+};
+
+static struct special *work(const struct fs_op *op)
+{
+	FS_OP_WORK_HOLDS(struct special);
+	return op->work;
+}
+
 /* op->mem: on the way to the directories where something is mounted on such a name. */
 struct walk {
 	struct nfs4_fh fh; /* so far */
@@ -35,7 +46,7 @@ static void tell(struct fs_op *op, bool may)
 	op->shadow = !may;
 	if (op->shadow)
 		stats_count(&op->lane->stats->shadows, 1);
-	op->attr_seq = op->u.special.seq;
+	op->attr_seq = work(op)->seq;
 	fs_nameop_entry(op, &op->fh2, &op->attr);
 }
 
@@ -75,7 +86,7 @@ static void walk_on(struct fs_op *op)
 	if (w->left > 0)
 		fs_op_call(op, walk_start);
 	else
-		tell(op, op->u.special.may);
+		tell(op, work(op)->may);
 }
 
 static void walk_done(struct nfs4_call *call)
@@ -121,7 +132,7 @@ static void decide(struct fs_op *op)
 		return;
 	}
 	if (paths == NULL) {
-		tell(op, op->u.special.may);
+		tell(op, work(op)->may);
 		return;
 	}
 	w = malloc(sizeof(*w) + len);
@@ -158,10 +169,10 @@ static void access_done(struct nfs4_call *call)
 		fs_reply_err(op, -call->err);
 		return;
 	}
-	op->u.special.may = call->err == 0 && may_use(&op->attr, o);
+	work(op)->may = call->err == 0 && may_use(&op->attr, o);
 	if (call->err == 0 && (o->attr.valid & NFS4_ATTR_STAT) == NFS4_ATTR_STAT) {
 		op->attr = o->attr;
-		op->u.special.seq = op->attr_seq;
+		work(op)->seq = op->attr_seq;
 	}
 	decide(op);
 }
@@ -178,6 +189,6 @@ void fs_special_entry(struct fs_op *op, const struct nfs4_fh *fh, const struct n
 {
 	op->fh2 = *fh;
 	op->attr = *a;
-	op->u.special.seq = op->attr_seq;
+	work(op)->seq = op->attr_seq;
 	fs_op_call(op, access_start);
 }

@@ -41,7 +41,7 @@ static void call_for(struct fs_op *op, void (*start)(struct fs_op *op))
 /* What is written so far is held until COMMIT, or not: the request is over for the server. */
 static void settle(struct fs_op *op)
 {
-	fs_commit_wrote(op, op->u.rw.unstable, op->u.rw.torn);
+	fs_commit_wrote(op, fs_rw(op)->unstable, fs_rw(op)->torn);
 }
 
 /*
@@ -59,7 +59,7 @@ static void write_failed(struct fs_op *op, int err)
 		fs_writeback_done(op, err);
 		return;
 	}
-	if (op->u.rw.done == 0 || op->fi.writepage || (op->fi.flags & O_DIRECT)) {
+	if (fs_rw(op)->done == 0 || op->fi.writepage || (op->fi.flags & O_DIRECT)) {
 		fs_reply_err(op, err);
 		return;
 	}
@@ -67,8 +67,8 @@ static void write_failed(struct fs_op *op, int err)
 	mutex_lock(&in->lock);
 	op->file->next_err = err;
 	mutex_unlock(&in->lock);
-	fs_append_answer(op, op->u.rw.done);
-	fs_reply_write(op, op->u.rw.done);
+	fs_append_answer(op, fs_rw(op)->done);
+	fs_reply_write(op, fs_rw(op)->done);
 }
 
 static uint64_t written_to(const struct fs_op *op)
@@ -99,10 +99,10 @@ static void note_stability(struct fs_op *op, const struct nfs4_op_write *w)
 	if (w->committed == FILE_SYNC4)
 		return;
 	/* Another server than the part before: that one is lost. */
-	if (op->u.rw.unstable && memcmp(&op->u.rw.verf, &w->verf, sizeof(w->verf)) != 0)
-		op->u.rw.torn = true;
-	op->u.rw.unstable = true;
-	op->u.rw.verf = w->verf;
+	if (fs_rw(op)->unstable && memcmp(&fs_rw(op)->verf, &w->verf, sizeof(w->verf)) != 0)
+		fs_rw(op)->torn = true;
+	fs_rw(op)->unstable = true;
+	fs_rw(op)->verf = w->verf;
 }
 
 /* It may have been executed in part: what is cached is not to be trusted. */
@@ -149,9 +149,9 @@ static void write_done(struct nfs4_call *call)
 	stats_count(&op->lane->stats->bytes_written, w->count);
 	note_stability(op, w);
 	own = w->count < w->data[0].len ? w->count : w->data[0].len;
-	op->u.rw.done += own;
+	fs_rw(op)->done += own;
 	fs_batch_wrote(op, w, w->count - own);
-	if (op->u.rw.done < op->size) {
+	if (fs_rw(op)->done < op->size) {
 		call_for(op, write_start);
 		return;
 	}
@@ -161,8 +161,8 @@ static void write_done(struct nfs4_call *call)
 		fs_writeback_done(op, 0);
 		return;
 	}
-	fs_append_answer(op, op->u.rw.done);
-	fs_reply_write(op, op->u.rw.done);
+	fs_append_answer(op, fs_rw(op)->done);
+	fs_reply_write(op, fs_rw(op)->done);
 }
 
 /*
@@ -171,7 +171,7 @@ static void write_done(struct nfs4_call *call)
  */
 static bool wants_attr(const struct fs_op *op)
 {
-	return !(op->fi.flags & O_DIRECT) && (!op->writeback->active || op->u.rw.sync);
+	return !(op->fi.flags & O_DIRECT) && (!op->writeback->active || fs_rw(op)->sync);
 }
 
 static void write_start(struct fs_op *op)
@@ -181,9 +181,9 @@ static void write_start(struct fs_op *op)
 	memset(w, 0, sizeof(*w));
 	w->fh = &op->fh;
 	w->state = op->file->state;
-	w->offset = (uint64_t)op->off + op->u.rw.done;
+	w->offset = (uint64_t)op->off + fs_rw(op)->done;
 	fs_batch_data(op, w);
-	w->stable = op->u.rw.sync ? FILE_SYNC4 : UNSTABLE4;
+	w->stable = fs_rw(op)->sync ? FILE_SYNC4 : UNSTABLE4;
 	w->no_attr = !wants_attr(op);
 	w->at_end = op->gated && fs_append_at_end(op); /* else there is nothing to hold it */
 	op->call->done = write_done;
@@ -206,8 +206,8 @@ static void write_begin(struct fs_op *op)
 	}
 	if (!fs_rewrite_enter(op, gate_is_open))
 		return;
-	if (!op->u.rw.sync && !fs_batch_reserve(op))
-		op->u.rw.sync = true;
+	if (!fs_rw(op)->sync && !fs_batch_reserve(op))
+		fs_rw(op)->sync = true;
 	write_start(op);
 }
 
@@ -216,7 +216,7 @@ static void send_writeback(struct fs_op *op)
 {
 	int err;
 
-	if (op->u.rw.append && !fs_writeback_turn(op, send_writeback))
+	if (fs_rw(op)->append && !fs_writeback_turn(op, send_writeback))
 		return;
 	err = fs_append_doomed(op);
 	if (err)
@@ -242,7 +242,8 @@ static void write_in_order(struct fs_op *op)
 	}
 	if (fs_writeback_begin(op, send_writeback))
 		return;
-	if (!op->u.rw.append || !fs_writeback_wait(op, op->inode, 0, FS_WRITEBACK_ALL, false, ask))
+	if (!fs_rw(op)->append ||
+		!fs_writeback_wait(op, op->inode, 0, FS_WRITEBACK_ALL, false, ask))
 		ask(op);
 }
 
@@ -256,7 +257,7 @@ static bool steal(struct fs_op *op, const char *data, size_t size)
 	if (!buf || p < buf->mem || p + size > buf->data + l->fs->data_size)
 		return false;
 	op->buf = buf;
-	op->u.rw.data = p;
+	fs_rw(op)->data = p;
 	buf->owner = op;
 	l->rxbuf = NULL;
 	return true;
@@ -271,7 +272,7 @@ void fs_do_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, o
 
 	op->off = off;
 	op->size = size;
-	op->u.rw.sync = conf->sync || conf->noac || (fi->flags & O_DSYNC);
+	fs_rw(op)->sync = conf->sync || conf->noac || (fi->flags & O_DSYNC);
 	fs_append_begin(op);
 	if (err)
 		fs_reply_err(op, err);

@@ -28,36 +28,44 @@
 #include "fs_notify.h"
 #include "fs_op.h"
 #include "fs_reply.h"
+#include "fs_xattr.h"
 
-#define USER     "user."
-#define USER_LEN (sizeof(USER) - 1)
 #define SECURITY "security."
-#define ACL_NAME "system.nfs4_acl"
 /* An ACE without a name: type, flag, mask, its length. */
 #define ACE_MIN 16u
 
-/* The longest value and list of names Linux has; a server may have longer ones. */
+/* The longest value that Linux has; a server may have longer ones. */
 #define MAX_VALUE 65536u
-#define MAX_LIST  65536u
-/* On the wire a list is up to a seventh longer. */
-#define LIST_ROOM (MAX_LIST / 4 * 5)
 /* What comes with them in a reply; a data buffer has a page more than data_size. */
 #define AROUND 1024u
 /* A call with more than this may not fit inline: it is built in a data buffer. */
 #define SHORT_VALUE 512u
+
+struct xattr {
+	uint32_t len; /* of the value, in op->mem */
+	enum nfs4_setxattr_option option;
+	bool user;   /* a name of user.* */
+	int refusal; /* errno for who has the right to ask for it */
+};
+
+static struct xattr *work(const struct fs_op *op)
+{
+	FS_OP_WORK_HOLDS(struct xattr);
+	return op->work;
+}
 
 static bool attr_supported(const struct fs_op *op, unsigned int attr)
 {
 	return fs_facts(op->lane->fs, op->inode)->supported[attr / 32] & 1u << attr % 32;
 }
 
-static bool have_user(const struct fs_op *op)
+bool fs_xattr_has_user(const struct fs_op *op)
 {
 	return nfs4_client_fsinfo(op->lane->fs->client)->minor >= 2 &&
 	       attr_supported(op, FATTR4_XATTR_SUPPORT);
 }
 
-static bool have_acl(const struct fs_op *op)
+bool fs_xattr_has_acl(const struct fs_op *op)
 {
 	return attr_supported(op, FATTR4_ACL);
 }
@@ -72,13 +80,13 @@ static int parse_name(struct fs_op *op, const char *name)
 {
 	if (strlen(name) > XATTR_NAME_MAX)
 		return ERANGE;
-	if (strcmp(name, ACL_NAME) == 0)
-		return have_acl(op) ? 0 : EOPNOTSUPP;
-	if (strcmp(name, USER) == 0 || strcmp(name, SECURITY) == 0)
+	if (strcmp(name, FS_XATTR_ACL) == 0)
+		return fs_xattr_has_acl(op) ? 0 : EOPNOTSUPP;
+	if (strcmp(name, FS_XATTR_USER) == 0 || strcmp(name, SECURITY) == 0)
 		return EINVAL; /* the kernel's client has names that begin so */
-	if (!begins_with(name, USER) || !have_user(op))
+	if (!begins_with(name, FS_XATTR_USER) || !fs_xattr_has_user(op))
 		return EOPNOTSUPP;
-	fs_op_name(op->name, name + USER_LEN);
+	fs_op_name(op->name, name + FS_XATTR_USER_LEN);
 	return 0;
 }
 
@@ -105,20 +113,20 @@ static bool is_anothers_sticky(const struct fs_op *op)
 
 static void refusal_checked(struct fs_op *op)
 {
-	bool sticky = op->u.xattr.user && (op->may.mask & W_OK);
+	bool sticky = work(op)->user && (op->may.mask & W_OK);
 
 	if ((op->call->err == 0 || op->call->err == -EACCES) && sticky && is_anothers_sticky(op))
 		fs_reply_err(op, EPERM);
 	else if (op->call->err != 0)
 		fs_nameop_error(op);
 	else
-		fs_reply_err(op, op->u.xattr.refusal);
+		fs_reply_err(op, work(op)->refusal);
 }
 
 /* It is refused; who has no right to do it (mask: R_OK, W_OK) hears that first. */
 static void refuse(struct fs_op *op, int err, unsigned int mask)
 {
-	op->u.xattr.refusal = err;
+	work(op)->refusal = err;
 	fs_access_check(op, op->inode, mask, refusal_checked);
 }
 
@@ -132,7 +140,7 @@ static struct fs_op *xattr_begin(
 	if (op == NULL)
 		return NULL;
 	err = parse_name(op, name);
-	op->u.xattr.user = begins_with(name, USER);
+	work(op)->user = begins_with(name, FS_XATTR_USER);
 	if (err == 0)
 		return op;
 	if (err == ERANGE || is_without_permission(name))
@@ -142,7 +150,7 @@ static struct fs_op *xattr_begin(
 	return NULL;
 }
 
-static struct rpcrdma_span sink_of(const struct fs_op *op, size_t most)
+struct rpcrdma_span fs_xattr_sink(const struct fs_op *op, size_t most)
 {
 	size_t room = op->lane->fs->data_size;
 
@@ -151,8 +159,7 @@ static struct rpcrdma_span sink_of(const struct fs_op *op, size_t most)
 	return (struct rpcrdma_span){op->buf, op->buf->data, (uint32_t)room + AROUND};
 }
 
-/* The answer to a request for op->size bytes: 0 asks how many there are. */
-static void reply_value(struct fs_op *op, const void *value, size_t len, size_t max)
+void fs_xattr_reply(struct fs_op *op, const void *value, size_t len, size_t max)
 {
 	if (len > max)
 		fs_reply_err(op, E2BIG);
@@ -173,7 +180,7 @@ static void getxattr_done(struct nfs4_call *call)
 	if (call->err != 0)
 		fs_nameop_error(op);
 	else
-		reply_value(op, call->u.getxattr.value, call->u.getxattr.len, MAX_VALUE);
+		fs_xattr_reply(op, call->u.getxattr.value, call->u.getxattr.len, MAX_VALUE);
 }
 
 static void getxattr_start(struct fs_op *op)
@@ -181,7 +188,7 @@ static void getxattr_start(struct fs_op *op)
 	op->call->u.getxattr = (struct nfs4_op_getxattr){
 		.fh = &op->fh,
 		.name = fs_nameop_str(op->name),
-		.sink = sink_of(op, MAX_VALUE),
+		.sink = fs_xattr_sink(op, MAX_VALUE),
 	};
 	op->call->done = getxattr_done;
 	nfs4_getxattr(op->call);
@@ -196,12 +203,13 @@ static void getacl_done(struct nfs4_call *call)
 	else if (call->u.getacl.acl == NULL)
 		fs_reply_err(op, EOPNOTSUPP); /* not on the file system that holds this file */
 	else
-		reply_value(op, call->u.getacl.acl, call->u.getacl.len, MAX_VALUE);
+		fs_xattr_reply(op, call->u.getacl.acl, call->u.getacl.len, MAX_VALUE);
 }
 
 static void getacl_start(struct fs_op *op)
 {
-	op->call->u.getacl = (struct nfs4_op_getacl){.fh = &op->fh, .sink = sink_of(op, MAX_VALUE)};
+	op->call->u.getacl =
+		(struct nfs4_op_getacl){.fh = &op->fh, .sink = fs_xattr_sink(op, MAX_VALUE)};
 	op->call->done = getacl_done;
 	nfs4_getacl(op->call);
 }
@@ -216,95 +224,6 @@ void fs_do_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t siz
 	fs_op_call_buf(op, is_acl(op) ? getacl_start : getxattr_start);
 }
 
-/* ---- list ---- */
-
-static void add_name(struct fs_op *op, const char *prefix, const char *name, size_t len)
-{
-	size_t prefix_len = strlen(prefix), all = prefix_len + len + 1;
-	char *to = (char *)op->mem + op->u.xattr.len;
-
-	if (op->u.xattr.over || all > MAX_LIST - op->u.xattr.len) {
-		op->u.xattr.over = true;
-		return;
-	}
-	memcpy(to, prefix, prefix_len);
-	memcpy(to + prefix_len, name, len);
-	to[all - 1] = '\0';
-	op->u.xattr.len += (uint32_t)all;
-}
-
-static bool list_name(struct nfs4_call *call, const struct nfs4_str *name)
-{
-	/* What could not be asked for is not shown either. */
-	if (name->len <= XATTR_NAME_MAX - USER_LEN)
-		add_name(fs_op_of(call), USER, name->p, name->len);
-	return true;
-}
-
-static void list_reply(struct fs_op *op)
-{
-	if (op->u.xattr.over)
-		fs_reply_err(op, E2BIG);
-	else
-		reply_value(op, op->mem, op->u.xattr.len, MAX_LIST);
-}
-
-static void list_start(struct fs_op *op);
-
-static void list_done(struct nfs4_call *call)
-{
-	struct fs_op *op = fs_op_of(call);
-	const struct nfs4_op_listxattrs *o = &call->u.listxattrs;
-
-	/*
-	 * The mount has them, but not the file system that holds this file, or a file of its kind;
-	 * or the server wants a right to read the file for the names of its own, which listing
-	 * needs nowhere else: the kernel's client leaves them out likewise.
-	 */
-	if (call->err == -EOPNOTSUPP || call->err == -EACCES) {
-		list_reply(op);
-	} else if (call->err != 0) {
-		fs_nameop_error(op);
-	} else if (o->eof || op->u.xattr.over) {
-		list_reply(op);
-	} else {
-		op->u.xattr.cookie = o->cookie_out;
-		fs_op_call_buf(op, list_start);
-	}
-}
-
-static void list_start(struct fs_op *op)
-{
-	op->call->u.listxattrs = (struct nfs4_op_listxattrs){
-		.fh = &op->fh,
-		.cookie = op->u.xattr.cookie,
-		.sink = sink_of(op, LIST_ROOM),
-		.name = list_name,
-	};
-	op->call->done = list_done;
-	nfs4_listxattrs(op->call);
-}
-
-void fs_do_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
-{
-	struct fs_op *op = fs_op_begin(req, ino);
-
-	if (op == NULL)
-		return;
-	op->size = size;
-	op->mem = malloc(MAX_LIST);
-	if (op->mem == NULL) {
-		fs_reply_err(op, ENOMEM);
-		return;
-	}
-	if (have_acl(op))
-		add_name(op, "", ACL_NAME, strlen(ACL_NAME));
-	if (have_user(op))
-		fs_op_call_buf(op, list_start);
-	else
-		list_reply(op);
-}
-
 /* ---- set and remove ---- */
 
 static void change_failed(struct fs_op *op)
@@ -315,7 +234,7 @@ static void change_failed(struct fs_op *op)
 		fs_dentry_inval(op->lane->fs, op->inode);
 	if (op->call->err == -EMSGSIZE)
 		op->call->err = -E2BIG;
-	if (op->call->err == -EROFS && op->u.xattr.user)
+	if (op->call->err == -EROFS && work(op)->user)
 		refuse(op, EROFS, W_OK);
 	else
 		fs_nameop_error(op);
@@ -339,8 +258,8 @@ static void setxattr_start(struct fs_op *op)
 		.fh = &op->fh,
 		.name = fs_nameop_str(op->name),
 		.value = op->mem,
-		.len = op->u.xattr.len,
-		.option = op->u.xattr.option,
+		.len = work(op)->len,
+		.option = work(op)->option,
 		.long_buf = op->buf,
 	};
 	op->call->done = setxattr_done;
@@ -374,7 +293,7 @@ static void setacl_start(struct fs_op *op)
 	op->call->u.setacl = (struct nfs4_op_setacl){
 		.fh = &op->fh,
 		.acl = op->mem,
-		.len = op->u.xattr.len,
+		.len = work(op)->len,
 		.long_buf = op->buf,
 	};
 	op->call->done = setacl_done;
@@ -417,7 +336,7 @@ static void set_clear(struct fs_op *op)
 {
 	void (*start)(struct fs_op * op) = is_acl(op) ? setacl_start : setxattr_start;
 
-	if (op->u.xattr.len > SHORT_VALUE)
+	if (work(op)->len > SHORT_VALUE)
 		fs_op_call_buf(op, start);
 	else
 		fs_op_call(op, start);
@@ -443,8 +362,8 @@ void fs_do_setxattr(
 	}
 	if (size != 0)
 		memcpy(op->mem, value, size);
-	op->u.xattr.len = (uint32_t)size;
-	op->u.xattr.option = option_of(flags);
+	work(op)->len = (uint32_t)size;
+	work(op)->option = option_of(flags);
 	fs_deleg_clear(op, op->inode, true, set_clear);
 }
 

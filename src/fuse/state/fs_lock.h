@@ -26,7 +26,13 @@
 #ifndef RPCRDMAFS_FS_LOCK_H
 #define RPCRDMAFS_FS_LOCK_H
 
-#include "fs_int.h"
+#include "fs_op.h"
+
+/* What a lock is asked for; len: or NFS4_LOCK_TO_END. */
+struct fs_lockrange {
+	uint64_t off, len;
+	bool write;
+};
 
 struct fs_lockowner {
 	struct fs_lockowner *next; /* inode->lockowners; locks_lock, as all that follows */
@@ -68,6 +74,36 @@ struct fs_lockwait {
 	bool woken;       /* worth a try */
 	bool trying;      /* this inode's one that is tried */
 };
+
+/* The work of a request for a lock, and of FLUSH and RELEASE (fs_op.work). */
+struct fs_lock_op {
+	struct fs_lockowner *owner; /* referenced */
+	struct fs_lockwait *wait;   /* whose request it is; NULL: op->req */
+	struct fs_lockrange range;
+	bool turn;         /* it is this operation's, or it waits for it */
+	bool held;         /* a part of the range before it asked, or all */
+	unsigned int asks; /* that were denied while files were being closed */
+	uint32_t closes;   /* fs->closes when the server was asked */
+	/* fs_lockclose.c: whose lock is in the way; since when it is waited for */
+	uint64_t holder, since;
+	bool full; /* the kernel may have kept requests back since then */
+	struct reactor_timer tick;
+	struct fs_op *op; /* of tick */
+	void (*again)(struct fs_op *op);
+	uint64_t number;   /* LOCKT: of the owner */
+	uint64_t off, len; /* LOCKU in work, and what follows it */
+	void (*unlocked)(struct fs_op *op, int err);
+	struct nfs4_denied denied;
+	int err;
+	void (*then)(struct fs_op *op, int err);
+	bool whole; /* RELEASE: of the share's owners */
+	void (*released)(struct fs_op *op);
+};
+static inline struct fs_lock_op *fs_lock_op(const struct fs_op *op)
+{
+	FS_OP_WORK_HOLDS(struct fs_lock_op);
+	return op->work;
+}
 
 /* ---- for the rest of src/fuse ---- */
 
@@ -114,7 +150,7 @@ struct fs_lockowner *fs_lockowner_ref(struct fs *fs, struct fs_lockowner *o);
 void fs_lockowner_put(struct fs *fs, struct fs_lockowner *o);
 
 /*
- * fs_lockowner_turn - `then` runs when it is the op's turn with op->u.lock.owner
+ * fs_lockowner_turn - `then` runs when it is the op's turn with fs_lock_op(op)->owner
  *
  * At once, or on the op's lane; the op's call is given back if it has to wait.
  */
@@ -153,8 +189,8 @@ bool fs_lockclose_await(struct fs_op *op, uint64_t holder, void (*again)(struct 
 
 /*
  * The request of `op`, which sleeps, becomes a sleeper that `op` asks for; range and owner are
- * those of op->u.lock. ask: for this range again, by an operation that is made for it. False: out
- * of memory.
+ * those of fs_lock_op(op)-> ask: for this range again, by an operation that is made for it. False:
+ * out of memory.
  */
 bool fs_lockwait_new(struct fs_op *op, void (*ask)(struct fs_op *op));
 /* The op was denied: it ends, and its request sleeps. denied: what was in the way. */

@@ -65,7 +65,7 @@ static enum holder holder_is(struct fs_op *op)
 
 	mutex_lock(&fs->locks_lock);
 	for (struct fs_lockowner *o = atomic_load(&op->inode->lockowners); o; o = o->next)
-		if (o->lo.number == op->u.lock.holder && o->holding)
+		if (o->lo.number == fs_lock_op(op)->holder && o->holding)
 			h = o->file && o->file->released ? RELEASED : HOLDS;
 	mutex_unlock(&fs->locks_lock);
 	return h;
@@ -73,13 +73,13 @@ static enum holder holder_is(struct fs_op *op)
 
 static bool may_go(struct fs_op *op, enum holder h)
 {
-	uint64_t waited = fs_op_now(op) - op->u.lock.since;
+	uint64_t waited = fs_op_now(op) - fs_lock_op(op)->since;
 
 	if (h == GONE || waited >= WAIT_NS || op->lane->state != FS_LANE_RUNS || !op->req)
 		return false;
 	if (is_full(op))
-		op->u.lock.full = true;
-	else if (h == HOLDS && (waited < READ_NS || op->u.lock.full))
+		fs_lock_op(op)->full = true;
+	else if (h == HOLDS && (waited < READ_NS || fs_lock_op(op)->full))
 		return is_unread(op->lane);
 	return h == RELEASED || is_full(op);
 }
@@ -89,27 +89,28 @@ static void look(struct fs_op *op)
 	enum holder h = holder_is(op);
 
 	if (may_go(op, h))
-		reactor_timer_in(op->lane->reactor, &op->u.lock.tick, TICK_NS);
+		reactor_timer_in(op->lane->reactor, &fs_lock_op(op)->tick, TICK_NS);
 	else
-		op->u.lock.again(op);
+		fs_lock_op(op)->again(op);
 }
 
 static void ticked(struct reactor_timer *t)
 {
-	look(container_of(t, struct fs_op, u.lock.tick));
+	look(container_of(t, struct fs_lock_op, tick)->op);
 }
 
 bool fs_lockclose_await(struct fs_op *op, uint64_t holder, void (*again)(struct fs_op *op))
 {
-	if (op->u.lock.since == 0)
-		op->u.lock.since = fs_op_now(op);
-	op->u.lock.holder = holder;
-	op->u.lock.again = again;
+	if (fs_lock_op(op)->since == 0)
+		fs_lock_op(op)->since = fs_op_now(op);
+	fs_lock_op(op)->holder = holder;
+	fs_lock_op(op)->again = again;
 	if (!may_go(op, holder_is(op)))
 		return false;
 	fs_lockowner_turn_over(op);
 	fs_op_put_call(op);
-	reactor_timer_init(&op->u.lock.tick, ticked);
-	reactor_timer_in(op->lane->reactor, &op->u.lock.tick, TICK_NS);
+	fs_lock_op(op)->op = op;
+	reactor_timer_init(&fs_lock_op(op)->tick, ticked);
+	reactor_timer_in(op->lane->reactor, &fs_lock_op(op)->tick, TICK_NS);
 	return true;
 }

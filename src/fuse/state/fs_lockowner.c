@@ -129,11 +129,11 @@ void fs_lockowner_put(struct fs *fs, struct fs_lockowner *o)
 void fs_lockowner_turn(struct fs_op *op, void (*then)(struct fs_op *op))
 {
 	struct fs *fs = op->lane->fs;
-	struct fs_lockowner *o = op->u.lock.owner;
+	struct fs_lockowner *o = fs_lock_op(op)->owner;
 	bool now;
 
-	assert(!op->u.lock.turn);
-	op->u.lock.turn = true;
+	assert(!fs_lock_op(op)->turn);
+	fs_lock_op(op)->turn = true;
 	mutex_lock(&fs->locks_lock);
 	now = !o->busy;
 	o->busy = true;
@@ -151,12 +151,12 @@ void fs_lockowner_turn(struct fs_op *op, void (*then)(struct fs_op *op))
 void fs_lockowner_turn_over(struct fs_op *op)
 {
 	struct fs *fs = op->lane->fs;
-	struct fs_lockowner *o = op->u.lock.owner;
+	struct fs_lockowner *o = fs_lock_op(op)->owner;
 	struct list *node;
 
-	if (!op->u.lock.turn)
+	if (!fs_lock_op(op)->turn)
 		return;
-	op->u.lock.turn = false;
+	fs_lock_op(op)->turn = false;
 	mutex_lock(&fs->locks_lock);
 	node = list_pop_front(&o->queue);
 	o->busy = node != NULL;
@@ -167,10 +167,10 @@ void fs_lockowner_turn_over(struct fs_op *op)
 
 void fs_lockowner_over(struct fs_op *op)
 {
-	struct fs_lockowner *o = op->u.lock.owner;
+	struct fs_lockowner *o = fs_lock_op(op)->owner;
 
 	fs_lockowner_turn_over(op);
-	op->u.lock.owner = NULL;
+	fs_lock_op(op)->owner = NULL;
 	fs_lockowner_put(op->lane->fs, o);
 }
 
@@ -178,7 +178,7 @@ void fs_lockowner_over(struct fs_op *op)
 
 void fs_lockowner_note_doubt(struct fs_op *op, uint64_t off, uint64_t len)
 {
-	struct fs_lockowner *o = op->u.lock.owner;
+	struct fs_lockowner *o = fs_lock_op(op)->owner;
 
 	/* With two of them: all. It comes to nothing worse than locks lost that may be lost. */
 	if (o->doubt && (o->doubt_off != off || o->doubt_len != len)) {
@@ -202,15 +202,15 @@ static bool covers(uint64_t off1, uint64_t len1, uint64_t off2, uint64_t len2)
 static void locku_failed(struct fs_op *op, int err)
 {
 	if (!fs_op_is_void(op)) /* else it was not sent */
-		fs_lockowner_note_doubt(op, op->u.lock.off, op->u.lock.len);
-	op->u.lock.unlocked(op, err);
+		fs_lockowner_note_doubt(op, fs_lock_op(op)->off, fs_lock_op(op)->len);
+	fs_lock_op(op)->unlocked(op, err);
 }
 
 static void locku_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
-	struct fs_lockowner *o = op->u.lock.owner;
-	uint64_t off = op->u.lock.off, len = op->u.lock.len;
+	struct fs_lockowner *o = fs_lock_op(op)->owner;
+	uint64_t off = fs_lock_op(op)->off, len = fs_lock_op(op)->len;
 
 	if (!fs_lock_answered(call)) {
 		locku_failed(op, -call->err);
@@ -221,16 +221,16 @@ static void locku_done(struct nfs4_call *call)
 	o->holding = o->lo.state && nfs4_lockowner_holds(&o->lo, 0, NFS4_LOCK_TO_END);
 	if (!call->err)
 		fs_lockwait_wake(op, off, len);
-	op->u.lock.unlocked(op, -call->err);
+	fs_lock_op(op)->unlocked(op, -call->err);
 }
 
 static void locku_start(struct fs_op *op)
 {
 	op->call->u.locku = (struct nfs4_op_locku){
 		.fh = &op->fh,
-		.lock = &op->u.lock.owner->lo,
-		.offset = op->u.lock.off,
-		.length = op->u.lock.len,
+		.lock = &fs_lock_op(op)->owner->lo,
+		.offset = fs_lock_op(op)->off,
+		.length = fs_lock_op(op)->len,
 	};
 	op->call->done = locku_done;
 	nfs4_locku(op->call);
@@ -239,10 +239,10 @@ static void locku_start(struct fs_op *op)
 void fs_lockowner_unlock(
 	struct fs_op *op, uint64_t off, uint64_t len, void (*then)(struct fs_op *op, int err))
 {
-	assert(op->u.lock.turn);
-	op->u.lock.off = off;
-	op->u.lock.len = len;
-	op->u.lock.unlocked = then;
+	assert(fs_lock_op(op)->turn);
+	fs_lock_op(op)->off = off;
+	fs_lock_op(op)->len = len;
+	fs_lock_op(op)->unlocked = then;
 	op->failed = locku_failed;
 	fs_op_call(op, locku_start);
 }
@@ -253,7 +253,7 @@ void fs_lockowner_unlock(
 static void renew(struct fs_op *op)
 {
 	struct fs *fs = op->lane->fs;
-	struct fs_lockowner *o = op->u.lock.owner;
+	struct fs_lockowner *o = fs_lock_op(op)->owner;
 
 	if (o->lo.state)
 		nfs4_lockowner_free(&o->lo, op->lane->sess);
@@ -273,9 +273,9 @@ void fs_lockowner_flush_begin(struct fs_op *op, void (*then)(struct fs_op *op))
 	struct fs_inode *in = op->inode;
 
 	if (atomic_load(&in->lockowners))
-		op->u.lock.owner =
+		fs_lock_op(op)->owner =
 			fs_lockowner_get(op->lane->fs, in, op->fi.lock_owner, false, false);
-	if (op->u.lock.owner)
+	if (fs_lock_op(op)->owner)
 		fs_lockowner_turn(op, then);
 	else
 		then(op);
@@ -283,7 +283,7 @@ void fs_lockowner_flush_begin(struct fs_op *op, void (*then)(struct fs_op *op))
 
 static void flush_unlocked(struct fs_op *op, int err)
 {
-	struct fs_lockowner *o = op->u.lock.owner;
+	struct fs_lockowner *o = fs_lock_op(op)->owner;
 
 	if (o->doubt)
 		log_warn_limited("locks of file %llu may not be released before it is closed: %s",
@@ -291,17 +291,17 @@ static void flush_unlocked(struct fs_op *op, int err)
 	else
 		renew(op);
 	fs_lockowner_over(op);
-	op->u.lock.then(op, op->u.lock.err);
+	fs_lock_op(op)->then(op, fs_lock_op(op)->err);
 }
 
 void fs_lockowner_flush_end(struct fs_op *op, int err, void (*then)(struct fs_op *op, int err))
 {
-	if (!op->u.lock.owner) {
+	if (!fs_lock_op(op)->owner) {
 		then(op, err);
 		return;
 	}
-	op->u.lock.err = err;
-	op->u.lock.then = then;
+	fs_lock_op(op)->err = err;
+	fs_lock_op(op)->then = then;
 	fs_lockowner_unlock(op, 0, NFS4_LOCK_TO_END, flush_unlocked);
 }
 
@@ -312,19 +312,19 @@ static void release_next(struct fs_op *op);
 /* locks_lock held. */
 static bool goes(const struct fs_op *op, const struct fs_lockowner *o)
 {
-	return op->u.lock.whole ? o->share == op->file->share : o->file == op->file;
+	return fs_lock_op(op)->whole ? o->share == op->file->share : o->file == op->file;
 }
 
 /* At the end of the share without an answer too: what the server holds goes with the open. */
 static void release_unlocked(struct fs_op *op, int err)
 {
-	struct fs_lockowner *o = op->u.lock.owner;
+	struct fs_lockowner *o = fs_lock_op(op)->owner;
 	struct fs *fs = op->lane->fs;
 
 	if (err)
 		log_warn_limited("locks of file %llu, which is closed: %s",
 			(unsigned long long)fs_inode_fileid(op->inode), strerror(err));
-	if (op->u.lock.whole || !o->doubt) {
+	if (fs_lock_op(op)->whole || !o->doubt) {
 		renew(op);
 	} else {
 		mutex_lock(&fs->locks_lock);
@@ -341,7 +341,7 @@ static void release_turn(struct fs_op *op)
 	bool mine;
 
 	mutex_lock(&fs->locks_lock);
-	mine = goes(op, op->u.lock.owner);
+	mine = goes(op, fs_lock_op(op)->owner);
 	mutex_unlock(&fs->locks_lock);
 	if (mine) {
 		fs_lockowner_unlock(op, 0, NFS4_LOCK_TO_END, release_unlocked);
@@ -364,11 +364,11 @@ static void release_next(struct fs_op *op)
 	if (o)
 		o->refs++;
 	mutex_unlock(&fs->locks_lock);
-	op->u.lock.owner = o;
+	fs_lock_op(op)->owner = o;
 	if (o)
 		fs_lockowner_turn(op, release_turn);
 	else
-		op->u.lock.released(op);
+		fs_lock_op(op)->released(op);
 }
 
 static void release_begin(struct fs_op *op, bool whole, void (*then)(struct fs_op *op))
@@ -377,9 +377,9 @@ static void release_begin(struct fs_op *op, bool whole, void (*then)(struct fs_o
 		then(op);
 		return;
 	}
-	memset(&op->u, 0, sizeof(op->u));
-	op->u.lock.whole = whole;
-	op->u.lock.released = then;
+	memset(op->work, 0, FS_OP_WORK);
+	fs_lock_op(op)->whole = whole;
+	fs_lock_op(op)->released = then;
 	release_next(op);
 }
 

@@ -190,12 +190,12 @@ bool fs_lockwait_new(struct fs_op *op, void (*ask)(struct fs_op *op))
 	w->ask = ask;
 	w->inode = op->inode;
 	w->file = fs_file_get(op->file);
-	w->owner = fs_lockowner_ref(l->fs, op->u.lock.owner);
-	w->range = op->u.lock.range;
+	w->owner = fs_lockowner_ref(l->fs, fs_lock_op(op)->owner);
+	w->range = fs_lock_op(op)->range;
 	w->req = op->req;
 	w->due_ns = REACTOR_NEVER;
 	w->op = op;
-	op->u.lock.wait = w;
+	fs_lock_op(op)->wait = w;
 	op->req = NULL;
 	list_push_back(&l->lock_waits, &w->lane_link);
 	mutex_lock(&l->fs->locks_lock);
@@ -228,7 +228,7 @@ static void stop_trying(struct fs_lockwait *w)
 
 void fs_lockwait_granted(struct fs_op *op)
 {
-	struct fs_lockwait *w = op->u.lock.wait;
+	struct fs_lockwait *w = fs_lock_op(op)->wait;
 	struct fs *fs = op->lane->fs;
 
 	if (!w)
@@ -259,29 +259,29 @@ static void wait_over(struct fs_lockwait *w)
 
 void fs_lockwait_done(struct fs_op *op)
 {
-	if (op->u.lock.wait)
-		wait_over(op->u.lock.wait);
-	op->u.lock.wait = NULL;
+	if (fs_lock_op(op)->wait)
+		wait_over(fs_lock_op(op)->wait);
+	fs_lock_op(op)->wait = NULL;
 }
 
 void fs_lockwait_asks(struct fs_op *op)
 {
 	struct fs *fs = op->lane->fs;
 
-	if (!op->u.lock.wait)
+	if (!fs_lock_op(op)->wait)
 		return;
 	mutex_lock(&fs->locks_lock);
-	op->u.lock.wait->frees = fs->lock_frees;
+	fs_lock_op(op)->wait->frees = fs->lock_frees;
 	mutex_unlock(&fs->locks_lock);
 }
 
 void fs_lockwait_sleep(struct fs_op *op, const struct nfs4_denied *denied)
 {
-	struct fs_lockwait *w = op->u.lock.wait;
+	struct fs_lockwait *w = fs_lock_op(op)->wait;
 	struct fs_lane *l = op->lane;
 	struct fs *fs = l->fs;
 
-	op->u.lock.wait = NULL;
+	fs_lock_op(op)->wait = NULL;
 	w->due_ns = reactor_now(l->reactor) + interval(w);
 	mutex_lock(&fs->locks_lock);
 	stop_trying(w);
@@ -305,7 +305,7 @@ static void signalled(struct fs_lockwait *w)
 	if (!op) {
 		fs_lockwait_answer(w, EINTR);
 		wait_over(w);
-	} else if (op->u.lock.held && !fs_interrupt_is_dying(fuse_req_ctx(w->req))) {
+	} else if (fs_lock_op(op)->held && !fs_interrupt_is_dying(fuse_req_ctx(w->req))) {
 		/* The kernel will not say that another signal came: this may be the last. */
 		w->signalled = true;
 		w->due_ns = reactor_now(w->lane->reactor) + interval(w);
@@ -346,9 +346,9 @@ static void start(struct fs_lockwait *w)
 	op->on_file = true;
 	op->inode = fs_inode_ref(l->fs, w->inode);
 	op->cred = w->file->cred;
-	op->u.lock.owner = fs_lockowner_ref(l->fs, w->owner);
-	op->u.lock.range = w->range;
-	op->u.lock.wait = w;
+	fs_lock_op(op)->owner = fs_lockowner_ref(l->fs, w->owner);
+	fs_lock_op(op)->range = w->range;
+	fs_lock_op(op)->wait = w;
 	mutex_lock(&l->fs->locks_lock);
 	w->op = op;
 	mutex_unlock(&l->fs->locks_lock);

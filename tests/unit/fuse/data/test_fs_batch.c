@@ -247,7 +247,8 @@ Test(fs_batch, a_lane_that_ends_sends_it)
 /* As if another lane had received it. */
 Test(fs_batch, other_lanes_are_not_in_it)
 {
-	struct fs_op other = {.size = PIECE, .off = PIECE};
+	struct fs_rw rw = {0};
+	struct fs_op other = {.size = PIECE, .off = PIECE, .work = &rw};
 	struct fs_inode *in = fs_inode_get(rig.fs, dino);
 	struct fs_op *head;
 
