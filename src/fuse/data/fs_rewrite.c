@@ -10,6 +10,7 @@
  * the gate may hold all other buffers.
  */
 #include "fs_attr.h"
+#include "fs_extent.h"
 #include "fs_facts.h"
 #include "fs_file.h"
 #include "fs_inode.h"
@@ -204,7 +205,7 @@ static void batch_written(struct fs_op *op)
 
 	mutex_lock(&in->lock);
 	if (op->commit->durable)
-		fs_unstable_remove(r, is_moving, NULL, &dead);
+		fs_extent_remove(r, is_moving, NULL, &dead);
 	for (size_t i = 0; i < r->cnt; i++) {
 		struct fs_extent *e = r->v[i];
 
@@ -233,7 +234,7 @@ static void batch_failed(struct fs_op *op, int err, bool all)
 	log_err("file %llu: data that the server lost cannot be written again: %s",
 		(unsigned long long)fs_inode_fileid(in), strerror(err));
 	mutex_lock(&in->lock);
-	bytes = fs_unstable_remove(in->unstable, all ? is_moving_or_lost : is_moving, NULL, &dead);
+	bytes = fs_extent_remove(in->unstable, all ? is_moving_or_lost : is_moving, NULL, &dead);
 	fs_file_tell_error(in, err);
 	mutex_unlock(&in->lock);
 	atomic_fetch_add(&op->lane->fs->lost_bytes, bytes);

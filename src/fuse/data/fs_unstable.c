@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_unstable.h"
+#include "fs_extent.h"
 #include "fs_writeback.h"
 #include "fs_file.h"
 #include "fs_inode.h"
@@ -7,27 +8,6 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- an inode's extents: sorted, apart from each other. Inode lock held. ---- */
-
-/* Room for two extents more for each WRITE on its way: its own, and what it splits off. */
-static bool make_room(struct fs_unstable *r)
-{
-	size_t need = r->cnt + 2 * (r->reserved + 1);
-	size_t cap = r->cap ? r->cap : 16;
-	struct fs_extent **v;
-
-	if (need <= r->cap)
-		return true;
-	while (cap < need)
-		cap *= 2;
-	v = realloc(r->v, cap * sizeof(struct fs_extent *));
-	if (!v)
-		return false;
-	r->v = v;
-	r->cap = cap;
-	return true;
-}
 
 static void unstable_init(struct fs_unstable *r)
 {
@@ -64,141 +44,6 @@ uint64_t fs_unstable_end(const struct fs_inode *in)
 			end = (uint64_t)c->off + c->size;
 	}
 	return end;
-}
-
-/* The first extent that ends behind `off`. */
-static size_t find(const struct fs_unstable *r, uint64_t off)
-{
-	size_t lo = 0, hi = r->cnt;
-
-	/* Appends come at the end. */
-	if (hi > 0 && r->v[hi - 1]->off + r->v[hi - 1]->len <= off)
-		return hi;
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-
-		if (r->v[mid]->off + r->v[mid]->len > off)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return lo;
-}
-
-/* What the server may lose, as fs_gauges() tells it. */
-static void count_uncommitted(struct fs_extent *e, int64_t bytes)
-{
-	atomic_fetch_add_explicit(
-		&e->mem->lane->uncommitted, (uint64_t)bytes, memory_order_relaxed);
-}
-
-static void shorten(struct fs_extent *e, uint32_t len)
-{
-	count_uncommitted(e, (int64_t)len - e->len);
-	e->len = len;
-}
-
-static void insert(struct fs_unstable *r, size_t i, struct fs_extent *e)
-{
-	assert(r->cnt < r->cap);
-	memmove(&r->v[i + 1], &r->v[i], (r->cnt - i) * sizeof(struct fs_extent *));
-	r->v[i] = e;
-	r->cnt++;
-	count_uncommitted(e, e->len);
-	r->lost += e->lost;
-	r->losses += e->lost;
-	e->mem->refs++;
-}
-
-/* The extent goes; its memory too if it was the last. */
-static void extent_free(struct fs_unstable *r, struct fs_extent *e, struct fs_unstable_mem **dead)
-{
-	struct fs_unstable_mem *k = e->mem;
-
-	r->lost -= e->lost;
-	count_uncommitted(e, -(int64_t)e->len);
-	if (--k->refs == 0) {
-		k->file->unstable--;
-		k->next = *dead;
-		*dead = k;
-	}
-	if (e != &k->first)
-		free(e);
-}
-
-static void remove_range(
-	struct fs_unstable *r, size_t from, size_t to, struct fs_unstable_mem **dead)
-{
-	for (size_t i = from; i < to; i++)
-		extent_free(r, r->v[i], dead);
-	if (to > from)
-		memmove(&r->v[from], &r->v[to], (r->cnt - to) * sizeof(struct fs_extent *));
-	r->cnt -= to - from;
-}
-
-uint64_t fs_unstable_remove(struct fs_unstable *r,
-	bool (*which)(const struct fs_extent *e, void *ctx), void *ctx,
-	struct fs_unstable_mem **dead)
-{
-	uint64_t bytes = 0;
-	size_t to = 0;
-
-	for (size_t i = 0; i < r->cnt; i++) {
-		if (!which(r->v[i], ctx)) {
-			r->v[to++] = r->v[i];
-			continue;
-		}
-		bytes += r->v[i]->len;
-		extent_free(r, r->v[i], dead);
-	}
-	r->cnt = to;
-	return bytes;
-}
-
-/* [off, end) is in the middle of extent i, whose second part becomes `tail`. */
-static void split(
-	struct fs_unstable *r, size_t i, uint64_t off, uint64_t end, struct fs_extent *tail)
-{
-	struct fs_extent *e = r->v[i];
-
-	*tail = *e;
-	tail->off = end;
-	tail->p += end - e->off;
-	tail->len -= (uint32_t)(end - e->off);
-	shorten(e, (uint32_t)(off - e->off));
-	insert(r, i + 1, tail);
-}
-
-/*
- * Extents lose what they have of [off, end). tail: for the one split that there can be; taken if
- * it was needed. Without it (NULL) no extent may reach beyond both ends.
- */
-static void cut(struct fs_unstable *r, uint64_t off, uint64_t end, struct fs_extent **tail,
-	struct fs_unstable_mem **dead)
-{
-	size_t i = find(r, off), to;
-
-	if (i < r->cnt && r->v[i]->off < off) {
-		struct fs_extent *e = r->v[i];
-
-		if (e->off + e->len > end) {
-			split(r, i, off, end, *tail);
-			*tail = NULL;
-			return;
-		}
-		shorten(e, (uint32_t)(off - e->off));
-		i++;
-	}
-	for (to = i; to < r->cnt && r->v[to]->off + r->v[to]->len <= end; to++)
-		;
-	remove_range(r, i, to, dead);
-	if (i < r->cnt && r->v[i]->off < end) {
-		struct fs_extent *e = r->v[i];
-
-		e->p += end - e->off;
-		shorten(e, e->len - (uint32_t)(end - e->off));
-		e->off = end;
-	}
 }
 
 static bool same_verf(const struct nfs4_verf *a, const struct nfs4_verf *b)
@@ -258,7 +103,8 @@ bool fs_unstable_reserve(struct fs_op *op)
 
 	if (k) {
 		mutex_lock(&in->lock);
-		ok = in->unstable && may_be_unstable(in->unstable) && make_room(in->unstable);
+		ok = in->unstable && may_be_unstable(in->unstable) &&
+		     fs_extent_reserve(in->unstable);
 		if (ok)
 			in->unstable->reserved++;
 		mutex_unlock(&in->lock);
@@ -311,7 +157,7 @@ static void add_unstable(struct fs_op *op, struct fs_unstable *r, bool lost)
 	};
 	e->seq = ++in->write_seq;
 	mem_fill(op, fs_rw(op)->unstable_mem);
-	insert(r, find(r, e->off), e);
+	fs_extent_insert(r, fs_extent_find(r, e->off), e);
 	fs_rw(op)->unstable_mem = NULL;
 }
 
@@ -321,7 +167,7 @@ static void add_unstable(struct fs_op *op, struct fs_unstable *r, bool lost)
  */
 static bool patched(struct fs_op *op, struct fs_unstable *r)
 {
-	size_t i = find(r, (uint64_t)op->off);
+	size_t i = fs_extent_find(r, (uint64_t)op->off);
 	struct fs_extent *e = i < r->cnt ? r->v[i] : NULL;
 	uint64_t off = (uint64_t)op->off;
 
@@ -346,7 +192,7 @@ bool fs_unstable_wrote(struct fs_op *op, bool unstable, bool lost)
 		r->reserved--;
 	if (r && end > off) {
 		if (!patched(op, r))
-			cut(r, off, end, &fs_rw(op)->tail, &dead);
+			fs_extent_cut(r, off, end, &fs_rw(op)->tail, &dead);
 		if (unstable && fs_rw(op)->unstable_mem) {
 			add_unstable(op, r, lost);
 			changed = fs_unstable_new_verf(r, &fs_rw(op)->verf) || lost;
@@ -372,7 +218,7 @@ void fs_unstable_cut(struct fs_lane *l, struct fs_inode *in, uint64_t size)
 	mutex_lock(&in->lock);
 	fs_unstable_shorter(in, size);
 	if (in->unstable)
-		cut(in->unstable, size, UINT64_MAX, &none, &dead);
+		fs_extent_cut(in->unstable, size, UINT64_MAX, &none, &dead);
 	mutex_unlock(&in->lock);
 	fs_unstable_mem_free(l, dead);
 }
@@ -420,7 +266,8 @@ bool fs_unstable_suspect_locked(const struct fs_op *op)
 	/* Of what lies behind, the last one too: the file would end before it. */
 	if (!suspect && r->cnt > 0 && r->v[r->cnt - 1]->off >= off)
 		suspect = r->v[r->cnt - 1]->mem->gen != gen;
-	for (size_t i = find(r, off); !suspect && i < r->cnt && r->v[i]->off < off + op->size; i++)
+	for (size_t i = fs_extent_find(r, off);
+		!suspect && i < r->cnt && r->v[i]->off < off + op->size; i++)
 		suspect = r->v[i]->mem->gen != gen;
 	return suspect;
 }
@@ -475,7 +322,7 @@ bool fs_unstable_committed(struct fs_op *op, const struct nfs4_verf *verf)
 	bool lost, clean;
 
 	mutex_lock(&in->lock);
-	fs_unstable_remove(r, is_durable, &c, &dead);
+	fs_extent_remove(r, is_durable, &c, &dead);
 	r->failures = 0;
 	lost = fs_unstable_new_verf(r, verf);
 	/* Also what another operation found lost meanwhile, and may have written again since. */
@@ -499,7 +346,7 @@ bool fs_unstable_drop(struct fs_lane *l, struct fs_file *f, int err)
 
 	mutex_lock(&f->inode->lock);
 	if (f->unstable > 0)
-		bytes = fs_unstable_remove(f->inode->unstable, is_of_file, f, &dead);
+		bytes = fs_extent_remove(f->inode->unstable, is_of_file, f, &dead);
 	if (dead)
 		fs_file_tell_error(f->inode, err);
 	mutex_unlock(&f->inode->lock);

@@ -172,13 +172,6 @@ bool fs_unstable_committed(struct fs_op *op, const struct nfs4_verf *verf);
  */
 bool fs_unstable_drop(struct fs_lane *l, struct fs_file *f, int err);
 
-/*
- * For fs_rewrite.c. Inode lock held; memory whose last extent goes is put before *dead. Returns
- * the bytes of those that went.
- */
-uint64_t fs_unstable_remove(struct fs_unstable *r,
-	bool (*which)(const struct fs_extent *e, void *ctx), void *ctx,
-	struct fs_unstable_mem **dead);
 /* Made if there is none; NULL: out of memory. Inode lock held. */
 struct fs_unstable *fs_unstable_of(struct fs_inode *in);
 /* A verifier was seen: what came under another one is lost. True: there is such. Inode lock held.
