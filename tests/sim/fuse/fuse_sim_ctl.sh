@@ -3,9 +3,15 @@
 #
 # The control socket of a running daemon, and the commands that use it.
 
+# Each mount removes what dead daemons left, so other tests must not see the sockets of this one.
+if [ "$(id -u)" = 0 ] && [ -c /dev/fuse ] && [ -z "${OWN_RUN:-}" ]; then
+	OWN_RUN=yes exec unshare --mount --propagation private "$0" "$@"
+fi
+
 . "$(dirname "$0")/fuse_sim_lib.sh"
 
 run=/run/rpcrdmafs
+must "a /run of its own" mount -t tmpfs -o mode=755 tmpfs /run
 rpcrdmafs() { timeout 500 "$bin/fuse_sim" "$@"; }
 sock() { echo "$run/${pid[$1]}.sock"; }
 
