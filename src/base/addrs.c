@@ -12,7 +12,7 @@ struct addrs {
 	struct mutex lock;
 	pthread_cond_t wake;
 	/* constant */
-	struct addrs_resolver res;
+	addrs_resolve *resolve;
 	void *ctx;
 	bool own_thread;
 	/* lock */
@@ -65,27 +65,25 @@ bool addrs_list_add(struct addrs_list *list, const struct sockaddr *sa)
 
 static void destroy(struct addrs *a)
 {
-	if (a->res.fini)
-		a->res.fini(a->ctx);
+	free(a->ctx);
 	mutex_destroy(&a->lock);
 	pthread_cond_destroy(&a->wake);
 	free(a);
 }
 
-struct addrs *addrs_new(const struct addrs_list *list, unsigned int first,
-	const struct addrs_resolver *res, void *ctx, bool own_thread)
+struct addrs *addrs_new(const struct addrs_list *list, unsigned int first, addrs_resolve *resolve,
+	void *ctx, bool own_thread)
 {
 	struct addrs *a = calloc(1, sizeof(*a));
 
 	if (!a) {
-		if (res->fini)
-			res->fini(ctx);
+		free(ctx);
 		errno = ENOMEM;
 		return NULL;
 	}
 	mutex_init(&a->lock, MUTEX_ADDRS);
 	pthread_cond_init(&a->wake, NULL);
-	a->res = *res;
+	a->resolve = resolve;
 	a->ctx = ctx;
 	a->own_thread = own_thread;
 	a->list = *list;
@@ -127,7 +125,7 @@ static void ask(struct addrs *a)
 	pthread_attr_t attr;
 	pthread_t thread;
 
-	if (a->due || !a->res.resolve)
+	if (a->due || !a->resolve)
 		return;
 	a->due = true;
 	pthread_cond_signal(&a->wake);
@@ -172,7 +170,7 @@ static bool step(struct addrs *a)
 		return false;
 	mutex_unlock(&a->lock);
 	mutex_assert_none();
-	ok = a->res.resolve(a->ctx, &list);
+	ok = a->resolve(a->ctx, &list);
 	mutex_lock(&a->lock);
 	a->due = false;
 	if (ok)

@@ -28,23 +28,22 @@ struct addrs_list {
 /* False: it is there already, of another family than those, or there is no room. */
 bool addrs_list_add(struct addrs_list *list, const struct sockaddr *sa);
 
-/* How a name is resolved again. */
-struct addrs_resolver {
-	/* On a thread of its own; may take its time. False: not now. */
-	bool (*resolve)(void *ctx, struct addrs_list *ret);
-	/* Nobody needs ctx any more; any thread. Optional. */
-	void (*fini)(void *ctx);
-};
-
 struct addrs;
 
 /*
- * list is not empty; addr[first] is in use. own_thread: a thread resolves; false: addrs_step()
- * (tests). ctx is fini's from now on, also when NULL is returned (with errno).
+ * Resolves the name again. On a thread of its own; may take its time, and longer than the addrs
+ * are there. False: not now.
  */
-struct addrs *addrs_new(const struct addrs_list *list, unsigned int first,
-	const struct addrs_resolver *res, void *ctx, bool own_thread);
-/* After all lanes. Does not wait for a resolver that is at work. NULL is accepted. */
+typedef bool addrs_resolve(void *ctx, struct addrs_list *ret);
+
+/*
+ * list is not empty; addr[first] is in use. own_thread: a thread resolves; false: addrs_step()
+ * (tests). resolve: NULL: the list stays what it is. ctx is malloced, or NULL; it is given up also
+ * when NULL is returned (with errno), and freed when nobody needs it any more, on any thread.
+ */
+struct addrs *addrs_new(const struct addrs_list *list, unsigned int first, addrs_resolve *resolve,
+	void *ctx, bool own_thread);
+/* After all lanes. Does not wait for a name that is being resolved. NULL is accepted. */
 void addrs_free(struct addrs *a);
 
 /* The address in use. Returns its turn: which of those in use it is. */

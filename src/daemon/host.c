@@ -106,7 +106,6 @@ static bool resolve_again(void *ctx, struct addrs_list *ret)
 struct addrs *host_addrs_new(const struct options *o, const struct addrs_list *dst,
 	unsigned int first, const struct sockaddr_storage *src)
 {
-	static const struct addrs_resolver res = {.resolve = resolve_again, .fini = free};
 	size_t len = strlen(o->host) + 1;
 	struct server_name *name = malloc(sizeof(*name) + len);
 
@@ -115,7 +114,7 @@ struct addrs *host_addrs_new(const struct options *o, const struct addrs_list *d
 	name->family = src->ss_family != AF_UNSPEC ? src->ss_family : o->family;
 	snprintf(name->port, sizeof(name->port), "%u", o->port);
 	memcpy(name->host, o->host, len);
-	return addrs_new(dst, first, &res, name, true);
+	return addrs_new(dst, first, resolve_again, name, true);
 }
 
 /* One address may be unreachable, or nothing listen there, and another serve. */

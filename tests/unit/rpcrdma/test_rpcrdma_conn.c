@@ -572,7 +572,6 @@ Test(rpcrdma_conn, a_forgotten_call_is_sent_again_after_all_others)
 
 static struct addrs *two_addresses(void)
 {
-	static const struct addrs_resolver nobody;
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(20049)};
 	struct addrs_list list = {0};
 
@@ -580,7 +579,7 @@ static struct addrs *two_addresses(void)
 	cr_assert(addrs_list_add(&list, (struct sockaddr *)&in));
 	in.sin_addr.s_addr = htonl(SECOND);
 	cr_assert(addrs_list_add(&list, (struct sockaddr *)&in));
-	return addrs_new(&list, 0, &nobody, NULL, false);
+	return addrs_new(&list, 0, NULL, NULL, false);
 }
 
 Test(rpcrdma_conn, another_address_is_tried_when_one_is_dead)
