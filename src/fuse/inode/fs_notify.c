@@ -46,10 +46,7 @@ struct worker {
 struct fs_notify {
 	struct fs *fs;
 	const char *name;
-	/* What is done with an entry of the queue; not under the lock. */
-	void (*run)(struct fs_notify *nt, struct list *entry);
-	/* Two with the same one are never in work at once. */
-	const void *(*subject)(const struct list *entry);
+	bool of_dentries;             /* entries are fs_dentries; else fs_notices */
 	_Atomic unsigned int unasked; /* queued that nobody waits for */
 	_Atomic bool quiet;           /* no calls to the kernel any more */
 	struct mutex lock;
@@ -133,17 +130,7 @@ static void run_notice(struct fs_notify *nt, struct list *entry)
 	notice_done(nt->fs, n);
 }
 
-static const void *notice_subject(const struct list *entry)
-{
-	return container_of(entry, struct fs_notice, link)->inode;
-}
-
 /* ---- dentries ---- */
-
-static const void *dentry_subject(const struct list *entry)
-{
-	return container_of(entry, struct fs_dentries, link)->dir;
-}
 
 struct recall {
 	struct fs_notify *nt;
@@ -180,6 +167,23 @@ static void run_dentries(struct fs_notify *nt, struct list *entry)
 
 /* ---- the threads ---- */
 
+/* What is done with an entry of the queue; not under the lock. */
+static void run(struct fs_notify *nt, struct list *entry)
+{
+	if (nt->of_dentries)
+		run_dentries(nt, entry);
+	else
+		run_notice(nt, entry);
+}
+
+/* Two with the same one are never in work at once. */
+static const void *subject(const struct fs_notify *nt, const struct list *entry)
+{
+	if (nt->of_dentries)
+		return container_of(entry, struct fs_dentries, link)->dir;
+	return container_of(entry, struct fs_notice, link)->inode;
+}
+
 static bool is_in_work(const struct fs_notify *nt, const void *subject)
 {
 	for (unsigned int i = 0; i < nt->cnt; i++)
@@ -192,7 +196,7 @@ static bool is_in_work(const struct fs_notify *nt, const void *subject)
 static struct list *take(struct fs_notify *nt)
 {
 	list_for_each (node, &nt->queue) {
-		if (is_in_work(nt, nt->subject(node)))
+		if (is_in_work(nt, subject(nt, node)))
 			continue; /* who is at it takes the next one too */
 		list_del(node);
 		return node;
@@ -218,12 +222,12 @@ static void *notify_main(void *arg)
 		}
 		if (!entry)
 			break;
-		w->subject = nt->subject(entry);
+		w->subject = subject(nt, entry);
 		if (nt->idle == 0 && !nt->stop)
 			add_worker(nt); /* this one may wait for long */
 		mutex_unlock(&nt->lock);
 		mutex_assert_none();
-		nt->run(nt, entry);
+		run(nt, entry);
 		mutex_lock(&nt->lock);
 		w->subject = NULL;
 	}
@@ -318,18 +322,10 @@ static bool enqueue(struct fs_notify *nt, struct list *entry, bool unasked)
 
 int fs_notify_start(struct fs *fs)
 {
-	const struct fs_notify pages = {.fs = fs,
-		.name = "pages",
-		.run = run_notice,
-		.subject = notice_subject,
-		.max = PAGES_MAX};
-	const struct fs_notify attrs = {
-		.fs = fs, .name = "attrs", .run = run_notice, .subject = notice_subject, .max = 1};
-	const struct fs_notify dentries = {.fs = fs,
-		.name = "dentries",
-		.run = run_dentries,
-		.subject = dentry_subject,
-		.max = 1};
+	const struct fs_notify pages = {.fs = fs, .name = "pages", .max = PAGES_MAX};
+	const struct fs_notify attrs = {.fs = fs, .name = "attrs", .max = 1};
+	const struct fs_notify dentries = {
+		.fs = fs, .name = "dentries", .of_dentries = true, .max = 1};
 	int err = start(&fs->pages, &pages);
 
 	if (!err)
