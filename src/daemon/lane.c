@@ -109,20 +109,10 @@ static const struct nfs4_session_ops sess_ops = {
 	.unblocked = sess_unblocked,
 };
 
-static void fsl_exited(void *ctx)
+static void fsl_report(void *ctx, enum fs_lane_event event)
 {
-	lane_report(ctx, LANE_EXITED, NULL);
+	lane_report(ctx, event == FS_LANE_EXITED ? LANE_EXITED : LANE_IDLE, NULL);
 }
-
-static void fsl_idle(void *ctx)
-{
-	lane_report(ctx, LANE_IDLE, NULL);
-}
-
-static const struct fs_lane_ops fsl_ops = {
-	.exited = fsl_exited,
-	.idle = fsl_idle,
-};
 
 static void *lane_main(void *arg)
 {
@@ -287,7 +277,7 @@ static void run_fs_new(struct lane_msg *m)
 {
 	struct lane *l = m->lane;
 
-	l->fsl = fs_lane_new(m->fs, l->reactor, l->sess, m->ops, &fsl_ops, l, &l->stats);
+	l->fsl = fs_lane_new(m->fs, l->reactor, l->sess, m->ops, fsl_report, l, &l->stats);
 	m->err = l->fsl == NULL ? -errno : 0;
 	if (l->fsl != NULL && l->metadata)
 		fs_metalane_make(l->fsl);

@@ -131,25 +131,27 @@ int fs_mount_check(const struct fs *fs, char *text, size_t text_len);
 int fs_mount(struct fs *fs, char *text, size_t text_len);
 /*
  * Detaches the mount if it is still there; what programs have open goes on until they close it,
- * then the session ends (->exited). Waits for the kernel: any thread but a lane, joined before
- * fs_free().
+ * then the session ends (FS_LANE_EXITED). Waits for the kernel: any thread but a lane, joined
+ * before fs_free().
  */
 void fs_unmount(struct fs *fs);
 
-struct fs_lane_ops {
-	/* The kernel closed the session (umount): once, on the lane that saw it. */
-	void (*exited)(void *ctx);
+enum fs_lane_event {
+	/* The kernel closed the session (umount): once, from the lane that saw it. */
+	FS_LANE_EXITED,
 	/* After fs_lane_stop(): every operation ended and every file of this lane is closed. */
-	void (*idle)(void *ctx);
+	FS_LANE_ENDED,
 };
+typedef void fs_lane_report(void *ctx, enum fs_lane_event event);
 
 /*
  * fs_lane_new - a lane's part: its pool of operations and its reader of /dev/fuse
  *
- * Starts to read when the reactor runs and the mount is there (fs_lane_start()).
+ * Starts to read when the reactor runs and the mount is there (fs_lane_start()). `report` runs on
+ * the lane's thread; NULL: none. NULL: out of memory (errno).
  */
 struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_session *sess,
-	unsigned int ops, const struct fs_lane_ops *lops, void *ctx, struct stats *stats);
+	unsigned int ops, fs_lane_report *report, void *ctx, struct stats *stats);
 /*
  * Makes it the one lane for metadata (fs_metalane.h), which reads nothing itself: with
  * conf.metalane, after fs_lane_new() and before fs_mount().
@@ -159,7 +161,7 @@ void fs_metalane_make(struct fs_lane *l);
 int fs_lane_start(struct fs_lane *l);
 /* From nfs4_session_ops.unblocked. */
 void fs_lane_unblocked(struct fs_lane *l);
-/* Stops reading; ->idle follows when every operation ended. */
+/* Stops reading; FS_LANE_ENDED follows when every operation ended, never from in here. */
 void fs_lane_stop(struct fs_lane *l);
 void fs_lane_free(struct fs_lane *l);
 

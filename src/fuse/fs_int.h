@@ -230,8 +230,8 @@ struct fs_lane {
 	struct nfs4_session *sess;
 	struct rpcrdma *xprt;
 	struct stats *stats;
-	struct fs_lane_ops lops;
-	void *lops_ctx;
+	fs_lane_report *report;
+	void *report_ctx;
 	struct reactor_fd src;     /* /dev/fuse */
 	struct rpcrdma_buf *rxbuf; /* where the next request is received; NULL: taken by a WRITE */
 	struct list ops;           /* of fs_op.pool_link: all that are its own */

@@ -137,13 +137,19 @@ static void stall(struct fs_lane *l)
 	kick_others(l, 0);
 }
 
+static void tell(const struct fs_lane *l, enum fs_lane_event event)
+{
+	if (l->report)
+		l->report(l->report_ctx, event);
+}
+
 /* The kernel ended the session: unmounted, or the connection was aborted. */
 static void session_ended(struct fs_lane *l)
 {
 	stop_reading(l);
 	l->stalled = false;
-	if (!atomic_exchange(&l->fs->exited, true) && l->lops.exited)
-		l->lops.exited(l->lops_ctx);
+	if (!atomic_exchange(&l->fs->exited, true))
+		tell(l, FS_LANE_EXITED);
 }
 
 /* The request that this one, if it is a FUSE_INTERRUPT, is about; 0: it is not. */
@@ -259,8 +265,7 @@ static void lane_idle(struct fs_lane *l)
 	if (l->rxbuf)
 		rpcrdma_buf_put(l->xprt, l->rxbuf);
 	l->rxbuf = NULL;
-	if (l->lops.idle)
-		l->lops.idle(l->lops_ctx);
+	tell(l, FS_LANE_ENDED);
 }
 
 /* The first file that is still open, as if the kernel had released it. False: none. */
@@ -370,7 +375,7 @@ void fs_lane_stop(struct fs_lane *l)
 	fs_notify_quiesce(l->fs);
 	fs_part_lane_stop(l);
 	l->state = FS_LANE_QUIET;
-	reactor_timer_in(l->reactor, &l->idle_timer, 0); /* ->idle never comes from in here */
+	reactor_timer_in(l->reactor, &l->idle_timer, 0); /* no report from in here */
 }
 
 /* ---- made and taken apart ---- */
@@ -388,7 +393,7 @@ static void lane_join(struct fs *fs, struct fs_lane *l)
 }
 
 struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_session *sess,
-	unsigned int ops, const struct fs_lane_ops *lops, void *ctx, struct stats *stats)
+	unsigned int ops, fs_lane_report *report, void *ctx, struct stats *stats)
 {
 	struct fs_lane *l = calloc(1, sizeof(*l));
 
@@ -399,8 +404,8 @@ struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_sessio
 	l->sess = sess;
 	l->xprt = nfs4_session_xprt(sess);
 	l->stats = stats;
-	l->lops = *lops;
-	l->lops_ctx = ctx;
+	l->report = report;
+	l->report_ctx = ctx;
 	l->read_batch = 1;
 	list_init(&l->ops);
 	list_init(&l->free_ops);

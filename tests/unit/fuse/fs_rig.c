@@ -20,17 +20,13 @@ struct rig rig;
 bool rig_delegation;
 enum fs_write rig_write_mode;
 
-static void on_exited(void *ctx)
+static void on_report(void *ctx, enum fs_lane_event event)
 {
-	rig.exited = true;
+	if (event == FS_LANE_EXITED)
+		rig.exited = true;
+	else
+		rig.idle = true;
 }
-
-static void on_idle(void *ctx)
-{
-	rig.idle = true;
-}
-
-static const struct fs_lane_ops lane_ops = {.exited = on_exited, .idle = on_idle};
 
 static ssize_t rig_writev(int fd, struct iovec *iov, int cnt, void *userdata)
 {
@@ -115,7 +111,7 @@ void rig_up(const struct fs_conf *conf)
 	rig.fs = fs_new(conf ? conf : &c, NULL);
 	cr_assert_not_null(rig.fs);
 	cr_assert_eq(fs_set_root(rig.fs), 0);
-	rig.lane = fs_lane_new(rig.fs, rig.fake.r, NULL, 16, &lane_ops, NULL, &rig.stats);
+	rig.lane = fs_lane_new(rig.fs, rig.fake.r, NULL, 16, on_report, NULL, &rig.stats);
 	cr_assert_not_null(rig.lane);
 	make_session();
 	do_init();

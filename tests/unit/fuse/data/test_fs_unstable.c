@@ -789,8 +789,7 @@ static void commit_on(struct fs_lane *l)
 
 Test(fs_unstable, buffers_go_back_to_their_own_lane)
 {
-	const struct fs_lane_ops none = {.exited = NULL};
-	struct fs_lane *l2 = fs_lane_new(rig.fs, rig.fake.r, NULL, 4, &none, NULL, &stats2);
+	struct fs_lane *l2 = fs_lane_new(rig.fs, rig.fake.r, NULL, 4, NULL, NULL, &stats2);
 
 	put(&fh, 0, a, LARGE);
 	put(&fh, LARGE, a, 100);
@@ -811,8 +810,7 @@ Test(fs_unstable, buffers_go_back_to_their_own_lane)
 
 Test(fs_unstable, of_two_lanes_one_writes_again_and_the_other_waits)
 {
-	const struct fs_lane_ops none = {.exited = NULL};
-	struct fs_lane *l2 = fs_lane_new(rig.fs, rig.fake.r, NULL, 4, &none, NULL, &stats2);
+	struct fs_lane *l2 = fs_lane_new(rig.fs, rig.fake.r, NULL, 4, NULL, NULL, &stats2);
 
 	put(&fh, 0, a, LARGE);
 	fake_restart();

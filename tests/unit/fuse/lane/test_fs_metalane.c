@@ -20,14 +20,13 @@ static struct fuse_open_out fh;
 static fuse_ino_t ino;
 static struct rig_reply re;
 
-static void on_meta_idle(void *ctx)
+static void on_report(void *ctx, enum fs_lane_event event)
 {
-	meta_idle = true;
+	meta_idle = event == FS_LANE_ENDED;
 }
 
 static void start(bool with)
 {
-	static const struct fs_lane_ops ops = {.idle = on_meta_idle};
 	const struct fs_conf conf = {
 		.source = "server:/export",
 		.mountpoint = "/nowhere",
@@ -38,7 +37,7 @@ static void start(bool with)
 	rig_up(&conf);
 	rig.fake.calls_max = 2 * READS;
 	if (with) {
-		meta = fs_lane_new(rig.fs, rig.fake.r, NULL, 4, &ops, NULL, &meta_stats);
+		meta = fs_lane_new(rig.fs, rig.fake.r, NULL, 4, on_report, NULL, &meta_stats);
 		cr_assert_not_null(meta);
 		fs_metalane_make(meta);
 		cr_assert_eq(fs_lane_start(meta), 0);

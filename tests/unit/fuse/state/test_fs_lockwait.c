@@ -493,18 +493,16 @@ static struct reactor *other_r;
 static struct stats other_stats;
 static bool other_idle;
 
-static void on_idle(void *ctx)
+static void on_report(void *ctx, enum fs_lane_event event)
 {
-	other_idle = true;
+	other_idle = event == FS_LANE_ENDED;
 }
 
 static void lanes_up(void)
 {
-	static const struct fs_lane_ops ops = {.idle = on_idle};
-
 	set_up();
 	other_r = reactor_new_virtual();
-	other = fs_lane_new(rig.fs, other_r, NULL, 16, &ops, NULL, &other_stats);
+	other = fs_lane_new(rig.fs, other_r, NULL, 16, on_report, NULL, &other_stats);
 	cr_assert_eq(fs_lane_start(other), 0);
 }
 
