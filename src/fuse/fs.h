@@ -157,11 +157,11 @@ struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_sessio
  * conf.metalane, after fs_lane_new() and before fs_mount().
  */
 void fs_metalane_make(struct fs_lane *l);
-/* After fs_mount(). Returns 0 or -errno. */
+/* After fs_mount(), once, and not after fs_lane_stop(). Returns 0; -errno: it is not started. */
 int fs_lane_start(struct fs_lane *l);
 /* From nfs4_session_ops.unblocked. */
 void fs_lane_unblocked(struct fs_lane *l);
-/* Stops reading; FS_LANE_ENDED follows when every operation ended, never from in here. */
+/* Stops reading, started or not; FS_LANE_ENDED follows when every operation ended, never from in here. */
 void fs_lane_stop(struct fs_lane *l);
 void fs_lane_free(struct fs_lane *l);
 

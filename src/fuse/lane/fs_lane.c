@@ -18,7 +18,7 @@
  *        -> DRAINS  reads no more; operations end; delegations are returned; the last lane closes
  *                   the files that the kernel did not (unmounted by force, or lazily and still in
  *                   use)
- *        -> IDLE    ->idle
+ *        -> IDLE    FS_LANE_ENDED
  */
 #include "fs_current.h"
 #include "fs_file.h"
@@ -50,6 +50,21 @@ struct fs_kick {
 	_Atomic bool posted;
 	struct fs_lane *lane; /* NULL: gone */
 };
+
+/* From each state to which. */
+static const unsigned int legal[] = {
+	[FS_LANE_NEW] = 1u << FS_LANE_RUNS | 1u << FS_LANE_QUIET,
+	[FS_LANE_RUNS] = 1u << FS_LANE_QUIET,
+	[FS_LANE_QUIET] = 1u << FS_LANE_DRAINS,
+	[FS_LANE_DRAINS] = 1u << FS_LANE_IDLE,
+	[FS_LANE_IDLE] = 0,
+};
+
+static void set_state(struct fs_lane *l, enum fs_lane_state to)
+{
+	assert(legal[l->state] & 1u << to);
+	l->state = to;
+}
 
 static void lane_ready(struct reactor_fd *src, uint32_t events);
 
@@ -261,7 +276,7 @@ static void run_parked(struct fs_lane *l)
 
 static void lane_idle(struct fs_lane *l)
 {
-	l->state = FS_LANE_IDLE;
+	set_state(l, FS_LANE_IDLE);
 	if (l->rxbuf)
 		rpcrdma_buf_put(l->xprt, l->rxbuf);
 	l->rxbuf = NULL;
@@ -315,7 +330,7 @@ static void go_on_stopping(struct fs_lane *l)
 			reactor_timer_in(l->reactor, &l->idle_timer, QUIET_POLL_NS);
 			return;
 		}
-		l->state = FS_LANE_DRAINS;
+		set_state(l, FS_LANE_DRAINS);
 		stop_reading(l);
 		l->stalled = false;
 		fs_metalane_no_more(l);
@@ -364,17 +379,17 @@ int fs_lane_start(struct fs_lane *l)
 
 	if (err)
 		return err;
-	l->state = FS_LANE_RUNS;
+	set_state(l, FS_LANE_RUNS);
 	return 0;
 }
 
 void fs_lane_stop(struct fs_lane *l)
 {
-	if (l->state == FS_LANE_QUIET || l->state == FS_LANE_DRAINS || l->state == FS_LANE_IDLE)
+	if (l->state != FS_LANE_NEW && l->state != FS_LANE_RUNS)
 		return;
 	fs_notify_quiesce(l->fs);
 	fs_part_lane_stop(l);
-	l->state = FS_LANE_QUIET;
+	set_state(l, FS_LANE_QUIET);
 	reactor_timer_in(l->reactor, &l->idle_timer, 0); /* no report from in here */
 }
 
