@@ -67,7 +67,7 @@ static void become_ready(struct mount *m)
 {
 	int err;
 
-	m->state = MOUNT_SERVING;
+	mount_stop_set_state(m, MOUNT_SERVING);
 	for (unsigned int i = 0; i < m->lane_cnt; i++)
 		lane_fs_start(m->lanes[i]);
 	m->mounted_ns = reactor_clock(m->reactor);

@@ -88,6 +88,8 @@ void mount_retry_fail_err(struct mount *m, int err, const char *text);
 
 /* ---- mount_stop.c ---- */
 
+/* The one setter of m->state. */
+void mount_stop_set_state(struct mount *m, enum mount_state to);
 /* The kernel has unmounted, or programs lingered too long: lanes finish their operations. */
 void mount_stop_drain(struct mount *m);
 /* Sessions end; what is still waiting is given up. */

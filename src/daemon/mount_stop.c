@@ -3,6 +3,7 @@
  * The end of a mount: unmount, let lanes finish, end sessions. Everything here
  * runs on the main thread's reactor but unmount_main().
  */
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <unistd.h>
@@ -20,6 +21,22 @@
 #define SILENT_S     5
 #define SILENT_PROBE (15 * NSEC_PER_SEC)
 
+#define TO(name) (1u << MOUNT_##name)
+
+/* From each state to which. */
+static const unsigned int legal[] = {
+	[MOUNT_STARTING] = TO(SERVING) | TO(STOPPING),
+	[MOUNT_SERVING] = TO(DRAINING) | TO(STOPPING),
+	[MOUNT_DRAINING] = TO(STOPPING),
+	[MOUNT_STOPPING] = TO(STOPPING), /* a lane fails meanwhile */
+};
+
+void mount_stop_set_state(struct mount *m, enum mount_state to)
+{
+	assert(legal[m->state] & 1u << to);
+	m->state = to;
+}
+
 /* Sessions are gone, and if there were lanes with operations, these as well. */
 void mount_stop_end_if_over(struct mount *m)
 {
@@ -32,7 +49,7 @@ void mount_stop_begin(struct mount *m)
 {
 	if (m->state == MOUNT_DRAINING)
 		progress_end(&m->progress);
-	m->state = MOUNT_STOPPING;
+	mount_stop_set_state(m, MOUNT_STOPPING);
 	service_status("ending sessions");
 	for (unsigned int i = 0; i < m->lane_cnt; i++)
 		if (!m->failed[i])
@@ -80,7 +97,7 @@ void mount_stop_drain(struct mount *m)
 {
 	if (m->state != MOUNT_SERVING)
 		return;
-	m->state = MOUNT_DRAINING;
+	mount_stop_set_state(m, MOUNT_DRAINING);
 	service_stopping();
 	service_status("finishing what is in work");
 	m->drains = true;
