@@ -33,7 +33,7 @@
 	X(MUTEX_FS_DELEG,      "fs.deleg_lock") \
 	X(MUTEX_FS_TABLE,      "fs_table.lock") \
 	X(MUTEX_FS_INODE,      "fs_inode.lock") \
-	X(MUTEX_FS_UNSTABLE,   "fs_lane.unstable_lock") \
+	X(MUTEX_FS_UNSTABLE,   "fs_unstable_lane.lock") \
 	X(MUTEX_IDMAP,         "idmap.lock") \
 	X(MUTEX_ADDRS,         "addrs.lock") \
 	X(MUTEX_CAPTURE,       "capture.lock") \

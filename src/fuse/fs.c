@@ -3,6 +3,7 @@
 #include "fs_ahead.h"
 #include "fs_append.h"
 #include "fs_attr.h"
+#include "fs_copy.h"
 #include "fs_deleg.h"
 #include "fs_facts.h"
 #include "fs_inode.h"
@@ -37,6 +38,7 @@ static const struct fs_part *const parts[] = {
 	&fs_writeback_part,
 	&fs_ahead_part,
 	&fs_sync_part,
+	&fs_copywait_part,
 	&fs_release_part,
 	NULL,
 };
@@ -115,8 +117,8 @@ struct fs_gauges fs_gauges(struct fs *fs)
 	list_for_each (node, &fs->lanes) {
 		const struct fs_lane *l = container_of(node, struct fs_lane, link);
 
-		g.dirty += l->writeback_bytes;
-		g.uncommitted += l->uncommitted;
+		g.dirty += l->writeback->bytes;
+		g.uncommitted += l->unstable->uncommitted;
 	}
 	mutex_unlock(&fs->lanes_lock);
 	return g;

@@ -250,54 +250,16 @@ struct fs_lane {
 	struct fs_kick *kick;
 	struct fs_forward *forward; /* fs_metalane.h; NULL: without option metalane */
 	enum fs_lane_state state;
-	/* unstable data (fs_unstable.h): unstable_lock */
-	struct mutex unstable_lock;
-	struct list unstable; /* of fs_unstable_mem, oldest first */
-	unsigned int unstable_bufs, unstable_bufs_max;
-	uint32_t unstable_bytes;
-	unsigned int late_bufs;       /* of unstable_bufs: of files whose COMMIT failed */
-	uint32_t late_bytes;          /* of unstable_bytes */
-	_Atomic uint64_t uncommitted; /* bytes of extents */
-	uint32_t unstable_gen;        /* nfs4_client_generation() that all of it is from */
-	struct list returned;         /* buffers that other lanes released */
-	struct reactor_msg return_msg;
-	bool return_posted;
-	struct fs_extent *spare_extents; /* the lane's own, without the lock */
-	/* write-back (fs_writeback.h) */
-	struct list writeback_open; /* of fs_writeback.open_link, oldest first */
-	struct reactor_timer writeback_timer;
-	unsigned int writeback_cnt, writeback_max; /* writebacks */
-	_Atomic uint64_t writeback_bytes;          /* in them; other lanes fill them too */
-	unsigned int batch_max;                    /* writebacks that one WRITE may be of */
-	/* read-ahead (fs_ahead.h) */
-	struct list ahead_blocks; /* of fs_block.lane_link */
-	struct reactor_timer ahead_timer;
-	unsigned int ahead_cnt, ahead_max; /* blocks */
-	/* fs_openread.h: blocks in a row that nobody read; OPENs since then without one */
-	unsigned int open_vain, open_plain;
-	/* requests that sleep until they have a lock (fs_lock.h) */
-	struct list lock_waits; /* of fs_lockwait */
-	struct reactor_timer lock_timer;
-	unsigned int lock_tries;  /* operations that ask for them again */
-	_Atomic bool lock_due;    /* some are to be looked at ... */
-	_Atomic bool lock_signal; /* ... because a signal came */
-	/* delegations that this lane returns (fs_deleg.h) */
-	struct list deleg_ops; /* of fs_op.link: those kept for it that are free */
-	unsigned int deleg_ops_busy;
-	unsigned int delegs;     /* there are */
-	bool delegs_drain;       /* all are due */
-	struct list delegs_due;  /* of fs_deleg.due: to be returned, or lost; fs->deleg_lock */
-	struct list delegs_late; /* the same: to be tried again */
-	struct reactor_timer deleg_timer;
-	/* COMMIT in the background (fs_commit.c) */
-	bool committing;
-	struct reactor_timer commit_timer; /* looks for the next one */
-	_Atomic bool commit_due;           /* another lane found one that is due at once */
-	struct fs_validate *validate;      /* fs_validate.h */
-	/* fs_copywait.c: operations that wait for the server to copy; none does as long as its
-	 * callbacks do not come */
-	unsigned int copies;
-	uint64_t copy_no_wait_until;
+	unsigned int half_bufs; /* half of its data buffers: as many may stay unstable */
+	/* Of its parts, made with it (fs_part.lane_made). */
+	struct fs_unstable_lane *unstable;
+	struct fs_commit_lane *commit;
+	struct fs_writeback_lane *writeback;
+	struct fs_ahead_lane *ahead;
+	struct fs_deleg_lane *deleg;
+	struct fs_lockwait_lane *lockwait;
+	struct fs_copywait_lane *copywait;
+	struct fs_validate *validate;
 	/* fs_lane.c: how many requests to read at once; so many were there, when it counted so many
 	 */
 	unsigned int read_batch;

@@ -104,8 +104,8 @@ static void fetch_start(struct fs_op *b)
 
 static bool has_room(const struct fs_lane *l)
 {
-	return l->ahead_cnt < l->ahead_max && l->ops_free > OPS_SPARE && list_empty(&l->parked) &&
-	       rpcrdma_buf_free_count(l->xprt) > l->unstable_bufs_max / 2;
+	return l->ahead->cnt < l->ahead->max && l->ops_free > OPS_SPARE && list_empty(&l->parked) &&
+	       rpcrdma_buf_free_count(l->xprt) > l->unstable->bufs_max / 2;
 }
 
 /* Inode lock held. NULL: there is no room. */
@@ -190,8 +190,8 @@ static void fetch(struct fs_lane *l, struct fs_file *f, struct list *born)
 
 void fs_ahead_arm(struct fs_lane *l)
 {
-	if (l->ahead_cnt > 0 && !reactor_timer_armed(&l->ahead_timer))
-		reactor_timer_in(l->reactor, &l->ahead_timer, TICK_NS);
+	if (l->ahead->cnt > 0 && !reactor_timer_armed(&l->ahead->timer))
+		reactor_timer_in(l->reactor, &l->ahead->timer, TICK_NS);
 }
 
 static void start_all(struct fs_lane *l, struct list *born)
@@ -351,7 +351,7 @@ static void drop_old(struct fs_lane *l, bool all)
 	struct list gone;
 
 	list_init(&gone);
-	list_for_each (node, &l->ahead_blocks) {
+	list_for_each (node, &l->ahead->blocks) {
 		struct fs_op *b = container_of(node, struct fs_block, lane_link)->op;
 
 		mutex_lock(&b->inode->lock);
@@ -364,24 +364,30 @@ static void drop_old(struct fs_lane *l, bool all)
 
 static void ticked(struct reactor_timer *t)
 {
-	struct fs_lane *l = container_of(t, struct fs_lane, ahead_timer);
+	struct fs_lane *l = container_of(t, struct fs_ahead_lane, timer)->lane;
 
 	drop_old(l, false);
-	if (l->ahead_cnt > 0)
-		reactor_timer_in(l->reactor, &l->ahead_timer, TICK_NS);
+	if (l->ahead->cnt > 0)
+		reactor_timer_in(l->reactor, &l->ahead->timer, TICK_NS);
+}
+
+static void lane_made(struct fs_lane *l, void *mem)
+{
+	l->ahead = mem;
+	l->ahead->lane = l;
 }
 
 static bool lane_init(struct fs_lane *l)
 {
-	list_init(&l->ahead_blocks);
-	reactor_timer_init(&l->ahead_timer, ticked);
-	l->ahead_max = l->unstable_bufs_max / 4;
+	list_init(&l->ahead->blocks);
+	reactor_timer_init(&l->ahead->timer, ticked);
+	l->ahead->max = l->unstable->bufs_max / 4;
 	return true;
 }
 
 static void lane_fini(struct fs_lane *l)
 {
-	reactor_timer_cancel(l->reactor, &l->ahead_timer);
+	reactor_timer_cancel(l->reactor, &l->ahead->timer);
 }
 
 /* The blocks that it has are over. */
@@ -393,6 +399,8 @@ static void lane_stop(struct fs_lane *l)
 const struct fs_part fs_ahead_part = {
 	.op_size = sizeof(struct fs_block),
 	.op_made = fs_block_made,
+	.lane_size = sizeof(struct fs_ahead_lane),
+	.lane_made = lane_made,
 	.lane_init = lane_init,
 	.lane_fini = lane_fini,
 	.lane_stop = lane_stop,

@@ -42,6 +42,16 @@ struct fs_ahead {
 	struct fs_op *closer; /* waits for those */
 };
 
+/* Of a lane. */
+struct fs_ahead_lane {
+	struct fs_lane *lane;
+	struct list blocks; /* of fs_block.lane_link */
+	struct reactor_timer timer;
+	unsigned int cnt, max; /* blocks */
+	/* fs_openread.h: blocks in a row that nobody read; OPENs since then without one */
+	unsigned int open_vain, open_plain;
+};
+
 extern const struct fs_part fs_ahead_part;
 
 /* May requests of a handle with these O_* be read ahead of? */

@@ -18,9 +18,9 @@ static uint32_t wsize_of(const struct fs_op *op)
 
 void fs_batch_lane_init(struct fs_lane *l)
 {
-	l->batch_max = l->writeback_max / FS_BATCH_SHARE;
-	if (l->batch_max > NFS4_WRITE_PIECES)
-		l->batch_max = NFS4_WRITE_PIECES;
+	l->writeback->batch_max = l->writeback->max / FS_BATCH_SHARE;
+	if (l->writeback->batch_max > NFS4_WRITE_PIECES)
+		l->writeback->batch_max = NFS4_WRITE_PIECES;
 }
 
 /* ---- while it is open ---- */
@@ -39,7 +39,7 @@ bool fs_batch_takes(struct fs_op *head, const struct fs_op *op)
 	/* Small ones are copied into the last, which is cheaper for the server. */
 	return op->lane == head->lane && op->file == head->file && op->size >= FS_UNSTABLE_LARGE &&
 	       end_of(last) == (uint64_t)op->off && fs_append_joins(last, op) &&
-	       head->writeback->part_cnt + 1 < head->lane->batch_max &&
+	       head->writeback->part_cnt + 1 < head->lane->writeback->batch_max &&
 	       end_of(op) - (uint64_t)head->off <= wsize_of(head);
 }
 
@@ -53,7 +53,7 @@ bool fs_batch_is_full(struct fs_op *head)
 {
 	const struct fs_op *last = fs_batch_last(head);
 
-	return head->writeback->part_cnt + 1 >= head->lane->batch_max ||
+	return head->writeback->part_cnt + 1 >= head->lane->writeback->batch_max ||
 	       end_of(last) + last->size - (uint64_t)head->off > wsize_of(head);
 }
 

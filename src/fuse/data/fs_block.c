@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "fs_ahead.h"
 #include "fs_block.h"
 #include "fs_op.h"
 #include "fs_openread.h"
@@ -27,8 +28,8 @@ void fs_block_begin(struct fs_op *b, struct list *blocks)
 	k->eof = k->dropped = k->at_open = k->used = false;
 	k->len = 0;
 	list_push_back(blocks, &k->link);
-	list_push_back(&b->lane->ahead_blocks, &k->lane_link);
-	b->lane->ahead_cnt++;
+	list_push_back(&b->lane->ahead->blocks, &k->lane_link);
+	b->lane->ahead->cnt++;
 }
 
 uint64_t fs_block_end(const struct fs_op *b)
@@ -42,11 +43,11 @@ static void over(struct fs_op *b)
 	struct fs_lane *l = b->lane;
 
 	list_del(&b->block->lane_link);
-	l->ahead_cnt--;
+	l->ahead->cnt--;
 	if (b->block->at_open && b->block->used)
-		l->open_vain = 0;
-	else if (b->block->at_open && l->open_vain < FS_OPENREAD_VAIN)
-		l->open_vain++;
+		l->ahead->open_vain = 0;
+	else if (b->block->at_open && l->ahead->open_vain < FS_OPENREAD_VAIN)
+		l->ahead->open_vain++;
 	fs_op_end(b);
 }
 

@@ -13,7 +13,7 @@
 struct fs_block {
 	struct fs_op *op;      /* for ever */
 	struct list link;      /* fs_ahead.blocks */
-	struct list lane_link; /* lane->ahead_blocks; the lane's */
+	struct list lane_link; /* lane->ahead->blocks; the lane's */
 	struct list waiters;   /* of fs_op.link: until its READ is over */
 	unsigned int readers;  /* that are answered from it right now */
 	bool flying, eof;

@@ -106,15 +106,15 @@ void fs_commit(struct fs_op *op, void (*done)(struct fs_op *op, int err))
 
 /*
  * The server was restarted: whatever is from before is asked for at once, if it need not wait.
- * unstable_lock held.
+ * fs_unstable_lane.lock held.
  */
 static struct fs_unstable_mem *from_before(struct fs_lane *l, uint32_t gen, uint64_t now_ns)
 {
 	bool some = false;
 
-	if (l->unstable_gen == gen)
+	if (l->unstable->gen == gen)
 		return NULL;
-	list_for_each (node, &l->unstable) {
+	list_for_each (node, &l->unstable->mems) {
 		struct fs_unstable_mem *k = container_of(node, struct fs_unstable_mem, link);
 
 		if (k->gen == gen)
@@ -124,7 +124,7 @@ static struct fs_unstable_mem *from_before(struct fs_lane *l, uint32_t gen, uint
 		some = true;
 	}
 	if (!some)
-		l->unstable_gen = gen;
+		l->unstable->gen = gen;
 	return NULL;
 }
 
@@ -140,7 +140,7 @@ static struct fs_file *pick(struct fs_lane *l, uint32_t gen)
 	struct fs_unstable_mem *oldest, *found;
 	struct fs_file *f = NULL;
 
-	mutex_lock(&l->unstable_lock);
+	mutex_lock(&l->unstable->lock);
 	found = oldest = fs_unstable_mem_oldest(l, now_ns);
 	/* One that waited is due. */
 	if (oldest && !oldest->not_before && !fs_unstable_mem_half(l)) {
@@ -152,7 +152,7 @@ static struct fs_file *pick(struct fs_lane *l, uint32_t gen)
 	}
 	if (found)
 		f = fs_file_get(found->file);
-	mutex_unlock(&l->unstable_lock);
+	mutex_unlock(&l->unstable->lock);
 	return f;
 }
 
@@ -182,44 +182,50 @@ static void arm(struct fs_lane *l)
 {
 	uint64_t now_ns = reactor_now(l->reactor), due_ns = 0;
 
-	mutex_lock(&l->unstable_lock);
-	if (!list_empty(&l->unstable)) {
+	mutex_lock(&l->unstable->lock);
+	if (!list_empty(&l->unstable->mems)) {
 		const struct fs_unstable_mem *k =
-			list_first(&l->unstable, struct fs_unstable_mem, link);
+			list_first(&l->unstable->mems, struct fs_unstable_mem, link);
 
 		due_ns = k->not_before ? k->not_before : k->since_ns + AGE_NS;
 	}
-	mutex_unlock(&l->unstable_lock);
+	mutex_unlock(&l->unstable->lock);
 	if (due_ns == 0 || !may_commit(l))
 		return;
 	if (due_ns <= now_ns)
 		due_ns = now_ns + BACKGROUND_RETRY_NS;
-	reactor_timer_set(l->reactor, &l->commit_timer, due_ns);
+	reactor_timer_set(l->reactor, &l->commit->timer, due_ns);
 }
 
 static void watch(struct fs_lane *l)
 {
-	if (!l->committing && !reactor_timer_armed(&l->commit_timer))
+	if (!l->commit->busy && !reactor_timer_armed(&l->commit->timer))
 		arm(l);
 }
 
 static void look_again(struct reactor_timer *t)
 {
-	struct fs_lane *l = container_of(t, struct fs_lane, commit_timer);
+	struct fs_lane *l = container_of(t, struct fs_commit_lane, timer)->lane;
 
 	fs_commit_background(l, NULL);
 	watch(l);
 }
 
+static void lane_made(struct fs_lane *l, void *mem)
+{
+	l->commit = mem;
+	l->commit->lane = l;
+}
+
 static bool lane_init(struct fs_lane *l)
 {
-	reactor_timer_init(&l->commit_timer, look_again);
+	reactor_timer_init(&l->commit->timer, look_again);
 	return true;
 }
 
 static void lane_fini(struct fs_lane *l)
 {
-	reactor_timer_cancel(l->reactor, &l->commit_timer);
+	reactor_timer_cancel(l->reactor, &l->commit->timer);
 }
 
 static void background_done(struct fs_op *op, int err)
@@ -228,20 +234,20 @@ static void background_done(struct fs_op *op, int err)
 
 	if (err)
 		background_failed(op, err);
-	l->committing = false;
+	l->commit->busy = false;
 	fs_op_end(op);
 	/* Without a session each fails at once: not one inside the other. */
 	if (err)
-		reactor_timer_in(l->reactor, &l->commit_timer, 0);
+		reactor_timer_in(l->reactor, &l->commit->timer, 0);
 	else
-		look_again(&l->commit_timer);
+		look_again(&l->commit->timer);
 }
 
 void fs_commit_background(struct fs_lane *l, struct fs_file *f)
 {
 	struct fs_op *op;
 
-	if (!may_commit(l) || l->committing || l->ops_free <= OPS_SPARE)
+	if (!may_commit(l) || l->commit->busy || l->ops_free <= OPS_SPARE)
 		return;
 	f = f ? fs_file_get(f) : pick(l, nfs4_client_generation(l->fs->client));
 	if (!f)
@@ -250,7 +256,7 @@ void fs_commit_background(struct fs_lane *l, struct fs_file *f)
 	op->file = f;
 	op->inode = fs_inode_ref(l->fs, f->inode);
 	op->cred = f->cred;
-	l->committing = true;
+	l->commit->busy = true;
 	fs_commit(op, background_done);
 }
 
@@ -266,7 +272,7 @@ void fs_commit_wrote(struct fs_op *op, bool unstable, bool lost)
 
 static void lane_kicked(struct fs_lane *l)
 {
-	if (atomic_exchange(&l->commit_due, false))
+	if (atomic_exchange(&l->commit->due, false))
 		fs_commit_background(l, NULL);
 }
 
@@ -283,6 +289,8 @@ static void op_made(struct fs_op *op, void *mem)
 const struct fs_part fs_commit_part = {
 	.op_size = sizeof(struct fs_commit),
 	.op_made = op_made,
+	.lane_size = sizeof(struct fs_commit_lane),
+	.lane_made = lane_made,
 	.lane_init = lane_init,
 	.lane_fini = lane_fini,
 	.lane_kicked = lane_kicked,

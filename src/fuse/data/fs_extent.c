@@ -45,7 +45,7 @@ size_t fs_extent_find(const struct fs_unstable *r, uint64_t off)
 static void count_uncommitted(struct fs_extent *e, int64_t bytes)
 {
 	atomic_fetch_add_explicit(
-		&e->mem->lane->uncommitted, (uint64_t)bytes, memory_order_relaxed);
+		&e->mem->lane->unstable->uncommitted, (uint64_t)bytes, memory_order_relaxed);
 }
 
 static void shorten(struct fs_extent *e, uint32_t len)

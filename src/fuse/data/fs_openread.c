@@ -40,7 +40,8 @@ static uint32_t wanted(const struct fs_op *op)
 /* Is it likely to be read? */
 static bool is_worth_it(struct fs_lane *l)
 {
-	return l->open_vain < FS_OPENREAD_VAIN || ++l->open_plain % FS_OPENREAD_TRY == 0;
+	return l->ahead->open_vain < FS_OPENREAD_VAIN ||
+	       ++l->ahead->open_plain % FS_OPENREAD_TRY == 0;
 }
 
 /* NULL: there is no room. */

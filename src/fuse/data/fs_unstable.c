@@ -139,9 +139,9 @@ static void mem_fill(struct fs_op *op, struct fs_unstable_mem *k)
 	k->since_ns = fs_op_now(op);
 	fs_file_get(k->file);
 	k->file->unstable++;
-	mutex_lock(&l->unstable_lock);
-	list_push_back(&l->unstable, &k->link);
-	mutex_unlock(&l->unstable_lock);
+	mutex_lock(&l->unstable->lock);
+	list_push_back(&l->unstable->mems, &k->link);
+	mutex_unlock(&l->unstable->lock);
 }
 
 static void add_unstable(struct fs_op *op, struct fs_unstable *r, bool lost)

@@ -20,8 +20,8 @@
  * be undone. The lane that writes it has its buffer and its
  * call before it closes the gate, and what is on its way then has its own.
  *
- * Context: the inode's lock guards its extents, the lane's unstable_lock the lane's
- * budget; unstable_lock is the inner one. Memory that belongs to another lane goes
+ * Context: the inode's lock guards its extents, fs_unstable_lane.lock the lane's
+ * budget; fs_unstable_lane.lock is the inner one. Memory that belongs to another lane goes
  * back through that lane's mailbox.
  */
 #ifndef RPCRDMAFS_FS_UNSTABLE_H
@@ -40,7 +40,7 @@ struct fs_extent {
 	uint8_t *p; /* in mem */
 	union {
 		struct fs_unstable_mem *mem;
-		struct fs_extent *next; /* of lane->spare_extents */
+		struct fs_extent *next; /* of lane->unstable->spare_extents */
 	};
 	uint64_t seq; /* inode->write_seq when it was written: what a COMMIT covers */
 	struct nfs4_verf verf;
@@ -50,16 +50,17 @@ struct fs_extent {
 
 /* It holds the data of one WRITE request. */
 struct fs_unstable_mem {
-	struct list link;             /* lane->unstable, oldest first; unstable_lock */
+	struct list link; /* lane->unstable->mems, oldest first; fs_unstable_lane.lock */
 	struct fs_unstable_mem *next; /* while on its way to be freed */
 	struct fs_lane *lane;         /* whose budget and whose buffer */
 	struct fs_file *file; /* who wrote it; referenced: credential and state to write it again */
 	struct rpcrdma_buf *buf; /* NULL: a copy in data */
 	uint32_t refs;           /* extents; inode lock */
 	uint32_t charge;         /* of FS_UNSTABLE_BYTES */
-	uint64_t since_ns;    /* by its lane's clock; 0: to be committed at once; unstable_lock */
+	uint64_t since_ns; /* by its lane's clock; 0: to be committed at once; fs_unstable_lane.lock
+			    */
 	uint64_t not_before;  /* a COMMIT failed: when the next one is due; 0: none did;
-				 unstable_lock */
+				 fs_unstable_lane.lock */
 	_Atomic uint32_t gen; /* nfs4_client_generation() before it was last written */
 	struct fs_extent
 		first; /* of all the data; a part that is split off is an object of its own */
@@ -105,6 +106,23 @@ static inline void fs_unstable_shorter(struct fs_inode *in, uint64_t size)
 	if (in->unstable && in->unstable->kernel_end > size)
 		in->unstable->kernel_end = size;
 }
+
+/* Of a lane: its budget, and what it holds. */
+struct fs_unstable_lane {
+	struct fs_lane *lane;
+	struct mutex lock; /* everything below */
+	struct list mems;  /* of fs_unstable_mem, oldest first */
+	unsigned int bufs, bufs_max;
+	uint32_t bytes;
+	unsigned int late_bufs;       /* of bufs: of files whose COMMIT failed */
+	uint32_t late_bytes;          /* of bytes */
+	_Atomic uint64_t uncommitted; /* bytes of extents */
+	uint32_t gen;                 /* nfs4_client_generation() that all of it is from */
+	struct list returned;         /* buffers that other lanes released */
+	struct reactor_msg return_msg;
+	bool return_posted;
+	struct fs_extent *spare_extents; /* the lane's own, without the lock */
+};
 
 extern const struct fs_part fs_unstable_mem_part;
 
@@ -197,9 +215,9 @@ void fs_unstable_mem_put_extent(struct fs_lane *l, struct fs_extent *e);
 void fs_unstable_mem_late(struct fs_lane *l, const struct fs_inode *in, uint64_t until_ns);
 /* It is to be committed at once, unless it must wait: tells its lane. Any lane. */
 void fs_unstable_mem_urge(struct fs_unstable_mem *k);
-/* Is half of the budget used, but for what is late? unstable_lock held. */
+/* Is half of the budget used, but for what is late? fs_unstable_lane.lock held. */
 bool fs_unstable_mem_half(const struct fs_lane *l);
-/* The oldest that need not wait; NULL: there is none. unstable_lock held. */
+/* The oldest that need not wait; NULL: there is none. fs_unstable_lane.lock held. */
 struct fs_unstable_mem *fs_unstable_mem_oldest(struct fs_lane *l, uint64_t now_ns);
 /* Gives memory back, each to its lane. No lock held. */
 void fs_unstable_mem_free(struct fs_lane *l, struct fs_unstable_mem *dead);
@@ -231,6 +249,14 @@ struct fs_commit {
 	uint32_t len, part; /* and how much of it is written */
 	struct nfs4_verf verf;
 	uint32_t gen;
+};
+
+/* Of a lane: the COMMIT in the background. */
+struct fs_commit_lane {
+	struct fs_lane *lane;
+	bool busy;
+	struct reactor_timer timer; /* looks for the next one */
+	_Atomic bool due;           /* another lane found one that is due at once */
 };
 
 /*

@@ -23,27 +23,32 @@ static void take_returned(struct fs_lane *l)
 	struct list *node;
 
 	list_init(&batch);
-	mutex_lock(&l->unstable_lock);
-	list_splice_back(&batch, &l->returned);
-	l->return_posted = false;
-	mutex_unlock(&l->unstable_lock);
+	mutex_lock(&l->unstable->lock);
+	list_splice_back(&batch, &l->unstable->returned);
+	l->unstable->return_posted = false;
+	mutex_unlock(&l->unstable->lock);
 	while ((node = list_pop_front(&batch)))
 		rpcrdma_buf_put(l->xprt, container_of(node, struct rpcrdma_buf, link));
 }
 
 static void returned(struct reactor_msg *msg)
 {
-	take_returned(container_of(msg, struct fs_lane, return_msg));
+	take_returned(container_of(msg, struct fs_unstable_lane, return_msg)->lane);
+}
+
+static void lane_made(struct fs_lane *l, void *mem)
+{
+	l->unstable = mem;
+	l->unstable->lane = l;
 }
 
 static bool lane_init(struct fs_lane *l)
 {
-	list_init(&l->unstable);
-	list_init(&l->returned);
-	l->return_msg.run = returned;
-	/* The other half is for what is on its way. */
-	l->unstable_bufs_max = rpcrdma_buf_free_count(l->xprt) / 2;
-	mutex_init(&l->unstable_lock, MUTEX_FS_UNSTABLE);
+	list_init(&l->unstable->mems);
+	list_init(&l->unstable->returned);
+	l->unstable->return_msg.run = returned;
+	l->unstable->bufs_max = l->half_bufs; /* the other half is for what is on its way */
+	mutex_init(&l->unstable->lock, MUTEX_FS_UNSTABLE);
 	return true;
 }
 
@@ -51,46 +56,46 @@ static void lane_fini(struct fs_lane *l)
 {
 	struct fs_extent *e;
 
-	assert(list_empty(&l->unstable));
-	while ((e = l->spare_extents)) {
-		l->spare_extents = e->next;
+	assert(list_empty(&l->unstable->mems));
+	while ((e = l->unstable->spare_extents)) {
+		l->unstable->spare_extents = e->next;
 		free(e);
 	}
 	take_returned(l);
-	mutex_destroy(&l->unstable_lock);
+	mutex_destroy(&l->unstable->lock);
 }
 
 static bool budget_take(struct fs_lane *l, bool large, uint32_t charge)
 {
 	bool ok;
 
-	mutex_lock(&l->unstable_lock);
-	ok = large ? l->unstable_bufs < l->unstable_bufs_max
-		   : l->unstable_bytes + charge <= FS_UNSTABLE_BYTES;
+	mutex_lock(&l->unstable->lock);
+	ok = large ? l->unstable->bufs < l->unstable->bufs_max
+		   : l->unstable->bytes + charge <= FS_UNSTABLE_BYTES;
 	if (ok && large)
-		l->unstable_bufs++;
+		l->unstable->bufs++;
 	else if (ok)
-		l->unstable_bytes += charge;
-	mutex_unlock(&l->unstable_lock);
+		l->unstable->bytes += charge;
+	mutex_unlock(&l->unstable->lock);
 	return ok;
 }
 
-/* unstable_lock held. */
+/* fs_unstable_lane.lock held. */
 static void budget_put(struct fs_lane *l, bool large, uint32_t charge)
 {
 	if (large)
-		l->unstable_bufs--;
+		l->unstable->bufs--;
 	else
-		l->unstable_bytes -= charge;
+		l->unstable->bytes -= charge;
 }
 
-/* It is late, or not any more. unstable_lock held. */
+/* It is late, or not any more. fs_unstable_lane.lock held. */
 static void count_late(struct fs_lane *l, const struct fs_unstable_mem *k, int by)
 {
 	if (k->buf)
-		l->late_bufs += (unsigned int)by;
+		l->unstable->late_bufs += (unsigned int)by;
 	else
-		l->late_bytes += (uint32_t)by * k->charge;
+		l->unstable->late_bytes += (uint32_t)by * k->charge;
 }
 
 void fs_unstable_mem_late(struct fs_lane *l, const struct fs_inode *in, uint64_t until_ns)
@@ -98,8 +103,8 @@ void fs_unstable_mem_late(struct fs_lane *l, const struct fs_inode *in, uint64_t
 	struct list late;
 
 	list_init(&late);
-	mutex_lock(&l->unstable_lock);
-	list_for_each_safe (node, next, &l->unstable) {
+	mutex_lock(&l->unstable->lock);
+	list_for_each_safe (node, next, &l->unstable->mems) {
 		struct fs_unstable_mem *k = container_of(node, struct fs_unstable_mem, link);
 
 		if (k->file->inode != in)
@@ -110,8 +115,8 @@ void fs_unstable_mem_late(struct fs_lane *l, const struct fs_inode *in, uint64_t
 		list_del(node);
 		list_push_back(&late, node);
 	}
-	list_splice_back(&l->unstable, &late);
-	mutex_unlock(&l->unstable_lock);
+	list_splice_back(&l->unstable->mems, &late);
+	mutex_unlock(&l->unstable->lock);
 }
 
 void fs_unstable_mem_urge(struct fs_unstable_mem *k)
@@ -119,36 +124,38 @@ void fs_unstable_mem_urge(struct fs_unstable_mem *k)
 	struct fs_lane *l = k->lane;
 	bool waits;
 
-	mutex_lock(&l->unstable_lock);
+	mutex_lock(&l->unstable->lock);
 	waits = k->not_before != 0;
 	if (!waits) {
 		k->since_ns = 0;
 		list_del(&k->link);
-		list_push_front(&l->unstable, &k->link);
+		list_push_front(&l->unstable->mems, &k->link);
 	}
-	mutex_unlock(&l->unstable_lock);
+	mutex_unlock(&l->unstable->lock);
 	if (waits)
 		return;
-	l->commit_due = true;
+	l->commit->due = true;
 	fs_lane_kick(l);
 }
 
 bool fs_unstable_mem_half(const struct fs_lane *l)
 {
-	unsigned int bufs = l->unstable_bufs - l->late_bufs;
+	unsigned int bufs = l->unstable->bufs - l->unstable->late_bufs;
 
-	mutex_assert_held(&l->unstable_lock);
-	return (bufs > 0 && bufs * 2 >= l->unstable_bufs_max - l->late_bufs) ||
-	       (l->unstable_bytes - l->late_bytes) * 2 >= FS_UNSTABLE_BYTES - l->late_bytes;
+	mutex_assert_held(&l->unstable->lock);
+	return (bufs > 0 && bufs * 2 >= l->unstable->bufs_max - l->unstable->late_bufs) ||
+	       (l->unstable->bytes - l->unstable->late_bytes) * 2 >=
+		       FS_UNSTABLE_BYTES - l->unstable->late_bytes;
 }
 
 struct fs_unstable_mem *fs_unstable_mem_oldest(struct fs_lane *l, uint64_t now_ns)
 {
 	const struct fs_unstable_mem *first = NULL;
 
-	mutex_assert_held(&l->unstable_lock);
-	while (!list_empty(&l->unstable)) {
-		struct fs_unstable_mem *k = list_first(&l->unstable, struct fs_unstable_mem, link);
+	mutex_assert_held(&l->unstable->lock);
+	while (!list_empty(&l->unstable->mems)) {
+		struct fs_unstable_mem *k =
+			list_first(&l->unstable->mems, struct fs_unstable_mem, link);
 
 		if (k->not_before <= now_ns)
 			return k;
@@ -158,7 +165,7 @@ struct fs_unstable_mem *fs_unstable_mem_oldest(struct fs_lane *l, uint64_t now_n
 			first = k;
 		/* Those that wait are not looked at each time. */
 		list_del(&k->link);
-		list_push_back(&l->unstable, &k->link);
+		list_push_back(&l->unstable->mems, &k->link);
 	}
 	return NULL;
 }
@@ -169,19 +176,19 @@ static void mem_free(struct fs_lane *current, struct fs_unstable_mem *k)
 	struct rpcrdma_buf *buf = k->buf;
 	bool post = false;
 
-	mutex_lock(&l->unstable_lock);
+	mutex_lock(&l->unstable->lock);
 	list_del(&k->link);
 	budget_put(l, buf != NULL, k->charge);
 	if (k->not_before)
 		count_late(l, k, -1);
 	if (buf && l != current) {
-		list_push_back(&l->returned, &buf->link);
-		post = !l->return_posted;
-		l->return_posted = true;
+		list_push_back(&l->unstable->returned, &buf->link);
+		post = !l->unstable->return_posted;
+		l->unstable->return_posted = true;
 		if (post) /* inside the lock: the lane may not go before */
-			reactor_post(l->reactor, &l->return_msg);
+			reactor_post(l->reactor, &l->unstable->return_msg);
 	}
-	mutex_unlock(&l->unstable_lock);
+	mutex_unlock(&l->unstable->lock);
 	if (buf && l == current)
 		rpcrdma_buf_put(l->xprt, buf);
 	fs_file_put(current->fs, k->file);
@@ -209,9 +216,9 @@ struct fs_unstable_mem *fs_unstable_mem_new(struct fs_op *op)
 		return NULL;
 	k = malloc(sizeof(*k) + (large ? 0 : op->size));
 	if (!k) {
-		mutex_lock(&op->lane->unstable_lock);
+		mutex_lock(&op->lane->unstable->lock);
 		budget_put(op->lane, large, charge);
-		mutex_unlock(&op->lane->unstable_lock);
+		mutex_unlock(&op->lane->unstable->lock);
 		return NULL;
 	}
 	list_init(&k->link);
@@ -233,20 +240,20 @@ void fs_unstable_mem_unused(struct fs_op *op)
 
 	if (!k)
 		return;
-	mutex_lock(&l->unstable_lock);
+	mutex_lock(&l->unstable->lock);
 	budget_put(l, op->size >= FS_UNSTABLE_LARGE, k->charge);
-	mutex_unlock(&l->unstable_lock);
+	mutex_unlock(&l->unstable->lock);
 	free(k);
 	fs_rw(op)->unstable_mem = NULL;
 }
 
 struct fs_extent *fs_unstable_mem_get_extent(struct fs_lane *l)
 {
-	struct fs_extent *e = l->spare_extents;
+	struct fs_extent *e = l->unstable->spare_extents;
 
 	if (!e)
 		return malloc(sizeof(*e));
-	l->spare_extents = e->next;
+	l->unstable->spare_extents = e->next;
 	return e;
 }
 
@@ -254,8 +261,8 @@ void fs_unstable_mem_put_extent(struct fs_lane *l, struct fs_extent *e)
 {
 	if (!e)
 		return;
-	e->next = l->spare_extents;
-	l->spare_extents = e;
+	e->next = l->unstable->spare_extents;
+	l->unstable->spare_extents = e;
 }
 
 static void inode_gone(struct fs_inode *in)
@@ -266,6 +273,8 @@ static void inode_gone(struct fs_inode *in)
 }
 
 const struct fs_part fs_unstable_mem_part = {
+	.lane_size = sizeof(struct fs_unstable_lane),
+	.lane_made = lane_made,
 	.lane_init = lane_init,
 	.lane_fini = lane_fini,
 	.inode_gone = inode_gone,

@@ -64,9 +64,9 @@ static bool send_oldest(struct fs_lane *l, uint64_t since)
 	struct fs_op *c;
 	bool mine;
 
-	if (list_empty(&l->writeback_open))
+	if (list_empty(&l->writeback->open))
 		return false;
-	c = list_first(&l->writeback_open, struct fs_writeback, open_link)->op;
+	c = list_first(&l->writeback->open, struct fs_writeback, open_link)->op;
 	if (c->writeback->since > since)
 		return false;
 	mutex_lock(&c->inode->lock);
@@ -85,35 +85,41 @@ static void arm(struct fs_lane *l)
 {
 	const struct fs_op *c;
 
-	if (list_empty(&l->writeback_open))
+	if (list_empty(&l->writeback->open))
 		return;
-	c = list_first(&l->writeback_open, struct fs_writeback, open_link)->op;
-	reactor_timer_set(l->reactor, &l->writeback_timer, c->writeback->since + OPEN_NS);
+	c = list_first(&l->writeback->open, struct fs_writeback, open_link)->op;
+	reactor_timer_set(l->reactor, &l->writeback->timer, c->writeback->since + OPEN_NS);
 }
 
 static void ticked(struct reactor_timer *t)
 {
-	struct fs_lane *l = container_of(t, struct fs_lane, writeback_timer);
+	struct fs_lane *l = container_of(t, struct fs_writeback_lane, timer)->lane;
 
 	while (send_oldest(l, reactor_now(l->reactor) - OPEN_NS))
 		;
 	arm(l);
 }
 
+static void lane_made(struct fs_lane *l, void *mem)
+{
+	l->writeback = mem;
+	l->writeback->lane = l;
+}
+
 static bool lane_init(struct fs_lane *l)
 {
-	list_init(&l->writeback_open);
-	reactor_timer_init(&l->writeback_timer, ticked);
-	l->writeback_max = l->unstable_bufs_max / 2;
-	if (l->writeback_max > l->ops_cnt / 2)
-		l->writeback_max = l->ops_cnt / 2;
+	list_init(&l->writeback->open);
+	reactor_timer_init(&l->writeback->timer, ticked);
+	l->writeback->max = l->unstable->bufs_max / 2;
+	if (l->writeback->max > l->ops_cnt / 2)
+		l->writeback->max = l->ops_cnt / 2;
 	fs_batch_lane_init(l);
 	return true;
 }
 
 static void lane_fini(struct fs_lane *l)
 {
-	reactor_timer_cancel(l->reactor, &l->writeback_timer);
+	reactor_timer_cancel(l->reactor, &l->writeback->timer);
 }
 
 /* The open ones are sent. */
@@ -143,6 +149,8 @@ static bool is_dirty(const struct fs_inode *in)
 const struct fs_part fs_writeback_part = {
 	.op_size = sizeof(struct fs_writeback),
 	.op_made = op_made,
+	.lane_size = sizeof(struct fs_writeback_lane),
+	.lane_made = lane_made,
 	.lane_init = lane_init,
 	.lane_fini = lane_fini,
 	.lane_stop = lane_stop,
@@ -239,7 +247,7 @@ bool fs_writeback_join(struct fs_op *op, const void *data)
 		memcpy((uint8_t *)(uintptr_t)fs_rw(c)->data + at, data, op->size);
 		if (c->size < at + op->size)
 			c->size = at + op->size;
-		atomic_fetch_add(&c->lane->writeback_bytes, c->size - before);
+		atomic_fetch_add(&c->lane->writeback->bytes, c->size - before);
 		if (c->size == room_of(head, c))
 			full = take_open(r);
 	}
@@ -294,8 +302,8 @@ bool fs_writeback_begin(struct fs_op *op, void (*send)(struct fs_op *op))
 	/* What is refused for its place is refused by the server, at once. */
 	if (!may_write_back(op) || op->abandoned || fs_file_is_too_big(op))
 		return false;
-	if (l->writeback_cnt >= l->writeback_max ||
-		atomic_load(&l->writeback_bytes) + op->size > l->fs->conf.dirty) {
+	if (l->writeback->cnt >= l->writeback->max ||
+		atomic_load(&l->writeback->bytes) + op->size > l->fs->conf.dirty) {
 		send_oldest(l, UINT64_MAX); /* there will be room */
 		return false;
 	}
@@ -311,15 +319,15 @@ bool fs_writeback_begin(struct fs_op *op, void (*send)(struct fs_op *op))
 	stays = r->open == op;
 	mutex_unlock(&in->lock);
 	op->began = op->writeback->active = true;
-	l->writeback_cnt++;
-	atomic_fetch_add(&l->writeback_bytes, op->size);
+	l->writeback->cnt++;
+	atomic_fetch_add(&l->writeback->bytes, op->size);
 	stats_count(&l->stats->writes_behind, 1);
 	stats_count(&l->stats->writes_coupled, joined);
 	fs_append_answer(op, op->size);
 	fs_reply_write_early(op, op->size);
 	if (stays) {
-		list_push_back(&l->writeback_open, &op->writeback->open_link);
-		if (!reactor_timer_armed(&l->writeback_timer))
+		list_push_back(&l->writeback->open, &op->writeback->open_link);
+		if (!reactor_timer_armed(&l->writeback->timer))
 			arm(l);
 	}
 	/* What ends by that may want this one, and send it; or it is a part of that. */
@@ -376,8 +384,8 @@ void fs_writeback_done(struct fs_op *op, int err)
 	if (r->open && is_first(r, r->open) && !stays_open(r->open))
 		next = take_open(r);
 	mutex_unlock(&in->lock);
-	l->writeback_cnt--;
-	atomic_fetch_sub(&l->writeback_bytes, op->size);
+	l->writeback->cnt--;
+	atomic_fetch_sub(&l->writeback->bytes, op->size);
 	fs_op_wake_all(&woken);
 	if (next) {
 		next->then = send_now;

@@ -38,6 +38,16 @@
 /* No WRITE of ours ends after it. */
 #define FS_WRITEBACK_ALL UINT64_MAX
 
+/* Of a lane. */
+struct fs_writeback_lane {
+	struct fs_lane *lane;
+	struct list open; /* of fs_writeback.open_link, oldest first */
+	struct reactor_timer timer;
+	unsigned int cnt, max;  /* writebacks */
+	_Atomic uint64_t bytes; /* in them; other lanes fill them too */
+	unsigned int batch_max; /* writebacks that one WRITE may be of */
+};
+
 extern const struct fs_part fs_writeback_part;
 
 /* An operation that is a writeback, or waits for some. Guarded by the inode's lock, but for these:
@@ -48,7 +58,7 @@ struct fs_writeback {
 	struct list link;      /* unstable->writebacks */
 	uint64_t seq;          /* of the writeback; of the last one to wait for */
 	uint64_t off, end;     /* what waits is for these */
-	struct list open_link; /* lane->writeback_open; the lane's */
+	struct list open_link; /* lane->writeback->open; the lane's */
 	uint64_t since;        /* ... and from when on it is; the lane's */
 	void (*send)(struct fs_op *op);
 	/* fs_batch.h: of a head, those behind it; of those, the place there */

@@ -3,11 +3,10 @@
 
 #include <stddef.h>
 
-/* The next part of the operation is aligned for any structure. */
-static size_t size_of(const struct fs_part *p)
+/* The next part's memory is aligned for any structure. */
+static size_t aligned(size_t size)
 {
-	return (p->op_size + _Alignof(max_align_t) - 1) / _Alignof(max_align_t) *
-	       _Alignof(max_align_t);
+	return (size + _Alignof(max_align_t) - 1) / _Alignof(max_align_t) * _Alignof(max_align_t);
 }
 
 size_t fs_part_op_size(const struct fs *fs)
@@ -15,7 +14,16 @@ size_t fs_part_op_size(const struct fs *fs)
 	size_t size = 0;
 
 	for (const struct fs_part *const *p = fs->parts; *p; p++)
-		size += size_of(*p);
+		size += aligned((*p)->op_size);
+	return size;
+}
+
+size_t fs_part_lane_size(const struct fs *fs)
+{
+	size_t size = 0;
+
+	for (const struct fs_part *const *p = fs->parts; *p; p++)
+		size += aligned((*p)->lane_size);
 	return size;
 }
 
@@ -24,7 +32,16 @@ void fs_part_op_made(const struct fs *fs, struct fs_op *op, void *mem)
 	for (const struct fs_part *const *p = fs->parts; *p; p++) {
 		if ((*p)->op_made)
 			(*p)->op_made(op, mem);
-		mem = (char *)mem + size_of(*p);
+		mem = (char *)mem + aligned((*p)->op_size);
+	}
+}
+
+void fs_part_lane_made(const struct fs *fs, struct fs_lane *l, void *mem)
+{
+	for (const struct fs_part *const *p = fs->parts; *p; p++) {
+		if ((*p)->lane_made)
+			(*p)->lane_made(l, mem);
+		mem = (char *)mem + aligned((*p)->lane_size);
 	}
 }
 

@@ -17,6 +17,9 @@ struct fs_part {
 	size_t op_size;
 	/* ... zeroed, when the operation is made: sets its pointer at them. */
 	void (*op_made)(struct fs_op *op, void *mem);
+	/* The same for each lane, when it is made, and before any part's lane_init. */
+	size_t lane_size;
+	void (*lane_made)(struct fs_lane *l, void *mem);
 	/* In the table's order. False: out of memory, and nothing of this part is left. */
 	bool (*lane_init)(struct fs_lane *l);
 	/* In the opposite order; no operation is in work and no file is open. */
@@ -69,6 +72,8 @@ struct fs_part {
 /* Each calls that hook of all parts; fs_part_lane_init() takes back what it did before a failure.
  */
 size_t fs_part_op_size(const struct fs *fs);
+size_t fs_part_lane_size(const struct fs *fs);
+void fs_part_lane_made(const struct fs *fs, struct fs_lane *l, void *mem);
 void fs_part_op_made(const struct fs *fs, struct fs_op *op, void *mem);
 bool fs_part_lane_init(struct fs_lane *l);
 void fs_part_lane_fini(struct fs_lane *l);

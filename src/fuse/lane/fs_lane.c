@@ -33,6 +33,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <linux/fuse.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -395,6 +396,12 @@ void fs_lane_stop(struct fs_lane *l)
 
 /* ---- made and taken apart ---- */
 
+/* A lane and what its parts have of it, in one piece of memory. */
+struct whole {
+	struct fs_lane lane; /* first */
+	max_align_t parts[]; /* what fs_part.lane_made is given */
+};
+
 static void lane_join(struct fs *fs, struct fs_lane *l)
 {
 	size_t data_size = rpcrdma_data_size(l->xprt);
@@ -410,15 +417,18 @@ static void lane_join(struct fs *fs, struct fs_lane *l)
 struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_session *sess,
 	unsigned int ops, fs_lane_report *report, void *ctx, struct stats *stats)
 {
-	struct fs_lane *l = calloc(1, sizeof(*l));
+	struct whole *w = calloc(1, sizeof(*w) + fs_part_lane_size(fs));
+	struct fs_lane *l = w ? &w->lane : NULL;
 
 	if (!l)
 		return NULL;
+	fs_part_lane_made(fs, l, w->parts);
 	l->fs = fs;
 	l->reactor = r;
 	l->sess = sess;
 	l->xprt = nfs4_session_xprt(sess);
 	l->stats = stats;
+	l->half_bufs = rpcrdma_buf_free_count(l->xprt) / 2;
 	l->report = report;
 	l->report_ctx = ctx;
 	l->read_batch = 1;

@@ -173,7 +173,7 @@ unsigned int fs_metalane_last_bufs(const struct fs_lane *l)
 unsigned int fs_metalane_spare_bufs(const struct fs_op *op)
 {
 	const struct fs_lane *l = op->lane;
-	unsigned int half = l->unstable_bufs_max;
+	unsigned int half = l->half_bufs;
 
 	if (!l->fs->metalane || l == l->fs->metalane || op->last_buf || half <= 2)
 		return 0;

@@ -53,6 +53,14 @@ void fs_copy_yield(struct fs_op *op);
 
 /* ---- fs_copywait.c ---- */
 
+/* Of a lane: operations that wait for the server to copy. */
+struct fs_copywait_lane {
+	unsigned int cnt;
+	uint64_t no_wait_until; /* none does as long as its callbacks do not come */
+};
+
+extern const struct fs_part fs_copywait_part;
+
 void fs_copywait_init(struct fs_op *op);
 /* The op ends. */
 void fs_copywait_fini(struct fs_op *op);

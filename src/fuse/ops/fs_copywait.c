@@ -13,6 +13,7 @@
 #include "fs_copy.h"
 #include "fs_facts.h"
 #include "fs_op.h"
+#include "fs_part.h"
 #include "fs_unstable.h"
 
 #include <errno.h>
@@ -32,7 +33,7 @@ static void look_again(struct fs_copy *c)
 static void wait_over(struct fs_op *op)
 {
 	reactor_timer_cancel(op->lane->reactor, &fs_copy_of(op)->tick);
-	op->lane->copies--;
+	op->lane->copywait->cnt--;
 	/* Before a call is waited for: who has the last one may wait at the gate. */
 	fs_rewrite_leave(op);
 }
@@ -76,7 +77,7 @@ static void result_lost(struct fs_op *op)
 	if (!nfs4_offload_end(&c->off)) /* it came just now: offload_done() */
 		return;
 	if (!over && !op->abandoned)
-		op->lane->copy_no_wait_until = fs_op_now(op) + NO_WAIT_NS;
+		op->lane->copywait->no_wait_until = fs_op_now(op) + NO_WAIT_NS;
 	by_hand(op);
 }
 
@@ -195,7 +196,7 @@ void fs_copywait_begin(struct fs_op *op)
 	c->busy = c->told = c->gone = false;
 	c->ticks = 0;
 	c->due = 1;
-	op->lane->copies++;
+	op->lane->copywait->cnt++;
 	nfs4_offload_begin(&c->off, op->call, offload_done);
 	fs_op_put_call(op);
 	look_again(c);
@@ -205,9 +206,9 @@ bool fs_copywait_may(const struct fs_op *op, uint64_t count)
 {
 	const struct fs_lane *l = op->lane;
 
-	return !fs_copy_of(op)->by_hand && fs_op_now(op) >= l->copy_no_wait_until &&
-	       count > 2ull * fs_facts(l->fs, op->inode)->rsize && l->copies < l->ops_cnt / 4 &&
-	       nfs4_offload_has_back(l->sess);
+	return !fs_copy_of(op)->by_hand && fs_op_now(op) >= l->copywait->no_wait_until &&
+	       count > 2ull * fs_facts(l->fs, op->inode)->rsize &&
+	       l->copywait->cnt < l->ops_cnt / 4 && nfs4_offload_has_back(l->sess);
 }
 
 void fs_copywait_init(struct fs_op *op)
@@ -219,3 +220,13 @@ void fs_copywait_fini(struct fs_op *op)
 {
 	reactor_timer_cancel(op->lane->reactor, &fs_copy_of(op)->tick);
 }
+
+static void lane_made(struct fs_lane *l, void *mem)
+{
+	l->copywait = mem;
+}
+
+const struct fs_part fs_copywait_part = {
+	.lane_size = sizeof(struct fs_copywait_lane),
+	.lane_made = lane_made,
+};

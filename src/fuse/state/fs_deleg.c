@@ -253,7 +253,7 @@ static void take(struct fs_op *op)
 		nfs4_return_refuse(op->call);
 		return;
 	}
-	stats_set(&op->lane->stats->delegations, ++op->lane->delegs);
+	stats_set(&op->lane->stats->delegations, ++op->lane->deleg->cnt);
 	switch (nfs4_deleg_take(&d->nd, op->call)) {
 	case NFS4_DELEG_KEPT:
 		break;

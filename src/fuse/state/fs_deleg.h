@@ -38,6 +38,18 @@ struct fs_deleg_user {
 	uint32_t access;
 };
 
+/* Of a lane: the delegations that it returns. */
+struct fs_deleg_lane {
+	struct fs_lane *lane;
+	struct list ops; /* of fs_op.link: those kept for it that are free */
+	unsigned int ops_busy;
+	unsigned int cnt; /* of fs_deleg.lane */
+	bool drain;       /* all are due */
+	struct list due;  /* of fs_deleg.due: to be returned, or lost; fs->deleg_lock */
+	struct list late; /* the same: to be tried again */
+	struct reactor_timer timer;
+};
+
 struct fs_deleg {
 	struct nfs4_deleg nd;
 	/* constant */
@@ -47,7 +59,7 @@ struct fs_deleg {
 	enum nfs4_deleg_type type;
 	/* deleg_lock (inode->deleg: written with it and the inode's lock, read with either) */
 	struct list lru; /* fs->delegs */
-	struct list due; /* lane->delegs_due or _late */
+	struct list due; /* lane->deleg->due or _late */
 	uint64_t used_ns;
 	bool returning; /* an op is at it */
 	/* written with deleg_lock and the inode's, read with either */
@@ -122,7 +134,7 @@ void fs_deleg_return_lost(struct fs_deleg *d);
 void fs_deleg_return_unuse(struct fs_deleg *d);
 /* To its lane. deleg_lock held. */
 void fs_deleg_return_queue(struct fs_deleg *d);
-/* On its lane: the return begins (l->deleg_ops is not empty); it is lost. */
+/* On its lane: the return begins (l->deleg->ops is not empty); it is lost. */
 void fs_deleg_return(struct fs_lane *l, struct fs_deleg *d);
 void fs_deleg_return_end(struct fs_deleg *d);
 

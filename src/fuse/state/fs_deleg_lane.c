@@ -15,9 +15,9 @@ static struct fs_deleg *next_due(struct fs_lane *l)
 	struct fs_deleg *d = NULL;
 
 	mutex_lock(&l->fs->deleg_lock);
-	if (!list_empty(&l->delegs_due)) {
-		d = list_first(&l->delegs_due, struct fs_deleg, due);
-		if (d->lost || !list_empty(&l->deleg_ops)) {
+	if (!list_empty(&l->deleg->due)) {
+		d = list_first(&l->deleg->due, struct fs_deleg, due);
+		if (d->lost || !list_empty(&l->deleg->ops)) {
 			list_del(&d->due);
 			d->returning = !d->lost;
 		} else {
@@ -32,7 +32,7 @@ static void lane_turn(struct fs_lane *l)
 {
 	struct fs_deleg *d;
 
-	if (l->delegs == 0)
+	if (l->deleg->cnt == 0)
 		return;
 	while ((d = next_due(l)) != NULL) {
 		if (d->returning)
@@ -50,8 +50,8 @@ static bool op_ended(struct fs_op *op)
 	if (!op->deleg)
 		return false;
 	op->deleg = NULL;
-	l->deleg_ops_busy--;
-	list_push_back(&l->deleg_ops, &op->link);
+	l->deleg->ops_busy--;
+	list_push_back(&l->deleg->ops, &op->link);
 	return true;
 }
 
@@ -60,10 +60,10 @@ static bool lane_drained(struct fs_lane *l)
 {
 	struct fs *fs = l->fs;
 
-	if (l->delegs == 0)
-		return l->deleg_ops_busy == 0;
-	if (!l->delegs_drain) {
-		l->delegs_drain = true;
+	if (l->deleg->cnt == 0)
+		return l->deleg->ops_busy == 0;
+	if (!l->deleg->drain) {
+		l->deleg->drain = true;
 		mutex_lock(&fs->deleg_lock);
 		list_for_each (node, &fs->delegs) {
 			struct fs_deleg *d = container_of(node, struct fs_deleg, lru);
@@ -100,13 +100,13 @@ static bool is_idle(struct fs_deleg *d, uint64_t now_ns)
 
 static void timer_fire(struct reactor_timer *t)
 {
-	struct fs_lane *l = container_of(t, struct fs_lane, deleg_timer);
+	struct fs_lane *l = container_of(t, struct fs_deleg_lane, timer)->lane;
 	uint64_t now_ns = reactor_now(l->reactor);
 	struct fs *fs = l->fs;
 	struct list *node;
 
 	mutex_lock(&fs->deleg_lock);
-	while ((node = list_pop_front(&l->delegs_late)) != NULL)
+	while ((node = list_pop_front(&l->deleg->late)) != NULL)
 		fs_deleg_return_queue(container_of(node, struct fs_deleg, due));
 	list_for_each (pos, &fs->delegs) {
 		struct fs_deleg *d = container_of(pos, struct fs_deleg, lru);
@@ -121,40 +121,46 @@ static void timer_fire(struct reactor_timer *t)
 
 void fs_deleg_lane_watch(struct fs_lane *l)
 {
-	if (l->delegs > 0 && !reactor_timer_armed(&l->deleg_timer))
-		reactor_timer_in(l->reactor, &l->deleg_timer, idle_ns(l->fs) / 2);
+	if (l->deleg->cnt > 0 && !reactor_timer_armed(&l->deleg->timer))
+		reactor_timer_in(l->reactor, &l->deleg->timer, idle_ns(l->fs) / 2);
 }
 
 static void free_ops(struct fs_lane *l)
 {
 	struct list *node;
 
-	while ((node = list_pop_front(&l->deleg_ops)) != NULL)
+	while ((node = list_pop_front(&l->deleg->ops)) != NULL)
 		fs_op_free(container_of(node, struct fs_op, link));
+}
+
+static void lane_made(struct fs_lane *l, void *mem)
+{
+	l->deleg = mem;
+	l->deleg->lane = l;
 }
 
 static bool lane_init(struct fs_lane *l)
 {
 	struct fs_op *op;
 
-	list_init(&l->deleg_ops);
-	list_init(&l->delegs_due);
-	list_init(&l->delegs_late);
-	reactor_timer_init(&l->deleg_timer, timer_fire);
+	list_init(&l->deleg->ops);
+	list_init(&l->deleg->due);
+	list_init(&l->deleg->late);
+	reactor_timer_init(&l->deleg->timer, timer_fire);
 	for (unsigned int i = 0; i < OPS; i++) {
 		op = fs_op_alloc(l->fs);
 		if (!op) {
 			free_ops(l);
 			return false;
 		}
-		list_push_back(&l->deleg_ops, &op->link);
+		list_push_back(&l->deleg->ops, &op->link);
 	}
 	return true;
 }
 
 static void lane_fini(struct fs_lane *l)
 {
-	reactor_timer_cancel(l->reactor, &l->deleg_timer);
+	reactor_timer_cancel(l->reactor, &l->deleg->timer);
 	free_ops(l);
 }
 
@@ -164,6 +170,8 @@ static bool is_vouched(const struct fs_inode *in)
 }
 
 const struct fs_part fs_deleg_lane_part = {
+	.lane_size = sizeof(struct fs_deleg_lane),
+	.lane_made = lane_made,
 	.lane_init = lane_init,
 	.lane_fini = lane_fini,
 	.lane_turn = lane_turn,

@@ -50,7 +50,7 @@ void fs_deleg_return_queue(struct fs_deleg *d)
 {
 	mutex_assert_held(&d->fs->deleg_lock);
 	list_del(&d->due);
-	list_push_back(&d->lane->delegs_due, &d->due);
+	list_push_back(&d->lane->deleg->due, &d->due);
 	fs_lane_kick(d->lane);
 }
 
@@ -124,7 +124,7 @@ static bool take_off(struct fs_deleg *d)
 	if (!off)
 		return false;
 	wake_waiters(d);
-	stats_set(&l->stats->delegations, --l->delegs);
+	stats_set(&l->stats->delegations, --l->deleg->cnt);
 	fs_inode_put(fs, in);
 	free(d);
 	return true;
@@ -210,11 +210,11 @@ static void return_failed(struct fs_op *op, int err)
 	if (lost)
 		fs_deleg_return_queue(d);
 	else
-		list_push_back(&l->delegs_late, &d->due);
+		list_push_back(&l->deleg->late, &d->due);
 	mutex_unlock(&l->fs->deleg_lock);
 	wake_waiters(d);
 	if (!lost)
-		reactor_timer_in(l->reactor, &l->deleg_timer, RETRY_NS);
+		reactor_timer_in(l->reactor, &l->deleg->timer, RETRY_NS);
 	fs_op_end(op);
 }
 
@@ -344,10 +344,10 @@ static void unused(struct fs_op *op)
 
 void fs_deleg_return(struct fs_lane *l, struct fs_deleg *d)
 {
-	struct fs_op *op = container_of(list_pop_front(&l->deleg_ops), struct fs_op, link);
+	struct fs_op *op = container_of(list_pop_front(&l->deleg->ops), struct fs_op, link);
 	bool wait;
 
-	l->deleg_ops_busy++;
+	l->deleg->ops_busy++;
 	fs_op_init(op, l);
 	op->deleg = d;
 	op->round = ++rounds;

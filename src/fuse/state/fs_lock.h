@@ -53,10 +53,20 @@ struct fs_lockowner {
 	struct nfs4_lockowner lo;
 };
 
+/* Of a lane: requests that sleep until they have a lock. */
+struct fs_lockwait_lane {
+	struct fs_lane *lane;
+	struct list waits; /* of fs_lockwait */
+	struct reactor_timer timer;
+	unsigned int tries;  /* operations that ask for them again */
+	_Atomic bool due;    /* some are to be looked at ... */
+	_Atomic bool signal; /* ... because a signal came */
+};
+
 /* A request that sleeps until it has its lock. */
 struct fs_lockwait {
 	struct list link;      /* fs->lock_waits, oldest first; locks_lock */
-	struct list lane_link; /* lane->lock_waits; the lane's alone */
+	struct list lane_link; /* lane->lockwait->waits; the lane's alone */
 	struct fs_lane *lane;  /* constant, as the next five */
 	void (*ask)(struct fs_op *op);
 	struct fs_inode *inode;     /* of the file */

@@ -49,7 +49,7 @@ static void try_next(struct fs *fs, const struct fs_inode *in)
 		return;
 	first->trying = true;
 	first->woken = false;
-	first->lane->lock_due = true;
+	first->lane->lockwait->due = true;
 	fs_lane_kick(first->lane);
 }
 
@@ -133,25 +133,25 @@ static void set_timer(struct fs_lane *l)
 {
 	uint64_t due_ns = REACTOR_NEVER;
 
-	list_for_each (node, &l->lock_waits) {
+	list_for_each (node, &l->lockwait->waits) {
 		struct fs_lockwait *w = container_of(node, struct fs_lockwait, lane_link);
 
 		if (w->due_ns < due_ns)
 			due_ns = w->due_ns;
 	}
 	if (due_ns == REACTOR_NEVER)
-		reactor_timer_cancel(l->reactor, &l->lock_timer);
+		reactor_timer_cancel(l->reactor, &l->lockwait->timer);
 	else
-		reactor_timer_set(l->reactor, &l->lock_timer, due_ns);
+		reactor_timer_set(l->reactor, &l->lockwait->timer, due_ns);
 }
 
 static void poll_fire(struct reactor_timer *t)
 {
-	struct fs_lane *l = container_of(t, struct fs_lane, lock_timer);
+	struct fs_lane *l = container_of(t, struct fs_lockwait_lane, timer)->lane;
 	uint64_t now_ns = reactor_now(l->reactor);
 
 	mutex_lock(&l->fs->locks_lock);
-	list_for_each (node, &l->lock_waits) {
+	list_for_each (node, &l->lockwait->waits) {
 		struct fs_lockwait *w = container_of(node, struct fs_lockwait, lane_link);
 
 		if (w->due_ns > now_ns)
@@ -160,7 +160,7 @@ static void poll_fire(struct reactor_timer *t)
 		w->woken = true;
 		try_next(l->fs, w->inode);
 		if (w->signalled)
-			l->lock_signal = l->lock_due = true;
+			l->lockwait->signal = l->lockwait->due = true;
 	}
 	mutex_unlock(&l->fs->locks_lock);
 	set_timer(l);
@@ -174,8 +174,8 @@ static void on_interrupt(fuse_req_t req, void *data)
 {
 	struct fs_lane *l = data;
 
-	l->lock_signal = true;
-	l->lock_due = true;
+	l->lockwait->signal = true;
+	l->lockwait->due = true;
 	fs_lane_kick(l);
 }
 
@@ -197,7 +197,7 @@ bool fs_lockwait_new(struct fs_op *op, void (*ask)(struct fs_op *op))
 	w->op = op;
 	fs_lock_op(op)->wait = w;
 	op->req = NULL;
-	list_push_back(&l->lock_waits, &w->lane_link);
+	list_push_back(&l->lockwait->waits, &w->lane_link);
 	mutex_lock(&l->fs->locks_lock);
 	list_push_back(&l->fs->lock_waits, &w->link);
 	mutex_unlock(&l->fs->locks_lock);
@@ -222,7 +222,7 @@ bool fs_lockwait_answer(struct fs_lockwait *w, int err)
 static void stop_trying(struct fs_lockwait *w)
 {
 	if (w->trying && w->op)
-		w->lane->lock_tries--;
+		w->lane->lockwait->tries--;
 	w->trying = false;
 }
 
@@ -318,9 +318,9 @@ static void signalled(struct fs_lockwait *w)
 
 static void look_for_signals(struct fs_lane *l)
 {
-	if (!atomic_exchange(&l->lock_signal, false))
+	if (!atomic_exchange(&l->lockwait->signal, false))
 		return;
-	list_for_each_safe (node, next, &l->lock_waits) {
+	list_for_each_safe (node, next, &l->lockwait->waits) {
 		struct fs_lockwait *w = container_of(node, struct fs_lockwait, lane_link);
 
 		if (w->req && fuse_req_interrupted(w->req)) {
@@ -334,7 +334,7 @@ static void look_for_signals(struct fs_lane *l)
 /* Sleepers take no more than a part of the operations, and always may have one. */
 static bool room(const struct fs_lane *l)
 {
-	return l->ops_free > 0 && (l->lock_tries == 0 || l->lock_tries < l->ops_cnt / 4);
+	return l->ops_free > 0 && (l->lockwait->tries == 0 || l->lockwait->tries < l->ops_cnt / 4);
 }
 
 static void start(struct fs_lockwait *w)
@@ -352,17 +352,17 @@ static void start(struct fs_lockwait *w)
 	mutex_lock(&l->fs->locks_lock);
 	w->op = op;
 	mutex_unlock(&l->fs->locks_lock);
-	l->lock_tries++;
+	l->lockwait->tries++;
 	w->ask(op);
 }
 
 static void lane_turn(struct fs_lane *l)
 {
-	if (!l->lock_due)
+	if (!l->lockwait->due)
 		return;
-	l->lock_due = false;
+	l->lockwait->due = false;
 	look_for_signals(l);
-	list_for_each_safe (node, next, &l->lock_waits) {
+	list_for_each_safe (node, next, &l->lockwait->waits) {
 		struct fs_lockwait *w = container_of(node, struct fs_lockwait, lane_link);
 		bool due;
 
@@ -372,7 +372,7 @@ static void lane_turn(struct fs_lane *l)
 		if (!due)
 			continue;
 		if (!room(l)) {
-			l->lock_due = true; /* when an operation ends */
+			l->lockwait->due = true; /* when an operation ends */
 			break;
 		}
 		start(w);
@@ -382,7 +382,7 @@ static void lane_turn(struct fs_lane *l)
 /* Nobody sleeps any more: EIO. */
 static void lane_stop(struct fs_lane *l)
 {
-	list_for_each_safe (node, next, &l->lock_waits) {
+	list_for_each_safe (node, next, &l->lockwait->waits) {
 		struct fs_lockwait *w = container_of(node, struct fs_lockwait, lane_link);
 
 		if (w->op)
@@ -392,16 +392,22 @@ static void lane_stop(struct fs_lane *l)
 	}
 }
 
+static void lane_made(struct fs_lane *l, void *mem)
+{
+	l->lockwait = mem;
+	l->lockwait->lane = l;
+}
+
 static bool lane_init(struct fs_lane *l)
 {
-	list_init(&l->lock_waits);
-	reactor_timer_init(&l->lock_timer, poll_fire);
+	list_init(&l->lockwait->waits);
+	reactor_timer_init(&l->lockwait->timer, poll_fire);
 	return true;
 }
 
 static void lane_fini(struct fs_lane *l)
 {
-	reactor_timer_cancel(l->reactor, &l->lock_timer);
+	reactor_timer_cancel(l->reactor, &l->lockwait->timer);
 }
 
 /* The owners' files are closed: the server has nothing of them. */
@@ -418,6 +424,8 @@ static void inode_gone(struct fs_inode *in)
 }
 
 const struct fs_part fs_lockwait_part = {
+	.lane_size = sizeof(struct fs_lockwait_lane),
+	.lane_made = lane_made,
 	.lane_init = lane_init,
 	.lane_fini = lane_fini,
 	.lane_stop = lane_stop,

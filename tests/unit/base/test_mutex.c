@@ -190,7 +190,7 @@ Test(mutex, two_locks_in_the_wrong_order_are_caught)
 
 	/* Both names, and where each was taken. */
 	says(text, "takes fs_inode.lock");
-	says(text, "held: fs_lane.unstable_lock");
+	says(text, "held: fs_unstable_lane.lock");
 	says(text, "test_mutex.c");
 	says(text, "take_against_the_order()");
 	says(text, "calls:");
@@ -232,7 +232,7 @@ Test(mutex, all_that_is_held_is_told_the_innermost_first)
 {
 	const char *text = caught(take_behind_two), *first;
 
-	first = strstr(text, "held: fs_lane.unstable_lock");
+	first = strstr(text, "held: fs_unstable_lane.lock");
 	cr_assert(first, "%s", text);
 	says(first, "held: nfs4_states.lock");
 }
@@ -285,9 +285,9 @@ Test(mutex, waiting_is_for_who_holds_that_lock_alone)
 {
 	const char *text;
 
-	says(caught(wait_without), "does not hold, but waits with fs_lane.unstable_lock");
+	says(caught(wait_without), "does not hold, but waits with fs_unstable_lane.lock");
 	text = caught(wait_with_two);
-	says(text, "waits with more than fs_lane.unstable_lock");
+	says(text, "waits with more than fs_unstable_lane.lock");
 	says(text, "held: fs_inode.lock");
 }
 
@@ -366,7 +366,7 @@ static void enter_the_reactor(void)
 
 Test(mutex, a_reactor_waits_for_nobody_who_holds_a_lock)
 {
-	says(caught(enter_the_reactor), "held: fs_lane.unstable_lock");
+	says(caught(enter_the_reactor), "held: fs_unstable_lane.lock");
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include "fake_copy.h"
 #include "fake_lock.h"
 #include "fake_state.h"
+#include "fs_unstable.h"
 
 #define PAGE 4096u
 
@@ -597,7 +598,7 @@ bool fake_all_free(void)
 {
 	struct fake *k = &rig.fake;
 
-	return k->calls == 0 && k->bufs <= 1 + rig.lane->unstable_bufs &&
+	return k->calls == 0 && k->bufs <= 1 + rig.lane->unstable->bufs &&
 	       rig.lane->ops_free == rig.lane->ops_cnt;
 }
 

@@ -7,6 +7,7 @@
 
 #include "fs_ahead.h"
 #include "file_rig.h"
+#include "fs_writeback.h"
 
 #define KIB  1024u
 #define PART (8 * KIB)
@@ -15,7 +16,7 @@ static void set_up(void)
 {
 	file_set_up(200 * KIB);
 	rig.fs->conf.readahead = 1u << 20;
-	rig.lane->ahead_max = 4;
+	rig.lane->ahead->max = 4;
 	cr_assert_eq(rig_open(ino, O_RDWR, &fh), 0);
 }
 
@@ -61,7 +62,7 @@ Test(fs_ahead, all_of_a_file_is_read_once)
 	for (uint32_t off = 0; off < 200 * KIB; off += PART)
 		reads(off, PART);
 	cr_assert_eq(rig.stats.bytes_read, 200 * KIB);
-	cr_assert_eq(rig.lane->ahead_cnt, 0, "who read the last gave the buffer back");
+	cr_assert_eq(rig.lane->ahead->cnt, 0, "who read the last gave the buffer back");
 	cr_assert_eq(rig_release(ino, fh.fh), 0);
 	rig_settle();
 	cr_assert(fake_all_free());
@@ -171,15 +172,15 @@ Test(fs_ahead, after_an_error_who_reads_there_asks_the_server)
 	cr_assert_eq(count(FAKE_READ), 6, "and a block more");
 	cr_assert_eq(rig.stats.reads_from_ahead, 0);
 	rig_settle();
-	cr_assert_eq(rig.lane->ahead_cnt, 2, "without the one that failed");
+	cr_assert_eq(rig.lane->ahead->cnt, 2, "without the one that failed");
 }
 
 Test(fs_ahead, a_broken_stream_gives_its_buffers_back)
 {
 	stream();
-	cr_assert_eq(rig.lane->ahead_cnt, 2);
+	cr_assert_eq(rig.lane->ahead->cnt, 2);
 	reads(150 * KIB, KIB);
-	cr_assert_eq(rig.lane->ahead_cnt, 0);
+	cr_assert_eq(rig.lane->ahead->cnt, 0);
 	reads(8 * PART, PART);
 	reads(9 * PART, PART);
 	reads(10 * PART, PART);
@@ -191,17 +192,17 @@ Test(fs_ahead, blocks_that_the_stream_has_passed_go)
 {
 	for (uint32_t off = 0; off < 180 * KIB; off += 5 * KIB)
 		reads(off, 5 * KIB);
-	cr_assert_leq(rig.lane->ahead_cnt, 2);
+	cr_assert_leq(rig.lane->ahead->cnt, 2);
 	cr_assert_gt(rig.stats.reads_from_ahead, 20);
 }
 
 Test(fs_ahead, no_more_than_the_budget_is_fetched)
 {
-	rig.lane->ahead_max = 1;
+	rig.lane->ahead->max = 1;
 	stream();
-	cr_assert_eq(rig.lane->ahead_cnt, 1);
+	cr_assert_eq(rig.lane->ahead->cnt, 1);
 	reads(2 * PART, PART);
-	cr_assert_eq(rig.lane->ahead_cnt, 1);
+	cr_assert_eq(rig.lane->ahead->cnt, 1);
 }
 
 Test(fs_ahead, nothing_is_fetched_when_buffers_are_short)
@@ -235,7 +236,7 @@ Test(fs_ahead, what_is_written_back_is_seen)
 	static const uint8_t mine[PART] = {7, 7, 7};
 
 	rig.fs->conf.write = FS_WRITE_LAZY;
-	rig.lane->writeback_max = 4;
+	rig.lane->writeback->max = 4;
 	stream();
 	cr_assert_eq(rig_write(ino, fh.fh, 2 * PART, mine, PART, O_RDWR), (int)PART);
 	cr_assert_eq(rig_read(&re, ino, fh.fh, 2 * PART, PART), (int)PART);
@@ -249,7 +250,7 @@ Test(fs_ahead, what_is_written_behind_the_end_is_seen)
 	uint64_t unique;
 
 	rig.fs->conf.write = FS_WRITE_EAGER;
-	rig.lane->writeback_max = 4;
+	rig.lane->writeback->max = 4;
 	file->attr.size = 60 * KIB;
 	fake_touch(file);
 	stream();
@@ -330,10 +331,10 @@ Test(fs_ahead, what_nobody_reads_goes_after_a_moment)
 {
 	rig.fs->conf.acregmin_s = 0;
 	stream();
-	cr_assert_eq(rig.lane->ahead_cnt, 2);
+	cr_assert_eq(rig.lane->ahead->cnt, 2);
 	for (int i = 0; i < 700; i++)
 		rig_turn();
-	cr_assert_eq(rig.lane->ahead_cnt, 0);
+	cr_assert_eq(rig.lane->ahead->cnt, 0);
 }
 
 /* ---- the end ---- */
@@ -347,7 +348,7 @@ Test(fs_ahead, a_close_comes_after_what_is_on_its_way)
 	land();
 	rig_settle();
 	cr_assert_eq(count(FAKE_CLOSE), 1);
-	cr_assert_eq(rig.lane->ahead_cnt, 0);
+	cr_assert_eq(rig.lane->ahead->cnt, 0);
 	cr_assert(fake_all_free());
 }
 
@@ -367,7 +368,7 @@ Test(fs_ahead, a_close_comes_after_what_was_given_up_too)
 Test(fs_ahead, a_lane_that_ends_gives_everything_back)
 {
 	stream();
-	cr_assert_eq(rig.lane->ahead_cnt, 2);
+	cr_assert_eq(rig.lane->ahead->cnt, 2);
 	fs_lane_stop(rig.lane);
 	for (int i = 0; i < 100 && !rig.idle; i++)
 		rig_turn();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* O_APPEND: to the end that the file has at the server. */
+#include "fs_writeback.h"
 #include "writeback_rig.h"
 #include "fs_append.h"
 #include "fs_inode.h"
@@ -16,8 +17,8 @@ static void set_up(void)
 {
 	dirty_set_up();
 	rig.fake.calls_max = rig.fake.bufs_max = 16;
-	rig.lane->unstable_bufs_max = 32;
-	rig.lane->writeback_max = 12;
+	rig.lane->unstable->bufs_max = 32;
+	rig.lane->writeback->max = 12;
 	memcpy(want, dfile->data, sizeof(want));
 	drops = whole_drops = 0;
 }
@@ -99,8 +100,8 @@ static void is_there(uint64_t size)
 {
 	cr_assert_eq(dfile->attr.size, size, "%llu bytes", (unsigned long long)dfile->attr.size);
 	cr_assert_arr_eq(dfile->data, want, size);
-	cr_assert_eq(rig.lane->writeback_cnt, 0);
-	cr_assert_eq(rig.lane->writeback_bytes, 0);
+	cr_assert_eq(rig.lane->writeback->cnt, 0);
+	cr_assert_eq(rig.lane->writeback->bytes, 0);
 }
 
 static void is_stable(uint64_t size)
@@ -278,7 +279,7 @@ Test(fs_append, sent_at_once_those_that_wait_are_gathered)
 Test(fs_append, batches_too)
 {
 	rig.fake.info.fs.wsize = 3 * RIG_WSIZE;
-	rig.lane->batch_max = 4;
+	rig.lane->writeback->batch_max = 4;
 	for (unsigned int i = 0; i < 8; i++)
 		append(BEGIN + i * PIECE, PIECE, BEGIN + i * PIECE);
 	is_stable(BEGIN + 8 * PIECE);
@@ -290,7 +291,7 @@ Test(fs_append, batches_too)
 Test(fs_append, a_batch_that_is_cut_is_not_doubled)
 {
 	rig.fake.info.fs.wsize = 3 * RIG_WSIZE;
-	rig.lane->batch_max = 4;
+	rig.lane->writeback->batch_max = 4;
 	rig.fake.short_count = 2 * PIECE + 100;
 	for (unsigned int i = 0; i < 8; i++)
 		append(BEGIN + i * PIECE, PIECE, BEGIN + i * PIECE);
@@ -300,7 +301,7 @@ Test(fs_append, a_batch_that_is_cut_is_not_doubled)
 Test(fs_append, a_batch_is_moved_as_a_whole)
 {
 	rig.fake.info.fs.wsize = 3 * RIG_WSIZE;
-	rig.lane->batch_max = 4;
+	rig.lane->writeback->batch_max = 4;
 	others_append(50);
 	for (unsigned int i = 0; i < 8; i++)
 		append(BEGIN + i * PIECE, PIECE, 150 + i * PIECE);
@@ -367,7 +368,7 @@ Test(fs_append, beyond_the_budget_it_keeps_its_place)
 {
 	uint64_t unique;
 
-	rig.lane->writeback_max = 2;
+	rig.lane->writeback->max = 2;
 	hold(FAKE_WRITE);
 	append(BEGIN, PIECE, BEGIN);
 	append(BEGIN + PIECE, PIECE, BEGIN + PIECE);

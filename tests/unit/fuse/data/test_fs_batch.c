@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Large writes that are written back and follow each other go to the server as one WRITE. */
+#include "fs_writeback.h"
 #include "writeback_rig.h"
 #include "fs_inode.h"
 #include "fs_unstable.h"
@@ -14,9 +15,9 @@ static void set_up(void)
 	dirty_set_up();
 	rig.fake.info.fs.wsize = 3 * RIG_WSIZE;
 	rig.fake.bufs_max = rig.fake.calls_max = 16;
-	rig.lane->writeback_max = 12;
-	rig.lane->unstable_bufs_max = 32;
-	rig.lane->batch_max = 8;
+	rig.lane->writeback->max = 12;
+	rig.lane->unstable->bufs_max = 32;
+	rig.lane->writeback->batch_max = 8;
 }
 
 TestSuite(fs_batch, .init = set_up, .fini = rig_down);
@@ -67,8 +68,8 @@ static int fsync_of(uint64_t fh)
 /* Nothing is written back any more, and nothing is booked. */
 static void is_over(void)
 {
-	cr_assert_eq(rig.lane->writeback_cnt, 0);
-	cr_assert_eq(rig.lane->writeback_bytes, 0);
+	cr_assert_eq(rig.lane->writeback->cnt, 0);
+	cr_assert_eq(rig.lane->writeback->bytes, 0);
 	cr_assert_eq(rig.fake.calls, 0);
 	cr_assert_eq(rig.lane->ops_free, rig.lane->ops_cnt);
 }
@@ -165,7 +166,7 @@ Test(fs_batch, small_ones_join_the_last)
 	cr_assert_eq(put(2 * PIECE, KIB), KIB);
 	cr_assert_eq(put(2 * PIECE + KIB, KIB), KIB);
 	cr_assert_eq(rig.stats.writes_joined, 2);
-	cr_assert_eq(rig.lane->writeback_bytes, 34 * KIB);
+	cr_assert_eq(rig.lane->writeback->bytes, 34 * KIB);
 	cr_assert_eq(rig_fsync(dino, dfh.fh), 0);
 	cr_assert_eq(count(FAKE_WRITE), 1);
 	cr_assert(at_server(0, 34 * KIB));
@@ -301,7 +302,7 @@ Test(fs_batch, a_lone_one_is_durable_after_one_call)
 	cr_assert_eq(count(FAKE_COMMIT), 0);
 	cr_assert_eq(rig.fake.last_stable, FILE_SYNC4);
 	cr_assert(is_stable(3));
-	cr_assert_eq(rig.lane->unstable_bufs, 0);
+	cr_assert_eq(rig.lane->unstable->bufs, 0);
 }
 
 Test(fs_batch, behind_another_it_is_committed)
@@ -311,7 +312,7 @@ Test(fs_batch, behind_another_it_is_committed)
 	cr_assert_eq(count(FAKE_WRITE), 2);
 	cr_assert_eq(count(FAKE_COMMIT), 1);
 	cr_assert(is_stable(9));
-	cr_assert_eq(rig.lane->unstable_bufs, 0);
+	cr_assert_eq(rig.lane->unstable->bufs, 0);
 }
 
 /* ---- unstable ---- */
@@ -320,21 +321,21 @@ Test(fs_batch, each_is_unstable_and_written_again)
 {
 	pieces(0, 8);
 	rig_settle();
-	cr_assert_eq(rig.lane->unstable_bufs, 8);
+	cr_assert_eq(rig.lane->unstable->bufs, 8);
 	fake_restart();
 	cr_assert_eq(rig_flush(dino, dfh.fh), 0);
 	cr_assert(pieces_are_there(0, 8));
 	cr_assert(is_stable(8));
-	cr_assert_eq(rig.lane->unstable_bufs, 0);
+	cr_assert_eq(rig.lane->unstable->bufs, 0);
 }
 
 Test(fs_batch, what_may_not_be_unstable_is_file_sync)
 {
-	rig.lane->unstable_bufs_max = 5;
+	rig.lane->unstable->bufs_max = 5;
 	pieces(0, 8);
 	rig_settle();
 	cr_assert_eq(rig.fake.last_stable, FILE_SYNC4);
-	cr_assert_eq(rig.lane->unstable_bufs, 0);
+	cr_assert_eq(rig.lane->unstable->bufs, 0);
 	cr_assert(is_stable(8));
 	is_over();
 }

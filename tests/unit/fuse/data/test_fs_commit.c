@@ -6,6 +6,7 @@
 
 #include "fs_file.h"
 #include "file_rig.h"
+#include "fs_unstable.h"
 
 static struct fuse_open_out fh2;
 static const char data[100] = "data";
@@ -92,7 +93,7 @@ Test(fs_commit, data_that_cannot_be_written_again_is_an_error_once_on_each_handl
 	cr_assert_eq(rig_flush(ino, reader.fh), 0, "it has written nothing");
 	cr_assert_eq(rig_fsync(ino, reader.fh), ENOSPC, "but the file is not what was written");
 	cr_assert_eq(rig_fsync(ino, reader.fh), 0);
-	cr_assert_eq(rig.lane->unstable_bytes, 0);
+	cr_assert_eq(rig.lane->unstable->bytes, 0);
 }
 
 Test(fs_commit, a_write_answered_after_the_commit_was_sent_stays_dirty)

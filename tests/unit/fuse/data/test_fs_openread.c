@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which OPENs bring their file along, what is answered from it, and what is not. */
 #include "deleg_rig.h"
+#include "fs_ahead.h"
 #include "fs_attr.h"
 #include "fs_inode.h"
 #include "fs_openread.h"
@@ -22,7 +23,7 @@ static fuse_ino_t looked_up(struct fake_file *f)
 static void set_up(void)
 {
 	rig_up(NULL);
-	rig.lane->ahead_max = 4;
+	rig.lane->ahead->max = 4;
 	file = fake_add("f", SIZE);
 	ino = looked_up(file);
 }
@@ -61,13 +62,13 @@ Test(fs_openread, a_small_file_comes_with_its_open)
 {
 	open_ok(O_RDONLY, &a);
 	has_brought(1);
-	cr_assert_eq(rig.lane->ahead_cnt, 1);
+	cr_assert_eq(rig.lane->ahead->cnt, 1);
 	reads(a.fh, 0, 8 * KIB);
 	cr_assert_eq(count(FAKE_READ), 0);
 	cr_assert_eq(rig.stats.reads_from_ahead, 1);
 	cr_assert_eq(rig.stats.copied_bytes, 0);
 	cr_assert_eq(rig.stats.bytes_read, SIZE);
-	cr_assert_eq(rig.lane->ahead_cnt, 0, "who read its end gave the buffer back");
+	cr_assert_eq(rig.lane->ahead->cnt, 0, "who read its end gave the buffer back");
 	closed(a.fh);
 	cr_assert(fake_all_free());
 }
@@ -87,7 +88,7 @@ Test(fs_openread, it_may_be_read_in_parts_and_not_from_the_begin)
 {
 	open_ok(O_RDONLY, &a);
 	reads(a.fh, 0, 4 * KIB);
-	cr_assert_eq(rig.lane->ahead_cnt, 1);
+	cr_assert_eq(rig.lane->ahead->cnt, 1);
 	reads(a.fh, 4 * KIB, 4 * KIB);
 	closed(a.fh);
 	fake_touch(file);
@@ -109,16 +110,16 @@ Test(fs_openread, who_reads_ahead_goes_on_behind_it)
 		reads(a.fh, off, 4 * KIB);
 	cr_assert_eq(count(FAKE_READ), 0);
 	cr_assert_eq(rig.stats.reads_ahead, 0);
-	cr_assert_eq(rig.lane->ahead_cnt, 0);
+	cr_assert_eq(rig.lane->ahead->cnt, 0);
 	closed(a.fh);
 }
 
 Test(fs_openread, each_close_gives_the_buffer_back)
 {
 	open_ok(O_RDONLY, &a);
-	cr_assert_eq(rig.lane->ahead_cnt, 1);
+	cr_assert_eq(rig.lane->ahead->cnt, 1);
 	closed(a.fh);
-	cr_assert_eq(rig.lane->ahead_cnt, 0);
+	cr_assert_eq(rig.lane->ahead->cnt, 0);
 	cr_assert(fake_all_free());
 }
 
@@ -128,7 +129,7 @@ Test(fs_openread, what_nobody_reads_goes_after_a_moment)
 	open_ok(O_RDONLY, &a);
 	for (int i = 0; i < 1700; i++)
 		rig_turn();
-	cr_assert_eq(rig.lane->ahead_cnt, 0);
+	cr_assert_eq(rig.lane->ahead->cnt, 0);
 	reads(a.fh, 0, 8 * KIB);
 	cr_assert_eq(count(FAKE_READ), 1);
 	closed(a.fh);
@@ -225,15 +226,15 @@ Test(fs_openread, no_more_than_the_budget)
 	struct fake_file *second = fake_add("g", SIZE);
 	struct fuse_open_out g;
 
-	rig.lane->ahead_max = 1;
+	rig.lane->ahead->max = 1;
 	open_ok(O_RDONLY, &a);
 	has_brought(1);
 	ino = looked_up(second);
 	open_ok(O_RDONLY, &g);
 	has_brought(1);
-	cr_assert_eq(rig.lane->ahead_cnt, 1);
+	cr_assert_eq(rig.lane->ahead->cnt, 1);
 	closed(g.fh);
-	rig.lane->ahead_max = 4;
+	rig.lane->ahead->max = 4;
 	rig.fake.bufs_max = rig.fake.bufs + 1;
 	brings_nothing(O_RDONLY);
 	rig.fake.bufs_max = 8;
@@ -269,7 +270,7 @@ Test(fs_openread, who_never_reads_is_tried_now_and_then)
 		;
 	for (unsigned int i = 0; i < 5; i++)
 		cr_assert(opens(true), "until it is read");
-	cr_assert_eq(rig.lane->ahead_cnt, 0);
+	cr_assert_eq(rig.lane->ahead->cnt, 0);
 	cr_assert(fake_all_free());
 }
 
@@ -299,7 +300,7 @@ Test(fs_openread, what_it_was_truncated_to_is_its_end)
 	fake_touch(file);
 	open_ok(O_RDONLY, &a);
 	has_brought(2);
-	cr_assert_eq(rig.lane->ahead_cnt, 0);
+	cr_assert_eq(rig.lane->ahead->cnt, 0);
 	reads(a.fh, 0, 4 * KIB);
 	cr_assert_eq(count(FAKE_READ), 1);
 	closed(a.fh);
@@ -332,7 +333,7 @@ Test(fs_openread, without_its_read_the_open_is_as_good)
 	rig.fake.no_open_read = true;
 	open_ok(O_RDONLY, &a);
 	has_brought(1);
-	cr_assert_eq(rig.lane->ahead_cnt, 0);
+	cr_assert_eq(rig.lane->ahead->cnt, 0);
 	reads(a.fh, 0, 8 * KIB);
 	cr_assert_eq(count(FAKE_READ), 1);
 	closed(a.fh);
@@ -343,12 +344,12 @@ Test(fs_openread, a_failed_open_leaves_nothing)
 	rig.fake.fail[FAKE_OPEN] = EIO;
 	cr_assert_eq(answer_after_notices(open_send(O_RDONLY)), EIO);
 	rig_settle();
-	cr_assert_eq(rig.lane->ahead_cnt, 0);
+	cr_assert_eq(rig.lane->ahead->cnt, 0);
 	cr_assert(fake_all_free());
 	rig.fake.access = ACCESS4_EXECUTE;
 	cr_assert_eq(answer_after_notices(open_send(O_RDONLY)), EACCES);
 	rig_settle();
-	cr_assert_eq(rig.lane->ahead_cnt, 0);
+	cr_assert_eq(rig.lane->ahead->cnt, 0);
 	cr_assert_eq(rig.fake.opens, 0);
 	cr_assert(fake_all_free());
 }
@@ -384,7 +385,7 @@ Test(fs_openread, our_change_while_it_is_on_its_way_is_seen)
 	memcpy(&a, re.body, sizeof(a));
 	reads(a.fh, 0, 4 * KIB);
 	cr_assert_eq(count(FAKE_READ), 1);
-	cr_assert_eq(rig.lane->ahead_cnt, 0);
+	cr_assert_eq(rig.lane->ahead->cnt, 0);
 	closed(a.fh);
 }
 
@@ -414,7 +415,7 @@ Test(fs_openread, a_direct_read_is_the_servers)
 
 Test(fs_openread, a_delegation_comes_with_the_second_open, .init = deleg_set_up)
 {
-	rig.lane->ahead_max = 4;
+	rig.lane->ahead->max = 4;
 	looked_up(file);
 	open_ok(O_RDONLY, &a);
 	has_brought(1);
@@ -434,7 +435,7 @@ Test(fs_openread, a_delegation_comes_with_the_second_open, .init = deleg_set_up)
 Test(fs_openread, a_lane_that_ends_gives_everything_back)
 {
 	open_ok(O_RDONLY, &a);
-	cr_assert_eq(rig.lane->ahead_cnt, 1);
+	cr_assert_eq(rig.lane->ahead->cnt, 1);
 	fs_lane_stop(rig.lane);
 	for (int i = 0; i < 100 && !rig.idle; i++)
 		rig_turn();

@@ -6,6 +6,7 @@
 
 #include "file_rig.h"
 #include "fs_sync.h"
+#include "fs_writeback.h"
 
 static struct fake_file *other;
 static struct fuse_open_out ofh;
@@ -48,7 +49,7 @@ Test(fs_sync, sends_what_waits_to_be_gathered)
 {
 	uint64_t ticket;
 
-	rig.lane->writeback_max = 6;
+	rig.lane->writeback->max = 6;
 	rig.fs->conf.write = FS_WRITE_LAZY;
 	put(ino, &fh, 0);
 	cr_assert_eq(rig.fake.count[FAKE_WRITE], 0);

@@ -85,25 +85,25 @@ static void replies(unsigned int cnt)
 Test(fs_unstable, a_large_write_keeps_its_buffer_until_commit)
 {
 	put(&fh, 0, a, LARGE);
-	cr_assert_eq(rig.lane->unstable_bufs, 1);
-	cr_assert_eq(rig.lane->unstable_bytes, 0);
+	cr_assert_eq(rig.lane->unstable->bufs, 1);
+	cr_assert_eq(rig.lane->unstable->bytes, 0);
 	cr_assert_eq(rig.stats.copied_bytes, 0);
 	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
-	cr_assert_eq(rig.lane->unstable_bufs, 0);
+	cr_assert_eq(rig.lane->unstable->bufs, 0);
 	cr_assert_leq(rig.fake.bufs, 1);
 }
 
 Test(fs_unstable, a_small_write_is_copied_and_its_buffer_goes_back)
 {
 	put(&fh, 0, a, LARGE - 1);
-	cr_assert_eq(rig.lane->unstable_bufs, 0);
-	cr_assert_gt(rig.lane->unstable_bytes, LARGE - 1);
+	cr_assert_eq(rig.lane->unstable->bufs, 0);
+	cr_assert_gt(rig.lane->unstable->bytes, LARGE - 1);
 	cr_assert_eq(rig.stats.copied_bytes, LARGE - 1);
 	cr_assert_eq(rig.stats.copied_bytes_large, 0);
 	rig_settle();
 	cr_assert_leq(rig.fake.bufs, 1);
 	cr_assert_eq(rig_flush(ino, fh.fh), 0);
-	cr_assert_eq(rig.lane->unstable_bytes, 0);
+	cr_assert_eq(rig.lane->unstable->bytes, 0);
 }
 
 Test(fs_unstable, what_is_lost_is_written_again_and_the_newest_bytes_win)
@@ -119,8 +119,8 @@ Test(fs_unstable, what_is_lost_is_written_again_and_the_newest_bytes_win)
 	assert_stable(LARGE + 990);
 	cr_assert_eq(rig.fake.count[FAKE_WRITE], 6, "adjacent pieces went together");
 	cr_assert_eq(rig.stats.verifier_changes, 1);
-	cr_assert_eq(rig.lane->unstable_bufs, 0);
-	cr_assert_eq(rig.lane->unstable_bytes, 0);
+	cr_assert_eq(rig.lane->unstable->bufs, 0);
+	cr_assert_eq(rig.lane->unstable->bytes, 0);
 }
 
 Test(fs_unstable, a_write_that_covers_older_data_releases_it)
@@ -128,8 +128,8 @@ Test(fs_unstable, a_write_that_covers_older_data_releases_it)
 	put(&fh, 4096, a, LARGE);
 	put(&fh, 0, a, 100);
 	put(&fh2, 0, b, RIG_WSIZE);
-	cr_assert_eq(rig.lane->unstable_bufs, 1);
-	cr_assert_eq(rig.lane->unstable_bytes, 0);
+	cr_assert_eq(rig.lane->unstable->bufs, 1);
+	cr_assert_eq(rig.lane->unstable->bytes, 0);
 	cr_assert_eq(((struct fs_file *)(uintptr_t)fh.fh)->unstable, 0, "nothing of it is left");
 	fake_restart();
 	cr_assert_eq(rig_flush(ino, fh2.fh), 0);
@@ -196,7 +196,7 @@ Test(fs_unstable, a_commit_releases_only_what_was_answered_before_it_was_sent)
 	fake_release();
 	replies(2);
 	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 1);
-	cr_assert_gt(rig.lane->unstable_bytes, 0);
+	cr_assert_gt(rig.lane->unstable->bytes, 0);
 	/* Nobody can know that this COMMIT had it: it is written again. */
 	fake_restart();
 	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
@@ -211,7 +211,7 @@ Test(fs_unstable, a_write_under_a_new_verifier_starts_the_rewrite_at_once)
 	put(&fh, LARGE, b, 100);
 	rig_settle();
 	cr_assert_eq(rig.stats.verifier_changes, 1);
-	cr_assert_eq(rig.lane->unstable_bufs, 0, "committed too");
+	cr_assert_eq(rig.lane->unstable->bufs, 0, "committed too");
 	assert_stable(LARGE + 100);
 	cr_assert_eq(rig_flush(ino, fh.fh), 0);
 }
@@ -343,7 +343,7 @@ Test(fs_unstable, a_read_elsewhere_does_not_wait)
 
 Test(fs_unstable, half_of_the_buffers_start_a_commit_in_the_background)
 {
-	cr_assert_eq(rig.lane->unstable_bufs_max, 4);
+	cr_assert_eq(rig.lane->unstable->bufs_max, 4);
 	rig_write(oino, ofh.fh, 0, a, LARGE, O_RDWR);
 	rig_settle();
 	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 0);
@@ -351,7 +351,7 @@ Test(fs_unstable, half_of_the_buffers_start_a_commit_in_the_background)
 	rig_settle();
 	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 1);
 	cr_assert_arr_eq(other->stable, a, LARGE, "of the oldest file");
-	cr_assert_eq(rig.lane->unstable_bufs, 1);
+	cr_assert_eq(rig.lane->unstable->bufs, 1);
 	cr_assert(fake_all_free());
 	/* And the next one. */
 	rig_write(oino, ofh.fh, LARGE, a, LARGE, O_RDWR);
@@ -409,7 +409,7 @@ static void put_other(uint32_t off)
 static void fail_commits_of_file(void)
 {
 	rig.fake.bufs_max = 64;
-	rig.lane->unstable_bufs_max = 8;
+	rig.lane->unstable->bufs_max = 8;
 	rig.fake.refuse_commit = refuse_commit_of_file;
 	for (uint32_t i = 0; i < 4; i++)
 		put(&fh, i * LARGE, a, LARGE);
@@ -431,7 +431,7 @@ Test(fs_unstable, a_file_whose_commit_fails_does_not_keep_others_from_theirs)
 	rig.fake.refuse_commit = NULL;
 	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
 	assert_stable(4 * LARGE);
-	cr_assert_eq(rig.lane->late_bufs, 0);
+	cr_assert_eq(rig.lane->unstable->late_bufs, 0);
 }
 
 Test(fs_unstable, writes_to_a_file_whose_commit_fails_are_file_sync_until_one_succeeds)
@@ -450,7 +450,7 @@ Test(fs_unstable, they_are_unstable_again_when_its_data_was_given_up)
 	fail_commits_of_file();
 	cr_assert_eq(rig_release(ino, fh.fh), 0);
 	rig_settle();
-	cr_assert_eq(rig.lane->late_bufs, 0);
+	cr_assert_eq(rig.lane->unstable->late_bufs, 0);
 	cr_assert_eq(rig_fsync(ino, fh2.fh), EIO);
 	put(&fh2, 0, a, LARGE);
 	cr_assert_eq(rig.fake.last_stable, UNSTABLE4);
@@ -476,34 +476,34 @@ Test(fs_unstable, without_a_session_no_commit_is_tried_in_a_loop)
 {
 	put_other(0);
 	rig.fake.dead = -ESHUTDOWN;
-	rig.lane->unstable_bufs_max = 2;
+	rig.lane->unstable->bufs_max = 2;
 	fs_commit_background(rig.lane, NULL);
 	rig_settle();
-	cr_assert_eq(rig.lane->late_bufs, 1);
+	cr_assert_eq(rig.lane->unstable->late_bufs, 1);
 	rig.fake.dead = 0;
 }
 
 Test(fs_unstable, without_a_buffer_to_keep_writes_are_file_sync)
 {
-	rig.lane->committing = true; /* for ever */
+	rig.lane->commit->busy = true; /* for ever */
 	for (int i = 0; i < 6; i++)
 		put(&fh, (uint64_t)i * LARGE, a, LARGE);
-	cr_assert_eq(rig.lane->unstable_bufs, 4);
+	cr_assert_eq(rig.lane->unstable->bufs, 4);
 	cr_assert_eq(rig.fake.log[3].stable, UNSTABLE4);
 	cr_assert_eq(rig.fake.log[4].stable, FILE_SYNC4);
 	cr_assert_eq(rig.fake.log[5].stable, FILE_SYNC4);
 	put(&fh, 6 * LARGE, b, 100);
 	cr_assert_eq(rig.fake.log[6].stable, UNSTABLE4, "copies have a budget of their own");
-	rig.lane->committing = false;
+	rig.lane->commit->busy = false;
 	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
 	assert_stable(6 * LARGE + 100);
-	cr_assert_eq(rig.lane->unstable_bufs, 0);
+	cr_assert_eq(rig.lane->unstable->bufs, 0);
 }
 
 Test(fs_unstable, without_memory_for_copies_small_writes_are_file_sync)
 {
-	rig.lane->unstable_bytes = FS_UNSTABLE_BYTES - 600;
-	rig.lane->committing = true; /* for ever */
+	rig.lane->unstable->bytes = FS_UNSTABLE_BYTES - 600;
+	rig.lane->commit->busy = true; /* for ever */
 	put(&fh, 0, a, 100);
 	cr_assert_eq(rig.fake.last_stable, UNSTABLE4);
 	put(&fh, 100, a, 100);
@@ -511,7 +511,7 @@ Test(fs_unstable, without_memory_for_copies_small_writes_are_file_sync)
 	put(&fh, 20, b, 20);
 	cr_assert_eq(rig.fake.last_stable, FILE_SYNC4);
 	fake_restart();
-	rig.lane->unstable_bytes -= FS_UNSTABLE_BYTES - 600;
+	rig.lane->unstable->bytes -= FS_UNSTABLE_BYTES - 600;
 	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
 	assert_stable(200);
 }
@@ -522,8 +522,8 @@ Test(fs_unstable, a_failed_write_gives_its_reservation_back)
 	cr_assert_eq(rig_write(ino, fh.fh, 0, a, LARGE, O_RDWR), -ENOSPC);
 	rig.fake.fail[FAKE_WRITE] = ENOSPC;
 	cr_assert_eq(rig_write(ino, fh.fh, 0, a, 100, O_RDWR), -ENOSPC);
-	cr_assert_eq(rig.lane->unstable_bufs, 0);
-	cr_assert_eq(rig.lane->unstable_bytes, 0);
+	cr_assert_eq(rig.lane->unstable->bufs, 0);
+	cr_assert_eq(rig.lane->unstable->bytes, 0);
 	cr_assert(fake_all_free());
 }
 
@@ -599,7 +599,7 @@ Test(fs_unstable, truncation_is_not_undone)
 	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
 	cr_assert_eq(file->attr.size, 1000);
 	cr_assert_arr_eq(file->stable, a, 1000);
-	cr_assert_eq(rig.lane->unstable_bytes, 0);
+	cr_assert_eq(rig.lane->unstable->bytes, 0);
 }
 
 static int truncate_without_an_answer(struct nfs4_call *call)
@@ -680,7 +680,7 @@ Test(fs_unstable, nor_is_an_open_with_o_trunc)
 	fake_restart();
 	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
 	cr_assert_eq(file->attr.size, 0);
-	cr_assert_eq(rig.lane->unstable_bufs, 0);
+	cr_assert_eq(rig.lane->unstable->bufs, 0);
 }
 
 Test(fs_unstable, the_close_of_a_handle_waits_for_its_data)
@@ -707,7 +707,7 @@ Test(fs_unstable, a_close_whose_commit_fails_gives_the_data_up)
 	cr_assert_eq(rig_release(ino, fh.fh), 0);
 	rig_settle();
 	cr_assert_eq(rig.fake.count[FAKE_CLOSE], 1);
-	cr_assert_eq(rig.lane->unstable_bufs, 0);
+	cr_assert_eq(rig.lane->unstable->bufs, 0);
 }
 
 Test(fs_unstable, without_an_answer_all_that_is_lost_is_given_up)
@@ -719,7 +719,7 @@ Test(fs_unstable, without_an_answer_all_that_is_lost_is_given_up)
 	rig.fake.fail[FAKE_WRITE] = ETIMEDOUT; /* with call->status NFS4_OK: nobody answered */
 	cr_assert_eq(rig_fsync(ino, fh.fh), ETIMEDOUT);
 	cr_assert_eq(rig.fake.count[FAKE_WRITE], 4);
-	cr_assert_eq(rig.lane->unstable_bytes, 0);
+	cr_assert_eq(rig.lane->unstable->bytes, 0);
 }
 
 Test(fs_unstable, a_rewrite_of_which_the_server_takes_more_than_there_was_fails)
@@ -729,7 +729,7 @@ Test(fs_unstable, a_rewrite_of_which_the_server_takes_more_than_there_was_fails)
 	rig.fake.wrong_count = 1;
 	cr_assert_eq(rig_fsync(ino, fh.fh), EIO);
 	rig.fake.wrong_count = 0;
-	cr_assert_eq(rig.lane->unstable_bytes, 0);
+	cr_assert_eq(rig.lane->unstable->bytes, 0);
 	cr_assert(fake_all_free());
 }
 
@@ -746,8 +746,8 @@ Test(fs_unstable, a_rewrite_needs_no_more_than_the_receive_buffer)
 Test(fs_unstable, a_full_gate_cannot_starve_the_rewrite)
 {
 	rig.fake.bufs_max = 4;
-	rig.lane->unstable_bufs_max = 2;
-	rig.lane->committing = true; /* for ever */
+	rig.lane->unstable->bufs_max = 2;
+	rig.lane->commit->busy = true; /* for ever */
 	put(&fh, 0, a, LARGE);
 	put(&fh, LARGE, a, LARGE);
 	fake_restart();
@@ -795,11 +795,11 @@ Test(fs_unstable, buffers_go_back_to_their_own_lane)
 	put(&fh, LARGE, a, 100);
 	fake_restart();
 	commit_on(l2);
-	for (int i = 0; i < 50 && rig.lane->unstable_bufs > 0; i++)
+	for (int i = 0; i < 50 && rig.lane->unstable->bufs > 0; i++)
 		reactor_turn(rig.fake.r, 0);
-	cr_assert_eq(rig.lane->unstable_bufs, 0);
-	cr_assert_eq(rig.lane->unstable_bytes, 0);
-	cr_assert(rig.lane->return_posted || rig.fake.bufs <= 1, "by message");
+	cr_assert_eq(rig.lane->unstable->bufs, 0);
+	cr_assert_eq(rig.lane->unstable->bytes, 0);
+	cr_assert(rig.lane->unstable->return_posted || rig.fake.bufs <= 1, "by message");
 	rig_settle();
 	cr_assert_eq(committed_err, 0);
 	cr_assert_leq(rig.fake.bufs, 1);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* When a WRITE is answered, what is gathered, and when it is sent. */
+#include "fs_writeback.h"
 #include "writeback_rig.h"
 
 TestSuite(fs_writeback, .init = dirty_set_up, .fini = rig_down);
@@ -101,14 +102,14 @@ Test(fs_writeback, what_joins_counts_in_the_budget)
 	cr_assert_eq(answer_to(unique, 1000), 0);
 	rig_settle();
 	cr_assert(at_server(0, 10 * KIB), "sent, to make room");
-	cr_assert_eq(rig.lane->writeback_bytes, 0);
+	cr_assert_eq(rig.lane->writeback->bytes, 0);
 }
 
 Test(fs_writeback, beyond_the_budget_of_buffers_the_server_answers)
 {
 	uint64_t unique;
 
-	rig.lane->writeback_max = 2;
+	rig.lane->writeback->max = 2;
 	hold(FAKE_WRITE);
 	cr_assert_eq(put(0, 100), 100);
 	cr_assert_eq(put(1000, 100), 100);
@@ -357,7 +358,7 @@ Test(fs_writeback, an_error_of_a_batch_drops_the_pages_of_all_of_it)
 	struct rig_reply re;
 	uint64_t seen = 0;
 
-	rig.lane->batch_max = 4;
+	rig.lane->writeback->batch_max = 4;
 	for (unsigned int i = 0; i < 3; i++)
 		cr_assert_eq(put(i * 16 * KIB, 16 * KIB), 16 * KIB);
 	rig.fake.dead = -EIO;

@@ -2,6 +2,7 @@
 /* Who waits for what is written back, what is told of it, and who hears of errors. */
 #include <sys/stat.h>
 
+#include "fs_writeback.h"
 #include "writeback_rig.h"
 #include "fs_inode.h"
 
@@ -580,6 +581,6 @@ Test(fs_writeback_order, without_a_session_it_is_an_error_and_nothing_waits)
 	cr_assert_eq(sync_of(FUSE_FLUSH, dfh.fh), EIO);
 	rig.fake.dead = 0;
 	rig_settle();
-	cr_assert_eq(rig.lane->writeback_cnt, 0);
-	cr_assert_eq(rig.lane->writeback_bytes, 0);
+	cr_assert_eq(rig.lane->writeback->cnt, 0);
+	cr_assert_eq(rig.lane->writeback->bytes, 0);
 }

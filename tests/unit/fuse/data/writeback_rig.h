@@ -11,6 +11,7 @@
 #include "fake_state.h"
 #include "fs_deleg.h"
 #include "fs_rig.h"
+#include "fs_writeback.h"
 #include "lock_rig.h"
 
 #define KIB 1024u
@@ -24,8 +25,8 @@ static inline void dirty_set_up(void)
 {
 	rig_write_mode = FS_WRITE_LAZY;
 	rig_up(NULL);
-	rig.lane->writeback_max = 6; /* of the 8 buffers there are */
-	rig.lane->batch_max = 1;     /* test_fs_batch.c has longer ones */
+	rig.lane->writeback->max = 6;       /* of the 8 buffers there are */
+	rig.lane->writeback->batch_max = 1; /* test_fs_batch.c has longer ones */
 	dfile = fake_add("d", 100);
 	dino = rig_ino(dfile);
 	for (size_t i = 0; i < sizeof(ddata); i++)

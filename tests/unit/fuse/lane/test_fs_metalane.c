@@ -9,6 +9,7 @@
 
 #include "fs_metalane.h"
 #include "fs_rig.h"
+#include "fs_unstable.h"
 
 #define READS 60u /* the rig's lane has 16 operations */
 
@@ -153,7 +154,7 @@ Test(fs_metalane, nor_for_reads_that_have_taken_all_buffers_but_a_few)
 	rig.fake.hold_ops = 1u << FAKE_READ;
 	send_reads(READS);
 	rig_settle();
-	cr_assert_geq(rig.fake.bufs_max - rig.fake.bufs, meta->unstable_bufs_max / 2 - 1);
+	cr_assert_geq(rig.fake.bufs_max - rig.fake.bufs, meta->unstable->bufs_max / 2 - 1);
 	cr_assert_eq(rig_getattr(ino, &out), 0);
 	rig.fake.hold_ops = 0;
 	fake_release();

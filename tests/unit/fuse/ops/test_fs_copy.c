@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fake_copy.h"
+#include "fs_copy.h"
 
 #define LARGE 200000u /* more than two reads */
 
@@ -42,7 +43,7 @@ static void tear_down(void)
 	rig_release(to_ino, to_fh.fh);
 	rig_settle();
 	cr_expect(fake_all_free());
-	cr_expect_eq(rig.lane->copies, 0);
+	cr_expect_eq(rig.lane->copywait->cnt, 0);
 	rig_down();
 }
 
@@ -116,7 +117,7 @@ static void begin(uint64_t len)
 	rig_settle();
 	cr_assert_not_null(fake_copy.off);
 	cr_assert_eq(rig.fake.calls, 0, "who waits holds no call");
-	cr_assert_eq(rig.lane->copies, 1);
+	cr_assert_eq(rig.lane->copywait->cnt, 1);
 }
 
 static void is_copied(uint64_t off_in, uint64_t off_out, uint64_t len)
@@ -526,7 +527,7 @@ Test(fs_copy, a_lane_that_stops_ends_it)
 	for (int i = 0; i < 1000 && !rig.idle; i++)
 		rig_turn();
 	cr_assert(rig.idle);
-	cr_expect_eq(rig.lane->copies, 0);
+	cr_expect_eq(rig.lane->copywait->cnt, 0);
 }
 
 /* ---- programs that die ---- */

@@ -207,7 +207,7 @@ Test(fs_lockwait, a_signal_ends_it)
 	rig_settle();
 	cr_assert_eq(fake_locks.cnt, 0);
 	cr_assert(list_empty(&rig.fs->lock_waits));
-	cr_assert(list_empty(&rig.lane->lock_waits));
+	cr_assert(list_empty(&rig.lane->lockwait->waits));
 }
 
 Test(fs_lockwait, a_signal_that_comes_first_ends_it_too)
@@ -405,7 +405,7 @@ Test(fs_lockwait, nobody_sleeps_on_for_a_program_that_died_while_its_old_lock_we
 	fake_release();
 	rig_settle();
 	cr_assert(list_empty(&rig.fs->lock_waits));
-	cr_assert(list_empty(&rig.lane->lock_waits));
+	cr_assert(list_empty(&rig.lane->lockwait->waits));
 	waitpid(victim, NULL, 0);
 }
 
@@ -557,7 +557,7 @@ Test(fs_locklanes, an_unlock_on_one_wakes_who_sleeps_on_another)
 	unique = setlkw(ino, b.fh, 2, F_WRLCK, 0, 9);
 	other_reads();
 	both(10);
-	cr_assert_not(list_empty(&other->lock_waits));
+	cr_assert_not(list_empty(&other->lockwait->waits));
 	unlock = lk_send(FUSE_SETLK, ino, a.fh, 1, F_UNLCK, 0, 9);
 	reactor_turn(rig.fake.r, 0);
 	expect(unlock, 0);
@@ -573,11 +573,11 @@ Test(fs_locklanes, a_signal_read_by_one_ends_the_sleep_on_another)
 	unique = setlkw(ino, b.fh, 2, F_WRLCK, 0, 9);
 	other_reads();
 	both(10);
-	cr_assert_not(list_empty(&other->lock_waits));
+	cr_assert_not(list_empty(&other->lockwait->waits));
 	interrupt(unique);
 	rig_settle();
 	expect(unique, EINTR);
-	cr_assert(list_empty(&other->lock_waits));
+	cr_assert(list_empty(&other->lockwait->waits));
 }
 
 Test(fs_locklanes, an_owner_takes_turns_across_them)
