@@ -117,13 +117,14 @@ struct fs_file {
 #define FS_NAME_MAX 255
 #define FS_OP_BARS  2u /* RENAME: two files */
 
-/* One entry of a notify thread's queue; embedded in an op that waits for it. */
+/* One entry of a notify thread's queue. */
 struct fs_notice {
 	struct list link;
-	struct fs_inode *inode; /* referenced while queued */
-	off_t off, len;
-	uint32_t inval;   /* inode->inval_want this fulfils; with off >= 0 */
-	struct fs_op *op; /* continues on its lane afterwards; NULL: malloced, nobody waits */
+	struct fs_inode *inode; /* referenced */
+	off_t off, len;         /* of the pages that go; off < 0: attributes only */
+	uint32_t inval;         /* inode->inval_want this fulfils; with off >= 0 */
+	struct reactor *reactor;
+	struct reactor_msg *told; /* posted there afterwards; NULL: malloced, nobody waits */
 };
 
 /*

@@ -234,7 +234,7 @@ bool fs_writeback_join(struct fs_op *op, const void *data)
 	bool joins = false;
 	size_t at, before;
 
-	if (!may_write_back(op) || op->size >= FS_UNSTABLE_LARGE || fs_file_is_too_big(op))
+	if (!may_write_back(op) || op->size >= FS_UNSTABLE_LARGE || fs_op_is_too_big(op))
 		return false;
 	mutex_lock(&in->lock);
 	r = in->unstable;
@@ -300,7 +300,7 @@ bool fs_writeback_begin(struct fs_op *op, void (*send)(struct fs_op *op))
 	bool stays, joined;
 
 	/* What is refused for its place is refused by the server, at once. */
-	if (!may_write_back(op) || op->abandoned || fs_file_is_too_big(op))
+	if (!may_write_back(op) || op->abandoned || fs_op_is_too_big(op))
 		return false;
 	if (l->writeback->cnt >= l->writeback->max ||
 		atomic_load(&l->writeback->bytes) + op->size > l->fs->conf.dirty) {

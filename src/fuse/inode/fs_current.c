@@ -4,13 +4,20 @@
 #include <stddef.h>
 
 static __thread struct fs_lane *current;
+static __thread struct stats *current_stats;
 
 struct fs_lane *fs_current(void)
 {
 	return current;
 }
 
-void fs_current_set(struct fs_lane *l)
+struct stats *fs_current_stats(void)
+{
+	return current_stats;
+}
+
+void fs_current_set(struct fs_lane *l, struct stats *stats)
 {
 	current = l;
+	current_stats = stats;
 }

@@ -3,9 +3,12 @@
 #define RPCRDMAFS_FS_CURRENT_H
 
 struct fs_lane;
+struct stats;
 
 /* The lane whose thread this is, or NULL; libfuse calls handlers without one. */
 struct fs_lane *fs_current(void);
-void fs_current_set(struct fs_lane *l);
+/* Its counters, or NULL. */
+struct stats *fs_current_stats(void);
+void fs_current_set(struct fs_lane *l, struct stats *stats);
 
 #endif

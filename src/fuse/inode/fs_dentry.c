@@ -94,12 +94,12 @@ struct fs_dentries *fs_dentry_take(struct fs *fs, struct fs_inode *dir)
 
 void fs_dentry_drop(struct fs *fs, struct fs_inode *dir, struct fs_dentries *n)
 {
-	struct fs_lane *l = fs_current();
+	struct stats *stats = fs_current_stats();
 
 	if (!n)
 		return;
-	if (l)
-		stats_count(&l->stats->invals, n->count);
+	if (stats)
+		stats_count(&stats->invals, n->count);
 	n->dir = fs_inode_ref(fs, dir);
 	fs_notify_dentries(fs, n);
 }

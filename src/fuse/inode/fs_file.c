@@ -178,8 +178,3 @@ int fs_file_next_error(struct fs_file *f)
 	mutex_unlock(&f->inode->lock);
 	return err;
 }
-
-bool fs_file_is_too_big(const struct fs_op *op)
-{
-	return (uint64_t)op->off + op->size > fs_facts(op->lane->fs, op->inode)->maxfilesize;
-}

@@ -32,11 +32,6 @@ static inline struct fs_file *fs_file_of(const struct fuse_file_info *fi)
 /* It wrote what the server has not got, or not durable. */
 bool fs_file_is_dirty(struct fs_file *f);
 /*
- * Does op->off, op->size end past the server's maxfilesize? The kernel compares with it where it
- * knows it, which it does not of a FUSE mount.
- */
-bool fs_file_is_too_big(const struct fs_op *op);
-/*
  * Data of the file is lost: every open handle hears of it, once. One that cannot write, too: fsync
  * on it is about the file. Inode lock held.
  */
@@ -49,23 +44,5 @@ int fs_file_take_error(struct fs_file *f);
  * that repeats the write that failed does not know of the one before it.
  */
 int fs_file_next_error(struct fs_file *f);
-
-/* ---- fs_commit.c, fs_release.c ---- */
-
-/*
- * fs_commit - all that was written to op->inode is at the server, and durable, then `done`
- *
- * What the server lost meanwhile is written again first. err: positive errno of the COMMIT or 0;
- * what could not be written again is an error of the handles (fs_file_take_error()).
- */
-void fs_commit(struct fs_op *op, void (*done)(struct fs_op *op, int err));
-/* One COMMIT of all of the file, with the call that the op has; fs_unstable_committed() judges it.
- */
-void fs_commit_call(struct fs_op *op, void (*done)(struct nfs4_call *call));
-/*
- * COMMIT if dirty, CLOSE, remove the .nfs file after the last; ends the op. op->file's reference
- * of the handle is given back with it.
- */
-void fs_release(struct fs_op *op);
 
 #endif

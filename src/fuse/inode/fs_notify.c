@@ -60,18 +60,6 @@ struct fs_notify {
 
 /* ---- inodes ---- */
 
-/* On the lane: the op goes on. */
-static void notified(struct reactor_msg *msg)
-{
-	struct fs_op *op = container_of(msg, struct fs_op, notified);
-	void (*then)(struct fs_op * op) = op->then;
-
-	fs_inode_put(op->lane->fs, op->notice.inode);
-	op->notice.inode = NULL;
-	op->lane->notify_waits--;
-	then(op);
-}
-
 static void log_failure(int err)
 {
 	/* ENOENT: the kernel has forgotten it; the others: the session is over. */
@@ -111,18 +99,17 @@ static void notice_free(struct fs *fs, struct fs_notice *n)
 
 static void notice_done(struct fs *fs, struct fs_notice *n)
 {
-	if (n->op) {
-		reactor_post(n->op->lane->reactor, &n->op->notified);
-		return;
-	}
-	notice_free(fs, n);
+	if (n->told)
+		reactor_post(n->reactor, n->told);
+	else
+		notice_free(fs, n);
 }
 
 static void run_notice(struct fs_notify *nt, struct list *entry)
 {
 	struct fs_notice *n = container_of(entry, struct fs_notice, link);
 
-	if (!n->op)
+	if (!n->told)
 		nt->unasked--;
 	if (!nt->quiet)
 		tell_kernel(nt->fs, n);
@@ -364,12 +351,20 @@ static struct fs_notify *queue_of(struct fs *fs, const struct fs_notice *n)
 	return n->off < 0 ? fs->attrs : fs->pages;
 }
 
+static bool queue_notice(struct fs *fs, struct fs_notice *n)
+{
+	mutex_lock(&n->inode->lock);
+	n->inval = n->inode->inval_want;
+	mutex_unlock(&n->inode->lock);
+	return enqueue(queue_of(fs, n), &n->link, !n->told);
+}
+
 /* ---- for lanes ---- */
 
 /* What nobody waits for; without memory or room the kernel's own timeouts must do. */
 bool fs_notify_inval_inode(struct fs *fs, struct fs_inode *in, off_t off, off_t len)
 {
-	struct fs_lane *l = fs_current();
+	struct stats *stats = fs_current_stats();
 	struct fs_notice *n = fs->pages ? calloc(1, sizeof(*n)) : NULL;
 
 	if (!n)
@@ -377,36 +372,17 @@ bool fs_notify_inval_inode(struct fs *fs, struct fs_inode *in, off_t off, off_t 
 	n->inode = fs_inode_ref(fs, in);
 	n->off = off;
 	n->len = len;
-	mutex_lock(&in->lock);
-	n->inval = in->inval_want;
-	mutex_unlock(&in->lock);
-	if (l)
-		stats_count(&l->stats->invals, 1);
-	if (enqueue(queue_of(fs, n), &n->link, true))
+	if (stats)
+		stats_count(&stats->invals, 1);
+	if (queue_notice(fs, n))
 		return true;
 	notice_free(fs, n);
 	return false;
 }
 
-void fs_notify_then(
-	struct fs_op *op, struct fs_inode *in, off_t off, off_t len, void (*then)(struct fs_op *op))
+void fs_notify_then(struct fs *fs, struct fs_notice *n)
 {
-	struct fs *fs = op->lane->fs;
-	struct fs_notice *n = &op->notice;
-
-	memset(n, 0, sizeof(*n));
-	n->inode = fs_inode_ref(fs, in);
-	n->off = off;
-	n->len = len;
-	n->op = op;
-	mutex_lock(&in->lock);
-	n->inval = in->inval_want;
-	mutex_unlock(&in->lock);
-	op->then = then;
-	op->notified.run = notified;
-	stats_count(&op->lane->stats->invals, 1);
-	op->lane->notify_waits++;
-	enqueue(queue_of(fs, n), &n->link, false);
+	queue_notice(fs, n);
 }
 
 void fs_notify_dentries(struct fs *fs, struct fs_dentries *n)

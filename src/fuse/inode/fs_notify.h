@@ -20,12 +20,10 @@ void fs_notify_stop(struct fs *fs);
  */
 bool fs_notify_inval_inode(struct fs *fs, struct fs_inode *in, off_t off, off_t len);
 /*
- * fs_notify_then - invalidate, and go on with the op when the kernel has done it
- *
- * As fs_op_notify_range(), off < 0: attributes only; for an op without a call.
+ * The same, and n->told is posted when the kernel has done it. All but `link` and `inval` is filled
+ * in; n and its reference of the inode are the queue's until then.
  */
-void fs_notify_then(struct fs_op *op, struct fs_inode *in, off_t off, off_t len,
-	void (*then)(struct fs_op *op));
+void fs_notify_then(struct fs *fs, struct fs_notice *n);
 /* The kernel asks before it walks these dentries in n->dir; takes n and n->dir's reference. */
 void fs_notify_dentries(struct fs *fs, struct fs_dentries *n);
 

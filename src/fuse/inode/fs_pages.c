@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_pages.h"
 
-bool fs_pages_good(struct fs_op *op, const struct nfs4_attr *a, bool compare)
+bool fs_pages_good(struct fs_inode *in, const struct nfs4_attr *a, bool compare)
 {
-	struct fs_inode *in = op->inode;
 	bool known = (a->valid & NFS4_ATTR_CHANGE) != 0;
 	bool good;
 
@@ -16,13 +15,11 @@ bool fs_pages_good(struct fs_op *op, const struct nfs4_attr *a, bool compare)
 	return good;
 }
 
-void fs_pages_dropped(struct fs_op *op, const struct nfs4_attr *a)
+void fs_pages_dropped(struct fs_inode *in, const struct nfs4_attr *a, uint64_t seq)
 {
-	struct fs_inode *in = op->inode;
-
 	mutex_lock(&in->lock);
 	/* A write of ours since then: what the answer describes is over. */
-	if ((a->valid & NFS4_ATTR_CHANGE) && in->attr_seq <= op->attr_seq)
+	if ((a->valid & NFS4_ATTR_CHANGE) && in->attr_seq <= seq)
 		in->data_change = a->change;
 	mutex_unlock(&in->lock);
 }

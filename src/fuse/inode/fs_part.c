@@ -46,76 +46,76 @@ void fs_part_lane_made(const struct fs *fs, struct fs_lane *l, void *mem)
 }
 
 /* Of those before `end`, the last one first. */
-static void fini_before(struct fs_lane *l, const struct fs_part *const *end)
+static void fini_before(const struct fs *fs, struct fs_lane *l, const struct fs_part *const *end)
 {
-	while (end != l->fs->parts) {
+	while (end != fs->parts) {
 		end--;
 		if ((*end)->lane_fini)
 			(*end)->lane_fini(l);
 	}
 }
 
-bool fs_part_lane_init(struct fs_lane *l)
+bool fs_part_lane_init(const struct fs *fs, struct fs_lane *l)
 {
-	for (const struct fs_part *const *p = l->fs->parts; *p; p++) {
+	for (const struct fs_part *const *p = fs->parts; *p; p++) {
 		if (!(*p)->lane_init || (*p)->lane_init(l))
 			continue;
-		fini_before(l, p);
+		fini_before(fs, l, p);
 		return false;
 	}
 	return true;
 }
 
-void fs_part_lane_fini(struct fs_lane *l)
+void fs_part_lane_fini(const struct fs *fs, struct fs_lane *l)
 {
-	const struct fs_part *const *end = l->fs->parts;
+	const struct fs_part *const *end = fs->parts;
 
 	while (*end)
 		end++;
-	fini_before(l, end);
+	fini_before(fs, l, end);
 }
 
-void fs_part_lane_stop(struct fs_lane *l)
+void fs_part_lane_stop(const struct fs *fs, struct fs_lane *l)
 {
-	for (const struct fs_part *const *p = l->fs->parts; *p; p++)
+	for (const struct fs_part *const *p = fs->parts; *p; p++)
 		if ((*p)->lane_stop)
 			(*p)->lane_stop(l);
 }
 
-void fs_part_lane_turn(struct fs_lane *l)
+void fs_part_lane_turn(const struct fs *fs, struct fs_lane *l)
 {
-	for (const struct fs_part *const *p = l->fs->parts; *p; p++)
+	for (const struct fs_part *const *p = fs->parts; *p; p++)
 		if ((*p)->lane_turn)
 			(*p)->lane_turn(l);
 }
 
-void fs_part_lane_kicked(struct fs_lane *l)
+void fs_part_lane_kicked(const struct fs *fs, struct fs_lane *l)
 {
-	for (const struct fs_part *const *p = l->fs->parts; *p; p++)
+	for (const struct fs_part *const *p = fs->parts; *p; p++)
 		if ((*p)->lane_kicked)
 			(*p)->lane_kicked(l);
 }
 
-void fs_part_lane_unblocked(struct fs_lane *l)
+void fs_part_lane_unblocked(const struct fs *fs, struct fs_lane *l)
 {
-	for (const struct fs_part *const *p = l->fs->parts; *p; p++)
+	for (const struct fs_part *const *p = fs->parts; *p; p++)
 		if ((*p)->lane_unblocked)
 			(*p)->lane_unblocked(l);
 }
 
-bool fs_part_lane_drained(struct fs_lane *l)
+bool fs_part_lane_drained(const struct fs *fs, struct fs_lane *l)
 {
 	bool all = true; /* each is asked: it may have to begin its end */
 
-	for (const struct fs_part *const *p = l->fs->parts; *p; p++)
+	for (const struct fs_part *const *p = fs->parts; *p; p++)
 		if ((*p)->lane_drained && !(*p)->lane_drained(l))
 			all = false;
 	return all;
 }
 
-void fs_part_file_left(struct fs_op *op)
+void fs_part_file_left(const struct fs *fs, struct fs_op *op)
 {
-	for (const struct fs_part *const *p = op->lane->fs->parts; *p; p++)
+	for (const struct fs_part *const *p = fs->parts; *p; p++)
 		if ((*p)->file_left)
 			(*p)->file_left(op);
 }
@@ -127,18 +127,18 @@ void fs_part_file_gone(struct fs *fs, struct fs_file *f)
 			(*p)->file_gone(f);
 }
 
-void fs_part_op_abandoned(struct fs_op *op)
+void fs_part_op_abandoned(const struct fs *fs, struct fs_op *op)
 {
-	for (const struct fs_part *const *p = op->lane->fs->parts; *p; p++)
+	for (const struct fs_part *const *p = fs->parts; *p; p++)
 		if ((*p)->op_abandoned)
 			(*p)->op_abandoned(op);
 }
 
-bool fs_part_op_ended(struct fs_op *op)
+bool fs_part_op_ended(const struct fs *fs, struct fs_op *op)
 {
 	bool own = false;
 
-	for (const struct fs_part *const *p = op->lane->fs->parts; *p; p++)
+	for (const struct fs_part *const *p = fs->parts; *p; p++)
 		if ((*p)->op_ended && (*p)->op_ended(op))
 			own = true;
 	return own;

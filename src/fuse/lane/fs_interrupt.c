@@ -175,7 +175,7 @@ void fs_interrupt_abandon(struct fs_op *op)
 {
 	op->abandoned = true;
 	op->lane->abandoned++;
-	fs_part_op_abandoned(op);
+	fs_part_op_abandoned(op->lane->fs, op);
 	if (!op->on_file)
 		return;
 	count_abandoned(op->file);

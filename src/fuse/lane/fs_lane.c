@@ -100,7 +100,7 @@ static void kick_run(struct reactor_msg *msg)
 	k->posted = false;
 	if (k->lane->interrupted)
 		fs_metalane_interrupt(k->lane, atomic_exchange(&k->lane->interrupted, 0));
-	fs_part_lane_kicked(k->lane);
+	fs_part_lane_kicked(k->lane->fs, k->lane);
 	if (k->lane->src.reactor)
 		lane_ready(&k->lane->src, EPOLLIN);
 	else
@@ -204,7 +204,7 @@ static bool receive(struct fs_lane *l)
 	l->unique = h->unique;
 	l->opcode = h->opcode;
 	interrupted = interrupts(h);
-	fs_current_set(l);
+	fs_current_set(l, l->stats);
 	l->receiving = true;
 	fuse_session_process_buf(l->fs->se, &fbuf);
 	l->receiving = false;
@@ -297,7 +297,7 @@ static bool close_one(struct fs_lane *l)
 	op->file = fs_file_get(f);
 	op->inode = fs_inode_ref(l->fs, f->inode);
 	op->cred = f->cred;
-	fs_part_file_left(op);
+	fs_part_file_left(op->lane->fs, op);
 	return true;
 }
 
@@ -336,7 +336,8 @@ static void go_on_stopping(struct fs_lane *l)
 		l->stalled = false;
 		fs_metalane_no_more(l);
 	}
-	if (l->state == FS_LANE_DRAINS && l->ops_free == l->ops_cnt && fs_part_lane_drained(l))
+	if (l->state == FS_LANE_DRAINS && l->ops_free == l->ops_cnt &&
+		fs_part_lane_drained(l->fs, l))
 		drained(l);
 }
 
@@ -352,7 +353,7 @@ void fs_lane_turn(struct fs_lane *l)
 		l->again = false;
 		run_parked(l);
 		fs_metalane_turn(l);
-		fs_part_lane_turn(l);
+		fs_part_lane_turn(l->fs, l);
 		go_on_stopping(l);
 	} while (l->again);
 	l->turning = false;
@@ -371,7 +372,7 @@ void fs_lane_turn(struct fs_lane *l)
 void fs_lane_unblocked(struct fs_lane *l)
 {
 	fs_lane_turn(l);
-	fs_part_lane_unblocked(l);
+	fs_part_lane_unblocked(l->fs, l);
 }
 
 int fs_lane_start(struct fs_lane *l)
@@ -389,7 +390,7 @@ void fs_lane_stop(struct fs_lane *l)
 	if (l->state != FS_LANE_NEW && l->state != FS_LANE_RUNS)
 		return;
 	fs_notify_quiesce(l->fs);
-	fs_part_lane_stop(l);
+	fs_part_lane_stop(l->fs, l);
 	set_state(l, FS_LANE_QUIET);
 	reactor_timer_in(l->reactor, &l->idle_timer, 0); /* no report from in here */
 }
@@ -440,7 +441,7 @@ struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_sessio
 	fs_interrupt_init(l);
 	l->kick = calloc(1, sizeof(*l->kick));
 	if (!l->kick || !fs_metalane_lane_init(l) || !fs_op_pool_add(l, ops > 0 ? ops : 1) ||
-		!fs_part_lane_init(l)) {
+		!fs_part_lane_init(l->fs, l)) {
 		fs_metalane_lane_fini(l);
 		fs_op_pool_fini(l);
 		free(l->kick);
@@ -467,14 +468,14 @@ void fs_lane_free(struct fs_lane *l)
 	fs_metalane_lane_fini(l);
 	if (l->rxbuf)
 		rpcrdma_buf_put(l->xprt, l->rxbuf);
-	fs_part_lane_fini(l);
+	fs_part_lane_fini(l->fs, l);
 	/* A kick on its way frees itself: the reactor runs what is in its mailbox before it goes.
 	 */
 	l->kick->lane = NULL;
 	if (!l->kick->posted)
 		free(l->kick);
 	if (fs_current() == l)
-		fs_current_set(NULL);
+		fs_current_set(NULL, NULL);
 	fs_op_pool_fini(l);
 	free(l);
 }

@@ -171,6 +171,11 @@ struct fs_op *fs_op_begin_file(fuse_req_t req, const struct fuse_file_info *fi)
 	return op;
 }
 
+bool fs_op_is_too_big(const struct fs_op *op)
+{
+	return (uint64_t)op->off + op->size > fs_facts(op->lane->fs, op->inode)->maxfilesize;
+}
+
 bool fs_op_name(char dst[FS_NAME_MAX + 1], const char *name)
 {
 	size_t len = strlen(name);
@@ -194,11 +199,34 @@ void fs_op_notify(struct fs_op *op, struct fs_inode *in, bool pages, void (*then
 	fs_op_notify_range(op, in, pages ? 0 : -1, 0, then);
 }
 
+static void notified(struct reactor_msg *msg)
+{
+	struct fs_op *op = container_of(msg, struct fs_op, notified);
+
+	fs_inode_put(op->lane->fs, op->notice.inode);
+	op->notice.inode = NULL;
+	op->lane->notify_waits--;
+	op->then(op);
+}
+
 void fs_op_notify_range(
 	struct fs_op *op, struct fs_inode *in, off_t off, off_t len, void (*then)(struct fs_op *op))
 {
+	struct fs_lane *l = op->lane;
+
 	fs_op_put_call(op);
-	fs_notify_then(op, in, off, len, then);
+	op->then = then;
+	op->notified.run = notified;
+	op->notice = (struct fs_notice){
+		.inode = fs_inode_ref(l->fs, in),
+		.off = off,
+		.len = len,
+		.reactor = l->reactor,
+		.told = &op->notified,
+	};
+	stats_count(&l->stats->invals, 1);
+	l->notify_waits++;
+	fs_notify_then(l->fs, &op->notice);
 }
 
 static void woken(struct reactor_msg *msg)
@@ -349,7 +377,7 @@ void fs_op_end(struct fs_op *op)
 	op->buf = NULL;
 	free(op->mem);
 	op->mem = NULL;
-	own = (op->bars > 0 || op->deleg) && fs_part_op_ended(op);
+	own = (op->bars > 0 || op->deleg) && fs_part_op_ended(op->lane->fs, op);
 	if (!op->file_holds)
 		fs_inode_put(l->fs, op->inode);
 	fs_inode_put(l->fs, op->inode2);

@@ -92,6 +92,11 @@ static inline bool fs_op_is_void(const struct fs_op *op)
 {
 	return op->abandoned && !op->began;
 }
+/*
+ * Does op->off, op->size end past the server's maxfilesize? The kernel compares with it where it
+ * knows it, which it does not of a FUSE mount.
+ */
+bool fs_op_is_too_big(const struct fs_op *op);
 /* Copies a name into op->name or name2; false: longer than 255 bytes (ENAMETOOLONG). */
 bool fs_op_name(char dst[FS_NAME_MAX + 1], const char *name);
 

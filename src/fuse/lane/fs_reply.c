@@ -174,7 +174,8 @@ void fs_reply_open(struct fs_op *op, struct fs_file *f, void (*undo)(struct fs_o
 		return;
 	}
 	if (!op->fi.keep_cache)
-		fs_pages_dropped(op, &op->attr); /* the answer makes the kernel do that */
+		fs_pages_dropped(op->inode, &op->attr,
+			op->attr_seq); /* the answer makes the kernel do that */
 	fs_op_end(op);
 }
 

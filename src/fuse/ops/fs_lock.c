@@ -22,6 +22,7 @@
 #include "fs_pages.h"
 #include "fs_reply.h"
 #include "fs_share.h"
+#include "fs_unstable.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -85,7 +86,7 @@ static void granted_reply(struct fs_op *op)
 
 static void pages_dropped(struct fs_op *op)
 {
-	fs_pages_dropped(op, &op->attr);
+	fs_pages_dropped(op->inode, &op->attr, op->attr_seq);
 	granted_reply(op);
 }
 
@@ -107,7 +108,7 @@ static void look_done(struct nfs4_call *call)
 	}
 	fs_attr_update(op->lane->fs, op->inode, a, op->attr_seq, fs_op_now(op));
 	op->attr = *a;
-	if (!fs_pages_good(op, a, true))
+	if (!fs_pages_good(op->inode, a, true))
 		fs_op_notify(op, op->inode, true, pages_dropped);
 	else if (fs_pages_told_other(op->inode, a))
 		fs_op_notify(op, op->inode, false, granted_reply);

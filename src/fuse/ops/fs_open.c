@@ -53,7 +53,7 @@ static void open_ready(struct fs_op *op)
 	 */
 	bool stale = fs_stat_pages_stale(in) && !(op->fi.flags & O_TRUNC);
 
-	op->fi.keep_cache = fs_pages_good(op, &op->attr, op->lane->fs->conf.cto);
+	op->fi.keep_cache = fs_pages_good(op->inode, &op->attr, op->lane->fs->conf.cto);
 	if (stale || (op->lane->fs->conf.cto && fs_pages_told_other(in, &op->attr)))
 		fs_op_notify(op, in, stale, reply_opened);
 	else

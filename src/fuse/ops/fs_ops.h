@@ -49,6 +49,11 @@ void fs_do_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in,
 void fs_do_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void fs_do_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi);
 /* fs_release.c */
+/*
+ * COMMIT if dirty, CLOSE, remove the .nfs file after the last; ends the op. op->file's reference
+ * of the handle is given back with it.
+ */
+void fs_release(struct fs_op *op);
 extern const struct fs_part fs_release_part;
 void fs_do_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 

@@ -108,7 +108,7 @@ void fs_do_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off
 	op->off = offset;
 	op->size = (size_t)length;
 	space(op)->punch = mode == PUNCH;
-	if (fs_file_is_too_big(op))
+	if (fs_op_is_too_big(op))
 		fs_reply_err(op, EFBIG);
 	else if (mode != 0 && mode != PUNCH)
 		fs_reply_err(op, EOPNOTSUPP); /* NFS has no other, and no size kept with ALLOCATE */
