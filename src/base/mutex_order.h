@@ -18,11 +18,11 @@
 #define MUTEX_ORDER(X) \
 	X(MUTEX_FS_UNMOUNT,    "fs.unmount_lock") \
 	X(MUTEX_FS_LANES,      "fs.lanes_lock") \
-	X(MUTEX_FS_CLONE,      "fs.clone_lock") \
+	X(MUTEX_FS_CLONE,      "fs_clones.lock") \
 	X(MUTEX_FS_COVERS,     "fs_covers.lock") \
 	X(MUTEX_FS_NOTIFY,     "fs_notify.lock") \
 	X(MUTEX_FS_DIR,        "fs_dir.lock") \
-	X(MUTEX_FS_LOCKS,      "fs.locks_lock") \
+	X(MUTEX_FS_LOCKS,      "fs_locks.lock") \
 	X(MUTEX_FS_VALIDATE,   "fs_validate.lock") \
 	X(MUTEX_NFS4_CLIENT,   "nfs4_client.lock") \
 	X(MUTEX_NFS4_FS,       "nfs4_fs_table.lock") \
@@ -30,7 +30,7 @@
 	X(MUTEX_NFS4_VIEW,     "nfs4_session.view_lock") \
 	X(MUTEX_NFS4_STATES,   "nfs4_states.lock") \
 	X(MUTEX_NFS4_STATE,    "nfs4_state.lock") \
-	X(MUTEX_FS_DELEG,      "fs.deleg_lock") \
+	X(MUTEX_FS_DELEG,      "fs_delegs.lock") \
 	X(MUTEX_FS_TABLE,      "fs_table.lock") \
 	X(MUTEX_FS_INODE,      "fs_inode.lock") \
 	X(MUTEX_FS_UNSTABLE,   "fs_unstable_lane.lock") \

@@ -59,13 +59,27 @@ static bool conf_copy(struct fs_conf *to, const struct fs_conf *c)
 	return to->source && to->mountpoint && (to->mount_opts || !c->mount_opts);
 }
 
+/* A mount, and what the rooms have of it. */
+struct whole {
+	struct fs fs; /* first */
+	struct fs_sync sync;
+	struct fs_locks locks;
+	struct fs_delegs delegs;
+	struct fs_clones clones;
+};
+
 struct fs *fs_new(const struct fs_conf *conf, struct nfs4_client *client)
 {
-	struct fs *fs = calloc(1, sizeof(*fs));
+	struct whole *w = calloc(1, sizeof(*w));
+	struct fs *fs = w ? &w->fs : NULL;
 	uint32_t start = 0;
 
 	if (!fs)
 		return NULL;
+	fs->sync = &w->sync;
+	fs->locks = &w->locks;
+	fs->delegs = &w->delegs;
+	fs->clones = &w->clones;
 	fs->parts = parts;
 	fs->client = client;
 	fs->fd = -1;
@@ -73,11 +87,11 @@ struct fs *fs_new(const struct fs_conf *conf, struct nfs4_client *client)
 	list_init(&fs->files);
 	list_init(&fs->dirs);
 	list_init(&fs->lanes);
-	list_init(&fs->lock_waits);
-	fs->lock_poll_ns = LOCK_POLL_NS;
-	mutex_init(&fs->locks_lock, MUTEX_FS_LOCKS);
+	list_init(&fs->locks->waits);
+	fs->locks->poll_ns = LOCK_POLL_NS;
+	mutex_init(&fs->locks->lock, MUTEX_FS_LOCKS);
 	mutex_init(&fs->lanes_lock, MUTEX_FS_LANES);
-	mutex_init(&fs->clone_lock, MUTEX_FS_CLONE);
+	mutex_init(&fs->clones->lock, MUTEX_FS_CLONE);
 	mutex_init(&fs->unmount_lock, MUTEX_FS_UNMOUNT);
 	fs_covers_init(&fs->covers);
 	if (getrandom(&start, sizeof(start), GRND_NONBLOCK) == (ssize_t)sizeof(start))
@@ -167,8 +181,8 @@ void fs_free(struct fs *fs)
 	fs_deleg_fini(fs);
 	fs_inode_table_free(fs);
 	mutex_destroy(&fs->lanes_lock);
-	mutex_destroy(&fs->locks_lock);
-	mutex_destroy(&fs->clone_lock);
+	mutex_destroy(&fs->locks->lock);
+	mutex_destroy(&fs->clones->lock);
 	mutex_destroy(&fs->unmount_lock);
 	fs_covers_fini(&fs->covers);
 	conf_free(&fs->conf);

@@ -275,26 +275,8 @@ struct fs_lane {
 	bool last;            /* the last lane to drain: it closes what is left open */
 };
 
-struct fs_fsid {
-	uint64_t major, minor;
-};
-#define FS_NO_CLONE 8u
-
 /* Names that were told as shadows last, by number (fs_special.c). */
 #define FS_SHADOWED 256u
-
-struct fs_sync {                       /* fs_sync.h */
-	_Atomic uint64_t wished, done; /* tickets */
-	_Atomic unsigned int failed;   /* files, in the last round that is over */
-	/* The first lane's: the round in work, which is for tickets up to `covers` */
-	struct fs_lane *lane;
-	struct reactor_timer timer;
-	struct fs_file **files; /* referenced from `next` on; NULL: no round */
-	size_t cnt, next;
-	uint64_t covers;
-	unsigned int failing;
-	bool busy; /* a COMMIT is on its way */
-};
 
 struct fs {
 	struct fs_conf conf;
@@ -328,8 +310,7 @@ struct fs {
 	unsigned int max_background; /* unanswered ones, as long as the kernel keeps none back */
 	_Atomic unsigned int background; /* unanswered requests that may be of those */
 	_Atomic uint64_t full_ns;        /* when there were so many last (reactor_now); 0: never */
-	struct fs_sync sync;
-	_Atomic uint64_t lost_bytes; /* fs_losses() */
+	_Atomic uint64_t lost_bytes;     /* fs_losses() */
 	_Atomic uint32_t lost_files;
 	struct mutex lanes_lock;
 	struct list lanes;
@@ -338,24 +319,16 @@ struct fs {
 	_Atomic unsigned int readers;          /* lanes that read, or will */
 	_Atomic unsigned int forwarded;        /* requests on their way to it */
 	_Atomic bool metalane_full;            /* it has no operation left */
-	struct mutex locks_lock;
-	struct list lock_waits; /* of fs_lockwait, oldest first; locks_lock */
-	uint64_t lock_frees;    /* counts locks that went; locks_lock */
-	uint64_t lock_poll_ns;  /* after so long one that sleeps is tried again, then less often */
 	dev_t dev;
-	struct mutex deleg_lock;
-	struct list delegs;           /* of fs_deleg.lru, least recently used first; deleg_lock */
-	_Atomic uint32_t delegs_cnt;  /* of those */
-	_Atomic bool no_write_delegs; /* who asked for one got one to read */
-	uint32_t delegs_max;          /* more than so many: the idle ones go */
-	uint64_t deleg_idle_ns; /* one that nothing is open by goes after so long; 0: a lease */
-	struct mutex clone_lock;
-	struct fs_fsid no_clone[FS_NO_CLONE]; /* have none (fs_copy.c); clone_lock */
-	unsigned int no_clone_cnt;            /* seen so far: the newest are remembered */
-	struct mutex unmount_lock;            /* mounted */
-	_Atomic bool ops_log;                 /* fs_set_ops_log() */
-	struct fs_covers covers;              /* what is mounted on our files */
+	struct mutex unmount_lock; /* mounted */
+	_Atomic bool ops_log;      /* fs_set_ops_log() */
+	struct fs_covers covers;   /* what is mounted on our files */
 	_Atomic uint64_t shadowed[FS_SHADOWED];
+	/* Of the rooms above (fs.c) */
+	struct fs_sync *sync;
+	struct fs_locks *locks;
+	struct fs_delegs *delegs;
+	struct fs_clones *clones;
 };
 
 #endif

@@ -34,7 +34,7 @@ static struct fs_lane *lane_of(struct fs *fs)
 
 uint64_t fs_sync_wish(struct fs *fs)
 {
-	uint64_t ticket = atomic_fetch_add(&fs->sync.wished, 1) + 1;
+	uint64_t ticket = atomic_fetch_add(&fs->sync->wished, 1) + 1;
 	struct fs_lane *l = lane_of(fs);
 
 	if (l)
@@ -44,16 +44,16 @@ uint64_t fs_sync_wish(struct fs *fs)
 
 bool fs_sync_is_done(const struct fs *fs, uint64_t ticket, unsigned int *ret_failed)
 {
-	bool done = fs->sync.done >= ticket;
+	bool done = fs->sync->done >= ticket;
 
-	*ret_failed = fs->sync.failed;
+	*ret_failed = fs->sync->failed;
 	return done;
 }
 
 /* All that are open, each with a reference. False: out of memory. */
 static bool take_files(struct fs *fs)
 {
-	struct fs_sync *s = &fs->sync;
+	struct fs_sync *s = fs->sync;
 	size_t max;
 
 	fs_inode_table_lock(fs);
@@ -70,7 +70,7 @@ static bool take_files(struct fs *fs)
 
 static void round_over(struct fs *fs)
 {
-	struct fs_sync *s = &fs->sync;
+	struct fs_sync *s = fs->sync;
 
 	while (s->next < s->cnt)
 		fs_file_put(fs, s->files[s->next++]);
@@ -83,12 +83,12 @@ static void round_over(struct fs *fs)
 
 static void look_again(struct reactor_timer *t)
 {
-	fs_sync_turn(container_of(t, struct fs, sync.timer)->sync.lane);
+	fs_sync_turn(container_of(t, struct fs_sync, timer)->lane);
 }
 
 static void round_begin(struct fs_lane *l)
 {
-	struct fs_sync *s = &l->fs->sync;
+	struct fs_sync *s = l->fs->sync;
 
 	if (!s->lane) /* else the timer may be armed: a kick may come before it fires */
 		reactor_timer_init(&s->timer, look_again);
@@ -104,7 +104,7 @@ static void round_begin(struct fs_lane *l)
 static void committed(struct fs_op *op, int err)
 {
 	struct fs_lane *l = op->lane;
-	struct fs_sync *s = &l->fs->sync;
+	struct fs_sync *s = l->fs->sync;
 
 	if (err) {
 		log_warn_limited("sync: COMMIT of file %llu: %s",
@@ -124,13 +124,13 @@ static void commit(struct fs_lane *l, struct fs_file *f)
 	op->file = fs_file_get(f);
 	op->inode = fs_inode_ref(l->fs, f->inode);
 	op->cred = f->cred;
-	l->fs->sync.busy = true;
+	l->fs->sync->busy = true;
 	fs_commit(op, committed);
 }
 
 static void go_on(struct fs_lane *l)
 {
-	struct fs_sync *s = &l->fs->sync;
+	struct fs_sync *s = l->fs->sync;
 
 	while (s->next < s->cnt && !s->busy) {
 		struct fs_file *f = s->files[s->next];
@@ -151,7 +151,7 @@ static void go_on(struct fs_lane *l)
 
 void fs_sync_turn(struct fs_lane *l)
 {
-	struct fs_sync *s = &l->fs->sync;
+	struct fs_sync *s = l->fs->sync;
 
 	if (s->done == s->wished || l != lane_of(l->fs) || s->busy)
 		return;
@@ -168,7 +168,7 @@ void fs_sync_turn(struct fs_lane *l)
 
 static void lane_fini(struct fs_lane *l)
 {
-	struct fs_sync *s = &l->fs->sync;
+	struct fs_sync *s = l->fs->sync;
 
 	if (s->lane != l)
 		return;

@@ -194,9 +194,9 @@ static void attr_of(struct fs_inode *in, struct nfs4_attr *ret)
 /* Has the file system no CLONE? clone_lock held. */
 static bool is_without_clone(const struct fs *fs, const struct nfs4_attr *a)
 {
-	for (unsigned int i = 0; i < FS_NO_CLONE && i < fs->no_clone_cnt; i++)
-		if (fs->no_clone[i].major == a->fsid_major &&
-			fs->no_clone[i].minor == a->fsid_minor)
+	for (unsigned int i = 0; i < FS_NO_CLONE && i < fs->clones->cnt; i++)
+		if (fs->clones->none[i].major == a->fsid_major &&
+			fs->clones->none[i].minor == a->fsid_minor)
 			return true;
 	return false;
 }
@@ -205,9 +205,9 @@ static bool may_clone(struct fs *fs, const struct nfs4_attr *src, const struct n
 {
 	bool may = src->fsid_major == dst->fsid_major && src->fsid_minor == dst->fsid_minor;
 
-	mutex_lock(&fs->clone_lock);
+	mutex_lock(&fs->clones->lock);
 	may = may && !is_without_clone(fs, dst);
-	mutex_unlock(&fs->clone_lock);
+	mutex_unlock(&fs->clones->lock);
 	return may;
 }
 
@@ -216,11 +216,11 @@ static void note_no_clone(struct fs *fs, struct fs_inode *in)
 	struct nfs4_attr a;
 
 	attr_of(in, &a);
-	mutex_lock(&fs->clone_lock);
+	mutex_lock(&fs->clones->lock);
 	if (!is_without_clone(fs, &a))
-		fs->no_clone[fs->no_clone_cnt++ % FS_NO_CLONE] =
+		fs->clones->none[fs->clones->cnt++ % FS_NO_CLONE] =
 			(struct fs_fsid){a.fsid_major, a.fsid_minor};
-	mutex_unlock(&fs->clone_lock);
+	mutex_unlock(&fs->clones->lock);
 }
 
 /* How much of the rest can be had by CLONE: whole blocks, or all to the source's end. */

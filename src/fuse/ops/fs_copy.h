@@ -41,6 +41,19 @@ static inline struct fs_copy *fs_copy_of(const struct fs_op *op)
 
 /* ---- fs_copy.c ---- */
 
+#define FS_NO_CLONE 8u
+
+struct fs_fsid {
+	uint64_t major, minor;
+};
+
+/* Of a mount: file systems that have no CLONE. */
+struct fs_clones {
+	struct mutex lock; /* everything below */
+	struct fs_fsid none[FS_NO_CLONE];
+	unsigned int cnt; /* seen so far: the newest are remembered */
+};
+
 /* The next thing to do after a part; ends the op after the last. */
 void fs_copy_next(struct fs_op *op);
 /* `len` bytes more are copied (at most as many as asked for); what is not durable has `verf`. */

@@ -12,7 +12,7 @@ static void forget(struct fs *fs, fuse_ino_t ino, uint64_t nlookup)
 {
 	struct fs_inode *in;
 
-	if (fs->delegs_cnt == 0) {
+	if (fs->delegs->cnt == 0) {
 		fs_inode_forget(fs, ino, nlookup);
 		return;
 	}

@@ -217,10 +217,10 @@ static void note_share(struct fs_op *op)
 {
 	struct fs_lockowner *o = fs_lock_op(op)->owner;
 
-	mutex_lock(&op->lane->fs->locks_lock);
+	mutex_lock(&op->lane->fs->locks->lock);
 	if (o->lo.state)
 		o->share = container_of(o->lo.state, struct fs_share, state);
-	mutex_unlock(&op->lane->fs->locks_lock);
+	mutex_unlock(&op->lane->fs->locks->lock);
 }
 
 static void lock_done(struct nfs4_call *call)
@@ -251,11 +251,11 @@ static void lock_start(struct fs_op *op)
 		end(op);
 		return;
 	}
-	mutex_lock(&op->lane->fs->locks_lock);
+	mutex_lock(&op->lane->fs->locks->lock);
 	o->file = op->file;
 	if (!o->lo.state)
 		o->share = op->file->share;
-	mutex_unlock(&op->lane->fs->locks_lock);
+	mutex_unlock(&op->lane->fs->locks->lock);
 	fs_lock_op(op)->held = o->lo.state && nfs4_lockowner_holds(&o->lo, r->off, r->len);
 	fs_lockwait_asks(op);
 	fs_lock_op(op)->closes = atomic_load(&op->lane->fs->closes);

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "fs_deleg.h"
 #include "fs_ops.h"
 
 /* Copies a name into dst; false: replied ENAMETOOLONG, the op is gone. */
@@ -23,7 +24,7 @@ static inline struct nfs4_str fs_nameop_str(const char *name)
 static inline bool fs_nameop_any_in_use(struct fs *fs)
 {
 	return atomic_load(&fs->files_open) > 0 || atomic_load(&fs->files_opening) > 0 ||
-	       atomic_load(&fs->delegs_cnt) > 0;
+	       atomic_load(&fs->delegs->cnt) > 0;
 }
 
 /* The attributes of op->inode that a call read (dir_attr of a LOOKUP); valid may be 0. */

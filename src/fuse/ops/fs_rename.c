@@ -184,7 +184,7 @@ static void target_done(struct nfs4_call *call)
 	if (call->err == 0)
 		target = fs_inode_find(op->lane->fs, &call->u.lookup.fh);
 	work(op)->target = target;
-	if (atomic_load(&op->lane->fs->delegs_cnt) > 0 ||
+	if (atomic_load(&op->lane->fs->delegs->cnt) > 0 ||
 		(target != NULL && fs_silly_needed(target))) {
 		fs_op_call(op, source_start);
 		return;

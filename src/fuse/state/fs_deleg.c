@@ -27,21 +27,21 @@ static void on_recall(void *ctx, struct nfs4_deleg *nd)
 {
 	struct fs_deleg *d = container_of(nd, struct fs_deleg, nd);
 
-	mutex_lock(&d->fs->deleg_lock);
+	mutex_lock(&d->fs->delegs->lock);
 	mutex_lock(&d->inode->lock);
 	d->recalled = true;
 	mutex_unlock(&d->inode->lock);
 	fs_deleg_return_due(d);
-	mutex_unlock(&d->fs->deleg_lock);
+	mutex_unlock(&d->fs->delegs->lock);
 }
 
 static void on_lost(void *ctx, struct nfs4_deleg *nd)
 {
 	struct fs_deleg *d = container_of(nd, struct fs_deleg, nd);
 
-	mutex_lock(&d->fs->deleg_lock);
+	mutex_lock(&d->fs->delegs->lock);
 	fs_deleg_return_lost(d);
-	mutex_unlock(&d->fs->deleg_lock);
+	mutex_unlock(&d->fs->delegs->lock);
 }
 
 static bool is_of(const struct fs_deleg *d, bool read, bool write)
@@ -54,13 +54,13 @@ static void on_recall_any(void *ctx, uint32_t keep, bool read, bool write)
 	struct fs *fs = ctx;
 	uint32_t cnt = 0;
 
-	mutex_lock(&fs->deleg_lock);
-	list_for_each (node, &fs->delegs) {
+	mutex_lock(&fs->delegs->lock);
+	list_for_each (node, &fs->delegs->list) {
 		const struct fs_deleg *d = container_of(node, struct fs_deleg, lru);
 
 		cnt += !d->ending && is_of(d, read, write);
 	}
-	list_for_each (node, &fs->delegs) {
+	list_for_each (node, &fs->delegs->list) {
 		struct fs_deleg *d = container_of(node, struct fs_deleg, lru);
 
 		if (cnt <= keep)
@@ -70,7 +70,7 @@ static void on_recall_any(void *ctx, uint32_t keep, bool read, bool write)
 		fs_deleg_return_due(d);
 		cnt--;
 	}
-	mutex_unlock(&fs->deleg_lock);
+	mutex_unlock(&fs->delegs->lock);
 }
 
 /* What is written back is a change that the server has not seen. */
@@ -96,9 +96,9 @@ static const struct nfs4_deleg_ops deleg_ops = {
 
 void fs_deleg_init(struct fs *fs)
 {
-	mutex_init(&fs->deleg_lock, MUTEX_FS_DELEG);
-	list_init(&fs->delegs);
-	fs->delegs_max = DELEGS_MAX;
+	mutex_init(&fs->delegs->lock, MUTEX_FS_DELEG);
+	list_init(&fs->delegs->list);
+	fs->delegs->max = DELEGS_MAX;
 	if (fs->conf.delegation)
 		nfs4_deleg_set_ops(fs->client, &deleg_ops, fs);
 }
@@ -108,14 +108,14 @@ void fs_deleg_fini(struct fs *fs)
 {
 	struct list *node;
 
-	while ((node = list_pop_front(&fs->delegs)) != NULL) {
+	while ((node = list_pop_front(&fs->delegs->list)) != NULL) {
 		struct fs_deleg *d = container_of(node, struct fs_deleg, lru);
 
 		nfs4_deleg_forget(&d->nd);
 		d->inode->deleg = NULL;
 		free(d);
 	}
-	mutex_destroy(&fs->deleg_lock);
+	mutex_destroy(&fs->delegs->lock);
 }
 
 /* ---- taken ---- */
@@ -139,9 +139,9 @@ bool fs_deleg_wanted(struct fs_op *op)
 	if (!conf->delegation || conf->noac || conf->acregmax_s == 0 || (op->fi.flags & O_DIRECT))
 		return false;
 	mutex_lock(&in->lock);
-	wanted =
-		is_welcome(op, writes ? OPEN_DELEGATE_WRITE : OPEN_DELEGATE_READ) &&
-		(!writes || (in->opens == 0 && in->writers == 1 && !op->lane->fs->no_write_delegs));
+	wanted = is_welcome(op, writes ? OPEN_DELEGATE_WRITE : OPEN_DELEGATE_READ) &&
+		 (!writes ||
+			 (in->opens == 0 && in->writers == 1 && !op->lane->fs->delegs->no_write));
 	mutex_unlock(&in->lock);
 	return wanted;
 }
@@ -201,16 +201,16 @@ static bool put_on(struct fs_op *op, struct fs_deleg *d, enum nfs4_deleg_type ty
 	struct fs_inode *in = op->inode;
 	bool on;
 
-	mutex_lock(&fs->deleg_lock);
+	mutex_lock(&fs->delegs->lock);
 	mutex_lock(&in->lock);
 	on = is_welcome(op, type);
 	if (on) {
 		in->deleg = d;
-		list_push_back(&fs->delegs, &d->lru);
-		fs->delegs_cnt++;
+		list_push_back(&fs->delegs->list, &d->lru);
+		fs->delegs->cnt++;
 	}
 	mutex_unlock(&in->lock);
-	mutex_unlock(&fs->deleg_lock);
+	mutex_unlock(&fs->delegs->lock);
 	return on;
 }
 
@@ -220,8 +220,8 @@ static void make_room(struct fs *fs)
 	unsigned int looked = 0;
 	bool idle = false;
 
-	mutex_lock(&fs->deleg_lock);
-	list_for_each (node, &fs->delegs) {
+	mutex_lock(&fs->delegs->lock);
+	list_for_each (node, &fs->delegs->list) {
 		struct fs_deleg *d = container_of(node, struct fs_deleg, lru);
 
 		if (looked++ == LOOK_AT || idle)
@@ -232,7 +232,7 @@ static void make_room(struct fs *fs)
 		if (idle)
 			fs_deleg_return_due(d);
 	}
-	mutex_unlock(&fs->deleg_lock);
+	mutex_unlock(&fs->delegs->lock);
 }
 
 static void take(struct fs_op *op)
@@ -249,7 +249,7 @@ static void take(struct fs_op *op)
 		/* nfsd grants one beside writers of the same client, which is no use to us. */
 		if (o->want_deleg && o->deleg_type == OPEN_DELEGATE_READ &&
 			(o->share_access & OPEN4_SHARE_ACCESS_WRITE))
-			fs->no_write_delegs = true;
+			fs->delegs->no_write = true;
 		nfs4_return_refuse(op->call);
 		return;
 	}
@@ -272,7 +272,7 @@ static void take(struct fs_op *op)
 	/* What this OPEN brought is of now. */
 	op->attr_seq = fs_attr_seq(in);
 	fs_deleg_lane_watch(op->lane);
-	if (fs->delegs_cnt > fs->delegs_max)
+	if (fs->delegs->cnt > fs->delegs->max)
 		make_room(fs);
 }
 
@@ -298,10 +298,10 @@ void fs_deleg_opened_by_name(struct fs_op *op, struct fs_inode *in)
 
 	if (o->deleg_type == OPEN_DELEGATE_READ || o->deleg_type == OPEN_DELEGATE_WRITE)
 		nfs4_return_refuse(op->call);
-	mutex_lock(&fs->deleg_lock);
+	mutex_lock(&fs->delegs->lock);
 	if (in->deleg && is_of(in->deleg, o->share_access & OPEN4_SHARE_ACCESS_WRITE, false))
 		fs_deleg_return_due(in->deleg);
-	mutex_unlock(&fs->deleg_lock);
+	mutex_unlock(&fs->delegs->lock);
 }
 
 /* ---- in the way ---- */
@@ -314,7 +314,7 @@ static void await_end(struct fs_op *op, struct fs_inode *in, bool read, bool wri
 	struct fs_deleg *d;
 	bool wait = false;
 
-	mutex_lock(&fs->deleg_lock);
+	mutex_lock(&fs->delegs->lock);
 	d = in->deleg;
 	if (d && is_of(d, read, write))
 		fs_deleg_return_due(d);
@@ -325,7 +325,7 @@ static void await_end(struct fs_op *op, struct fs_inode *in, bool read, bool wri
 		list_push_back(&d->waiters, &op->link);
 		mutex_unlock(&in->lock);
 	}
-	mutex_unlock(&fs->deleg_lock);
+	mutex_unlock(&fs->delegs->lock);
 	if (wait)
 		fs_op_put_call(op); /* `then` comes from this lane's mailbox: not before */
 	else
@@ -393,22 +393,22 @@ void fs_deleg_touch(struct fs_op *op, struct fs_inode *in)
 
 	if (!has_any(in))
 		return;
-	mutex_lock(&fs->deleg_lock);
+	mutex_lock(&fs->delegs->lock);
 	d = in->deleg;
 	if (d) {
 		d->used_ns = fs_op_now(op);
 		list_del(&d->lru);
-		list_push_back(&fs->delegs, &d->lru);
+		list_push_back(&fs->delegs->list, &d->lru);
 	}
-	mutex_unlock(&fs->deleg_lock);
+	mutex_unlock(&fs->delegs->lock);
 }
 
 void fs_deleg_evict(struct fs *fs, struct fs_inode *in)
 {
 	if (!has_any(in))
 		return;
-	mutex_lock(&fs->deleg_lock);
+	mutex_lock(&fs->delegs->lock);
 	if (in->deleg)
 		fs_deleg_return_due(in->deleg);
-	mutex_unlock(&fs->deleg_lock);
+	mutex_unlock(&fs->delegs->lock);
 }

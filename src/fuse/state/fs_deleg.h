@@ -38,6 +38,16 @@ struct fs_deleg_user {
 	uint32_t access;
 };
 
+/* Of a mount. */
+struct fs_delegs {
+	struct mutex lock; /* `list`, and what delegations say that they have under it */
+	struct list list;  /* of fs_deleg.lru, least recently used first */
+	_Atomic uint32_t cnt;
+	_Atomic bool no_write; /* who asked for one got one to read */
+	uint32_t max;          /* more than so many: the idle ones go */
+	uint64_t idle_ns;      /* one that nothing is open by goes after so long; 0: a lease */
+};
+
 /* Of a lane: the delegations that it returns. */
 struct fs_deleg_lane {
 	struct fs_lane *lane;
@@ -45,7 +55,7 @@ struct fs_deleg_lane {
 	unsigned int ops_busy;
 	unsigned int cnt; /* of fs_deleg.lane */
 	bool drain;       /* all are due */
-	struct list due;  /* of fs_deleg.due: to be returned, or lost; fs->deleg_lock */
+	struct list due;  /* of fs_deleg.due: to be returned, or lost; fs->delegs->lock */
 	struct list late; /* the same: to be tried again */
 	struct reactor_timer timer;
 };
@@ -58,7 +68,7 @@ struct fs_deleg {
 	struct fs_inode *inode; /* referenced */
 	enum nfs4_deleg_type type;
 	/* deleg_lock (inode->deleg: written with it and the inode's lock, read with either) */
-	struct list lru; /* fs->delegs */
+	struct list lru; /* fs->delegs->list */
 	struct list due; /* lane->deleg->due or _late */
 	uint64_t used_ns;
 	bool returning; /* an op is at it */

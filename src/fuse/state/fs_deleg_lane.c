@@ -14,7 +14,7 @@ static struct fs_deleg *next_due(struct fs_lane *l)
 {
 	struct fs_deleg *d = NULL;
 
-	mutex_lock(&l->fs->deleg_lock);
+	mutex_lock(&l->fs->delegs->lock);
 	if (!list_empty(&l->deleg->due)) {
 		d = list_first(&l->deleg->due, struct fs_deleg, due);
 		if (d->lost || !list_empty(&l->deleg->ops)) {
@@ -24,7 +24,7 @@ static struct fs_deleg *next_due(struct fs_lane *l)
 			d = NULL;
 		}
 	}
-	mutex_unlock(&l->fs->deleg_lock);
+	mutex_unlock(&l->fs->delegs->lock);
 	return d;
 }
 
@@ -64,14 +64,14 @@ static bool lane_drained(struct fs_lane *l)
 		return l->deleg->ops_busy == 0;
 	if (!l->deleg->drain) {
 		l->deleg->drain = true;
-		mutex_lock(&fs->deleg_lock);
-		list_for_each (node, &fs->delegs) {
+		mutex_lock(&fs->delegs->lock);
+		list_for_each (node, &fs->delegs->list) {
 			struct fs_deleg *d = container_of(node, struct fs_deleg, lru);
 
 			if (d->lane == l)
 				fs_deleg_return_due(d);
 		}
-		mutex_unlock(&fs->deleg_lock);
+		mutex_unlock(&fs->delegs->lock);
 		lane_turn(l);
 	}
 	return false;
@@ -83,7 +83,7 @@ static uint64_t idle_ns(const struct fs *fs)
 {
 	uint64_t lease_s = nfs4_client_fsinfo(fs->client)->lease_s;
 
-	return fs->deleg_idle_ns ? fs->deleg_idle_ns : (lease_s ? lease_s : 1) * NSEC_PER_SEC;
+	return fs->delegs->idle_ns ? fs->delegs->idle_ns : (lease_s ? lease_s : 1) * NSEC_PER_SEC;
 }
 
 static bool is_idle(struct fs_deleg *d, uint64_t now_ns)
@@ -105,16 +105,16 @@ static void timer_fire(struct reactor_timer *t)
 	struct fs *fs = l->fs;
 	struct list *node;
 
-	mutex_lock(&fs->deleg_lock);
+	mutex_lock(&fs->delegs->lock);
 	while ((node = list_pop_front(&l->deleg->late)) != NULL)
 		fs_deleg_return_queue(container_of(node, struct fs_deleg, due));
-	list_for_each (pos, &fs->delegs) {
+	list_for_each (pos, &fs->delegs->list) {
 		struct fs_deleg *d = container_of(pos, struct fs_deleg, lru);
 
 		if (d->lane == l && is_idle(d, now_ns))
 			fs_deleg_return_due(d);
 	}
-	mutex_unlock(&fs->deleg_lock);
+	mutex_unlock(&fs->delegs->lock);
 	fs_deleg_lane_watch(l);
 	fs_lane_turn(l);
 }

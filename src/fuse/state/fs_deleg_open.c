@@ -63,14 +63,14 @@ static struct fs_deleg *begin(struct fs_op *op, struct fs_share **ret_sh)
 	struct fs_inode *in = op->inode;
 	struct fs_deleg *d = NULL;
 
-	mutex_lock(&fs->deleg_lock);
+	mutex_lock(&fs->delegs->lock);
 	mutex_lock(&in->lock);
 	if (is_usable(in, op)) {
 		d = in->deleg;
 		d->opening++;
 		d->used_ns = fs_op_now(op);
 		list_del(&d->lru);
-		list_push_back(&fs->delegs, &d->lru);
+		list_push_back(&fs->delegs->list, &d->lru);
 		*ret_sh = share_that_covers(in, op);
 		if (*ret_sh) {
 			(*ret_sh)->refs++;
@@ -80,7 +80,7 @@ static struct fs_deleg *begin(struct fs_op *op, struct fs_share **ret_sh)
 		op->attr_seq = fs_attr_seq(in);
 	}
 	mutex_unlock(&in->lock);
-	mutex_unlock(&fs->deleg_lock);
+	mutex_unlock(&fs->delegs->lock);
 	return d;
 }
 
@@ -123,7 +123,7 @@ bool fs_deleg_open(struct fs_op *op)
 	bool opened;
 
 	/* O_TRUNC changes it, and is a call anyway. */
-	if (op->lane->fs->delegs_cnt == 0 || (op->fi.flags & O_TRUNC))
+	if (op->lane->fs->delegs->cnt == 0 || (op->fi.flags & O_TRUNC))
 		return false;
 	d = begin(op, &sh);
 	if (!d)

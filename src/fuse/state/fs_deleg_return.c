@@ -48,7 +48,7 @@ static void end_promise(struct fs_deleg *d, bool lost)
 
 void fs_deleg_return_queue(struct fs_deleg *d)
 {
-	mutex_assert_held(&d->fs->deleg_lock);
+	mutex_assert_held(&d->fs->delegs->lock);
 	list_del(&d->due);
 	list_push_back(&d->lane->deleg->due, &d->due);
 	fs_lane_kick(d->lane);
@@ -56,7 +56,7 @@ void fs_deleg_return_queue(struct fs_deleg *d)
 
 void fs_deleg_return_due(struct fs_deleg *d)
 {
-	mutex_assert_held(&d->fs->deleg_lock);
+	mutex_assert_held(&d->fs->delegs->lock);
 	end_promise(d, false);
 	if (!d->returning && !d->lost)
 		fs_deleg_return_queue(d);
@@ -64,7 +64,7 @@ void fs_deleg_return_due(struct fs_deleg *d)
 
 void fs_deleg_return_lost(struct fs_deleg *d)
 {
-	mutex_assert_held(&d->fs->deleg_lock);
+	mutex_assert_held(&d->fs->delegs->lock);
 	end_promise(d, true);
 	if (!d->returning)
 		fs_deleg_return_queue(d);
@@ -77,7 +77,7 @@ void fs_deleg_return_unuse(struct fs_deleg *d)
 	struct fs *fs = d->fs;
 	struct fs_op *next = NULL;
 
-	mutex_lock(&fs->deleg_lock);
+	mutex_lock(&fs->delegs->lock);
 	mutex_lock(&d->inode->lock);
 	if (--d->opening == 0) {
 		next = d->returner;
@@ -86,7 +86,7 @@ void fs_deleg_return_unuse(struct fs_deleg *d)
 	mutex_unlock(&d->inode->lock);
 	if (d->lost && !d->returning)
 		fs_deleg_return_queue(d); /* the lane's turn may have left it */
-	mutex_unlock(&fs->deleg_lock);
+	mutex_unlock(&fs->delegs->lock);
 	if (next)
 		fs_op_wake(next);
 }
@@ -110,17 +110,17 @@ static bool take_off(struct fs_deleg *d)
 	struct fs_inode *in = d->inode;
 	bool off;
 
-	mutex_lock(&fs->deleg_lock);
+	mutex_lock(&fs->delegs->lock);
 	mutex_lock(&in->lock);
 	off = d->opening == 0;
 	if (off) {
 		in->deleg = NULL;
 		list_del(&d->lru);
 		list_del(&d->due);
-		fs->delegs_cnt--;
+		fs->delegs->cnt--;
 	}
 	mutex_unlock(&in->lock);
-	mutex_unlock(&fs->deleg_lock);
+	mutex_unlock(&fs->delegs->lock);
 	if (!off)
 		return false;
 	wake_waiters(d);
@@ -204,14 +204,14 @@ static void return_failed(struct fs_op *op, int err)
 		give_up(op);
 		return;
 	}
-	mutex_lock(&l->fs->deleg_lock);
+	mutex_lock(&l->fs->delegs->lock);
 	d->returning = false;
 	lost = d->lost;
 	if (lost)
 		fs_deleg_return_queue(d);
 	else
 		list_push_back(&l->deleg->late, &d->due);
-	mutex_unlock(&l->fs->deleg_lock);
+	mutex_unlock(&l->fs->delegs->lock);
 	wake_waiters(d);
 	if (!lost)
 		reactor_timer_in(l->reactor, &l->deleg->timer, RETRY_NS);

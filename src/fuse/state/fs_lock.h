@@ -20,7 +20,7 @@
  * FLUSH and RELEASE take their turn before they COMMIT and keep it: who locks
  * under the same number afterwards (the kernel uses them again) comes behind.
  *
- * Context: fs->locks_lock guards owners and sleepers; it is held for a few
+ * Context: fs->locks->lock guards owners and sleepers; it is held for a few
  * memory accesses. libfuse's own locks may be taken inside, an inode's not.
  */
 #ifndef RPCRDMAFS_FS_LOCK_H
@@ -53,6 +53,14 @@ struct fs_lockowner {
 	struct nfs4_lockowner lo;
 };
 
+/* Of a mount. */
+struct fs_locks {
+	struct mutex lock; /* everything below, and owners */
+	struct list waits; /* of fs_lockwait, oldest first */
+	uint64_t frees;    /* counts locks that went */
+	uint64_t poll_ns;  /* after so long one that sleeps is tried again, then less often */
+};
+
 /* Of a lane: requests that sleep until they have a lock. */
 struct fs_lockwait_lane {
 	struct fs_lane *lane;
@@ -65,7 +73,7 @@ struct fs_lockwait_lane {
 
 /* A request that sleeps until it has its lock. */
 struct fs_lockwait {
-	struct list link;      /* fs->lock_waits, oldest first; locks_lock */
+	struct list link;      /* fs->locks->waits, oldest first; locks_lock */
 	struct list lane_link; /* lane->lockwait->waits; the lane's alone */
 	struct fs_lane *lane;  /* constant, as the next five */
 	void (*ask)(struct fs_op *op);
@@ -78,7 +86,7 @@ struct fs_lockwait {
 	bool signalled; /* EINTR if it is not granted now */
 	uint64_t due_ns;
 	unsigned int doublings; /* of the time between two tries */
-	uint64_t frees;         /* fs->lock_frees when it was asked for */
+	uint64_t frees;         /* fs->locks->frees when it was asked for */
 	/* locks_lock */
 	struct fs_op *op; /* asks the server; NULL: asleep */
 	bool woken;       /* worth a try */

@@ -63,11 +63,11 @@ static enum holder holder_is(struct fs_op *op)
 	struct fs *fs = op->lane->fs;
 	enum holder h = GONE;
 
-	mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks->lock);
 	for (struct fs_lockowner *o = atomic_load(&op->inode->lockowners); o; o = o->next)
 		if (o->lo.number == fs_lock_op(op)->holder && o->holding)
 			h = o->file && o->file->released ? RELEASED : HOLDS;
-	mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks->lock);
 	return h;
 }
 

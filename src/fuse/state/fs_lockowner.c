@@ -45,13 +45,13 @@ struct fs_lockowner *fs_lockowner_get(
 {
 	struct fs_lockowner *o;
 
-	mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks->lock);
 	o = find(in, key, flock);
 	if (!o && make)
 		o = owner_new(fs, in, key, flock);
 	if (o)
 		o->refs++;
-	mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks->lock);
 	return o;
 }
 
@@ -60,10 +60,10 @@ uint64_t fs_lockowner_number(struct fs *fs, struct fs_inode *in, uint64_t key)
 	const struct fs_lockowner *o;
 	uint64_t number;
 
-	mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks->lock);
 	o = find(in, key, false);
 	number = o ? o->lo.number : 0;
-	mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks->lock);
 	return o ? number : nfs4_new_owner(fs->client);
 }
 
@@ -72,26 +72,26 @@ pid_t fs_lockowner_pid(struct fs *fs, struct fs_inode *in, uint64_t number)
 	const struct fs_lockowner *o;
 	pid_t pid = 0;
 
-	mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks->lock);
 	for (o = atomic_load(&in->lockowners); o; o = o->next)
 		if (o->lo.number == number && atomic_load(&o->holding))
 			pid = o->pid;
-	mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks->lock);
 	return pid;
 }
 
 void fs_lockowner_used(struct fs *fs, struct fs_lockowner *o, pid_t pid)
 {
-	mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks->lock);
 	o->pid = pid;
-	mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks->lock);
 }
 
 struct fs_lockowner *fs_lockowner_ref(struct fs *fs, struct fs_lockowner *o)
 {
-	mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks->lock);
 	o->refs++;
-	mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks->lock);
 	return o;
 }
 
@@ -115,11 +115,11 @@ void fs_lockowner_put(struct fs *fs, struct fs_lockowner *o)
 
 	if (!o)
 		return;
-	mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks->lock);
 	dead = --o->refs == 0 && !o->lo.state && !o->doubt;
 	if (dead)
 		unlink_owner(o);
-	mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks->lock);
 	if (dead)
 		free(o);
 }
@@ -134,14 +134,14 @@ void fs_lockowner_turn(struct fs_op *op, void (*then)(struct fs_op *op))
 
 	assert(!fs_lock_op(op)->turn);
 	fs_lock_op(op)->turn = true;
-	mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks->lock);
 	now = !o->busy;
 	o->busy = true;
 	if (!now) {
 		op->then = then;
 		list_push_back(&o->queue, &op->link);
 	}
-	mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks->lock);
 	if (now)
 		then(op);
 	else
@@ -157,10 +157,10 @@ void fs_lockowner_turn_over(struct fs_op *op)
 	if (!fs_lock_op(op)->turn)
 		return;
 	fs_lock_op(op)->turn = false;
-	mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks->lock);
 	node = list_pop_front(&o->queue);
 	o->busy = node != NULL;
-	mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks->lock);
 	if (node)
 		fs_op_wake(container_of(node, struct fs_op, link));
 }
@@ -257,13 +257,13 @@ static void renew(struct fs_op *op)
 
 	if (o->lo.state)
 		nfs4_lockowner_free(&o->lo, op->lane->sess);
-	mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks->lock);
 	nfs4_lockowner_init(&o->lo, fs->client);
 	o->file = NULL;
 	o->share = NULL;
 	o->holding = false;
 	o->doubt = false;
-	mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks->lock);
 }
 
 /* ---- FLUSH ---- */
@@ -327,9 +327,9 @@ static void release_unlocked(struct fs_op *op, int err)
 	if (fs_lock_op(op)->whole || !o->doubt) {
 		renew(op);
 	} else {
-		mutex_lock(&fs->locks_lock);
+		mutex_lock(&fs->locks->lock);
 		o->file = NULL;
-		mutex_unlock(&fs->locks_lock);
+		mutex_unlock(&fs->locks->lock);
 	}
 	fs_lockowner_over(op);
 	release_next(op);
@@ -340,9 +340,9 @@ static void release_turn(struct fs_op *op)
 	struct fs *fs = op->lane->fs;
 	bool mine;
 
-	mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks->lock);
 	mine = goes(op, fs_lock_op(op)->owner);
-	mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks->lock);
 	if (mine) {
 		fs_lockowner_unlock(op, 0, NFS4_LOCK_TO_END, release_unlocked);
 		return;
@@ -357,13 +357,13 @@ static void release_next(struct fs_op *op)
 	struct fs *fs = op->lane->fs;
 	struct fs_lockowner *o;
 
-	mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks->lock);
 	o = atomic_load(&op->inode->lockowners);
 	while (o && !goes(op, o))
 		o = o->next;
 	if (o)
 		o->refs++;
-	mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks->lock);
 	fs_lock_op(op)->owner = o;
 	if (o)
 		fs_lockowner_turn(op, release_turn);

@@ -35,7 +35,7 @@ static void try_next(struct fs *fs, const struct fs_inode *in)
 {
 	struct fs_lockwait *first = NULL;
 
-	list_for_each (node, &fs->lock_waits) {
+	list_for_each (node, &fs->locks->waits) {
 		struct fs_lockwait *w = container_of(node, struct fs_lockwait, link);
 
 		if (w->inode != in)
@@ -60,7 +60,7 @@ static void try_next(struct fs *fs, const struct fs_inode *in)
 static void leave_asleep(struct fs *fs, const struct fs_lockwait *w, uint64_t off, uint64_t len,
 	bool write, bool granted)
 {
-	list_for_each (node, &fs->lock_waits) {
+	list_for_each (node, &fs->locks->waits) {
 		struct fs_lockwait *o = container_of(node, struct fs_lockwait, link);
 
 		if (o == w || o->inode != w->inode || o->op || o->trying ||
@@ -76,8 +76,8 @@ static void wake_range(struct fs *fs, const struct fs_inode *in, uint64_t off, u
 {
 	bool any = false;
 
-	fs->lock_frees++;
-	list_for_each (node, &fs->lock_waits) {
+	fs->locks->frees++;
+	list_for_each (node, &fs->locks->waits) {
 		struct fs_lockwait *w = container_of(node, struct fs_lockwait, link);
 
 		if (w->inode == in && fs_lock_overlap(w->range.off, w->range.len, off, len))
@@ -91,9 +91,9 @@ void fs_lockwait_wake(struct fs_op *op, uint64_t off, uint64_t len)
 {
 	struct fs *fs = op->lane->fs;
 
-	mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks->lock);
 	wake_range(fs, op->inode, off, len);
-	mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks->lock);
 	/* Who is on this lane asks before the unlock is answered: it comes before a lock again. */
 	fs_lane_turn(op->lane);
 }
@@ -102,9 +102,9 @@ void fs_lockwait_freed(void *ctx, uint64_t number)
 {
 	struct fs *fs = ctx;
 
-	mutex_lock(&fs->locks_lock);
-	fs->lock_frees++;
-	list_for_each (node, &fs->lock_waits) {
+	mutex_lock(&fs->locks->lock);
+	fs->locks->frees++;
+	list_for_each (node, &fs->locks->waits) {
 		struct fs_lockwait *w = container_of(node, struct fs_lockwait, link);
 
 		if (w->owner->lo.number != number)
@@ -112,7 +112,7 @@ void fs_lockwait_freed(void *ctx, uint64_t number)
 		w->woken = true;
 		try_next(fs, w->inode);
 	}
-	mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks->lock);
 }
 
 /* ---- from time to time ---- */
@@ -120,7 +120,7 @@ void fs_lockwait_freed(void *ctx, uint64_t number)
 /* A little less for some, so that not all come at once. */
 static uint64_t interval(struct fs_lockwait *w)
 {
-	uint64_t first = w->lane->fs->lock_poll_ns, ns = first << w->doublings;
+	uint64_t first = w->lane->fs->locks->poll_ns, ns = first << w->doublings;
 
 	if (w->doublings < POLL_DOUBLINGS)
 		w->doublings++;
@@ -150,7 +150,7 @@ static void poll_fire(struct reactor_timer *t)
 	struct fs_lane *l = container_of(t, struct fs_lockwait_lane, timer)->lane;
 	uint64_t now_ns = reactor_now(l->reactor);
 
-	mutex_lock(&l->fs->locks_lock);
+	mutex_lock(&l->fs->locks->lock);
 	list_for_each (node, &l->lockwait->waits) {
 		struct fs_lockwait *w = container_of(node, struct fs_lockwait, lane_link);
 
@@ -162,7 +162,7 @@ static void poll_fire(struct reactor_timer *t)
 		if (w->signalled)
 			l->lockwait->signal = l->lockwait->due = true;
 	}
-	mutex_unlock(&l->fs->locks_lock);
+	mutex_unlock(&l->fs->locks->lock);
 	set_timer(l);
 	fs_lane_turn(l);
 }
@@ -198,9 +198,9 @@ bool fs_lockwait_new(struct fs_op *op, void (*ask)(struct fs_op *op))
 	fs_lock_op(op)->wait = w;
 	op->req = NULL;
 	list_push_back(&l->lockwait->waits, &w->lane_link);
-	mutex_lock(&l->fs->locks_lock);
-	list_push_back(&l->fs->lock_waits, &w->link);
-	mutex_unlock(&l->fs->locks_lock);
+	mutex_lock(&l->fs->locks->lock);
+	list_push_back(&l->fs->locks->waits, &w->link);
+	mutex_unlock(&l->fs->locks->lock);
 	fuse_req_interrupt_func(w->req, on_interrupt, l);
 	return true;
 }
@@ -233,12 +233,12 @@ void fs_lockwait_granted(struct fs_op *op)
 
 	if (!w)
 		return;
-	mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks->lock);
 	stop_trying(w);
 	list_del(&w->link);
 	leave_asleep(fs, w, w->range.off, w->range.len, w->range.write, true);
 	try_next(fs, w->inode);
-	mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks->lock);
 }
 
 /* Nobody waits any more. */
@@ -246,11 +246,11 @@ static void wait_over(struct fs_lockwait *w)
 {
 	struct fs *fs = w->lane->fs;
 
-	mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks->lock);
 	stop_trying(w);
 	list_del(&w->link);
 	try_next(fs, w->inode);
-	mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks->lock);
 	list_del(&w->lane_link);
 	fs_lockowner_put(fs, w->owner);
 	fs_file_put(fs, w->file);
@@ -270,9 +270,9 @@ void fs_lockwait_asks(struct fs_op *op)
 
 	if (!fs_lock_op(op)->wait)
 		return;
-	mutex_lock(&fs->locks_lock);
-	fs_lock_op(op)->wait->frees = fs->lock_frees;
-	mutex_unlock(&fs->locks_lock);
+	mutex_lock(&fs->locks->lock);
+	fs_lock_op(op)->wait->frees = fs->locks->frees;
+	mutex_unlock(&fs->locks->lock);
 }
 
 void fs_lockwait_sleep(struct fs_op *op, const struct nfs4_denied *denied)
@@ -283,14 +283,14 @@ void fs_lockwait_sleep(struct fs_op *op, const struct nfs4_denied *denied)
 
 	fs_lock_op(op)->wait = NULL;
 	w->due_ns = reactor_now(l->reactor) + interval(w);
-	mutex_lock(&fs->locks_lock);
+	mutex_lock(&fs->locks->lock);
 	stop_trying(w);
 	w->op = NULL;
 	/* What was freed meanwhile may be just what was in the way. */
-	if (w->frees == fs->lock_frees)
+	if (w->frees == fs->locks->frees)
 		leave_asleep(fs, w, denied->offset, denied->length, denied->write, false);
 	try_next(fs, w->inode);
-	mutex_unlock(&fs->locks_lock);
+	mutex_unlock(&fs->locks->lock);
 	set_timer(l);
 	fs_lockowner_over(op);
 	fs_op_end(op);
@@ -349,9 +349,9 @@ static void start(struct fs_lockwait *w)
 	fs_lock_op(op)->owner = fs_lockowner_ref(l->fs, w->owner);
 	fs_lock_op(op)->range = w->range;
 	fs_lock_op(op)->wait = w;
-	mutex_lock(&l->fs->locks_lock);
+	mutex_lock(&l->fs->locks->lock);
 	w->op = op;
-	mutex_unlock(&l->fs->locks_lock);
+	mutex_unlock(&l->fs->locks->lock);
 	l->lockwait->tries++;
 	w->ask(op);
 }
@@ -366,9 +366,9 @@ static void lane_turn(struct fs_lane *l)
 		struct fs_lockwait *w = container_of(node, struct fs_lockwait, lane_link);
 		bool due;
 
-		mutex_lock(&l->fs->locks_lock);
+		mutex_lock(&l->fs->locks->lock);
 		due = w->trying && !w->op;
-		mutex_unlock(&l->fs->locks_lock);
+		mutex_unlock(&l->fs->locks->lock);
 		if (!due)
 			continue;
 		if (!room(l)) {

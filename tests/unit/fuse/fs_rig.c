@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "fs_deleg.h"
 #include "fs_rig.h"
 #include "fs_inode.h"
 #include "fs_notify.h"
@@ -132,7 +133,7 @@ void rig_down(void)
 	cr_expect_eq(rig.fake.opens, 0, "%u files left open on the server", rig.fake.opens);
 	for (unsigned int i = 0; i < FAKE_FILES; i++)
 		cr_expect(!rig.fake.files[i].granted, "a delegation is left");
-	cr_expect_eq(rig.fs->delegs_cnt, 0);
+	cr_expect_eq(rig.fs->delegs->cnt, 0);
 	fs_lane_free(rig.lane);
 	rig.lane = NULL;
 	close(rig.peer);

@@ -77,9 +77,9 @@ Test(fs_sync, a_kick_before_the_timer_leaves_it_in_its_queue)
 	cr_assert(fs_sync_is_done(rig.fs, ticket, &failed));
 	put(ino, &fh, 0);
 	ticket = fs_sync_wish(rig.fs);
-	reactor_timer_in(rig.lane->reactor, &rig.fs->sync.timer, 0);
+	reactor_timer_in(rig.lane->reactor, &rig.fs->sync->timer, 0);
 	fs_sync_turn(rig.lane);
-	cr_assert(reactor_timer_armed(&rig.fs->sync.timer));
+	cr_assert(reactor_timer_armed(&rig.fs->sync->timer));
 	rig_settle();
 	cr_assert(fs_sync_is_done(rig.fs, ticket, &failed));
 	cr_assert_arr_eq(file->stable, data, sizeof(data));

@@ -368,7 +368,7 @@ Test(fs_copy, within_a_file_blocks_are_shared_or_the_kernel_copies)
 
 	cr_assert_eq(copy(0, 0, 10000), 10000);
 	fake_copy.block = 4096;
-	rig.fs->no_clone_cnt = 0;
+	rig.fs->clones->cnt = 0;
 	in.fh_in = to_fh.fh;
 	rig_send(FUSE_COPY_FILE_RANGE, to_ino, &in, sizeof(in), NULL, 0);
 	cr_assert_eq(end(3000), 4096, "whole blocks");

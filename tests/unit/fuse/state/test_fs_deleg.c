@@ -229,7 +229,7 @@ Test(fs_deleg, that_is_gone_before_it_is_taken_is_none)
 	rig.fake.taken = NFS4_DELEG_GONE;
 	open_ok(O_RDONLY, &a);
 	rig_settle();
-	cr_assert_eq(rig.fs->delegs_cnt, 0);
+	cr_assert_eq(rig.fs->delegs->cnt, 0);
 	open_ok(O_RDONLY, &b);
 	cr_assert_eq(count(FAKE_OPEN), 2);
 }
@@ -240,7 +240,7 @@ Test(fs_deleg, that_comes_with_its_recall_is_returned_at_once)
 	open_ok(O_RDONLY, &a);
 	rig_settle();
 	cr_assert_eq(count(FAKE_DELEGRETURN), 1);
-	cr_assert_eq(rig.fs->delegs_cnt, 0);
+	cr_assert_eq(rig.fs->delegs->cnt, 0);
 }
 
 /* ---- to write ---- */

@@ -8,7 +8,7 @@ TestSuite(fs_deleg_return, .init = deleg_set_up, .fini = rig_down);
 static void returned(void)
 {
 	cr_assert_eq(count(FAKE_DELEGRETURN), 1);
-	cr_assert_eq(rig.fs->delegs_cnt, 0);
+	cr_assert_eq(rig.fs->delegs->cnt, 0);
 	cr_assert_null(file->deleg);
 }
 
@@ -174,12 +174,12 @@ Test(fs_deleg_return, of_more_than_are_returned_at_a_time)
 		ino = rig_ino(file);
 		delegated();
 	}
-	cr_assert_eq(rig.fs->delegs_cnt, 6);
+	cr_assert_eq(rig.fs->delegs->cnt, 6);
 	rig.fake.calls_max = 2;
 	fake_recall_any(0);
 	rig_settle();
 	cr_assert_eq(count(FAKE_DELEGRETURN), 6);
-	cr_assert_eq(rig.fs->delegs_cnt, 0);
+	cr_assert_eq(rig.fs->delegs->cnt, 0);
 	rig.fake.calls_max = 8;
 }
 
@@ -286,7 +286,7 @@ Test(fs_deleg_return, a_create_that_opens_it_for_writing_sends_it_back)
 
 Test(fs_deleg_return, idle_ones_go)
 {
-	rig.fs->deleg_idle_ns = 200 * NSEC_PER_MSEC;
+	rig.fs->delegs->idle_ns = 200 * NSEC_PER_MSEC;
 	delegated();
 	open_ok(O_RDONLY, &b);
 	for (int i = 0; i < 400; i++)
@@ -304,7 +304,7 @@ Test(fs_deleg_return, the_oldest_idle_one_makes_room)
 	struct fake_file *first = file, *second = fake_add("g", 1), *third = fake_add("h", 1);
 	fuse_ino_t inos[3] = {ino, rig_ino(second), rig_ino(third)};
 
-	rig.fs->delegs_max = 2;
+	rig.fs->delegs->max = 2;
 	open_ok(O_RDONLY, &b); /* stays open */
 	file = second;
 	ino = inos[1];
@@ -390,7 +390,7 @@ Test(fs_deleg_return, the_end_of_the_mount_is_not_held_up)
 	for (int i = 0; i < 200 && !rig.idle; i++)
 		rig_turn();
 	cr_assert(rig.idle);
-	cr_assert_eq(rig.fs->delegs_cnt, 0);
+	cr_assert_eq(rig.fs->delegs->cnt, 0);
 	cr_assert_null(file->deleg);
 	file->granted = false;
 }
@@ -408,11 +408,11 @@ Test(fs_deleg_return, without_an_answer_who_waits_goes_on_and_it_is_tried_again)
 	unique = rig_send(FUSE_SETATTR, ino, &in, sizeof(in), NULL, 0);
 	cr_assert_eq(answer_after_notices(unique), ETIMEDOUT);
 	cr_assert_eq(count(FAKE_SETATTR), 1);
-	cr_assert_eq(rig.fs->delegs_cnt, 1);
+	cr_assert_eq(rig.fs->delegs->cnt, 1);
 	for (int i = 0; i < 1500; i++)
 		rig_turn();
 	cr_assert_eq(count(FAKE_DELEGRETURN), 2);
-	cr_assert_eq(rig.fs->delegs_cnt, 0);
+	cr_assert_eq(rig.fs->delegs->cnt, 0);
 }
 
 Test(fs_deleg_return, a_claim_without_an_answer_is_tried_again)
@@ -443,7 +443,7 @@ Test(fs_deleg_return, a_lost_one_is_not_returned)
 	cr_assert(rig_reply(&re, 1000));
 	cr_assert_eq(re.h.error, FUSE_NOTIFY_INVAL_INODE);
 	rig_settle();
-	cr_assert_eq(rig.fs->delegs_cnt, 0);
+	cr_assert_eq(rig.fs->delegs->cnt, 0);
 	cr_assert_eq(count(FAKE_DELEGRETURN), 0);
 	rig.fake.count[FAKE_OPEN] = 0;
 	cr_assert_eq(answer_after_notices(getattr_send()), 0);
@@ -467,9 +467,9 @@ Test(fs_deleg_return, lost_while_it_is_returned_it_is_gone)
 	cr_assert_eq(count(FAKE_CLAIM), 1);
 	fake_lose(file);
 	rig_settle();
-	cr_assert_eq(rig.fs->delegs_cnt, 1);
+	cr_assert_eq(rig.fs->delegs->cnt, 1);
 	fake_release();
 	cr_assert_eq(answer_after_notices(unique), 0);
 	rig_settle();
-	cr_assert_leq(rig.fs->delegs_cnt, 1);
+	cr_assert_leq(rig.fs->delegs->cnt, 1);
 }

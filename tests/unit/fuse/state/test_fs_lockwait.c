@@ -15,7 +15,7 @@ static struct fuse_open_out a, b; /* two opens */
 static void set_up(void)
 {
 	file_set_up(100);
-	rig.fs->lock_poll_ns = 3600 * NSEC_PER_SEC; /* but for who sets it OFTEN */
+	rig.fs->locks->poll_ns = 3600 * NSEC_PER_SEC; /* but for who sets it OFTEN */
 	cr_assert_eq(rig_open(ino, O_RDWR, &a), 0);
 	cr_assert_eq(rig_open(ino, O_RDWR, &b), 0);
 }
@@ -60,8 +60,8 @@ Test(fs_lockwait, is_woken_when_the_server_calls)
 	cr_assert_eq(count(FAKE_LOCK), 1);
 	fake_unlock_foreign(file);
 	fake_lock_notify(12345);
-	fake_lock_notify(
-		container_of(rig.fs->lock_waits.next, struct fs_lockwait, link)->owner->lo.number);
+	fake_lock_notify(container_of(rig.fs->locks->waits.next, struct fs_lockwait, link)
+				 ->owner->lo.number);
 	cr_assert_eq(answer_to(unique, 3000), 0);
 	cr_assert_eq(count(FAKE_LOCK), 2);
 }
@@ -70,7 +70,7 @@ Test(fs_lockwait, asks_by_itself_if_nobody_says_anything)
 {
 	uint64_t unique;
 
-	rig.fs->lock_poll_ns = 2 * NSEC_PER_SEC;
+	rig.fs->locks->poll_ns = 2 * NSEC_PER_SEC;
 	fake_lock_foreign(file, 0, NFS4_LOCK_TO_END, true);
 	unique = setlkw(ino, b.fh, 2, F_WRLCK, 5, 14);
 	no_answer(100);
@@ -167,7 +167,7 @@ Test(fs_lockwait, of_many_files_leave_operations_to_others)
 	struct fuse_attr_out attr;
 	fuse_ino_t inos[FILES];
 
-	rig.fs->lock_poll_ns = OFTEN;
+	rig.fs->locks->poll_ns = OFTEN;
 	for (unsigned int i = 0; i < FILES; i++) {
 		f[i] = fake_add((char[2]){(char)('0' + i), 0}, 0);
 		fake_lock_foreign(f[i], 0, 10, true);
@@ -206,7 +206,7 @@ Test(fs_lockwait, a_signal_ends_it)
 	cr_assert_eq(setlk(ino, a.fh, 1, F_UNLCK, 0, 9), 0);
 	rig_settle();
 	cr_assert_eq(fake_locks.cnt, 0);
-	cr_assert(list_empty(&rig.fs->lock_waits));
+	cr_assert(list_empty(&rig.fs->locks->waits));
 	cr_assert(list_empty(&rig.lane->lockwait->waits));
 }
 
@@ -371,7 +371,7 @@ Test(fs_lockwait, a_signal_that_kills_ends_also_what_another_one_did_not)
 	uint64_t unique;
 	pid_t victim = start_victim();
 
-	rig.fs->lock_poll_ns = OFTEN;
+	rig.fs->locks->poll_ns = OFTEN;
 	cr_assert_eq(setlk(ino, a.fh, 1, F_RDLCK, 0, 9), 0);
 	rig.fake.hold_ops = 1u << FAKE_LOCK;
 	unique = lk_of(victim, FUSE_SETLKW, F_WRLCK, 0);
@@ -383,7 +383,7 @@ Test(fs_lockwait, a_signal_that_kills_ends_also_what_another_one_did_not)
 	cr_assert_eq(rig.stats.interrupts, 1);
 	fake_release();
 	rig_settle();
-	cr_assert(list_empty(&rig.fs->lock_waits));
+	cr_assert(list_empty(&rig.fs->locks->waits));
 	cr_assert(fake_all_free());
 	waitpid(victim, NULL, 0);
 }
@@ -404,7 +404,7 @@ Test(fs_lockwait, nobody_sleeps_on_for_a_program_that_died_while_its_old_lock_we
 	cr_assert_eq(answer_to(unique, 3000), EINTR);
 	fake_release();
 	rig_settle();
-	cr_assert(list_empty(&rig.fs->lock_waits));
+	cr_assert(list_empty(&rig.fs->locks->waits));
 	cr_assert(list_empty(&rig.lane->lockwait->waits));
 	waitpid(victim, NULL, 0);
 }
@@ -475,7 +475,7 @@ Test(fs_lockwait, ends_with_an_error_of_the_server)
 {
 	uint64_t unique;
 
-	rig.fs->lock_poll_ns = OFTEN;
+	rig.fs->locks->poll_ns = OFTEN;
 	fake_lock_foreign(file, 0, 10, true);
 	unique = setlkw(ino, b.fh, 2, F_WRLCK, 0, 9);
 	no_answer(50);
@@ -483,7 +483,7 @@ Test(fs_lockwait, ends_with_an_error_of_the_server)
 	cr_assert_eq(answer_to(unique, 10000), ENOLCK);
 	fake_locks.refuse = 0;
 	fake_unlock_foreign(file);
-	cr_assert(list_empty(&rig.fs->lock_waits));
+	cr_assert(list_empty(&rig.fs->locks->waits));
 }
 
 /* ---- lanes ---- */
