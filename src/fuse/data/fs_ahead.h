@@ -30,7 +30,7 @@
 #ifndef RPCRDMAFS_FS_AHEAD_H
 #define RPCRDMAFS_FS_AHEAD_H
 
-#include "fs_int.h"
+#include "fs_op.h"
 
 /* Of a handle that is read as a stream. */
 struct fs_ahead {

@@ -26,7 +26,7 @@
 #ifndef RPCRDMAFS_FS_BATCH_H
 #define RPCRDMAFS_FS_BATCH_H
 
-#include "fs_int.h"
+#include "fs_op.h"
 
 /* Of a lane's writebacks one batch has this part at most. */
 #define FS_BATCH_SHARE 2u

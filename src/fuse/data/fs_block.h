@@ -8,7 +8,7 @@
 #ifndef RPCRDMAFS_FS_BLOCK_H
 #define RPCRDMAFS_FS_BLOCK_H
 
-#include "fs_int.h"
+#include "fs_op.h"
 
 struct fs_block {
 	struct fs_op *op;      /* for ever */

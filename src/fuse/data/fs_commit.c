@@ -23,6 +23,7 @@
 #include "fs_inode.h"
 #include "fs_unstable.h"
 #include "fs_part.h"
+#include "log.h"
 
 #include <errno.h>
 #include <string.h>

@@ -17,6 +17,7 @@
 #include "fs_op.h"
 #include "fs_part.h"
 #include "fs_unstable.h"
+#include "log.h"
 
 #include <errno.h>
 #include <string.h>

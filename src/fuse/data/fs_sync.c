@@ -14,6 +14,7 @@
 #include "fs_inode.h"
 #include "fs_sync.h"
 #include "fs_part.h"
+#include "log.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #ifndef RPCRDMAFS_FS_SYNC_H
 #define RPCRDMAFS_FS_SYNC_H
 
-#include "fs_int.h"
+#include "fs_op.h"
 
 /* Goes on with what is wished. Any lane; does nothing on others than the first. */
 void fs_sync_turn(struct fs_lane *l);

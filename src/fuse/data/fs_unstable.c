@@ -4,6 +4,7 @@
 #include "fs_writeback.h"
 #include "fs_file.h"
 #include "fs_inode.h"
+#include "log.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -9,6 +9,7 @@
 #include "fs_reply.h"
 #include "fs_batch.h"
 #include "fs_part.h"
+#include "log.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -8,7 +8,8 @@
 #ifndef RPCRDMAFS_FS_ATTR_H
 #define RPCRDMAFS_FS_ATTR_H
 
-#include "fs_int.h"
+#include "fs_inode.h"
+#include "nfs4_ops.h"
 
 void fs_stat_fill(const struct fs *fs, const struct nfs4_attr *a, struct stat *st);
 /* Attributes of `in`, with the links that programs made: a .nfs name is none. */

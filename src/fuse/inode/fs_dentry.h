@@ -12,7 +12,7 @@
 #ifndef RPCRDMAFS_FS_DENTRY_H
 #define RPCRDMAFS_FS_DENTRY_H
 
-#include "fs_int.h"
+#include "fs_inode.h"
 
 /*
  * fs_dentry_tell - how long the kernel may know `name`, which is `in`, in `dir`; seconds

@@ -14,7 +14,7 @@
 #ifndef RPCRDMAFS_FS_FACTS_H
 #define RPCRDMAFS_FS_FACTS_H
 
-#include "fs_int.h"
+#include "fs_inode.h"
 
 /* Those of the inode. Not known: nothing is too long or too large, and the server is asked. */
 const struct nfs4_fs *fs_facts(const struct fs *fs, const struct fs_inode *in);

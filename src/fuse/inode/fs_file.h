@@ -7,7 +7,44 @@
 #ifndef RPCRDMAFS_FS_FILE_H
 #define RPCRDMAFS_FS_FILE_H
 
-#include "fs_int.h"
+#include "fs_inode.h"
+
+/* An open file in the lane that looks at it again (fs_validate.h). */
+struct fs_watch {
+	/* under the lane's lock of that */
+	struct list link;
+	struct fs_lane *lane; /* NULL: nobody does */
+	uint64_t due_s;       /* by the lane's clock */
+	/* the lane's */
+	uint32_t period_s;
+	uint32_t seen; /* inode->inval_want when it was looked at last ... */
+	uint32_t told; /* ... and when the kernel was told */
+};
+
+/* An open file: fuse_file_info.fh points here. */
+struct fs_file {
+	struct fs_inode *inode;
+	struct list link;         /* inode->open_files, inode->lock */
+	struct list all_link;     /* fs->files, table lock */
+	struct fs_share *share;   /* whose state it is open by, from its OPEN on; referenced */
+	struct nfs4_state *state; /* the share's; NULL: it has none */
+	struct rpc_cred cred;     /* of the opener: READ, WRITE and CLOSE go out under it */
+	uint32_t share_access;
+	int flags;              /* O_* of the open */
+	_Atomic uint32_t refs;  /* the handle itself and operations in flight */
+				/* under inode->lock */
+	bool opening;           /* counted in the inode's */
+	bool closing;           /* nothing more is read ahead */
+	_Atomic bool released;  /* its RELEASE has come */
+	struct fs_ahead *ahead; /* fs_ahead.h; NULL: never read */
+	uint32_t unstable;      /* fs_unstable_mems of it: data not committed yet */
+	uint32_t writebacks; /* its writebacks (fs_writeback.h): the server has not got them yet */
+	int write_err;       /* data was lost: the next fsync or close tells it */
+	int next_err;        /* that, or of the rest of a short write: the next write tells it */
+	uint32_t abandoned;  /* operations of programs that died (fs_interrupt.c) ... */
+	struct fs_op *releasing; /* ... which this RELEASE waits for */
+	struct fs_watch watch;
+};
 
 /* ---- fs_file.c: open files ---- */
 

@@ -27,7 +27,7 @@
 
 /* With malloc's header, its slot, and up to two buckets. */
 static_assert(sizeof(struct fs_inode) + NFS4_FHSIZE + 8 + 12 + 2 * sizeof(uint32_t) <= 512,
-	"an inode takes more than fs_int.h says");
+	"an inode takes more than fs_inode.h says");
 
 struct fs_table {
 	struct mutex lock;

@@ -7,7 +7,7 @@
 #ifndef RPCRDMAFS_FS_INODE_H
 #define RPCRDMAFS_FS_INODE_H
 
-#include "fs_int.h"
+#include "fs_fs.h"
 
 /*
  * A nodeid has two forms, with this and without (fs_special.h): to the kernel two inodes, here the
@@ -16,6 +16,62 @@
 #define FS_INO_SHADOW (1ull << 32)
 
 struct MUTEX_CAPABILITY fs_table;
+
+/*
+ * The kernel holds a nodeid of it, the number of its slot (fs_slot.h). There may be millions: at
+ * most 512 bytes each, the longest filehandle and the table included; its name in fs_dentry.h comes
+ * to that.
+ */
+struct fs_inode {
+	struct mutex lock;      /* everything below `refs` */
+	uint64_t nlookup;       /* the kernel's references; table lock */
+	uint32_t refs;          /* open files, operations by nodeid; table lock */
+	_Atomic uint32_t noted; /* where its name was noted last (fs_dentry.h); no lock */
+	uint32_t slot;          /* for ever: the nodeid ... */
+	uint32_t generation;    /* ... and what no other inode of that nodeid has */
+	uint8_t fh_len;
+	bool unhashed;         /* table lock: the filehandle names another file, or none, now */
+	bool attr_known;       /* attr holds all that a stat needs */
+	bool silly;            /* renamed to .nfs... on unlink while open */
+	uint8_t nfs_names;     /* links that the server counts, but no program made: .nfs... */
+	bool removed;          /* a directory: maybe by us, while it was open (fs_place.h) */
+	bool opened;           /* was open once: the kernel may hold pages of it */
+	uint32_t opens;        /* open files */
+	uint32_t inval_want;   /* changes by others that make the kernel's pages stale */
+	struct nfs4_attr attr; /* the newest attributes seen */
+	uint64_t attr_ns;      /* when they arrived (reactor_now) */
+	uint32_t attr_to_ms;   /* start of the period after which attr_to_s may double; it wraps */
+	uint32_t attr_to_s;    /* how long they are good: doubles while nothing changes */
+	uint32_t inval_done;   /* how many of inval_want the kernel was told */
+	/* Counts of operations, of which a mount has at most some thousands */
+	uint16_t deleg_bars;  /* on their way, beside which no delegation is taken */
+	uint16_t opening;     /* files whose OPEN is on its way */
+	uint64_t data_change; /* change attribute the kernel's cached pages belong to; 0: none */
+	uint64_t told_change; /* change attribute of the attributes the kernel holds; 0: none */
+	uint64_t attr_seq; /* of our last change: a reply from before it must not overwrite attrs */
+	union {
+		uint64_t write_seq; /* a file: counts UNSTABLE writes: what a COMMIT covers */
+		struct {            /* a directory: its name, and fs->moves then (fs_place.h) */
+			uint32_t place, place_moves;
+		};
+	};
+	struct fs_unstable
+		*unstable;       /* data the server may lose (fs_unstable.h); NULL: never written */
+	struct list open_files;  /* of fs_file */
+	struct fs_share *shares; /* by `next` (fs_share.h) */
+	struct fs_deleg *deleg;  /* the server's promise (fs_deleg.h); NULL: none */
+	struct fs_silly *silly_name; /* parent and name of the .nfs file */
+	union {
+		uint32_t writers; /* a file: open for writing, or on their way to be */
+		uint32_t sillies; /* a directory: .nfs files in it */
+	};
+	_Atomic uint16_t
+		facts; /* its file system (fs_facts.h): 1 + nfs4_fs.nr; 0: not known; no lock */
+	/* Owners of locks on the server (fs_lock.h), by `next`; fs->locks_lock */
+	struct fs_lockowner *_Atomic lockowners;
+	struct fs_dentries *dentries; /* of a directory: what the kernel may walk (fs_dentry.h) */
+	uint8_t fh[];                 /* fh_len bytes */
+};
 
 int fs_inode_table_new(struct fs *fs);
 void fs_inode_table_free(struct fs *fs); /* forgets everything */

@@ -27,6 +27,7 @@
 #include "fs_notify.h"
 #include "fs_inode.h"
 #include "fs_dentry.h"
+#include "log.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,7 +7,17 @@
 #ifndef RPCRDMAFS_FS_NOTIFY_H
 #define RPCRDMAFS_FS_NOTIFY_H
 
-#include "fs_int.h"
+#include "fs_inode.h"
+
+/* One entry of a notify thread's queue. */
+struct fs_notice {
+	struct list link;
+	struct fs_inode *inode; /* referenced */
+	off_t off, len;         /* of the pages that go; off < 0: attributes only */
+	uint32_t inval;         /* inode->inval_want this fulfils; with off >= 0 */
+	struct reactor *reactor;
+	struct reactor_msg *told; /* posted there afterwards; NULL: malloced, nobody waits */
+};
 
 int fs_notify_start(struct fs *fs);
 /* No new ones: what asks for one goes on at once. Those in work end as long as lanes read. */

@@ -7,7 +7,7 @@
 #ifndef RPCRDMAFS_FS_PAGES_H
 #define RPCRDMAFS_FS_PAGES_H
 
-#include "fs_int.h"
+#include "fs_inode.h"
 
 /*
  * Are the kernel's pages of the inode those of a->change? If not the caller sees to it that they

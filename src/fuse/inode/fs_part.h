@@ -10,7 +10,11 @@
 #ifndef RPCRDMAFS_FS_PART_H
 #define RPCRDMAFS_FS_PART_H
 
-#include "fs_int.h"
+#include "fs_inode.h"
+
+struct fs_lane;
+struct fs_op;
+struct fs_file;
 
 struct fs_part {
 	/* Bytes that each operation has for this part, for ever ... */

@@ -10,7 +10,7 @@
 #ifndef RPCRDMAFS_FS_PLACE_H
 #define RPCRDMAFS_FS_PLACE_H
 
-#include "fs_int.h"
+#include "fs_inode.h"
 
 /* The beginning of each open directory (fs_dir.c). */
 struct fs_open_dir {

@@ -22,7 +22,7 @@
 #ifndef RPCRDMAFS_FS_SHADOW_H
 #define RPCRDMAFS_FS_SHADOW_H
 
-#include "fs_int.h"
+#include "fs_inode.h"
 
 /* Is it a special file, and has it two nodeids? */
 bool fs_shadow_is_guarded(const struct fs *fs, const struct nfs4_attr *a);

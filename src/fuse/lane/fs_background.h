@@ -8,7 +8,7 @@
 #ifndef RPCRDMAFS_FS_BACKGROUND_H
 #define RPCRDMAFS_FS_BACKGROUND_H
 
-#include "fs_int.h"
+#include "fs_op.h"
 
 /* Its request was read. */
 void fs_background_begin(struct fs_op *op);

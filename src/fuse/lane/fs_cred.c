@@ -19,7 +19,6 @@
  * namespace reads as OVERFLOW_GID, and is left out.
  */
 #include "fs_cred.h"
-#include "fs_int.h"
 
 #include <ctype.h>
 #include <fcntl.h>

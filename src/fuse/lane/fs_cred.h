@@ -7,7 +7,7 @@
 #ifndef RPCRDMAFS_FS_CRED_H
 #define RPCRDMAFS_FS_CRED_H
 
-#include "fs_int.h"
+#include "fs_fs.h"
 
 /* uid, gid and supplementary groups of the caller (/proc/PID/status, cached a moment). */
 void fs_cred_of(fuse_req_t req, struct rpc_cred *ret_cred);

@@ -7,7 +7,7 @@
 #ifndef RPCRDMAFS_FS_INTERRUPT_H
 #define RPCRDMAFS_FS_INTERRUPT_H
 
-#include "fs_int.h"
+#include "fs_op.h"
 
 void fs_interrupt_init(struct fs_lane *l);
 void fs_interrupt_fini(struct fs_lane *l);

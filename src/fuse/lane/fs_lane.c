@@ -29,6 +29,7 @@
 #include "fs_notify.h"
 #include "fs_op.h"
 #include "fs_part.h"
+#include "log.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -3,7 +3,71 @@
 #ifndef RPCRDMAFS_FS_LANE_H
 #define RPCRDMAFS_FS_LANE_H
 
-#include "fs_int.h"
+#include "fs_fs.h"
+
+/* How a stopping lane ends: each step follows when the one before is complete. */
+enum fs_lane_state {
+	FS_LANE_NEW,
+	FS_LANE_RUNS,
+	FS_LANE_QUIET,  /* stopping; reads on until the notify threads are idle (fs_lane.c) */
+	FS_LANE_DRAINS, /* reads no more; operations end, left-over files are closed */
+	FS_LANE_IDLE,
+};
+
+struct fs_kick; /* fs_lane.c */
+struct fs_part;
+struct fs_forward;
+
+struct fs_lane {
+	struct fs *fs;
+	struct list link; /* fs->lanes, fs->lanes_lock */
+	struct reactor *reactor;
+	struct nfs4_session *sess;
+	struct rpcrdma *xprt;
+	struct stats *stats;
+	fs_lane_report *report;
+	void *report_ctx;
+	struct reactor_fd src;     /* /dev/fuse */
+	struct rpcrdma_buf *rxbuf; /* where the next request is received; NULL: taken by a WRITE */
+	struct list ops;           /* of fs_op.pool_link: all that are its own */
+	struct list free_ops;      /* of fs_op.link */
+	unsigned int ops_cnt, ops_free;
+	unsigned int spare_cnt; /* of ops_cnt: added later (fs_interrupt.c) */
+	unsigned int abandoned;
+	unsigned int notify_waits; /* operations that wait for the notify thread */
+	struct list parked;        /* ops waiting for a request or a buffer */
+	struct reactor_timer idle_timer;
+	struct reactor_timer interrupt_timer;
+	/* of the request that was read last */
+	uint64_t unique, read_ns;
+	uint32_t opcode;
+	_Atomic uint64_t interrupted; /* another lane read a FUSE_INTERRUPT of this one; 0: none */
+	struct fs_kick *kick;
+	struct fs_forward *forward; /* fs_metalane.h; NULL: without option metalane */
+	enum fs_lane_state state;
+	unsigned int half_bufs; /* half of its data buffers: as many may stay unstable */
+	/* Of its parts, made with it (fs_part.lane_made). */
+	struct fs_unstable_lane *unstable;
+	struct fs_commit_lane *commit;
+	struct fs_writeback_lane *writeback;
+	struct fs_ahead_lane *ahead;
+	struct fs_deleg_lane *deleg;
+	struct fs_lockwait_lane *lockwait;
+	struct fs_copywait_lane *copywait;
+	struct fs_validate *validate;
+	/* fs_lane.c: how many requests to read at once; so many were there, when it counted so many
+	 */
+	unsigned int read_batch;
+	bool read_full;
+	uint64_t read_lulls;  /* of reactor_lulls() */
+	_Atomic bool reading; /* a request may be read, and nobody know of it */
+	bool receiving;       /* a handler runs: rxbuf is in use */
+	bool stalled;         /* stopped reading for want of an op, buffer or call */
+	bool again;           /* fs_lane_turn() was called while it ran */
+	bool drained;         /* counted in fs->lanes_drained */
+	bool turning;         /* guards against recursion in fs_lane_turn() */
+	bool last;            /* the last lane to drain: it closes what is left open */
+};
 
 /* Something was given back: resumes parked ops, then reading, then a stop in progress. */
 void fs_lane_turn(struct fs_lane *l);

@@ -35,7 +35,7 @@
 #ifndef RPCRDMAFS_FS_METALANE_H
 #define RPCRDMAFS_FS_METALANE_H
 
-#include "fs_int.h"
+#include "fs_op.h"
 
 /* False: out of memory. */
 bool fs_metalane_lane_init(struct fs_lane *l);

@@ -7,7 +7,96 @@
 #ifndef RPCRDMAFS_FS_OP_H
 #define RPCRDMAFS_FS_OP_H
 
-#include "fs_int.h"
+#include "fs_file.h"
+#include "fs_lane.h"
+#include "fs_notify.h"
+#include "nfs4_held.h"
+
+#define FS_OP_BARS 2u /* RENAME: two files */
+
+/*
+ * One FUSE request in work: taken from the lane's pool when it is read, given
+ * back after its reply when no call is in flight. Its NFS call lies behind it in memory.
+ */
+struct fs_op {
+	struct fs_lane *lane;
+	struct nfs4_call *call; /* the one that carries it: its own, for ever (fs_op_of()) */
+	struct list pool_link;  /* lane->ops */
+	struct list link;
+	fuse_req_t req;            /* NULL once replied */
+	uint64_t unique, begin_ns; /* of the request */
+	uint64_t read_ns;          /* when it was read, by reactor_clock() */
+	struct nfs4_times times;
+	uint32_t opcode;
+	bool on_file;    /* of fs_op_begin_file() */
+	bool file_holds; /* op->inode, which the op itself has no reference to */
+	bool background; /* counted in fs->background */
+	bool abandoned;  /* its program was dying: counted in lane->abandoned, and on_file in the
+			  * file's
+			  */
+	struct rpc_cred cred;
+	struct rpcrdma_buf *buf; /* stolen receive buffer or a sink; put with the op */
+	void *mem;               /* malloced by a handler (a target, a list); freed with the op */
+	bool has_call;           /* call is got from the session */
+	bool want_buf;           /* parked for a buffer too */
+	bool last_buf;           /* and may have the one that others leave (fs_metalane.h) */
+	/*
+	 * The operation changes the inode whose attributes it replies (SETATTR): its reply never
+	 * waits for an invalidation. The kernel holds back writes until it is answered, and
+	 * dropping a dirty page waits for its write.
+	 */
+	bool own;
+	bool shadow; /* of a special file: it is told as the user's who may not use it */
+	struct fs_inode *inode, *inode2; /* referenced until the op ends */
+	struct fs_file *file, *file2;    /* referenced until the op ends; COPY: from file2 */
+	struct nfs4_fh fh, fh2;          /* copies: calls point at these */
+	char *name, *name2;              /* FS_NAME_MAX + 1 bytes each, its own */
+	struct fuse_file_info fi;
+	struct nfs4_attr attr; /* of a reply that waits for an invalidation */
+	struct fs_inode *reply_dir, *reply_inode;
+	void (*undo)(struct fs_op *op, int err); /* of a reply that nobody takes */
+	off_t off;
+	size_t size;
+	uint64_t attr_seq; /* fs_attr_seq() when the call was started */
+	void *work; /* FS_OP_WORK bytes, zeroed: what who handles the request makes of it (fs_op.h)
+		     */
+	/* Gives back what `work` has; fs_op_end() calls it. NULL: nothing. */
+	void (*ended)(struct fs_op *op);
+	bool began;               /* its first call was started: it may have been done in part */
+	bool gated;               /* counted in inode->unstable->io ... */
+	bool gated_abandoned;     /* ... and in abandoned */
+	struct fs_commit *commit; /* its own, for ever (fs_unstable.h) */
+	/* Runs when the op is taken from the parking list (no request was free before). */
+	void (*resume)(struct fs_op *op);
+	/*
+	 * Set before fs_op_call() by what must not just answer an error when the session is dead;
+	 * err: positive errno. Cleared by each start.
+	 */
+	void (*failed)(struct fs_op *op, int err);
+	/* fs_silly_rename() in work */
+	struct fs_silly *silly;
+	void (*silly_done)(struct fs_op *op, int err);
+	/* fs_access_check() in work */
+	struct {
+		struct fs_inode *inode; /* op->inode or inode2 */
+		unsigned int mask;
+		void (*then)(struct fs_op *op);
+	} may;
+	/* fs_op_notify() or fs_rewrite_wait() in work */
+	struct fs_notice notice;
+	struct reactor_msg notified;
+	void (*then)(struct fs_op *op);
+	bool alone;                     /* how it enters the share it waits for (fs_share.h) */
+	struct fs_writeback *writeback; /* its own, for ever (fs_writeback.h) */
+	struct fs_block *block;         /* its own, for ever (fs_block.h) */
+	/* fs_deleg.h: inodes that it keeps free of delegations until it ends; referenced */
+	struct fs_inode *barred[FS_OP_BARS];
+	unsigned int bars;
+	/* fs_deleg_return.c: an operation that returns this one */
+	struct fs_deleg *deleg;
+	struct fs_share *claims;
+	uint32_t round;
+};
 
 /*
  * The work of who handles a request: a structure of its own, in op->work, zeroed when the operation

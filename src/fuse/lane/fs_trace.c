@@ -6,6 +6,7 @@
 #include "fs_reply.h"
 #include "fs_inode.h"
 #include "latency.h"
+#include "log.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -7,6 +7,7 @@
 #include "fs_notify.h"
 #include "fs_ops.h"
 #include "fs_session.h"
+#include "log.h"
 
 #include <errno.h>
 #include <fcntl.h>

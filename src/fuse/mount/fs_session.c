@@ -8,6 +8,7 @@
  */
 #include "fs_session.h"
 #include "fs_ops.h"
+#include "log.h"
 
 #include <errno.h>
 #include <linux/fuse.h>

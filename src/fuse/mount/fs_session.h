@@ -8,7 +8,7 @@
 #ifndef RPCRDMAFS_FS_SESSION_H
 #define RPCRDMAFS_FS_SESSION_H
 
-#include "fs_int.h"
+#include "fs_fs.h"
 
 extern const struct fuse_custom_io fs_custom_io; /* patches the reply to INIT */
 /* Is descriptor fd an open /dev/fuse? 0; -errno with one line in text. */

@@ -6,9 +6,10 @@
  * At the very end, when nobody answers requests any more: the connection is
  * closed first, because an unmount would wait for answers.
  */
-#include "fs_int.h"
+#include "fs_fs.h"
 #include "fs_notify.h"
 #include "fs_session.h"
+#include "log.h"
 
 #include <errno.h>
 #include <fcntl.h>

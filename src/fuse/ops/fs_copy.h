@@ -8,7 +8,7 @@
 #ifndef RPCRDMAFS_FS_COPY_H
 #define RPCRDMAFS_FS_COPY_H
 
-#include "fs_int.h"
+#include "fs_op.h"
 #include "nfs4_offload.h"
 
 /* op->mem; op->inode, file and off are the destination's, inode2 and file2 the source's. */

@@ -13,6 +13,7 @@
 #include "fs_ops.h"
 #include "fs_reply.h"
 #include "fs_share.h"
+#include "log.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -22,6 +22,7 @@
 #include "fs_nameop.h"
 #include "fs_place.h"
 #include "fs_reply.h"
+#include "log.h"
 
 #define COUNT_MIN  (64u * 1024)
 #define COUNT_MAX  (256u * 1024) /* more saves few calls and costs memory */

@@ -10,6 +10,7 @@
 #include "fs_reply.h"
 #include "fs_shadow.h"
 #include "fs_special.h"
+#include "log.h"
 
 static void entry_of(struct fs_op *op)
 {

@@ -12,6 +12,7 @@
 #include "fs_nameop.h"
 #include "fs_op.h"
 #include "fs_reply.h"
+#include "log.h"
 
 /* Calls longer than this may not fit inline: they are built in a data buffer. */
 #define SHORT_TARGET 512

@@ -30,6 +30,7 @@
 #include "fs_place.h"
 #include "fs_reply.h"
 #include "fs_unname.h"
+#include "log.h"
 
 #include <errno.h>
 #include <stdlib.h>

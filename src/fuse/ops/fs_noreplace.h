@@ -2,7 +2,7 @@
 #ifndef RPCRDMAFS_FS_NOREPLACE_H
 #define RPCRDMAFS_FS_NOREPLACE_H
 
-#include "fs_int.h"
+#include "fs_op.h"
 
 /*
  * fs_noreplace - RENAME that fails with EEXIST if the new name is there

@@ -17,7 +17,7 @@
 #ifndef RPCRDMAFS_FS_OPS_H
 #define RPCRDMAFS_FS_OPS_H
 
-#include "fs_int.h"
+#include "fs_op.h"
 
 extern const struct fuse_lowlevel_ops fs_ops; /* fs_ops.c */
 

@@ -21,6 +21,7 @@
 #include "fs_share.h"
 #include "fs_silly.h"
 #include "fs_part.h"
+#include "log.h"
 
 #include <errno.h>
 #include <string.h>

@@ -10,6 +10,7 @@
 #include "fs_attr.h"
 #include "fs_deleg.h"
 #include "fs_inode.h"
+#include "log.h"
 
 #include <errno.h>
 #include <stdio.h>

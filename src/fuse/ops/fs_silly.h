@@ -7,7 +7,7 @@
 #ifndef RPCRDMAFS_FS_SILLY_H
 #define RPCRDMAFS_FS_SILLY_H
 
-#include "fs_int.h"
+#include "fs_op.h"
 
 #define FS_SILLY_NAME (4 + 16 + 8 + 1)
 /* A name that nobody else uses or knows, of the form of the kernel's client's. */

@@ -7,7 +7,7 @@
 #ifndef RPCRDMAFS_FS_SPECIAL_H
 #define RPCRDMAFS_FS_SPECIAL_H
 
-#include "fs_int.h"
+#include "fs_op.h"
 
 /*
  * fs_special_entry - the end of a LOOKUP of such a file: asks what the user may, replies the entry

@@ -12,6 +12,7 @@
 #include "fs_attr.h"
 #include "fs_nameop.h"
 #include "fs_silly.h"
+#include "log.h"
 
 #include <errno.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "fs_int.h"
+#include "fs_op.h"
 #include "fs_silly.h"
 
 /* op->mem points at it: first in what the user keeps there. */

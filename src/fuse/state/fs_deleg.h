@@ -28,7 +28,7 @@
 #ifndef RPCRDMAFS_FS_DELEG_H
 #define RPCRDMAFS_FS_DELEG_H
 
-#include "fs_int.h"
+#include "fs_op.h"
 
 #define FS_DELEG_USERS 4u
 

@@ -27,6 +27,7 @@
 #include "fs_inode.h"
 #include "fs_notify.h"
 #include "fs_share.h"
+#include "log.h"
 
 #define RETRY_NS NSEC_PER_SEC /* one that could not be is tried again after so long */
 

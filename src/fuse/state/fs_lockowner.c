@@ -6,6 +6,7 @@
 #include "fs_inode.h"
 #include "fs_lock.h"
 #include "fs_op.h"
+#include "log.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -19,7 +19,7 @@
 #ifndef RPCRDMAFS_FS_SHARE_H
 #define RPCRDMAFS_FS_SHARE_H
 
-#include "fs_int.h"
+#include "fs_op.h"
 
 struct fs_share {
 	struct fs_share *next; /* inode->shares */

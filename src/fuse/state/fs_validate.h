@@ -19,7 +19,7 @@
 #ifndef RPCRDMAFS_FS_VALIDATE_H
 #define RPCRDMAFS_FS_VALIDATE_H
 
-#include "fs_int.h"
+#include "fs_op.h"
 
 extern const struct fs_part fs_validate_part;
 

@@ -5,7 +5,6 @@
 
 #include "fs_attr.h"
 #include "fs_inode.h"
-#include "fs_int.h"
 #include "mutex.h"
 
 static struct fs fs;

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "fs_cred.h"
-#include "fs_int.h"
 
 TestSuite(fs_cred);
 
