@@ -50,6 +50,8 @@ struct whole {
 	max_align_t parts[]; /* what fs_part.op_made is given */
 };
 
+_Static_assert(sizeof(struct fs_op) <= 1024, "what few requests need belongs into their work");
+
 struct fs_op *fs_op_alloc(const struct fs *fs)
 {
 	struct whole *w = calloc(1, sizeof(*w) + fs_part_op_size(fs));

@@ -58,8 +58,7 @@ struct fs_op {
 	off_t off;
 	size_t size;
 	uint64_t attr_seq; /* fs_attr_seq() when the call was started */
-	void *work; /* FS_OP_WORK bytes, zeroed: what who handles the request makes of it (fs_op.h)
-		     */
+	void *work;        /* FS_OP_WORK bytes, zeroed: a structure of the request's handler */
 	/* Gives back what `work` has; fs_op_end() calls it. NULL: nothing. */
 	void (*ended)(struct fs_op *op);
 	bool began;               /* its first call was started: it may have been done in part */
@@ -99,7 +98,7 @@ struct fs_op {
 };
 
 /*
- * The work of who handles a request: a structure of its own, in op->work, zeroed when the operation
+ * The work of the request's handler: a structure of its own, in op->work, zeroed when the operation
  * begins. A function that returns it as such has FS_OP_WORK_HOLDS().
  */
 #define FS_OP_WORK             464u
