@@ -164,6 +164,7 @@ static void finish(struct fab_ep *ep)
 	if (ep->dev.gone)
 		fab_dev_close(ep);
 	reactor_timer_cancel(ep->r, &ep->timer);
+	assert(!ep->wr_used && !ep->qp && list_empty(&ep->mws)); /* I1 */
 	fab_ep_set_state(ep, EP_IDLE);
 	fab_ep_emit(ep, &final); /* may free the endpoint */
 }

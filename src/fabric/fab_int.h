@@ -16,6 +16,11 @@
  * provider, and the device can be let go when it is removed. The price is that
  * librdmacm does not know the queue pair: fab_qp.c moves it from state to state.
  *
+ * I1 (work request): what is posted, or held to be, has a record until its owner was told once;
+ *    DRAINED and FAILED come after the last of them, with the queue pair and its windows gone.
+ *    Asserted: fab_qp_wr_put(), finish()
+ *    Test: fab_ep::what_is_never_flushed_is_told_before_the_end
+ *
  * Context: the lane that owns the endpoint.
  */
 #ifndef RPCRDMAFS_FAB_INT_H

@@ -47,7 +47,7 @@ struct fab_wr fab_qp_wr_put(struct fab_ep *ep, uint32_t idx)
 	struct fab_wr *wr = &ep->wrs[idx];
 	struct fab_wr copy = *wr;
 
-	assert(wr->kind != WR_FREE);
+	assert(wr->kind != WR_FREE); /* I1 */
 	ep->sq_used -= wr->slots;
 	ep->wr_used--;
 	wr->kind = WR_FREE;

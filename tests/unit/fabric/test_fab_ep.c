@@ -219,6 +219,43 @@ Test(fab_ep, a_queue_that_cannot_be_polled_ends_the_connection_too)
 	cr_assert_eq(down_err, -EIO);
 }
 
+/* ---- what does not come back ---- */
+
+int ibv_destroy_cq(struct ibv_cq *q)
+{
+	return 0;
+}
+
+static void run(uint64_t ns)
+{
+	uint64_t end = reactor_now(ep.r) + ns;
+
+	while (reactor_now(ep.r) < end)
+		reactor_turn(ep.r, end - reactor_now(ep.r));
+}
+
+/* I1: the owner of a post waits for it, and must not be told of the end before. */
+Test(fab_ep, what_is_never_flushed_is_told_before_the_end)
+{
+	struct fab_ep *other = fab_ep_new(ep.r, &ep.conf, &ops, NULL);
+
+	ep.timer = other->timer; /* which knows what to do */
+	fab_ep_free(other);
+	ep.wrs = calloc(ep.wr_cnt, sizeof(*ep.wrs)); /* freed with the queue */
+	memcpy(ep.wrs, wrs, sizeof(wrs));
+	list_init(&ep.mws);
+	ep.qp = NULL;
+	cr_assert_eq(fab_qp_wr_get(&ep, WR_SEND, 1, 1), 0);
+	cr_assert_eq(fab_qp_wr_get(&ep, WR_RECV, 0, 2), 1);
+	fab_ep_lost(&ep, -EIO);
+	run(FAB_DRAIN_NS / 2);
+	cr_assert_str_eq(seen, "D", "it may be slow");
+	run(FAB_DRAIN_NS);
+	cr_assert_str_eq(seen, "Dxf.");
+	cr_assert_eq(ep.wr_used, 0);
+	cr_assert_eq(ep.state, EP_IDLE);
+}
+
 /* ---- a window that is tried ---- */
 
 static struct ibv_mw verbs_mw;
