@@ -201,7 +201,7 @@ struct rpcrdma {
 	bool windows_short;         /* static for this connection only */
 
 	/* rpcrdma_trial.c */
-	enum rpcrdma_trial trial;
+	enum rpcrdma_trial trial; /* by set_state() of that file only */
 	unsigned int trial_losses;
 	struct rpcrdma_win *trial_win; /* not in win_free; FREE to all others */
 	struct reactor_timer trial_timer;

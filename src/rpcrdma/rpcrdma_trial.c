@@ -11,10 +11,30 @@
  */
 #include "rpcrdma_int.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #define TRIAL_LEN    8u
 #define TRIAL_LOSSES 3u /* connections in a row that end with the trial on its way */
+
+#define TO(name) (1u << RPCRDMA_T_##name)
+
+/* From each state to which; another device is another trial, from any state. */
+static const unsigned int legal[] = {
+	[RPCRDMA_T_DUE] = TO(DUE) | TO(BINDING) | TO(FAILED),
+	[RPCRDMA_T_BINDING] = TO(DUE) | TO(BOUND) | TO(FAILED),
+	[RPCRDMA_T_BOUND] = TO(DUE) | TO(INVALIDATING) | TO(FAILED),
+	[RPCRDMA_T_INVALIDATING] = TO(DUE) | TO(PASSED) | TO(FAILED),
+	[RPCRDMA_T_PASSED] = TO(DUE),
+	[RPCRDMA_T_FAILED] = TO(DUE),
+};
+
+/* The only place that changes x->trial. */
+static void set_state(struct rpcrdma *x, enum rpcrdma_trial to)
+{
+	assert(legal[x->trial] & 1u << to);
+	x->trial = to;
+}
 
 static bool is_on_its_way(const struct rpcrdma *x)
 {
@@ -26,7 +46,7 @@ static bool is_on_its_way(const struct rpcrdma *x)
 static void fail(struct rpcrdma *x, int err)
 {
 	if (err != -ENOTCONN) {
-		x->trial = RPCRDMA_T_FAILED;
+		set_state(x, RPCRDMA_T_FAILED);
 		rpcrdma_setup_no_windows(x);
 	}
 	rpcrdma_conn_drop(x, err, "memory windows do not work");
@@ -43,7 +63,7 @@ static void trial_fire(struct reactor_timer *t)
 		fail(x, -ETIMEDOUT);
 		return;
 	}
-	x->trial = RPCRDMA_T_INVALIDATING;
+	set_state(x, RPCRDMA_T_INVALIDATING);
 	reactor_timer_in(x->reactor, t, x->conf.connect_timeout_ns);
 	err = fab_mw_invalidate(x->ep, &x->trial_win->mw, 1, RPCRDMA_TRIAL_COOKIE);
 	if (err)
@@ -68,7 +88,7 @@ bool rpcrdma_trial_start(struct rpcrdma *x)
 		return false;
 	x->trial_win = rpcrdma_win_get(x, NULL);
 	bind.mw = x->trial_win->mw;
-	x->trial = RPCRDMA_T_BINDING;
+	set_state(x, RPCRDMA_T_BINDING);
 	reactor_timer_in(x->reactor, &x->trial_timer, x->conf.connect_timeout_ns);
 	err = fab_mw_bind(x->ep, &bind, RPCRDMA_TRIAL_COOKIE);
 	if (err)
@@ -86,11 +106,11 @@ void rpcrdma_trial_step(struct rpcrdma *x, enum fab_status status)
 		return;
 	}
 	if (x->trial == RPCRDMA_T_BINDING) {
-		x->trial = RPCRDMA_T_BOUND;
+		set_state(x, RPCRDMA_T_BOUND);
 		reactor_timer_in(x->reactor, &x->trial_timer, 0);
 		return;
 	}
-	x->trial = RPCRDMA_T_PASSED;
+	set_state(x, RPCRDMA_T_PASSED);
 	reactor_timer_cancel(x->reactor, &x->trial_timer);
 	rpcrdma_win_put(x, x->trial_win);
 	rpcrdma_conn_up(x);
@@ -102,15 +122,15 @@ void rpcrdma_trial_drained(struct rpcrdma *x)
 	if (!is_on_its_way(x))
 		return;
 	/* An adapter that dies of it tells no more than that the connection is gone. */
-	x->trial = RPCRDMA_T_DUE;
+	set_state(x, RPCRDMA_T_DUE);
 	if (x->stopping || ++x->trial_losses < TRIAL_LOSSES)
 		return;
-	x->trial = RPCRDMA_T_FAILED;
+	set_state(x, RPCRDMA_T_FAILED);
 	rpcrdma_setup_no_windows(x);
 }
 
 void rpcrdma_trial_new_device(struct rpcrdma *x)
 {
-	x->trial = RPCRDMA_T_DUE;
+	set_state(x, RPCRDMA_T_DUE);
 	x->trial_losses = 0;
 }
