@@ -11,6 +11,11 @@
  * that it has (rpcrdma_trial.c).
  * DRAINING ends when the fabric says that no work request is outstanding: only
  * then memory is free, calls are sorted into ended and to be sent again.
+ *
+ * I7 (connection): calls are sent, and replies believed, while it is UP. One that was given up
+ *    sends and believes nothing more, whatever arrives: its calls go again on the next one.
+ *    Asserted: rpcrdma_send_transmit(), conclude()
+ *    Test: rpcrdma_conn::what_was_given_up_sends_and_believes_nothing
  */
 #include "rpcrdma_int.h"
 

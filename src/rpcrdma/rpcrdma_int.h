@@ -10,13 +10,17 @@
  *   FLIGHT  the transport and the fabric: `pending` says what is still to come
  *   ENDED   the transport, about to run ->done
  *
- * Invariants (docs/ARCHITECTURE.md):
- *   T1 a request leaves FLIGHT only with pending == 0: by completions, or because DRAINED says
- *      that none follows.
- *   T2 a window is BOUND or INVALIDATING only while a request in FLIGHT owns it.
- *   T3 ->done runs with every window of the request FREE or gone.
- *   T4 a receive buffer is posted, or held by one request, or being looked at: never two.
- *   T5 a connection that is given up sends nothing more and believes nothing more.
+ * I2 (request): it is its owner's alone. One that rpcrdma_send() took comes back once: the first
+ *    end that is decided counts, and its XID finds it no more when ->done runs.
+ *    Asserted: rpcrdma_req_set_state(), rpcrdma_req_put(), rpcrdma_send(), deliver()
+ *    Test: rpcrdma_req::comes_back_once_whatever_ends_it
+ * I3 (flight): a request leaves FLIGHT with nothing pending: by completions, or because DRAINED
+ *    says that none follows (I1). Before that its message and its buffers are not used again.
+ *    Asserted: rpcrdma_req_cleared(), finish(), deliver()
+ *    Test: rpcrdma_send::a_request_is_not_finished_before_its_send_completed
+ *
+ * The others, where they hold: I6 rpcrdma_mem.c, I5 rpcrdma_win.c, I7 rpcrdma_conn.c; all
+ * of them in docs/ARCHITECTURE.md, "Ownership".
  *
  * Context: lane.
  */

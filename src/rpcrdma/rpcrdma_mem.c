@@ -3,6 +3,11 @@
  * Memory of a lane: data buffers (one registration each, so that nothing but
  * the buffer is reachable even where a device checks windows badly), Send and
  * Receive buffers in local-only registrations.
+ *
+ * I6 (receive buffer): it is posted, being looked at, or holds the reply of one call, which has it
+ *    until ->done returns. So nothing is received over a reply that waits for its fence.
+ *    Asserted: rpcrdma_mem_post_rep(), rpcrdma_reply_receive(), conclude()
+ *    Test: rpcrdma_reply::what_waits_for_its_fence_is_not_written_over
  */
 #include "rpcrdma_int.h"
 
@@ -319,7 +324,7 @@ int rpcrdma_mem_post_rep(struct rpcrdma *x, struct rpcrdma_rep *rep)
 {
 	int err;
 
-	assert(!rep->posted);
+	assert(!rep->posted); /* I6 */
 	err = fab_post_recv(x->ep, rep->mem, x->recv_size, x->recv_mr, (uint64_t)(rep - x->reps));
 	rep->posted = err == 0;
 	return err;

@@ -150,6 +150,7 @@ static void conclude(struct rpcrdma_reqpriv *priv, struct msg *m, enum rpcrdma_e
 	struct rpcrdma *x = priv->x;
 	int err;
 
+	assert(x->state == RPCRDMA_C_UP); /* I7 */
 	if (priv->win_cnt > 0 || m->inv_rkey != 0) {
 		err = rpcrdma_win_fence(priv, m->inv_rkey);
 		if (err == -EBADMSG) {
@@ -163,6 +164,7 @@ static void conclude(struct rpcrdma_reqpriv *priv, struct msg *m, enum rpcrdma_e
 	stats_count(priv->is_probe ? &x->stats->probe_replies : &x->stats->replies, 1);
 	rpcrdma_req_decide(priv, end);
 	if (end == RPCRDMA_REPLY && m->hdr.proc != RDMA_NOMSG) {
+		assert(!priv->rep); /* I6 */
 		priv->rep = m->rep;
 		m->rep = NULL; /* deliver() posts it again */
 	}
@@ -273,7 +275,7 @@ void rpcrdma_reply_receive(
 	struct xdr_dec dec;
 	int err;
 
-	assert(cookie < x->rep_cnt && x->reps[cookie].posted);
+	assert(cookie < x->rep_cnt && x->reps[cookie].posted); /* I6 */
 	m.rep = &x->reps[cookie];
 	m.inv_rkey = inv_rkey;
 	m.rep->posted = false;

@@ -24,7 +24,7 @@ static const unsigned int legal[] = {
 
 void rpcrdma_req_set_state(struct rpcrdma_reqpriv *priv, enum rpcrdma_reqstate to)
 {
-	assert(legal[priv->state] & 1u << to);
+	assert(legal[priv->state] & 1u << to); /* I2 */
 	priv->state = to;
 }
 
@@ -96,8 +96,8 @@ void rpcrdma_req_put(struct rpcrdma *x, struct rpcrdma_req *req)
 {
 	struct rpcrdma_reqpriv *priv = req->priv;
 
-	assert(priv && priv->req == req && priv->state == RPCRDMA_R_HELD);
-	assert(req->pending == 0 && !list_is_linked(&req->link));
+	assert(priv && priv->req == req && priv->state == RPCRDMA_R_HELD); /* I2 */
+	assert(req->pending == 0 && !list_is_linked(&req->link));          /* I2 */
 	priv->req = NULL;
 	rpcrdma_req_set_state(priv, RPCRDMA_R_FREE);
 	req->priv = NULL;
@@ -181,7 +181,9 @@ static void deliver(struct rpcrdma_reqpriv *priv)
 	struct rpcrdma_req *req = priv->req;
 	struct rpcrdma_rep *rep = priv->rep;
 
-	assert(req->pending == 0 && priv->win_cnt == 0);
+	assert(priv->ended && !list_is_linked(&req->link)); /* I2 */
+	assert(req->pending == 0);                          /* I3 */
+	assert(priv->win_cnt == 0);                         /* I5 */
 	rpcrdma_req_unhash(x, priv);
 	priv->rep = NULL;
 	rpcrdma_req_set_state(priv, RPCRDMA_R_HELD);
@@ -210,7 +212,7 @@ static void finish(struct rpcrdma_reqpriv *priv)
 {
 	struct rpcrdma *x = priv->x;
 
-	assert(priv->state == RPCRDMA_R_FLIGHT && priv->ended && !priv->invalidating);
+	assert(priv->state == RPCRDMA_R_FLIGHT && priv->ended && !priv->invalidating); /* I3 */
 	list_del(&priv->req->link);
 	x->flight_cnt--;
 	while (priv->win_cnt > 0)
@@ -223,7 +225,7 @@ static void finish(struct rpcrdma_reqpriv *priv)
 
 void rpcrdma_req_cleared(struct rpcrdma_reqpriv *priv, uint32_t bits)
 {
-	assert((priv->req->pending & bits) == bits);
+	assert((priv->req->pending & bits) == bits); /* I3 */
 	priv->req->pending &= ~bits;
 	if (priv->req->pending == 0)
 		finish(priv);

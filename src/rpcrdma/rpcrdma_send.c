@@ -44,7 +44,7 @@ int rpcrdma_send(struct rpcrdma *x, struct rpcrdma_req *req)
 	struct rpcrdma_reqpriv *priv = req->priv;
 	int err;
 
-	assert(priv && priv->req == req && priv->state == RPCRDMA_R_HELD);
+	assert(priv && priv->req == req && priv->state == RPCRDMA_R_HELD); /* I2 */
 	if (x->stopping || x->state == RPCRDMA_C_FAILED || x->state == RPCRDMA_C_STOPPED)
 		return -ESHUTDOWN;
 	if (!spans_are_valid(x, req))
@@ -243,6 +243,7 @@ int rpcrdma_send_transmit(struct rpcrdma_reqpriv *priv)
 	unsigned int cnt;
 	int err;
 
+	assert(x->state == RPCRDMA_C_UP); /* I7 */
 	if (priv->limits_seq != x->limits_seq && plan(priv))
 		return -EMSGSIZE;
 	/* A call in flight brings back what there is too little of. */

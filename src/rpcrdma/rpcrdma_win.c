@@ -3,6 +3,12 @@
  * Memory windows: FREE -> BOUND -> (INVALIDATING ->) FREE. Strict, because
  * rxe 6.1 crashes the kernel when a window that is not bound is invalidated,
  * and because data may only be handed up when its window is not BOUND.
+ *
+ * I5 (window): it is BOUND or INVALIDATING only while one call in FLIGHT has it. ->done runs with
+ *    each window of the call FREE, or gone with the queue pair: no key of a call is valid when its
+ *    user looks at the data. (rpcrdma_trial.c has one to itself, before there are calls.)
+ *    Asserted: rpcrdma_win_get(), rpcrdma_win_put(), rpcrdma_win_set_state(), deliver()
+ *    Test: rpcrdma_reply::without_remote_invalidation_data_waits_for_the_local_one
  */
 #include "rpcrdma_int.h"
 
@@ -83,7 +89,7 @@ struct rpcrdma_win *rpcrdma_win_get(struct rpcrdma *x, struct rpcrdma_reqpriv *o
 	if (!node)
 		return NULL;
 	win = container_of(node, struct rpcrdma_win, link);
-	assert(win->state == RPCRDMA_W_FREE);
+	assert(win->state == RPCRDMA_W_FREE && !win->owner); /* I5 */
 	win->owner = owner;
 	x->win_free_cnt--;
 	return win;
@@ -91,7 +97,7 @@ struct rpcrdma_win *rpcrdma_win_get(struct rpcrdma *x, struct rpcrdma_reqpriv *o
 
 void rpcrdma_win_put(struct rpcrdma *x, struct rpcrdma_win *win)
 {
-	assert(win->state == RPCRDMA_W_FREE && !list_is_linked(&win->link));
+	assert(win->state == RPCRDMA_W_FREE && !list_is_linked(&win->link)); /* I5 */
 	win->owner = NULL;
 	/* the longest unused first: a stale key stays wrong for as long as possible */
 	list_push_back(&x->win_free, &win->link);
@@ -102,13 +108,13 @@ void rpcrdma_win_set_state(struct rpcrdma_win *win, enum rpcrdma_winstate state)
 {
 	switch (win->state) {
 	case RPCRDMA_W_FREE:
-		assert(state == RPCRDMA_W_BOUND);
+		assert(state == RPCRDMA_W_BOUND); /* I5 */
 		break;
 	case RPCRDMA_W_BOUND:
-		assert(state == RPCRDMA_W_INVALIDATING || state == RPCRDMA_W_FREE);
+		assert(state == RPCRDMA_W_INVALIDATING || state == RPCRDMA_W_FREE); /* I5 */
 		break;
 	case RPCRDMA_W_INVALIDATING:
-		assert(state == RPCRDMA_W_FREE);
+		assert(state == RPCRDMA_W_FREE); /* I5 */
 		break;
 	}
 	win->state = state;

@@ -39,6 +39,7 @@ struct fake {
 	uint32_t dst;                   /* IPv4 address that was connected to last */
 	uint32_t refuse_dst;            /* only connecting to that one fails */
 	bool refuse;                    /* connecting fails with -ECONNREFUSED */
+	bool same_batch;                /* what was sent to us before its end has arrived */
 	bool hold_sent;                 /* Sends do not complete until fake_flush_sent() */
 	bool hold_invals;               /* nor do invalidations */
 	int dev_err;                    /* -errno: the device cannot be opened */

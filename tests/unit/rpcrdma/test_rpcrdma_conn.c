@@ -250,6 +250,38 @@ Test(rpcrdma_conn, a_reply_that_waits_for_its_fence_is_delivered_when_the_connec
 	rig_fini();
 }
 
+/* I7: the rest of a batch of completions, and what the user sends meanwhile. */
+Test(rpcrdma_conn, what_was_given_up_sends_and_believes_nothing)
+{
+	unsigned int posts;
+
+	cr_assert(rig_connect());
+	call_start(&c[0], false);
+	rig_run(1000);
+	rig.silent = true;
+	call_start(&c[1], false);
+	call_start(&c[2], false);
+	rig_run(1000);
+	fake.same_batch = true;
+	rig_error(c[1].req.xid, 99); /* after it nothing can be trusted */
+	rig_reply(c[2].req.xid);
+	rig.silent = false;
+	rig_run(NSEC_PER_SEC);
+	cr_assert_eq(c[1].end, RPCRDMA_BADREPLY);
+	cr_assert_eq(c[2].done, 1);
+	cr_assert_eq(c[2].end, RPCRDMA_REPLY);
+	cr_assert_eq(rig.stats.retransmits, 1);
+	cr_assert_eq(rig.calls, 4);
+	rpcrdma_reconnect(rig.x, "a test");
+	posts = fake.count[FAKE_POST_SEND];
+	call_start(&c[3], false);
+	cr_assert_eq(fake.count[FAKE_POST_SEND], posts);
+	rig_run(NSEC_PER_SEC);
+	cr_assert_eq(rig.up, 3);
+	cr_assert_eq(c[3].end, RPCRDMA_REPLY);
+	rig_fini();
+}
+
 Test(rpcrdma_conn, back_off_grows_and_starts_at_once_after_a_good_connection)
 {
 	unsigned int tries;

@@ -172,6 +172,34 @@ Test(rpcrdma_reply, without_remote_invalidation_data_waits_for_the_local_one)
 	put(&c[0]);
 }
 
+/* I6: more arrives than there are receives, and none of it over the reply. */
+Test(rpcrdma_reply, what_waits_for_its_fence_is_not_written_over)
+{
+	struct rpcrdma_hdr h = {.vers = 1, .credits = 8, .proc = RDMA_MSG};
+	uint8_t noise[128];
+
+	memset(rig.body, 0x5a, rig.body_len = 64);
+	memset(noise, 0xa5, sizeof(noise));
+	rig.no_inval = true;
+	fake.hold_invals = true;
+	start_read(&c[0], 65536);
+	cr_assert_eq(c[0].done, 0);
+	cr_assert_eq(fake.recvs, rig.x->rep_cnt - 1);
+	h.xid = c[0].req.xid + 1;
+	for (unsigned int i = 0; i < 2 * rig.x->rep_cnt; i++)
+		rig_send_hdr(&h, noise, sizeof(noise), 0);
+	rig_run(1000);
+	cr_assert_eq(rig.stats.stray_replies, 2 * rig.x->rep_cnt);
+	fake.hold_invals = false;
+	fake_flush_invals();
+	rig_run(1000);
+	cr_assert_eq(c[0].done, 1);
+	cr_assert_eq(c[0].reply_len, 24 + 64);
+	cr_assert_arr_eq(c[0].reply + 24, rig.body, 64);
+	cr_assert_eq(fake.recvs, rig.x->rep_cnt);
+	put(&c[0]);
+}
+
 Test(rpcrdma_reply, a_key_that_is_another_calls_replaces_the_connection)
 {
 	struct rpcrdma_hdr h;

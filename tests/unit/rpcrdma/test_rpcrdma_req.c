@@ -93,3 +93,46 @@ Test(rpcrdma_req, payload_of_a_fuse_write_is_page_aligned)
 	cr_assert_eq(rpcrdma_buf_get(rig.x), buf, "the last one used is warm");
 	rpcrdma_buf_put(rig.x, buf);
 }
+
+static struct rpcrdma_buf *start_read(bool soft)
+{
+	struct rpcrdma_buf *buf = rpcrdma_buf_get(rig.x);
+
+	call_init(&c[0], 20);
+	c[0].req.soft = soft;
+	c[0].req.results[0].sink = (struct rpcrdma_span){buf, buf->data, 20000};
+	c[0].req.result_cnt = 1;
+	cr_assert_eq(call_send(&c[0]), 0);
+	rig_run(1000);
+	return buf;
+}
+
+/* I2: while it waits for its Send and its fence all else comes that could end it. */
+Test(rpcrdma_req, comes_back_once_whatever_ends_it)
+{
+	struct rpcrdma_buf *buf;
+	uint32_t xid;
+
+	rig.no_inval = true;
+	fake.hold_sent = fake.hold_invals = true;
+	buf = start_read(true);
+	xid = rig.xids[0];
+	rig_reply(xid);
+	rig_error(xid, RDMA_ERR_CHUNK);
+	rig_error(xid, 99);
+	rig_run(1000);
+	cr_assert_eq(c[0].done, 0);
+	cr_assert_eq(rig.stats.stray_replies, 3);
+	fake.hold_sent = fake.hold_invals = false;
+	fake_down(-EIO);
+	rig_run(NSEC_PER_SEC);
+	cr_assert_eq(c[0].done, 1);
+	cr_assert_eq(c[0].end, RPCRDMA_REPLY, "the first of them");
+	cr_assert_eq(c[0].open_windows, 0);
+	cr_assert_null(rpcrdma_req_find(rig.x, xid));
+	rig_error(xid, RDMA_ERR_CHUNK);
+	rig_run(rig.conf.timeo_ns * (rig.conf.retrans + 2));
+	cr_assert_eq(c[0].done, 1);
+	cr_assert_eq(rig.calls, 1);
+	rpcrdma_buf_put(rig.x, buf);
+}
