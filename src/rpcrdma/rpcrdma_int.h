@@ -19,7 +19,7 @@
  *    Asserted: rpcrdma_req_cleared(), finish(), deliver()
  *    Test: rpcrdma_send::a_request_is_not_finished_before_its_send_completed
  *
- * The others, where they hold: I6 rpcrdma_mem.c, I5 rpcrdma_win.c, I7 rpcrdma_conn.c; all
+ * The others, where they hold: I4 and I6 rpcrdma_mem.c, I5 rpcrdma_win.c, I7 rpcrdma_conn.c; all
  * of them in docs/ARCHITECTURE.md, "Ownership".
  *
  * Context: lane.
@@ -105,6 +105,7 @@ struct rpcrdma_bufpriv {
 	struct fab_mr *src; /* windows: the only one, local; static: the peer may read */
 	struct fab_mr *dst; /* static: the peer may write */
 	bool taken;
+	unsigned int calls; /* that name it, from rpcrdma_send() to ->done */
 };
 
 /* A type-2 window of this connection. */
@@ -357,6 +358,8 @@ void rpcrdma_mem_dereg_data(struct rpcrdma *x);
  * was checked: moves the reply to memory that it cannot reach. Just before ->done.
  */
 void rpcrdma_mem_privatize(struct rpcrdma *x, struct rpcrdma_req *req);
+/* by 1: the call is the transport's now, and so are the buffers it names; by -1: no more. */
+void rpcrdma_mem_lend(const struct rpcrdma_req *req, int by);
 bool rpcrdma_mem_span_is_valid(const struct rpcrdma *x, const struct rpcrdma_span *span);
 /* Lets the ->unblocked callback run if someone waits. */
 void rpcrdma_mem_freed(struct rpcrdma *x);

@@ -4,6 +4,10 @@
  * the buffer is reachable even where a device checks windows badly), Send and
  * Receive buffers in local-only registrations.
  *
+ * I4 (data buffer): it is free, or lent to one user. From rpcrdma_send() to ->done of a call that
+ *    names it the transport has it too, and it is not given back, however that call ends.
+ *    Asserted: rpcrdma_buf_get_above(), rpcrdma_buf_put()
+ *    Test: rpcrdma_req::a_buffer_of_a_call_cannot_be_put_before_its_end
  * I6 (receive buffer): it is posted, being looked at, or holds the reply of one call, which has it
  *    until ->done returns. So nothing is received over a reply that waits for its fence.
  *    Asserted: rpcrdma_mem_post_rep(), rpcrdma_reply_receive(), conclude()
@@ -274,6 +278,22 @@ bool rpcrdma_mem_span_is_valid(const struct rpcrdma *x, const struct rpcrdma_spa
 	       span->len <= (size_t)(buf->data + data_room(x) - span->p);
 }
 
+static void lend_span(const struct rpcrdma_span *span, int by)
+{
+	if (span->buf)
+		span->buf->priv->calls += (unsigned int)by;
+}
+
+void rpcrdma_mem_lend(const struct rpcrdma_req *req, int by)
+{
+	for (unsigned int i = 0; i < req->arg_cnt; i++)
+		lend_span(&req->args[i], by);
+	for (unsigned int i = 0; i < req->result_cnt; i++)
+		lend_span(&req->results[i].sink, by);
+	lend_span(&req->long_call, by);
+	lend_span(&req->reply_sink, by);
+}
+
 struct rpcrdma_buf *rpcrdma_buf_get_above(struct rpcrdma *x, unsigned int left)
 {
 	struct rpcrdma_buf *buf;
@@ -284,7 +304,7 @@ struct rpcrdma_buf *rpcrdma_buf_get_above(struct rpcrdma *x, unsigned int left)
 		return NULL;
 	}
 	buf = container_of(list_pop_front(&x->buf_free), struct rpcrdma_buf, link);
-	assert(!buf->priv->taken);
+	assert(!buf->priv->taken && buf->priv->calls == 0); /* I4 */
 	buf->priv->taken = true;
 	buf->owner = NULL;
 	x->buf_free_cnt--;
@@ -298,7 +318,8 @@ struct rpcrdma_buf *rpcrdma_buf_get(struct rpcrdma *x)
 
 void rpcrdma_buf_put(struct rpcrdma *x, struct rpcrdma_buf *buf)
 {
-	assert(buf->priv->taken && !list_is_linked(&buf->link));
+	assert(buf->priv->taken && !list_is_linked(&buf->link)); /* I4 */
+	assert(buf->priv->calls == 0);                           /* I4 */
 	buf->priv->taken = false;
 	buf->owner = NULL;
 	list_push_front(&x->buf_free, &buf->link); /* the last one used is warm */

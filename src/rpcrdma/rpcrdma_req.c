@@ -185,6 +185,7 @@ static void deliver(struct rpcrdma_reqpriv *priv)
 	assert(req->pending == 0);                          /* I3 */
 	assert(priv->win_cnt == 0);                         /* I5 */
 	rpcrdma_req_unhash(x, priv);
+	rpcrdma_mem_lend(req, -1);
 	priv->rep = NULL;
 	rpcrdma_req_set_state(priv, RPCRDMA_R_HELD);
 	if (priv->misplaced && rep && req->end == RPCRDMA_REPLY) {

@@ -67,6 +67,7 @@ int rpcrdma_send(struct rpcrdma *x, struct rpcrdma_req *req)
 	priv->timed_out = priv->misplaced = false;
 	rpcrdma_req_set_state(priv, RPCRDMA_R_QUEUED);
 	rpcrdma_req_hash(x, priv);
+	rpcrdma_mem_lend(req, 1);
 	list_push_back(&x->queue, &req->link);
 	rpcrdma_timeo_start(priv);
 	if (!x->in_batch)

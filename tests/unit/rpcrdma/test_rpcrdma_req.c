@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -135,4 +136,53 @@ Test(rpcrdma_req, comes_back_once_whatever_ends_it)
 	cr_assert_eq(c[0].done, 1);
 	cr_assert_eq(rig.calls, 1);
 	rpcrdma_buf_put(rig.x, buf);
+}
+
+/* I4: its reply is here, and the server can still write. */
+Test(rpcrdma_req, a_buffer_of_a_call_cannot_be_put_before_its_end, .signal = SIGABRT)
+{
+	struct rpcrdma_buf *buf;
+
+	rig.no_inval = true;
+	fake.hold_invals = true;
+	buf = start_read(false);
+	cr_assert_eq(c[0].req.pending, RPCRDMA_PENDING_INV);
+	rpcrdma_buf_put(rig.x, buf);
+}
+
+/* I4: in ->done it is the user's again. */
+static void put_in_done(struct rpcrdma_req *req)
+{
+	rpcrdma_buf_put(rig.x, req->args[0].buf);
+	rpcrdma_buf_put(rig.x, req->results[0].sink.buf);
+	c[0].done++;
+	rpcrdma_req_put(rig.x, req);
+}
+
+Test(rpcrdma_req, all_buffers_of_a_call_can_be_put_when_it_is_done)
+{
+	struct rpcrdma_buf *arg = rpcrdma_buf_get(rig.x), *sink = rpcrdma_buf_get(rig.x);
+
+	for (int i = 0; i < 3; i++) { /* by its reply, on the next connection, by the stop */
+		rig.silent = i == 1;
+		call_init(&c[0], 20);
+		c[0].req.done = put_in_done;
+		c[0].req.args[0] = (struct rpcrdma_span){arg, arg->data, 20000};
+		c[0].req.arg_cnt = 1;
+		c[0].req.results[0].sink = (struct rpcrdma_span){sink, sink->data, 20000};
+		c[0].req.result_cnt = 1;
+		cr_assert_eq(call_send(&c[0]), 0);
+		if (i == 2)
+			rpcrdma_stop(rig.x);
+		rig_run(1000);
+		cr_assert_eq(c[0].done, i != 1);
+		rig.silent = false;
+		if (i == 1)
+			fake_down(-EIO);
+		rig_run(NSEC_PER_SEC);
+		cr_assert_eq(c[0].done, 1);
+		cr_assert_eq(rpcrdma_buf_free_count(rig.x), rig.conf.data_cnt);
+		arg = i < 2 ? rpcrdma_buf_get(rig.x) : NULL;
+		sink = i < 2 ? rpcrdma_buf_get(rig.x) : NULL;
+	}
 }
