@@ -13,6 +13,7 @@
  */
 #include "nfs4_session_int.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -119,6 +120,21 @@ void nfs4_make_exclusive(struct nfs4_client *cl, struct nfs4_op_open *o)
 
 /* ---- the token ---- */
 
+#define TO(name) (1u << NFS4_TOKEN_##name)
+
+/* The only place that changes it; cl->lock is held. */
+static void token_set(struct nfs4_session *s, enum nfs4_token_state to)
+{
+	static const unsigned int legal[] = {
+		[NFS4_TOKEN_NONE] = TO(WAITING) | TO(HELD),
+		[NFS4_TOKEN_WAITING] = TO(HELD) | TO(NONE),
+		[NFS4_TOKEN_HELD] = TO(NONE),
+	};
+
+	assert(legal[s->token] & 1u << to);
+	s->token = to;
+}
+
 bool nfs4_client_token_get(struct nfs4_session *s)
 {
 	struct nfs4_client *cl = s->cl;
@@ -128,13 +144,22 @@ bool nfs4_client_token_get(struct nfs4_session *s)
 	mine = !cl->holder;
 	if (mine) {
 		cl->holder = s;
-		s->token = NFS4_TOKEN_HELD;
+		token_set(s, NFS4_TOKEN_HELD);
 	} else {
-		s->token = NFS4_TOKEN_WAITING;
+		token_set(s, NFS4_TOKEN_WAITING);
 		list_push_back(&cl->waiters, &s->token_link);
 	}
 	mutex_unlock(&cl->lock);
 	return mine;
+}
+
+void nfs4_client_token_granted(struct nfs4_session *s)
+{
+	struct nfs4_client *cl = s->cl;
+
+	mutex_lock(&cl->lock);
+	token_set(s, NFS4_TOKEN_HELD);
+	mutex_unlock(&cl->lock);
 }
 
 void nfs4_client_token_put(struct nfs4_session *s)
@@ -143,7 +168,7 @@ void nfs4_client_token_put(struct nfs4_session *s)
 	struct list *first;
 
 	mutex_lock(&cl->lock);
-	s->token = NFS4_TOKEN_NONE;
+	token_set(s, NFS4_TOKEN_NONE);
 	cl->holder = NULL;
 	first = list_pop_front(&cl->waiters);
 	if (first) {
@@ -168,7 +193,7 @@ bool nfs4_client_token_cancel(struct nfs4_session *s)
 	was_waiting = list_is_linked(&s->token_link);
 	if (was_waiting) {
 		list_del(&s->token_link);
-		s->token = NFS4_TOKEN_NONE;
+		token_set(s, NFS4_TOKEN_NONE);
 	}
 	mutex_unlock(&cl->lock);
 	return was_waiting;

@@ -55,13 +55,7 @@ static bool take_first(struct nfs4_session *s, struct list *from, struct nfs4_re
 	mutex_lock(&s->cl->states.lock);
 	st = first_due(from, now, ret_ns);
 	if (st) {
-		list_del(&st->link);
-		mutex_lock(&st->lock);
-		st->status = NFS4_STATE_BUSY;
-		mutex_unlock(&st->lock);
-		list_push_back(&s->cl->states.in_hand, &st->link);
-		st->reclaim = rg;
-		rg->state = st;
+		nfs4_state_take_in_hand(&s->cl->states, st, rg);
 		rg->lo = NULL;
 		rg->fh = st->fh;
 		rg->cred = st->cred;

@@ -281,9 +281,11 @@ struct nfs4_client {
 /*
  * The token: who holds it may send EXCHANGE_ID, CREATE_SESSION, RECLAIM_COMPLETE and
  * DESTROY_CLIENTID, so that csa_sequence never runs ahead and a lost client ID is replaced once.
- * get: true if `s` holds it now; false: s->token_msg runs on the lane of `s` when it does.
+ * get: true if `s` holds it now; false: s->token_msg runs on the lane of `s` when it does. That
+ * calls granted.
  */
 bool nfs4_client_token_get(struct nfs4_session *s);
+void nfs4_client_token_granted(struct nfs4_session *s);
 void nfs4_client_token_put(struct nfs4_session *s);
 /* False: the grant is on its way already. */
 bool nfs4_client_token_cancel(struct nfs4_session *s);
@@ -402,7 +404,7 @@ struct nfs4_session {
 	struct nfs4_session_view view;
 
 	/* Owner: cl->lock */
-	enum nfs4_token_state token;
+	enum nfs4_token_state token; /* by token_set() of nfs4_client.c only */
 	struct list token_link;
 	struct reactor_msg token_msg; /* the mailbox's while a grant is on its way */
 };

@@ -166,7 +166,7 @@ void nfs4_setup_granted(struct reactor_msg *msg)
 {
 	struct nfs4_session *s = container_of(msg, struct nfs4_session, token_msg);
 
-	s->token = NFS4_TOKEN_HELD;
+	nfs4_client_token_granted(s);
 	if (s->state == NFS4_SESSION_SETUP || s->state == NFS4_SESSION_RECOVERING)
 		setup_next(s);
 	else

@@ -83,8 +83,18 @@ void nfs4_state_move(struct nfs4_state *st, struct list *to, enum nfs4_state_sta
 	list_push_back(to, &st->link);
 	mutex_lock(&st->lock);
 	st->status = status;
-	st->is_there = false;
+	if (status != NFS4_STATE_BUSY)
+		st->is_there = false;
 	mutex_unlock(&st->lock);
+}
+
+void nfs4_state_take_in_hand(
+	struct nfs4_states *all, struct nfs4_state *st, struct nfs4_reclaim *rg)
+{
+	mutex_assert_held(&all->lock);
+	nfs4_state_move(st, &all->in_hand, NFS4_STATE_BUSY);
+	st->reclaim = rg;
+	rg->state = st;
 }
 
 void nfs4_state_note_there(struct nfs4_state *st)

@@ -147,6 +147,7 @@ void nfs4_state_end_of(struct nfs4_states *all, struct nfs4_state *st);
 /* Refusals of fresh stateids that one call bears, or OPENs without an answer one state. */
 #define NFS4_STATE_TRIES 3u
 
+/* The only place that changes nfs4_state.status. */
 void nfs4_state_move(struct nfs4_state *st, struct list *to, enum nfs4_state_status status);
 /* A stateid of client ID id_gen is there: is that still the client ID? */
 void nfs4_state_place(struct nfs4_states *all, struct nfs4_state *st, uint32_t id_gen);
@@ -155,6 +156,9 @@ void nfs4_state_lose(struct nfs4_states *all, struct nfs4_state *st, enum nfs4_s
 void nfs4_state_lose_lock(struct nfs4_states *all, struct nfs4_state *st, enum nfs4_status why);
 /* The open was reclaimed and its locks were not: what is closed is to be closed there. */
 void nfs4_state_note_there(struct nfs4_state *st);
+/* Into the hand of the session whose rg it is. */
+void nfs4_state_take_in_hand(
+	struct nfs4_states *all, struct nfs4_state *st, struct nfs4_reclaim *rg);
 /* Out of the session's hand; NULL: it was closed meanwhile. */
 struct nfs4_state *nfs4_state_let_go(struct nfs4_reclaim *rg);
 /* The union of modes, of which bit 1 << share_access stands for one. Pure. */
