@@ -72,7 +72,7 @@ void nfs4_call_leave_slot(struct nfs4_call *call, void (*how)(struct nfs4_slots 
 
 void nfs4_call_finish(struct nfs4_call *call, int err)
 {
-	assert(call->slot == NFS4_SLOT_NONE);
+	assert(call->slot == NFS4_SLOT_NONE && call->state != NFS4_CALL_IDLE); /* I8, I9 */
 	reactor_timer_cancel(call->sess->r, &call->timer);
 	call_set_state(call, NFS4_CALL_IDLE);
 	call->err = err;
@@ -92,10 +92,9 @@ static void call_end_later(struct nfs4_call *call, int err)
 
 void nfs4_call_flush(struct nfs4_session *s)
 {
-	struct list batch;
+	struct list batch = LIST_INIT(batch);
 	struct list *node;
 
-	list_init(&batch);
 	list_splice_back(&batch, &s->ending);
 	while ((node = list_pop_front(&batch))) {
 		struct nfs4_call *call = container_of(node, struct nfs4_call, link);
@@ -234,6 +233,7 @@ void nfs4_call_wake_state(struct nfs4_session *s)
 /* Is there what the call needs, its stateid first of all? False: the call went another way. */
 static bool call_take(struct nfs4_call *call)
 {
+	assert(call->slot == NFS4_SLOT_NONE); /* I10 */
 	switch (call->desc->take(call)) {
 	case NFS4_STATE_GO:
 		call->state_wait_ns = 0;
@@ -333,8 +333,7 @@ static bool call_send(struct nfs4_call *call)
 	call->sess_gen = s->gen;
 	call->id_gen = s->id_gen;
 	call->sent_ns = reactor_now(s->r);
-	call->status =
-		NFS4_OK; /* what was answered to an earlier attempt is no answer to this one */
+	call->status = NFS4_OK; /* what an earlier attempt was answered is none to this one */
 	reactor_timer_cancel(s->r, &call->timer);
 	call_set_state(call, NFS4_CALL_SENT);
 	err = call_encode_and_send(call);
@@ -417,6 +416,7 @@ static void call_timer(struct reactor_timer *t)
 		return;
 	}
 	/* Waited too long: only calls of soft mounts have the timer then. */
+	assert(call->state == NFS4_CALL_WAITING); /* I8 */
 	nfs4_call_leave_slot(call, nfs4_slot_orphan);
 	nfs4_call_finish(call, -call->sess->cl->conf.timeout_errno);
 }
@@ -477,14 +477,14 @@ int nfs4_call_get(struct nfs4_session *s, struct nfs4_call *call)
 
 void nfs4_call_put(struct nfs4_call *call)
 {
-	assert(call->state == NFS4_CALL_IDLE);
+	assert(call->state == NFS4_CALL_IDLE); /* I8 */
 	rpcrdma_req_put(call->sess->x, &call->rpc.req);
 }
 
 void nfs4_call_start(struct nfs4_call *call, const struct nfs4_opdesc *desc)
 {
 	mutex_assert_none();
-	assert(call->state == NFS4_CALL_IDLE && call->done && call->cred);
+	assert(call->state == NFS4_CALL_IDLE && call->done && call->cred); /* I8 */
 	call->desc = desc;
 	call->err = 0;
 	call->status = NFS4_OK;

@@ -7,6 +7,12 @@
  * misordered; and of several lanes that find the client ID lost the first
  * makes the new one and the others find it there.
  *
+ * I12 (client ID): one session holds the token, and only that one sends what changes the client ID
+ *    or makes a session.
+ *    Asserted: token_set(), nfs4_client_token_put(), nfs4_client_token_granted(), setup_next(),
+ *    nfs4_setup_send()
+ *    Test: nfs4_session::lanes_started_together_make_their_sessions_one_by_one
+ *
  * Context: any lane. `lock` is held for a few instructions and never across a
  * call to another layer; a token is handed over through the mailbox of the
  * lane that gets it.
@@ -131,7 +137,7 @@ static void token_set(struct nfs4_session *s, enum nfs4_token_state to)
 		[NFS4_TOKEN_HELD] = TO(NONE),
 	};
 
-	assert(legal[s->token] & 1u << to);
+	assert(legal[s->token] & 1u << to); /* I12 */
 	s->token = to;
 }
 
@@ -158,6 +164,7 @@ void nfs4_client_token_granted(struct nfs4_session *s)
 	struct nfs4_client *cl = s->cl;
 
 	mutex_lock(&cl->lock);
+	assert(cl->holder == s); /* I12 */
 	token_set(s, NFS4_TOKEN_HELD);
 	mutex_unlock(&cl->lock);
 }
@@ -168,6 +175,7 @@ void nfs4_client_token_put(struct nfs4_session *s)
 	struct list *first;
 
 	mutex_lock(&cl->lock);
+	assert(cl->holder == s); /* I12 */
 	token_set(s, NFS4_TOKEN_NONE);
 	cl->holder = NULL;
 	first = list_pop_front(&cl->waiters);

@@ -9,6 +9,7 @@
 #include "latency.h"
 #include "nfs4_session_int.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -436,6 +437,7 @@ void nfs4_reply_done(struct rpc_call *rpc)
 	struct nfs4_call *call = container_of(rpc, struct nfs4_call, rpc);
 	struct nfs4_session *s = call->sess;
 
+	assert(call->state == NFS4_CALL_SENT); /* I8 */
 	count_time(call);
 	if (rpc->result == RPC_OK)
 		reply_compound(call);

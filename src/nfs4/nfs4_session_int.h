@@ -51,7 +51,19 @@
 
 /* ---- calls (nfs4_call.c) ---- */
 
-/* nfs4_call.state. Changed by call_set_state() only. */
+/*
+ * nfs4_call.state. Changed by call_set_state() only.
+ *
+ * I8 (call): it is its owner's alone: the user's, the transport's, or on one list of the session.
+ *    One that nfs4_call_start() took ends once, and not before that returned.
+ *    Asserted: nfs4_call_start(), nfs4_call_put(), call_timer(), nfs4_reply_done(),
+ *    nfs4_call_finish()
+ *    Test: nfs4_session::soft_call_that_waited_for_its_slot_ends_once
+ * I10 (stateid): a call takes it with its slot and keeps it as long as that, whatever becomes of
+ *    the open meanwhile: what is sent again on a slot is the same call, byte for byte.
+ *    Asserted: call_take()
+ *    Test: nfs4_revoke::what_is_sent_again_has_the_stateid_it_had
+ */
 enum nfs4_call_state {
 	NFS4_CALL_IDLE,    /* the user's */
 	NFS4_CALL_WAITING, /* on sess->waiting: for a slot or for the session */

@@ -60,9 +60,16 @@ static void step_done(struct nfs4_call *call)
 	/* STOPPING and FAILING: nfs4_reply_done() and nfs4_stop_next() go on. */
 }
 
+/* At the end of a session, which need not be the client's. */
+static bool is_of_session(enum nfs4_step step)
+{
+	return step == NFS4_STEP_BYE_DELEG || step == NFS4_STEP_BYE_SESS;
+}
+
 void nfs4_setup_send(struct nfs4_session *s, enum nfs4_step step)
 {
 	assert(s->step == NFS4_STEP_NONE && s->calls_ready);
+	assert(s->token == NFS4_TOKEN_HELD || is_of_session(step)); /* I12 */
 	s->step = step;
 	s->ctl.done = step_done;
 	if (step == NFS4_STEP_RECLAIM_OPEN || step == NFS4_STEP_RECLAIM_LOCK)
@@ -88,7 +95,7 @@ static void setup_next(struct nfs4_session *s)
 {
 	struct nfs4_client *cl = s->cl;
 
-	assert(s->token == NFS4_TOKEN_HELD);
+	assert(s->token == NFS4_TOKEN_HELD); /* I12 */
 	if (s->need & NFS4_NEED_CLIENT) {
 		/* Unless another lane has made a new one since our session was made. */
 		if (s->id_gen == cl->id_gen)

@@ -9,6 +9,12 @@
  * A slot whose reply was lost must not carry another call: the server could
  * not tell it from a retry of the lost one (false retry, section
  * 2.10.6.1.3.1), and would answer with the old call's result.
+ *
+ * I9 (slot): BUSY, it is one call's, and its number with it. The number is used up only when the
+ *    server said that it is; a call that ends without an answer leaves the slot ORPHAN. No call
+ *    ends with a slot.
+ *    Asserted: slot_set(), nfs4_slot_step_back(), nfs4_call_finish()
+ *    Test: nfs4_recovery::timed_out_call_keeps_its_slot_from_others
  */
 #include "nfs4_session_int.h"
 
@@ -20,7 +26,8 @@ static void slot_set(struct nfs4_slots *t, uint32_t slot, enum nfs4_slot_state t
 {
 	uint64_t bit = 1ull << (slot % 64);
 
-	assert(slot < t->cnt && t->state[slot] != to);
+	assert(slot < t->cnt);
+	assert(t->state[slot] == (to == NFS4_SLOT_BUSY ? NFS4_SLOT_FREE : NFS4_SLOT_BUSY)); /* I9 */
 	t->busy_cnt -= t->state[slot] == NFS4_SLOT_BUSY;
 	t->orphan_cnt -= t->state[slot] == NFS4_SLOT_ORPHAN;
 	t->state[slot] = (uint8_t)to;
@@ -82,7 +89,7 @@ void nfs4_slot_unsure(struct nfs4_slots *t, uint32_t slot)
 
 bool nfs4_slot_step_back(struct nfs4_slots *t, uint32_t slot, uint32_t *seqid)
 {
-	assert(t->state[slot] == NFS4_SLOT_BUSY && t->seqid[slot] == *seqid);
+	assert(t->state[slot] == NFS4_SLOT_BUSY && t->seqid[slot] == *seqid); /* I9 */
 	if (!t->unsure[slot])
 		return false;
 	t->unsure[slot] = false;

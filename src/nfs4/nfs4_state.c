@@ -37,6 +37,7 @@
 #include "nfs4_lock.h"
 #include "nfs4_session_int.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -79,6 +80,7 @@ void nfs4_state_fini(struct nfs4_states *all)
 
 void nfs4_state_move(struct nfs4_state *st, struct list *to, enum nfs4_state_status status)
 {
+	assert(!st->reclaim); /* I11 */
 	list_del(&st->link);
 	list_push_back(to, &st->link);
 	mutex_lock(&st->lock);
@@ -92,6 +94,7 @@ void nfs4_state_take_in_hand(
 	struct nfs4_states *all, struct nfs4_state *st, struct nfs4_reclaim *rg)
 {
 	mutex_assert_held(&all->lock);
+	assert(!rg->state && st->status != NFS4_STATE_BUSY); /* I11 */
 	nfs4_state_move(st, &all->in_hand, NFS4_STATE_BUSY);
 	st->reclaim = rg;
 	rg->state = st;

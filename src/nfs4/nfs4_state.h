@@ -70,8 +70,13 @@ struct nfs4_revoke {
 };
 
 /*
- * Of the client: all opens, each on one list, or in the hand of a session.
+ * Of the client: all opens.
  * Owner: `lock`, held for a few instructions; a state's own lock is taken inside it.
+ *
+ * I11 (open): each is on one list. In the hand of a session it is BUSY, calls on it wait, and
+ *    nobody else moves it or asks the server for it; only its user may take it away, by closing it.
+ *    Asserted: nfs4_state_move(), nfs4_state_take_in_hand()
+ *    Test: nfs4_held::what_is_in_hand_stays_there_whoever_finds_it_gone
  */
 struct nfs4_states {
 	struct mutex lock;

@@ -390,6 +390,58 @@ Test(nfs4_revoke, more_is_lost_at_any_moment, .init = sim_log_count)
 	cr_assert_eq(sim_said.lost, 0);
 }
 
+/* The number of the session that SEQUENCE's result is of: no reply of this one. */
+static void spoil_sequence(void *ctx, struct nfsd_sim_out *out)
+{
+	out->msg[out->body_off + 24 + 12 + 8] ^= 0x01;
+}
+
+/*
+ * I10: it was executed and waits to be asked for once more, on its slot; meanwhile its open becomes
+ * another one. The judge knows what was sent on that slot with this number.
+ */
+Test(nfs4_revoke, what_is_sent_again_has_the_stateid_it_had, .init = sim_log_count)
+{
+	static struct sim_op op;
+	struct nfs4_op_read *o = &op.call.u.read;
+	struct sim_nfs_call c = {0};
+	uint64_t opens;
+
+	open_begin(2, 1);
+	open_use(1, -1);
+	opens = sim_ops(&w, OP_OPEN);
+	nfsd_sim_rule(w.srv, &(struct nfsd_sim_rule){.act = NFSD_SIM_MUTATE,
+				     .op = OP_READ,
+				     .count = 1,
+				     .mutate = spoil_sequence,
+				     .hostile = true});
+	sim_rule(&w, NFSD_SIM_STATUS, OP_SEQUENCE, 1, 0, NFS4ERR_DELAY);
+	cr_assert(sim_op_get(&w, 0, &op));
+	o->fh = &files[0].fh;
+	o->state = &files[0].state;
+	o->count = 100;
+	o->sink = (struct rpcrdma_span){op.buf, op.buf->data, 100};
+	op.len = 1;
+	sim_op_start(&op, nfs4_read);
+	while (w.lane[0].st.delays == 0)
+		reactor_turn(w.r, SIM_SEC);
+	cr_assert_eq(w.lane[0].st.reconnects, 1);
+	nfsd_sim_rules_clear(w.srv);
+	nfsd_sim_revoke(w.srv, "/f0", NFS4ERR_EXPIRED);
+	cr_assert_eq(sim_nfs_getattr(&w, 1, &c), 0); /* shows the flag */
+	cr_assert_eq(sim_nfs_wait(&w, &c), 0);
+	sim_nfs_run(&w, 50 * SIM_MSEC);
+	cr_assert_eq(nfsd_sim_revoked(w.srv), 0);
+	cr_assert_eq(sim_ops(&w, OP_OPEN), opens + 1);
+	cr_assert_eq(op.done_cnt, 0, "it waits");
+	sim_nfs_run(&w, SIM_SEC);
+	cr_assert_eq(op.done_cnt, 1);
+	cr_assert_eq(op.err, 0);
+	cr_assert_eq(nfsd_sim_stats(w.srv).false_retries, 0);
+	cr_assert_eq(nfsd_sim_stats(w.srv).replays + nfsd_sim_stats(w.srv).uncached_replays, 1);
+	open_end(1);
+}
+
 Test(nfs4_revoke, closed_at_any_moment, .init = sim_log_count)
 {
 	for (unsigned int us = 0; us < 400; us += 3) {

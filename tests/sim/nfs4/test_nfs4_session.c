@@ -344,6 +344,29 @@ Test(nfs4_session, soft_mount_does_not_wait_for_ever)
 	SIM_NFS_CLOSE(&w, 0);
 }
 
+/* I8: in flight when the time is over that it may wait for a slot. */
+Test(nfs4_session, soft_call_that_waited_for_its_slot_ends_once)
+{
+	struct nfsd_sim_conf sconf;
+	struct sim_nfs_call c[3] = {0};
+
+	nfsd_sim_conf_default(&sconf);
+	sconf.max_slots = 1;
+	sim_nfs_open(&w, &sconf);
+	sim_nfs_soft(&w, 1); /* 4 s in all */
+	sim_nfs_mounted(&w, 1);
+	sim_rule(&w, NFSD_SIM_LATE, OP_GETATTR, 0, 0, 1700 * SIM_MSEC);
+	for (int i = 0; i < 3; i++)
+		cr_assert_eq(sim_nfs_getattr(&w, 0, &c[i]), 0);
+	for (int i = 0; i < 3; i++)
+		cr_assert_eq(sim_nfs_wait(&w, &c[i]), 0, "%d: %d", i, c[i].err);
+	sim_nfs_run(&w, 10 * SIM_SEC);
+	for (int i = 0; i < 3; i++)
+		cr_assert_eq(c[i].done_cnt, 1);
+	cr_assert_eq(w.lane[0].st.reconnects, 0);
+	SIM_NFS_CLOSE(&w, 0);
+}
+
 Test(nfs4_session, statuses_become_errnos)
 {
 	struct sim_nfs_call c = {0};

@@ -32,6 +32,8 @@ static void set_up(void)
 	call.done = done;
 	call.slot = nfs4_slot_get(&sr.s.slots, &call.seqid);
 	call.sent_ns = reactor_now(sr.s.r);
+	call.state = NFS4_CALL_SENT;
+	sr.s.sent_cnt = 1;
 	over = false;
 }
 

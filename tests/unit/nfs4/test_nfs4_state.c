@@ -246,6 +246,33 @@ Test(nfs4_held, a_call_goes_on_in_the_moment_that_its_open_is_there_again)
 	cr_assert_eq(read.state, NFS4_CALL_WAITING, "for a slot, not for a while");
 }
 
+/* I11: late answers to others, about the stateid that it had before. */
+Test(nfs4_held, what_is_in_hand_stays_there_whoever_finds_it_gone)
+{
+	const struct nfs4_states *all = &sr.cl.states;
+	struct nfs4_call read;
+
+	call_on(&read, &read_desc);
+	open_read('a', 1);
+	cr_assert_eq(nfs4_lock_io_take(&read), NFS4_STATE_GO);
+	sess_rig_bad(&st);
+	sr.s.state = NFS4_SESSION_UP;
+	nfs4_reclaim_kick(&sr.s);
+	cr_assert(sess_rig_is_on(&all->in_hand, &st));
+	sess_rig_bad(&st);
+	read.status = NFS4ERR_BAD_STATEID;
+	cr_assert_eq(nfs4_lock_io_refused(&read), NFS4_STATE_GO);
+	cr_assert_eq(nfs4_lock_io_take(&read), NFS4_STATE_WAIT, "for that very OPEN");
+	cr_assert(sess_rig_is_on(&all->in_hand, &st));
+	cr_assert(list_empty(&all->reopen), "nobody else is to ask for it");
+	sr.s.reopener.u.open.stateid = sess_rig_stateid('b', 1);
+	sess_rig_answer(&sr.s.reopener, NFS4_OK);
+	cr_assert(sess_rig_is_on(&all->held, &st));
+	cr_assert_null(st.reclaim);
+	cr_assert_eq(nfs4_lock_io_take(&read), NFS4_STATE_GO);
+	cr_assert_eq(read.stateid.other[0], 'b');
+}
+
 /* Soft: each wait for an open has its own time, however long ago the call began. */
 Test(nfs4_held, a_call_that_found_its_open_good_waits_anew_when_it_is_gone)
 {
