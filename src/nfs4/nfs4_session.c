@@ -246,64 +246,40 @@ static void xprt_unblocked(void *ctx)
 
 /* ---- calls of the server ---- */
 
-static bool cb_is_in_flight(void *ctx, uint32_t slot, uint32_t seqid)
+static enum nfs4_status cb_execute(struct nfs4_session *s, struct nfs4_cb_op *op)
 {
-	const struct nfs4_session *s = ctx;
-
-	return nfs4_slot_is_busy(&s->slots, slot, seqid);
-}
-
-static enum nfs4_status cb_recall(
-	void *ctx, const struct nfs4_stateid *sid, const struct nfs4_fh *fh)
-{
-	struct nfs4_session *s = ctx;
-
-	return nfs4_recall_one(s->cl, sid, fh);
-}
-
-static void cb_recall_any(void *ctx, uint32_t keep, bool read, bool write)
-{
-	struct nfs4_session *s = ctx;
-
-	nfs4_recall_any(s->cl, keep, read, write);
-}
-
-static bool cb_getattr(
-	void *ctx, const struct nfs4_fh *fh, uint64_t *ret_change, uint64_t *ret_size)
-{
-	struct nfs4_session *s = ctx;
-
-	return nfs4_recall_getattr(s->cl, fh, ret_change, ret_size);
-}
-
-static enum nfs4_status cb_offload(
-	void *ctx, const struct nfs4_stateid *id, const struct nfs4_offload_result *res)
-{
-	struct nfs4_session *s = ctx;
-
-	return nfs4_offload_told(s->cl, s->id_gen, id, res);
+	switch (op->kind) {
+	case NFS4_CB_GETATTR:
+		if (!nfs4_recall_getattr(s->cl, &op->getattr.fh, &op->change, &op->size))
+			return NFS4ERR_BADHANDLE;
+		break;
+	case NFS4_CB_RECALL:
+		return nfs4_recall_one(s->cl, &op->recall.stateid, &op->recall.fh);
+	case NFS4_CB_RECALL_ANY:
+		nfs4_recall_any(
+			s->cl, op->recall_any.keep, op->recall_any.read, op->recall_any.write);
+		break;
+	case NFS4_CB_OFFLOAD:
+		return nfs4_offload_told(s->cl, s->id_gen, &op->offload.id, &op->offload.res);
+	}
+	return NFS4_OK;
 }
 
 static void xprt_reverse_call(void *ctx, const struct rpcrdma_rcall *call)
 {
 	struct nfs4_session *s = ctx;
-	const struct nfs4_cb_env env = {
-		.ctx = s,
-		.is_in_flight = cb_is_in_flight,
-		.recall = cb_recall,
-		.recall_any = cb_recall_any,
-		.getattr = cb_getattr,
-		.offload = cb_offload,
-	};
 	uint8_t out[NFS4_CB_ANSWER_MAX];
-	size_t len;
+	struct nfs4_cb_run run;
+	struct nfs4_cb_op *op;
 	int err;
 
 	s->cb.coming = s->step == NFS4_STEP_CREATE;
-	len = nfs4_cb_answer(&s->cb, &env, call->msg, call->len, out);
-	if (len == 0)
+	op = nfs4_cb_begin(&run, &s->cb, &s->slots, call->msg, call->len, out);
+	while (op)
+		op = nfs4_cb_next(&run, cb_execute(s, op));
+	if (run.len == 0)
 		return;
-	err = rpcrdma_reverse_reply(s->x, out, len);
+	err = rpcrdma_reverse_reply(s->x, out, run.len);
 	if (err)
 		log_debug("%s: a callback goes unanswered: %s", s->peer, strerror(-err));
 	if (s->cb.recall_slot != UINT32_MAX) {

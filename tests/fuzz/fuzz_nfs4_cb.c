@@ -10,47 +10,60 @@
 #include "nfs4_cb.h"
 #include "rpc.h"
 
-static bool is_in_flight(void *ctx, uint32_t slot, uint32_t seqid)
+/* Every slot bears a call, whose number is the slot's. */
+static struct nfs4_slots fore;
+
+static void fly(void)
 {
-	return (slot ^ seqid) & 1;
+	uint32_t seqid;
+
+	nfs4_slot_init(&fore, NFS4_SLOT_MAX, NFS4_SLOT_MAX);
+	for (uint32_t i = 0; i < NFS4_SLOT_MAX; i++)
+		fore.seqid[i] = i;
+	while (nfs4_slot_get(&fore, &seqid) != NFS4_SLOT_NONE)
+		;
 }
 
-static enum nfs4_status recall(void *ctx, const struct nfs4_stateid *sid, const struct nfs4_fh *fh)
+static enum nfs4_status execute(struct nfs4_cb_op *op)
 {
-	FUZZ_CHECK(fh->len >= 1 && fh->len <= NFS4_FHSIZE);
-	fuzz_touch(sid, sizeof(*sid));
-	fuzz_touch(fh->data, fh->len);
-	return sid->seqid & 1 ? NFS4_OK : NFS4ERR_BAD_STATEID;
+	switch (op->kind) {
+	case NFS4_CB_RECALL:
+		FUZZ_CHECK(op->recall.fh.len >= 1 && op->recall.fh.len <= NFS4_FHSIZE);
+		fuzz_touch(&op->recall.stateid, sizeof(op->recall.stateid));
+		fuzz_touch(op->recall.fh.data, op->recall.fh.len);
+		return op->recall.stateid.seqid & 1 ? NFS4_OK : NFS4ERR_BAD_STATEID;
+	case NFS4_CB_RECALL_ANY:
+		FUZZ_CHECK(op->recall_any.read || op->recall_any.write);
+		return NFS4_OK;
+	case NFS4_CB_GETATTR:
+		FUZZ_CHECK(op->getattr.fh.len >= 1 && op->getattr.fh.len <= NFS4_FHSIZE);
+		op->change = op->size = 1;
+		return op->getattr.fh.data[0] & 1 ? NFS4_OK : NFS4ERR_BADHANDLE;
+	case NFS4_CB_OFFLOAD:
+		fuzz_touch(&op->offload.id, sizeof(op->offload.id));
+		FUZZ_CHECK((unsigned int)op->offload.res.committed <= FILE_SYNC4);
+		fuzz_touch(&op->offload.res.verf, sizeof(op->offload.res.verf));
+		return op->offload.res.copied & 1 ? NFS4_OK : NFS4ERR_BAD_STATEID;
+	}
+	FUZZ_CHECK(!"no such operation");
+	return NFS4ERR_SERVERFAULT;
 }
 
-static void recall_any(void *ctx, uint32_t keep, bool read, bool write)
+static size_t answer(struct nfs4_cb *cb, const uint8_t *msg, size_t len, uint8_t *out)
 {
-	FUZZ_CHECK(read || write);
-}
+	struct nfs4_cb_run run;
+	struct nfs4_cb_op *op = nfs4_cb_begin(&run, cb, &fore, msg, len, out);
 
-static bool getattr(void *ctx, const struct nfs4_fh *fh, uint64_t *ret_change, uint64_t *ret_size)
-{
-	FUZZ_CHECK(fh->len >= 1 && fh->len <= NFS4_FHSIZE);
-	*ret_change = *ret_size = 1;
-	return fh->data[0] & 1;
+	while (op)
+		op = nfs4_cb_next(&run, execute(op));
+	return run.len;
 }
-
-static enum nfs4_status offload(
-	void *ctx, const struct nfs4_stateid *id, const struct nfs4_offload_result *res)
-{
-	fuzz_touch(id, sizeof(*id));
-	FUZZ_CHECK((unsigned int)res->committed <= FILE_SYNC4);
-	fuzz_touch(&res->verf, sizeof(res->verf));
-	return res->copied & 1 ? NFS4_OK : NFS4ERR_BAD_STATEID;
-}
-
-static const struct nfs4_cb_env env = {NULL, is_in_flight, recall, recall_any, getattr, offload};
 
 static void one(struct nfs4_cb *cb, const uint8_t *msg, size_t len)
 {
 	uint8_t out[NFS4_CB_ANSWER_MAX], again[NFS4_CB_ANSWER_MAX];
 	struct nfs4_cb before = *cb;
-	size_t n = nfs4_cb_answer(cb, &env, msg, len, out), m;
+	size_t n = answer(cb, msg, len, out), m;
 	uint32_t xid, low, high, auth;
 	bool taken = memcmp(before.slots, cb->slots, sizeof(cb->slots)) != 0;
 	struct xdr_dec x;
@@ -74,7 +87,7 @@ static void one(struct nfs4_cb *cb, const uint8_t *msg, size_t len)
 	FUZZ_CHECK(cb->lock_free_cnt <= NFS4_CB_OPS);
 	cb->recall_slot = UINT32_MAX;
 	before = *cb;
-	m = nfs4_cb_answer(cb, &env, msg, len, again);
+	m = answer(cb, msg, len, again);
 	FUZZ_CHECK(!taken || (m == n && memcmp(out, again, n) == 0));
 	/* Told again it is not. */
 	FUZZ_CHECK(!taken || cb->lock_free_cnt == 0);
@@ -90,6 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 1)
 		return 0;
 	memset(&cb, 0, sizeof(cb));
+	fly();
 	cb.coming = data[0] & 1;
 	if (!(data[0] & 2))
 		nfs4_cb_open(&cb, &id, 1 + (data[0] >> 2 & 1), data[0] >> 3, 2 + (data[0] >> 5));

@@ -16,58 +16,58 @@ static size_t out_len;
 /* ---- what the service asks about ---- */
 
 static struct {
-	unsigned int recalls, anys, getattrs, flights;
+	unsigned int recalls, anys, getattrs;
 	struct nfs4_stateid sid;
 	struct nfs4_fh fh;
 	enum nfs4_status status;
-	uint32_t keep, slot, seqid;
-	bool read, write, known, in_flight;
+	uint32_t keep;
+	bool read, write, known;
 	unsigned int offloads;
 	struct nfs4_offload_result res;
 } asked;
 
-static bool is_in_flight(void *ctx, uint32_t slot, uint32_t seqid)
+static struct nfs4_slots fore; /* of our own calls */
+
+static enum nfs4_status execute(struct nfs4_cb_op *op)
 {
-	asked.flights++;
-	return asked.in_flight && slot == asked.slot && seqid == asked.seqid;
+	switch (op->kind) {
+	case NFS4_CB_RECALL:
+		asked.recalls++;
+		asked.sid = op->recall.stateid;
+		asked.fh = op->recall.fh;
+		return asked.status;
+	case NFS4_CB_RECALL_ANY:
+		asked.anys++;
+		asked.keep = op->recall_any.keep;
+		asked.read = op->recall_any.read;
+		asked.write = op->recall_any.write;
+		return NFS4_OK;
+	case NFS4_CB_GETATTR:
+		asked.getattrs++;
+		asked.fh = op->getattr.fh;
+		op->change = 0x1122334455667788;
+		op->size = 0x99aabbccddeeff00;
+		return asked.known ? NFS4_OK : NFS4ERR_BADHANDLE;
+	case NFS4_CB_OFFLOAD:
+		asked.offloads++;
+		asked.sid = op->offload.id;
+		asked.res = op->offload.res;
+		return asked.status;
+	}
+	cr_assert_fail("no such operation");
+	return NFS4ERR_SERVERFAULT;
 }
 
-static enum nfs4_status recall(void *ctx, const struct nfs4_stateid *sid, const struct nfs4_fh *fh)
+/* Length of the answer in `out`; 0: none. */
+static size_t answer_to(size_t len)
 {
-	cr_assert_eq(ctx, &asked);
-	asked.recalls++;
-	asked.sid = *sid;
-	asked.fh = *fh;
-	return asked.status;
-}
+	struct nfs4_cb_run run;
+	struct nfs4_cb_op *op = nfs4_cb_begin(&run, &cb, &fore, msg, len, out);
 
-static void recall_any(void *ctx, uint32_t keep, bool read, bool write)
-{
-	asked.anys++;
-	asked.keep = keep;
-	asked.read = read;
-	asked.write = write;
+	while (op)
+		op = nfs4_cb_next(&run, execute(op));
+	return run.len;
 }
-
-static bool getattr(void *ctx, const struct nfs4_fh *fh, uint64_t *ret_change, uint64_t *ret_size)
-{
-	asked.getattrs++;
-	asked.fh = *fh;
-	*ret_change = 0x1122334455667788;
-	*ret_size = 0x99aabbccddeeff00;
-	return asked.known;
-}
-
-static enum nfs4_status offload(
-	void *ctx, const struct nfs4_stateid *sid, const struct nfs4_offload_result *res)
-{
-	asked.offloads++;
-	asked.sid = *sid;
-	asked.res = *res;
-	return asked.status;
-}
-
-static const struct nfs4_cb_env env = {&asked, is_in_flight, recall, recall_any, getattr, offload};
 
 static void begin(uint32_t prog, uint32_t vers, uint32_t proc)
 {
@@ -105,7 +105,7 @@ static enum rpc_result answer(struct xdr_dec *x)
 {
 	uint32_t low, high, auth;
 
-	out_len = nfs4_cb_answer(&cb, &env, msg, xdr_enc_len(&e), out);
+	out_len = answer_to(xdr_enc_len(&e));
 	cr_assert_gt(out_len, 0);
 	xdr_dec_init(x, out, out_len);
 	return rpc_decode_reply(x, 0x77, &low, &high, &auth);
@@ -168,8 +168,8 @@ Test(nfs4_cb, rpc_errors)
 	cr_assert_eq(answer(&x), RPC_BADREPLY);
 	cr_assert_eq(out_len, 24);
 	msg[7] = 1;
-	cr_assert_eq(nfs4_cb_answer(&cb, &env, msg, xdr_enc_len(&e), out), 0);
-	cr_assert_eq(nfs4_cb_answer(&cb, &env, msg, 7, out), 0);
+	cr_assert_eq(answer_to(xdr_enc_len(&e)), 0);
+	cr_assert_eq(answer_to(7), 0);
 }
 
 Test(nfs4_cb, each_operation_has_its_status)
@@ -547,6 +547,40 @@ Test(nfs4_cb, returning_any_says_how_many_may_stay_and_of_which_kinds)
 	}
 }
 
+static void put_recall_op(void)
+{
+	xdr_put_u32(&e, OP_CB_RECALL);
+	put_stateid();
+	xdr_put_bool(&e, false);
+	put_fh();
+}
+
+Test(nfs4_cb, each_operation_is_executed_once_up_to_the_first_that_fails)
+{
+	uint32_t op, cnt;
+
+	opened();
+	compound("", 1, 7);
+	sequence(1, 0);
+	put_recall_op();
+	xdr_put_u32(&e, OP_CB_RECALL_SLOT);
+	xdr_put_u32(&e, 5);
+	xdr_put_u32(&e, OP_CB_RECALL_ANY);
+	xdr_put_u32(&e, 3);
+	xdr_put_u32(&e, 1);
+	xdr_put_u32(&e, 1u << RCA4_TYPE_MASK_RDATA_DLG);
+	xdr_put_u32(&e, OP_CB_NOTIFY_LOCK);
+	put_fh();
+	nfs4_lock_xdr_put_owner(&e, 9);
+	xdr_put_u32(&e, OP_CB_NOTIFY);
+	put_recall_op();
+	cr_assert_eq(run(&op, &cnt), NFS4ERR_NOTSUPP);
+	cr_assert(op == OP_CB_NOTIFY && cnt == 6);
+	cr_assert(asked.recalls == 1 && asked.anys == 1);
+	cr_assert_eq(cb.recall_slot, 5);
+	cr_assert(cb.lock_free_cnt == 1 && cb.lock_free[0] == 9);
+}
+
 /* The results of CB_GETATTR for this bitmap, behind its status. */
 static struct xdr_dec getattr_results(uint32_t seqid, uint32_t bits, enum nfs4_status want)
 {
@@ -640,27 +674,40 @@ static void put_referring(uint32_t seqid, bool mine)
 	refer(mine ? &id : &other, 3);
 }
 
+/* In flight are those calls of refer()'s slots whose bits are set; bit 0: of slot 7. */
+static void fly(uint32_t calls)
+{
+	uint32_t seqid;
+
+	nfs4_slot_init(&fore, 10, 10);
+	for (uint32_t i = 0; i < 3; i++)
+		fore.seqid[7 + i] = 100 + i;
+	while (nfs4_slot_get(&fore, &seqid) != NFS4_SLOT_NONE)
+		;
+	for (uint32_t i = 0; i < 3; i++)
+		if (!(calls & 1u << i))
+			nfs4_slot_cancel(&fore, 7 + i);
+}
+
 Test(nfs4_cb, what_refers_to_a_call_in_flight_comes_too_early)
 {
 	uint32_t op;
 
 	opened();
-	asked.in_flight = true;
-	asked.seqid = 102;
-	asked.slot = 9;
 	put_referring(1, true);
-	for (int i = 0; i < 3; i++) {
-		cr_assert_eq(run(&op, NULL), NFS4ERR_DELAY);
+	for (uint32_t i = 0; i < 3; i++) {
+		fly(1u << i);
+		cr_assert_eq(run(&op, NULL), NFS4ERR_DELAY, "call %u", i);
 		cr_assert_eq(op, OP_CB_SEQUENCE);
 	}
-	asked.in_flight = false;
+	fly(0);
 	cr_assert_eq(run(&op, NULL), NFS4_OK, "the number was not used up");
-	cr_assert_eq(asked.flights, 12);
 	/* Calls of other sessions are not looked up here. */
-	asked.in_flight = true;
 	put_referring(2, false);
+	fly(7);
+	cr_assert_eq(run(&op, NULL), NFS4ERR_DELAY, "the one of ours");
+	fly(6);
 	cr_assert_eq(run(&op, NULL), NFS4_OK);
-	cr_assert_eq(asked.flights, 13);
 }
 
 Test(nfs4_cb, referring_lists_that_are_none)
@@ -669,6 +716,7 @@ Test(nfs4_cb, referring_lists_that_are_none)
 	size_t len;
 
 	opened();
+	fly(7); /* NFS4ERR_DELAY if they were looked up */
 	put_referring(1, true);
 	len = xdr_enc_len(&e);
 	for (uint32_t cut = 4; cut < len - 90; cut += 4) {
@@ -686,5 +734,4 @@ Test(nfs4_cb, referring_lists_that_are_none)
 	xdr_put_u32(&e, 0x20000001); /* times 8 is more than 32 bits have */
 	xdr_put_u64(&e, 0);
 	cr_assert_eq(run(&op, NULL), NFS4ERR_BADXDR);
-	cr_assert_eq(asked.flights, 0);
 }
