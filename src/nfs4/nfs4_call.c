@@ -263,7 +263,7 @@ static int call_encode_and_send(struct nfs4_call *call)
 	const struct nfs4_opdesc *desc = call->desc;
 	struct rpcrdma_req *req = &call->rpc.req;
 	const struct nfs4_fs *fs = nfs4_session_call_fs(call);
-	struct nfs4_compound c = {0};
+	struct nfs4_compound c = {.stats = s->stats};
 	int err;
 
 	req->arg_cnt = 0;

@@ -23,9 +23,10 @@ struct nfs4_compound {
 	struct xdr_enc enc;
 	struct xdr_dec dec;
 	struct nfs4_call *call;
-	uint32_t op_cnt;    /* encoded, or left to decode */
-	size_t op_cnt_off;  /* where the count is patched */
-	uint32_t reply_max; /* sum of what the operations can return */
+	struct stats *stats; /* encode: operations are counted there; NULL: nowhere */
+	uint32_t op_cnt;     /* encoded, or left to decode */
+	size_t op_cnt_off;   /* where the count is patched */
+	uint32_t reply_max;  /* sum of what the operations can return */
 	unsigned int minor;
 	const uint32_t *supported;    /* server's supported_attrs words; NULL: not known yet */
 	const uint32_t *exclcreat;    /* its suppattr_exclcreat; NULL: not known */

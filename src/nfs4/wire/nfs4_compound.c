@@ -9,7 +9,8 @@
  * The results end with the first operation that failed, and the status of the
  * whole is that operation's; nfs4_compound_result() holds the server to both.
  */
-#include "nfs4_session_int.h"
+#include "nfs4_codec.h"
+#include "stats.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -62,15 +63,13 @@ static bool is_companion(unsigned int op)
 
 void nfs4_compound_op(struct nfs4_compound *c, enum nfs4_opnum op, uint32_t reply_max)
 {
-	struct nfs4_session *s = c->call ? c->call->sess : NULL;
-
 	xdr_put_u32(&c->enc, (uint32_t)op);
 	c->reply_max += 8 + reply_max;
 	c->op_cnt++;
 	if (c->call && is_companion(c->call->op))
 		c->call->op = (uint16_t)op;
-	if (s && s->stats && (unsigned int)op < STATS_OPS)
-		stats_count(&s->stats->ops[op], 1);
+	if (c->stats && (unsigned int)op < STATS_OPS)
+		stats_count(&c->stats->ops[op], 1);
 }
 
 bool nfs4_compound_open(struct nfs4_compound *c, struct nfs4_call *call)

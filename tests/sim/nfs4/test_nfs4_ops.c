@@ -116,15 +116,17 @@ static void make_many(void)
 Test(nfs4_ops, attributes_of_many_files_are_one_call)
 {
 	static struct sim_op op;
-	uint64_t calls;
+	uint64_t calls, counted;
 
 	sim_nfs_open(&w, NULL);
 	sim_nfs_mounted(&w, 1);
 	make_many();
 	calls = nfsd_sim_stats(w.srv).calls;
+	counted = w.lane[0].st.ops[OP_GETATTR];
 	cr_assert_eq(get_many(&op, MANY), 0);
 	cr_assert_eq(op.call.u.getattrs.got, MANY);
 	cr_assert_eq(nfsd_sim_stats(w.srv).calls, calls + 1);
+	cr_assert_eq(w.lane[0].st.ops[OP_GETATTR], counted + MANY);
 	for (uint32_t i = 0; i < MANY; i++)
 		cr_assert_eq(many_attr[i].size, 100 + i);
 	SIM_NFS_CLOSE(&w, 0);

@@ -4,7 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "nfs4_session_int.h"
+#include "nfs4_codec.h"
+#include "stats.h"
 
 static uint8_t mem[512];
 static struct xdr_enc res; /* a reply being written */
@@ -78,6 +79,26 @@ Test(nfs4_compound, call_that_does_not_fit_says_so)
 		nfs4_compound_put_sequence(&c, &seq_sent);
 		cr_assert_eq(nfs4_compound_end(&c), room < 48 ? -EMSGSIZE : 0);
 	}
+}
+
+Test(nfs4_compound, operations_are_counted_where_there_are_counters)
+{
+	struct stats stats = {0}, none = {0};
+	struct nfs4_compound c = {.stats = &stats};
+
+	xdr_enc_init(&c.enc, mem, sizeof(mem));
+	nfs4_compound_begin(&c, NULL, 2, NULL);
+	nfs4_compound_put_sequence(&c, &seq_sent);
+	nfs4_compound_op(&c, OP_PUTROOTFH, 0);
+	nfs4_compound_op(&c, OP_GETATTR, 0);
+	nfs4_compound_op(&c, OP_GETATTR, 0);
+	cr_assert_eq(stats.ops[OP_SEQUENCE], 1);
+	cr_assert_eq(stats.ops[OP_PUTROOTFH], 1);
+	cr_assert_eq(stats.ops[OP_GETATTR], 2);
+	/* One that has no counter. */
+	memset(&stats, 0, sizeof(stats));
+	nfs4_compound_op(&c, OP_ILLEGAL, 0);
+	cr_assert_arr_eq(&stats, &none, sizeof(stats));
 }
 
 Test(nfs4_compound, results_are_walked_in_order)
