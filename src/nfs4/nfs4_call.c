@@ -263,12 +263,12 @@ static int call_encode_and_send(struct nfs4_call *call)
 	const struct nfs4_opdesc *desc = call->desc;
 	struct rpcrdma_req *req = &call->rpc.req;
 	const struct nfs4_fs *fs = nfs4_session_call_fs(call);
-	struct nfs4_compound c = {.stats = s->stats};
+	struct nfs4_compound c = {
+		.stats = s->stats, .idmap = s->cl->conf.idmap, .now_ns = call->sent_ns};
 	int err;
 
 	req->arg_cnt = 0;
-	memset(&req->long_call, 0, sizeof(req->long_call));
-	memset(&req->reply_sink, 0, sizeof(req->reply_sink));
+	req->long_call = req->reply_sink = (struct rpcrdma_span){0};
 	memset(req->results, 0, sizeof(req->results));
 	req->tail_len = 0;
 	req->result_cnt = 0;
@@ -333,7 +333,7 @@ static bool call_send(struct nfs4_call *call)
 	call->sess_gen = s->gen;
 	call->id_gen = s->id_gen;
 	call->sent_ns = reactor_now(s->r);
-	call->status = NFS4_OK; /* what an earlier attempt was answered is none to this one */
+	call->status = NFS4_OK; /* the answer to an earlier attempt is none to this one */
 	reactor_timer_cancel(s->r, &call->timer);
 	call_set_state(call, NFS4_CALL_SENT);
 	err = call_encode_and_send(call);

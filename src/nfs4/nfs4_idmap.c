@@ -81,7 +81,7 @@ static bool has_names(struct nfs4_call *call)
 		return true;
 	call->idmap_asked = true;
 	sattr = call->u.setattr.sattr;
-	ticket = nfs4_owners_names(call, &sattr, &mem);
+	ticket = nfs4_owners_names(cl->conf.idmap, reactor_now(call->sess->r), &sattr, &mem);
 	if (!ticket)
 		return true;
 	call->idmap_ticket = ticket;

@@ -37,7 +37,10 @@ struct nfs4_compound {
 			    */
 	enum nfs4_status status; /* decode: status of the whole */
 	uint32_t failed_op;      /* decode: number of the operation that failed, 0 if none */
-	/* decode, owners (nfs4_owners.c): the last name that is asked for; 0: all are known */
+	/* owners (nfs4_owners.c); NULL: names are nobody's */
+	struct idmap *idmap;
+	uint64_t now_ns;
+	/* decode: the last name that is asked for; 0: all are known */
 	uint64_t idmap_ticket;
 	bool idmap_late; /* they are waited for no longer */
 	/* decode: the op's; it is booked at once, and attributes do without names not known yet */
@@ -236,12 +239,18 @@ uint32_t nfs4_attr_set_beyond(const struct nfs4_sattr *s, const uint32_t words[3
  */
 void nfs4_owners_map(
 	struct nfs4_compound *c, struct nfs4_attr *attr, const struct nfs4_owners *names);
-/* For a SETATTR that is encoded: names instead of numbers, if the server wants them. */
 struct nfs4_owner_names {
 	char user[256], group[256];
 };
+/*
+ * Puts the names to be sent into `sattr`, in `mem`; now_ns: as idmap_to_name()'s. Returns the
+ * ticket of the last one that is asked for, or 0.
+ */
+uint64_t nfs4_owners_names(
+	struct idmap *m, uint64_t now_ns, struct nfs4_sattr *sattr, struct nfs4_owner_names *mem);
+/* For a SETATTR that is encoded: names instead of numbers, if the server wants them. */
 void nfs4_owners_put(
-	struct nfs4_call *call, struct nfs4_sattr *sattr, struct nfs4_owner_names *mem);
+	struct nfs4_compound *c, struct nfs4_sattr *sattr, struct nfs4_owner_names *mem);
 
 /* ---- errors (nfs4_status.c): one table ---- */
 

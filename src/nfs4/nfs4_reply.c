@@ -392,6 +392,7 @@ void nfs4_reply_mapped(struct nfs4_call *call)
 	call->kept = NULL;
 	reactor_timer_cancel(call->sess->r, &call->timer);
 	k->c.idmap_late = true;
+	k->c.now_ns = reactor_now(call->sess->r);
 	reply_results(call, &k->c);
 	free(k);
 }
@@ -404,6 +405,8 @@ static void reply_compound(struct nfs4_call *call)
 		.dec = call->rpc.results,
 		.minor = s->cl->minor,
 		.supported = supported[0] ? supported : NULL,
+		.idmap = s->cl->conf.idmap,
+		.now_ns = reactor_now(s->r),
 	};
 
 	call->status = NFS4_OK;

@@ -114,14 +114,7 @@ void nfs4_call_flush(struct nfs4_session *s);
 int nfs4_call_init(struct nfs4_session *s, struct nfs4_call *call);
 void nfs4_call_timer(struct reactor_timer *t);
 
-/* ---- names of owners (nfs4_owners.c, nfs4_idmap.c) ---- */
-
-/*
- * Puts the names to be sent into `sattr`, in `mem`. Returns the ticket of the last one that is
- * asked for, or 0.
- */
-uint64_t nfs4_owners_names(
-	struct nfs4_call *call, struct nfs4_sattr *sattr, struct nfs4_owner_names *mem);
+/* ---- names of owners (nfs4_idmap.c) ---- */
 
 /* A reply that is decoded again. */
 struct nfs4_idmap_reply {

@@ -11,7 +11,7 @@ static int setattr_encode(struct nfs4_call *call, struct nfs4_compound *c)
 	struct nfs4_owner_names names;
 
 	sattr.use_umask = false; /* RFC 8275 section 4: MODE_UMASK is for creation only */
-	nfs4_owners_put(call, &sattr, &names);
+	nfs4_owners_put(c, &sattr, &names);
 	nfs4_xdr_put_putfh(c, o->fh);
 	nfs4_compound_op(c, OP_SETATTR, 4 + 4 * NFS4_BITMAP_WORDS);
 	nfs4_xdr_put_stateid(&c->enc, &call->stateid);

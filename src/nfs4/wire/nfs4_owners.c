@@ -9,12 +9,9 @@
  * where there is one, for the rest of the mount.
  *
  * Calls that wait for answers are in nfs4_idmap.c.
- *
- * Context: the session's lane.
  */
-#include "nfs4_session_int.h"
-
-#include <string.h>
+#include "idmap.h"
+#include "nfs4_int.h"
 
 _Static_assert(sizeof(((struct nfs4_owner_names *)NULL)->user) == IDMAP_OUT_MAX + 1 &&
 		       sizeof(((struct nfs4_owner_names *)NULL)->group) == IDMAP_OUT_MAX + 1,
@@ -25,16 +22,14 @@ _Static_assert(sizeof(((struct nfs4_owner_names *)NULL)->user) == IDMAP_OUT_MAX 
 static uint32_t map(struct nfs4_compound *c, enum idmap_kind kind, const struct nfs4_str *name,
 	struct nfs4_attr *attr)
 {
-	struct nfs4_session *s = c->call ? c->call->sess : NULL;
 	bool was_alien = attr->owner_alien;
 	uint32_t id = IDMAP_NOBODY;
 	uint64_t ticket = 0;
 
 	attr->owner_alien = true;
-	if (!s || !s->cl->conf.idmap)
+	if (!c->idmap)
 		return id;
-	switch (idmap_to_id(
-		s->cl->conf.idmap, kind, name->p, name->len, reactor_now(s->r), &id, &ticket)) {
+	switch (idmap_to_id(c->idmap, kind, name->p, name->len, c->now_ns, &id, &ticket)) {
 	case IDMAP_KNOWN:
 		attr->owner_alien = was_alien;
 		break;
@@ -71,34 +66,33 @@ void nfs4_owners_map(
 /* ---- sent ---- */
 
 /* The name to send for `id`; NULL: the number will do. ret_ticket: it is asked for. */
-static const char *name_of(struct nfs4_call *call, enum idmap_kind kind, uint32_t id,
+static const char *name_of(struct idmap *m, uint64_t now_ns, enum idmap_kind kind, uint32_t id,
 	char mem[IDMAP_OUT_MAX + 1], uint64_t *ret_ticket)
 {
-	struct nfs4_session *s = call->sess;
 	uint64_t ticket = 0;
 
-	if (idmap_to_name(s->cl->conf.idmap, kind, id, reactor_now(s->r), mem, &ticket) ==
-			IDMAP_ASKED &&
-		ticket > *ret_ticket)
+	if (idmap_to_name(m, kind, id, now_ns, mem, &ticket) == IDMAP_ASKED && ticket > *ret_ticket)
 		*ret_ticket = ticket;
 	return *mem != '\0' ? mem : NULL;
 }
 
 uint64_t nfs4_owners_names(
-	struct nfs4_call *call, struct nfs4_sattr *sattr, struct nfs4_owner_names *mem)
+	struct idmap *m, uint64_t now_ns, struct nfs4_sattr *sattr, struct nfs4_owner_names *mem)
 {
 	uint64_t ticket = 0;
 
 	if (sattr->set & NFS4_ATTR_OWNER)
-		sattr->owner_name = name_of(call, IDMAP_USER, sattr->uid, mem->user, &ticket);
+		sattr->owner_name = name_of(m, now_ns, IDMAP_USER, sattr->uid, mem->user, &ticket);
 	if (sattr->set & NFS4_ATTR_GROUP)
-		sattr->group_name = name_of(call, IDMAP_GROUP, sattr->gid, mem->group, &ticket);
+		sattr->group_name =
+			name_of(m, now_ns, IDMAP_GROUP, sattr->gid, mem->group, &ticket);
 	return ticket;
 }
 
-void nfs4_owners_put(struct nfs4_call *call, struct nfs4_sattr *sattr, struct nfs4_owner_names *mem)
+void nfs4_owners_put(
+	struct nfs4_compound *c, struct nfs4_sattr *sattr, struct nfs4_owner_names *mem)
 {
-	call->idmap_asked = false;
-	if (call->by_name)
-		nfs4_owners_names(call, sattr, mem);
+	c->call->idmap_asked = false;
+	if (c->call->by_name)
+		nfs4_owners_names(c->idmap, c->now_ns, sattr, mem);
 }
