@@ -10,7 +10,7 @@
 
 #include "fake_start.h"
 #include "fuzz.h"
-#include "nfs4_session_int.h"
+#include "nfs4_int.h"
 
 #define ROOM 4096u
 

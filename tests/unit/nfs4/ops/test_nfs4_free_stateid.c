@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <criterion/criterion.h>
 
-#include "nfs4_session_int.h"
+#include "nfs4_int.h"
 #include "op_test.h"
 
 static void start(struct nfs4_call *call)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nfs4_lock.h"
+#include "nfs4_lock_xdr.h"
 #include "op_test.h"
 
 static struct nfs4_lockowner lo = {.number = 0x1122334455667788};

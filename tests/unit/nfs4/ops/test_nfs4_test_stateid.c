@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "nfs4_session_int.h"
+#include "nfs4_int.h"
 #include "op_test.h"
 
 static const struct nfs4_stateid ids[] = {{1, {0xaa, 0xbb}}, {0, {0xcc}}, {3, {0xdd}}};

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "nfs4_session_int.h"
+#include "nfs4_codec.h"
 
 static uint8_t mem[1024];
 
