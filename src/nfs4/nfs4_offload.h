@@ -9,7 +9,6 @@
 #ifndef RPCRDMAFS_NFS4_OFFLOAD_H
 #define RPCRDMAFS_NFS4_OFFLOAD_H
 
-#include "mutex.h"
 #include "nfs4_ops.h"
 
 /* One that is waited for; embedded in the user's object. Zeroed: nothing is. */
@@ -42,31 +41,5 @@ bool nfs4_offload_end(struct nfs4_offload *off);
 bool nfs4_offload_is_over(const struct nfs4_offload *off);
 /* Will CB_OFFLOAD come? Without a back channel there is none. */
 bool nfs4_offload_has_back(const struct nfs4_session *s);
-
-/* ---- for src/nfs4 ---- */
-
-/* Results that came before their COPY's replies, as long as one may be on its way. */
-#define NFS4_EARLY_OFFLOADS 16u
-
-struct nfs4_early_offload {
-	struct nfs4_stateid id;
-	uint32_t id_gen;
-	struct nfs4_offload_result res;
-};
-
-/* Of the client. Owner: `lock`, held for a few instructions. */
-struct nfs4_offloads {
-	struct mutex lock;
-	struct list waiting;  /* of nfs4_offload.link */
-	unsigned int awaited; /* COPYs in flight */
-	struct nfs4_early_offload early[NFS4_EARLY_OFFLOADS];
-	unsigned int early_cnt;
-};
-
-void nfs4_offload_init(struct nfs4_offloads *os);
-void nfs4_offload_fini(struct nfs4_offloads *os);
-/* CB_OFFLOAD; any lane. */
-enum nfs4_status nfs4_offload_told(struct nfs4_client *cl, uint32_t id_gen,
-	const struct nfs4_stateid *id, const struct nfs4_offload_result *res);
 
 #endif

@@ -45,7 +45,7 @@
 #include "mutex.h"
 #include "nfs4_cb.h"
 #include "nfs4_codec.h"
-#include "nfs4_offload.h"
+#include "nfs4_offload_int.h"
 #include "nfs4_slot.h"
 #include "nfs4_state.h"
 

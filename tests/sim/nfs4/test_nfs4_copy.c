@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "nfs4_offload.h"
+#include "nfs4_offload_int.h"
 #include "sim_held.h"
 
 #define SIZE 60000u
