@@ -80,7 +80,7 @@ struct fs *fs_new(const struct fs_conf *conf, struct nfs4_client *client)
 	fs->locks = &w->locks;
 	fs->delegs = &w->delegs;
 	fs->clones = &w->clones;
-	fs->parts = parts;
+	fs_part_init(fs, parts);
 	fs->client = client;
 	fs->fd = -1;
 	fs->mount_fd = fs_mountfd_of(conf->mountpoint ? conf->mountpoint : "");

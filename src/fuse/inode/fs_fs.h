@@ -20,12 +20,16 @@
 
 #define FS_NAME_MAX 255
 
-/* Names that were told as shadows last, by number (fs_special.c). */
+/* As many parts may have fs_part.lane_turn. */
+#define FS_TURNERS 4u
+
+/* Names that were told as shadows last, by number (fs_shadow.c). */
 #define FS_SHADOWED 256u
 
 struct fs {
 	struct fs_conf conf;
-	const struct fs_part *const *parts; /* fs_part.h; ends with NULL */
+	const struct fs_part *const *parts;            /* fs_part.h; ends with NULL */
+	const struct fs_part *turners[FS_TURNERS + 1]; /* those with lane_turn: asked often */
 	struct nfs4_client *client;
 	struct fuse_session *se;
 	int fd, mount_fd; /* the latter of a mountpoint /dev/fd/N; else -1 */

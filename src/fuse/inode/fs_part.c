@@ -1,7 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_part.h"
 
+#include <assert.h>
 #include <stddef.h>
+
+void fs_part_init(struct fs *fs, const struct fs_part *const *parts)
+{
+	unsigned int cnt = 0;
+
+	fs->parts = parts;
+	for (; *parts; parts++) {
+		if (!(*parts)->lane_turn)
+			continue;
+		assert(cnt < FS_TURNERS);
+		fs->turners[cnt++] = *parts;
+	}
+}
 
 /* The next part's memory is aligned for any structure. */
 static size_t aligned(size_t size)
@@ -84,9 +98,8 @@ void fs_part_lane_stop(const struct fs *fs, struct fs_lane *l)
 
 void fs_part_lane_turn(const struct fs *fs, struct fs_lane *l)
 {
-	for (const struct fs_part *const *p = fs->parts; *p; p++)
-		if ((*p)->lane_turn)
-			(*p)->lane_turn(l);
+	for (const struct fs_part *const *p = fs->turners; *p; p++)
+		(*p)->lane_turn(l);
 }
 
 void fs_part_lane_kicked(const struct fs *fs, struct fs_lane *l)

@@ -73,6 +73,8 @@ struct fs_part {
 	void (*file_gone)(struct fs_file *f);
 };
 
+/* From fs_new(): `parts` ends with NULL, and lives as long as fs does. */
+void fs_part_init(struct fs *fs, const struct fs_part *const *parts);
 /* Each calls that hook of all parts; fs_part_lane_init() takes back what it did before a failure.
  */
 size_t fs_part_op_size(const struct fs *fs);
