@@ -161,7 +161,8 @@ void fs_metalane_make(struct fs_lane *l);
 int fs_lane_start(struct fs_lane *l);
 /* From nfs4_session_ops.unblocked. */
 void fs_lane_unblocked(struct fs_lane *l);
-/* Stops reading, started or not; FS_LANE_ENDED follows when every operation ended, never from in here. */
+/* Stops reading, started or not; FS_LANE_ENDED follows when every operation ended, never from in
+ * here. */
 void fs_lane_stop(struct fs_lane *l);
 void fs_lane_free(struct fs_lane *l);
 
