@@ -168,8 +168,8 @@ void fs_unstable_truncated(struct fs_op *op, uint64_t size);
 /*
  * fs_commit - all that was written to op->inode is at the server, and durable, then `done`
  *
- * What the server lost meanwhile is written again first. err: positive errno of the COMMIT or 0;
- * what could not be written again is an error of the handles (fs_file_take_error()).
+ * Data that the server lost meanwhile is written again first. err: positive errno of the COMMIT or
+ * 0; data that could not be written again is an error of the handles (fs_file_take_error()).
  */
 void fs_commit(struct fs_op *op, void (*done)(struct fs_op *op, int err));
 /* One COMMIT of all of the file, with the call that the op has; fs_unstable_committed() judges it.

@@ -155,7 +155,7 @@ static void run_dentries(struct fs_notify *nt, struct list *entry)
 
 /* ---- the threads ---- */
 
-/* What is done with an entry of the queue; not under the lock. */
+/* Does what an entry of the queue asks for; not under the lock. */
 static void run(struct fs_notify *nt, struct list *entry)
 {
 	if (nt->of_dentries)
