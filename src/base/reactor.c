@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -12,8 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "log.h"
+#include "mailbox.h"
 #include "mutex.h"
+#include "spin.h"
 
 #define EVENTS_MAX       64 /* taken from epoll at once */
 #define SPIN_POLLS       16 /* polls of the spinners for each look at epoll */
@@ -28,23 +28,19 @@ struct reactor {
 	bool is_virtual;
 	bool in_turn;
 	uint64_t now_ns;
-	uint64_t spin_ns;
 	uint64_t last_work_ns;
 	uint64_t lulls;
-
 	struct timerq timers;
-
-	struct list spinners;
+	struct spin spin;
 	unsigned int fd_cnt;
 
 	/* The batch being dispatched; reactor_fd_del() blanks what is still to come. */
 	struct epoll_event events[EVENTS_MAX];
-	int event_pos;
-	int event_cnt;
+	int event_pos, event_cnt;
 
 	/* Any thread. */
-	_Atomic(struct reactor_msg *) mailbox; /* stack, newest first */
-	atomic_bool asleep;                    /* somebody must write to wake_fd */
+	struct mailbox mailbox;
+	atomic_bool asleep; /* somebody must write to wake_fd */
 	atomic_bool stop;
 };
 
@@ -110,7 +106,7 @@ static struct reactor *new_common(bool is_virtual)
 	r->is_virtual = is_virtual;
 	r->now_ns = VIRTUAL_START_NS;
 	read_clock(r);
-	list_init(&r->spinners);
+	spin_init(&r->spin);
 	r->alarm_ns = REACTOR_NEVER;
 	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	r->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -149,20 +145,10 @@ bool reactor_is_virtual(const struct reactor *r)
 	return r->is_virtual;
 }
 
-/* CPUs this thread may use: one is no place to spin, the answer could not be produced. */
-static int cpu_cnt(void)
-{
-	cpu_set_t set;
-
-	if (!sched_getaffinity(0, sizeof(set), &set))
-		return CPU_COUNT(&set);
-	return (int)sysconf(_SC_NPROCESSORS_ONLN);
-}
-
 void reactor_set_spin_ns(struct reactor *r, uint64_t ns)
 {
 	/* In virtual time spinning would never use up its budget. */
-	r->spin_ns = !r->is_virtual && cpu_cnt() > 1 ? ns : 0;
+	spin_set_budget(&r->spin, r->is_virtual ? 0 : ns);
 }
 
 /* ---- file descriptors ---- */
@@ -207,7 +193,7 @@ static bool dispatch(struct reactor *r, int cnt)
 	while (r->event_pos < r->event_cnt) {
 		const struct epoll_event *ev = &r->events[r->event_pos++];
 		struct reactor_fd *src = ev->data.ptr;
-		uint64_t value;
+		eventfd_t value;
 
 		if (!ev->data.ptr) /* removed by an earlier one of this batch */
 			continue;
@@ -216,9 +202,7 @@ static bool dispatch(struct reactor *r, int cnt)
 			continue;
 		}
 		if (ev->data.ptr == &r->wake_fd) {
-			ssize_t n = read(r->wake_fd, &value, sizeof(value));
-
-			(void)n;
+			(void)eventfd_read(r->wake_fd, &value);
 			continue;
 		}
 		src->ready(src, ev->events);
@@ -285,65 +269,13 @@ static bool fire_timers(struct reactor *r)
 
 void reactor_spin_add(struct reactor *r, struct reactor_spin *s)
 {
-	list_push_back(&r->spinners, &s->link);
+	list_push_back(&r->spin.spinners, &s->link);
 }
 
 void reactor_spin_del(struct reactor_spin *s)
 {
 	if (s->link.next) /* NULL: never added */
 		list_del(&s->link);
-}
-
-/*
- * The spinners go over to a list of those to come and back one by one, so that
- * a callback may remove any of them, itself and the next included.
- */
-static bool poll_spinners(struct reactor *r)
-{
-	struct list todo = LIST_INIT(todo);
-	struct list *node;
-	bool ran = false;
-
-	list_splice_back(&todo, &r->spinners);
-	while ((node = list_pop_front(&todo))) {
-		struct reactor_spin *s = container_of(node, struct reactor_spin, link);
-
-		list_push_back(&r->spinners, node);
-		if (s->poll(s))
-			ran = true;
-	}
-	return ran;
-}
-
-/* False: one of them has work. The others need not be armed then. */
-static bool arm_spinners(struct reactor *r)
-{
-	struct list todo = LIST_INIT(todo);
-	struct list *node;
-	bool armed = true;
-
-	list_splice_back(&todo, &r->spinners);
-	while ((node = list_pop_front(&todo))) {
-		struct reactor_spin *s = container_of(node, struct reactor_spin, link);
-
-		list_push_back(&r->spinners, node);
-		if (armed && s->arm)
-			armed = s->arm(s);
-	}
-	return armed;
-}
-
-static bool may_spin(const struct reactor *r)
-{
-	if (!r->spin_ns || r->now_ns - r->last_work_ns >= r->spin_ns)
-		return false;
-	list_for_each (node, &r->spinners) {
-		struct reactor_spin *s = container_of(node, struct reactor_spin, link);
-
-		if (s->wants_spin && s->wants_spin(s))
-			return true;
-	}
-	return false;
 }
 
 /* ---- mailbox ---- */
@@ -367,13 +299,7 @@ static void wake(struct reactor *r)
 
 void reactor_post(struct reactor *r, struct reactor_msg *msg)
 {
-	struct reactor_msg *head = atomic_load_explicit(&r->mailbox, memory_order_relaxed);
-
-	do {
-		msg->next = head;
-	} while (!atomic_compare_exchange_weak(&r->mailbox, &head, msg));
-	/* Whoever posted to the empty mailbox wakes for all that come after. */
-	if (!head)
+	if (mailbox_push(&r->mailbox, msg))
 		wake(r);
 }
 
@@ -388,43 +314,10 @@ void reactor_stop(struct reactor *r)
 
 static bool has_news(struct reactor *r)
 {
-	return atomic_load(&r->mailbox) || atomic_load(&r->stop);
-}
-
-static bool run_mailbox(struct reactor *r)
-{
-	struct reactor_msg *stack, *fifo = NULL;
-
-	/* A relaxed look first: the exchange would take the cache line each time. */
-	if (!atomic_load_explicit(&r->mailbox, memory_order_relaxed))
-		return false;
-	stack = atomic_exchange(&r->mailbox, NULL);
-	while (stack) {
-		struct reactor_msg *next = stack->next;
-
-		stack->next = fifo;
-		fifo = stack;
-		stack = next;
-	}
-	while (fifo) {
-		struct reactor_msg *msg = fifo;
-
-		fifo = msg->next; /* first: run() may free it or post it again */
-		msg->run(msg);
-	}
-	return true;
+	return mailbox_has_some(&r->mailbox) || atomic_load(&r->stop);
 }
 
 /* ---- turns ---- */
-
-static void relax_cpu(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
 
 /*
  * Sees to it that epoll returns when this is due. An alarm that is set for an earlier time stays:
@@ -464,9 +357,9 @@ static int epoll_for(struct reactor *r, bool wait)
  */
 static bool run_ready(struct reactor *r)
 {
-	bool ran = poll_spinners(r);
+	bool ran = spin_poll(&r->spin);
 
-	ran |= run_mailbox(r);
+	ran |= mailbox_run(&r->mailbox);
 	ran |= fire_timers(r);
 	return ran;
 }
@@ -490,17 +383,17 @@ static uint64_t time_left(const struct reactor *r, uint64_t until_ns)
  */
 static int spin(struct reactor *r, uint64_t until_ns, bool *ret_ran)
 {
-	while (may_spin(r) && time_left(r, until_ns)) {
+	while (spin_is_worth_it(&r->spin, r->now_ns - r->last_work_ns) && time_left(r, until_ns)) {
 		int n;
 
 		for (int i = 0; i < SPIN_POLLS; i++) {
-			if (poll_spinners(r)) {
+			if (spin_poll(&r->spin)) {
 				*ret_ran = true;
 				return 0;
 			}
 			if (has_news(r))
 				return 0;
-			relax_cpu();
+			spin_relax();
 		}
 		n = epoll_for(r, false);
 		if (n)
@@ -516,7 +409,7 @@ static int sleep_until(struct reactor *r, uint64_t until_ns)
 	int n;
 
 	atomic_store(&r->asleep, true); /* ORDER: see wake() */
-	wait = !has_news(r) && arm_spinners(r) && time_left(r, until_ns);
+	wait = !has_news(r) && spin_arm(&r->spin) && time_left(r, until_ns);
 	if (wait)
 		set_alarm(r, earlier(next_timer_ns(r), until_ns));
 	n = epoll_for(r, wait);
@@ -560,7 +453,7 @@ static enum turn_result turn_virtual(struct reactor *r, uint64_t max_wait_ns)
 		return TURN_RAN;
 	if (has_news(r))
 		return TURN_AGAIN;
-	if (!arm_spinners(r))
+	if (!spin_arm(&r->spin))
 		return run_ready(r) ? TURN_RAN : TURN_AGAIN;
 
 	to_ns = add_saturated(r->now_ns, max_wait_ns);
@@ -600,8 +493,8 @@ void reactor_free(struct reactor *r)
 {
 	if (!r)
 		return;
-	while (run_mailbox(r))
+	while (mailbox_run(&r->mailbox))
 		;
-	assert(!r->fd_cnt && !timerq_first(&r->timers) && list_empty(&r->spinners));
+	assert(!r->fd_cnt && !timerq_first(&r->timers) && list_empty(&r->spin.spinners));
 	free_reactor(r);
 }
