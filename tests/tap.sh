@@ -107,6 +107,6 @@ wait_more() { :; }
 
 now_ms() { echo $((${EPOCHREALTIME/[.,]/} / 1000)); }
 
-# Processes: a zombie has ended.
-runs() { grep -qs '^State:.[^ZX]' "/proc/$1/status"; }
+# Processes: a zombie has ended, if all of its threads have: what is open is closed by the last.
+runs() { grep -qs '^State:.[^ZX]' "/proc/$1/task/"*/status; }
 ended() { ! runs "$1"; }
