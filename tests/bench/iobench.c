@@ -3,6 +3,7 @@
  * One measurement of file I/O, told as one line: OPS BYTES SECONDS
  *
  *   iobench MODE FILE [--bs BYTES] [--size BYTES] [--ops N] [--qd N] [--jobs N] [--buffered]
+ *           [--cpu]
  *
  *   write, read            sequential, bs after bs, --size bytes
  *   randwrite, randread    --ops blocks of a file of --size bytes; --qd N in flight at once
@@ -16,6 +17,7 @@
  * O_DIRECT unless --buffered. What is written ends with fsync and close, which count.
  * --jobs N: so many processes at once, each with a file of its own (FILE.0, FILE.1 ...) or
  * files of its own, and its part of the size or the operations; the time is that of all of them.
+ * --cpu: a fourth number, the nanoseconds of CPU that all of that took here.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -27,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -55,7 +58,7 @@ static struct {
 	size_t bs;
 	off_t size;
 	long ops, qd, jobs;
-	bool buffered;
+	bool buffered, cpu;
 } opt = {.bs = 1 << 20, .size = 64 << 20, .qd = 1, .jobs = 1};
 
 static void die(const char *what)
@@ -71,6 +74,21 @@ static double now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static double used_by(int who)
+{
+	struct rusage ru;
+
+	getrusage(who, &ru);
+	return (double)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1e9 +
+	       (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) * 1e3;
+}
+
+/* Of this process and of those that it has waited for. */
+static double cpu_ns(void)
+{
+	return used_by(RUSAGE_SELF) + used_by(RUSAGE_CHILDREN);
 }
 
 /* ---- data ---- */
@@ -329,7 +347,7 @@ static const struct mode modes[] = {
 static void usage(void)
 {
 	fprintf(stderr, "usage: iobench MODE FILE [--bs BYTES] [--size BYTES] [--ops N] [--qd N]"
-			" [--jobs N] [--buffered]\nmodes:");
+			" [--jobs N] [--buffered] [--cpu]\nmodes:");
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
 		fprintf(stderr, " %s", modes[i].name);
 	fprintf(stderr, "\n");
@@ -363,6 +381,8 @@ static void parse(int argc, char **argv)
 
 		if (!strcmp(argv[i], "--buffered"))
 			opt.buffered = true;
+		else if (!strcmp(argv[i], "--cpu"))
+			opt.cpu = true;
 		else if (!strcmp(argv[i], "--bs") && more)
 			opt.bs = (size_t)number(argv[++i]);
 		else if (!strcmp(argv[i], "--size") && more)
@@ -386,9 +406,10 @@ static void parse(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	double seconds, bytes;
+	double seconds, bytes, cpu;
 
 	parse(argc, argv);
+	cpu = cpu_ns();
 	if (opt.jobs > 1) {
 		seconds = side_by_side();
 	} else {
@@ -397,8 +418,12 @@ int main(int argc, char **argv)
 		one_job(0);
 		seconds = now() - start;
 	}
+	cpu = cpu_ns() - cpu;
 	opt.ops *= opt.jobs;
 	bytes = opt.mode->kind >= GETATTR ? 0 : (double)opt.ops * (double)opt.bs;
-	printf("%ld %.0f %.6f\n", opt.ops, bytes, seconds);
+	printf("%ld %.0f %.6f", opt.ops, bytes, seconds);
+	if (opt.cpu)
+		printf(" %.0f", cpu);
+	printf("\n");
 	return 0;
 }
