@@ -180,6 +180,8 @@ void fs_free(struct fs *fs)
 	fs_dir_put_all(fs);
 	fs_deleg_fini(fs);
 	fs_inode_table_free(fs);
+	fs_handle_fini(&fs->file_handles);
+	fs_handle_fini(&fs->dir_handles);
 	mutex_destroy(&fs->lanes_lock);
 	mutex_destroy(&fs->locks->lock);
 	mutex_destroy(&fs->clones->lock);

@@ -28,6 +28,13 @@ struct fs_file *fs_file_new(struct fs *fs, struct fs_inode *in, const struct rpc
 
 	if (!f)
 		return NULL;
+	fs_inode_table_lock(fs);
+	f->handle = fs_handle_take(&fs->file_handles, f);
+	fs_inode_table_unlock(fs);
+	if (f->handle == FS_HANDLE_NONE) {
+		free(f);
+		return NULL;
+	}
 	f->inode = fs_inode_ref(fs, in);
 	f->cred = *cred;
 	f->share_access = share_access;
@@ -123,6 +130,9 @@ void fs_file_put(struct fs *fs, struct fs_file *f)
 	if (f->opening)
 		fs_file_not_opened(fs, f);
 	fs_part_file_gone(fs, f);
+	fs_inode_table_lock(fs);
+	fs_handle_give(&fs->file_handles, f->handle);
+	fs_inode_table_unlock(fs);
 	fs_inode_put(fs, f->inode);
 	free(f);
 }

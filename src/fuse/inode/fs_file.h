@@ -21,9 +21,10 @@ struct fs_watch {
 	uint32_t told; /* ... and when the kernel was told */
 };
 
-/* An open file: fuse_file_info.fh points here. */
+/* An open file. */
 struct fs_file {
 	struct fs_inode *inode;
+	uint64_t handle;          /* fuse_file_info.fh (fs_handle.h) */
 	struct list link;         /* inode->open_files, inode->lock */
 	struct list all_link;     /* fs->files, table lock */
 	struct fs_share *share;   /* whose state it is open by, from its OPEN on; referenced */
@@ -62,9 +63,10 @@ void fs_file_closed(struct fs *fs, struct fs_file *f);
 struct fs_file *fs_file_take_any(struct fs *fs);
 struct fs_file *fs_file_get(struct fs_file *f);
 void fs_file_put(struct fs *fs, struct fs_file *f);
-static inline struct fs_file *fs_file_of(const struct fuse_file_info *fi)
+/* The one of a request. NULL: the kernel has no such handle. */
+static inline struct fs_file *fs_file_of(const struct fs *fs, const struct fuse_file_info *fi)
 {
-	return (struct fs_file *)(uintptr_t)fi->fh;
+	return fs_handle_of(&fs->file_handles, fi->fh);
 }
 /* It wrote what the server has not got, or not durable. */
 bool fs_file_is_dirty(struct fs_file *f);

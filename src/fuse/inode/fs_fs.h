@@ -16,6 +16,7 @@
 
 #include "fs.h"
 #include "fs_covers.h"
+#include "fs_handle.h"
 #include "mutex.h"
 
 #define FS_NAME_MAX 255
@@ -49,7 +50,8 @@ struct fs {
 	_Atomic uint64_t dentry_seq; /* names found before: their time may not begin */
 	struct list files;           /* of fs_file by all_link; table lock */
 	struct list dirs;            /* of fs_open_dir (fs_place.h); table lock */
-	_Atomic uint32_t moves;      /* counts renames; changed with the table lock */
+	struct fs_handles file_handles, dir_handles;
+	_Atomic uint32_t moves; /* counts renames; changed with the table lock */
 	_Atomic uint32_t files_open, files_opening;
 	_Atomic uint32_t silly_cnt;    /* last counter of a .nfs name */
 	_Atomic uint32_t sillies;      /* .nfs files that are there, or on their way */

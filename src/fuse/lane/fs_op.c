@@ -159,13 +159,18 @@ struct fs_op *fs_op_begin(fuse_req_t req, fuse_ino_t ino)
 struct fs_op *fs_op_begin_file(fuse_req_t req, const struct fuse_file_info *fi)
 {
 	struct fs_lane *l = fs_current();
+	struct fs_file *f = fs_file_of(l->fs, fi);
 	struct fs_op *op = fs_op_new(l);
 
 	assert(op);
 	op->req = req;
 	fs_interrupt_watch(op);
+	if (!f) {
+		fs_reply_err(op, EBADF);
+		return NULL;
+	}
 	op->fi = *fi;
-	op->file = fs_file_get(fs_file_of(fi));
+	op->file = fs_file_get(f);
 	op->on_file = true;
 	op->inode = op->file->inode; /* without the lock that all lanes share */
 	op->file_holds = true;

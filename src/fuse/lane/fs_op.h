@@ -111,7 +111,10 @@ struct fs_op {
  * inode of `ino`. NULL: that is no nodeid (any more), and the request was answered ESTALE.
  */
 struct fs_op *fs_op_begin(fuse_req_t req, fuse_ino_t ino);
-/* For an operation on an open file, which holds its inode; with the opener's credential. */
+/*
+ * For an operation on an open file, which holds its inode; with the opener's credential. NULL: that
+ * is no handle, and the request was answered EBADF.
+ */
 struct fs_op *fs_op_begin_file(fuse_req_t req, const struct fuse_file_info *fi);
 /* Without a request (stop, tests). NULL: none free. */
 struct fs_op *fs_op_new(struct fs_lane *l);

@@ -168,7 +168,7 @@ void fs_reply_negative(struct fs_op *op, struct fs_inode *dir)
 
 void fs_reply_open(struct fs_op *op, struct fs_file *f, void (*undo)(struct fs_op *op, int err))
 {
-	op->fi.fh = (uintptr_t)f;
+	op->fi.fh = f->handle;
 	if (!op->req || fuse_reply_open(take_req(op), &op->fi) == -ENOENT) {
 		undo(op, 0);
 		return;
@@ -189,7 +189,7 @@ static void create_now(struct fs_op *op)
 	if (op->req)
 		fs_stat_entry_tell(op->lane->fs, op->reply_dir, op->reply_inode, op->name,
 			&op->attr, op->attr_seq, fs_op_now(op), &e);
-	op->fi.fh = (uintptr_t)op->file;
+	op->fi.fh = op->file->handle;
 	if (!op->req || fuse_reply_create(take_req(op), &e, &op->fi) == -ENOENT)
 		op->undo(op, 0);
 	else

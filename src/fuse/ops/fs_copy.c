@@ -21,6 +21,7 @@
  *
  * Context: the lane of the operation.
  */
+#include "fs_current.h"
 #include "fs_copy.h"
 #include "fs_attr.h"
 #include "fs_facts.h"
@@ -372,7 +373,7 @@ static void source_committed(struct fs_op *op, int err)
 		fs_commit(op, committed);
 }
 
-static bool begin(struct fs_op *op, off_t src_off, const struct fuse_file_info *fi_in)
+static bool begin(struct fs_op *op, off_t src_off, struct fs_file *src)
 {
 	struct fs_copy *c = calloc(1, sizeof(*c));
 
@@ -383,7 +384,7 @@ static bool begin(struct fs_op *op, off_t src_off, const struct fuse_file_info *
 	op->mem = c;
 	fs_copywait_init(op);
 	op->ended = fs_copywait_fini;
-	op->file2 = fs_file_get(fs_file_of(fi_in));
+	op->file2 = fs_file_get(src);
 	op->inode2 = fs_inode_ref(op->lane->fs, op->file2->inode);
 	return true;
 }
@@ -392,17 +393,22 @@ void fs_do_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in,
 	struct fuse_file_info *fi_in, fuse_ino_t ino_out, off_t off_out,
 	struct fuse_file_info *fi_out, size_t len, int flags)
 {
+	struct fs_file *src = fs_file_of(fs_current()->fs, fi_in);
 	struct fs_op *op = fs_op_begin_file(req, fi_out);
 
+	if (!op)
+		return;
 	op->off = off_out;
 	op->size = len < COPY_MAX ? len : COPY_MAX;
-	if (flags != 0 || off_in < 0 || off_out < 0)
+	if (!src)
+		fs_reply_err(op, EBADF);
+	else if (flags != 0 || off_in < 0 || off_out < 0)
 		fs_reply_err(op, EINVAL);
 	else if (nfs4_client_fsinfo(op->lane->fs->client)->minor < 2)
 		fs_reply_err(op, ENOSYS);
 	else if (len == 0)
 		fs_reply_write(op, 0);
-	else if (!begin(op, off_in, fi_in) || (ino_in == ino_out && !clone_len(op))) {
+	else if (!begin(op, off_in, src) || (ino_in == ino_out && !clone_len(op))) {
 		fs_reply_err(op, EOPNOTSUPP); /* COPY: NFS4ERR_INVAL, where the kernel can */
 	} else {
 		swap_inodes(op);

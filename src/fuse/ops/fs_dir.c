@@ -29,12 +29,13 @@
 #define COUNT_HEAD 512u          /* around the entries, nfs4.h */
 
 /*
- * An open directory: fuse_file_info.fh. The handle holds a reference, and each READDIR: the kernel
- * may close the directory of a program that died although its READDIR is still on its way.
+ * An open directory. The kernel's handle holds a reference, and each READDIR: the kernel may close
+ * the directory of a program that died although its READDIR is still on its way.
  */
 struct fs_dir {
 	struct fs_open_dir open; /* first */
 	_Atomic uint32_t refs;
+	uint64_t handle;      /* fuse_file_info.fh (fs_handle.h) */
 	struct mutex lock;    /* requests of one handle may be on several lanes */
 	struct rpc_cred cred; /* of the opener */
 	struct fs_dirpack *pack;
@@ -43,12 +44,8 @@ struct fs_dir {
 	uint32_t maxcount;
 };
 
-static struct fs_dir *dir_of(const struct fs_op *op)
-{
-	return (struct fs_dir *)(uintptr_t)op->fi.fh;
-}
-
 struct readdir {
+	struct fs_dir *dir; /* referenced */
 	bool plus;
 	bool asked;         /* the server has answered this request */
 	bool bad;           /* with a cookie that cannot be */
@@ -64,6 +61,11 @@ static struct readdir *work(const struct fs_op *op)
 	return op->work;
 }
 
+static struct fs_dir *dir_of(const struct fs_op *op)
+{
+	return work(op)->dir;
+}
+
 /* ---- open and release ---- */
 
 static void dir_put(struct fs *fs, struct fs_dir *dir)
@@ -72,6 +74,7 @@ static void dir_put(struct fs *fs, struct fs_dir *dir)
 		return;
 	fs_inode_table_lock(fs);
 	list_del(&dir->open.link);
+	fs_handle_give(&fs->dir_handles, dir->handle);
 	fs_inode_table_unlock(fs);
 	fs_inode_put(fs, dir->open.inode);
 	fs_dirpack_free(dir->pack);
@@ -85,6 +88,13 @@ static struct fs_dir *dir_new(struct fs *fs, struct fs_inode *in, const struct r
 
 	if (dir == NULL)
 		return NULL;
+	fs_inode_table_lock(fs);
+	dir->handle = fs_handle_take(&fs->dir_handles, dir);
+	fs_inode_table_unlock(fs);
+	if (dir->handle == FS_HANDLE_NONE) {
+		free(dir);
+		return NULL;
+	}
 	mutex_init(&dir->lock, MUTEX_FS_DIR);
 	dir->refs = 1;
 	dir->cred = *cred;
@@ -122,7 +132,7 @@ static void opendir_done(struct nfs4_call *call)
 		fs_reply_err(op, ENOMEM);
 		return;
 	}
-	op->fi.fh = (uintptr_t)dir;
+	op->fi.fh = dir->handle;
 	op->fi.cache_readdir = op->fi.keep_cache = 0;
 	if (!fs_reply_opendir(op, &op->fi))
 		dir_put(fs, dir);
@@ -149,10 +159,13 @@ void fs_do_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 void fs_do_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct fs_op *op = fs_op_begin(req, ino);
+	struct fs *fs = fs_current()->fs;
+	struct fs_dir *dir = fs_handle_of(&fs->dir_handles, fi->fh);
 
-	dir_put(fs_current()->fs, (struct fs_dir *)(uintptr_t)fi->fh);
+	if (dir != NULL)
+		dir_put(fs, dir);
 	if (op != NULL)
-		fs_reply_err(op, 0);
+		fs_reply_err(op, dir != NULL ? 0 : EBADF);
 }
 
 /* NFS changes directories synchronously. */
@@ -374,11 +387,16 @@ static void readdir_begin(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off
 
 	if (op == NULL)
 		return;
+	dir = fs_handle_of(&op->lane->fs->dir_handles, fi->fh);
+	if (dir == NULL) {
+		fs_reply_err(op, EBADF);
+		return;
+	}
 	op->fi = *fi;
 	op->size = size;
 	op->off = off;
 	work(op)->plus = plus;
-	dir = dir_of(op);
+	work(op)->dir = dir;
 	atomic_fetch_add(&dir->refs, 1);
 	op->ended = readdir_ended;
 	op->cred = dir->cred;

@@ -56,11 +56,16 @@ void fs_do_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct fs_op *op = fs_op_begin_file(req, fi);
 
+	if (!op)
+		return;
 	op->began = true; /* done also when its program died: closing is how it ends */
 	fs_lockowner_flush_begin(op, flush);
 }
 
 void fs_do_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
 {
-	fs_commit(fs_op_begin_file(req, fi), reply_committed);
+	struct fs_op *op = fs_op_begin_file(req, fi);
+
+	if (op)
+		fs_commit(op, reply_committed);
 }

@@ -12,6 +12,7 @@
  *
  * A lock for which nobody waits any more is given back.
  */
+#include "fs_current.h"
 #include "fs_lock.h"
 #include "fs_attr.h"
 #include "fs_file.h"
@@ -388,6 +389,8 @@ void fs_do_setlk(
 {
 	struct fs_op *op = fs_op_begin_file(req, fi);
 
+	if (op == NULL)
+		return;
 	if (set_range(op, lock))
 		set_lock(op, fi->lock_owner, false, lock->l_type, lock->l_pid, sleep);
 	else
@@ -399,6 +402,8 @@ void fs_do_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int 
 	struct fs_op *op = fs_op_begin_file(req, fi);
 	int type = how & LOCK_UN ? F_UNLCK : how & LOCK_EX ? F_WRLCK : F_RDLCK;
 
+	if (op == NULL)
+		return;
 	fs_lock_op(op)->range.len = NFS4_LOCK_TO_END;
 	set_lock(op, fi->lock_owner, true, type, 0, !(how & LOCK_NB));
 }
@@ -454,8 +459,10 @@ static void ask_test(struct fs_op *op)
 void fs_do_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock)
 {
 	struct fs_op *op = fs_op_begin_file(req, fi);
-	struct fs *fs = op->lane->fs;
+	struct fs *fs = fs_current()->fs;
 
+	if (op == NULL)
+		return;
 	if (!set_range(op, lock) || (lock->l_type != F_RDLCK && lock->l_type != F_WRLCK)) {
 		fs_reply_err(op, EINVAL);
 		return;

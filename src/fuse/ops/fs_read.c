@@ -8,6 +8,7 @@
  * a READ that brings nothing and is not the end. The server first gets the data
  * that is written back in that range (fs_writeback.h).
  */
+#include "fs_current.h"
 #include "fs_ahead.h"
 #include "fs_append.h"
 #include "fs_op.h"
@@ -157,9 +158,12 @@ static void read_start(struct fs_op *op)
 void fs_do_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
 	struct fs_op *op = fs_op_begin_file(req, fi);
-	struct fs_lane *l = op->lane;
-	struct fs_file *f = fs_ahead_may(l, fi->flags) ? fs_file_get(op->file) : NULL;
+	struct fs_lane *l = fs_current();
+	struct fs_file *f;
 
+	if (!op)
+		return;
+	f = fs_ahead_may(l, fi->flags) ? fs_file_get(op->file) : NULL;
 	/* The kernel asks for at most what INIT agreed on: max_pages. */
 	if (size > l->fs->data_size)
 		size = l->fs->data_size;

@@ -187,6 +187,8 @@ void fs_do_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct fs_op *op = fs_op_begin_file(req, fi);
 
+	if (!op)
+		return;
 	fs_reply_early(op, 0);
 	fs_release(op);
 }

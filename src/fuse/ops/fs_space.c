@@ -105,6 +105,8 @@ void fs_do_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off
 {
 	struct fs_op *op = fs_op_begin_file(req, fi);
 
+	if (op == NULL)
+		return;
 	op->off = offset;
 	op->size = (size_t)length;
 	space(op)->punch = mode == PUNCH;
@@ -212,6 +214,8 @@ void fs_do_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, struct f
 {
 	struct fs_op *op = fs_op_begin_file(req, fi);
 
+	if (op == NULL)
+		return;
 	op->off = off;
 	op->size = (size_t)(INT64_MAX - off); /* all that follows */
 	seek(op)->hole = whence == SEEK_HOLE;

@@ -267,9 +267,13 @@ void fs_do_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, o
 	struct fuse_file_info *fi)
 {
 	struct fs_op *op = fs_op_begin_file(req, fi);
-	const struct fs_conf *conf = &op->lane->fs->conf;
-	int err = fs_file_next_error(op->file);
+	const struct fs_conf *conf;
+	int err;
 
+	if (!op)
+		return;
+	conf = &op->lane->fs->conf;
+	err = fs_file_next_error(op->file);
 	op->off = off;
 	op->size = size;
 	fs_rw(op)->sync = conf->sync || conf->noac || (fi->flags & O_DSYNC);

@@ -161,6 +161,14 @@ struct fs_inode *rig_inode(fuse_ino_t nodeid)
 	return in;
 }
 
+struct fs_file *rig_file(uint64_t handle)
+{
+	struct fs_file *f = fs_handle_of(&rig.fs->file_handles, handle);
+
+	cr_assert_not_null(f);
+	return f;
+}
+
 static uint64_t send_as(
 	struct fuse_in_header h, const void *arg, size_t arg_len, const void *more, size_t more_len)
 {

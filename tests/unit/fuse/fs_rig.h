@@ -185,6 +185,8 @@ void rig_down(void);
 fuse_ino_t rig_ino(struct fake_file *f);
 /* Not referenced: as long as the kernel holds it. */
 struct fs_inode *rig_inode(fuse_ino_t nodeid);
+/* The same of an open file: until its RELEASE is answered. */
+struct fs_file *rig_file(uint64_t handle);
 
 struct rig_reply {
 	struct fuse_out_header h;

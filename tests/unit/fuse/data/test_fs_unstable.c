@@ -130,7 +130,7 @@ Test(fs_unstable, a_write_that_covers_older_data_releases_it)
 	put(&fh2, 0, b, RIG_WSIZE);
 	cr_assert_eq(rig.lane->unstable->bufs, 1);
 	cr_assert_eq(rig.lane->unstable->bytes, 0);
-	cr_assert_eq(((struct fs_file *)(uintptr_t)fh.fh)->unstable, 0, "nothing of it is left");
+	cr_assert_eq(rig_file(fh.fh)->unstable, 0, "nothing of it is left");
 	fake_restart();
 	cr_assert_eq(rig_flush(ino, fh2.fh), 0);
 	assert_stable(RIG_WSIZE);
@@ -148,7 +148,7 @@ Test(fs_unstable, a_synchronous_write_takes_its_range_over)
 
 Test(fs_unstable, each_part_goes_under_the_credential_of_its_handle)
 {
-	((struct fs_file *)(uintptr_t)fh2.fh)->cred.uid = 77;
+	rig_file(fh2.fh)->cred.uid = 77;
 	put(&fh, 0, a, 100);
 	put(&fh2, 100, b, 100);
 	put(&fh, 200, a, 100);
@@ -781,7 +781,7 @@ static void commit_on(struct fs_lane *l)
 {
 	struct fs_op *op = fs_op_new(l);
 
-	op->file = fs_file_get((struct fs_file *)(uintptr_t)fh.fh);
+	op->file = fs_file_get(rig_file(fh.fh));
 	op->inode = fs_inode_ref(rig.fs, op->file->inode);
 	op->cred = op->file->cred;
 	fs_commit(op, committed);

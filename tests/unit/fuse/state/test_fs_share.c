@@ -166,7 +166,7 @@ Test(fs_share, opens_go_side_by_side)
 Test(fs_share, nobody_joins_one_that_is_lost)
 {
 	cr_assert_eq(rig_open(ino, O_RDONLY, &a), 0);
-	((struct fs_file *)(uintptr_t)a.fh)->share->state.is_there = true;
+	rig_file(a.fh)->share->state.is_there = true;
 	cr_assert_eq(rig_open(ino, O_RDONLY, &b), 0);
 	cr_assert_eq(rig.fake.opens, 2);
 	closed(a.fh);
