@@ -2,7 +2,6 @@
 #include "cmd.h"
 
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 /* One line for each command. */
@@ -26,10 +25,4 @@ int cmd_run(int argc, char **argv, int *ret_status)
 		return 1;
 	}
 	return 0;
-}
-
-int cmd_fail(const char *command, const char *fault)
-{
-	fprintf(stderr, "rpcrdmafs: %s: %s\n", command, fault);
-	return 1;
 }
