@@ -4,7 +4,8 @@
  * time. The next step follows from what is missing, so that any step may fail,
  * be answered "stale" or be overtaken, and the same rule finds the way on:
  *
- *   an old session to be destroyed   DESTROY_SESSION   (sess->need), when its calls are back
+ *   an old session to be destroyed   DESTROY_SESSION   (sess->need), when its calls are back; or
+ *                                    that of a process before this one (nfs4_keep.h)
  *   the connection is not bound      BIND_CONN_TO_SESSION
  *   no client ID                     EXCHANGE_ID       (the client's)
  *   no session                       CREATE_SESSION
@@ -112,6 +113,11 @@ static void setup_next(struct nfs4_session *s)
 		}
 		s->id_gen = cl->id_gen;
 		s->need &= ~NFS4_NEED_RECLAIM;
+	}
+	if (cl->left_cnt > 0 && !s->have_session) {
+		s->id = cl->left[--cl->left_cnt];
+		s->have_session = true;
+		s->need |= NFS4_NEED_DESTROY;
 	}
 	if ((s->need & NFS4_NEED_DESTROY) && s->have_session) {
 		nfs4_setup_send(s, NFS4_STEP_DESTROY);

@@ -244,6 +244,8 @@ void nfs4_fs_table_fini(struct nfs4_fs_table *t);
 
 /* ---- the client (nfs4_client.c) ---- */
 
+#define NFS4_SESSIONS_LEFT 32u
+
 struct nfs4_client {
 	struct nfs4_conf conf; /* owner is our copy */
 	struct nfs4_verf verf; /* co_verifier: this mount's incarnation */
@@ -268,6 +270,9 @@ struct nfs4_client {
 	unsigned int id_tries;           /* EXCHANGE_IDs since a session was last made */
 	unsigned int minor;              /* negotiated */
 	struct nfs4_exchange_res server; /* who answered: compared after a restart */
+	/* Of the process before this one (nfs4_keep.h), to be destroyed */
+	struct nfs4_sessionid left[NFS4_SESSIONS_LEFT];
+	unsigned int left_cnt;
 
 	struct nfs4_states states;
 	struct nfs4_offloads offloads;

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Our state on the server, for the process that takes the mount over (tables.h). It goes on
+ * with the same client ID: EXCHANGE_ID with the same owner and verifier (RFC 8881 section 18.35.4,
+ * case 2) says that the server still has it, and what is open and locked is as it was; a server
+ * that was restarted meanwhile has another, and all is reclaimed before the first session is up.
+ * Sessions are not carried on: no call is on its way, and the successor destroys them.
+ *
+ * States and lock owners are fields of their users' records, whose numbers begin at
+ * NFS4_KEEP_FIELDS.
+ *
+ * Context: to put, the main thread while no lane runs anything; to get, before lanes start.
+ */
+#ifndef RPCRDMAFS_NFS4_KEEP_H
+#define RPCRDMAFS_NFS4_KEEP_H
+
+#include "nfs4_held.h"
+#include "tables.h"
+
+/* Types of records. */
+#define NFS4_KEEP_CLIENT 1u
+
+/* Numbers of fields in records of others. */
+#define NFS4_KEEP_FIELDS 1000u
+
+/*
+ * nfs4_keep_obstacle - what keeps it from being written down now
+ *
+ * Returns: NULL: nothing. Else a few words: what is recovered or returned, which soon is over.
+ */
+const char *nfs4_keep_obstacle(struct nfs4_client *cl);
+/* The record of the client, without the sessions ... */
+void nfs4_keep_put_client(struct tables_out *t, struct nfs4_client *cl);
+/* ... which are put next, each. */
+void nfs4_keep_put_session(struct tables_out *t, const struct nfs4_session *s);
+/*
+ * nfs4_keep_get_client - after nfs4_client_new()
+ *
+ * sequence_known: no other process has used this record, so that csa_sequence is still the next
+ * one. Returns: 0; -EBADMSG: it is no record of a client, or of one with another owner.
+ */
+int nfs4_keep_get_client(
+	const struct tables_record *r, struct nfs4_client *cl, bool sequence_known);
+
+/* Fields of an open that is not served by a delegation; st->fh is the user's to put. */
+void nfs4_keep_put_state(struct tables_out *t, struct nfs4_state *st);
+/* It is open as it was. Returns: 0; -EBADMSG: the fields are not those of an open. */
+int nfs4_keep_get_state(const struct tables_record *r, struct nfs4_client *cl,
+	struct nfs4_state *st, const struct nfs4_fh *fh);
+/* Fields of a lock owner that hangs on an open. */
+void nfs4_keep_put_lockowner(struct tables_out *t, struct nfs4_lockowner *lo);
+/* It holds what it held. st: the open. Returns: 0; -EBADMSG; -ENOMEM. */
+int nfs4_keep_get_lockowner(const struct tables_record *r, struct nfs4_client *cl,
+	struct nfs4_lockowner *lo, struct nfs4_state *st);
+
+#endif
