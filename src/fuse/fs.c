@@ -11,6 +11,7 @@
 #include "fs_notify.h"
 #include "fs_ops.h"
 #include "fs_part.h"
+#include "fs_replay.h"
 #include "fs_session.h"
 #include "fs_share.h"
 #include "fs_sync.h"
@@ -87,6 +88,7 @@ struct fs *fs_new(const struct fs_conf *conf, struct nfs4_client *client)
 	list_init(&fs->files);
 	list_init(&fs->dirs);
 	list_init(&fs->lanes);
+	list_init(&fs->replays);
 	list_init(&fs->locks->waits);
 	fs->locks->poll_ns = LOCK_POLL_NS;
 	mutex_init(&fs->locks->lock, MUTEX_FS_LOCKS);
@@ -180,6 +182,7 @@ void fs_free(struct fs *fs)
 	fs_dir_put_all(fs);
 	fs_deleg_fini(fs);
 	fs_inode_table_free(fs);
+	fs_replay_fini(fs);
 	fs_handle_fini(&fs->file_handles);
 	fs_handle_fini(&fs->dir_handles);
 	mutex_destroy(&fs->lanes_lock);

@@ -136,6 +136,19 @@ int fs_mount(struct fs *fs, char *text, size_t text_len);
  */
 void fs_unmount(struct fs *fs);
 
+/* ---- a lane stands still ---- */
+
+/*
+ * A lane stands still for a while (fs_lane_pause.c): what the kernel asks waits there, none of it
+ * is refused. Operations that are in work go on and end, written data is committed, delegations
+ * are returned. Requests that sleep for a lock sleep on. By the lane.
+ */
+void fs_lane_pause(struct fs_lane *l);
+/* Nothing is in work; timers, and other lanes, may begin something in the next moment. */
+bool fs_lane_pause_is_quiet(const struct fs_lane *l);
+/* Reads again, also if it never paused. */
+void fs_lane_pause_end(struct fs_lane *l);
+
 enum fs_lane_event {
 	/* The kernel closed the session (umount): once, from the lane that saw it. */
 	FS_LANE_EXITED,

@@ -172,12 +172,6 @@ static void background_failed(struct fs_op *op, int err)
 	fs_unstable_mem_late(op->lane, in, fs_op_now(op) + (BACKGROUND_RETRY_NS << doubles));
 }
 
-static bool may_commit(const struct fs_lane *l)
-{
-	/* At the end each file is committed by its close. */
-	return l->state == FS_LANE_RUNS || l->state == FS_LANE_QUIET;
-}
-
 /* When the lane's oldest is due; it looks again in a while if it could not go on now. */
 static void arm(struct fs_lane *l)
 {
@@ -191,7 +185,7 @@ static void arm(struct fs_lane *l)
 		due_ns = k->not_before ? k->not_before : k->since_ns + AGE_NS;
 	}
 	mutex_unlock(&l->unstable->lock);
-	if (due_ns == 0 || !may_commit(l))
+	if (due_ns == 0 || !fs_lane_may_commit(l))
 		return;
 	if (due_ns <= now_ns)
 		due_ns = now_ns + BACKGROUND_RETRY_NS;
@@ -248,7 +242,7 @@ void fs_commit_background(struct fs_lane *l, struct fs_file *f)
 {
 	struct fs_op *op;
 
-	if (!may_commit(l) || l->commit->busy || l->ops_free <= OPS_SPARE)
+	if (!fs_lane_may_commit(l) || l->commit->busy || l->ops_free <= OPS_SPARE)
 		return;
 	f = f ? fs_file_get(f) : pick(l, nfs4_client_generation(l->fs->client));
 	if (!f)

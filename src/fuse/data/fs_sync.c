@@ -157,7 +157,7 @@ void fs_sync_turn(struct fs_lane *l)
 	if (s->done == s->wished || l != lane_of(l->fs) || s->busy)
 		return;
 	/* At the end each file is committed by its close. */
-	if (l->state != FS_LANE_RUNS && l->state != FS_LANE_QUIET)
+	if (!fs_lane_may_commit(l))
 		return;
 	if (!s->files)
 		round_begin(l);

@@ -67,6 +67,8 @@ struct fs {
 	struct list lanes;
 	unsigned int lanes_cnt, lanes_drained; /* lanes_lock */
 	struct fs_lane *metalane;              /* the lane for metadata, or NULL (fs_metalane.h) */
+	struct list replays;                   /* fs_replay.h; lanes_lock */
+	_Atomic unsigned int replays_cnt;      /* of these */
 	_Atomic unsigned int readers;          /* lanes that read, or will */
 	_Atomic unsigned int forwarded;        /* requests on their way to it */
 	_Atomic bool metalane_full;            /* it has no operation left */

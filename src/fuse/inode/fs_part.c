@@ -102,6 +102,13 @@ void fs_part_lane_turn(const struct fs *fs, struct fs_lane *l)
 		(*p)->lane_turn(l);
 }
 
+void fs_part_lane_started(const struct fs *fs, struct fs_lane *l)
+{
+	for (const struct fs_part *const *p = fs->parts; *p; p++)
+		if ((*p)->lane_started)
+			(*p)->lane_started(l);
+}
+
 void fs_part_lane_kicked(const struct fs *fs, struct fs_lane *l)
 {
 	for (const struct fs_part *const *p = fs->parts; *p; p++)

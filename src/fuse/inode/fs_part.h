@@ -28,6 +28,8 @@ struct fs_part {
 	bool (*lane_init)(struct fs_lane *l);
 	/* In the opposite order; no operation is in work and no file is open. */
 	void (*lane_fini)(struct fs_lane *l);
+	/* The lane reads requests from now on; files may be open that another process opened. */
+	void (*lane_started)(struct fs_lane *l);
 	/* The lane is about to end: this part begins nothing more, and ends what waits. */
 	void (*lane_stop)(struct fs_lane *l);
 	/* Within fs_lane_turn(): something was given back. */
@@ -83,6 +85,7 @@ void fs_part_lane_made(const struct fs *fs, struct fs_lane *l, void *mem);
 void fs_part_op_made(const struct fs *fs, struct fs_op *op, void *mem);
 bool fs_part_lane_init(const struct fs *fs, struct fs_lane *l);
 void fs_part_lane_fini(const struct fs *fs, struct fs_lane *l);
+void fs_part_lane_started(const struct fs *fs, struct fs_lane *l);
 void fs_part_lane_stop(const struct fs *fs, struct fs_lane *l);
 void fs_part_lane_turn(const struct fs *fs, struct fs_lane *l);
 void fs_part_lane_kicked(const struct fs *fs, struct fs_lane *l);

@@ -29,6 +29,7 @@
 #include "fs_notify.h"
 #include "fs_op.h"
 #include "fs_part.h"
+#include "fs_replay.h"
 #include "log.h"
 
 #include <assert.h>
@@ -56,13 +57,14 @@ struct fs_kick {
 /* From each state to which. */
 static const unsigned int legal[] = {
 	[FS_LANE_NEW] = 1u << FS_LANE_RUNS | 1u << FS_LANE_QUIET,
-	[FS_LANE_RUNS] = 1u << FS_LANE_QUIET,
+	[FS_LANE_RUNS] = 1u << FS_LANE_QUIET | 1u << FS_LANE_PAUSED,
+	[FS_LANE_PAUSED] = 1u << FS_LANE_QUIET | 1u << FS_LANE_RUNS,
 	[FS_LANE_QUIET] = 1u << FS_LANE_DRAINS,
 	[FS_LANE_DRAINS] = 1u << FS_LANE_IDLE,
 	[FS_LANE_IDLE] = 0,
 };
 
-static void set_state(struct fs_lane *l, enum fs_lane_state to)
+void fs_lane_set_state(struct fs_lane *l, enum fs_lane_state to)
 {
 	assert(legal[l->state] & 1u << to);
 	l->state = to;
@@ -133,13 +135,13 @@ static void kick_others(struct fs_lane *l, uint64_t interrupted)
 
 /* ---- reading ---- */
 
-static void stop_reading(struct fs_lane *l)
+void fs_lane_stop_reading(struct fs_lane *l)
 {
 	reactor_fd_del(&l->src);
 	l->src.reactor = NULL;
 }
 
-static int start_reading(struct fs_lane *l)
+int fs_lane_start_reading(struct fs_lane *l)
 {
 	return reactor_fd_add(l->reactor, &l->src, l->fs->fd, EPOLLIN | EPOLLEXCLUSIVE, lane_ready);
 }
@@ -150,7 +152,7 @@ static void stall(struct fs_lane *l)
 		return;
 	l->stalled = true;
 	stats_count(&l->stats->buf_waits, 1);
-	stop_reading(l);
+	fs_lane_stop_reading(l);
 	kick_others(l, 0);
 }
 
@@ -163,7 +165,7 @@ static void tell(const struct fs_lane *l, enum fs_lane_event event)
 /* The kernel ended the session: unmounted, or the connection was aborted. */
 static void session_ended(struct fs_lane *l)
 {
-	stop_reading(l);
+	fs_lane_stop_reading(l);
 	l->stalled = false;
 	if (!atomic_exchange(&l->fs->exited, true))
 		tell(l, FS_LANE_EXITED);
@@ -187,8 +189,11 @@ static bool receive(struct fs_lane *l)
 	int len;
 
 	l->reading = true;
-	len = fuse_session_receive_buf(l->fs->se, &fbuf);
-
+	len = (int)fs_replay_take(l->fs, buf->mem, l->fs->data_size);
+	if (len > 0)
+		fbuf.size = (size_t)len;
+	else
+		len = fuse_session_receive_buf(l->fs->se, &fbuf);
 	if (len == 0 || len == -ENODEV) {
 		session_ended(l);
 		return false;
@@ -236,6 +241,8 @@ static void receive_batch(struct fs_lane *l)
 	l->read_lulls = lulls;
 	if (!l->read_full)
 		l->read_batch = n > 0 ? n : 1;
+	if (fs_replay_any(l->fs))
+		fs_lane_kick(l); /* /dev/fuse need not be ready for these */
 }
 
 static void lane_ready(struct reactor_fd *src, uint32_t events)
@@ -278,7 +285,7 @@ static void run_parked(struct fs_lane *l)
 
 static void lane_idle(struct fs_lane *l)
 {
-	set_state(l, FS_LANE_IDLE);
+	fs_lane_set_state(l, FS_LANE_IDLE);
 	if (l->rxbuf)
 		rpcrdma_buf_put(l->xprt, l->rxbuf);
 	l->rxbuf = NULL;
@@ -332,8 +339,8 @@ static void go_on_stopping(struct fs_lane *l)
 			reactor_timer_in(l->reactor, &l->idle_timer, QUIET_POLL_NS);
 			return;
 		}
-		set_state(l, FS_LANE_DRAINS);
-		stop_reading(l);
+		fs_lane_set_state(l, FS_LANE_DRAINS);
+		fs_lane_stop_reading(l);
 		l->stalled = false;
 		fs_metalane_no_more(l);
 	}
@@ -365,7 +372,7 @@ void fs_lane_turn(struct fs_lane *l)
 			stall(l);
 	} else if (l->stalled) {
 		l->stalled = false;
-		if (start_reading(l) != 0)
+		if (fs_lane_start_reading(l) != 0)
 			log_err("lane cannot read /dev/fuse again");
 	}
 }
@@ -378,21 +385,23 @@ void fs_lane_unblocked(struct fs_lane *l)
 
 int fs_lane_start(struct fs_lane *l)
 {
-	int err = l == l->fs->metalane ? 0 : start_reading(l);
+	int err = l == l->fs->metalane ? 0 : fs_lane_start_reading(l);
 
 	if (err)
 		return err;
-	set_state(l, FS_LANE_RUNS);
+	fs_lane_set_state(l, FS_LANE_RUNS);
+	fs_part_lane_started(l->fs, l);
+	fs_lane_kick(l);
 	return 0;
 }
 
 void fs_lane_stop(struct fs_lane *l)
 {
-	if (l->state != FS_LANE_NEW && l->state != FS_LANE_RUNS)
+	if (l->state != FS_LANE_NEW && l->state != FS_LANE_RUNS && l->state != FS_LANE_PAUSED)
 		return;
 	fs_notify_quiesce(l->fs);
 	fs_part_lane_stop(l->fs, l);
-	set_state(l, FS_LANE_QUIET);
+	fs_lane_set_state(l, FS_LANE_QUIET);
 	reactor_timer_in(l->reactor, &l->idle_timer, 0); /* no report from in here */
 }
 
@@ -463,7 +472,7 @@ void fs_lane_free(struct fs_lane *l)
 	mutex_lock(&l->fs->lanes_lock);
 	list_del(&l->link);
 	mutex_unlock(&l->fs->lanes_lock);
-	stop_reading(l);
+	fs_lane_stop_reading(l);
 	reactor_timer_cancel(l->reactor, &l->idle_timer);
 	fs_interrupt_fini(l);
 	fs_metalane_lane_fini(l);

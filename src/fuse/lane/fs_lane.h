@@ -9,6 +9,7 @@
 enum fs_lane_state {
 	FS_LANE_NEW,
 	FS_LANE_RUNS,
+	FS_LANE_PAUSED, /* reads no more for a while; operations end (fs_lane_pause.c) */
 	FS_LANE_QUIET,  /* stopping; reads on until the notify threads are idle (fs_lane.c) */
 	FS_LANE_DRAINS, /* reads no more; operations end, left-over files are closed */
 	FS_LANE_IDLE,
@@ -69,6 +70,24 @@ struct fs_lane {
 	bool last;            /* the last lane to drain: it closes what is left open */
 };
 
+/* The one setter of l->state. */
+void fs_lane_set_state(struct fs_lane *l, enum fs_lane_state to);
+/* It waits for /dev/fuse, or not. 0 or -errno. */
+int fs_lane_start_reading(struct fs_lane *l);
+void fs_lane_stop_reading(struct fs_lane *l);
+/* It is told to end. */
+static inline bool fs_lane_is_ending(const struct fs_lane *l)
+{
+	return l->state == FS_LANE_QUIET || l->state == FS_LANE_DRAINS || l->state == FS_LANE_IDLE;
+}
+/*
+ * Written data is made durable, and delegations are returned, as always. At the end each file is
+ * committed by its close.
+ */
+static inline bool fs_lane_may_commit(const struct fs_lane *l)
+{
+	return l->state == FS_LANE_RUNS || l->state == FS_LANE_PAUSED || l->state == FS_LANE_QUIET;
+}
 /* Something was given back: resumes parked ops, then reading, then a stop in progress. */
 void fs_lane_turn(struct fs_lane *l);
 /* It takes a turn, and looks for requests. Any thread, while the lane has something in work. */

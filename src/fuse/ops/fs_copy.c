@@ -126,8 +126,10 @@ void fs_copy_next(struct fs_op *op)
 	size_t pending = c->done - c->durable;
 	bool end;
 
-	if (op->lane->state != FS_LANE_RUNS && c->done < op->size && !c->err)
+	if (fs_lane_is_ending(op->lane) && c->done < op->size && !c->err)
 		c->err = EINTR;
+	if (op->lane->state == FS_LANE_PAUSED && c->done > 0)
+		op->size = c->done; /* the program goes on with the rest */
 	end = c->err || c->done == op->size;
 	if (op->abandoned)
 		fs_copy_finish(op, EINTR);

@@ -179,7 +179,7 @@ static void tick(struct reactor_timer *t)
 		return;
 	}
 	fs_copy_yield(op);
-	if (op->abandoned || op->lane->state != FS_LANE_RUNS)
+	if (op->abandoned || fs_lane_is_ending(op->lane))
 		ask(op, cancel_start);
 	else if (++c->ticks >= c->due)
 		ask(op, poll_start);

@@ -150,7 +150,7 @@ static void sleep_on(struct fs_op *op, int err)
 	fs_lockowner_turn_over(op);
 	if (err)
 		finish(op, err);
-	else if (op->lane->state != FS_LANE_RUNS)
+	else if (fs_lane_is_ending(op->lane))
 		finish(op, EIO);
 	else if (fs_lock_op(op)->wait->signalled)
 		finish(op, EINTR);

@@ -138,6 +138,8 @@ bool fs_deleg_open(struct fs_op *op);
 
 /* It is to be returned. deleg_lock held. */
 void fs_deleg_return_due(struct fs_deleg *d);
+/* All are to be returned. */
+void fs_deleg_return_all(struct fs *fs);
 /* It is gone. deleg_lock held. */
 void fs_deleg_return_lost(struct fs_deleg *d);
 /* nd is not used any more. */

@@ -63,6 +63,18 @@ void fs_deleg_return_due(struct fs_deleg *d)
 		fs_deleg_return_queue(d);
 }
 
+void fs_deleg_return_all(struct fs *fs)
+{
+	mutex_lock(&fs->delegs->lock);
+	list_for_each (node, &fs->delegs->list) {
+		struct fs_deleg *d = container_of(node, struct fs_deleg, lru);
+
+		if (!d->ending)
+			fs_deleg_return_due(d);
+	}
+	mutex_unlock(&fs->delegs->lock);
+}
+
 void fs_deleg_return_lost(struct fs_deleg *d)
 {
 	mutex_assert_held(&d->fs->delegs->lock);
@@ -201,7 +213,7 @@ static void return_failed(struct fs_op *op, int err)
 
 	log_warn_limited("the delegation of file %llu cannot be returned: %s",
 		(unsigned long long)fs_inode_fileid(op->inode), strerror(err));
-	if (l->state != FS_LANE_RUNS && l->state != FS_LANE_QUIET) {
+	if (!fs_lane_may_commit(l)) {
 		give_up(op);
 		return;
 	}

@@ -356,6 +356,45 @@ static bool lane_init(struct fs_lane *l)
 	return true;
 }
 
+static struct fs_lane *first_lane(struct fs *fs)
+{
+	struct fs_lane *l;
+
+	mutex_lock(&fs->lanes_lock);
+	l = list_first(&fs->lanes, struct fs_lane, link);
+	mutex_unlock(&fs->lanes_lock);
+	return l;
+}
+
+/* Files that are open already are looked at by the first lane. Out of memory: they are not. */
+static void lane_started(struct fs_lane *l)
+{
+	struct fs *fs = l->fs;
+	struct fs_file **files = NULL;
+	size_t max, cnt = 0;
+
+	arm(l->validate);
+	if (l != first_lane(fs))
+		return;
+	fs_inode_table_lock(fs);
+	max = fs->files_open;
+	if (max > 0)
+		files = calloc(max, sizeof(struct fs_file *));
+	if (files)
+		list_for_each (node, &fs->files) {
+			struct fs_file *f = container_of(node, struct fs_file, all_link);
+
+			if (!f->watch.lane && cnt < max)
+				files[cnt++] = fs_file_get(f);
+		}
+	fs_inode_table_unlock(fs);
+	while (cnt > 0) {
+		fs_validate_watch(l, files[--cnt]);
+		fs_file_put(fs, files[cnt]);
+	}
+	free(files);
+}
+
 /* Nothing more is asked. */
 static void lane_stop(struct fs_lane *l)
 {
@@ -404,5 +443,6 @@ void fs_validate_unwatch(struct fs_file *f)
 const struct fs_part fs_validate_part = {
 	.lane_init = lane_init,
 	.lane_fini = lane_fini,
+	.lane_started = lane_started,
 	.lane_stop = lane_stop,
 };
