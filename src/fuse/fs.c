@@ -179,6 +179,7 @@ void fs_free(struct fs *fs)
 		return;
 	fs_unmount_end(fs);
 	fs_session_free(fs);
+	fs_file_put_all(fs);
 	fs_dir_put_all(fs);
 	fs_deleg_fini(fs);
 	fs_inode_table_free(fs);

@@ -136,7 +136,7 @@ int fs_mount(struct fs *fs, char *text, size_t text_len);
  */
 void fs_unmount(struct fs *fs);
 
-/* ---- a lane stands still ---- */
+/* ---- another process takes the mount over ---- */
 
 /*
  * A lane stands still for a while (fs_lane_pause.c): what the kernel asks waits there, none of it
@@ -148,6 +148,50 @@ void fs_lane_pause(struct fs_lane *l);
 bool fs_lane_pause_is_quiet(const struct fs_lane *l);
 /* Reads again, also if it never paused. */
 void fs_lane_pause_end(struct fs_lane *l);
+
+struct tables_in;
+struct tables_out;
+
+/*
+ * Begins what has to be over before: delegations are returned. Data that was written is
+ * made durable by fs_sync_wish().
+ */
+void fs_handover_prepare(struct fs *fs);
+/*
+ * fs_handover_obstacle - every lane stands still: what keeps the mount from being written down
+ *
+ * Returns: NULL: nothing. Else a few words: what soon is over, once the lanes go on.
+ */
+const char *fs_handover_obstacle(struct fs *fs);
+/* Every lane stands still: the kernel is told of something, and may wait for a request meanwhile.
+ */
+bool fs_handover_wants_air(struct fs *fs);
+/*
+ * fs_handover_put - what a successor needs: all that the kernel knows, and our state on the server
+ *
+ * Every lane stands still and nothing is in the way. Sessions are the caller's to put afterwards
+ * (nfs4_keep_put_session()).
+ */
+void fs_handover_put(struct fs *fs, struct tables_out *t);
+/* /dev/fuse stays open when another program is executed; false: it does not. */
+void fs_handover_keep_device(const struct fs *fs, bool keep);
+/*
+ * fs_handover_get - what fs_handover_put() wrote
+ *
+ * After fs_new(), before lanes start: what was open and locked is reclaimed if it must be.
+ * sequence_known: no other process has tried with these tables (nfs4_keep_get_client()).
+ * Returns: 0; -EBADMSG: it is damaged, or of another client; -ENOMEM. Then only fs_free() may
+ * follow.
+ */
+int fs_handover_get(struct fs *fs, struct tables_in *in, bool sequence_known, uint64_t now_ns);
+/*
+ * fs_handover_mount - in place of fs_mount(): the kernel's connection goes on
+ *
+ * Returns: 0; -errno with one line in text; the kernel's connection is as it was.
+ */
+int fs_handover_mount(struct fs *fs, char *text, size_t text_len);
+/* Nobody takes the mount at this path over: it is taken away, and what programs have open fails. */
+void fs_handover_drop(const char *mountpoint);
 
 enum fs_lane_event {
 	/* The kernel closed the session (umount): once, from the lane that saw it. */

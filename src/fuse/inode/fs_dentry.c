@@ -67,6 +67,17 @@ bool fs_dentry_move(struct fs *fs, struct fs_inode *from, struct fs_inode *to, c
 	return ok;
 }
 
+bool fs_dentry_told(struct fs *fs, struct fs_inode *dir, const char *name, uint64_t now_ns)
+{
+	uint32_t known = 0;
+	bool ok;
+
+	mutex_lock(&dir->lock);
+	ok = fs_dentry_store_add(&dir->dentries, name, &known, now_ns, longest_ns(fs));
+	mutex_unlock(&dir->lock);
+	return ok;
+}
+
 void fs_dentry_moved(struct fs *fs, struct fs_inode *from, struct fs_inode *to)
 {
 	bool may_stay;

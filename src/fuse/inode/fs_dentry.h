@@ -30,6 +30,8 @@ double fs_dentry_tell(struct fs *fs, struct fs_inode *dir, struct fs_inode *in, 
 bool fs_dentry_move(struct fs *fs, struct fs_inode *from, struct fs_inode *to, const char *name,
 	uint64_t now_ns);
 void fs_dentry_moved(struct fs *fs, struct fs_inode *from, struct fs_inode *to);
+/* Another process told it (fs_tables.h). False: out of memory. */
+bool fs_dentry_told(struct fs *fs, struct fs_inode *dir, const char *name, uint64_t now_ns);
 /* Nobody may walk the names in `dir` any more without asking; `dir` may be any inode. */
 void fs_dentry_inval(struct fs *fs, struct fs_inode *dir);
 

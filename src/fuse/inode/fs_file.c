@@ -21,15 +21,19 @@ static void count_writer(const struct fs_file *f, int by)
 	mutex_unlock(&f->inode->lock);
 }
 
-struct fs_file *fs_file_new(struct fs *fs, struct fs_inode *in, const struct rpc_cred *cred,
-	uint32_t share_access, int flags)
+/* handle: of another process; FS_HANDLE_NONE: a new one. */
+static struct fs_file *file_new(struct fs *fs, struct fs_inode *in, const struct rpc_cred *cred,
+	uint32_t share_access, int flags, uint64_t handle)
 {
 	struct fs_file *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return NULL;
 	fs_inode_table_lock(fs);
-	f->handle = fs_handle_take(&fs->file_handles, f);
+	if (handle == FS_HANDLE_NONE)
+		f->handle = fs_handle_take(&fs->file_handles, f);
+	else if (fs_handle_put(&fs->file_handles, handle, f))
+		f->handle = handle;
 	fs_inode_table_unlock(fs);
 	if (f->handle == FS_HANDLE_NONE) {
 		free(f);
@@ -45,6 +49,18 @@ struct fs_file *fs_file_new(struct fs *fs, struct fs_inode *in, const struct rpc
 	list_init(&f->all_link);
 	list_init(&f->watch.link);
 	return f;
+}
+
+struct fs_file *fs_file_new(struct fs *fs, struct fs_inode *in, const struct rpc_cred *cred,
+	uint32_t share_access, int flags)
+{
+	return file_new(fs, in, cred, share_access, flags, FS_HANDLE_NONE);
+}
+
+struct fs_file *fs_file_put_back(struct fs *fs, struct fs_inode *in, const struct rpc_cred *cred,
+	uint32_t share_access, int flags, uint64_t handle)
+{
+	return file_new(fs, in, cred, share_access, flags, handle);
 }
 
 void fs_file_opening(struct fs *fs, struct fs_file *f)
@@ -114,6 +130,16 @@ struct fs_file *fs_file_take_any(struct fs *fs)
 	}
 	fs_inode_table_unlock(fs);
 	return f;
+}
+
+void fs_file_put_all(struct fs *fs)
+{
+	struct fs_file *f;
+
+	while ((f = fs_file_take_any(fs)) != NULL) {
+		fs_file_closed(fs, f);
+		fs_file_put(fs, f);
+	}
 }
 
 struct fs_file *fs_file_get(struct fs_file *f)

@@ -52,6 +52,9 @@ struct fs_file {
 /* Takes a reference on the inode; not yet among its open files. NULL: out of memory. */
 struct fs_file *fs_file_new(struct fs *fs, struct fs_inode *in, const struct rpc_cred *cred,
 	uint32_t share_access, int flags);
+/* The same for one that another process had under this handle. NULL also: it is in use. */
+struct fs_file *fs_file_put_back(struct fs *fs, struct fs_inode *in, const struct rpc_cred *cred,
+	uint32_t share_access, int flags, uint64_t handle);
 /* Its OPEN is about to be sent: from here on the server's name of the inode is not removed. */
 void fs_file_opening(struct fs *fs, struct fs_file *f);
 /* It failed: fs_silly_finish() is to look whether the name is to go. */
@@ -61,6 +64,8 @@ void fs_file_opened(struct fs *fs, struct fs_file *f);
 void fs_file_closed(struct fs *fs, struct fs_file *f);
 /* At the end: any file that is still open, with its handle's reference. NULL: none. */
 struct fs_file *fs_file_take_any(struct fs *fs);
+/* The server still has them open: for another process, after one could not take the mount over. */
+void fs_file_put_all(struct fs *fs);
 struct fs_file *fs_file_get(struct fs_file *f);
 void fs_file_put(struct fs *fs, struct fs_file *f);
 /* The one of a request. NULL: the kernel has no such handle. */

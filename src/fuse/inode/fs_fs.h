@@ -35,7 +35,9 @@ struct fs {
 	struct fuse_session *se;
 	int fd, mount_fd; /* the latter of a mountpoint /dev/fd/N; else -1 */
 	bool mounted;
-	bool init_done; /* the INIT reply went out */
+	struct fs_init *init; /* fs_session.h */
+	struct fs_init *was;  /* of the process that handed the mount over; NULL: none did */
+	bool init_done;       /* the INIT reply went out */
 	int init_err;
 	uint32_t init_flags; /* what the kernel offered */
 	uint32_t max_write, max_read;

@@ -43,23 +43,69 @@ void fs_handle_fini(struct fs_handles *h)
 	*h = (struct fs_handles){.used = 0};
 }
 
-/* A slot that never was in use; 0: there is none. */
-static uint32_t new_slot(struct fs_handles *h)
+/* The memory of a slot is there from now on. False: there is none. */
+static bool make_slot(struct fs_handles *h, uint32_t nr)
 {
-	uint32_t nr = h->used + 1;
 	unsigned int b = block_of(nr);
 
 	if (b >= FS_HANDLE_BLOCKS)
-		return 0;
+		return false;
 	if (!h->blocks[b]) {
 		struct fs_handle_slot *first = calloc(length_of(b), sizeof(*first));
 
 		if (!first)
-			return 0;
+			return false;
 		atomic_store_explicit(&h->blocks[b], first, memory_order_release);
 	}
+	return true;
+}
+
+/* A slot that never was in use; 0: there is none. */
+static uint32_t new_slot(struct fs_handles *h)
+{
+	uint32_t nr = h->used + 1;
+
+	if (!make_slot(h, nr))
+		return 0;
 	h->used = nr;
 	return nr;
+}
+
+static void fill(struct fs_handle_slot *s, void *what, uint32_t generation)
+{
+	s->next = 0;
+	atomic_store_explicit(&s->generation, generation, memory_order_relaxed);
+	atomic_store_explicit(&s->what, what, memory_order_release);
+}
+
+bool fs_handle_put(struct fs_handles *h, uint64_t handle, void *what)
+{
+	uint32_t nr = (uint32_t)handle;
+	struct fs_handle_slot *s;
+
+	if (nr == 0 || !make_slot(h, nr))
+		return false;
+	s = slot_at(h, nr);
+	if (atomic_load_explicit(&s->what, memory_order_relaxed))
+		return false;
+	fill(s, what, (uint32_t)(handle >> 32));
+	if (nr > h->used)
+		h->used = nr;
+	return true;
+}
+
+void fs_handle_put_all(struct fs_handles *h, uint32_t generation)
+{
+	for (uint32_t nr = h->used; nr > 0; nr--) {
+		/* Of those between two that were put the block may be missing. */
+		struct fs_handle_slot *s = make_slot(h, nr) ? slot_at(h, nr) : NULL;
+
+		if (!s || atomic_load_explicit(&s->what, memory_order_relaxed))
+			continue;
+		s->next = h->free;
+		h->free = nr;
+	}
+	h->generation = generation;
 }
 
 uint64_t fs_handle_take(struct fs_handles *h, void *what)
@@ -71,9 +117,7 @@ uint64_t fs_handle_take(struct fs_handles *h, void *what)
 		return FS_HANDLE_NONE;
 	if (nr == h->free)
 		h->free = s->next;
-	s->next = 0;
-	atomic_store_explicit(&s->generation, ++h->generation, memory_order_relaxed);
-	atomic_store_explicit(&s->what, what, memory_order_release);
+	fill(s, what, ++h->generation);
 	return (uint64_t)h->generation << 32 | nr;
 }
 

@@ -13,6 +13,7 @@
 #ifndef RPCRDMAFS_FS_HANDLE_H
 #define RPCRDMAFS_FS_HANDLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct fs_handle_slot;
@@ -33,6 +34,15 @@ void fs_handle_fini(struct fs_handles *h);
 uint64_t fs_handle_take(struct fs_handles *h, void *what);
 /* No request knows it any more. FS_HANDLE_NONE is accepted. */
 void fs_handle_give(struct fs_handles *h, uint64_t handle);
+/*
+ * fs_handle_put - it has this handle, of another process' table
+ *
+ * Until fs_handle_put_all() none is taken or given back.
+ * Returns: false: out of memory, out of range, or in use. WIRE: any number may be put.
+ */
+bool fs_handle_put(struct fs_handles *h, uint64_t handle, void *what);
+/* The others are free. generation: of the handle that was made last. */
+void fs_handle_put_all(struct fs_handles *h, uint32_t generation);
 /*
  * fs_handle_of - whose handle it is
  *

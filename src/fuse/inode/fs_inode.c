@@ -224,9 +224,22 @@ static void table_unhash(struct fs_table *t, struct fs_inode *in)
 	chain_add(t, &t->unhashed, in->slot);
 }
 
-static struct fs_inode *inode_new(struct fs_table *t, const struct nfs4_fh *fh)
+/* Without a slot. */
+static struct fs_inode *inode_alloc(const struct nfs4_fh *fh)
 {
 	struct fs_inode *in = calloc(1, sizeof(*in) + fh->len);
+
+	if (!in)
+		return NULL;
+	in->fh_len = fh->len;
+	memcpy(in->fh, fh->data, fh->len);
+	list_init(&in->open_files);
+	return in;
+}
+
+static struct fs_inode *inode_new(struct fs_table *t, const struct nfs4_fh *fh)
+{
+	struct fs_inode *in = inode_alloc(fh);
 
 	if (!in)
 		return NULL;
@@ -235,11 +248,68 @@ static struct fs_inode *inode_new(struct fs_table *t, const struct nfs4_fh *fh)
 		free(in);
 		return NULL;
 	}
-	in->fh_len = fh->len;
-	memcpy(in->fh, fh->data, fh->len);
 	mutex_init(&in->lock, MUTEX_FS_INODE);
-	list_init(&in->open_files);
 	return in;
+}
+
+static void table_add(struct fs_table *t, struct fs_inode *in)
+{
+	table_fit(t);
+	chain_add(t, bucket(t, hash_of(t, in)), in->slot);
+	if (++t->count > t->most)
+		t->most = t->count;
+}
+
+struct fs_inode *fs_inode_put_back(struct fs *fs, uint64_t slot, uint32_t generation,
+	const struct nfs4_fh *fh, uint64_t nlookup)
+{
+	struct fs_inode *in = inode_alloc(fh);
+
+	if (!in)
+		return NULL;
+	fs_inode_table_lock(fs);
+	if (!fs_slot_put(&fs->table->slots, slot, in)) {
+		fs_inode_table_unlock(fs);
+		free(in);
+		return NULL;
+	}
+	in->slot = (uint32_t)slot;
+	in->generation = generation;
+	in->nlookup = nlookup;
+	mutex_init(&in->lock, MUTEX_FS_INODE);
+	table_add(fs->table, in);
+	fs_inode_table_unlock(fs);
+	return in;
+}
+
+void fs_inode_put_back_all(struct fs *fs, uint32_t generation)
+{
+	fs_inode_table_lock(fs);
+	fs_slot_put_all(&fs->table->slots, generation);
+	fs_inode_table_unlock(fs);
+}
+
+static void each_of_chain(
+	struct fs_table *t, uint32_t slot, void (*fn)(void *ctx, struct fs_inode *in), void *ctx)
+{
+	for (; slot != FS_SLOT_NONE; slot = *fs_slot_next(&t->slots, slot))
+		fn(ctx, at(t, slot));
+}
+
+void fs_inode_each(struct fs *fs, void (*fn)(void *ctx, struct fs_inode *in), void *ctx)
+{
+	struct fs_table *t = fs->table;
+
+	fs_inode_table_lock(fs);
+	for (size_t i = 0; i < t->size; i++)
+		each_of_chain(t, t->buckets[i], fn, ctx);
+	each_of_chain(t, t->unhashed, fn, ctx);
+	fs_inode_table_unlock(fs);
+}
+
+uint32_t fs_inode_generation(const struct fs *fs)
+{
+	return fs->table->slots.generation;
 }
 
 /* Is it still the file that we know by this filehandle? A field not known on a side says nothing.
@@ -280,10 +350,7 @@ struct fs_inode *fs_inode_lookup(
 		in = inode_new(t, fh);
 		if (!in)
 			goto out;
-		table_fit(t);
-		chain_add(t, bucket(t, hash), in->slot);
-		if (++t->count > t->most)
-			t->most = t->count;
+		table_add(t, in);
 	}
 	in->refs++;
 	in->nlookup += nlookup;

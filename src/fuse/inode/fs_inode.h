@@ -88,6 +88,20 @@ void fs_inode_table_unlock(struct fs *fs) MUTEX_RELEASES(fs->table);
  */
 struct fs_inode *fs_inode_lookup(struct fs *fs, const struct nfs4_fh *fh,
 	const struct nfs4_attr *attr, unsigned int nlookup);
+/*
+ * fs_inode_put_back - one that another process had, with its nodeid (fs_tables.h)
+ *
+ * Nothing is looked up before fs_inode_put_back_all(). It has no `refs`. NULL: out of memory, or
+ * its nodeid is in use.
+ */
+struct fs_inode *fs_inode_put_back(struct fs *fs, uint64_t slot, uint32_t generation,
+	const struct nfs4_fh *fh, uint64_t nlookup);
+/* generation: of the inode that was made last there. */
+void fs_inode_put_back_all(struct fs *fs, uint32_t generation);
+/* Calls fn with each inode, table lock held. */
+void fs_inode_each(struct fs *fs, void (*fn)(void *ctx, struct fs_inode *in), void *ctx);
+/* Of the inode that was made last. */
+uint32_t fs_inode_generation(const struct fs *fs);
 /* Only if it exists (unlink and rename: is the victim open?); takes a reference. */
 struct fs_inode *fs_inode_find(struct fs *fs, const struct nfs4_fh *fh);
 /* By nodeid; takes a reference. WIRE: NULL: it is none, or forgotten: ESTALE. */

@@ -46,6 +46,19 @@ void fs_shadow_tell(struct fs *fs, const struct fs_inode *dir, const char *name,
 	}
 }
 
+void fs_shadow_each(struct fs *fs, void (*fn)(void *ctx, uint64_t number), void *ctx)
+{
+	for (size_t i = 0; i < FS_SHADOWED; i++)
+		if (fs->shadowed[i])
+			fn(ctx, fs->shadowed[i]);
+}
+
+void fs_shadow_put_back(struct fs *fs, uint64_t number)
+{
+	if (number)
+		atomic_store(place_of(fs, number), number);
+}
+
 bool fs_shadow_was_told(struct fs *fs, const struct fs_inode *dir, const char *name)
 {
 	uint64_t number = number_of(dir, name);

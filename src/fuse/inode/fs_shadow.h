@@ -32,4 +32,8 @@ void fs_shadow_tell(struct fs *fs, const struct fs_inode *dir, const char *name,
 /* Was the shadow what the kernel was told last? Some thousand names later that is forgotten. */
 bool fs_shadow_was_told(struct fs *fs, const struct fs_inode *dir, const char *name);
 
+/* Names that are known so, by number; and those of the process before this one (fs_tables.h). */
+void fs_shadow_each(struct fs *fs, void (*fn)(void *ctx, uint64_t number), void *ctx);
+void fs_shadow_put_back(struct fs *fs, uint64_t number);
+
 #endif

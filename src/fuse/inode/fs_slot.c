@@ -2,7 +2,6 @@
 #include "fs_slot.h"
 
 #include <assert.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,24 +69,62 @@ static bool directory_grow(struct fs_slots *s)
 	return true;
 }
 
+/* All slots without an inode are free, but for 0, which is no nodeid. */
+static void chunk_fill(struct fs_slots *s, uint32_t nr)
+{
+	struct fs_slot_chunk *c = s->chunks[nr];
+
+	c->free = CHUNK;
+	for (uint32_t i = CHUNK; i-- > (nr == 0 ? 1 : 0);)
+		if (!c->in[i]) {
+			c->next[i] = c->free;
+			c->free = i;
+		}
+	if (c->free != CHUNK)
+		open_push(s, nr);
+}
+
 static bool chunk_add(struct fs_slots *s)
 {
-	struct fs_slot_chunk *c;
 	uint32_t nr = 0;
 
 	while (nr < s->chunks_cnt && s->chunks[nr])
 		nr++;
 	if (nr == s->chunks_cnt && !directory_grow(s))
 		return false;
-	c = calloc(1, sizeof(*c));
-	if (!c)
+	s->chunks[nr] = calloc(1, sizeof(struct fs_slot_chunk));
+	if (!s->chunks[nr])
 		return false;
-	for (uint32_t i = 0; i < CHUNK; i++)
-		c->next[i] = i + 1;
-	c->free = nr == 0 ? 1 : 0; /* 0 is no nodeid */
-	s->chunks[nr] = c;
-	open_push(s, nr);
+	chunk_fill(s, nr);
 	return true;
+}
+
+bool fs_slot_put(struct fs_slots *s, uint64_t slot, struct fs_inode *in)
+{
+	uint64_t nr = slot >> CHUNK_BITS;
+	struct fs_slot_chunk *c;
+
+	if (slot == FS_SLOT_NONE || nr >= CHUNKS_MAX)
+		return false;
+	while (nr >= s->chunks_cnt)
+		if (!directory_grow(s))
+			return false;
+	if (!s->chunks[nr])
+		s->chunks[nr] = calloc(1, sizeof(*c));
+	c = s->chunks[nr];
+	if (!c || c->in[slot % CHUNK])
+		return false;
+	c->in[slot % CHUNK] = in;
+	c->used++;
+	return true;
+}
+
+void fs_slot_put_all(struct fs_slots *s, uint32_t generation)
+{
+	for (uint32_t nr = s->chunks_cnt; nr-- > 0;)
+		if (s->chunks[nr])
+			chunk_fill(s, nr);
+	s->generation = generation;
 }
 
 uint32_t fs_slot_take(struct fs_slots *s, struct fs_inode *in, uint32_t *ret_generation)

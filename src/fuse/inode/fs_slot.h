@@ -13,6 +13,7 @@
 #ifndef RPCRDMAFS_FS_SLOT_H
 #define RPCRDMAFS_FS_SLOT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct fs_inode;
@@ -38,6 +39,15 @@ void fs_slot_fini(struct fs_slots *s);
  */
 uint32_t fs_slot_take(struct fs_slots *s, struct fs_inode *in, uint32_t *ret_generation);
 void fs_slot_give(struct fs_slots *s, uint32_t slot);
+/*
+ * fs_slot_put - the inode has this number, of another process' table
+ *
+ * Until fs_slot_put_all() none is taken or given back.
+ * Returns: false: out of memory, out of range, or in use. WIRE: any number may be put.
+ */
+bool fs_slot_put(struct fs_slots *s, uint64_t slot, struct fs_inode *in);
+/* The others are free. generation: of the inode that was made last. */
+void fs_slot_put_all(struct fs_slots *s, uint32_t generation);
 /* NULL: not in use, or out of range. WIRE: any number may be asked for. */
 struct fs_inode *fs_slot_inode(const struct fs_slots *s, uint64_t slot);
 /* Of a slot in use: the next one in whatever chain it is, for the inode table. */

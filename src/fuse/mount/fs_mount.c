@@ -216,17 +216,70 @@ static int session_up(struct fs *fs)
 	return err;
 }
 
+static int begin_session(struct fs *fs, char *text, size_t len)
+{
+	detail[0] = '\0';
+	fuse_set_log_func(fuse_says);
+	if (fs_session_init_new(fs) != 0)
+		return fail(text, len, ENOMEM, "mount: out of memory");
+	fs->se = session_new(fs);
+	return fs->se ? 0 : fail(text, len, EINVAL, "mount: options refused: %s", detail);
+}
+
+/* The session of a connection that another process had, on a descriptor of its own. */
+static int begin_again(struct fs *fs, int fd, const struct fs_init *was, char *text, size_t len)
+{
+	char path[32];
+	int err;
+
+	snprintf(path, sizeof(path), "/dev/fd/%d", fd);
+	if (fuse_session_mount(fs->se, path) != 0) {
+		close(fd);
+		return fail(text, len, EBADF, "mount: %s is no connection: %s", path, detail);
+	}
+	err = fuse_session_custom_io(fs->se, &fs_custom_io, fd);
+	if (!err)
+		err = fs_session_init_again(fs, was);
+	if (err)
+		return fail(text, len, EPROTO,
+			"mount: it would agree on something else with the kernel: an option or a "
+			"version that needs a new mount");
+	if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
+		return fail(text, len, errno, "mount: %s: %s", path, strerror(errno));
+	err = fs_notify_start(fs);
+	return err ? fail(text, len, -err, "mount: %s", strerror(-err)) : 0;
+}
+
+int fs_mount_again(struct fs *fs, int fd, const struct fs_init *was, char *text, size_t len)
+{
+	int err = begin_session(fs, text, len), own;
+
+	if (err)
+		return err;
+	/* If it fails libfuse closes its descriptor: the connection must not end with it. */
+	own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (own < 0)
+		return fail(text, len, errno, "mount: descriptor %d: %s", fd, strerror(errno));
+	err = begin_again(fs, own, was, text, len);
+	if (err)
+		return err;
+	close(fd);
+	if (fs_mountfd_of(fs->conf.mountpoint) < 0 && fs_mount_dev(fs, &fs->dev) != 0)
+		fs->dev = 0;
+	fs->fd = own;
+	fs->mounted = true;
+	return 0;
+}
+
 int fs_mount(struct fs *fs, char *text, size_t len)
 {
 	int err = fs_mount_check(fs, text, len);
 
 	if (err)
 		return err;
-	detail[0] = '\0';
-	fuse_set_log_func(fuse_says);
-	fs->se = session_new(fs);
-	if (!fs->se)
-		return fail(text, len, EINVAL, "mount: options refused: %s", detail);
+	err = begin_session(fs, text, len);
+	if (err)
+		return err;
 	if (mount_quietly(fs) != 0) {
 		if (geteuid() != 0 && access("/usr/bin/fusermount3", X_OK) < 0 &&
 			access("/bin/fusermount3", X_OK) < 0)

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <linux/fuse.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -55,6 +56,16 @@ static unsigned int wanted(const struct fs *fs)
 	return want;
 }
 
+/* The kernel goes on with those that were agreed on, whatever the server takes now. */
+static void sizes_again(struct fs *fs)
+{
+	struct fuse_init_out was;
+
+	memcpy(&was, fs->init->reply, sizeof(was));
+	fs->max_write = was.max_write;
+	fs->max_read = was.max_pages * PAGE;
+}
+
 void fs_do_init(void *userdata, struct fuse_conn_info *conn)
 {
 	struct fs *fs = userdata;
@@ -66,6 +77,8 @@ void fs_do_init(void *userdata, struct fuse_conn_info *conn)
 		conn->want |= FUSE_CAP_AUTO_INVAL_DATA & conn->capable;
 	fs->max_write = clamp_transfer(fs, info->fs.wsize);
 	fs->max_read = clamp_transfer(fs, info->fs.rsize);
+	if (fs->init->again)
+		sizes_again(fs);
 	conn->max_write = fs->max_write;
 	conn->max_background = fs->conf.max_background ? fs->conf.max_background : MAX_BACKGROUND;
 	fs->max_background = conn->max_background;
@@ -95,16 +108,30 @@ static ssize_t init_writev(int fd, struct iovec *iov, int count, void *userdata)
 {
 	struct fs *fs = userdata;
 
+	struct fs_init *init = fs->init;
+
 	if (!fs->init_done) {
 		const struct fuse_out_header *h = iov[0].iov_base;
 
 		fs->init_done = true; /* the first reply of all; only one thread runs yet */
-		if (h->error)
+		init->reply_len = 0;
+		if (h->error) {
 			fs->init_err = h->error;
-		else if (count == 2 && iov[1].iov_len == sizeof(struct fuse_init_out))
+		} else if (count == 2 && iov[1].iov_len == sizeof(struct fuse_init_out)) {
 			patch_init(fs, iov[1].iov_base);
+			init->reply_len = iov[1].iov_len;
+			memcpy(init->reply, iov[1].iov_base, init->reply_len);
+		}
+		if (init->again)
+			return (ssize_t)h->len;
 	}
 	return writev(fd, iov, count);
+}
+
+static void keep_request(struct fs_init *init, const void *req, size_t len)
+{
+	init->request_len = len <= sizeof(init->request) ? len : 0;
+	memcpy(init->request, req, init->request_len);
 }
 
 static ssize_t init_read(int fd, void *buf, size_t len, void *userdata)
@@ -118,8 +145,10 @@ static ssize_t init_read(int fd, void *buf, size_t len, void *userdata)
 		const struct fuse_in_header *h = buf;
 		const struct fuse_init_in *in = (const void *)(h + 1);
 
-		if (h->opcode == FUSE_INIT)
+		if (h->opcode == FUSE_INIT) {
 			fs->init_flags = in->flags;
+			keep_request(fs->init, buf, (size_t)n);
+		}
 	}
 	return n;
 }
@@ -129,9 +158,44 @@ const struct fuse_custom_io fs_custom_io = {
 	.read = init_read,
 };
 
+int fs_session_init_new(struct fs *fs)
+{
+	fs->init = calloc(1, sizeof(*fs->init));
+	return fs->init ? 0 : -ENOMEM;
+}
+
+int fs_session_init_again(struct fs *fs, const struct fs_init *was)
+{
+	struct fuse_buf buf = {.mem = fs->init->request, .size = was->request_len};
+	const struct fuse_init_in *in =
+		(const void *)(fs->init->request + sizeof(struct fuse_in_header));
+	struct fuse_init_out out;
+
+	if (was->request_len < sizeof(struct fuse_in_header) +
+				       offsetof(struct fuse_init_in, flags) + sizeof(uint32_t) ||
+		was->reply_len != sizeof(out))
+		return -EPROTO;
+	memcpy(&out, was->reply, sizeof(out));
+	/* The kernel goes on with requests of that length: buffers must hold them. */
+	if (out.max_write > fs->data_size || (size_t)out.max_pages * PAGE > fs->data_size)
+		return -EPROTO;
+	*fs->init = *was;
+	fs->init->again = true;
+	fs->init_flags = in->flags;
+	fuse_session_process_buf(fs->se, &buf);
+	fs->init->again = false;
+	if (!fs->init_done || fs->init_err || fs->init->reply_len != was->reply_len ||
+		memcmp(fs->init->reply, was->reply, was->reply_len) != 0)
+		return -EPROTO;
+	return 0;
+}
+
 void fs_session_free(struct fs *fs)
 {
 	if (fs->se)
 		fuse_session_destroy(fs->se);
 	fs->se = NULL;
+	free(fs->init);
+	free(fs->was);
+	fs->init = fs->was = NULL;
 }

@@ -22,11 +22,18 @@
 #include "fs_nameop.h"
 #include "fs_place.h"
 #include "fs_reply.h"
+#include "fs_tables.h"
 #include "log.h"
+#include "nfs4_tables.h"
 
 #define COUNT_MIN  (64u * 1024)
 #define COUNT_MAX  (256u * 1024) /* more saves few calls and costs memory */
 #define COUNT_HEAD 512u          /* around the entries, nfs4.h */
+
+/* Fields of FS_TABLES_DIR. */
+enum {
+	DIR_VERF = 10,
+};
 
 /*
  * An open directory. The kernel's handle holds a reference, and each READDIR: the kernel may close
@@ -82,14 +89,19 @@ static void dir_put(struct fs *fs, struct fs_dir *dir)
 	free(dir);
 }
 
-static struct fs_dir *dir_new(struct fs *fs, struct fs_inode *in, const struct rpc_cred *cred)
+/* handle: of another process; FS_HANDLE_NONE: a new one. */
+static struct fs_dir *dir_new(
+	struct fs *fs, struct fs_inode *in, const struct rpc_cred *cred, uint64_t handle)
 {
 	struct fs_dir *dir = calloc(1, sizeof(*dir));
 
 	if (dir == NULL)
 		return NULL;
 	fs_inode_table_lock(fs);
-	dir->handle = fs_handle_take(&fs->dir_handles, dir);
+	if (handle == FS_HANDLE_NONE)
+		dir->handle = fs_handle_take(&fs->dir_handles, dir);
+	else if (fs_handle_put(&fs->dir_handles, handle, dir))
+		dir->handle = handle;
 	fs_inode_table_unlock(fs);
 	if (dir->handle == FS_HANDLE_NONE) {
 		free(dir);
@@ -112,6 +124,34 @@ void fs_dir_put_all(struct fs *fs)
 		dir_put(fs, list_first(&fs->dirs, struct fs_dir, open.link));
 }
 
+void fs_dir_tables_put(struct tables_out *t, struct fs *fs)
+{
+	list_for_each (node, &fs->dirs) {
+		const struct fs_dir *dir = container_of(node, struct fs_dir, open.link);
+
+		tables_record(t, FS_TABLES_DIR);
+		tables_put(t, FS_TABLES_SLOT, dir->open.inode->slot);
+		tables_put(t, FS_TABLES_HANDLE, dir->handle);
+		nfs4_tables_put_cred(t, FS_TABLES_CRED, &dir->cred);
+		tables_put_bytes(t, DIR_VERF, dir->verf.data, sizeof(dir->verf.data));
+	}
+}
+
+int fs_dir_tables_get(const struct tables_record *r, struct fs *fs)
+{
+	struct fs_inode *in = fs_inode_tables_of(r, FS_TABLES_SLOT, fs);
+	struct fs_dir *dir;
+	struct rpc_cred cred;
+
+	if (in == NULL || !nfs4_tables_get_cred(r, FS_TABLES_CRED, &cred))
+		return -EBADMSG;
+	dir = dir_new(fs, in, &cred, tables_get(r, FS_TABLES_HANDLE));
+	if (dir == NULL)
+		return -ENOMEM;
+	tables_copy(r, DIR_VERF, dir->verf.data, sizeof(dir->verf.data));
+	return 0;
+}
+
 static void opendir_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
@@ -127,7 +167,7 @@ static void opendir_done(struct nfs4_call *call)
 		fs_reply_err(op, EACCES);
 		return;
 	}
-	dir = dir_new(fs, op->inode, &op->cred);
+	dir = dir_new(fs, op->inode, &op->cred, FS_HANDLE_NONE);
 	if (dir == NULL) {
 		fs_reply_err(op, ENOMEM);
 		return;

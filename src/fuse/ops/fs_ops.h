@@ -100,6 +100,12 @@ void fs_do_setlk(
 	fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock, int sleep);
 void fs_do_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int how);
 
+struct tables_out;
+struct tables_record;
+
+/* fs_dir.c. All FS_TABLES_DIR; one of them: 0; -EBADMSG; -ENOMEM. */
+void fs_dir_tables_put(struct tables_out *t, struct fs *fs);
+int fs_dir_tables_get(const struct tables_record *r, struct fs *fs);
 /* fs_dir.c. At the end: directories that the kernel never closed. */
 void fs_dir_put_all(struct fs *fs);
 

@@ -11,11 +11,18 @@
 #include "fs_deleg.h"
 #include "fs_inode.h"
 #include "log.h"
+#include "nfs4_tables.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Fields of FS_TABLES_SILLY. */
+enum {
+	SILLY_DIR = 10, /* slot */
+	SILLY_NAME = 11,
+};
 
 struct fs_silly {
 	struct fs_inode *dir; /* referenced */
@@ -84,6 +91,53 @@ static void name_count(struct fs_inode *in, int n)
 	in->nfs_names = (uint8_t)(in->nfs_names + n);
 	mutex_unlock(&in->lock);
 	fs_attr_changed(in); /* its links and its ctime */
+}
+
+/* ---- for the process that takes the mount over ---- */
+
+static void put_silly(void *ctx, struct fs_inode *in)
+{
+	const struct fs_silly *s = in->silly_name;
+	struct tables_out *t = ctx;
+
+	if (!in->silly || !s)
+		return;
+	tables_record(t, FS_TABLES_SILLY);
+	tables_put(t, FS_TABLES_SLOT, in->slot);
+	tables_put(t, SILLY_DIR, s->dir->slot);
+	nfs4_tables_put_cred(t, FS_TABLES_CRED, &s->cred);
+	tables_put_bytes(t, SILLY_NAME, s->name, strlen(s->name));
+}
+
+void fs_silly_tables_put(struct tables_out *t, struct fs *fs)
+{
+	fs_inode_each(fs, put_silly, t);
+}
+
+int fs_silly_tables_get(const struct tables_record *r, struct fs *fs)
+{
+	struct fs_inode *in = fs_inode_tables_of(r, FS_TABLES_SLOT, fs);
+	struct fs_inode *dir = fs_inode_tables_of(r, SILLY_DIR, fs);
+	size_t len;
+	const char *name = tables_get_bytes(r, SILLY_NAME, &len);
+	struct fs_silly *s;
+
+	if (!in || !dir || in->silly || !name || len >= sizeof(s->name) || memchr(name, '\0', len))
+		return -EBADMSG;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	if (!nfs4_tables_get_cred(r, FS_TABLES_CRED, &s->cred)) {
+		free(s);
+		return -EBADMSG;
+	}
+	memcpy(s->name, name, len);
+	s->dir = fs_inode_ref(fs, dir);
+	fs_inode_fh(dir, &s->dir_fh);
+	silly_count(fs, dir, 1);
+	in->silly_name = s;
+	in->silly = true;
+	return 0;
 }
 
 /* ---- removal ---- */

@@ -8,10 +8,14 @@
 #define RPCRDMAFS_FS_SILLY_H
 
 #include "fs_op.h"
+#include "fs_tables.h"
 
 #define FS_SILLY_NAME (4 + 16 + 8 + 1)
 /* A name that nobody else uses or knows, of the form of the kernel's client's. */
 void fs_silly_name(struct fs *fs, uint64_t fileid, char ret[FS_SILLY_NAME]);
+/* All FS_TABLES_SILLY; one of them. Returns: 0; -EBADMSG; -ENOMEM. */
+void fs_silly_tables_put(struct tables_out *t, struct fs *fs);
+int fs_silly_tables_get(const struct tables_record *r, struct fs *fs);
 /* Is there a .nfs file of ours in that directory, or soon, or not gone yet? */
 bool fs_silly_left(struct fs_inode *dir);
 /* Is it open here, and its name still its own? Then rename instead of remove. */

@@ -82,8 +82,9 @@ struct fs_lockwait {
 	struct fs_lockowner *owner; /* referenced */
 	struct fs_lockrange range;
 	/* the lane's alone */
-	fuse_req_t req; /* NULL: answered */
-	bool signalled; /* EINTR if it is not granted now */
+	fuse_req_t req;  /* NULL: answered */
+	uint64_t unique; /* constant: the kernel's number of it */
+	bool signalled;  /* EINTR if it is not granted now */
 	uint64_t due_ns;
 	unsigned int doublings; /* of the time between two tries */
 	uint64_t frees;         /* fs->locks->frees when it was asked for */

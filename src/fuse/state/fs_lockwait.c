@@ -193,6 +193,7 @@ bool fs_lockwait_new(struct fs_op *op, void (*ask)(struct fs_op *op))
 	w->owner = fs_lockowner_ref(l->fs, fs_lock_op(op)->owner);
 	w->range = fs_lock_op(op)->range;
 	w->req = op->req;
+	w->unique = op->unique;
 	w->due_ns = REACTOR_NEVER;
 	w->op = op;
 	fs_lock_op(op)->wait = w;

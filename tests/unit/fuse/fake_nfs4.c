@@ -602,15 +602,22 @@ bool fake_all_free(void)
 	       rig.lane->ops_free == rig.lane->ops_cnt;
 }
 
+void fake_new_reactor(struct fake *k, struct reactor *r)
+{
+	k->r = r;
+	list_init(&k->pending);
+	reactor_timer_init(&k->timer, run_pending);
+	reactor_timer_init(&k->unblock, unblock);
+	k->calls = k->bufs = 0;
+	k->refused = false;
+}
+
 void fake_init(struct fake *k, struct reactor *r)
 {
 	memset(k, 0, sizeof(*k));
 	fake_locks_init();
 	fake_copy_init();
-	k->r = r;
-	list_init(&k->pending);
-	reactor_timer_init(&k->timer, run_pending);
-	reactor_timer_init(&k->unblock, unblock);
+	fake_new_reactor(k, r);
 	k->calls_max = 8;
 	k->bufs_max = 8;
 	k->access = ACCESS4_READ | ACCESS4_MODIFY | ACCESS4_EXTEND | ACCESS4_EXECUTE;

@@ -4,6 +4,7 @@
 #include "fs_inode.h"
 #include "fs_notify.h"
 #include "fs_session.h"
+#include "tables.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -46,6 +48,7 @@ static void make_session(void)
 	for (int i = 0; i < 2; i++)
 		setsockopt(sp[i], SOL_SOCKET, SO_SNDBUF, &big, sizeof(big));
 	fuse_opt_add_arg(&args, "rig");
+	cr_assert_eq(fs_session_init_new(rig.fs), 0);
 	rig.fs->se = fuse_session_new(&args, &fs_ops, sizeof(fs_ops), rig.fs);
 	cr_assert_not_null(rig.fs->se);
 	fuse_opt_free_args(&args);
@@ -109,7 +112,8 @@ void rig_up(const struct fs_conf *conf)
 	memset(&rig, 0, sizeof(rig));
 	rig.uid = 1000;
 	fake_init(&rig.fake, reactor_new_virtual());
-	rig.fs = fs_new(conf ? conf : &c, NULL);
+	rig.conf = conf ? *conf : c;
+	rig.fs = fs_new(&rig.conf, NULL);
 	cr_assert_not_null(rig.fs);
 	cr_assert_eq(fs_set_root(rig.fs), 0);
 	rig.lane = fs_lane_new(rig.fs, rig.fake.r, NULL, 16, on_report, NULL, &rig.stats);
@@ -118,6 +122,83 @@ void rig_up(const struct fs_conf *conf)
 	do_init();
 	cr_assert_eq(fs_notify_start(rig.fs), 0);
 	cr_assert_eq(fs_lane_start(rig.lane), 0);
+}
+
+/* Processes before this one: nothing of theirs runs any more, and nobody frees it. */
+static struct {
+	struct fs *fs;
+	struct fs_lane *lane;
+	struct reactor *r;
+} before[4];
+
+int rig_write_tables(void)
+{
+	int fd = memfd_create("tables", MFD_CLOEXEC);
+	struct tables_out t;
+
+	tables_begin(&t, fd);
+	fs_handover_put(rig.fs, &t);
+	cr_assert_eq(tables_end(&t), 0);
+	return fd;
+}
+
+void rig_pause(void)
+{
+	fs_lane_pause(rig.lane);
+	for (int i = 0; i < 1000 && !fs_lane_pause_is_quiet(rig.lane); i++)
+		rig_turn();
+	cr_assert(fs_lane_pause_is_quiet(rig.lane));
+}
+
+void rig_take_over(int tables)
+{
+	struct tables_in in;
+	char text[200];
+	unsigned int i = 0;
+
+	while (before[i].fs)
+		i++;
+	before[i].fs = rig.fs;
+	before[i].lane = rig.lane;
+	before[i].r = rig.fake.r;
+	fs_notify_stop(rig.fs);
+	fake_new_reactor(&rig.fake, reactor_new_virtual());
+	cr_assert_eq(tables_open(&in, tables), 0);
+	rig.fs = fs_new(&rig.conf, NULL);
+	cr_assert_not_null(rig.fs);
+	cr_assert_eq(fs_handover_get(rig.fs, &in, true, reactor_now(rig.fake.r)), 0);
+	cr_assert_eq(fs_set_root(rig.fs), 0);
+	rig.lane = fs_lane_new(rig.fs, rig.fake.r, NULL, 16, on_report, NULL, &rig.stats);
+	cr_assert_not_null(rig.lane);
+	cr_assert_eq(fs_handover_mount(rig.fs, text, sizeof(text)), 0, "%s", text);
+	cr_assert_eq(fs_lane_start(rig.lane), 0);
+	tables_close(&in);
+	close(tables);
+}
+
+void rig_cannot_take_over(int tables, size_t data_size)
+{
+	struct fs *fs = fs_new(&rig.conf, NULL);
+	struct tables_in in;
+	char text[200];
+
+	cr_assert_eq(tables_open(&in, tables), 0);
+	cr_assert_eq(fs_handover_get(fs, &in, true, 0), 0);
+	if (data_size) {
+		cr_assert_eq(fs_set_root(fs), 0);
+		fs->data_size = data_size;
+		cr_assert_eq(fs_handover_mount(fs, text, sizeof(text)), -EPROTO);
+	}
+	fs_free(fs);
+	tables_close(&in);
+	close(tables);
+}
+
+void rig_hand_over(void)
+{
+	rig_pause();
+	cr_assert_null(fs_handover_obstacle(rig.fs));
+	rig_take_over(rig_write_tables());
 }
 
 void rig_down(void)

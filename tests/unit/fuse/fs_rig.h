@@ -162,6 +162,7 @@ struct rig {
 	uint32_t uid;              /* who asks */
 	bool stranger;             /* rig_send_of() is of another user than the process */
 	struct fuse_init_out init; /* the reply to INIT */
+	struct fs_conf conf;
 };
 
 extern struct rig rig;
@@ -170,6 +171,8 @@ extern enum fs_write rig_write_mode;
 
 /* A file of `size` bytes; its filehandle is its number. */
 void fake_init(struct fake *k, struct reactor *r);
+/* Nothing is in work. */
+void fake_new_reactor(struct fake *k, struct reactor *r);
 struct fake_file *fake_add(const char *name, size_t size);
 struct fake_file *fake_find(const char *name);
 struct fake_file *fake_file_of(const struct nfs4_fh *fh);
@@ -181,6 +184,18 @@ bool fake_all_free(void); /* no call, no buffer but the receive buffer, no opera
 
 void rig_up(const struct fs_conf *conf); /* conf may be NULL */
 void rig_down(void);
+/*
+ * Another process takes over: fs and lane are new, the kernel and the server are as they were.
+ * Fails the test if something is in the way. The same in three steps: the lane is quiet; a file
+ * with what it wrote; who goes on with that, which is closed.
+ */
+void rig_hand_over(void);
+void rig_pause(void);
+int rig_write_tables(void);
+void rig_take_over(int tables);
+/* One that cannot: it ends after it has read all, or because its buffers have only so many bytes.
+ */
+void rig_cannot_take_over(int tables, size_t data_size);
 /* nodeid of a file, as after a LOOKUP. */
 fuse_ino_t rig_ino(struct fake_file *f);
 /* Not referenced: as long as the kernel holds it. */

@@ -72,6 +72,25 @@ Test(fs_handle, thousands_come_and_go)
 	cr_assert_eq(handles.used, MANY, "free slots are used before new ones");
 }
 
+Test(fs_handle, those_of_another_table_are_put_in_any_order)
+{
+	static const uint64_t put[] = {9ull << 32 | 300, 4ull << 32 | 2, 7ull << 32 | 5};
+
+	for (unsigned int i = 0; i < 3; i++)
+		cr_assert(fs_handle_put(&handles, put[i], &files[i]));
+	cr_assert_not(fs_handle_put(&handles, 8ull << 32 | 5, &files[3]), "in use");
+	cr_assert_not(fs_handle_put(&handles, 8ull << 32, &files[3]), "no slot");
+	cr_assert_not(fs_handle_put(&handles, UINT64_MAX, &files[3]), "out of range");
+	fs_handle_put_all(&handles, 9);
+	for (unsigned int i = 0; i < 3; i++)
+		cr_assert_eq(fs_handle_of(&handles, put[i]), &files[i]);
+	for (unsigned int i = 3; i < 300; i++)
+		cr_assert_leq((uint32_t)take(i), 300, "the free ones between them");
+	cr_assert_eq(take(300), (9ull + 298) << 32 | 301, "then the next, and its generation");
+	for (unsigned int i = 0; i < 3; i++)
+		cr_assert_eq(fs_handle_of(&handles, put[i]), &files[i]);
+}
+
 Test(fs_handle, none_is_accepted_back)
 {
 	fs_handle_give(&handles, FS_HANDLE_NONE);

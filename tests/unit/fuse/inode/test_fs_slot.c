@@ -52,6 +52,31 @@ Test(fs_slot, what_was_never_given_out_is_none)
 	cr_assert_null(fs_slot_inode(&slots, UINT64_MAX));
 }
 
+Test(fs_slot, those_of_another_table_are_put_in_any_order)
+{
+	static const uint64_t put[] = {1000, 1, 3};
+
+	for (unsigned int i = 0; i < 3; i++)
+		cr_assert(fs_slot_put(&slots, put[i], inode(i)));
+	cr_assert_not(fs_slot_put(&slots, 3, inode(3)), "in use");
+	cr_assert_not(fs_slot_put(&slots, 0, inode(3)), "no number");
+	cr_assert_not(fs_slot_put(&slots, UINT64_MAX, inode(3)), "out of range");
+	fs_slot_put_all(&slots, 77);
+	for (unsigned int i = 0; i < 3; i++)
+		cr_assert_eq(fs_slot_inode(&slots, put[i]), inode(i));
+	cr_assert_eq(take(3), 2, "the free one between them");
+	cr_assert_eq(slots.generation, 78);
+	for (unsigned int i = 4; i < 1000; i++) {
+		uint32_t slot = take(i);
+
+		cr_assert(slot != 1 && slot != 3 && slot != 1000);
+		cr_assert_eq(fs_slot_inode(&slots, slot), inode(i));
+	}
+	cr_assert_eq(fs_slot_inode(&slots, 1000), inode(0));
+	fs_slot_give(&slots, 1000);
+	cr_assert_null(fs_slot_inode(&slots, 1000));
+}
+
 Test(fs_slot, a_number_is_used_again_with_another_generation)
 {
 	uint32_t first, second, slot;

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The mount is handed over to another process: written down (fs_tables.h) while every lane stands
+ * still, and taken up from that. Nothing is in work then, and nothing that programs wrote is less
+ * than durable; so what has to be carried is what the kernel knows by number (inodes, open files,
+ * directories), what the server knows (opens, locks), and requests that sleep for a lock.
+ */
+#include "fs_deleg.h"
+#include "fs_facts.h"
+#include "fs_inode.h"
+#include "fs_lock.h"
+#include "fs_notify.h"
+#include "fs_ops.h"
+#include "fs_session.h"
+#include "fs_shadow.h"
+#include "fs_share_tables.h"
+#include "fs_silly.h"
+#include "nfs4_keep.h"
+#include "nfs4_tables.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+/* Fields of FS_TABLES_MOUNT. */
+enum {
+	MOUNT_INIT_REQUEST = 10,
+	MOUNT_INIT_REPLY = 11,
+	MOUNT_DEVICE = 12, /* 1 + descriptor of /dev/fuse */
+	MOUNT_SILLY_CNT = 13,
+	MOUNT_INODE_GENERATION = 14,
+	MOUNT_FILE_GENERATION = 15,
+	MOUNT_DIR_GENERATION = 16,
+	MOUNT_LOST_BYTES = 17,
+	MOUNT_LOST_FILES = 18,
+	MOUNT_SHADOWED = 19, /* several: number of a name */
+};
+
+void fs_handover_prepare(struct fs *fs)
+{
+	fs_deleg_return_all(fs);
+}
+
+static bool any_signalled(struct fs *fs)
+{
+	list_for_each (node, &fs->locks->waits) {
+		const struct fs_lockwait *w = container_of(node, struct fs_lockwait, link);
+
+		if (w->op || w->signalled || w->lane->lockwait->signal)
+			return true;
+	}
+	return false;
+}
+
+const char *fs_handover_obstacle(struct fs *fs)
+{
+	struct fs_gauges g = fs_gauges(fs);
+
+	if (fs->exited)
+		return "it is unmounted";
+	if (g.dirty > 0 || g.uncommitted > 0)
+		return "data is written";
+	if (fs->delegs->cnt > 0)
+		return "delegations are returned";
+	if (fs->files_opening > 0 || fs->releasing > 0)
+		return "files are opened and closed";
+	if (fs->forwarded > 0 || fs->replays_cnt > 0)
+		return "requests are on their way between lanes";
+	if (fs_notify_busy(fs))
+		return "the kernel is told of changes";
+	if (any_signalled(fs))
+		return "a request for a lock is interrupted";
+	return nfs4_keep_obstacle(fs->client);
+}
+
+bool fs_handover_wants_air(struct fs *fs)
+{
+	return fs_notify_busy(fs);
+}
+
+/* ---- put ---- */
+
+static void put_shadowed(void *ctx, uint64_t number)
+{
+	uint64_t le = htole64(number);
+
+	tables_put_bytes(ctx, MOUNT_SHADOWED, &le, sizeof(le));
+}
+
+static void put_mount(struct tables_out *t, struct fs *fs)
+{
+	tables_record(t, FS_TABLES_MOUNT);
+	tables_put_bytes(t, MOUNT_INIT_REQUEST, fs->init->request, fs->init->request_len);
+	tables_put_bytes(t, MOUNT_INIT_REPLY, fs->init->reply, fs->init->reply_len);
+	tables_put(t, MOUNT_DEVICE, (uint64_t)fs->fd + 1);
+	tables_put(t, MOUNT_SILLY_CNT, fs->silly_cnt);
+	tables_put(t, MOUNT_INODE_GENERATION, fs_inode_generation(fs));
+	tables_put(t, MOUNT_FILE_GENERATION, fs->file_handles.generation);
+	tables_put(t, MOUNT_DIR_GENERATION, fs->dir_handles.generation);
+	tables_put(t, MOUNT_LOST_BYTES, fs->lost_bytes);
+	tables_put(t, MOUNT_LOST_FILES, fs->lost_files);
+	fs_shadow_each(fs, put_shadowed, t);
+}
+
+void fs_handover_put(struct fs *fs, struct tables_out *t)
+{
+	put_mount(t, fs);
+	fs_inode_tables_put(t, fs);
+	fs_share_tables_put(t, fs);
+	fs_silly_tables_put(t, fs);
+	fs_dir_tables_put(t, fs);
+	fs_share_tables_put_waits(t, fs);
+	nfs4_keep_put_client(t, fs->client);
+}
+
+void fs_handover_keep_device(const struct fs *fs, bool keep)
+{
+	fcntl(fs->fd, F_SETFD, keep ? 0 : FD_CLOEXEC);
+}
+
+/* ---- get ---- */
+
+static int get_bytes(
+	const struct tables_record *r, uint16_t field, uint8_t *to, size_t size, size_t *ret_len)
+{
+	const void *p = tables_get_bytes(r, field, ret_len);
+
+	if (!p || *ret_len > size)
+		return -EBADMSG;
+	memcpy(to, p, *ret_len);
+	return 0;
+}
+
+static void get_shadowed(const struct tables_record *r, struct fs *fs)
+{
+	const void *p = NULL;
+	uint64_t le;
+	size_t len;
+
+	while ((p = tables_get_next(r, MOUNT_SHADOWED, p, &len))) {
+		if (len != sizeof(le))
+			continue;
+		memcpy(&le, p, sizeof(le));
+		fs_shadow_put_back(fs, le64toh(le));
+	}
+}
+
+static int get_mount(const struct tables_record *r, struct fs *fs)
+{
+	uint64_t device = tables_get(r, MOUNT_DEVICE);
+	struct fs_init *was;
+
+	if (fs->was || device == 0 || device > INT32_MAX)
+		return -EBADMSG;
+	was = fs->was = calloc(1, sizeof(*was));
+	if (!was)
+		return -ENOMEM;
+	was->device = (int)device - 1;
+	if (get_bytes(r, MOUNT_INIT_REQUEST, was->request, sizeof(was->request),
+		    &was->request_len) != 0 ||
+		get_bytes(r, MOUNT_INIT_REPLY, was->reply, sizeof(was->reply), &was->reply_len) !=
+			0)
+		return -EBADMSG;
+	fs->silly_cnt = (uint32_t)tables_get(r, MOUNT_SILLY_CNT);
+	fs->lost_bytes = tables_get(r, MOUNT_LOST_BYTES);
+	fs->lost_files = (uint32_t)tables_get(r, MOUNT_LOST_FILES);
+	get_shadowed(r, fs);
+	return 0;
+}
+
+static int get_record(struct fs_share_tables *at, const struct tables_record *r, uint64_t now_ns)
+{
+	switch (r->type) {
+	case FS_TABLES_MOUNT:
+		return get_mount(r, at->fs);
+	case FS_TABLES_INODE:
+	case FS_TABLES_NAMES:
+		return fs_inode_tables_get(r, at->fs, now_ns);
+	case FS_TABLES_SHARE:
+	case FS_TABLES_FILE:
+	case FS_TABLES_LOCKOWNER:
+	case FS_TABLES_LOCKWAIT:
+		return fs_share_tables_get(at, r);
+	case FS_TABLES_SILLY:
+		return fs_silly_tables_get(r, at->fs);
+	case FS_TABLES_DIR:
+		return fs_dir_tables_get(r, at->fs);
+	default:
+		return 0; /* of others, or of a later version */
+	}
+}
+
+/* Before opens, which belong to it. */
+static int get_client(struct fs *fs, struct tables_in *in, bool sequence_known)
+{
+	struct tables_record r;
+
+	tables_rewind(in);
+	while (tables_next(in, &r))
+		if (r.type == NFS4_KEEP_CLIENT)
+			return nfs4_keep_get_client(&r, fs->client, sequence_known);
+	return -EBADMSG;
+}
+
+/* No number of before is given out again. */
+static int begin_anew(struct fs *fs, struct tables_in *in)
+{
+	struct tables_record r;
+
+	tables_rewind(in);
+	while (tables_next(in, &r)) {
+		if (r.type != FS_TABLES_MOUNT)
+			continue;
+		fs_inode_put_back_all(fs, (uint32_t)tables_get(&r, MOUNT_INODE_GENERATION));
+		fs_handle_put_all(
+			&fs->file_handles, (uint32_t)tables_get(&r, MOUNT_FILE_GENERATION));
+		fs_handle_put_all(&fs->dir_handles, (uint32_t)tables_get(&r, MOUNT_DIR_GENERATION));
+		return 0;
+	}
+	return -EBADMSG;
+}
+
+int fs_handover_get(struct fs *fs, struct tables_in *in, bool sequence_known, uint64_t now_ns)
+{
+	struct fs_share_tables at = {.fs = fs};
+	struct tables_record r;
+	int err = get_client(fs, in, sequence_known);
+
+	/* Where an open directory was before nobody knows (fs_place.h). */
+	atomic_store(&fs->moves, 1);
+	tables_rewind(in);
+	while (!err && tables_next(in, &r))
+		err = get_record(&at, &r, now_ns);
+	fs_share_tables_end(&at);
+	return err ? err : begin_anew(fs, in);
+}
+
+static void note_facts(void *ctx, struct fs_inode *in)
+{
+	fs_facts_note(ctx, in, &in->attr);
+}
+
+int fs_handover_mount(struct fs *fs, char *text, size_t len)
+{
+	if (!fs->root || fs_inode_ino(fs, fs->root) != FUSE_ROOT_ID) {
+		snprintf(text, len, "the export's root is another directory than it was");
+		return -ESTALE;
+	}
+	fs_inode_each(fs, note_facts, fs);
+	return fs_mount_again(fs, fs->was->device, fs->was, text, len);
+}
+
+void fs_handover_drop(const char *mountpoint)
+{
+	if (fs_mountfd_of(mountpoint) >= 0)
+		return;
+	if (geteuid() == 0)
+		(void)umount2(mountpoint, MNT_DETACH | UMOUNT_NOFOLLOW);
+	else
+		(void)fs_unmount_fusermount(mountpoint);
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fs_share_tables.h"
+#include "fs_lock.h"
+#include "fs_replay.h"
+#include "nfs4_keep.h"
+#include "nfs4_tables.h"
+
+#include <errno.h>
+#include <linux/fuse.h>
+
+enum {
+	SHARE_OWNER = 10,
+	SHARE_OVER = 11,
+	SHARE_ACCESS = 12,
+	SHARE_STATELESS = 13, /* the server knows nothing of it */
+};
+
+enum {
+	FILE_ACCESS = 10,
+	FILE_FLAGS = 11, /* O_* */
+	FILE_WRITE_ERR = 12,
+	FILE_NEXT_ERR = 13,
+};
+
+enum {
+	LOCK_KEY = 10,
+	LOCK_FLOCK = 11,
+	LOCK_PID = 12,
+	LOCK_HOLDING = 13,
+	LOCK_DOUBT = 14,
+	LOCK_DOUBT_OFF = 15,
+	LOCK_DOUBT_LEN = 16,
+};
+
+enum {
+	WAIT_UNIQUE = 20,
+	WAIT_UID = 21,
+	WAIT_GID = 22,
+	WAIT_PID = 23,
+	WAIT_OFF = 24,
+	WAIT_LEN = 25,
+	WAIT_WRITE = 26,
+	WAIT_LOCK_PID = 27,
+};
+
+/* ---- put ---- */
+
+static void put_file(struct tables_out *t, const struct fs_file *f)
+{
+	tables_record(t, FS_TABLES_FILE);
+	tables_put(t, FS_TABLES_HANDLE, f->handle);
+	nfs4_tables_put_cred(t, FS_TABLES_CRED, &f->cred);
+	tables_put(t, FILE_ACCESS, f->share_access);
+	tables_put(t, FILE_FLAGS, (uint32_t)f->flags);
+	tables_put(t, FILE_WRITE_ERR, (uint32_t)f->write_err);
+	tables_put(t, FILE_NEXT_ERR, (uint32_t)f->next_err);
+}
+
+static void put_owner(struct tables_out *t, struct fs_lockowner *o)
+{
+	tables_record(t, FS_TABLES_LOCKOWNER);
+	tables_put(t, FS_TABLES_HANDLE, o->file ? o->file->handle : FS_HANDLE_NONE);
+	tables_put(t, LOCK_KEY, o->key);
+	tables_put(t, LOCK_FLOCK, o->flock);
+	tables_put(t, LOCK_PID, (uint32_t)o->pid);
+	tables_put(t, LOCK_HOLDING, atomic_load(&o->holding));
+	tables_put(t, LOCK_DOUBT, o->doubt);
+	tables_put(t, LOCK_DOUBT_OFF, o->doubt_off);
+	tables_put(t, LOCK_DOUBT_LEN, o->doubt_len);
+	nfs4_keep_put_lockowner(t, &o->lo);
+}
+
+static void put_share(struct tables_out *t, struct fs_share *sh)
+{
+	tables_record(t, FS_TABLES_SHARE);
+	tables_put(t, FS_TABLES_SLOT, sh->inode->slot);
+	nfs4_tables_put_cred(t, FS_TABLES_CRED, &sh->cred);
+	tables_put(t, SHARE_OWNER, sh->owner);
+	tables_put(t, SHARE_OVER, sh->over);
+	tables_put(t, SHARE_ACCESS, sh->access);
+	tables_put(t, SHARE_STATELESS, sh->state.cl == NULL);
+	if (sh->state.cl)
+		nfs4_keep_put_state(t, &sh->state);
+	list_for_each (node, &sh->inode->open_files) {
+		const struct fs_file *f = container_of(node, struct fs_file, link);
+
+		if (f->share == sh)
+			put_file(t, f);
+	}
+	for (struct fs_lockowner *o = atomic_load(&sh->inode->lockowners); o; o = o->next)
+		if (o->share == sh && o->lo.state == &sh->state)
+			put_owner(t, o);
+}
+
+static void put_shares(void *ctx, struct fs_inode *in)
+{
+	for (struct fs_share *sh = in->shares; sh; sh = sh->next)
+		put_share(ctx, sh);
+}
+
+void fs_share_tables_put(struct tables_out *t, struct fs *fs)
+{
+	fs_inode_each(fs, put_shares, t);
+}
+
+void fs_share_tables_put_waits(struct tables_out *t, struct fs *fs)
+{
+	list_for_each (node, &fs->locks->waits) {
+		const struct fs_lockwait *w = container_of(node, struct fs_lockwait, link);
+		const struct fuse_ctx *asks = w->req ? fuse_req_ctx(w->req) : NULL;
+
+		if (!asks)
+			continue;
+		tables_record(t, FS_TABLES_LOCKWAIT);
+		tables_put(t, FS_TABLES_SLOT, w->inode->slot);
+		tables_put(t, FS_TABLES_HANDLE, w->file->handle);
+		tables_put(t, LOCK_KEY, w->owner->key);
+		tables_put(t, LOCK_FLOCK, w->owner->flock);
+		tables_put(t, WAIT_UNIQUE, w->unique);
+		tables_put(t, WAIT_UID, asks->uid);
+		tables_put(t, WAIT_GID, asks->gid);
+		tables_put(t, WAIT_PID, (uint32_t)asks->pid);
+		tables_put(t, WAIT_OFF, w->range.off);
+		tables_put(t, WAIT_LEN, w->range.len);
+		tables_put(t, WAIT_WRITE, w->range.write);
+		tables_put(t, WAIT_LOCK_PID, (uint32_t)w->owner->pid);
+	}
+}
+
+/* ---- get ---- */
+
+static int get_share(struct fs_share_tables *at, const struct tables_record *r)
+{
+	struct fs_inode *in = fs_inode_tables_of(r, FS_TABLES_SLOT, at->fs);
+	struct rpc_cred cred;
+	struct fs_share *sh;
+	struct nfs4_fh fh;
+
+	if (!in || !nfs4_tables_get_cred(r, FS_TABLES_CRED, &cred))
+		return -EBADMSG;
+	sh = fs_share_new(at->fs, in, &cred, tables_get(r, SHARE_OWNER));
+	if (!sh)
+		return -ENOMEM;
+	fs_share_list(sh);
+	at->share = sh;
+	sh->over = tables_get(r, SHARE_OVER);
+	sh->access = (uint32_t)tables_get(r, SHARE_ACCESS);
+	fs_inode_fh(in, &fh);
+	if (tables_get(r, SHARE_STATELESS))
+		return 0;
+	return nfs4_keep_get_state(r, at->fs->client, &sh->state, &fh);
+}
+
+static int get_file(const struct fs_share_tables *at, const struct tables_record *r)
+{
+	uint64_t access = tables_get(r, FILE_ACCESS);
+	struct fs_share *sh = at->share;
+	struct rpc_cred cred;
+	struct fs_file *f;
+
+	if (!sh || access == 0 || access > OPEN4_SHARE_ACCESS_BOTH ||
+		!nfs4_tables_get_cred(r, FS_TABLES_CRED, &cred))
+		return -EBADMSG;
+	f = fs_file_put_back(at->fs, sh->inode, &cred, (uint32_t)access,
+		(int)(uint32_t)tables_get(r, FILE_FLAGS), tables_get(r, FS_TABLES_HANDLE));
+	if (!f)
+		return -ENOMEM;
+	f->write_err = (int)(uint32_t)tables_get(r, FILE_WRITE_ERR);
+	f->next_err = (int)(uint32_t)tables_get(r, FILE_NEXT_ERR);
+	mutex_lock(&sh->inode->lock);
+	sh->refs++;
+	sh->opens[access]++;
+	mutex_unlock(&sh->inode->lock);
+	fs_share_give(sh, f);
+	fs_file_opened(at->fs, f);
+	return 0;
+}
+
+static int get_owner(const struct fs_share_tables *at, const struct tables_record *r)
+{
+	struct fs_share *sh = at->share;
+	struct fs_lockowner *o;
+	int err;
+
+	if (!sh)
+		return -EBADMSG;
+	o = fs_lockowner_get(
+		at->fs, sh->inode, tables_get(r, LOCK_KEY), tables_get(r, LOCK_FLOCK), true);
+	if (!o)
+		return -ENOMEM;
+	o->pid = (pid_t)tables_get(r, LOCK_PID);
+	o->file = fs_handle_of(&at->fs->file_handles, tables_get(r, FS_TABLES_HANDLE));
+	o->share = sh;
+	o->doubt = tables_get(r, LOCK_DOUBT);
+	o->doubt_off = tables_get(r, LOCK_DOUBT_OFF);
+	o->doubt_len = tables_get(r, LOCK_DOUBT_LEN);
+	atomic_store(&o->holding, tables_get(r, LOCK_HOLDING) != 0);
+	err = nfs4_keep_get_lockowner(r, at->fs->client, &o->lo, &sh->state);
+	fs_lockowner_put(at->fs, o);
+	return err;
+}
+
+/* As the kernel asked for it. */
+static int get_wait(const struct fs_share_tables *at, const struct tables_record *r)
+{
+	uint64_t off = tables_get(r, WAIT_OFF), len = tables_get(r, WAIT_LEN);
+	struct {
+		struct fuse_in_header h;
+		struct fuse_lk_in lk;
+	} req = {
+		.h =
+			{
+				.len = sizeof(req),
+				.opcode = FUSE_SETLKW,
+				.unique = tables_get(r, WAIT_UNIQUE),
+				.nodeid = tables_get(r, FS_TABLES_SLOT),
+				.uid = (uint32_t)tables_get(r, WAIT_UID),
+				.gid = (uint32_t)tables_get(r, WAIT_GID),
+				.pid = (uint32_t)tables_get(r, WAIT_PID),
+			},
+		.lk =
+			{
+				.fh = tables_get(r, FS_TABLES_HANDLE),
+				.owner = tables_get(r, LOCK_KEY),
+				.lk =
+					{
+						.start = off,
+						.end = len == NFS4_LOCK_TO_END ? INT64_MAX
+									       : off + len - 1,
+						.type = tables_get(r, WAIT_WRITE) ? F_WRLCK
+										  : F_RDLCK,
+						.pid = (uint32_t)tables_get(r, WAIT_LOCK_PID),
+					},
+				.lk_flags = tables_get(r, LOCK_FLOCK) ? FUSE_LK_FLOCK : 0,
+			},
+	};
+
+	return fs_replay_add(at->fs, &req, sizeof(req)) ? 0 : -ENOMEM;
+}
+
+void fs_share_tables_end(struct fs_share_tables *at)
+{
+	fs_share_put(at->share);
+	at->share = NULL;
+}
+
+int fs_share_tables_get(struct fs_share_tables *at, const struct tables_record *r)
+{
+	switch (r->type) {
+	case FS_TABLES_SHARE:
+		fs_share_tables_end(at);
+		return get_share(at, r);
+	case FS_TABLES_FILE:
+		return get_file(at, r);
+	case FS_TABLES_LOCKOWNER:
+		return get_owner(at, r);
+	default:
+		return get_wait(at, r);
+	}
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Another process takes the mount over (fs_handover.c): the kernel goes on with its numbers, and
+ * the server with what it holds.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "file_rig.h"
+#include "fs_dentry.h"
+#include "fs_inode.h"
+#include "fs_share.h"
+#include "tables.h"
+
+static void set_up(void)
+{
+	file_set_up_open(100, O_RDWR);
+}
+
+TestSuite(fs_handover, .init = set_up, .fini = rig_down);
+
+static void closed(uint64_t handle)
+{
+	cr_assert_eq(rig_release(ino, handle), 0);
+	rig_settle();
+}
+
+/* ---- files ---- */
+
+Test(fs_handover, an_open_file_is_read_and_written_on)
+{
+	unsigned int opened;
+
+	cr_assert_eq(rig_write(ino, fh.fh, 0, "before", 6, O_RDWR), 6);
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	opened = rig.fake.count[FAKE_OPEN];
+	rig_hand_over();
+	cr_assert_eq(rig_read(&re, ino, fh.fh, 0, 6), 6);
+	cr_assert_arr_eq(re.body, "before", 6);
+	cr_assert_eq(rig_write(ino, fh.fh, 6, " after", 6, O_RDWR), 6);
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	cr_assert_arr_eq(file->stable, "before after", 12);
+	cr_assert_eq(rig.fake.count[FAKE_OPEN], opened, "it was not opened anew");
+	cr_assert_eq(rig_file(fh.fh)->cred.uid, 1000);
+	closed(fh.fh);
+	cr_assert_eq(rig.fake.opens, 0);
+}
+
+Test(fs_handover, four_times_in_a_row)
+{
+	for (uint64_t i = 0; i < 4; i++) {
+		cr_assert_eq(rig_write(ino, fh.fh, i, &"abcd"[i], 1, O_RDWR), 1);
+		cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+		rig_hand_over();
+	}
+	cr_assert_arr_eq(file->stable, "abcd", 4);
+	closed(fh.fh);
+}
+
+Test(fs_handover, opens_of_one_user_are_one_open_still)
+{
+	struct fuse_open_out other, late;
+
+	cr_assert_eq(rig_open(ino, O_RDONLY, &other), 0);
+	rig_hand_over();
+	cr_assert_eq(rig_file(fh.fh)->share, rig_file(other.fh)->share);
+	cr_assert_eq(rig_open(ino, O_WRONLY, &late), 0);
+	cr_assert_eq(rig_file(fh.fh)->share, rig_file(late.fh)->share, "a later one joins it");
+	closed(late.fh);
+	cr_assert_eq(rig.fake.count[FAKE_CLOSE], 0);
+	closed(fh.fh);
+	cr_assert_eq(rig.fake.count[FAKE_DOWNGRADE], 1, "what is left is for reading");
+	cr_assert_eq(rig.fake.count[FAKE_CLOSE], 0);
+	closed(other.fh);
+	cr_assert_eq(rig.fake.count[FAKE_CLOSE], 1);
+}
+
+Test(fs_handover, handles_of_before_are_not_given_out_again)
+{
+	struct fuse_open_out old, new;
+
+	cr_assert_eq(rig_open(ino, O_RDONLY, &old), 0);
+	closed(old.fh);
+	rig_hand_over();
+	cr_assert_eq(rig_read(&re, ino, old.fh, 0, 5), -EBADF);
+	for (int i = 0; i < 5; i++) {
+		cr_assert_eq(rig_open(ino, O_RDONLY, &new), 0);
+		cr_assert_neq(new.fh, old.fh);
+		cr_assert_neq(new.fh, fh.fh);
+		closed(new.fh);
+	}
+	closed(fh.fh);
+}
+
+Test(fs_handover, an_error_that_nobody_has_heard_is_told)
+{
+	rig_file(fh.fh)->write_err = EIO;
+	rig_hand_over();
+	cr_assert_eq(rig_fsync(ino, fh.fh), EIO);
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	closed(fh.fh);
+}
+
+Test(fs_handover, a_file_without_a_name_goes_with_its_last_close)
+{
+	cr_assert_eq(rig_call(&re, FUSE_UNLINK, FUSE_ROOT_ID, NULL, 0, "f", 2), 0);
+	cr_assert_eq(strncmp(file->name, ".nfs", 4), 0);
+	rig_hand_over();
+	cr_assert_eq(rig_inode(FUSE_ROOT_ID)->sillies, 1);
+	cr_assert_eq(rig_read(&re, ino, fh.fh, 0, 100), 100);
+	closed(fh.fh);
+	cr_assert_not(file->used);
+	cr_assert_eq(rig.fs->sillies, 0);
+}
+
+/* ---- what the kernel knows ---- */
+
+Test(fs_handover, nodeids_stay_and_are_forgotten_by_count)
+{
+	uint32_t generation = rig_inode(ino)->generation;
+	struct fake_file *other = fake_add("other", 1);
+	fuse_ino_t other_ino = rig_ino(other);
+
+	cr_assert_eq(rig_ino(other), other_ino, "twice");
+	rig_hand_over();
+	cr_assert_eq(rig_inode(ino)->generation, generation);
+	cr_assert_eq(rig_inode(other_ino)->nlookup, 2);
+	cr_assert_eq(rig_ino(other), other_ino, "the same filehandle is the same file");
+	fs_inode_forget(rig.fs, other_ino, 2);
+	cr_assert_eq(rig_inode(other_ino)->nlookup, 1);
+	fs_inode_forget(rig.fs, other_ino, 1);
+	cr_assert_eq(fs_inode_count(rig.fs), 2);
+	cr_assert_neq(rig_inode(rig_ino(fake_add("new", 1)))->generation, generation);
+	closed(fh.fh);
+}
+
+Test(fs_handover, a_file_that_was_another_one_stays_out_of_sight)
+{
+	fuse_ino_t new;
+
+	fs_inode_unhash(rig.fs, rig_inode(ino));
+	rig_hand_over();
+	cr_assert(rig_inode(ino)->unhashed);
+	new = rig_ino(file);
+	cr_assert_neq(new, ino);
+	closed(fh.fh);
+}
+
+Test(fs_handover, pages_are_kept_if_the_file_is_as_it_was)
+{
+	struct fuse_open_out out;
+
+	cr_assert_eq(rig_open(ino, O_RDONLY, &out), 0);
+	closed(out.fh);
+	rig_hand_over();
+	cr_assert_eq(rig_open(ino, O_RDONLY, &out), 0);
+	cr_assert(out.open_flags & FOPEN_KEEP_CACHE);
+	closed(out.fh);
+	fake_touch(file);
+	rig_hand_over();
+	rig_send(FUSE_OPEN, ino, &(struct fuse_open_in){.flags = O_RDONLY},
+		sizeof(struct fuse_open_in), NULL, 0);
+	do
+		cr_assert(rig_reply(&re, 1000));
+	while (re.h.error == FUSE_NOTIFY_INVAL_INODE);
+	memcpy(&out, re.body, sizeof(out));
+	cr_assert_not(out.open_flags & FOPEN_KEEP_CACHE);
+	closed(out.fh);
+	closed(fh.fh);
+}
+
+static unsigned int names;
+
+static bool count_name(void *ctx, const char *name, size_t len)
+{
+	cr_assert(strcmp(name, "f") == 0 || strcmp(name, "g") == 0, "%s", name);
+	names++;
+	return true;
+}
+
+Test(fs_handover, names_that_may_be_walked_are_known)
+{
+	uint64_t now = reactor_now(rig.fake.r);
+
+	cr_assert(fs_dentry_told(rig.fs, rig_inode(FUSE_ROOT_ID), "f", now));
+	cr_assert(fs_dentry_told(rig.fs, rig_inode(FUSE_ROOT_ID), "g", now));
+	rig_hand_over();
+	fs_dentry_store_each(rig_inode(FUSE_ROOT_ID)->dentries, count_name, NULL);
+	cr_assert_eq(names, 2);
+	closed(fh.fh);
+}
+
+Test(fs_handover, an_open_directory_is_one_still)
+{
+	struct fuse_open_out dir;
+	struct fuse_release_in in = {0};
+
+	cr_assert_eq(rig_call(&re, FUSE_OPENDIR, FUSE_ROOT_ID, &(struct fuse_open_in){0},
+			     sizeof(struct fuse_open_in), NULL, 0),
+		0);
+	memcpy(&dir, re.body, sizeof(dir));
+	rig_hand_over();
+	in.fh = dir.fh;
+	cr_assert_eq(rig_call(&re, FUSE_RELEASEDIR, FUSE_ROOT_ID, &in, sizeof(in), NULL, 0), 0);
+	cr_assert_eq(rig_call(&re, FUSE_RELEASEDIR, FUSE_ROOT_ID, &in, sizeof(in), NULL, 0), EBADF);
+	closed(fh.fh);
+}
+
+/* ---- locks ---- */
+
+Test(fs_handover, a_lock_is_its_owners_still)
+{
+	cr_assert_eq(setlk(ino, fh.fh, 1, F_WRLCK, 10, 19), 0);
+	rig_hand_over();
+	cr_assert_eq(fake_lock_held(file), 1);
+	cr_assert_eq(setlk(ino, fh.fh, 2, F_WRLCK, 15, 15), EAGAIN);
+	cr_assert_eq(setlk(ino, fh.fh, 1, F_WRLCK, 10, 29), 0, "it may take more");
+	cr_assert_eq(setlk(ino, fh.fh, 1, F_UNLCK, 0, TO_END), 0);
+	cr_assert_eq(fake_lock_held(file), 0);
+	cr_assert_eq(setlk(ino, fh.fh, 2, F_WRLCK, 15, 15), 0);
+	cr_assert_eq(flush_as(ino, fh.fh, 2), 0);
+	cr_assert_eq(fake_lock_held(file), 0);
+	closed(fh.fh);
+}
+
+Test(fs_handover, a_flock_goes_with_its_file)
+{
+	struct fuse_open_out other;
+
+	cr_assert_eq(rig_open(ino, O_RDWR, &other), 0);
+	cr_assert_eq(answer_to(flock_send(FUSE_SETLK, ino, other.fh, 77, F_WRLCK), 3000), 0);
+	rig_hand_over();
+	cr_assert_eq(answer_to(flock_send(FUSE_SETLK, ino, fh.fh, 78, F_WRLCK), 3000), EAGAIN);
+	closed(other.fh);
+	cr_assert_eq(fake_lock_held(file), 0);
+	closed(fh.fh);
+}
+
+Test(fs_handover, who_sleeps_for_a_lock_sleeps_on)
+{
+	uint64_t first, second;
+
+	cr_assert_eq(setlk(ino, fh.fh, 1, F_WRLCK, 0, 9), 0);
+	first = setlkw(ino, fh.fh, 2, F_WRLCK, 5, 5);
+	rig_settle();
+	second = flock_send(FUSE_SETLKW, ino, fh.fh, 3, F_WRLCK);
+	rig_settle();
+	rig_hand_over();
+	no_answer(1000);
+	cr_assert_eq(fake_lock_held(file), 1);
+	interrupt(second);
+	cr_assert_eq(answer_to(second, 3000), EINTR, "a signal still reaches it");
+	rig_send(FUSE_SETLK, ino,
+		&(struct fuse_lk_in){.fh = fh.fh,
+			.owner = 1,
+			.lk = {.end = TO_END, .type = F_UNLCK, .pid = LK_PID(1)}},
+		sizeof(struct fuse_lk_in), NULL, 0);
+	/* In either order. */
+	for (int i = 0; i < 2; i++) {
+		cr_assert(rig_reply(&re, 10000));
+		cr_assert_eq(re.h.error, 0);
+		first = re.h.unique == first ? 0 : first;
+	}
+	cr_assert_eq(first, 0, "it has its lock");
+	cr_assert_eq(fake_lock_held(file), 1);
+	cr_assert_eq(flush_as(ino, fh.fh, 2), 0);
+	closed(fh.fh);
+}
+
+/* ---- what is in the way ---- */
+
+Test(fs_handover, nothing_is_written_down_that_the_server_may_lose)
+{
+	cr_assert_eq(rig_write(ino, fh.fh, 0, "before", 6, O_RDWR), 6);
+	rig_pause();
+	cr_assert_str_eq(fs_handover_obstacle(rig.fs), "data is written");
+	fs_lane_pause_end(rig.lane);
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	rig_pause();
+	cr_assert_null(fs_handover_obstacle(rig.fs));
+	fs_lane_pause_end(rig.lane);
+	closed(fh.fh);
+}
+
+Test(fs_handover, what_the_kernel_asks_meanwhile_waits)
+{
+	uint64_t unique;
+
+	rig_pause();
+	unique = rig_send(FUSE_FLUSH, ino, &(struct fuse_flush_in){.fh = fh.fh},
+		sizeof(struct fuse_flush_in), NULL, 0);
+	no_answer(1000);
+	rig_take_over(rig_write_tables());
+	cr_assert_eq(answer_to(unique, 3000), 0, "the next one answers");
+	closed(fh.fh);
+}
+
+Test(fs_handover, or_is_answered_when_it_is_given_up)
+{
+	uint64_t unique;
+
+	rig_pause();
+	unique = rig_send(FUSE_FLUSH, ino, &(struct fuse_flush_in){.fh = fh.fh},
+		sizeof(struct fuse_flush_in), NULL, 0);
+	no_answer(1000);
+	fs_lane_pause_end(rig.lane);
+	cr_assert_eq(answer_to(unique, 3000), 0);
+	closed(fh.fh);
+}
+
+/* ---- who cannot go on ---- */
+
+Test(fs_handover, who_cannot_go_on_leaves_all_to_the_next)
+{
+	int tables;
+
+	cr_assert_eq(setlk(ino, fh.fh, 1, F_WRLCK, 10, 19), 0);
+	cr_assert_eq(rig_call(&re, FUSE_UNLINK, FUSE_ROOT_ID, NULL, 0, "f", 2), 0);
+	rig_pause();
+	tables = rig_write_tables();
+	rig_cannot_take_over(dup(tables), 0);
+	/* Its buffers are too small for the requests that the kernel sends. */
+	rig_cannot_take_over(dup(tables), 4096);
+	rig_take_over(tables);
+	cr_assert_eq(rig_read(&re, ino, fh.fh, 0, 100), 100);
+	cr_assert_eq(setlk(ino, fh.fh, 2, F_WRLCK, 15, 15), EAGAIN);
+	cr_assert_eq(flush_as(ino, fh.fh, 1), 0);
+	closed(fh.fh);
+	cr_assert_not(file->used);
+}
+
+Test(fs_handover, tables_of_something_else_are_refused)
+{
+	struct tables_out t;
+	struct tables_in in;
+	struct fs *fs = fs_new(&rig.conf, NULL);
+	int fd = memfd_create("tables", MFD_CLOEXEC);
+
+	tables_begin(&t, fd);
+	tables_record(&t, 12345);
+	tables_put(&t, 1, 1);
+	cr_assert_eq(tables_end(&t), 0);
+	cr_assert_eq(tables_open(&in, fd), 0);
+	cr_assert_eq(fs_handover_get(fs, &in, true, 0), -EBADMSG);
+	tables_close(&in);
+	fs_free(fs);
+	close(fd);
+	closed(fh.fh);
+}
