@@ -19,17 +19,27 @@ static void say_warning(void *ctx, const char *line)
 int main(int argc, char **argv)
 {
 	struct options opt;
+	struct handover *handover;
 	char fault[400];
 	int status;
 
+	if (argc == 2 && handover_is_asked(argv[1], &status))
+		return status;
 	if (cmd_run(argc, argv, &status))
 		return status;
+	handover = handover_take();
+	if (handover == NULL && errno != 0) {
+		log_err("what the program before left is of no use: %s", strerror(errno));
+		return MOUNT_EX_USAGE;
+	}
 	options_default(&opt);
 	opt.helper = argc > 0 && mounthelper_called(argv[0]);
 	if ((opt.helper ? mounthelper_parse : cmdline_parse)(
 		    &opt, argc, argv, say_warning, NULL, fault, sizeof(fault)) != 0) {
 		log_err("%s", fault);
 		options_fini(&opt);
+		if (handover != NULL)
+			handover_give_back(handover); /* which took these options */
 		return MOUNT_EX_USAGE;
 	}
 	if (opt.help || opt.version) {
@@ -49,17 +59,19 @@ int main(int argc, char **argv)
 		options_fini(&opt);
 		return 0;
 	}
-	if (opt.debug)
+	if (handover != NULL && !opt.foreground)
+		log_to_syslog("rpcrdmafs"); /* as it did */
+	else if (opt.debug)
 		log_set_level(LOG_LVL_DEBUG);
 	else if (!opt.foreground && !opt.verbose)
 		log_set_level(LOG_LVL_WARN); /* a mount that works says nothing, one that fails one
 						line */
-	if (!opt.foreground && background_start() != 0) {
+	if (!opt.foreground && handover == NULL && background_start() != 0) {
 		log_err("cannot fork: %s", strerror(errno));
 		options_fini(&opt);
 		return opt.helper ? MOUNT_EX_SYSERR : MOUNT_EX_USAGE;
 	}
-	status = mount_retry_run(&opt);
+	status = mount_retry_run(&opt, handover);
 	options_fini(&opt);
 	return status;
 }

@@ -70,11 +70,12 @@ _rpcrdmafs()
 		info) _rpcrdmafs_command "$cur" '-h --json'; return ;;
 		capture) _rpcrdmafs_command "$cur" '-d -s -t -h stop'; return ;;
 		sync) _rpcrdmafs_command "$cur" '-h'; return ;;
+		upgrade) _rpcrdmafs_command "$cur" '-h --all --check'; return ;;
 		log) _rpcrdmafs_command "$cur" '-h error warn info debug ops=on ops=off'; return ;;
 		esac
 	fi
 	if [[ $COMP_CWORD -eq 1 && ${COMP_WORDS[0]##*/} == rpcrdmafs && $cur == [a-z]* ]]; then
-		COMPREPLY=($(compgen -W 'stat info log sync capture' -- "$cur"))
+		COMPREPLY=($(compgen -W 'stat info log sync capture upgrade' -- "$cur"))
 		return 0
 	fi
 	case $cur in

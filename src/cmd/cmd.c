@@ -14,6 +14,7 @@ static const struct {
 	{"log", cmd_log},
 	{"stat", cmd_stat},
 	{"sync", cmd_sync},
+	{"upgrade", cmd_upgrade},
 };
 
 int cmd_run(int argc, char **argv, int *ret_status)

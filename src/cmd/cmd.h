@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The commands about running mounts: rpcrdmafs stat, info, log, sync, capture. A source to
+ * The commands about running mounts: rpcrdmafs stat, info, log, sync, capture,
+ * upgrade. A source to
  * mount always has a colon, so their names cannot be meant otherwise.
  *
  * Context: the only thread of the program.
@@ -21,6 +22,7 @@ int cmd_capture(int argc, char **argv);
 int cmd_log(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_sync(int argc, char **argv);
+int cmd_upgrade(int argc, char **argv);
 /*
  * cmd_sync_daemon - what programs wrote until now is durable on the server
  *

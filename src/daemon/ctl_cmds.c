@@ -174,6 +174,23 @@ static int run_sync(void *ctx, int argc, char **argv, int fd, FILE *out)
 	return 0;
 }
 
+/* ---- upgrade ---- */
+
+/* upgrade start and upgrade check, with the program; upgrade state. */
+static int run_upgrade(void *ctx, int argc, char **argv, int fd, FILE *out)
+{
+	struct mount *m = ctx;
+
+	if (argc == 2 && strcmp(argv[1], "start") == 0)
+		return upgrade_start(m, fd, false, out);
+	if (argc == 2 && strcmp(argv[1], "check") == 0)
+		return upgrade_start(m, fd, true, out);
+	if (argc != 2 || strcmp(argv[1], "state") != 0)
+		return refuse(out, "upgrade knows start, check and state");
+	upgrade_say(m, out);
+	return 0;
+}
+
 const struct ctl_command mount_commands[] = {
 	{"capture", ctl_capture_run},
 	{"hello", run_hello},
@@ -183,5 +200,6 @@ const struct ctl_command mount_commands[] = {
 	{"remount", ctl_remount_run},
 	{"stat", run_stat},
 	{"sync", run_sync},
+	{"upgrade", run_upgrade},
 	{NULL, NULL},
 };

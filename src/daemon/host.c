@@ -147,6 +147,13 @@ static void cut_slashes(char *path)
 		path[--len] = '\0';
 }
 
+void host_mountpoint_is(struct options *o)
+{
+	o->fs.mountpoint = o->mountpoint;
+	o->fs.source = o->source;
+	o->fs.debug = o->debug;
+}
+
 int host_mountpoint(struct options *o, char *text, size_t len)
 {
 	char *abs;
@@ -166,9 +173,7 @@ int host_mountpoint(struct options *o, char *text, size_t len)
 	}
 	free(o->mountpoint);
 	o->mountpoint = abs;
-	o->fs.mountpoint = o->mountpoint;
-	o->fs.source = o->source;
-	o->fs.debug = o->debug;
+	host_mountpoint_is(o);
 	/* Before there is a connection to give back; fs_mount() looks again. */
 	return fs_mountpoint_check(abs, o->source, text, len);
 }

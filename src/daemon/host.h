@@ -36,5 +36,7 @@ void host_cred(const struct options *o, struct rpc_cred *ret);
  * it (fs_mountpoint_check()). 0 or -errno.
  */
 int host_mountpoint(struct options *o, char *text, size_t len);
+/* o->mountpoint is absolute, and not checked: what follows from it for the file system. */
+void host_mountpoint_is(struct options *o);
 
 #endif

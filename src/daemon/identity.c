@@ -188,6 +188,18 @@ int identity_get(struct identity *id, const struct options *o, const char *folde
 	return make_owner(id->owner);
 }
 
+void identity_get_again(
+	struct identity *id, const struct options *o, const char *folder, const char *owner)
+{
+	/* Its file is ours again, if nobody else has taken it in the moment without a lock. */
+	if (identity_get(id, o, folder) == 0 && strcmp(id->owner, owner) == 0)
+		return;
+	identity_put(id);
+	id->kind = IDENTITY_RANDOM;
+	snprintf(id->why, sizeof(id->why), "that of the program before");
+	snprintf(id->owner, sizeof(id->owner), "%s", owner);
+}
+
 void identity_put(struct identity *id)
 {
 	if (id->fd >= 0)

@@ -49,6 +49,9 @@ void identity_folder(char *ret);
  * Returns: 0, then identity_put() is due; -errno: no random bits.
  */
 int identity_get(struct identity *id, const struct options *o, const char *folder);
+/* The one of the process that handed the mount over to this one; as identity_get() otherwise. */
+void identity_get_again(
+	struct identity *id, const struct options *o, const char *folder, const char *owner);
 /* It may be another process' now: the session has ended. */
 void identity_put(struct identity *id);
 

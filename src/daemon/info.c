@@ -97,6 +97,13 @@ static void print_server(struct info *i, const struct mount *m, const struct nfs
 	put_text(i, "code", "code",
 		m->code_lock == 0 ? "stays in memory"
 				  : "may be thrown away when memory is short (LimitMEMLOCK=)");
+	put_number(i, "upgrades", "upgrades", m->upgrades, "");
+	if (m->upgrades > 0) {
+		put_number(i, "upgrade_waited_ms", "  requests waited", m->pause_ns / NSEC_PER_MSEC,
+			"ms");
+		put_number(i, "upgrade_longest_ms", "  longest",
+			m->longest_pause_ns / NSEC_PER_MSEC, "ms");
+	}
 	put_text(i, "device", "device", v->device);
 	put_text(i, "memory_registration", "memory registration",
 		v->memreg == RPCRDMA_MEMREG_MW ? "mw" : "static");

@@ -9,6 +9,7 @@
 
 #include "latency.h"
 #include "log.h"
+#include "nfs4_keep.h"
 #include "reactor.h"
 #include "stats.h"
 
@@ -50,6 +51,7 @@ struct lane {
 	struct stats stats;
 	struct reactor_msg ping;
 	bool pinged; /* atomic: ping is under way */
+	sem_t release;
 	struct latency latency;
 };
 
@@ -143,6 +145,7 @@ struct lane *lane_new(unsigned int id, struct nfs4_client *client, bool metadata
 	l->report = report;
 	l->report_ctx = ctx;
 	l->stats.latency = &l->latency;
+	sem_init(&l->release, 0, 0);
 	l->reactor = reactor_new();
 	if (l->reactor == NULL)
 		goto out_lane;
@@ -186,6 +189,7 @@ void lane_free(struct lane *l)
 	fs_lane_free(l->fsl);
 	nfs4_session_free(l->sess);
 	reactor_free(l->reactor);
+	sem_destroy(&l->release);
 	free(l);
 }
 
@@ -339,6 +343,54 @@ static void run_stop(struct lane_msg *m)
 void lane_stop(struct lane *l)
 {
 	reactor_post(l->reactor, &msg_new(l, run_stop)->msg);
+}
+
+static void run_pause(struct lane_msg *m)
+{
+	fs_lane_pause(m->lane->fsl);
+}
+
+void lane_pause(struct lane *l)
+{
+	reactor_post(l->reactor, &msg_new(l, run_pause)->msg);
+}
+
+static void run_go_on(struct lane_msg *m)
+{
+	fs_lane_pause_end(m->lane->fsl);
+}
+
+void lane_go_on(struct lane *l)
+{
+	reactor_post(l->reactor, &msg_new(l, run_go_on)->msg);
+}
+
+static void run_hold(struct lane_msg *m)
+{
+	struct lane *l = m->lane;
+
+	if (!fs_lane_pause_is_quiet(l->fsl)) {
+		lane_report(l, LANE_BUSY, NULL);
+		return;
+	}
+	lane_report(l, LANE_HELD, NULL);
+	while (sem_wait(&l->release) != 0)
+		;
+}
+
+void lane_hold(struct lane *l)
+{
+	reactor_post(l->reactor, &msg_new(l, run_hold)->msg);
+}
+
+void lane_release(struct lane *l)
+{
+	sem_post(&l->release);
+}
+
+void lane_put_session(const struct lane *l, struct tables_out *t)
+{
+	nfs4_keep_put_session(t, l->sess);
 }
 
 static void run_ping(struct reactor_msg *msg)

@@ -23,6 +23,8 @@ enum lane_report_type {
 	LANE_EXITED,    /* the kernel ended the FUSE session */
 	LANE_IDLE,      /* after lane_drain(): no operation is left */
 	LANE_STOPPED,   /* after lane_stop(): the session is gone */
+	LANE_HELD,      /* after lane_hold(): its thread stands still until lane_release() */
+	LANE_BUSY,      /* after lane_hold(): it has something in work, and goes on */
 };
 
 struct lane_report {
@@ -56,6 +58,15 @@ void lane_fs_start(struct lane *lane);
 void lane_drain(struct lane *lane);
 /* Ends the session: LANE_STOPPED follows. */
 void lane_stop(struct lane *lane);
+
+/* Reads no more until lane_go_on(); what is in work goes on (fs_lane_pause()). */
+void lane_pause(struct lane *lane);
+void lane_go_on(struct lane *lane);
+/* LANE_HELD or LANE_BUSY follows. While all lanes are held what they have is the main thread's. */
+void lane_hold(struct lane *lane);
+void lane_release(struct lane *lane);
+/* While it is held: its session, for a successor (nfs4_keep_put_session()). */
+void lane_put_session(const struct lane *lane, struct tables_out *t);
 
 /*
  * A sign of life: lane_ping() asks the lane's thread for one, unless it still owes the last;

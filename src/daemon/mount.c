@@ -5,6 +5,7 @@
  * report by messages.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -63,6 +64,34 @@ static void on_signal(struct reactor_fd *src, uint32_t events)
 
 /* ---- starting ---- */
 
+/* There is nothing to go back to any more. */
+static void taken_over(struct mount *m)
+{
+	struct handover *h = m->handover;
+	bool is_back = h->before < 0; /* the program that was to take over could not */
+	uint64_t now_ns = reactor_clock(m->reactor), ms;
+
+	m->mounted_ns = h->mounted_ns;
+	m->upgrades = h->count + !is_back;
+	m->pause_ns = now_ns - h->paused_ns;
+	m->longest_pause_ns = m->pause_ns > h->longest_ns ? m->pause_ns : h->longest_ns;
+	ms = m->pause_ns / NSEC_PER_MSEC;
+	if (is_back) {
+		snprintf(m->upgrade.why, sizeof(m->upgrade.why),
+			"the new program could not go on, and the one before does");
+		log_warn("%s: " RPCRDMAFS_VERSION " goes on, as the program that was to take over "
+			 "could not: requests waited %" PRIu64 " ms",
+			m->opt->mountpoint, ms);
+	} else {
+		log_info("%s: " RPCRDMAFS_VERSION
+			 " has taken over from %s: requests waited %" PRIu64
+			 " ms; the mount goes on",
+			m->opt->mountpoint, h->version, ms);
+	}
+	handover_free(h);
+	m->handover = NULL;
+}
+
 static void become_ready(struct mount *m)
 {
 	int err;
@@ -81,7 +110,10 @@ static void become_ready(struct mount *m)
 	if (err != 0)
 		log_warn("the log has no thread of its own: %s", strerror(-err));
 	m->code_lock = protect_code();
-	log_info("%s mounted on %s", m->opt->source, m->opt->mountpoint);
+	if (m->handover != NULL)
+		taken_over(m);
+	else
+		log_info("%s mounted on %s", m->opt->source, m->opt->mountpoint);
 	service_ready(m->opt->source, m->opt->mountpoint);
 	service_watchdog_start(&m->watchdog, m->reactor, m->lanes, &m->lane_cnt);
 }
@@ -109,7 +141,8 @@ static void start_serving(struct mount *m)
 		mount_retry_fail(m, text);
 		return;
 	}
-	err = fs_mount(m->fs, text, sizeof(text));
+	err = m->handover != NULL ? fs_handover_mount(m->fs, text, sizeof(text))
+				  : fs_mount(m->fs, text, sizeof(text));
 	if (err != 0) {
 		mount_retry_fail(m, text);
 		return;
@@ -209,6 +242,10 @@ static void on_report(void *ctx, const struct lane_report *r)
 	case LANE_EXITED:
 		mount_stop_drain(m);
 		break;
+	case LANE_HELD:
+	case LANE_BUSY:
+		upgrade_on_report(m, r);
+		break;
 	case LANE_IDLE:
 		if (++m->idle == m->lane_cnt && m->state == MOUNT_DRAINING)
 			mount_stop_begin(m);
@@ -229,7 +266,11 @@ static int make_client(struct mount *m)
 	gethostname(host, sizeof(host) - 1);
 	rpc_set_machine_name(host);
 	identity_folder(folder);
-	err = identity_get(&m->identity, m->opt, folder);
+	err = 0;
+	if (m->handover != NULL)
+		identity_get_again(&m->identity, m->opt, folder, m->handover->owner);
+	else
+		err = identity_get(&m->identity, m->opt, folder);
 	if (err != 0)
 		return err;
 	m->idmap = idmap_lib_new();
@@ -247,7 +288,27 @@ static int make_client(struct mount *m)
 	if (m->client == NULL)
 		return -errno;
 	m->fs = fs_new(&m->opt->fs, m->client);
-	return m->fs == NULL ? -errno : 0;
+	if (m->fs == NULL)
+		return -errno;
+	if (m->handover == NULL)
+		return 0;
+	return fs_handover_get(m->fs, &m->handover->tables, m->handover->before >= 0 && !m->tried,
+		reactor_now(m->reactor));
+}
+
+/* The path is not looked at: it is this mount, and nobody would answer. */
+static int take_mountpoint(struct mount *m, char *text, size_t len)
+{
+	char *path = strdup(m->handover->mountpoint);
+
+	if (path == NULL) {
+		snprintf(text, len, "out of memory");
+		return -ENOMEM;
+	}
+	free(m->opt->mountpoint);
+	m->opt->mountpoint = path;
+	host_mountpoint_is(m->opt);
+	return 0;
 }
 
 static int catch_signals(struct mount *m)
@@ -290,7 +351,8 @@ static int start_capture(struct mount *m, char *text, size_t len)
 static void run(struct mount *m)
 {
 	char text[400];
-	int err = host_mountpoint(m->opt, text, sizeof(text));
+	int err = m->handover != NULL ? take_mountpoint(m, text, sizeof(text))
+				      : host_mountpoint(m->opt, text, sizeof(text));
 
 	if (err != 0) {
 		mount_retry_fail(m, text);
@@ -305,7 +367,7 @@ static void run(struct mount *m)
 	m->dst = m->where->list.addr[m->where->at];
 	m->src = m->where->src;
 	host_cred(m->opt, &m->cred);
-	err = start_capture(m, text, sizeof(text));
+	err = m->handover != NULL ? 0 : start_capture(m, text, sizeof(text));
 	if (err != 0) {
 		mount_retry_fail(m, text);
 		return;
@@ -314,7 +376,7 @@ static void run(struct mount *m)
 	if (err == 0)
 		err = make_client(m);
 	if (err == 0) {
-		err = fs_mount_check(m->fs, text, sizeof(text));
+		err = m->handover != NULL ? 0 : fs_mount_check(m->fs, text, sizeof(text));
 		if (err != 0) {
 			mount_retry_fail(m, text);
 			return;
@@ -363,6 +425,7 @@ void mount_attempt(struct mount *m)
 		m->status = m->opt->helper ? MOUNT_EX_SYSERR : MOUNT_EX_USAGE;
 		return;
 	}
+	upgrade_init(m);
 	run(m);
 	fini(m);
 }

@@ -3,6 +3,7 @@
 #ifndef RPCRDMAFS_MOUNT_H
 #define RPCRDMAFS_MOUNT_H
 
+#include "handover.h"
 #include "options.h"
 
 /*
@@ -11,7 +12,8 @@
  * Context: the main thread, after background_start() if there is one; other
  * threads start and end inside. A mount that fails says why in one line, and
  * is tried again for opt->retry_min minutes if that may pass; with opt->bg the
- * parent of background_start() does not wait for that.
+ * parent of background_start() does not wait for that. handover: the mount is there already, and
+ * another program has left it to this one, which is in the background; taken. NULL: none has.
  * Returns: the exit status: 0 when it was unmounted, MOUNT_EX_* when it could
  * not be mounted.
  */
@@ -21,6 +23,6 @@
 #define MOUNT_EX_USER   8 /* interrupted */
 #define MOUNT_EX_FAIL   32
 
-int mount_retry_run(struct options *opt);
+int mount_retry_run(struct options *opt, struct handover *handover);
 
 #endif

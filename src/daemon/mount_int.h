@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "ctl.h"
+#include "handover.h"
 #include "identity.h"
 #include "lane.h"
 #include "mount.h"
@@ -18,6 +19,7 @@
 #include "retry.h"
 #include "rpc.h"
 #include "service.h"
+#include "upgrade.h"
 
 #define LANES_MAX (OPTIONS_NCONNECT_MAX + 1)
 
@@ -63,12 +65,18 @@ struct mount {
 	uint64_t heard, heard_ns; /* answers counted at that time */
 	bool drains;              /* every lane reports LANE_IDLE */
 	struct watchdog watchdog; /* while it serves */
+	struct upgrade upgrade;
+	struct handover
+		*handover; /* of the program before; NULL: it is mounted anew, or was taken over */
+	uint64_t upgrades, pause_ns, longest_pause_ns; /* hand-overs to this mount's programs */
 	struct rpc_cred cred;
 	struct retry *retry;
 	struct mount_where *where;
 	bool elsewhere; /* it failed, and another address is tried at once */
 	int status;
-	bool again; /* it failed and is tried again, after wait_ns */
+	bool again;    /* it failed and is tried again, after wait_ns */
+	bool hopeless; /* of a hand-over: another attempt would not help */
+	bool tried;    /* another attempt was made with the same hand-over */
 	uint64_t wait_ns;
 };
 

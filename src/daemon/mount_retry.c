@@ -7,12 +7,18 @@
 #include <signal.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "background.h"
 #include "log.h"
 #include "log_thread.h"
 #include "mount_int.h"
 #include "protect.h"
+
+/* Programs wait for a mount that is taken over: so long until the next attempt. */
+#define TAKE_OVER_NS (NSEC_PER_SEC / 2)
+/* A program that cannot take it over within so long gives it back. */
+#define GIVE_BACK_NS (20 * NSEC_PER_SEC)
 
 /* A log that takes no line for so long does not keep us from ending. */
 #define LOG_WAIT_NS (2 * NSEC_PER_SEC)
@@ -39,6 +45,18 @@ void mount_retry_fail_err(struct mount *m, int err, const char *text)
 	if (m->status != 0)
 		return;
 	m->status = exit_status(o, err);
+	if (m->handover != NULL && err != EINTR) {
+		if (m->tried)
+			log_debug("%s: it cannot be taken over: %s", o->mountpoint, text);
+		else
+			log_err("%s: the mount cannot be taken over, as yet: %s", o->mountpoint,
+				text);
+		m->again = true;
+		m->hopeless = err == EINVAL;
+		m->wait_ns = TAKE_OVER_NS;
+		mount_stop_begin(m);
+		return;
+	}
 	if (m->elsewhere) {
 		log_info("%s on %s: %s: trying another address", o->source, o->mountpoint, text);
 		mount_stop_begin(m);
@@ -87,12 +105,24 @@ static bool wait_for_next(const struct mount *m)
 	return false;
 }
 
-static int try_until_mounted(struct options *opt, struct capture *capture)
+/* Nobody takes it over any more: what is mounted must not wait for ever. */
+static void end_of(struct handover *h)
+{
+	if (h != NULL)
+		fs_handover_drop(h->mountpoint);
+	handover_free(h);
+}
+
+static int try_until_mounted(
+	struct options *opt, struct capture *capture, struct handover *handover)
 {
 	struct mount_where where = {0};
 	struct retry retry;
 
-	retry_init(&retry, now_ns(), opt->retry_min, opt->bg);
+	uint64_t began_ns = now_ns();
+	bool tried = false;
+
+	retry_init(&retry, began_ns, opt->retry_min, opt->bg);
 	for (;;) {
 		struct mount m = {
 			.opt = opt,
@@ -100,27 +130,38 @@ static int try_until_mounted(struct options *opt, struct capture *capture)
 			.where = &where,
 			.capture = capture,
 			.identity.fd = -1,
+			.handover = handover,
+			.tried = tried,
 		};
 
 		mount_attempt(&m);
+		handover = m.handover;
+		tried = true;
+		if (handover != NULL && handover->before >= 0 && m.again &&
+			(m.hopeless || now_ns() - began_ns >= GIVE_BACK_NS))
+			handover_give_back(handover);
 		if (m.elsewhere) {
 			where.at++;
 			continue;
 		}
 		where.at = 0;
-		if (!m.again)
+		if (!m.again) {
+			end_of(handover);
 			return m.status;
-		if (opt->bg && !opt->foreground && retry.tries == 1) {
+		}
+		if (opt->bg && !opt->foreground && handover == NULL && retry.tries == 1) {
 			background_ready();
 			log_to_syslog("rpcrdmafs");
 			log_set_level(opt->debug ? LOG_LVL_DEBUG : LOG_LVL_INFO);
 		}
-		if (!wait_for_next(&m))
+		if (!wait_for_next(&m)) {
+			end_of(handover);
 			return exit_status(opt, EINTR);
+		}
 	}
 }
 
-int mount_retry_run(struct options *opt)
+int mount_retry_run(struct options *opt, struct handover *handover)
 {
 	struct capture *capture = capture_new();
 	int status;
@@ -130,7 +171,7 @@ int mount_retry_run(struct options *opt)
 		return exit_status(opt, ENOMEM);
 	}
 	protect_process();
-	status = try_until_mounted(opt, capture);
+	status = try_until_mounted(opt, capture, handover);
 	(void)log_thread_stop(LOG_WAIT_NS); /* nobody is left to be told */
 	capture_free(capture);
 	return status;

@@ -97,6 +97,7 @@ void mount_stop_drain(struct mount *m)
 {
 	if (m->state != MOUNT_SERVING)
 		return;
+	upgrade_give_up(m, "the mount ends");
 	mount_stop_set_state(m, MOUNT_DRAINING);
 	service_stopping();
 	service_status("finishing what is in work");
@@ -134,6 +135,7 @@ static void linger_over(struct reactor_timer *t)
 
 static void start_unmount(struct mount *m)
 {
+	upgrade_give_up(m, "the mount ends");
 	service_stopping();
 	service_status("unmounting; programs have %d s to close their files", LINGER_S);
 	if (pthread_create(&m->unmount_thread, NULL, unmount_main, m) != 0) {

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "ctl_client.h"
+
+/* How often it asks how far it is, and how long nobody may answer: a program gives a mount that it
+ * cannot take over back after 20 s. */
+#define ASK_NS     50000000
+#define SILENT_MAX 1800u /* of these */
+
+static void help(FILE *to)
+{
+	fputs("usage: rpcrdmafs upgrade [--check] MOUNT [PROGRAM]\n"
+	      "       rpcrdmafs upgrade [--check] --all [PROGRAM]\n"
+	      "\n"
+	      "The mount goes on with another program, in the same process: files stay open,\n"
+	      "locks are held, requests wait meanwhile and none is refused. Waits until it is\n"
+	      "done. A program that cannot go on gives the mount back to the one before.\n"
+	      "\n"
+	      "  MOUNT    mountpoint, or pid:N: the daemon with that PID\n"
+	      "  PROGRAM  another rpcrdmafs than the one that you are using now; a file of\n"
+	      "           root's or of the user who mounted, that nobody else may write to\n"
+	      "  --all    all mounts of this user; root: of all users\n"
+	      "  --check  only asks the program whether it could take over\n"
+	      "  -h       this help\n",
+		to);
+}
+
+/* Its line, malloced, without the newline; NULL: nobody answers. */
+static char *ask(const struct ctl_daemon *d, const char *request, int fd, char *fault, size_t len)
+{
+	char *answer = ctl_client_ask(d, request, fd, fault, len);
+
+	if (answer != NULL)
+		answer[strcspn(answer, "\n")] = '\0';
+	return answer;
+}
+
+/*
+ * False: it was given up, or nobody answers any more. `before`: hand-overs that there were. A check
+ * leaves *ret_pause_ns as it is.
+ */
+static bool wait_for_end(const struct ctl_daemon *d, uint64_t before, uint64_t *ret_pause_ns,
+	char *fault, size_t len)
+{
+	const struct timespec pause = {.tv_nsec = ASK_NS};
+	uint64_t count;
+	bool over = false, good = false;
+
+	for (unsigned int silent = 0; !over && silent < SILENT_MAX; silent++) {
+		char *answer = ask(d, "upgrade state", -1, fault, len);
+
+		if (answer == NULL) {
+			/* It is being executed. */
+		} else if (strncmp(answer, "failed ", 7) == 0) {
+			snprintf(fault, len, "%s", answer + 7);
+			over = true;
+		} else if (strcmp(answer, "checked") == 0) {
+			over = good = true;
+		} else if (sscanf(answer, "done %" SCNu64 " %" SCNu64, &count, ret_pause_ns) == 2 &&
+			   count > before) {
+			over = good = true;
+		} else if (strncmp(answer, "done ", 5) == 0) {
+			snprintf(
+				fault, len, "the program could not go on, and the one before does");
+			over = true;
+		} else {
+			silent = 0;
+		}
+		free(answer);
+		if (!over)
+			nanosleep(&pause, NULL);
+	}
+	return good;
+}
+
+/* A wish: a program, and whether it is only asked. */
+struct wish {
+	int program;
+	bool check;
+};
+
+static int upgrade_one(const struct ctl_daemon *d, const struct wish *w)
+{
+	char fault[400], *answer = ask(d, w->check ? "upgrade check" : "upgrade start", w->program,
+				 fault, sizeof(fault));
+	uint64_t before, pause_ns = 0;
+	bool good = answer != NULL && sscanf(answer, "%" SCNu64, &before) == 1;
+
+	if (answer != NULL && !good)
+		snprintf(fault, sizeof(fault), "%s", answer);
+	free(answer);
+	good = good && wait_for_end(d, before, &pause_ns, fault, sizeof(fault));
+	if (!good) {
+		fprintf(stderr, "rpcrdmafs: upgrade: %s: %s\n", d->mountpoint, fault);
+		return 1;
+	}
+	if (w->check)
+		printf("%s: the program could take over\n", d->mountpoint);
+	else
+		printf("%s: upgraded; requests waited %" PRIu64 " ms\n", d->mountpoint,
+			pause_ns / 1000000);
+	return 0;
+}
+
+static int upgrade_all(const struct wish *w)
+{
+	struct ctl_daemon *all = NULL;
+	size_t cnt = ctl_client_find_all(&all);
+	int status = 0;
+
+	for (size_t i = 0; i < cnt; i++) {
+		status |= upgrade_one(&all[i], w);
+		free(all[i].mountpoint);
+	}
+	free(all);
+	return status;
+}
+
+static int upgrade_named(const char *mount, const struct wish *w)
+{
+	struct ctl_daemon d;
+	char fault[400];
+	int status;
+
+	if (ctl_client_find(mount, &d, fault, sizeof(fault)) != 0)
+		return cmd_fail("upgrade", fault);
+	status = upgrade_one(&d, w);
+	free(d.mountpoint);
+	return status;
+}
+
+int cmd_upgrade(int argc, char **argv)
+{
+	static const struct option longs[] = {{"help", no_argument, NULL, 'h'},
+		{"all", no_argument, NULL, 'a'}, {"check", no_argument, NULL, 'c'}, {0}};
+	const char *path = "/proc/self/exe", *mount = NULL;
+	char fault[400];
+	struct wish w = {0};
+	bool all = false;
+	int c, status;
+
+	optind = 0;
+	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
+		if (c == 'a' || c == 'c') {
+			all |= c == 'a';
+			w.check |= c == 'c';
+			continue;
+		}
+		help(c == 'h' ? stdout : stderr);
+		return c == 'h' ? 0 : 2;
+	}
+	if (!all && optind < argc)
+		mount = argv[optind++];
+	if (optind < argc)
+		path = argv[optind++];
+	if (optind < argc || (!all && mount == NULL)) {
+		help(stderr);
+		return 2;
+	}
+	w.program = open(path, O_RDONLY | O_CLOEXEC);
+	if (w.program < 0) {
+		snprintf(fault, sizeof(fault), "%s: %s", path, strerror(errno));
+		return cmd_fail("upgrade", fault);
+	}
+	status = all ? upgrade_all(&w) : upgrade_named(mount, &w);
+	close(w.program);
+	return status;
+}

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "upgrade.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ctl_cmds.h"
+#include "handover.h"
+#include "log.h"
+#include "log_thread.h"
+#include "mount_int.h"
+#include "service.h"
+
+/* The new program answers within so long whether it can. */
+#define CHECK_NS (10 * NSEC_PER_SEC)
+/* All is durable within so long, while programs go on ... */
+#define SYNC_NS (60 * NSEC_PER_SEC)
+/* ... and nothing in work within so long, while they wait. */
+#define WAIT_NS (10 * NSEC_PER_SEC)
+#define TICK_NS (2 * NSEC_PER_MSEC)
+/* The kernel is told of changes: that may wait for requests which are not read. */
+#define AIR_NS (20 * NSEC_PER_MSEC)
+#define LOG_NS NSEC_PER_SEC
+
+#define TO(name) (1u << UPGRADE_##name)
+
+/* From each state to which. */
+static const unsigned int legal[] = {
+	[UPGRADE_NONE] = TO(CHECKS),
+	[UPGRADE_CHECKS] = TO(SYNCS) | TO(NONE),
+	[UPGRADE_SYNCS] = TO(WAITS) | TO(NONE),
+	[UPGRADE_WAITS] = TO(HOLDS) | TO(NONE),
+	[UPGRADE_HOLDS] = TO(WAITS) | TO(SYNCS) | TO(NONE),
+};
+
+static void set_state(struct upgrade *u, enum upgrade_state to)
+{
+	assert(legal[u->state] & 1u << to);
+	u->state = to;
+}
+
+static void tick_in(struct mount *m, uint64_t ns)
+{
+	reactor_timer_in(m->reactor, &m->upgrade.timer, ns);
+}
+
+static void close_all(struct upgrade *u)
+{
+	if (u->program >= 0)
+		close(u->program);
+	if (u->answer >= 0)
+		close(u->answer);
+	u->program = u->answer = -1;
+}
+
+/* ---- given up ---- */
+
+static void lanes_go_on(struct mount *m)
+{
+	if (m->upgrade.paused_ns == 0)
+		return;
+	m->upgrade.paused_ns = 0;
+	for (unsigned int i = 0; i < m->lane_cnt; i++)
+		lane_go_on(m->lanes[i]);
+}
+
+static void release_held(struct mount *m)
+{
+	for (unsigned int i = 0; i < m->lane_cnt; i++)
+		if (m->upgrade.held & 1u << i)
+			lane_release(m->lanes[i]);
+	m->upgrade.held = 0;
+}
+
+void upgrade_give_up(struct mount *m, const char *why)
+{
+	struct upgrade *u = &m->upgrade;
+
+	if (u->state == UPGRADE_NONE)
+		return;
+	snprintf(u->why, sizeof(u->why), "%s", why);
+	if (!u->only_check)
+		log_warn("%s: the upgrade is given up, this program goes on: %s",
+			m->opt->mountpoint, why);
+	reactor_timer_cancel(m->reactor, &u->timer);
+	if (u->child > 0) {
+		kill(u->child, SIGKILL);
+		while (waitpid(u->child, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	u->child = 0;
+	release_held(m);
+	lanes_go_on(m);
+	close_all(u);
+	set_state(u, UPGRADE_NONE);
+	service_status("%s mounted on %s", m->opt->source, m->opt->mountpoint);
+}
+
+/* ---- the hand-over ---- */
+
+static int write_tables(struct mount *m, int fd)
+{
+	const struct handover_facts facts = {
+		.mountpoint = m->opt->mountpoint,
+		.owner = m->identity.owner,
+		.mounted_ns = m->mounted_ns,
+		.paused_ns = m->upgrade.paused_ns,
+		.count = m->upgrades,
+		.longest_ns = m->longest_pause_ns,
+	};
+	struct tables_out t;
+
+	tables_begin(&t, fd);
+	handover_put(&t, &facts);
+	fs_handover_put(m->fs, &t); /* sessions are of its last record */
+	for (unsigned int i = 0; i < m->lane_cnt; i++)
+		lane_put_session(m->lanes[i], &t);
+	return tables_end(&t);
+}
+
+/* Every lane stands still and nothing is in work. Does not return if the other program runs. */
+static void hand_over(struct mount *m)
+{
+	struct upgrade *u = &m->upgrade;
+	int tables = memfd_create("rpcrdmafs-tables", MFD_CLOEXEC), self = handover_self();
+	char why[200];
+	int err = tables < 0 ? -errno : self < 0 ? self : write_tables(m, tables);
+
+	if (err == 0) {
+		log_info("%s: another program takes over", m->opt->mountpoint);
+		(void)capture_stop(m->capture);
+		(void)log_thread_stop(LOG_NS);
+		ctl_end(m->ctl);
+		fs_handover_keep_device(m->fs, true);
+		err = handover_exec(u->program, tables, self);
+		fs_handover_keep_device(m->fs, false);
+		m->ctl = ctl_start(m->reactor, mount_commands, m);
+		(void)log_thread_start();
+	}
+	if (tables >= 0)
+		close(tables);
+	if (self >= 0)
+		close(self);
+	snprintf(why, sizeof(why), "the hand-over: %s", strerror(-err));
+	upgrade_give_up(m, why);
+}
+
+/* ---- what has to be over before ---- */
+
+static void give_up_late(struct mount *m)
+{
+	char why[200];
+
+	snprintf(why, sizeof(why), "something was still in work: %s",
+		m->upgrade.obstacle != NULL ? m->upgrade.obstacle : "requests");
+	upgrade_give_up(m, why);
+}
+
+static void sync_begin(struct mount *m)
+{
+	fs_handover_prepare(m->fs);
+	m->upgrade.ticket = fs_sync_wish(m->fs);
+}
+
+/* Has what was wished for been tried? False too if the upgrade was given up. */
+static bool is_synced(struct mount *m)
+{
+	unsigned int failed;
+
+	if (!fs_sync_is_done(m->fs, m->upgrade.ticket, &failed))
+		return false;
+	if (failed == 0)
+		return true;
+	upgrade_give_up(m, "data of some files could not be made durable");
+	return false;
+}
+
+static void pause_begin(struct mount *m)
+{
+	struct upgrade *u = &m->upgrade;
+
+	set_state(u, UPGRADE_WAITS);
+	service_status("handing the mount over");
+	if (!u->was_paused)
+		u->until_ns = reactor_now(m->reactor) + WAIT_NS;
+	u->was_paused = true;
+	u->paused_ns = reactor_clock(m->reactor);
+	for (unsigned int i = 0; i < m->lane_cnt; i++)
+		lane_pause(m->lanes[i]);
+	sync_begin(m);
+}
+
+static void hold_begin(struct mount *m)
+{
+	set_state(&m->upgrade, UPGRADE_HOLDS);
+	m->upgrade.asked = m->lane_cnt;
+	for (unsigned int i = 0; i < m->lane_cnt; i++)
+		lane_hold(m->lanes[i]);
+}
+
+/* All have answered. */
+static void hold_over(struct mount *m)
+{
+	struct upgrade *u = &m->upgrade;
+	bool all = u->held == (1u << m->lane_cnt) - 1;
+
+	u->obstacle = all ? fs_handover_obstacle(m->fs) : NULL;
+	if (all && u->obstacle == NULL) {
+		hand_over(m);
+		return;
+	}
+	release_held(m);
+	if (reactor_now(m->reactor) >= u->until_ns) {
+		give_up_late(m);
+	} else if (fs_handover_wants_air(m->fs)) {
+		lanes_go_on(m);
+		set_state(u, UPGRADE_SYNCS);
+		sync_begin(m);
+		tick_in(m, AIR_NS);
+	} else {
+		set_state(u, UPGRADE_WAITS);
+		sync_begin(m);
+		tick_in(m, TICK_NS);
+	}
+}
+
+void upgrade_on_report(struct mount *m, const struct lane_report *r)
+{
+	struct upgrade *u = &m->upgrade;
+	unsigned int nr = 0;
+
+	while (m->lanes[nr] != r->lane)
+		nr++;
+	u->asked--;
+	if (r->type == LANE_HELD && u->state == UPGRADE_HOLDS)
+		u->held |= 1u << nr;
+	else if (r->type == LANE_HELD)
+		lane_release(r->lane); /* it was given up meanwhile */
+	if (u->asked == 0 && u->state == UPGRADE_HOLDS)
+		hold_over(m);
+}
+
+/* ---- the new program ---- */
+
+/* 1: it can; 0: it has not said yet; -1: it cannot. */
+static int check_answer(struct upgrade *u)
+{
+	char said[sizeof(HANDOVER_ANSWER)];
+	int status;
+	pid_t pid = waitpid(u->child, &status, WNOHANG);
+
+	if (pid == 0 || (pid < 0 && errno == EINTR))
+		return 0;
+	u->child = 0;
+	if (pid < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		return -1;
+	/* Not any program that is content with any argument. */
+	return read(u->answer, said, sizeof(said)) == sizeof(said) - 1 &&
+			       memcmp(said, HANDOVER_ANSWER, sizeof(said) - 1) == 0
+		       ? 1
+		       : -1;
+}
+
+static void check(struct mount *m)
+{
+	int answer = check_answer(&m->upgrade);
+
+	if (answer < 0) {
+		upgrade_give_up(m, "the new program cannot take over what this one writes down");
+		return;
+	}
+	if (answer > 0 && m->upgrade.only_check) {
+		m->upgrade.checked = true;
+		close_all(&m->upgrade);
+		set_state(&m->upgrade, UPGRADE_NONE);
+		return;
+	}
+	if (answer > 0) {
+		set_state(&m->upgrade, UPGRADE_SYNCS);
+		m->upgrade.until_ns = reactor_now(m->reactor) + SYNC_NS;
+		sync_begin(m);
+	}
+	tick_in(m, TICK_NS);
+}
+
+static void tick(struct reactor_timer *t)
+{
+	struct mount *m = container_of(t, struct mount, upgrade.timer);
+	struct upgrade *u = &m->upgrade;
+
+	if (reactor_now(m->reactor) >= u->until_ns) {
+		give_up_late(m);
+		return;
+	}
+	switch (u->state) {
+	case UPGRADE_NONE:
+		return;
+	case UPGRADE_HOLDS: /* lanes answer; one that hangs must not keep the others */
+		break;
+	case UPGRADE_CHECKS:
+		check(m);
+		return;
+	case UPGRADE_SYNCS:
+		if (is_synced(m))
+			pause_begin(m);
+		break;
+	case UPGRADE_WAITS:
+		if (u->asked == 0 && is_synced(m))
+			hold_begin(m);
+		break;
+	}
+	if (u->state != UPGRADE_NONE)
+		tick_in(m, TICK_NS);
+}
+
+/* A file that only root or we can have written. */
+static const char *fault_of(int program)
+{
+	struct stat st;
+
+	if (program < 0 || fstat(program, &st) != 0 || !S_ISREG(st.st_mode))
+		return "a program has to come with it";
+	if ((st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) == 0)
+		return "that file is no program";
+	if (st.st_uid != 0 && st.st_uid != geteuid())
+		return "the program belongs to another user";
+	if (st.st_mode & (S_IWGRP | S_IWOTH))
+		return "others may write to the program";
+	return NULL;
+}
+
+/* Its standard output is `to`, and it has nothing else of ours. */
+static int spawn(struct upgrade *u, int to)
+{
+	char path[32], ask[32];
+	char *argv[] = {(char *)"rpcrdmafs", ask, NULL};
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attr;
+	sigset_t none;
+	pid_t pid;
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", u->program);
+	snprintf(ask, sizeof(ask), HANDOVER_ASK "%d", HANDOVER_VERSION);
+	sigemptyset(&none);
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setsigmask(&attr, &none);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+	posix_spawn_file_actions_init(&files);
+	err = posix_spawn_file_actions_adddup2(&files, to, STDOUT_FILENO);
+	if (err == 0)
+		err = posix_spawn(&pid, path, &files, &attr, argv, environ);
+	u->child = err == 0 ? pid : 0;
+	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&attr);
+	return -err;
+}
+
+static int ask_program(struct upgrade *u)
+{
+	int p[2], err;
+
+	if (pipe2(p, O_CLOEXEC | O_NONBLOCK) != 0)
+		return -errno;
+	err = spawn(u, p[1]);
+	close(p[1]);
+	u->answer = p[0];
+	return err;
+}
+
+int upgrade_start(struct mount *m, int program, bool only_check, FILE *out)
+{
+	struct upgrade *u = &m->upgrade;
+	const char *fault = fault_of(program);
+	int err;
+
+	if (fault == NULL && u->state != UPGRADE_NONE)
+		fault = "an upgrade is going on";
+	if (fault == NULL && (m->state != MOUNT_SERVING || m->unmounting))
+		fault = "the mount ends";
+	if (fault != NULL) {
+		fputs(fault, out);
+		return -EINVAL;
+	}
+	u->program = fcntl(program, F_DUPFD_CLOEXEC, 3);
+	err = u->program < 0 ? -errno : ask_program(u);
+	if (err != 0) {
+		fprintf(out, "the program does not run: %s", strerror(-err));
+		close_all(u);
+		return err;
+	}
+	u->why[0] = '\0';
+	u->only_check = only_check;
+	u->checked = false;
+	u->obstacle = NULL;
+	u->was_paused = false;
+	u->until_ns = reactor_now(m->reactor) + CHECK_NS;
+	set_state(u, UPGRADE_CHECKS);
+	tick_in(m, TICK_NS);
+	fprintf(out, "%" PRIu64 "\n", m->upgrades);
+	return 0;
+}
+
+void upgrade_say(const struct mount *m, FILE *out)
+{
+	if (m->upgrade.state != UPGRADE_NONE)
+		fputs("running\n", out);
+	else if (m->upgrade.why[0] != '\0')
+		fprintf(out, "failed %s\n", m->upgrade.why);
+	else if (m->upgrade.checked)
+		fputs("checked\n", out);
+	else
+		fprintf(out, "done %" PRIu64 " %" PRIu64 "\n", m->upgrades, m->pause_ns);
+}
+
+void upgrade_init(struct mount *m)
+{
+	m->upgrade = (struct upgrade){.program = -1, .answer = -1};
+	reactor_timer_init(&m->upgrade.timer, tick);
+}
