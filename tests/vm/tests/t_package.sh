@@ -96,6 +96,7 @@ mkdir -p /run/systemd/system/guest.target.wants
 ln -sf /lib/systemd/system/rpcrdmafs@.service \
 	/run/systemd/system/guest.target.wants/rpcrdmafs@srv-data.service
 unit=rpcrdmafs@srv-data
+upgrades_of() { sd rpcrdmafs info --json "pid:$1" | sed -n 's/.*"upgrades":\([0-9]*\).*/\1/p'; }
 main_pid() { sd systemctl show -P MainPID "$1"; }
 restarted() { local now; now=$(main_pid $unit); [ "$now" != 0 ] && [ "$now" != "$1" ] && sd systemctl is-active $unit; }
 
@@ -108,6 +109,10 @@ check "the service is up" sd systemctl is-active $unit
 check "its status tells" bash -c "nsenter -a -t $systemd_pid systemctl show -P StatusText $unit | grep -q 'mounted on $serve'"
 check "its files are there" sd cmp /tmp/data $serve/data
 first=$(main_pid $unit)
+check "reload" sd systemctl reload $unit
+check_equal "is an upgrade of the same process" "$(main_pid $unit) $(upgrades_of "$first")" "$first 1"
+check "the service is up" sd systemctl is-active $unit
+check "its files are there" sd cmp /tmp/data $serve/data
 check "kill -9" sd kill -9 "$first"
 check "it is started again, over the dead mount" wait_for 30 restarted "$first"
 check "its files are there again" wait_for 10 sd cmp /tmp/data $serve/data
@@ -123,6 +128,18 @@ rm -r /etc/rpcrdmafs
 # ---- the end of it ----
 
 check "mounted" rpcrdmafs "$server:/" $mnt
+exec 7>>$mnt/open
+daemon=$(pgrep -x rpcrdmafs)
+check "the package is upgraded while a file is open" dpkg -i "$deb"
+check_equal "and so is the mount, in the same process" \
+	"$(pgrep -x rpcrdmafs) $(rpcrdmafs info --json $mnt | grep -o '"upgrades":[0-9]*')" "$daemon \"upgrades\":1"
+check "the file is written" bash -c "echo text >&7"
+exec 7>&-
+check_equal "the server has it" "$(cat $export_dir/open)" text
+echo UPGRADE=no >/etc/default/rpcrdmafs
+check "upgraded without the mounts" dpkg -i "$deb"
+check_equal "which are as they were" "$(rpcrdmafs info --json $mnt | grep -o '"upgrades":[0-9]*')" '"upgrades":1'
+rm /etc/default/rpcrdmafs
 check "purged while mounted" dpkg -P rpcrdmafs
 check "the mount goes on" cmp /tmp/data $mnt/data
 check "unmounted" umount $mnt
