@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_dentry.h"
-#include "fs_facts.h"
 #include "fs_tables.h"
 #include "nfs4_tables.h"
 
@@ -127,7 +126,7 @@ static int get_inode(const struct tables_record *r, struct fs *fs)
 	struct fs_inode *in;
 	struct nfs4_fh fh;
 
-	if (!nfs4_tables_get_fh(r, INODE_FH, &fh))
+	if (!nfs4_tables_get_fh(r, INODE_FH, &fh) || tables_get(r, INODE_TYPE) > NF4NAMEDATTR)
 		return -EBADMSG;
 	in = fs_inode_put_back(fs, tables_get(r, FS_TABLES_SLOT),
 		(uint32_t)tables_get(r, INODE_GENERATION), &fh, tables_get(r, INODE_NLOOKUP));

@@ -136,7 +136,8 @@ static int get_share(struct fs_share_tables *at, const struct tables_record *r)
 	struct fs_share *sh;
 	struct nfs4_fh fh;
 
-	if (!in || !nfs4_tables_get_cred(r, FS_TABLES_CRED, &cred))
+	if (!in || !nfs4_tables_get_cred(r, FS_TABLES_CRED, &cred) ||
+		tables_get(r, SHARE_ACCESS) > OPEN4_SHARE_ACCESS_BOTH)
 		return -EBADMSG;
 	sh = fs_share_new(at->fs, in, &cred, tables_get(r, SHARE_OWNER));
 	if (!sh)
@@ -188,6 +189,10 @@ static int get_owner(const struct fs_share_tables *at, const struct tables_recor
 		at->fs, sh->inode, tables_get(r, LOCK_KEY), tables_get(r, LOCK_FLOCK), true);
 	if (!o)
 		return -ENOMEM;
+	if (o->lo.state) { /* it was there before, and hangs on its open */
+		fs_lockowner_put(at->fs, o);
+		return -EBADMSG;
+	}
 	o->pid = (pid_t)tables_get(r, LOCK_PID);
 	o->file = fs_handle_of(&at->fs->file_handles, tables_get(r, FS_TABLES_HANDLE));
 	o->share = sh;
@@ -235,6 +240,8 @@ static int get_wait(const struct fs_share_tables *at, const struct tables_record
 			},
 	};
 
+	if (len == 0 || (len != NFS4_LOCK_TO_END && off + len - 1 < off))
+		return -EBADMSG;
 	return fs_replay_add(at->fs, &req, sizeof(req)) ? 0 : -ENOMEM;
 }
 

@@ -14,6 +14,7 @@
 #include "fs_dentry.h"
 #include "fs_inode.h"
 #include "fs_share.h"
+#include "fs_tables.h"
 #include "tables.h"
 
 static void set_up(void)
@@ -331,6 +332,85 @@ Test(fs_handover, who_cannot_go_on_leaves_all_to_the_next)
 	cr_assert_eq(flush_as(ino, fh.fh, 1), 0);
 	closed(fh.fh);
 	cr_assert_not(file->used);
+}
+
+/* The same records, those of `type` twice; with `field` of them set to `value`, if there is one. */
+static int copy_tables(int from, uint16_t type, uint16_t field, uint64_t value)
+{
+	int fd = memfd_create("tables", MFD_CLOEXEC);
+	struct tables_record r;
+	struct tables_out t;
+	struct tables_in in;
+	size_t len;
+
+	cr_assert_eq(tables_open(&in, from), 0);
+	tables_begin(&t, fd);
+	while (tables_next(&in, &r))
+		for (int i = 0; i < (r.type == type && !field ? 2 : 1); i++) {
+			tables_record(&t, r.type);
+			for (uint16_t f = 1; f < 1100; f++) {
+				const void *p = NULL;
+
+				if (r.type == type && f == field)
+					tables_put(&t, f, value);
+				else
+					while ((p = tables_get_next(&r, f, p, &len)))
+						tables_put_bytes(&t, f, p, len);
+			}
+		}
+	cr_assert_eq(tables_end(&t), 0);
+	tables_close(&in);
+	return fd;
+}
+
+static int taken(int tables)
+{
+	struct fs *fs = fs_new(&rig.conf, NULL);
+	struct tables_in in;
+	int err;
+
+	cr_assert_eq(tables_open(&in, tables), 0);
+	err = fs_handover_get(fs, &in, true, 0);
+	fs_free(fs);
+	tables_close(&in);
+	close(tables);
+	return err;
+}
+
+/* Whatever its checksum says. */
+Test(fs_handover, values_out_of_bounds_are_refused)
+{
+	static const struct {
+		uint16_t type, field;
+		uint64_t value;
+	} wrong[] = {
+		{FS_TABLES_LOCKOWNER, 0, 0},          /* an owner twice */
+		{FS_TABLES_LOCKWAIT, 25, 0},          /* a range of no bytes */
+		{FS_TABLES_LOCKWAIT, 24, UINT64_MAX}, /* one that ends before it begins */
+		{FS_TABLES_INODE, 13, 1000},          /* a type of files that there is not */
+		{FS_TABLES_SHARE, 12, 4},             /* an access */
+		{FS_TABLES_FILE, 10, 4},              /* the same */
+		{FS_TABLES_SHARE, 1, 1 << 20},        /* an inode that is none */
+		{FS_TABLES_MOUNT, 12, UINT64_MAX},    /* a descriptor */
+	};
+	uint64_t asleep;
+	int tables;
+
+	cr_assert_eq(setlk(ino, fh.fh, 1, F_WRLCK, 0, 9), 0);
+	asleep = setlkw(ino, fh.fh, 2, F_WRLCK, 5, 7);
+	rig_settle();
+	rig_pause();
+	tables = rig_write_tables();
+	cr_assert_eq(taken(copy_tables(tables, 0, 0, 0)), 0, "a true copy");
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		cr_expect_eq(
+			taken(copy_tables(tables, wrong[i].type, wrong[i].field, wrong[i].value)),
+			-EBADMSG, "%zu", i);
+	rig_take_over(tables);
+	interrupt(asleep);
+	cr_assert_eq(answer_to(asleep, 3000), EINTR);
+	cr_assert_eq(flush_as(ino, fh.fh, 1), 0);
+	closed(fh.fh);
 }
 
 Test(fs_handover, tables_of_something_else_are_refused)
