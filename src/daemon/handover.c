@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "arguments.h"
 #include "log.h"
 #include "log_thread.h"
 #include "reactor.h"
@@ -15,7 +16,6 @@
 /* "TABLES BEFORE": descriptors. */
 #define VARIABLE "RPCRDMAFS_HANDOVER"
 
-#define ARGS_MAX (256u * 1024)
 /* A log that takes no line for so long does not keep it. */
 #define LOG_WAIT_NS (2 * NSEC_PER_SEC)
 
@@ -128,32 +128,6 @@ void handover_free(struct handover *h)
 	free(h);
 }
 
-/* Of the process, as it was started: pointers into *ret_text. NULL with errno. */
-static char **arguments(char **ret_text)
-{
-	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-	char *text = malloc(ARGS_MAX + 1), **argv;
-	size_t len = 0, cnt = 0;
-	ssize_t n = fd < 0 || text == NULL ? -1 : 1;
-
-	while (n > 0 && len < ARGS_MAX) {
-		n = read(fd, text + len, ARGS_MAX - len);
-		len += n > 0 ? (size_t)n : 0;
-	}
-	if (fd >= 0)
-		close(fd);
-	argv = n < 0 || len == 0 ? NULL : calloc(len + 2, sizeof(char *));
-	if (argv == NULL) {
-		free(text);
-		return NULL;
-	}
-	text[len] = '\0';
-	for (char *p = text; p < text + len; p += strlen(p) + 1)
-		argv[cnt++] = p;
-	*ret_text = text;
-	return argv;
-}
-
 static void keep_open(int fd, bool keep)
 {
 	if (fd >= 0)
@@ -162,24 +136,24 @@ static void keep_open(int fd, bool keep)
 
 int handover_exec(int program, int tables_fd, int before)
 {
-	char value[32], *text = NULL, **argv = arguments(&text);
-	int err;
+	struct arguments args;
+	char value[32];
+	int err = arguments_of_self(&args);
 
-	if (argv == NULL)
-		return errno != 0 ? -errno : -EIO;
+	if (err != 0)
+		return err;
 	snprintf(value, sizeof(value), "%d %d", tables_fd, before);
 	err = setenv(VARIABLE, value, 1) == 0 ? 0 : -errno;
 	if (err == 0) {
 		keep_open(tables_fd, true);
 		keep_open(before, true);
-		execveat(program, "", argv, environ, AT_EMPTY_PATH);
+		execveat(program, "", args.argv, environ, AT_EMPTY_PATH);
 		err = -errno;
 		keep_open(tables_fd, false);
 		keep_open(before, false);
 		unsetenv(VARIABLE);
 	}
-	free(argv);
-	free(text);
+	arguments_free(&args);
 	return err;
 }
 
