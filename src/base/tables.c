@@ -91,32 +91,60 @@ void tables_begin(struct tables_out *t, int fd)
 		memcpy(p, magic, sizeof(magic));
 }
 
+void tables_begin_in(struct tables_out *t)
+{
+	*t = (struct tables_out){.fd = -1};
+}
+
 /* The length of the record that is complete. */
-static void record_over(struct tables_out *t)
+static void put_length(struct tables_out *t)
 {
 	if (t->record && !t->err)
 		put_le(t->buf + t->record - 4, t->used - t->record, 4);
 	t->record = 0;
+}
+
+static void record_over(struct tables_out *t)
+{
+	put_length(t);
 	if (t->used >= WRITE_AT)
 		flush(t);
 }
 
-static void begin_record(struct tables_out *t, uint16_t type)
+/* Its first `len` bytes are the caller's to write; NULL: there was a failure. */
+static uint8_t *new_record(struct tables_out *t, size_t len)
 {
 	uint8_t *p;
 
 	record_over(t);
-	p = room(t, RECORD_HEAD);
-	if (!p)
-		return;
-	put_le(p, type, RECORD_HEAD);
-	t->record = (size_t)(p - t->buf) + RECORD_HEAD;
+	p = room(t, len);
+	if (p)
+		t->record = (size_t)(p - t->buf) + RECORD_HEAD;
+	return p;
+}
+
+static void begin_record(struct tables_out *t, uint16_t type)
+{
+	uint8_t *p = new_record(t, RECORD_HEAD);
+
+	if (p)
+		put_le(p, type, RECORD_HEAD);
 }
 
 void tables_record(struct tables_out *t, uint16_t type)
 {
 	assert(type != TABLES_END);
 	begin_record(t, type);
+}
+
+void tables_put_record(struct tables_out *t, const void *bytes, size_t len)
+{
+	uint8_t *p;
+
+	assert(len >= RECORD_HEAD);
+	p = new_record(t, len);
+	if (p)
+		memcpy(p, bytes, len);
 }
 
 void tables_put_bytes(struct tables_out *t, uint16_t field, const void *bytes, size_t len)
@@ -144,6 +172,13 @@ void tables_put(struct tables_out *t, uint16_t field, uint64_t value)
 	tables_put_bytes(t, field, &le, len);
 }
 
+static void free_buf(struct tables_out *t)
+{
+	free(t->buf);
+	t->buf = NULL;
+	t->size = 0;
+}
+
 int tables_end(struct tables_out *t)
 {
 	uint32_t crc;
@@ -155,10 +190,28 @@ int tables_end(struct tables_out *t)
 	tables_put_bytes(t, END_CRC, &crc, sizeof(crc));
 	record_over(t);
 	flush(t);
-	free(t->buf);
-	t->buf = NULL;
-	t->size = 0;
+	free_buf(t);
 	return t->err;
+}
+
+const void *tables_record_bytes(struct tables_out *t, size_t *ret_len)
+{
+	put_length(t);
+	*ret_len = t->err ? 0 : t->used;
+	return *ret_len ? t->buf : NULL;
+}
+
+void tables_reset(struct tables_out *t)
+{
+	t->err = 0;
+	t->used = 0;
+	t->record = 0;
+}
+
+void tables_end_in(struct tables_out *t)
+{
+	free_buf(t);
+	tables_reset(t);
 }
 
 /* ---- reading ---- */
@@ -202,6 +255,19 @@ static bool record_at(const uint8_t *p, size_t left, struct tables_record *r)
 	return true;
 }
 
+/* One that is not the last of a file. */
+static bool inner_record_at(const uint8_t *p, size_t left, struct tables_record *r)
+{
+	return record_at(p, left, r) && r->type != TABLES_END;
+}
+
+bool tables_is_record(const void *bytes, size_t len)
+{
+	struct tables_record r;
+
+	return inner_record_at(bytes, len, &r) && r.len == len - RECORD_HEAD;
+}
+
 static bool is_good(struct tables_in *t)
 {
 	const uint8_t *p = t->map + sizeof(magic), *end = t->map + t->len;
@@ -216,7 +282,7 @@ static bool is_good(struct tables_in *t)
 		le32toh(crc) != crc_of(0, t->map, t->len - END_LEN))
 		return false;
 	while (p < t->end) {
-		if (!record_at(p, (size_t)(t->end - p), &r) || r.type == TABLES_END)
+		if (!inner_record_at(p, (size_t)(t->end - p), &r))
 			return false;
 		p = r.fields + r.len;
 	}

@@ -48,8 +48,30 @@ void tables_record(struct tables_out *t, uint16_t type);
 void tables_put(struct tables_out *t, uint16_t field, uint64_t value);
 /* len: at most TABLES_FIELD_MAX; 0: the field is left out. */
 void tables_put_bytes(struct tables_out *t, uint16_t field, const void *p, size_t len);
+/* A new record with the bytes of a whole one (tables_is_record()), but END; more fields may follow.
+ */
+void tables_put_record(struct tables_out *t, const void *bytes, size_t len);
 /* All is written. Returns: 0; -errno: the file is of no use. */
 int tables_end(struct tables_out *t);
+
+/* ---- one record, in memory alone ---- */
+
+/*
+ * There is no file, and one record at a time: tables_record(), its fields, tables_record_bytes(),
+ * tables_reset(), and so on with the next one. tables_end_in() is the end, not tables_end().
+ */
+void tables_begin_in(struct tables_out *t);
+/*
+ * The record is complete: its bytes, which are t's and valid until the next call. NULL, with
+ * *ret_len 0: there was a failure (t->err), or no record.
+ */
+const void *tables_record_bytes(struct tables_out *t, size_t *ret_len);
+/* Neither record nor failure is there any more; memory is kept for the next record. */
+void tables_reset(struct tables_out *t);
+/* Its memory is freed; t is as after tables_begin_in(). */
+void tables_end_in(struct tables_out *t);
+/* The bytes are one whole record, not END: its fields fit in it, and nothing stands behind them. */
+bool tables_is_record(const void *bytes, size_t len);
 
 /* ---- reading ---- */
 

@@ -182,3 +182,98 @@ Test(tables, what_cannot_be_written_is_told_at_the_end)
 	tables_put(&t, 1, 5);
 	cr_assert_eq(tables_end(&t), -EBADF);
 }
+
+/* ---- one record, in memory alone ---- */
+
+Test(tables, a_record_in_memory_is_one_of_a_file)
+{
+	struct tables_out one, t;
+	const void *bytes;
+	size_t len;
+
+	tables_begin_in(&one);
+	cr_assert_null(tables_record_bytes(&one, &len));
+	cr_assert_eq(len, 0);
+	tables_begin(&t, fd);
+	for (uint16_t i = 1; i <= 3; i++) {
+		tables_record(&one, i);
+		tables_put(&one, 1, i);
+		bytes = tables_record_bytes(&one, &len);
+		cr_assert(tables_is_record(bytes, len));
+		tables_put_record(&t, bytes, len);
+		tables_put(&t, 2, i + 100u);
+		tables_reset(&one);
+	}
+	tables_end_in(&one);
+	tables_record(&t, 4);
+	cr_assert_eq(tables_end(&t), 0);
+	cr_assert_eq(tables_open(&in, fd), 0);
+	for (uint16_t i = 1; i <= 3; i++) {
+		cr_assert(tables_next(&in, &r));
+		cr_assert_eq(r.type, i);
+		cr_assert_eq(tables_get(&r, 1), i);
+		cr_assert_eq(tables_get(&r, 2), i + 100u);
+	}
+	cr_assert(tables_next(&in, &r));
+	cr_assert_eq(r.type, 4);
+	cr_assert_not(tables_next(&in, &r));
+}
+
+/* More than a file's writer keeps before it writes. */
+Test(tables, a_long_record_stays_in_memory)
+{
+	static uint8_t bytes[TABLES_FIELD_MAX];
+	struct tables_out one;
+	const void *record;
+	size_t len;
+
+	tables_begin_in(&one);
+	tables_record(&one, 1);
+	for (int i = 0; i < 20; i++)
+		tables_put_bytes(&one, 1, bytes, sizeof(bytes));
+	record = tables_record_bytes(&one, &len);
+	cr_assert(tables_is_record(record, len));
+	cr_assert_eq(len, 8 + 20 * (4 + sizeof(bytes)));
+	cr_assert_eq(one.err, 0);
+	tables_end_in(&one);
+}
+
+Test(tables, a_failure_in_memory_ends_with_its_record)
+{
+	struct tables_out one;
+	const void *bytes;
+	size_t len;
+
+	tables_begin_in(&one);
+	tables_record(&one, 1);
+	one.err = -ENOMEM;
+	tables_put(&one, 1, 1);
+	cr_assert_null(tables_record_bytes(&one, &len));
+	tables_reset(&one);
+	tables_record(&one, 2);
+	bytes = tables_record_bytes(&one, &len);
+	cr_assert(tables_is_record(bytes, len));
+	cr_assert_eq(len, 8);
+	tables_end_in(&one);
+}
+
+Test(tables, nothing_but_one_whole_record_is_a_record)
+{
+	/* Type 1; fields 1 and 2, of 2 and 0 bytes. */
+	const uint8_t good[] = {1, 0, 0, 0, 10, 0, 0, 0, 1, 0, 2, 0, 'a', 'b', 2, 0, 0, 0, 99};
+	const size_t len = sizeof(good) - 1;
+	uint8_t bad[sizeof(good)];
+
+	cr_assert(tables_is_record(good, len));
+	cr_assert_not(tables_is_record(good, len + 1), "something follows");
+	for (size_t shorter = 0; shorter < len; shorter++)
+		cr_assert_not(tables_is_record(good, shorter), "%zu bytes", shorter);
+	/* Of type, numbers and bytes others will do; but not END. */
+	for (size_t at = 0; at < len; at++) {
+		bool any = at == 1 || at == 8 || at == 9 || (at >= 12 && at <= 15);
+
+		memcpy(bad, good, sizeof(good));
+		bad[at] ^= 1;
+		cr_assert_eq(tables_is_record(bad, len), any, "byte %zu", at);
+	}
+}
