@@ -37,6 +37,7 @@
 	X(MUTEX_IDMAP,         "idmap.lock") \
 	X(MUTEX_ADDRS,         "addrs.lock") \
 	X(MUTEX_CAPTURE,       "capture.lock") \
+	X(MUTEX_LIVE,          "live.lock") \
 	X(MUTEX_LOG_RING,      "log_thread.ring.lock") \
 	X(MUTEX_LOG_SINK,      "log.sink_lock")
 /* clang-format on */

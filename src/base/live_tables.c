@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "live.h"
+#include "live_int.h"
+
+/* A record that was checked. Of 32 bytes: qsort() moves larger ones by pointers, and is slower. */
+struct entry {
+	uint64_t id, group;
+	live_ref ref;
+	uint32_t len;
+	uint16_t count_field;
+	uint8_t rank, minor;
+};
+
+struct reader {
+	const uint8_t *map;
+	size_t size;
+	struct entry *entries;
+	size_t cnt, room;
+};
+
+static const struct live_head *head_of(const struct reader *r)
+{
+	return (const struct live_head *)r->map;
+}
+
+static const struct live_slot *slot_at(const struct reader *r, live_ref ref)
+{
+	return (const struct live_slot *)(r->map + (size_t)ref * LIVE_UNIT);
+}
+
+static int map_other(struct reader *r, int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat st;
+	void *map;
+
+	if (fstat(fd, &st) != 0)
+		return -errno;
+	/* A file that can be made shorter may be a SIGBUS. */
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) || st.st_size < (off_t)LIVE_PAGE ||
+		st.st_size > (off_t)LIVE_SIZE_MAX || st.st_size % LIVE_PAGE != 0)
+		return -EBADMSG;
+	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	r->map = map;
+	r->size = (size_t)st.st_size;
+	return 0;
+}
+
+static int check_head(const struct reader *r)
+{
+	const struct live_head *h = head_of(r);
+	uint32_t state = atomic_load(&h->state);
+
+	if (memcmp(h->magic, LIVE_MAGIC, sizeof(LIVE_MAGIC)) != 0 || h->version != LIVE_VERSION ||
+		h->size != r->size)
+		return -EBADMSG;
+	if (state == LIVE_INCOMPLETE)
+		return -ENODATA;
+	return state == LIVE_COMPLETE ? 0 : -EBADMSG;
+}
+
+static int add(struct reader *r, const struct entry *e)
+{
+	if (r->cnt == r->room) {
+		size_t room = r->room ? r->room * 2 : 1024;
+		struct entry *entries = realloc(r->entries, room * sizeof(*entries));
+
+		if (!entries)
+			return -ENOMEM;
+		r->entries = entries;
+		r->room = room;
+	}
+	r->entries[r->cnt++] = *e;
+	return 0;
+}
+
+/* A slot of the class, in bounds. */
+static int read_slot(struct reader *r, live_ref ref, unsigned int cls)
+{
+	const struct live_slot *slot = slot_at(r, ref);
+	uint64_t seq = atomic_load_explicit(&slot->seq, memory_order_acquire);
+	struct live_about a = slot->about;
+	static const uint32_t zero[sizeof(slot->zero) / sizeof(slot->zero[0])];
+
+	if (seq == 0)
+		return 0;
+	if (live_class_of(a.len) != cls || a.id < LIVE_FIRST_SEQ || a.id > seq ||
+		memcmp(slot->zero, zero, sizeof(zero)) != 0 ||
+		slot->crc != live_crc(seq, &a, slot + 1) ||
+		(a.minor != LIVE_RAW && !tables_is_record(slot + 1, a.len)))
+		return -EBADMSG;
+	return add(r, &(struct entry){
+			      .id = a.id,
+			      .group = a.group,
+			      .ref = ref,
+			      .len = a.len,
+			      .count_field = a.count_field,
+			      .rank = a.rank,
+			      .minor = a.minor,
+		      });
+}
+
+static const struct live_chunk *chunk_at(const struct reader *r, size_t at)
+{
+	return (const struct live_chunk *)(r->map + at);
+}
+
+static bool has_zeros(const struct live_chunk *c)
+{
+	static const uint64_t zero[sizeof(c->zero) / sizeof(c->zero[0])];
+
+	return memcmp(c->zero, zero, sizeof(zero)) == 0;
+}
+
+static bool is_end(const struct reader *r, size_t at)
+{
+	return at == r->size || (chunk_at(r, at)->what == 0 && has_zeros(chunk_at(r, at)));
+}
+
+/* LIVE_CLASSES: it is no chunk. */
+static unsigned int class_at(const struct reader *r, size_t at)
+{
+	const struct live_chunk *c = chunk_at(r, at);
+	uint64_t what = atomic_load_explicit(&c->what, memory_order_acquire);
+	unsigned int cls = 0;
+
+	while (cls < LIVE_CLASSES && what != live_chunk_word(cls))
+		cls++;
+	if (cls < LIVE_CLASSES && (live_chunk_len(cls) > r->size - at || !has_zeros(c)))
+		return LIVE_CLASSES;
+	return cls;
+}
+
+static int read_all(struct reader *r)
+{
+	uint64_t used = atomic_load(&head_of(r)->used);
+	size_t at = LIVE_PAGE, last = LIVE_PAGE, before = 0;
+	int err = 0;
+
+	while (!err && !is_end(r, at)) {
+		unsigned int cls = class_at(r, at);
+
+		if (cls == LIVE_CLASSES)
+			return -EBADMSG;
+		before = r->cnt;
+		for (size_t i = 0; i < live_slots_of(cls) && !err; i++)
+			err = read_slot(r, live_slot_ref(at, cls, i), cls);
+		last = at;
+		at += live_chunk_len(cls);
+	}
+	/* A chunk that was not counted yet has no record. */
+	if (!err && used != at && (used != last || r->cnt != before))
+		return -EBADMSG;
+	return err;
+}
+
+/* Of two versions of a record, which one process left that died between two stores, the newer. */
+static int drop_old(struct reader *r)
+{
+	size_t size = 16, mask, kept = 0;
+	uint32_t *found; /* index + 1, by id */
+
+	while (size < r->cnt * 2)
+		size *= 2;
+	mask = size - 1;
+	found = calloc(size, sizeof(*found));
+	if (!found)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->cnt; i++) {
+		struct entry e = r->entries[i], *other = NULL;
+		size_t at = (size_t)(e.id * 0x9e3779b97f4a7c15ull >> 24) & mask;
+
+		for (; found[at] != 0 && !other; at = (at + 1) & mask)
+			if (r->entries[found[at] - 1].id == e.id)
+				other = &r->entries[found[at] - 1];
+		if (!other) {
+			found[at] = (uint32_t)(kept + 1);
+			r->entries[kept++] = e;
+		} else if (slot_at(r, other->ref)->seq < slot_at(r, e.ref)->seq) {
+			*other = e;
+		}
+	}
+	r->cnt = kept;
+	free(found);
+	return 0;
+}
+
+static int in_order(const void *one, const void *two)
+{
+	const struct entry *a = one, *b = two;
+
+	if (a->rank != b->rank)
+		return a->rank < b->rank ? -1 : 1;
+	if (a->group != b->group)
+		return a->group < b->group ? -1 : 1;
+	if (a->minor != b->minor)
+		return a->minor < b->minor ? -1 : 1;
+	return a->id < b->id ? -1 : a->id > b->id;
+}
+
+static void put_raw(const struct entry *e, const uint8_t *p, struct tables_out *t)
+{
+	uint32_t len;
+
+	memcpy(&len, p, sizeof(len));
+	if (len == 0 || len > e->len)
+		return;
+	tables_record(t, (uint16_t)e->group);
+	for (uint32_t at = 0; at < len; at += LIVE_RAW_PIECE)
+		tables_put_bytes(t, e->count_field, p + at,
+			len - at < LIVE_RAW_PIECE ? len - at : LIVE_RAW_PIECE);
+}
+
+static void put_all(const struct reader *r, struct tables_out *t)
+{
+	for (size_t i = 0; i < r->cnt; i++) {
+		const struct entry *e = &r->entries[i];
+		const struct live_slot *slot = slot_at(r, e->ref);
+
+		if (e->minor == LIVE_RAW) {
+			put_raw(e, (const uint8_t *)(slot + 1), t);
+			continue;
+		}
+		tables_put_record(t, slot + 1, e->len);
+		if (e->count_field != 0)
+			tables_put(t, e->count_field, atomic_load(&slot->count));
+	}
+}
+
+int live_tables(int fd, struct tables_out *t)
+{
+	struct reader r = {0};
+	int err = map_other(&r, fd);
+
+	if (!r.map)
+		return err;
+	err = check_head(&r);
+	if (!err)
+		err = read_all(&r);
+	if (!err)
+		err = drop_old(&r);
+	if (!err) {
+		if (r.cnt > 0)
+			qsort(r.entries, r.cnt, sizeof(*r.entries), in_order);
+		put_all(&r, t);
+	}
+	munmap((void *)(uintptr_t)r.map, r.size);
+	free(r.entries);
+	return err;
+}
