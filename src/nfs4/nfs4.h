@@ -261,6 +261,17 @@ void nfs4_client_server_impl(struct nfs4_client *cl, char *text, size_t len);
 
 /* A number for nfs4_op_open.owner; any thread. */
 uint64_t nfs4_new_owner(struct nfs4_client *cl);
+/*
+ * nfs4_owner_of_request - that of an OPEN by name, for a request of this number
+ *
+ * If the request is done once more, as this process was killed meanwhile, it is the same one: the
+ * server then has one open of it and not two. None of nfs4_new_owner() is one of these.
+ */
+#define NFS4_OWNER_OF_REQUEST (1ull << 63)
+static inline uint64_t nfs4_owner_of_request(uint64_t request)
+{
+	return NFS4_OWNER_OF_REQUEST | request;
+}
 
 /* "READ" for 25; NULL for a number without a name. */
 const char *nfs4_op_name(unsigned int op);

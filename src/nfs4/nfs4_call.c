@@ -301,13 +301,11 @@ static int call_encode_and_send(struct nfs4_call *call)
 	if (desc->unbounded)
 		nfs4_reply_chunk_offer(call, &c);
 	req->reply_max = c.reply_max;
-	/*
-	 * Steps have no buffer for a Reply chunk. What RFC 8881 allows a server to call itself is
-	 * longer than small thresholds; what servers do call themselves is not.
-	 */
+	/* Steps have no buffer for a Reply chunk: names of servers may be long, but are not. */
 	if (nfs4_session_is_ctl(call) &&
 		req->reply_max + RPC_REPLY_HDR > rpcrdma_inline_reply_max(s->x))
 		req->reply_max = rpcrdma_inline_reply_max(s->x) - RPC_REPLY_HDR;
+	nfs4_redo_sent(call, &c);
 	return rpc_send(&call->rpc, &c.enc);
 }
 
@@ -491,7 +489,7 @@ void nfs4_call_start(struct nfs4_call *call, const struct nfs4_opdesc *desc)
 	call->tries = call->state_tries = 0;
 	call->under_lock = call->lock_refused = call->room_guessed = false;
 	call->state_wait_ns = 0;
-	call->chunk_tries = call->bad_cnt = call->high_cnt = 0;
+	call->chunk.tries = call->bad_cnt = call->high_cnt = 0;
 	call->slot = NFS4_SLOT_NONE;
 	call->sent_ns = 0;
 	call->resent = false;

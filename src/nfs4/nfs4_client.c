@@ -65,6 +65,7 @@ struct nfs4_client *nfs4_client_new(const struct nfs4_conf *conf)
 	mutex_init(&cl->lock, MUTEX_NFS4_CLIENT);
 	list_init(&cl->waiters);
 	nfs4_state_init(&cl->states);
+	nfs4_redo_init(cl);
 	nfs4_offload_init(&cl->offloads);
 	nfs4_fs_table_init(&cl->file_systems);
 	cl->minor = conf->minor_max;
@@ -76,7 +77,7 @@ struct nfs4_client *nfs4_client_new(const struct nfs4_conf *conf)
 	 * and the number of another client's owner should not be one of ours (LOCK4denied).
 	 */
 	fill_random(&seed, sizeof(seed));
-	cl->owner_next = seed << 32 | 1;
+	cl->owner_next = (seed << 32 | 1) & ~NFS4_OWNER_OF_REQUEST;
 	return cl;
 }
 
@@ -85,6 +86,7 @@ void nfs4_client_free(struct nfs4_client *cl)
 	if (!cl)
 		return;
 	nfs4_state_fini(&cl->states);
+	nfs4_redo_fini(cl);
 	nfs4_offload_fini(&cl->offloads);
 	nfs4_fs_table_fini(&cl->file_systems);
 	mutex_destroy(&cl->lock);

@@ -12,6 +12,7 @@
 #ifndef RPCRDMAFS_NFS4_HELD_H
 #define RPCRDMAFS_NFS4_HELD_H
 
+#include "live.h"
 #include "mutex.h"
 #include "nfs4_ops.h"
 
@@ -51,6 +52,7 @@ struct nfs4_state {
 	_Atomic bool is_locked; /* there are any; read without the lock */
 	struct list served;     /* deleg->served */
 	uint32_t modes;         /* bit 1 << share_access of each OPEN since it was last had anew */
+	live_ref live_ref;      /* nfs4_live.h */
 	/* Owner: `lock`; to change share_access, status or deleg states.lock is held too */
 	struct mutex lock;
 	uint32_t share_access;    /* of all OPENs, or what it is served for */
@@ -99,6 +101,7 @@ struct nfs4_lockowner {
 	struct list link;
 	struct nfs4_stateid stateid;
 	bool has_stateid;
+	live_ref live_ref;  /* nfs4_live.h */
 	struct list ranges; /* of nfs4_lockrange (nfs4_lock.h): held, ascending, disjoint */
 	/* A LOCK ended without an answer: the server may hold this, or a part of it, beside them.
 	 */

@@ -120,6 +120,7 @@ struct nfs4_opdesc {
 	/* So many DELAYs and the call ends, -EAGAIN with that status; 0: it waits as calls do. */
 	uint8_t max_delays;
 	bool repeatable; /* may be executed twice although a replay is possible */
+	bool once;       /* executed again it would fail, or do harm (nfs4_redo.h) */
 	/*
 	 * The data buffer to build this call in when it may be too long for inline (CREATE's
 	 * long_buf), or NULL: not this time. Optional member: most calls are always short.

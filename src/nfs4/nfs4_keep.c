@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "nfs4_keep.h"
+#include "nfs4_keep_int.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -11,51 +11,10 @@
 #include "nfs4_session_int.h"
 #include "nfs4_tables.h"
 
-/* Fields; a number never gets another meaning. */
-enum {
-	CLIENT_VERIFIER = 1,
-	CLIENT_ID = 2,
-	CLIENT_SEQUENCE = 3, /* csa_sequence of the next CREATE_SESSION */
-	CLIENT_MINOR = 4,
-	CLIENT_OWNER_NEXT = 5,
-	CLIENT_VERF_NEXT = 6,
-	CLIENT_SERVER_MAJOR = 7, /* eir_server_owner */
-	CLIENT_SERVER_SCOPE = 8,
-	CLIENT_SESSION = 9, /* several */
-	CLIENT_OWNER = 10,
-};
-
-enum {
-	STATE_STATEID = NFS4_KEEP_FIELDS,
-	STATE_OWNER,
-	STATE_CRED,
-	STATE_ACCESS,
-	STATE_MODES,
-	STATE_FILEID,
-	STATE_LOST,
-};
-
-enum {
-	LOCK_NUMBER = NFS4_KEEP_FIELDS + 50,
-	LOCK_STATEID,
-	LOCK_RANGE, /* several: first, last, write */
-	LOCK_DOUBT, /* the same, one */
-};
-
-#define STATEID_LEN 16u
-#define RANGE_LEN   17u
+/* One process does not use up so many numbers after it wrote down which is the next one. */
+#define NUMBERS_ON (1ull << 32)
 
 /* ---- a stateid ---- */
-
-static void put_stateid(struct tables_out *t, uint16_t field, const struct nfs4_stateid *id)
-{
-	uint8_t bytes[STATEID_LEN];
-	uint32_t seqid = htole32(id->seqid);
-
-	memcpy(bytes, &seqid, sizeof(seqid));
-	memcpy(bytes + sizeof(seqid), id->other, sizeof(id->other));
-	tables_put_bytes(t, field, bytes, sizeof(bytes));
-}
 
 static bool get_stateid(const struct tables_record *r, uint16_t field, struct nfs4_stateid *ret)
 {
@@ -95,24 +54,9 @@ const char *nfs4_keep_obstacle(struct nfs4_client *cl)
 	return what;
 }
 
-void nfs4_keep_put_client(struct tables_out *t, struct nfs4_client *cl)
+void nfs4_keep_live(struct nfs4_client *cl, struct live *live)
 {
-	tables_record(t, NFS4_KEEP_CLIENT);
-	tables_put_bytes(t, CLIENT_VERIFIER, cl->verf.data, sizeof(cl->verf.data));
-	tables_put_bytes(t, CLIENT_OWNER, cl->conf.owner, strlen(cl->conf.owner));
-	tables_put(t, CLIENT_ID, cl->clientid);
-	tables_put(t, CLIENT_SEQUENCE, cl->sequence);
-	tables_put(t, CLIENT_MINOR, cl->minor);
-	tables_put(t, CLIENT_OWNER_NEXT, atomic_load(&cl->owner_next));
-	tables_put(t, CLIENT_VERF_NEXT, atomic_load(&cl->verf_next));
-	tables_put_bytes(t, CLIENT_SERVER_MAJOR, cl->server.major, cl->server.major_len);
-	tables_put_bytes(t, CLIENT_SERVER_SCOPE, cl->server.scope, cl->server.scope_len);
-}
-
-void nfs4_keep_put_session(struct tables_out *t, const struct nfs4_session *s)
-{
-	if (s->have_session)
-		tables_put_bytes(t, CLIENT_SESSION, s->id.data, sizeof(s->id.data));
+	cl->live = live;
 }
 
 static uint32_t get_opaque(const struct tables_record *r, uint16_t field, uint8_t *to)
@@ -126,7 +70,7 @@ static uint32_t get_opaque(const struct tables_record *r, uint16_t field, uint8_
 	return (uint32_t)len;
 }
 
-static void get_sessions(const struct tables_record *r, struct nfs4_client *cl)
+void nfs4_keep_get_session(const struct tables_record *r, struct nfs4_client *cl)
 {
 	const void *p = NULL;
 	size_t len;
@@ -156,27 +100,23 @@ int nfs4_keep_get_client(const struct tables_record *r, struct nfs4_client *cl, 
 	atomic_store(&cl->verf_next, tables_get(r, CLIENT_VERF_NEXT));
 	cl->server.major_len = get_opaque(r, CLIENT_SERVER_MAJOR, cl->server.major);
 	cl->server.scope_len = get_opaque(r, CLIENT_SERVER_SCOPE, cl->server.scope);
-	get_sessions(r, cl);
+	nfs4_keep_get_session(r, cl);
+	if (!sequence_known) {
+		atomic_fetch_add(&cl->owner_next, NUMBERS_ON);
+		atomic_fetch_add(&cl->verf_next, NUMBERS_ON);
+	}
 	/* Generations count in this process only: what is there is of the first. */
+	cl->left_gen = (uint32_t)tables_get(r, CLIENT_GEN);
 	cl->id_gen = 1;
 	atomic_store(&cl->generation, 1);
 	cl->states.id_gen = 1;
-	cl->reclaim_done = true;
+	cl->reclaim_done = !tables_get(r, CLIENT_UNRECLAIMED);
+	cl->states.may_reclaim = !cl->reclaim_done;
+	nfs4_live_client(cl);
 	return 0;
 }
 
 /* ---- opens ---- */
-
-void nfs4_keep_put_state(struct tables_out *t, struct nfs4_state *st)
-{
-	put_stateid(t, STATE_STATEID, &st->stateid);
-	tables_put(t, STATE_OWNER, st->owner);
-	nfs4_tables_put_cred(t, STATE_CRED, &st->cred);
-	tables_put(t, STATE_ACCESS, st->share_access);
-	tables_put(t, STATE_MODES, st->modes);
-	tables_put(t, STATE_FILEID, st->fileid);
-	tables_put(t, STATE_LOST, st->status == NFS4_STATE_LOST);
-}
 
 int nfs4_keep_get_state(const struct tables_record *r, struct nfs4_client *cl,
 	struct nfs4_state *st, const struct nfs4_fh *fh)
@@ -197,41 +137,18 @@ int nfs4_keep_get_state(const struct tables_record *r, struct nfs4_client *cl,
 	st->fileid = tables_get(r, STATE_FILEID);
 	st->stateid = stateid;
 	st->id_gen = all->id_gen;
+	if ((uint32_t)tables_get(r, STATE_GEN) != cl->left_gen)
+		st->id_gen--;
 	if (tables_get(r, STATE_LOST))
 		nfs4_state_move(st, &all->lost, NFS4_STATE_LOST);
 	else
-		nfs4_state_place(all, st, all->id_gen);
+		nfs4_state_place(all, st, st->id_gen);
+	nfs4_live_state(st, cl);
 	mutex_unlock(&all->lock);
 	return 0;
 }
 
 /* ---- locks ---- */
-
-static void put_range(
-	struct tables_out *t, uint16_t field, uint64_t first, uint64_t last, bool write)
-{
-	uint64_t numbers[2] = {htole64(first), htole64(last)};
-	uint8_t bytes[RANGE_LEN];
-
-	memcpy(bytes, numbers, sizeof(numbers));
-	bytes[RANGE_LEN - 1] = write;
-	tables_put_bytes(t, field, bytes, sizeof(bytes));
-}
-
-void nfs4_keep_put_lockowner(struct tables_out *t, struct nfs4_lockowner *lo)
-{
-	tables_put(t, LOCK_NUMBER, lo->number);
-	if (lo->has_stateid)
-		put_stateid(t, LOCK_STATEID, &lo->stateid);
-	list_for_each (node, &lo->ranges) {
-		const struct nfs4_lockrange *range =
-			container_of(node, struct nfs4_lockrange, link);
-
-		put_range(t, LOCK_RANGE, range->first, range->last, range->write);
-	}
-	if (lo->doubt)
-		put_range(t, LOCK_DOUBT, lo->doubt_first, lo->doubt_last, lo->doubt_write);
-}
 
 static bool get_range(const uint8_t *p, size_t len, struct nfs4_lockrange *ret)
 {
@@ -267,6 +184,16 @@ static int get_ranges(const struct tables_record *r, struct nfs4_lockowner *lo)
 	return err;
 }
 
+uint64_t nfs4_keep_owner_of(const struct tables_record *r)
+{
+	return tables_get(r, STATE_OWNER);
+}
+
+uint64_t nfs4_keep_number_of(const struct tables_record *r)
+{
+	return tables_get(r, LOCK_NUMBER);
+}
+
 int nfs4_keep_get_lockowner(const struct tables_record *r, struct nfs4_client *cl,
 	struct nfs4_lockowner *lo, struct nfs4_state *st)
 {
@@ -287,6 +214,7 @@ int nfs4_keep_get_lockowner(const struct tables_record *r, struct nfs4_client *c
 		lo->doubt_last = doubt.last;
 		lo->doubt_write = doubt.write;
 	}
+	nfs4_live_locks(lo);
 	mutex_unlock(&cl->states.lock);
 	return err;
 }

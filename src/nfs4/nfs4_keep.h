@@ -17,8 +17,22 @@
 #include "nfs4_held.h"
 #include "tables.h"
 
-/* Types of records. */
-#define NFS4_KEEP_CLIENT 1u
+/* Types of records; but for the first they are for live.h alone. */
+#define NFS4_KEEP_CLIENT  1u
+#define NFS4_KEEP_SESSION 2u
+#define NFS4_KEEP_STATE   3u
+#define NFS4_KEEP_LOCKS   4u
+#define NFS4_KEEP_ONCE    5u /* a call that must not be executed twice */
+
+/*
+ * Where they stand in live.h. The group of an open is its owner's number; the user's own records of
+ * it have other minor numbers, and are there before the state is, and longer.
+ */
+#define NFS4_KEEP_RANK        10u
+#define NFS4_KEEP_RANK_OPENS  40u
+#define NFS4_KEEP_RANK_ONCE   80u
+#define NFS4_KEEP_MINOR_STATE 10u
+#define NFS4_KEEP_MINOR_LOCKS 30u
 
 /* Numbers of fields in records of others. */
 #define NFS4_KEEP_FIELDS 1000u
@@ -33,6 +47,29 @@ const char *nfs4_keep_obstacle(struct nfs4_client *cl);
 void nfs4_keep_put_client(struct tables_out *t, struct nfs4_client *cl);
 /* ... which are put next, each. */
 void nfs4_keep_put_session(struct tables_out *t, const struct nfs4_session *s);
+/*
+ * nfs4_keep_live - from now on all that we have on the server is in this memory too
+ *
+ * After nfs4_client_new(), before anything is got or a lane starts; the memory outlives the client.
+ */
+void nfs4_keep_live(struct nfs4_client *cl, struct live *live);
+/* One that the process before this one has, as NFS4_KEEP_SESSION says. */
+void nfs4_keep_get_session(const struct tables_record *r, struct nfs4_client *cl);
+/*
+ * The request (struct nfs4_once) that NFS4_KEEP_ONCE is of. nfs4_redo_get(): it is asked for
+ * when the first session is made, if its answer is not known. Returns: 0; -EBADMSG; -ENOMEM.
+ */
+uint64_t nfs4_redo_request_of(const struct tables_record *r);
+int nfs4_redo_get(const struct tables_record *r, struct nfs4_client *cl);
+/* Any lane, when a session is up: did the server do it, for the process before? */
+bool nfs4_redo_was_done(struct nfs4_client *cl, uint64_t request);
+/* The request is answered: nobody will ask for it again. Any lane. */
+void nfs4_redo_over(struct nfs4_client *cl, struct nfs4_once *once);
+/* The owner's number that NFS4_KEEP_LOCKS, or the fields of an owner of locks, are of. */
+uint64_t nfs4_keep_number_of(const struct tables_record *r);
+void nfs4_keep_put_number(struct tables_out *t, const struct nfs4_lockowner *lo);
+/* The owner that NFS4_KEEP_STATE is of. */
+uint64_t nfs4_keep_owner_of(const struct tables_record *r);
 /*
  * nfs4_keep_get_client - after nfs4_client_new()
  *

@@ -6,6 +6,7 @@
  */
 #include <stdatomic.h>
 
+#include "nfs4_live.h"
 #include "nfs4_lock.h"
 
 void nfs4_lock_hang_drop(struct nfs4_lockowner *lo)
@@ -14,6 +15,7 @@ void nfs4_lock_hang_drop(struct nfs4_lockowner *lo)
 
 	nfs4_lockrange_drop(&lo->ranges);
 	lo->has_stateid = lo->doubt = false;
+	nfs4_live_locks(lo);
 	/* The range that is asked for is no more. */
 	if (st && st->reclaim && st->reclaim->lo == lo)
 		st->reclaim->lo = NULL;

@@ -24,6 +24,7 @@ void nfs4_lock_reclaim_begin(struct nfs4_state *st, bool same_id)
 		lo->doubt = lo->doubt && same_id;
 		list_for_each (pos, &lo->ranges)
 			container_of(pos, struct nfs4_lockrange, link)->reclaimed = false;
+		nfs4_live_locks(lo);
 	}
 }
 
@@ -74,6 +75,7 @@ void nfs4_lock_reclaim_granted(struct nfs4_reclaim *rg, const struct nfs4_call *
 	rg->lo->stateid = call->u.lock.work.stateid;
 	rg->lo->has_stateid = true;
 	rg->range->reclaimed = true;
+	nfs4_live_locks(rg->lo);
 }
 
 bool nfs4_lock_reclaim_is_conflict(enum nfs4_status status)

@@ -280,6 +280,7 @@ bool nfs4_lockowner_granted(struct nfs4_call *call)
 		else
 			nfs4_lockrange_set(&lo->ranges, k->offset, last, k->write, k->spare);
 		clear_doubt(lo, k->offset, last);
+		nfs4_live_locks(lo);
 	}
 	mutex_unlock(&all->lock);
 	return current;
@@ -297,8 +298,10 @@ void nfs4_lockowner_ended(struct nfs4_call *call)
 	}
 	mutex_lock(&all->lock);
 	if (call->err && !k->unlock && k->sent && call->status == NFS4_OK && lo->state &&
-		lo->state->status != NFS4_STATE_LOST)
+		lo->state->status != NFS4_STATE_LOST) {
 		add_doubt(lo, k);
+		nfs4_live_locks(lo);
+	}
 	/* The server knows nothing of it. */
 	if (lo->state && !lo->has_stateid && !lo->doubt && list_empty(&lo->ranges))
 		nfs4_lock_hang_off(lo);

@@ -13,6 +13,7 @@
 #ifndef RPCRDMAFS_NFS4_OPS_H
 #define RPCRDMAFS_NFS4_OPS_H
 
+#include "live.h"
 #include "nfs4_args.h"
 
 /*
@@ -24,6 +25,21 @@ struct nfs4_times {
 	uint64_t queue_ns, rpc_ns; /* before calls were sent; until they were answered */
 };
 
+/*
+ * A request that is to be executed once even if this process dies (nfs4_keep.h): its number, which
+ * no other has, and where its call is kept, zeroed at first.
+ */
+struct nfs4_once {
+	uint64_t request;
+	live_ref live_ref;
+};
+
+/* The Reply chunk that is offered for a reply without a bound (nfs4_reply_chunk.c). */
+struct nfs4_chunk {
+	uint32_t most; /* bytes that there is room for */
+	uint8_t tries; /* repeated with a larger one */
+};
+
 /* One operation in flight. Embeds the RPC call, which embeds the transport's request. */
 struct nfs4_call {
 	struct rpc_call rpc; /* first */
@@ -32,6 +48,7 @@ struct nfs4_call {
 	const struct rpc_cred *cred; /* the user's until ->done */
 	void (*done)(struct nfs4_call *call);
 	struct nfs4_times *times; /* NULL: nobody waits */
+	struct nfs4_once *once;   /* NULL: it may be executed again after a crash (nfs4_keep.h) */
 	const struct nfs4_fs *fs; /* that it is about; NULL: the root's */
 	union {
 		struct nfs4_op_lookup lookup;
@@ -90,12 +107,11 @@ struct nfs4_call {
 	bool lock_refused;      /* it was, and the server did not take it */
 	uint64_t state_wait_ns; /* since when it waits for its state; 0: it does not */
 	uint32_t tries;
-	uint32_t chunk_most; /* bytes of a reply without a bound that there is room for */
-	uint8_t chunk_tries; /* repeated with a larger Reply chunk */
-	bool room_guessed;   /* once though nobody had said that it was too small */
-	uint8_t bad_cnt;     /* replies that broke the protocol */
-	uint8_t high_cnt;    /* BAD_HIGH_SLOT */
-	uint64_t sent_ns;    /* last time it was encoded and sent */
+	struct nfs4_chunk chunk; /* of a reply without a bound */
+	bool room_guessed;       /* once though nobody had said that it was too small */
+	uint8_t bad_cnt;         /* replies that broke the protocol */
+	uint8_t high_cnt;        /* BAD_HIGH_SLOT */
+	uint64_t sent_ns;        /* last time it was encoded and sent */
 	/* names of owners (nfs4_owners.c) */
 	struct nfs4_idmap_reply *kept; /* results with names that are asked for; NULL: none */
 	uint64_t idmap_ticket;         /* it waits for this answer */

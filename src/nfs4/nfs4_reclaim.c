@@ -101,6 +101,7 @@ static void state_reclaimed(struct nfs4_reclaim *rg, const struct nfs4_call *cal
 	mutex_unlock(&st->lock);
 	rg->id_gen = call->id_gen;
 	rg->other_file = is_other_file(st, &call->u.open.attr);
+	nfs4_live_state(st, st->cl);
 	nfs4_lock_reclaim_begin(st, same_id);
 }
 

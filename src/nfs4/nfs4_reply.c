@@ -254,6 +254,7 @@ static bool reply_sequence(struct nfs4_call *call, struct nfs4_compound *c)
 		reply_broken(call, "SEQUENCE answers for another session, slot or number");
 		return false;
 	}
+	nfs4_redo_answered(call, c->status);
 	nfs4_call_leave_slot(call, nfs4_slot_done);
 	if (current) {
 		if (call->sent_ns > s->renewed_ns)

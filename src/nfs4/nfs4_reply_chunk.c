@@ -40,7 +40,7 @@ uint32_t nfs4_reply_chunk_at(unsigned int tries, uint32_t inline_max, uint32_t m
 static uint32_t chunk_of(const struct nfs4_call *call, unsigned int tries)
 {
 	const struct nfs4_session *s = call->sess;
-	uint32_t most = call->chunk_most;
+	uint32_t most = call->chunk.most;
 
 	if (most > s->params.fore.maxresp)
 		most = s->params.fore.maxresp;
@@ -49,8 +49,8 @@ static uint32_t chunk_of(const struct nfs4_call *call, unsigned int tries)
 
 static bool may_grow(const struct nfs4_call *call)
 {
-	return call->chunk_tries < MAX_RETRIES &&
-	       chunk_of(call, call->chunk_tries + 1u) > chunk_of(call, call->chunk_tries);
+	return call->chunk.tries < MAX_RETRIES &&
+	       chunk_of(call, call->chunk.tries + 1u) > chunk_of(call, call->chunk.tries);
 }
 
 void nfs4_reply_chunk_offer(struct nfs4_call *call, struct nfs4_compound *c)
@@ -59,8 +59,8 @@ void nfs4_reply_chunk_offer(struct nfs4_call *call, struct nfs4_compound *c)
 
 	/* What cannot be repeated must not come here. */
 	assert(!call->desc->cachethis && req->reply_sink.buf);
-	call->chunk_most = req->reply_sink.len;
-	req->reply_sink.len = chunk_of(call, call->chunk_tries);
+	call->chunk.most = req->reply_sink.len;
+	req->reply_sink.len = chunk_of(call, call->chunk.tries);
 	c->reply_max = req->reply_sink.len - RPC_REPLY_HDR;
 	req->give_back = !call->room_guessed && may_grow(call);
 }
@@ -69,10 +69,10 @@ bool nfs4_reply_chunk_grow(struct nfs4_call *call)
 {
 	if (!call->desc->unbounded || !may_grow(call))
 		return false;
-	call->chunk_tries++;
+	call->chunk.tries++;
 	stats_count(&call->sess->stats->reply_chunk_retries, 1);
 	log_debug("%s: the reply to %s is longer than its Reply chunk, again with %u bytes",
 		call->sess->peer, call->desc->name,
-		(unsigned int)chunk_of(call, call->chunk_tries));
+		(unsigned int)chunk_of(call, call->chunk.tries));
 	return true;
 }

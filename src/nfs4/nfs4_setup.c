@@ -4,6 +4,7 @@
  * time. The next step follows from what is missing, so that any step may fail,
  * be answered "stale" or be overtaken, and the same rule finds the way on:
  *
+ *   calls of a process before this   as they were (nfs4_redo.h)
  *   an old session to be destroyed   DESTROY_SESSION   (sess->need), when its calls are back; or
  *                                    that of a process before this one (nfs4_keep.h)
  *   the connection is not bound      BIND_CONN_TO_SESSION
@@ -75,6 +76,8 @@ void nfs4_setup_send(struct nfs4_session *s, enum nfs4_step step)
 	s->ctl.done = step_done;
 	if (step == NFS4_STEP_RECLAIM_OPEN || step == NFS4_STEP_RECLAIM_LOCK)
 		s->ctl.cred = &s->reclaim.cred;
+	else if (step == NFS4_STEP_REDO)
+		s->ctl.cred = nfs4_redo_next(s);
 	else if (step != NFS4_STEP_BYE_DELEG) /* nfs4_return_send_last() */
 		s->ctl.cred = &s->cred;
 	nfs4_call_start(&s->ctl, nfs4_steps_desc(step));
@@ -110,9 +113,14 @@ static void setup_next(struct nfs4_session *s)
 			atomic_fetch_add(&cl->generation, 1);
 			cl->reclaim_done = false;
 			nfs4_state_new_client(cl);
+			nfs4_live_client(cl);
 		}
 		s->id_gen = cl->id_gen;
 		s->need &= ~NFS4_NEED_RECLAIM;
+	}
+	if (cl->left_cnt > 0 && nfs4_redo_next(s)) {
+		nfs4_setup_send(s, NFS4_STEP_REDO);
+		return;
 	}
 	if (cl->left_cnt > 0 && !s->have_session) {
 		s->id = cl->left[--cl->left_cnt];

@@ -150,6 +150,7 @@ void nfs4_share_open(struct nfs4_state *st, const struct nfs4_call *call)
 		st->id_gen = call->id_gen;
 		nfs4_state_place(&cl->states, st, call->id_gen);
 	}
+	nfs4_live_state(st, cl);
 	mutex_unlock(&cl->states.lock);
 	nfs4_reclaim_kick(call->sess);
 }
@@ -216,6 +217,7 @@ static void downgrade_book(struct nfs4_call *call)
 		}
 	}
 	mutex_unlock(&st->lock);
+	nfs4_live_state(st, st->cl);
 	mutex_unlock(&all->lock);
 }
 

@@ -122,6 +122,7 @@ static void lose_for(
 	struct nfs4_states *all, struct nfs4_state *st, enum nfs4_status why, const char *what)
 {
 	nfs4_state_move(st, &all->lost, NFS4_STATE_LOST);
+	nfs4_live_state(st, st->cl);
 	nfs4_lock_hang_drop_all(st);
 	log_err("file %llu: the server does not give back what we had %s (%s): all use of the open "
 		"file fails from now on",
@@ -194,6 +195,8 @@ void nfs4_state_begin(struct nfs4_state *st, struct nfs4_client *cl, const struc
 
 void nfs4_state_end_of(struct nfs4_states *all, struct nfs4_state *st)
 {
+	struct nfs4_client *cl = st->cl;
+
 	mutex_assert_held(&all->lock);
 	list_del(&st->link);
 	list_del(&st->served);
@@ -204,6 +207,7 @@ void nfs4_state_end_of(struct nfs4_states *all, struct nfs4_state *st)
 	nfs4_lock_hang_detach(st);
 	nfs4_lock_free_forget(all, st);
 	st->cl = NULL;
+	nfs4_live_state(st, cl);
 }
 
 void nfs4_state_forget(struct nfs4_state *st)

@@ -154,6 +154,7 @@ static void exchange_apply(struct nfs4_session *s)
 	mutex_unlock(&cl->lock);
 	cl->clientid = res->clientid;
 	cl->have_id = true;
+	nfs4_live_client(cl);
 	s->need |= NFS4_NEED_SESSION;
 }
 
@@ -240,6 +241,7 @@ static void create_apply(struct nfs4_session *s)
 	/* A resend was answered from the server's cache: it binds nothing. */
 	nfs4_lease_back_is_on(s, s->ctl.rpc.req.resends ? 0 : rpcrdma_generation(s->x));
 	s->have_session = true;
+	nfs4_live_session(s);
 	s->need &= ~(NFS4_NEED_SESSION | NFS4_NEED_BIND);
 	s->renewed_ns = s->ctl.sent_ns;
 	if (!s->counted) {
@@ -328,6 +330,7 @@ static bool reclaim_done(struct nfs4_session *s, struct nfs4_call *call)
 	if (!call->err || call->status == NFS4ERR_COMPLETE_ALREADY ||
 		call->status == NFS4ERR_RETRY_UNCACHED_REP) {
 		s->cl->reclaim_done = true;
+		nfs4_live_client(s->cl);
 		nfs4_state_no_grace(s->cl);
 		return true;
 	}
@@ -424,6 +427,8 @@ bool nfs4_steps_may_wait(const struct nfs4_session *s, uint32_t tries)
 {
 	if (s->step == NFS4_STEP_RECLAIM_OPEN || s->step == NFS4_STEP_RECLAIM_LOCK)
 		return tries <= MAX_REOPEN_DELAYS;
+	if (s->step == NFS4_STEP_REDO)
+		return tries <= MAX_BIND_DELAYS;
 	if (s->step == NFS4_STEP_BYE_DELEG)
 		return tries <= MAX_BYE_DELAYS;
 	return s->step != NFS4_STEP_DESTROY || tries <= MAX_DESTROY_DELAYS;
@@ -434,10 +439,14 @@ bool nfs4_steps_result(struct nfs4_session *s, enum nfs4_step step, struct nfs4_
 	switch (step) {
 	case NFS4_STEP_NONE:
 		break;
+	case NFS4_STEP_REDO:
+		nfs4_redo_done(s, call);
+		return true;
 	case NFS4_STEP_DESTROY:
 		/* Gone, or it stays until the server drops it: both will do. */
 		s->need &= ~NFS4_NEED_DESTROY;
 		s->have_session = false;
+		nfs4_live_session(s);
 		return true;
 	case NFS4_STEP_BIND:
 		return bind_done(s, call);
@@ -455,6 +464,7 @@ bool nfs4_steps_result(struct nfs4_session *s, enum nfs4_step step, struct nfs4_
 		return true;
 	case NFS4_STEP_BYE_SESS:
 		s->have_session = false;
+		nfs4_live_session(s);
 		return true;
 	case NFS4_STEP_BYE_CLIENT:
 		if (call->err)
@@ -470,6 +480,7 @@ bool nfs4_steps_result(struct nfs4_session *s, enum nfs4_step step, struct nfs4_
 const struct nfs4_opdesc *nfs4_steps_desc(enum nfs4_step step)
 {
 	static const struct nfs4_opdesc *const descs[] = {
+		[NFS4_STEP_REDO] = &nfs4_redo_desc,
 		[NFS4_STEP_DESTROY] = &destroy_desc,
 		[NFS4_STEP_BIND] = &nfs4_bind_desc,
 		[NFS4_STEP_EXCHANGE] = &exchange_desc,

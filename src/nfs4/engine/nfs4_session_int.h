@@ -46,6 +46,8 @@
 #include "nfs4_cb.h"
 #include "nfs4_codec.h"
 #include "nfs4_offload_int.h"
+#include "nfs4_live.h"
+#include "nfs4_redo.h"
 #include "nfs4_slot.h"
 #include "nfs4_state.h"
 
@@ -273,6 +275,11 @@ struct nfs4_client {
 	/* Of the process before this one (nfs4_keep.h), to be destroyed */
 	struct nfs4_sessionid left[NFS4_SESSIONS_LEFT];
 	unsigned int left_cnt;
+	uint32_t left_gen; /* id_gen of that one */
+	/* Where the next process finds what we have on the server (nfs4_live.h); NULL: nowhere */
+	struct live *live;
+	live_ref live_ref;
+	struct list redos; /* nfs4_redo.h */
 
 	struct nfs4_states states;
 	struct nfs4_offloads offloads;
@@ -332,6 +339,7 @@ enum nfs4_token_state {
 /* The set-up call in flight (nfs4_setup.c). */
 enum nfs4_step {
 	NFS4_STEP_NONE,
+	NFS4_STEP_REDO,             /* a call of a process before this one (nfs4_redo.h) */
 	NFS4_STEP_DESTROY,          /* DESTROY_SESSION of a session that is replaced */
 	NFS4_STEP_BIND,             /* BIND_CONN_TO_SESSION */
 	NFS4_STEP_EXCHANGE,         /* EXCHANGE_ID */
@@ -364,6 +372,7 @@ struct nfs4_session {
 	bool counted;                      /* in cl->sess_cnt */
 	uint32_t gen;                      /* counts sessions; slots belong to the current one */
 	struct nfs4_sessionid id, old_id;  /* old_id: of gen - 1, for replies that come late */
+	live_ref live_ref;                 /* nfs4_live.h */
 	struct nfs4_create_session params; /* granted */
 	struct nfs4_slots slots;
 	uint32_t sr_flags; /* as last seen */

@@ -84,6 +84,7 @@ static const struct nfs4_opdesc create_desc = {
 	.encode = create_encode,
 	.decode = create_decode,
 	.cachethis = true,
+	.once = true,
 	.long_buf = create_long_buf,
 };
 

@@ -43,6 +43,7 @@ static const struct nfs4_opdesc link_desc = {
 	.encode = link_encode,
 	.decode = link_decode,
 	.cachethis = true,
+	.once = true,
 };
 
 void nfs4_link(struct nfs4_call *call)

@@ -24,6 +24,7 @@ static const struct nfs4_opdesc open_desc = {
 	.granted = nfs4_return_unasked,
 	.ended = nfs4_recall_ended,
 	.cachethis = true,
+	.once = true,
 };
 
 /* Nothing of it is cached, see nfs4_open_xdr.c. */

@@ -34,6 +34,7 @@ static const struct nfs4_opdesc remove_desc = {
 	.encode = remove_encode,
 	.decode = remove_decode,
 	.cachethis = true,
+	.once = true,
 };
 
 void nfs4_remove(struct nfs4_call *call)

@@ -37,6 +37,7 @@ static const struct nfs4_opdesc removexattr_desc = {
 	.encode = removexattr_encode,
 	.decode = removexattr_decode,
 	.cachethis = true,
+	.once = true,
 };
 
 void nfs4_removexattr(struct nfs4_call *call)

@@ -46,6 +46,7 @@ static const struct nfs4_opdesc rename_desc = {
 	.encode = rename_encode,
 	.decode = rename_decode,
 	.cachethis = true,
+	.once = true,
 };
 
 void nfs4_rename(struct nfs4_call *call)

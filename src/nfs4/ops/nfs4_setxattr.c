@@ -44,6 +44,7 @@ static const struct nfs4_opdesc setxattr_desc = {
 	.encode = setxattr_encode,
 	.decode = setxattr_decode,
 	.cachethis = true,
+	.once = true,
 	.long_buf = setxattr_long_buf,
 };
 

@@ -7,6 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nfs4_keep.h"
+
+struct live *sim_nfs_live;
+struct nfs4_once *sim_nfs_once;
+
 /* ---- callbacks ---- */
 
 static void on_up(void *ctx)
@@ -84,6 +89,7 @@ void sim_nfs_client(struct sim_nfs *w, unsigned int lanes)
 	w->cl = nfs4_client_new(&w->conf);
 	if (!w->cl)
 		fab_sim_fail("nfs4_client_new(): %s", strerror(errno));
+	nfs4_keep_live(w->cl, sim_nfs_live);
 	w->lanes = lanes;
 	for (unsigned int i = 0; i < lanes; i++) {
 		struct sim_lane *l = &w->lane[i];
@@ -278,6 +284,7 @@ static int get(struct sim_nfs *w, unsigned int lane, struct sim_nfs_call *c, con
 		return err;
 	c->call.cred = &w->cred;
 	c->call.done = call_done;
+	c->call.once = sim_nfs_once;
 	return 0;
 }
 

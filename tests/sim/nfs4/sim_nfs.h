@@ -80,6 +80,11 @@ void sim_nfs_run(struct sim_nfs *w, uint64_t ns);
 /* Turns until *cnt is at least `want`, at most `ns`. */
 bool sim_nfs_until(struct sim_nfs *w, const unsigned int *cnt, unsigned int want, uint64_t ns);
 
+/* Where clients that are made from now on keep what they have on the server; NULL: nowhere. */
+extern struct live *sim_nfs_live;
+/* Of calls that are started from now on (nfs4_ops.h); NULL: none. */
+extern struct nfs4_once *sim_nfs_once;
+
 /* Starts operations on names in the root directory; ->done counts c->done_cnt. */
 int sim_nfs_lookup(struct sim_nfs *w, unsigned int lane, struct sim_nfs_call *c, const char *name);
 int sim_nfs_getattr(struct sim_nfs *w, unsigned int lane, struct sim_nfs_call *c);

@@ -38,7 +38,7 @@ Test(nfs4_reply_chunk, only_a_call_whose_reply_has_no_bound_is_sent_again_with_m
 	sess_rig_up();
 	sess_rig_call(&call);
 	call.desc = &desc;
-	call.chunk_most = 1u << 20; /* of what it was used for before */
+	call.chunk.most = 1u << 20; /* of what it was used for before */
 	cr_assert_not(nfs4_reply_chunk_grow(&call));
 	sess_rig_down();
 }

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A process is killed, and another one goes on with all that it had on the server, from memory that
+ * outlives it (nfs4_live.h); and calls that must not be executed twice are not (nfs4_redo.h).
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "nfs4_keep.h"
+#include "nfs4_lock.h"
+#include "open_rig.h"
+
+#define FILES 3u
+#define LANES 2u
+
+static struct nfs4_lockowner locker[2];
+static uint64_t owners[FILES];
+static struct live *live, *before;
+static struct sim_nfs_call call;
+static struct nfs4_once once;
+
+static void begin(void)
+{
+	live = live_new();
+	cr_assert_not_null(live);
+	sim_nfs_live = live;
+	open_begin(LANES, FILES);
+	for (int i = 0; i < 2; i++)
+		nfs4_lockowner_init(&locker[i], w.cl);
+	cr_assert_eq(sim_brlock(&w, 0, &files[0], &locker[0], 0, 100, true), 0);
+	cr_assert_eq(sim_brunlock(&w, 0, &files[0], &locker[0], 40, 10), 0);
+	cr_assert_eq(sim_brlock(&w, 1, &files[0], &locker[1], 1000, NFS4_LOCK_TO_END, false), 0);
+}
+
+static void check_locks(void)
+{
+	cr_assert_eq(nfsd_sim_locks(w.srv, NULL, NULL, 0), 3);
+	cr_assert_not(nfsd_sim_lock(w.srv, "/f0", 39, 1, true));
+	cr_assert_not(nfsd_sim_lock(w.srv, "/f0", 7000, 1, true));
+	cr_assert(nfsd_sim_lock(w.srv, "/f0", 40, 10, true));
+}
+
+/* It says nothing any more, and nothing that comes reaches it; the server is restarted then. */
+static void die_and(bool restart)
+{
+	before = live;
+	live = live_new();
+	cr_assert_not_null(live);
+	for (unsigned int i = 0; i < FILES; i++)
+		owners[i] = files[i].state.owner;
+	nfs4_keep_live(w.cl, NULL); /* the memory is as it was when it died */
+	if (restart) {
+		nfsd_sim_restart(w.srv, 60 * SIM_SEC, false);
+	} else {
+		sim_rule(&w, NFSD_SIM_CUT_BEFORE, OP_DESTROY_SESSION, 0, 0, 0);
+		sim_rule(&w, NFSD_SIM_CUT_BEFORE, OP_DESTROY_CLIENTID, 0, 0, 0);
+	}
+	sim_nfs_stop(&w);
+	for (unsigned int i = 0; i < w.lanes; i++)
+		nfs4_session_free(w.lane[i].sess);
+	nfs4_client_free(w.cl);
+	memset(w.lane, 0, sizeof(w.lane));
+	memset(locker, 0, sizeof(locker));
+	for (unsigned int i = 0; i < FILES; i++)
+		memset(&files[i].state, 0, sizeof(files[i].state));
+	nfsd_sim_rules_clear(w.srv);
+}
+
+static void die(void)
+{
+	die_and(false);
+}
+
+static unsigned int file_of(uint64_t owner)
+{
+	for (unsigned int i = 0; i < FILES; i++)
+		if (owners[i] == owner)
+			return i;
+	cr_assert_fail("an open of nobody's");
+	return 0;
+}
+
+static int take_record(const struct tables_record *r, unsigned int *file, unsigned int *locks)
+{
+	switch (r->type) {
+	case NFS4_KEEP_CLIENT:
+		return nfs4_keep_get_client(r, w.cl, false);
+	case NFS4_KEEP_SESSION:
+		nfs4_keep_get_session(r, w.cl);
+		return 0;
+	case NFS4_KEEP_STATE:
+		*file = file_of(nfs4_keep_owner_of(r));
+		return nfs4_keep_get_state(r, w.cl, &files[*file].state, &files[*file].fh);
+	case NFS4_KEEP_LOCKS:
+		return nfs4_keep_get_lockowner(r, w.cl, &locker[(*locks)++], &files[*file].state);
+	default:
+		return nfs4_redo_get(r, w.cl);
+	}
+}
+
+static void take_up(unsigned int lanes)
+{
+	int fd = memfd_create("tables", MFD_CLOEXEC), err = 0;
+	unsigned int file = 0, locks = 0;
+	struct tables_record r;
+	struct tables_out t;
+	struct tables_in in;
+
+	tables_begin(&t, fd);
+	cr_assert_eq(live_tables(live_fd(before), &t), 0);
+	cr_assert_eq(tables_end(&t), 0);
+	live_free(before);
+	before = NULL;
+	sim_nfs_live = live;
+	sim_nfs_client(&w, lanes);
+	cr_assert_eq(tables_open(&in, fd), 0);
+	while (err == 0 && tables_next(&in, &r))
+		err = take_record(&r, &file, &locks);
+	cr_assert_eq(err, 0);
+	tables_close(&in);
+	close(fd);
+	cr_assert(sim_nfs_up(&w), "%s", w.lane[0].failure.text);
+	cr_assert(sim_nfs_mount(&w, "/"), "%s", w.mount_failure.text);
+}
+
+static void end(void)
+{
+	check_locks();
+	open_use(FILES, -1);
+	open_end(FILES);
+	sim_nfs_live = NULL;
+	live_free(live);
+}
+
+Test(nfs4_live, opens_and_locks_stay)
+{
+	uint64_t opens, locks;
+
+	begin();
+	opens = sim_ops(&w, OP_OPEN);
+	locks = sim_ops(&w, OP_LOCK);
+	die();
+	take_up(LANES);
+	cr_assert_eq(nfsd_sim_live_sessions(w.srv), LANES, "those of before are destroyed");
+	cr_assert_eq(sim_ops(&w, OP_OPEN), opens);
+	cr_assert_eq(sim_ops(&w, OP_LOCK), locks);
+	end();
+}
+
+Test(nfs4_live, what_is_closed_is_not_there)
+{
+	struct tables_record r;
+	struct tables_out t;
+	struct tables_in in;
+	uint64_t owner;
+	int fd = memfd_create("tables", MFD_CLOEXEC);
+
+	begin();
+	owner = files[2].state.owner;
+	cr_assert_eq(sim_close(&w, &files[2]), 0);
+	tables_begin(&t, fd);
+	cr_assert_eq(live_tables(live_fd(live), &t), 0);
+	cr_assert_eq(tables_end(&t), 0);
+	cr_assert_eq(tables_open(&in, fd), 0);
+	while (tables_next(&in, &r))
+		cr_assert(r.type != NFS4_KEEP_STATE || nfs4_keep_owner_of(&r) != owner);
+	tables_close(&in);
+	close(fd);
+	cr_assert_eq(nfsd_sim_live_opens(w.srv), FILES - 1);
+	open_end(2);
+	sim_nfs_live = NULL;
+	live_free(live);
+}
+
+Test(nfs4_live, again_and_again)
+{
+	begin();
+	for (unsigned int i = 1; i <= 5; i++) {
+		die();
+		take_up(i % 3 + 1);
+	}
+	end();
+}
+
+Test(nfs4_live, opens_that_were_reclaimed_are_known_as_they_are)
+{
+	begin();
+	nfsd_sim_restart(w.srv, 10 * SIM_SEC, false);
+	cr_assert_eq(sim_nfs_getattr(&w, 0, &call), 0);
+	cr_assert_eq(sim_nfs_wait(&w, &call), 0);
+	check_locks();
+	die();
+	take_up(LANES);
+	cr_assert_eq(nfsd_sim_stats(w.srv).lock_reclaims, 3, "once");
+	end();
+}
+
+Test(nfs4_live, a_server_that_was_restarted_meanwhile_gives_them_back)
+{
+	begin();
+	die_and(true);
+	take_up(LANES);
+	cr_assert_eq(nfsd_sim_stats(w.srv).lock_reclaims, 3);
+	end();
+}
+
+/* ---- once ---- */
+
+/* A directory is made, by a request of that number, and its answer never comes. */
+static void make(enum nfsd_sim_act action)
+{
+	sim_rule(&w, action, OP_CREATE, 0, 0, 0);
+	sim_nfs_once = &once;
+	once = (struct nfs4_once){.request = 4711};
+	cr_assert_eq(sim_nfs_mkdir(&w, 0, &call, "made"), 0);
+	sim_nfs_once = NULL;
+	sim_nfs_run(&w, SIM_SEC);
+	cr_assert_eq(call.done_cnt, 0);
+}
+
+static void made_once(void)
+{
+	take_up(LANES);
+	cr_assert(nfs4_redo_was_done(w.cl, 4711));
+	cr_assert_not(nfs4_redo_was_done(w.cl, 4712));
+	cr_assert_eq(sim_nfs_mkdir(&w, 0, &call, "made"), 0);
+	cr_assert_eq(sim_nfs_wait(&w, &call), -EEXIST);
+}
+
+Test(nfs4_live, a_call_that_the_server_executed_is_not_executed_again)
+{
+	uint64_t creates;
+
+	begin();
+	creates = sim_ops(&w, OP_CREATE);
+	make(NFSD_SIM_LOSE);
+	die();
+	made_once();
+	cr_assert_eq(sim_ops(&w, OP_CREATE) - creates, 2, "with the one that was refused");
+	end();
+}
+
+Test(nfs4_live, one_that_it_never_got_is_executed)
+{
+	begin();
+	make(NFSD_SIM_CUT_BEFORE);
+	die();
+	made_once();
+	end();
+}
+
+Test(nfs4_live, one_that_was_answered_is_known_to_be_done)
+{
+	begin();
+	sim_nfs_once = &once;
+	once = (struct nfs4_once){.request = 4711};
+	cr_assert_eq(sim_nfs_mkdir(&w, 0, &call, "made"), 0);
+	cr_assert_eq(sim_nfs_wait(&w, &call), 0);
+	sim_nfs_once = NULL;
+	/* Others have its slot since. */
+	for (int i = 0; i < 3; i++) {
+		cr_assert_eq(sim_nfs_getattr(&w, 0, &call), 0);
+		cr_assert_eq(sim_nfs_wait(&w, &call), 0);
+	}
+	die();
+	made_once();
+	end();
+}
+
+Test(nfs4_live, one_that_nobody_waits_for_any_more_is_forgotten)
+{
+	begin();
+	sim_nfs_once = &once;
+	once = (struct nfs4_once){.request = 4711};
+	cr_assert_eq(sim_nfs_mkdir(&w, 0, &call, "made"), 0);
+	cr_assert_eq(sim_nfs_wait(&w, &call), 0);
+	sim_nfs_once = NULL;
+	nfs4_redo_over(w.cl, &once);
+	die();
+	take_up(LANES);
+	cr_assert_not(nfs4_redo_was_done(w.cl, 4711));
+	end();
+}
+
+Test(nfs4_live, one_that_failed_is_not_done)
+{
+	begin();
+	cr_assert_eq(sim_nfs_mkdir(&w, 0, &call, "made"), 0);
+	cr_assert_eq(sim_nfs_wait(&w, &call), 0);
+	make(NFSD_SIM_LOSE);
+	die();
+	take_up(LANES);
+	cr_assert_not(nfs4_redo_was_done(w.cl, 4711));
+	end();
+}
+
+/* It lost its memory, and with it what it knows of calls. */
+Test(nfs4_live, a_server_that_was_restarted_does_not_know)
+{
+	begin();
+	make(NFSD_SIM_LOSE);
+	die_and(true);
+	take_up(LANES);
+	cr_assert_not(nfs4_redo_was_done(w.cl, 4711));
+	end();
+}
