@@ -34,6 +34,7 @@
 	X(MUTEX_FS_TABLE,      "fs_table.lock") \
 	X(MUTEX_FS_INODE,      "fs_inode.lock") \
 	X(MUTEX_FS_UNSTABLE,   "fs_unstable_lane.lock") \
+	X(MUTEX_FS_ASKED,      "fs_asked.lock") \
 	X(MUTEX_IDMAP,         "idmap.lock") \
 	X(MUTEX_ADDRS,         "addrs.lock") \
 	X(MUTEX_CAPTURE,       "capture.lock") \

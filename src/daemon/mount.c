@@ -141,7 +141,7 @@ static void start_serving(struct mount *m)
 		mount_retry_fail(m, text);
 		return;
 	}
-	err = m->handover != NULL ? fs_handover_mount(m->fs, text, sizeof(text))
+	err = m->handover != NULL ? fs_handover_mount(m->fs, -1, text, sizeof(text))
 				  : fs_mount(m->fs, text, sizeof(text));
 	if (err != 0) {
 		mount_retry_fail(m, text);

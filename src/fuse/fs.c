@@ -2,6 +2,7 @@
 /* The file system object: made before the lanes, freed after them. */
 #include "fs_ahead.h"
 #include "fs_append.h"
+#include "fs_asked.h"
 #include "fs_attr.h"
 #include "fs_copy.h"
 #include "fs_deleg.h"
@@ -184,6 +185,7 @@ void fs_free(struct fs *fs)
 	fs_deleg_fini(fs);
 	fs_inode_table_free(fs);
 	fs_replay_fini(fs);
+	fs_asked_free(fs);
 	fs_handle_fini(&fs->file_handles);
 	fs_handle_fini(&fs->dir_handles);
 	mutex_destroy(&fs->lanes_lock);

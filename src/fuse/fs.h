@@ -173,6 +173,19 @@ bool fs_handover_wants_air(struct fs *fs);
  * (nfs4_keep_put_session()).
  */
 void fs_handover_put(struct fs *fs, struct tables_out *t);
+struct live;
+
+/*
+ * fs_handover_live - from now on all that fs_handover_put() would write is in this memory too
+ *
+ * As it is at any moment (live.h), with the sessions and what the kernel asked and is not answered.
+ * After fs_new(), before fs_handover_get(); the memory outlives fs. Returns: 0; -ENOMEM.
+ */
+int fs_handover_live(struct fs *fs, struct live *live);
+/* It is mounted: what was agreed on with the kernel is there as well. */
+void fs_handover_live_mounted(struct fs *fs);
+/* The descriptor of /dev/fuse: fs', while it is mounted. */
+int fs_handover_device(const struct fs *fs);
 /* /dev/fuse stays open when another program is executed; false: it does not. */
 void fs_handover_keep_device(const struct fs *fs, bool keep);
 /*
@@ -187,9 +200,10 @@ int fs_handover_get(struct fs *fs, struct tables_in *in, bool sequence_known, ui
 /*
  * fs_handover_mount - in place of fs_mount(): the kernel's connection goes on
  *
+ * device: its descriptor in this process; -1: as the tables say, of the process that it was before.
  * Returns: 0; -errno with one line in text; the kernel's connection is as it was.
  */
-int fs_handover_mount(struct fs *fs, char *text, size_t text_len);
+int fs_handover_mount(struct fs *fs, int device, char *text, size_t text_len);
 /* Nobody takes the mount at this path over: it is taken away, and what programs have open fails. */
 void fs_handover_drop(const char *mountpoint);
 

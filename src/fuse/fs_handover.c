@@ -5,12 +5,16 @@
  * than durable; so what has to be carried is what the kernel knows by number (inodes, open files,
  * directories), what the server knows (opens, locks), and requests that sleep for a lock.
  */
+#include "fs_asked.h"
 #include "fs_deleg.h"
 #include "fs_facts.h"
 #include "fs_inode.h"
+#include "fs_kept.h"
+#include "fs_live.h"
 #include "fs_lock.h"
 #include "fs_notify.h"
 #include "fs_ops.h"
+#include "fs_replay.h"
 #include "fs_session.h"
 #include "fs_shadow.h"
 #include "fs_share_tables.h"
@@ -40,6 +44,9 @@ enum {
 	MOUNT_LOST_FILES = 18,
 	MOUNT_SHADOWED = 19, /* several: number of a name */
 };
+
+/* Files that one process opens, at most: so far on begin the next one's generations. */
+#define GENERATIONS_ON (1u << 24)
 
 void fs_handover_prepare(struct fs *fs)
 {
@@ -92,12 +99,17 @@ static void put_shadowed(void *ctx, uint64_t number)
 	tables_put_bytes(ctx, MOUNT_SHADOWED, &le, sizeof(le));
 }
 
-static void put_mount(struct tables_out *t, struct fs *fs)
+static void put_init(struct tables_out *t, const struct fs *fs)
 {
 	tables_record(t, FS_TABLES_MOUNT);
 	tables_put_bytes(t, MOUNT_INIT_REQUEST, fs->init->request, fs->init->request_len);
 	tables_put_bytes(t, MOUNT_INIT_REPLY, fs->init->reply, fs->init->reply_len);
 	tables_put(t, MOUNT_DEVICE, (uint64_t)fs->fd + 1);
+}
+
+static void put_mount(struct tables_out *t, struct fs *fs)
+{
+	put_init(t, fs);
 	tables_put(t, MOUNT_SILLY_CNT, fs->silly_cnt);
 	tables_put(t, MOUNT_INODE_GENERATION, fs_inode_generation(fs));
 	tables_put(t, MOUNT_FILE_GENERATION, fs->file_handles.generation);
@@ -116,6 +128,41 @@ void fs_handover_put(struct fs *fs, struct tables_out *t)
 	fs_dir_tables_put(t, fs);
 	fs_share_tables_put_waits(t, fs);
 	nfs4_keep_put_client(t, fs->client);
+}
+
+int fs_handover_live(struct fs *fs, struct live *live)
+{
+	int err = fs_asked_new(fs);
+
+	if (err)
+		return err;
+	fs->live = live;
+	nfs4_keep_live(fs->client, live);
+	return 0;
+}
+
+void fs_handover_live_mounted(struct fs *fs)
+{
+	const struct live_key key = {
+		.rank = FS_LIVE_RANK_MOUNT, .count_field = MOUNT_INODE_GENERATION};
+	struct tables_out t;
+
+	if (!fs->live)
+		return;
+	tables_begin_in(&t);
+	put_init(&t, fs);
+	/* Which are used up nobody counts there. */
+	tables_put(&t, MOUNT_FILE_GENERATION, fs->file_handles.generation + GENERATIONS_ON);
+	tables_put(&t, MOUNT_DIR_GENERATION, fs->dir_handles.generation + GENERATIONS_ON);
+	fs_inode_table_lock(fs);
+	fs_live_put(fs, &fs->live_ref, &key, &t);
+	live_count(fs->live, fs->live_ref, fs_inode_generation(fs));
+	fs_inode_table_unlock(fs);
+}
+
+int fs_handover_device(const struct fs *fs)
+{
+	return fs->fd;
 }
 
 void fs_handover_keep_device(const struct fs *fs, bool keep)
@@ -166,11 +213,22 @@ static int get_mount(const struct tables_record *r, struct fs *fs)
 		get_bytes(r, MOUNT_INIT_REPLY, was->reply, sizeof(was->reply), &was->reply_len) !=
 			0)
 		return -EBADMSG;
-	fs->silly_cnt = (uint32_t)tables_get(r, MOUNT_SILLY_CNT);
+	if (tables_get(r, MOUNT_SILLY_CNT))
+		fs->silly_cnt = (uint32_t)tables_get(r, MOUNT_SILLY_CNT);
 	fs->lost_bytes = tables_get(r, MOUNT_LOST_BYTES);
 	fs->lost_files = (uint32_t)tables_get(r, MOUNT_LOST_FILES);
 	get_shadowed(r, fs);
 	return 0;
+}
+
+static int get_request(struct fs *fs, const struct tables_record *r)
+{
+	uint64_t unique;
+	int err = fs_replay_get(fs, r, &unique);
+
+	if (!err)
+		fs_share_tables_unanswered(fs, unique);
+	return err;
 }
 
 static int get_record(struct fs_share_tables *at, const struct tables_record *r, uint64_t now_ns)
@@ -185,11 +243,22 @@ static int get_record(struct fs_share_tables *at, const struct tables_record *r,
 	case FS_TABLES_FILE:
 	case FS_TABLES_LOCKOWNER:
 	case FS_TABLES_LOCKWAIT:
+	case NFS4_KEEP_STATE:
+	case NFS4_KEEP_LOCKS:
 		return fs_share_tables_get(at, r);
 	case FS_TABLES_SILLY:
 		return fs_silly_tables_get(r, at->fs);
 	case FS_TABLES_DIR:
 		return fs_dir_tables_get(r, at->fs);
+	case FS_TABLES_REQUEST:
+	case FS_TABLES_READ:
+		return get_request(at->fs, r);
+	case FS_TABLES_DATA:
+		return fs_kept_get(at->fs, r);
+	case NFS4_KEEP_ONCE: /* answered already: nobody asks */
+		return fs_asked_is(at->fs, nfs4_redo_request_of(r))
+			       ? nfs4_redo_get(r, at->fs->client)
+			       : 0;
 	default:
 		return 0; /* of others, or of a later version */
 	}
@@ -199,12 +268,16 @@ static int get_record(struct fs_share_tables *at, const struct tables_record *r,
 static int get_client(struct fs *fs, struct tables_in *in, bool sequence_known)
 {
 	struct tables_record r;
+	int err = -EBADMSG;
 
 	tables_rewind(in);
-	while (tables_next(in, &r))
+	while (tables_next(in, &r)) {
 		if (r.type == NFS4_KEEP_CLIENT)
-			return nfs4_keep_get_client(&r, fs->client, sequence_known);
-	return -EBADMSG;
+			err = nfs4_keep_get_client(&r, fs->client, sequence_known);
+		else if (r.type == NFS4_KEEP_SESSION)
+			nfs4_keep_get_session(&r, fs->client);
+	}
+	return err;
 }
 
 /* No number of before is given out again. */
@@ -236,8 +309,11 @@ int fs_handover_get(struct fs *fs, struct tables_in *in, bool sequence_known, ui
 	tables_rewind(in);
 	while (!err && tables_next(in, &r))
 		err = get_record(&at, &r, now_ns);
-	fs_share_tables_end(&at);
-	return err ? err : begin_anew(fs, in);
+	if (fs_share_tables_end(&at) != 0 && !err)
+		err = -ENOMEM;
+	if (!err)
+		err = begin_anew(fs, in);
+	return err ? err : fs_share_tables_close(fs);
 }
 
 static void note_facts(void *ctx, struct fs_inode *in)
@@ -245,8 +321,10 @@ static void note_facts(void *ctx, struct fs_inode *in)
 	fs_facts_note(ctx, in, &in->attr);
 }
 
-int fs_handover_mount(struct fs *fs, char *text, size_t len)
+int fs_handover_mount(struct fs *fs, int device, char *text, size_t len)
 {
+	if (device >= 0)
+		fs->was->device = device;
 	if (!fs->root || fs_inode_ino(fs, fs->root) != FUSE_ROOT_ID) {
 		snprintf(text, len, "the export's root is another directory than it was");
 		return -ESTALE;

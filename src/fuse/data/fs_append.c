@@ -77,8 +77,11 @@ static void move(struct fs_op *op, uint64_t end)
 	list_for_each (node, &r->writebacks) {
 		struct fs_op *c = container_of(node, struct fs_writeback, link)->op;
 
-		if (op->writeback->active && c != op && fs_rw(c)->append)
+		if (!op->writeback->active || !fs_rw(c)->append)
+			continue;
+		if (c != op)
 			c->off += by;
+		fs_writeback_moved(c);
 	}
 	r->shift = op->off - fs_rw(op)->asked;
 	in->attr.size = end;

@@ -54,6 +54,12 @@ static void shorten(struct fs_extent *e, uint32_t len)
 	e->len = len;
 }
 
+/* It is no longer all that was written. */
+static void keep_rest(struct fs_extent *e)
+{
+	fs_kept_data(e->mem->lane->fs, &e->kept, e->mem->file, e->off, e->p, e->len);
+}
+
 void fs_extent_insert(struct fs_unstable *r, size_t i, struct fs_extent *e)
 {
 	assert(r->cnt < r->cap);
@@ -73,6 +79,7 @@ static void release(struct fs_unstable *r, struct fs_extent *e, struct fs_unstab
 
 	r->lost -= e->lost;
 	count_uncommitted(e, -(int64_t)e->len);
+	fs_kept_drop(k->lane->fs, &e->kept);
 	if (--k->refs == 0) {
 		k->file->unstable--;
 		k->next = *dead;
@@ -121,7 +128,10 @@ static void split(
 	tail->off = end;
 	tail->p += end - e->off;
 	tail->len -= (uint32_t)(end - e->off);
+	tail->kept = (struct fs_kept){.order = e->kept.order};
+	keep_rest(tail);
 	shorten(e, (uint32_t)(off - e->off));
+	keep_rest(e);
 	fs_extent_insert(r, i + 1, tail);
 }
 
@@ -139,6 +149,7 @@ void fs_extent_cut(struct fs_unstable *r, uint64_t off, uint64_t end, struct fs_
 			return;
 		}
 		shorten(e, (uint32_t)(off - e->off));
+		keep_rest(e);
 		i++;
 	}
 	for (to = i; to < r->cnt && r->v[to]->off + r->v[to]->len <= end; to++)
@@ -150,5 +161,6 @@ void fs_extent_cut(struct fs_unstable *r, uint64_t off, uint64_t end, struct fs_
 		e->p += end - e->off;
 		shorten(e, e->len - (uint32_t)(end - e->off));
 		e->off = end;
+		keep_rest(e);
 	}
 }

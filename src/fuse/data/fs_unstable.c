@@ -145,6 +145,18 @@ static void mem_fill(struct fs_op *op, struct fs_unstable_mem *k)
 	mutex_unlock(&l->unstable->lock);
 }
 
+/* Until it is durable; where it is now, and no more than is written. Inode lock held. */
+static void keep(struct fs_op *op, struct fs_extent *e)
+{
+	struct fs *fs = op->lane->fs;
+
+	fs_kept_move(&e->kept, &op->writeback->kept);
+	if (!op->writeback->active)
+		fs_kept_request(fs, &e->kept, op->unique);
+	if (fs_rw(op)->append || fs_rw(op)->done < op->size)
+		fs_kept_data(fs, &e->kept, op->file, e->off, e->p, e->len);
+}
+
 static void add_unstable(struct fs_op *op, struct fs_unstable *r, bool lost)
 {
 	struct fs_inode *in = op->inode;
@@ -158,6 +170,7 @@ static void add_unstable(struct fs_op *op, struct fs_unstable *r, bool lost)
 	};
 	e->seq = ++in->write_seq;
 	mem_fill(op, fs_rw(op)->unstable_mem);
+	keep(op, e);
 	fs_extent_insert(r, fs_extent_find(r, e->off), e);
 	fs_rw(op)->unstable_mem = NULL;
 }
@@ -175,6 +188,7 @@ static bool patched(struct fs_op *op, struct fs_unstable *r)
 	if (fs_rw(op)->tail || !e || e->off >= off || e->off + e->len <= off + fs_rw(op)->done)
 		return false;
 	memcpy(e->p + (off - e->off), fs_rw(op)->data, fs_rw(op)->done);
+	fs_kept_data(op->lane->fs, &e->kept, e->mem->file, e->off, e->p, e->len);
 	stats_count(&op->lane->stats->copied_bytes, fs_rw(op)->done);
 	return true;
 }

@@ -27,6 +27,7 @@
 #ifndef RPCRDMAFS_FS_UNSTABLE_H
 #define RPCRDMAFS_FS_UNSTABLE_H
 
+#include "fs_kept.h"
 #include "fs_rw.h"
 
 /* Payloads from here on are never copied. */
@@ -46,6 +47,7 @@ struct fs_extent {
 	struct nfs4_verf verf;
 	bool lost;   /* the server does not have it any more */
 	bool moving; /* is being written again */
+	struct fs_kept kept;
 };
 
 /* It holds the data of one WRITE request. */

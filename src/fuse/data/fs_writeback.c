@@ -227,6 +227,12 @@ static bool fits(const struct fs_op *head, const struct fs_op *c, const struct f
 	       begin_of(op) <= end_of(c) && end_of(op) - begin_of(c) <= room_of(head, c);
 }
 
+void fs_writeback_moved(struct fs_op *c)
+{
+	fs_kept_data(c->lane->fs, &c->writeback->kept, c->file, (uint64_t)c->off, fs_rw(c)->data,
+		(uint32_t)c->size);
+}
+
 bool fs_writeback_join(struct fs_op *op, const void *data)
 {
 	struct fs_inode *in = op->inode;
@@ -248,6 +254,9 @@ bool fs_writeback_join(struct fs_op *op, const void *data)
 		memcpy((uint8_t *)(uintptr_t)fs_rw(c)->data + at, data, op->size);
 		if (c->size < at + op->size)
 			c->size = at + op->size;
+		fs_kept_request(op->lane->fs, &c->writeback->kept, op->unique);
+		if (fs_rw(c)->asked != c->off)
+			fs_writeback_moved(c);
 		atomic_fetch_add(&c->lane->writeback->bytes, c->size - before);
 		if (c->size == room_of(head, c))
 			full = take_open(r);
@@ -316,6 +325,9 @@ bool fs_writeback_begin(struct fs_op *op, void (*send)(struct fs_op *op))
 	}
 	op->writeback->send = send;
 	op->writeback->since = fs_op_now(op);
+	fs_kept_request(l->fs, &op->writeback->kept, op->unique);
+	if (fs_rw(op)->asked != op->off)
+		fs_writeback_moved(op);
 	before = list_writeback(op, r, &joined);
 	stays = r->open == op;
 	mutex_unlock(&in->lock);
@@ -376,6 +388,7 @@ void fs_writeback_done(struct fs_op *op, int err)
 		take_back(op, err);
 	mutex_lock(&in->lock);
 	list_del(&op->writeback->link);
+	fs_kept_drop(l->fs, &op->writeback->kept);
 	op->file->writebacks--;
 	r->appends -= fs_rw(op)->append;
 	if (err)

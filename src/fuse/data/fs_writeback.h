@@ -61,6 +61,7 @@ struct fs_writeback {
 	struct list open_link; /* lane->writeback->open; the lane's */
 	uint64_t since;        /* ... and from when on it is; the lane's */
 	void (*send)(struct fs_op *op);
+	struct fs_kept kept;
 	/* fs_batch.h: of a head, those behind it; of those, the place there */
 	struct list parts, part_link;
 	unsigned int part_cnt;
@@ -100,6 +101,8 @@ bool fs_writeback_wait_to_write(struct fs_op *op, void (*again)(struct fs_op *op
  * `again` runs on its lane when it is.
  */
 bool fs_writeback_turn(struct fs_op *op, void (*again)(struct fs_op *op));
+/* A writeback is not written where the kernel would have it. Inode lock held. */
+void fs_writeback_moved(struct fs_op *c);
 /* Is something written back that ends past `off`? Inode lock held. */
 bool fs_writeback_beyond(const struct fs_inode *in, uint64_t off);
 /* Has the inode data that the server has not got, or not durable? */

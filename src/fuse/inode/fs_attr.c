@@ -15,7 +15,9 @@
  */
 #include "fs_attr.h"
 #include "fs_facts.h"
+#include "fs_inode_record.h"
 #include "fs_dentry.h"
+#include "fs_live.h"
 #include "fs_part.h"
 
 /* An owner's name that was not known in time is asked for again soon. */
@@ -159,6 +161,7 @@ static struct fs_dentries *note(
 		in->data_change = 0;
 		urged = fs_part_inode_changed(fs, in);
 	}
+	in->live_old |= fs->live && fs_inode_record_differs(&in->attr, a);
 	attr_merge(&in->attr, a);
 	/* A server that lost what is unstable gets it back: the file has not become shorter. */
 	if (in->attr.size < fs_part_inode_end(fs, in))
@@ -197,6 +200,7 @@ void fs_attr_update(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *
 	else if (!fs_part_inode_is_vouched(fs, in)) /* else what is known needs no other answer */
 		expire(in);
 	mutex_unlock(&in->lock);
+	fs_live_inode(fs, in, false);
 	fs_dentry_drop(fs, in, lost);
 }
 
@@ -223,6 +227,7 @@ void fs_attr_update_own(struct fs *fs, struct fs_inode *in, const struct nfs4_at
 	/* The kernel drops its attributes itself when it sends what changes them. */
 	in->told_change = 0;
 	mutex_unlock(&in->lock);
+	fs_live_inode(fs, in, false);
 	fs_dentry_drop(fs, in, lost);
 }
 

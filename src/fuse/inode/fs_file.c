@@ -8,6 +8,7 @@
 #include "fs_file.h"
 #include "fs_inode.h"
 #include "fs_facts.h"
+#include "fs_live.h"
 #include "fs_part.h"
 
 #include <stdlib.h>
@@ -39,6 +40,7 @@ static struct fs_file *file_new(struct fs *fs, struct fs_inode *in, const struct
 		free(f);
 		return NULL;
 	}
+	f->live = fs->live;
 	f->inode = fs_inode_ref(fs, in);
 	f->cred = *cred;
 	f->share_access = share_access;
@@ -98,11 +100,13 @@ void fs_file_opened(struct fs *fs, struct fs_file *f)
 	mutex_lock(&in->lock);
 	list_push_back(&in->open_files, &f->link);
 	in->opens++;
+	in->live_old |= !in->opened;
 	in->opened = true;
 	atomic_fetch_add(&fs->files_open, 1);
 	open_over(fs, f);
 	mutex_unlock(&in->lock);
 	fs_inode_table_unlock(fs);
+	fs_live_inode(fs, in, false);
 }
 
 void fs_file_closed(struct fs *fs, struct fs_file *f)
@@ -152,6 +156,7 @@ void fs_file_put(struct fs *fs, struct fs_file *f)
 {
 	if (atomic_fetch_sub(&f->refs, 1) != 1)
 		return;
+	live_drop(f->live, &f->live_ref);
 	count_writer(f, -1);
 	if (f->opening)
 		fs_file_not_opened(fs, f);
@@ -180,6 +185,7 @@ void fs_file_tell_error(struct fs_inode *in, int err)
 		struct fs_file *f = container_of(node, struct fs_file, link);
 
 		f->write_err = f->next_err = err;
+		fs_live_data(f);
 	}
 }
 
@@ -200,6 +206,7 @@ int fs_file_take_error(struct fs_file *f)
 	mutex_lock(&f->inode->lock);
 	err = f->write_err ? f->write_err : f->next_err;
 	f->write_err = f->next_err = 0;
+	fs_live_data(f);
 	mutex_unlock(&f->inode->lock);
 	return err;
 }
@@ -210,7 +217,10 @@ int fs_file_next_error(struct fs_file *f)
 
 	mutex_lock(&f->inode->lock);
 	err = f->next_err;
-	f->next_err = 0;
+	if (err) {
+		f->next_err = 0;
+		fs_live_data(f);
+	}
 	mutex_unlock(&f->inode->lock);
 	return err;
 }

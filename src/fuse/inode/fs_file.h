@@ -45,6 +45,11 @@ struct fs_file {
 	uint32_t abandoned;  /* operations of programs that died (fs_interrupt.c) ... */
 	struct fs_op *releasing; /* ... which this RELEASE waits for */
 	struct fs_watch watch;
+	struct live *live; /* fs->live */
+	live_ref live_ref; /* fs_share_tables.h */
+	/* Of the process before (fs_share_tables.c): the request that opened it; 0: not known */
+	uint64_t unique;
+	bool left; /* the kernel does not know of it, or has released it */
 };
 
 /* ---- fs_file.c: open files ---- */

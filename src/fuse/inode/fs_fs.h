@@ -17,6 +17,7 @@
 #include "fs.h"
 #include "fs_covers.h"
 #include "fs_handle.h"
+#include "live.h"
 #include "mutex.h"
 
 #define FS_NAME_MAX 255
@@ -69,11 +70,17 @@ struct fs {
 	struct list lanes;
 	unsigned int lanes_cnt, lanes_drained; /* lanes_lock */
 	struct fs_lane *metalane;              /* the lane for metadata, or NULL (fs_metalane.h) */
+	struct live *live;                     /* fs_live.h; NULL: nothing outlives this process */
+	live_ref live_ref;                     /* of the mount itself; table lock */
+	struct fs_asked *asked;                /* fs_asked.h; NULL: as above */
 	struct list replays;                   /* fs_replay.h; lanes_lock */
+	uint64_t replay_unique;                /* fs_replay_unique(): the last one */
 	_Atomic unsigned int replays_cnt;      /* of these */
-	_Atomic unsigned int readers;          /* lanes that read, or will */
-	_Atomic unsigned int forwarded;        /* requests on their way to it */
-	_Atomic bool metalane_full;            /* it has no operation left */
+	_Atomic bool
+		replaying; /* nothing is read from /dev/fuse before they are done (fs_lane.c) */
+	_Atomic unsigned int readers;   /* lanes that read, or will */
+	_Atomic unsigned int forwarded; /* requests on their way to it */
+	_Atomic bool metalane_full;     /* it has no operation left */
 	dev_t dev;
 	struct mutex unmount_lock; /* mounted */
 	_Atomic bool ops_log;      /* fs_set_ops_log() */

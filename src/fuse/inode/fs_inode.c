@@ -12,6 +12,7 @@
 #include "fs_inode.h"
 #include "fs_facts.h"
 #include "fs_dentry.h"
+#include "fs_live.h"
 #include "fs_slot.h"
 #include "fs_part.h"
 
@@ -224,7 +225,6 @@ static void table_unhash(struct fs_table *t, struct fs_inode *in)
 	chain_add(t, &t->unhashed, in->slot);
 }
 
-/* Without a slot. */
 static struct fs_inode *inode_alloc(const struct nfs4_fh *fh)
 {
 	struct fs_inode *in = calloc(1, sizeof(*in) + fh->len);
@@ -344,6 +344,7 @@ struct fs_inode *fs_inode_lookup(
 	in = table_find(t, hash, fh);
 	if (in && in != fs->root && !same_file(in, attr)) {
 		table_unhash(t, in);
+		fs_live_inode_locked(fs, in);
 		in = NULL;
 	}
 	if (!in) {
@@ -351,9 +352,11 @@ struct fs_inode *fs_inode_lookup(
 		if (!in)
 			goto out;
 		table_add(t, in);
+		fs_live_inode_locked(fs, in);
 	}
 	in->refs++;
 	in->nlookup += nlookup;
+	fs_live_lookups(fs, in);
 out:
 	fs_inode_table_unlock(fs);
 	if (in && attr)
@@ -403,6 +406,7 @@ static void unlock_and_reap(struct fs *fs, struct fs_inode *in)
 	bool dead = in->refs == 0 && in->nlookup == 0, give_back = false;
 
 	if (dead) {
+		fs_live_inode_gone(fs, in);
 		chain_del(fs->table, in);
 		fs_slot_give(&fs->table->slots, in->slot);
 		fs->table->count--;
@@ -440,6 +444,7 @@ void fs_inode_forget(struct fs *fs, fuse_ino_t ino, uint64_t nlookup)
 		return;
 	}
 	in->nlookup = in->nlookup > nlookup ? in->nlookup - nlookup : 0;
+	fs_live_lookups(fs, in);
 	unlock_and_reap(fs, in);
 }
 
@@ -491,4 +496,5 @@ void fs_inode_unhash(struct fs *fs, struct fs_inode *in)
 	fs_inode_table_lock(fs);
 	table_unhash(fs->table, in);
 	fs_inode_table_unlock(fs);
+	fs_live_inode(fs, in, true);
 }

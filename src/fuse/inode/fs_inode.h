@@ -29,13 +29,15 @@ struct fs_inode {
 	_Atomic uint32_t noted; /* where its name was noted last (fs_dentry.h); no lock */
 	uint32_t slot;          /* for ever: the nodeid ... */
 	uint32_t generation;    /* ... and what no other inode of that nodeid has */
+	live_ref live_ref;      /* fs_live.h; table lock */
 	uint8_t fh_len;
 	bool unhashed;         /* table lock: the filehandle names another file, or none, now */
-	bool attr_known;       /* attr holds all that a stat needs */
-	bool silly;            /* renamed to .nfs... on unlink while open */
 	uint8_t nfs_names;     /* links that the server counts, but no program made: .nfs... */
-	bool removed;          /* a directory: maybe by us, while it was open (fs_place.h) */
-	bool opened;           /* was open once: the kernel may hold pages of it */
+	bool attr_known : 1;   /* attr holds all that a stat needs */
+	bool silly : 1;        /* renamed to .nfs... on unlink while open */
+	bool removed : 1;      /* a directory: maybe by us, while it was open (fs_place.h) */
+	bool opened : 1;       /* was open once: the kernel may hold pages of it */
+	bool live_old : 1;     /* its record (fs_live.h) is not as it is */
 	uint32_t opens;        /* open files */
 	uint32_t inval_want;   /* changes by others that make the kernel's pages stale */
 	struct nfs4_attr attr; /* the newest attributes seen */

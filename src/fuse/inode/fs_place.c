@@ -8,6 +8,7 @@
 #include "fs_attr.h"
 #include "fs_facts.h"
 #include "fs_inode.h"
+#include "fs_live.h"
 
 /* FNV-1a. */
 static uint32_t place_of(const struct fs_inode *dir, const char *name)
@@ -50,8 +51,10 @@ static void removed(struct fs *fs, const struct fs_inode *dir, uint32_t place)
 		if (may_be_at(fs, in, place))
 			gone = in->removed = true;
 		mutex_unlock(&in->lock);
-		if (gone)
-			fs_attr_changed(in); /* what is cached has links */
+		if (!gone)
+			continue;
+		fs_attr_changed(in); /* what is cached has links */
+		fs_live_inode_locked(fs, in);
 	}
 }
 

@@ -7,6 +7,9 @@
  *   INODE, NAMES               each inode; of a directory, the names the kernel may walk
  *   SHARE, FILE.., LOCKOWNER.. each share, then what is open by it, and whose locks hang on it
  *   SILLY, DIR, LOCKWAIT       .nfs files; open directories; requests that sleep for a lock
+ *   REQUEST, DATA              after a crash: what the kernel asked, and was not answered, and data
+ *                              that is not durable
+ *   READ                       the same as a REQUEST, if there is none of that number
  *
  * Numbers of types and fields never get another meaning: what is added has new ones.
  *
@@ -28,6 +31,9 @@ enum fs_tables_type {
 	FS_TABLES_SILLY = 106,
 	FS_TABLES_DIR = 107,
 	FS_TABLES_LOCKWAIT = 108,
+	FS_TABLES_REQUEST = 109,
+	FS_TABLES_DATA = 110,
+	FS_TABLES_READ = 111,
 };
 
 /* Fields that several records have. */
@@ -35,6 +41,7 @@ enum {
 	FS_TABLES_SLOT = 1,   /* of the inode it is about */
 	FS_TABLES_HANDLE = 2, /* of an open file or directory */
 	FS_TABLES_CRED = 3,
+	FS_TABLES_NLOOKUP = 11,
 };
 
 /* ---- fs_inode_tables.c ---- */

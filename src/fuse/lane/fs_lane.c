@@ -20,6 +20,7 @@
  *                   use)
  *        -> IDLE    FS_LANE_ENDED
  */
+#include "fs_asked.h"
 #include "fs_current.h"
 #include "fs_file.h"
 #include "fs_lane.h"
@@ -74,6 +75,8 @@ static void lane_ready(struct reactor_fd *src, uint32_t events);
 
 static bool may_read(struct fs_lane *l)
 {
+	if (l->fs->replaying && !fs_replay_is_next(l))
+		return false;
 	if (l->state != FS_LANE_RUNS && l->state != FS_LANE_QUIET)
 		return false;
 	if (l->fs->exited || l == l->fs->metalane)
@@ -179,6 +182,16 @@ static uint64_t interrupts(const struct fuse_in_header *h)
 	return h->opcode == FUSE_INTERRUPT && h->len >= sizeof(*h) + sizeof(*in) ? in->unique : 0;
 }
 
+static void go_on_replaying(struct fs_lane *l)
+{
+	enum fs_replay_turn turn = fs_replay_turn(l);
+
+	if (turn != FS_REPLAY_NONE)
+		fs_lane_kick(l);
+	if (turn == FS_REPLAY_OVER)
+		kick_others(l, 0);
+}
+
 /* One request. False: none there, or none will come any more. */
 static bool receive(struct fs_lane *l)
 {
@@ -189,11 +202,7 @@ static bool receive(struct fs_lane *l)
 	int len;
 
 	l->reading = true;
-	len = (int)fs_replay_take(l->fs, buf->mem, l->fs->data_size);
-	if (len > 0)
-		fbuf.size = (size_t)len;
-	else
-		len = fuse_session_receive_buf(l->fs->se, &fbuf);
+	len = l->fs->replaying ? fs_replay_receive(l, &fbuf) : fs_asked_receive(l, &fbuf);
 	if (len == 0 || len == -ENODEV) {
 		session_ended(l);
 		return false;
@@ -241,8 +250,7 @@ static void receive_batch(struct fs_lane *l)
 	l->read_lulls = lulls;
 	if (!l->read_full)
 		l->read_batch = n > 0 ? n : 1;
-	if (fs_replay_any(l->fs))
-		fs_lane_kick(l); /* /dev/fuse need not be ready for these */
+	go_on_replaying(l);
 }
 
 static void lane_ready(struct reactor_fd *src, uint32_t events)
@@ -365,6 +373,7 @@ void fs_lane_turn(struct fs_lane *l)
 		go_on_stopping(l);
 	} while (l->again);
 	l->turning = false;
+	go_on_replaying(l);
 	if ((l->state != FS_LANE_RUNS && l->state != FS_LANE_QUIET) || l == l->fs->metalane)
 		return;
 	if (!may_read(l)) {

@@ -34,6 +34,7 @@
 #include "fs_notify.h"
 #include "fs_part.h"
 #include "fs_reply.h"
+#include "nfs4_keep.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -117,6 +118,7 @@ void fs_op_init(struct fs_op *op, struct fs_lane *l)
 	op->failed = NULL;
 	op->ended = NULL;
 	op->silly = NULL;
+	op->once = (struct nfs4_once){.request = 0};
 	op->reply_dir = op->reply_inode = NULL;
 	op->began = op->gated = op->gated_abandoned = false;
 	memset(&op->fi, 0, sizeof(op->fi));
@@ -287,6 +289,8 @@ static void op_go(struct fs_op *op, void (*start)(struct fs_op *op))
 		fs_inode_fh(op->inode2, &op->fh2);
 	op->call->cred = &op->cred;
 	op->call->times = op->req ? &op->times : NULL;
+	op->once.request = op->unique;
+	op->call->once = op->req ? &op->once : NULL;
 	op->call->fs = op->inode ? fs_facts(op->lane->fs, op->inode) : NULL;
 	start(op);
 }
@@ -384,6 +388,7 @@ void fs_op_end(struct fs_op *op)
 	op->buf = NULL;
 	free(op->mem);
 	op->mem = NULL;
+	nfs4_redo_over(l->fs->client, &op->once);
 	own = (op->bars > 0 || op->deleg) && fs_part_op_ended(op->lane->fs, op);
 	if (!op->file_holds)
 		fs_inode_put(l->fs, op->inode);

@@ -88,6 +88,7 @@ struct fs_op {
 	bool alone;                     /* how it enters the share it waits for (fs_share.h) */
 	struct fs_writeback *writeback; /* its own, for ever (fs_writeback.h) */
 	struct fs_block *block;         /* its own, for ever (fs_block.h) */
+	struct nfs4_once once;          /* of the request: its call is not executed twice */
 	/* fs_deleg.h: inodes that it keeps free of delegations until it ends; referenced */
 	struct fs_inode *barred[FS_OP_BARS];
 	unsigned int bars;

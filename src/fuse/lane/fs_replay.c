@@ -1,14 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_replay.h"
+#include "fs_asked.h"
+#include "fs_tables.h"
+#include "log.h"
+#include "nfs4_keep.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fuse.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 struct replay {
 	struct list link; /* fs->replays, lanes_lock */
 	size_t len;
 	uint8_t bytes[];
 };
+
+/* Far from those of the kernel; and no other process' of this mount is of the same time. */
+uint64_t fs_replay_unique(struct fs *fs)
+{
+	struct timespec ts;
+
+	if (fs->replay_unique == 0) {
+		clock_gettime(CLOCK_MONOTONIC, &ts);
+		fs->replay_unique =
+			1ull << 62 | (uint64_t)ts.tv_sec << 30 | ((uint64_t)ts.tv_nsec & ~1ull);
+	}
+	fs->replay_unique += 2;
+	return fs->replay_unique;
+}
 
 bool fs_replay_add(struct fs *fs, const void *req, size_t len)
 {
@@ -18,38 +41,207 @@ bool fs_replay_add(struct fs *fs, const void *req, size_t len)
 		return false;
 	p->len = len;
 	memcpy(p->bytes, req, len);
+	fs_asked_note(fs, req, len);
 	mutex_lock(&fs->lanes_lock);
 	list_push_back(&fs->replays, &p->link);
 	atomic_fetch_add(&fs->replays_cnt, 1);
+	atomic_store(&fs->replaying, true);
 	mutex_unlock(&fs->lanes_lock);
 	return true;
 }
 
-bool fs_replay_any(const struct fs *fs)
+/* ---- of the process before ---- */
+
+static bool add_interrupt(struct fs *fs, const struct fuse_in_header *of)
+{
+	const struct {
+		struct fuse_in_header h;
+		struct fuse_interrupt_in in;
+	} req = {
+		.h = {.len = sizeof(req), .opcode = FUSE_INTERRUPT, .unique = fs_replay_unique(fs)},
+		.in = {.unique = of->unique},
+	};
+
+	return fs_replay_add(fs, &req, sizeof(req));
+}
+
+/* Where it was, and whoever asked is not looked for: it was answered, or will be. */
+static void as_written(uint8_t *req, size_t len, bool kept)
+{
+	struct fuse_in_header h;
+	struct fuse_write_in w;
+
+	memcpy(&h, req, sizeof(h));
+	if (h.opcode != FUSE_WRITE || len < sizeof(h) + sizeof(w))
+		return;
+	memcpy(&w, req + sizeof(h), sizeof(w));
+	w.flags &= ~(uint32_t)O_APPEND;
+	if (kept)
+		h.pid = 0;
+	memcpy(req, &h, sizeof(h));
+	memcpy(req + sizeof(h), &w, sizeof(w));
+}
+
+int fs_replay_get(struct fs *fs, const struct tables_record *r, uint64_t *ret_unique)
+{
+	uint64_t state = tables_get(r, FS_ASKED_STATE);
+	uint8_t *bytes = malloc(r->len > 0 ? r->len : 1);
+	struct fuse_in_header h = {0};
+	size_t len;
+	int err = 0;
+
+	*ret_unique = 0;
+	if (!bytes)
+		return -ENOMEM;
+	len = fs_asked_get_bytes(r, bytes);
+	if (len >= sizeof(h))
+		memcpy(&h, bytes, sizeof(h));
+	if (len < sizeof(h) || h.len != len) {
+		free(bytes);
+		return -EBADMSG;
+	}
+	/* Of one that was read and noted there is a record before this one. */
+	if (r->type == FS_TABLES_READ && fs_asked_is(fs, h.unique)) {
+		free(bytes);
+		return 0;
+	}
+	as_written(bytes, len, state == FS_ASKED_KEPT);
+	if (!fs_replay_add(fs, bytes, len) ||
+		(state == FS_ASKED_INTERRUPTED && !add_interrupt(fs, &h)))
+		err = -ENOMEM;
+	if (!err && state == FS_ASKED_KEPT)
+		fs_asked_await(fs, h.unique);
+	*ret_unique = state == FS_ASKED_KEPT ? 0 : h.unique;
+	free(bytes);
+	return err;
+}
+
+/* ---- lanes take them ---- */
+
+static bool any(const struct fs *fs)
 {
 	return atomic_load_explicit(&fs->replays_cnt, memory_order_relaxed) > 0;
 }
 
-size_t fs_replay_take(struct fs *fs, void *ret, size_t size)
+bool fs_replay_is_next(const struct fs_lane *l)
 {
-	struct list *node = NULL;
-	struct replay *p;
-	size_t len;
+	return l->link.prev == &l->fs->lanes && list_empty(&l->parked) && any(l->fs);
+}
 
-	if (!fs_replay_any(fs))
+enum fs_replay_turn fs_replay_turn(struct fs_lane *l)
+{
+	struct fs *fs = l->fs;
+
+	if (!fs->replaying)
+		return FS_REPLAY_NONE;
+	if (fs_replay_is_next(l))
+		return FS_REPLAY_NEXT;
+	if (any(fs) || fs_asked_awaits(fs) || !atomic_exchange(&fs->replaying, false))
+		return FS_REPLAY_NONE;
+	return FS_REPLAY_OVER;
+}
+
+/* ---- what was done already ---- */
+
+static void answer(struct fs *fs, uint64_t unique)
+{
+	struct fuse_out_header h = {.len = sizeof(h), .unique = unique};
+
+	/* Refused: nobody waits for it any more. */
+	(void)!write(fs->fd, &h, sizeof(h));
+	fs_asked_answered(fs, unique);
+}
+
+/* The name that it made is looked up: the answer has the same form. name: in `req`. */
+static size_t as_lookup(uint8_t *req, struct fuse_in_header *h, const uint8_t *name)
+{
+	size_t len = strnlen((const char *)name, (size_t)(req + h->len - name));
+
+	if (name + len >= req + h->len)
 		return 0;
+	memmove(req + sizeof(*h), name, len + 1);
+	h->opcode = FUSE_LOOKUP;
+	h->len = (uint32_t)(sizeof(*h) + len + 1);
+	memcpy(req, h, sizeof(*h));
+	return h->len;
+}
+
+/* The file is there, and empty: it is opened. */
+static size_t as_open(uint8_t *req, const struct fuse_in_header *h)
+{
+	struct fuse_create_in in;
+
+	if (h->len < sizeof(*h) + sizeof(in))
+		return 0;
+	memcpy(&in, req + sizeof(*h), sizeof(in));
+	in.flags &= ~(uint32_t)(O_EXCL | O_TRUNC);
+	memcpy(req + sizeof(*h), &in, sizeof(in));
+	return h->len;
+}
+
+/* The server did what the request asks for. Returns: the bytes of what is left to do; 0: none. */
+static size_t rest_of(struct fs *fs, uint8_t *req)
+{
+	struct fuse_in_header h;
+
+	memcpy(&h, req, sizeof(h));
+	switch (h.opcode) {
+	case FUSE_UNLINK:
+	case FUSE_RMDIR:
+	case FUSE_RENAME:
+	case FUSE_RENAME2:
+	case FUSE_SETXATTR:
+	case FUSE_REMOVEXATTR:
+		answer(fs, h.unique);
+		return 0;
+	case FUSE_MKDIR:
+		return as_lookup(req, &h, req + sizeof(h) + sizeof(struct fuse_mkdir_in));
+	case FUSE_MKNOD:
+		return as_lookup(req, &h, req + sizeof(h) + sizeof(struct fuse_mknod_in));
+	case FUSE_LINK:
+		return as_lookup(req, &h, req + sizeof(h) + sizeof(struct fuse_link_in));
+	case FUSE_SYMLINK:
+		return as_lookup(req, &h, req + sizeof(h));
+	case FUSE_CREATE:
+		return as_open(req, &h);
+	default:
+		return h.len;
+	}
+}
+
+static struct replay *pop(struct fs *fs)
+{
+	struct list *node;
+
 	mutex_lock(&fs->lanes_lock);
 	node = list_pop_front(&fs->replays);
 	if (node)
 		atomic_fetch_sub(&fs->replays_cnt, 1);
 	mutex_unlock(&fs->lanes_lock);
-	if (!node)
-		return 0;
-	p = container_of(node, struct replay, link);
-	len = p->len <= size ? p->len : 0;
-	memcpy(ret, p->bytes, len);
-	free(p);
-	return len;
+	return node ? container_of(node, struct replay, link) : NULL;
+}
+
+int fs_replay_receive(struct fs_lane *l, struct fuse_buf *buf)
+{
+	size_t room = (size_t)(l->rxbuf->data - l->rxbuf->mem) + l->fs->data_size;
+	struct fs *fs = l->fs;
+	struct replay *p;
+	size_t len = 0;
+
+	while (len == 0 && (p = pop(fs))) {
+		struct fuse_in_header h;
+
+		memcpy(&h, p->bytes, sizeof(h));
+		len = nfs4_redo_was_done(fs->client, h.unique) ? rest_of(fs, p->bytes) : p->len;
+		if (len > room) { /* cannot be: INIT says how long they are */
+			log_err("a request of %zu bytes was too long to be done again", len);
+			len = 0;
+		}
+		memcpy(buf->mem, p->bytes, len);
+		free(p);
+	}
+	buf->size = len;
+	return len > 0 ? (int)len : -EAGAIN;
 }
 
 void fs_replay_fini(struct fs *fs)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests that a process before this one read and did not answer (fs_tables.h): lanes take them
- * before what is in /dev/fuse.
+ * Requests that a process before this one read and did not answer (fs_tables.h): one lane takes
+ * them, in their order, before any lane reads /dev/fuse. Data of which that process told the kernel
+ * that it is written must be so for whatever the kernel asks for now (fs_asked_await()).
  *
  * Context: fs_replay_add(): before lanes run; the others: any lane.
  */
@@ -9,13 +10,31 @@
 #define RPCRDMAFS_FS_REPLAY_H
 
 #include "fs_lane.h"
+#include "tables.h"
 
+/* A number for a request of our own: the kernel has none of it, and takes no answer to it. */
+uint64_t fs_replay_unique(struct fs *fs);
 /* req: len bytes, as the kernel sends it; copied. False: out of memory. */
 bool fs_replay_add(struct fs *fs, const void *req, size_t len);
-/* Are there any left? */
-bool fs_replay_any(const struct fs *fs);
-/* The oldest one, at most `size` bytes long. 0: there is none any more. */
-size_t fs_replay_take(struct fs *fs, void *ret, size_t size);
+/*
+ * fs_replay_get - a request that the process before did not answer (FS_TABLES_REQUEST, _READ)
+ *
+ * It will be done by a lane, as if it had just been read. Before lanes start. *ret_unique: its
+ * number; 0: it was answered, or there is another record of it. Returns: 0; -EBADMSG; -ENOMEM.
+ */
+int fs_replay_get(struct fs *fs, const struct tables_record *r, uint64_t *ret_unique);
+/* While fs->replaying: is there one, and is it this lane that takes it, now? */
+bool fs_replay_is_next(const struct fs_lane *l);
+/* The oldest one into buf->mem, which is l->rxbuf's. Returns: its length; -EAGAIN: there is none.
+ */
+int fs_replay_receive(struct fs_lane *l, struct fuse_buf *buf);
+enum fs_replay_turn {
+	FS_REPLAY_NONE,
+	FS_REPLAY_NEXT, /* the lane takes the next one: /dev/fuse need not be ready for it */
+	FS_REPLAY_OVER, /* all are done, once: all lanes read now */
+};
+/* After such a request, or anything else. */
+enum fs_replay_turn fs_replay_turn(struct fs_lane *l);
 void fs_replay_fini(struct fs *fs);
 
 #endif

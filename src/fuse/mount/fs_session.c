@@ -7,6 +7,7 @@
  * which adds them (fuse_session_custom_io). Everything else goes the usual way.
  */
 #include "fs_session.h"
+#include "fs_asked.h"
 #include "fs_ops.h"
 #include "log.h"
 
@@ -104,6 +105,18 @@ static void patch_init(struct fs *fs, struct fuse_init_out *out)
 		out->max_pages = (uint16_t)(fs->max_read / PAGE);
 }
 
+/* A notice to the kernel has no number. */
+static ssize_t answer(struct fs *fs, int fd, const struct iovec *iov, int count)
+{
+	const struct fuse_out_header *h = iov[0].iov_base;
+	ssize_t n = writev(fd, iov, count);
+	int err = errno;
+
+	fs_asked_answered(fs, h->unique);
+	errno = err;
+	return n;
+}
+
 static ssize_t init_writev(int fd, struct iovec *iov, int count, void *userdata)
 {
 	struct fs *fs = userdata;
@@ -125,7 +138,7 @@ static ssize_t init_writev(int fd, struct iovec *iov, int count, void *userdata)
 		if (init->again)
 			return (ssize_t)h->len;
 	}
-	return writev(fd, iov, count);
+	return answer(fs, fd, iov, count);
 }
 
 static void keep_request(struct fs_init *init, const void *req, size_t len)

@@ -220,7 +220,7 @@ static void create_start(struct fs_op *op)
 	o->name.p = op->name;
 	o->name.len = (uint32_t)strlen(op->name);
 	o->share_access = fs_share_access(op->fi.flags);
-	o->owner = nfs4_new_owner(fs->client);
+	o->owner = nfs4_owner_of_request(op->unique);
 	o->create = true;
 	o->truncate = (op->fi.flags & O_TRUNC) != 0;
 	if (op->fi.flags & O_EXCL)

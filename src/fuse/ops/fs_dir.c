@@ -19,6 +19,7 @@
 #include "fs_direntry.h"
 #include "fs_dirpack.h"
 #include "fs_inode.h"
+#include "fs_live.h"
 #include "fs_nameop.h"
 #include "fs_place.h"
 #include "fs_reply.h"
@@ -49,6 +50,7 @@ struct fs_dir {
 	size_t hint; /* into pack */
 	struct nfs4_verf verf;
 	uint32_t maxcount;
+	live_ref live_ref; /* its record, fs_live.h */
 };
 
 struct readdir {
@@ -75,10 +77,32 @@ static struct fs_dir *dir_of(const struct fs_op *op)
 
 /* ---- open and release ---- */
 
+static void put_one(struct tables_out *t, const struct fs_dir *dir)
+{
+	tables_record(t, FS_TABLES_DIR);
+	tables_put(t, FS_TABLES_SLOT, dir->open.inode->slot);
+	tables_put(t, FS_TABLES_HANDLE, dir->handle);
+	nfs4_tables_put_cred(t, FS_TABLES_CRED, &dir->cred);
+	tables_put_bytes(t, DIR_VERF, dir->verf.data, sizeof(dir->verf.data));
+}
+
+static void live_dir(const struct fs *fs, struct fs_dir *dir)
+{
+	const struct live_key key = {.rank = FS_LIVE_RANK_DIR, .group = dir->handle};
+	struct tables_out t;
+
+	if (!fs->live)
+		return;
+	tables_begin_in(&t);
+	put_one(&t, dir);
+	fs_live_put(fs, &dir->live_ref, &key, &t);
+}
+
 static void dir_put(struct fs *fs, struct fs_dir *dir)
 {
 	if (atomic_fetch_sub(&dir->refs, 1) != 1)
 		return;
+	live_drop(fs->live, &dir->live_ref);
 	fs_inode_table_lock(fs);
 	list_del(&dir->open.link);
 	fs_handle_give(&fs->dir_handles, dir->handle);
@@ -126,15 +150,8 @@ void fs_dir_put_all(struct fs *fs)
 
 void fs_dir_tables_put(struct tables_out *t, struct fs *fs)
 {
-	list_for_each (node, &fs->dirs) {
-		const struct fs_dir *dir = container_of(node, struct fs_dir, open.link);
-
-		tables_record(t, FS_TABLES_DIR);
-		tables_put(t, FS_TABLES_SLOT, dir->open.inode->slot);
-		tables_put(t, FS_TABLES_HANDLE, dir->handle);
-		nfs4_tables_put_cred(t, FS_TABLES_CRED, &dir->cred);
-		tables_put_bytes(t, DIR_VERF, dir->verf.data, sizeof(dir->verf.data));
-	}
+	list_for_each (node, &fs->dirs)
+		put_one(t, container_of(node, struct fs_dir, open.link));
 }
 
 int fs_dir_tables_get(const struct tables_record *r, struct fs *fs)
@@ -149,6 +166,7 @@ int fs_dir_tables_get(const struct tables_record *r, struct fs *fs)
 	if (dir == NULL)
 		return -ENOMEM;
 	tables_copy(r, DIR_VERF, dir->verf.data, sizeof(dir->verf.data));
+	live_dir(fs, dir);
 	return 0;
 }
 
@@ -172,6 +190,7 @@ static void opendir_done(struct nfs4_call *call)
 		fs_reply_err(op, ENOMEM);
 		return;
 	}
+	live_dir(fs, dir);
 	op->fi.fh = dir->handle;
 	op->fi.cache_readdir = op->fi.keep_cache = 0;
 	if (!fs_reply_opendir(op, &op->fi))
@@ -296,6 +315,7 @@ static bool take_entry(struct nfs4_call *call, const struct nfs4_dirent *de)
 static void install(struct fs_op *op, struct fs_dirpack *p, const struct nfs4_verf *verf)
 {
 	struct fs_dir *dir = dir_of(op);
+	bool changed;
 
 	mutex_lock(&dir->lock);
 	/* Read on to the end of the last one: a large directory, read through. */
@@ -305,7 +325,10 @@ static void install(struct fs_op *op, struct fs_dirpack *p, const struct nfs4_ve
 	fs_dirpack_free(dir->pack);
 	dir->pack = p;
 	dir->hint = 0;
+	changed = memcmp(&dir->verf, verf, sizeof(*verf)) != 0;
 	dir->verf = *verf;
+	if (changed)
+		live_dir(op->lane->fs, dir);
 	mutex_unlock(&dir->lock);
 	work(op)->asked = true;
 	readdir_go(op);

@@ -22,7 +22,7 @@
 #include "fs_ops.h"
 #include "fs_pages.h"
 #include "fs_reply.h"
-#include "fs_share.h"
+#include "fs_share_tables.h"
 #include "fs_unstable.h"
 
 #include <errno.h>
@@ -221,6 +221,7 @@ static void note_share(struct fs_op *op)
 	mutex_lock(&op->lane->fs->locks->lock);
 	if (o->lo.state)
 		o->share = container_of(o->lo.state, struct fs_share, state);
+	fs_share_tables_live_owner(op->lane->fs, o);
 	mutex_unlock(&op->lane->fs->locks->lock);
 }
 
@@ -242,6 +243,18 @@ static void lock_done(struct nfs4_call *call)
 	}
 }
 
+/*
+ * The server has nothing of the owner. If this process dies before it has heard of the lock, the
+ * request is done again, and is by the same owner then.
+ */
+static void name_for(const struct fs_op *op, struct fs_lockowner *o)
+{
+	uint64_t request = fs_lock_op(op)->wait ? fs_lock_op(op)->wait->unique : op->unique;
+
+	if (op->lane->fs->live && request != 0)
+		o->lo.number = nfs4_owner_of_request(request);
+}
+
 static void lock_start(struct fs_op *op)
 {
 	struct fs_lockowner *o = fs_lock_op(op)->owner;
@@ -254,8 +267,11 @@ static void lock_start(struct fs_op *op)
 	}
 	mutex_lock(&op->lane->fs->locks->lock);
 	o->file = op->file;
-	if (!o->lo.state)
+	if (!o->lo.state) {
 		o->share = op->file->share;
+		name_for(op, o);
+	}
+	fs_share_tables_live_owner(op->lane->fs, o); /* before the server is asked */
 	mutex_unlock(&op->lane->fs->locks->lock);
 	fs_lock_op(op)->held = o->lo.state && nfs4_lockowner_holds(&o->lo, r->off, r->len);
 	fs_lockwait_asks(op);

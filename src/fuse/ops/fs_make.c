@@ -182,7 +182,7 @@ static void regular_start(struct fs_op *op)
 		.dir = &op->fh,
 		.name = fs_nameop_str(op->name),
 		.share_access = OPEN4_SHARE_ACCESS_WRITE,
-		.owner = nfs4_new_owner(cl),
+		.owner = nfs4_owner_of_request(op->unique),
 		.create = true,
 		.sattr = mode_sattr(op, work(op)->mode),
 	};

@@ -224,7 +224,7 @@ static void open_ask(struct fs_op *op)
 	struct fs *fs = op->lane->fs;
 	struct fs_file *f = op->file;
 
-	fs_share_give(fs_share_join(fs, op->inode, &op->cred), f);
+	fs_share_give(fs_share_join(fs, op->inode, &op->cred, op->unique), f);
 	if (f->share) {
 		fs_share_enter(op, f->share, false, open_inside);
 		return;

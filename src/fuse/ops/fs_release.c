@@ -13,6 +13,7 @@
 #include "fs_file.h"
 #include "fs_inode.h"
 #include "fs_interrupt.h"
+#include "fs_live.h"
 #include "fs_lock.h"
 #include "fs_op.h"
 #include "fs_ops.h"
@@ -178,7 +179,10 @@ static void release_heard(struct fs_op *op)
 
 void fs_release(struct fs_op *op)
 {
+	mutex_lock(&op->inode->lock);
 	op->file->released = true;
+	fs_live_data(op->file);
+	mutex_unlock(&op->inode->lock);
 	atomic_fetch_add(&op->lane->fs->releasing, 1); /* until fs_silly_finish() is done */
 	release_heard(op);
 }

@@ -10,6 +10,7 @@
 #include "fs_attr.h"
 #include "fs_deleg.h"
 #include "fs_inode.h"
+#include "fs_live.h"
 #include "log.h"
 #include "nfs4_tables.h"
 
@@ -32,6 +33,7 @@ struct fs_silly {
 	struct rpc_cred cred; /* who unlinked it, removes it */
 	char from[FS_NAME_MAX + 1];
 	char name[FS_SILLY_NAME];
+	live_ref live_ref; /* its record, fs_live.h */
 };
 
 void fs_silly_name(struct fs *fs, uint64_t fileid, char ret[FS_SILLY_NAME])
@@ -80,6 +82,7 @@ static void silly_free(struct fs *fs, struct fs_silly *s)
 {
 	atomic_fetch_add(&fs->sillies_gone, 1); /* before it is none of those that are there */
 	silly_count(fs, s->dir, -1);
+	live_drop(fs->live, &s->live_ref);
 	fs_inode_put(fs, s->dir);
 	free(s);
 }
@@ -95,18 +98,31 @@ static void name_count(struct fs_inode *in, int n)
 
 /* ---- for the process that takes the mount over ---- */
 
-static void put_silly(void *ctx, struct fs_inode *in)
+static void put_one(struct tables_out *t, const struct fs_inode *in, const struct fs_silly *s)
 {
-	const struct fs_silly *s = in->silly_name;
-	struct tables_out *t = ctx;
-
-	if (!in->silly || !s)
-		return;
 	tables_record(t, FS_TABLES_SILLY);
 	tables_put(t, FS_TABLES_SLOT, in->slot);
 	tables_put(t, SILLY_DIR, s->dir->slot);
 	nfs4_tables_put_cred(t, FS_TABLES_CRED, &s->cred);
 	tables_put_bytes(t, SILLY_NAME, s->name, strlen(s->name));
+}
+
+static void put_silly(void *ctx, struct fs_inode *in)
+{
+	if (in->silly && in->silly_name)
+		put_one(ctx, in, in->silly_name);
+}
+
+static void live_silly(const struct fs *fs, const struct fs_inode *in, struct fs_silly *s)
+{
+	const struct live_key key = {.rank = FS_LIVE_RANK_SILLY, .group = in->slot};
+	struct tables_out t;
+
+	if (!fs->live)
+		return;
+	tables_begin_in(&t);
+	put_one(&t, in, s);
+	fs_live_put(fs, &s->live_ref, &key, &t);
 }
 
 void fs_silly_tables_put(struct tables_out *t, struct fs *fs)
@@ -137,6 +153,7 @@ int fs_silly_tables_get(const struct tables_record *r, struct fs *fs)
 	silly_count(fs, dir, 1);
 	in->silly_name = s;
 	in->silly = true;
+	live_silly(fs, in, s);
 	return 0;
 }
 
@@ -150,6 +167,7 @@ static void silly_removed(struct fs_op *op, int err)
 	if (err && err != ENOENT)
 		log_warn_limited("removing %s: %s", s->name, strerror(err));
 	name_count(s->in, -1);
+	fs_live_inode(op->lane->fs, s->in, true);
 	op->silly = NULL;
 	silly_free(op->lane->fs, s);
 	done(op, 0);
@@ -246,12 +264,14 @@ static void rename_done(struct nfs4_call *call)
 	fs_attr_update_own(
 		op->lane->fs, s->dir, &call->u.rename.to_attr, s->dir_seq, fs_op_now(op));
 	name_count(in, 1);
+	fs_live_inode(op->lane->fs, in, true);
 	mutex_lock(&in->lock);
 	open = is_open(in);
 	if (open) {
 		in->silly = true;
 		in->silly_name = s;
 		s->in = NULL;
+		live_silly(op->lane->fs, in, s);
 	}
 	mutex_unlock(&in->lock);
 	if (open) {

@@ -18,6 +18,7 @@
 #include "fs_op.h"
 #include "fs_writeback.h"
 #include "fs_file.h"
+#include "fs_live.h"
 #include "fs_notify.h"
 #include "fs_ops.h"
 #include "fs_reply.h"
@@ -66,6 +67,7 @@ static void write_failed(struct fs_op *op, int err)
 	/* The program sees a short write; if it never writes again, close must tell. */
 	mutex_lock(&in->lock);
 	op->file->next_err = err;
+	fs_live_data(op->file);
 	mutex_unlock(&in->lock);
 	fs_append_answer(op, fs_rw(op)->done);
 	fs_reply_write(op, fs_rw(op)->done);

@@ -38,6 +38,8 @@ struct fs_lockowner {
 	struct fs_lockowner *next; /* inode->lockowners; locks_lock, as all that follows */
 	struct fs_inode *inode;    /* whose owners it is among */
 	uint64_t key;              /* the kernel's number */
+	struct live *live;         /* fs->live */
+	live_ref live_ref;         /* fs_share_tables.h */
 	bool flock;
 	pid_t pid;              /* of who locked last, as the kernel has it; 0: not known */
 	unsigned int refs;      /* operations and sleepers */

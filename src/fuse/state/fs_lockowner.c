@@ -31,6 +31,7 @@ static struct fs_lockowner *owner_new(struct fs *fs, struct fs_inode *in, uint64
 
 	if (!o)
 		return NULL;
+	o->live = fs->live;
 	o->inode = in;
 	o->key = key;
 	o->flock = flock;
@@ -118,8 +119,10 @@ void fs_lockowner_put(struct fs *fs, struct fs_lockowner *o)
 		return;
 	mutex_lock(&fs->locks->lock);
 	dead = --o->refs == 0 && !o->lo.state && !o->doubt;
-	if (dead)
+	if (dead) {
 		unlink_owner(o);
+		live_drop(o->live, &o->live_ref);
+	}
 	mutex_unlock(&fs->locks->lock);
 	if (dead)
 		free(o);
@@ -264,6 +267,7 @@ static void renew(struct fs_op *op)
 	o->share = NULL;
 	o->holding = false;
 	o->doubt = false;
+	live_drop(o->live, &o->live_ref);
 	mutex_unlock(&fs->locks->lock);
 }
 

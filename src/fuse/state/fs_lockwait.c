@@ -419,6 +419,7 @@ static void inode_gone(struct fs_inode *in)
 	while (owner) {
 		struct fs_lockowner *next = owner->next;
 
+		live_drop(owner->live, &owner->live_ref);
 		free(owner);
 		owner = next;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_op.h"
 #include "fs_share.h"
+#include "fs_share_tables.h"
 #include "fs_file.h"
 #include "fs_part.h"
 #include "fs_validate.h"
@@ -51,11 +52,15 @@ struct fs_share *fs_share_new(
 
 	if (!sh)
 		return NULL;
+	sh->fs = fs;
 	sh->inode = in;
 	sh->cred = *cred;
 	sh->owner = owner ? owner : nfs4_new_owner(fs->client);
 	sh->refs = 1;
 	list_init(&sh->queue);
+	mutex_lock(&in->lock);
+	fs_share_tables_live(fs, sh); /* before the server is asked */
+	mutex_unlock(&in->lock);
 	return sh;
 }
 
@@ -92,7 +97,8 @@ static struct fs_share *find_share(struct fs_inode *in, const struct rpc_cred *c
 	return sh;
 }
 
-struct fs_share *fs_share_join(struct fs *fs, struct fs_inode *in, const struct rpc_cred *cred)
+struct fs_share *fs_share_join(
+	struct fs *fs, struct fs_inode *in, const struct rpc_cred *cred, uint64_t request)
 {
 	struct fs_share *sh;
 
@@ -103,7 +109,7 @@ struct fs_share *fs_share_join(struct fs *fs, struct fs_inode *in, const struct 
 	mutex_unlock(&in->lock);
 	if (sh)
 		return sh;
-	sh = fs_share_new(fs, in, cred, 0);
+	sh = fs_share_new(fs, in, cred, fs->live ? nfs4_owner_of_request(request) : 0);
 	if (sh)
 		fs_share_list(sh);
 	return sh;
@@ -147,6 +153,7 @@ void fs_share_put(struct fs_share *sh)
 	if (!last)
 		return;
 	nfs4_state_forget(&sh->state); /* if its CLOSE failed */
+	live_drop(sh->fs->live, &sh->live_ref);
 	free(sh);
 }
 
@@ -159,8 +166,10 @@ void fs_share_opened(struct fs_op *op, struct fs_file *f)
 	mutex_lock(&sh->inode->lock);
 	sh->opens[f->share_access]++;
 	sh->access |= f->share_access;
+	fs_share_tables_live(sh->fs, sh);
 	mutex_unlock(&sh->inode->lock);
 	fs_file_opened(op->lane->fs, f);
+	fs_share_tables_live_file(op->lane->fs, f, op->unique);
 	fs_validate_watch(op->lane, f);
 }
 
@@ -217,6 +226,7 @@ void fs_share_downgraded(struct fs_share *sh, uint32_t share_access)
 {
 	mutex_lock(&sh->inode->lock);
 	sh->access = share_access;
+	fs_share_tables_live(sh->fs, sh);
 	mutex_unlock(&sh->inode->lock);
 }
 

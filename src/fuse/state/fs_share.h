@@ -24,11 +24,13 @@
 struct fs_share {
 	struct fs_share *next; /* inode->shares */
 	/* constant; the inode is referenced by who references the share */
+	struct fs *fs;
 	struct fs_inode *inode;
 	struct rpc_cred cred;
 	uint64_t owner;
 	struct nfs4_state state;
 	/* inode lock */
+	live_ref live_ref; /* fs_share_tables.h */
 	uint32_t refs;
 	bool over;         /* closed, about to be, or lost: nobody joins any more */
 	uint32_t opens[4]; /* open files, by share_access */
@@ -44,8 +46,12 @@ struct fs_share *fs_share_new(
 	struct fs *fs, struct fs_inode *in, const struct rpc_cred *cred, uint64_t owner);
 /* Others may join from now on. */
 void fs_share_list(struct fs_share *sh);
-/* The first of this user's, or a new one; referenced. NULL: out of memory. */
-struct fs_share *fs_share_join(struct fs *fs, struct fs_inode *in, const struct rpc_cred *cred);
+/*
+ * The first of this user's, or a new one; referenced. request: that is to open it: done again after
+ * a crash it has the same owner. NULL: out of memory.
+ */
+struct fs_share *fs_share_join(
+	struct fs *fs, struct fs_inode *in, const struct rpc_cred *cred, uint64_t request);
 /* Inside. Is it closed, or about to be, or lost? Then join another one. */
 bool fs_share_is_over(struct fs_share *sh);
 /* f is open by it from now on, and has the caller's reference; NULL: by none. */

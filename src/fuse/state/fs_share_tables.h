@@ -8,13 +8,27 @@
 #ifndef RPCRDMAFS_FS_SHARE_TABLES_H
 #define RPCRDMAFS_FS_SHARE_TABLES_H
 
+#include "fs_lock.h"
 #include "fs_share.h"
 #include "fs_tables.h"
+
+/* ---- as it is now (fs_live.h). Any lane; without fs->live each does nothing ---- */
+
+/* A share is made, or the server has it open for something else. Inode lock held. */
+void fs_share_tables_live(struct fs *fs, struct fs_share *sh);
+/* It is open, by the request `unique`, which is not answered yet; 0: by none. */
+void fs_share_tables_live_file(struct fs *fs, struct fs_file *f, uint64_t unique);
+/* fs->locks->lock held: it is about to lock by this file, for this share. */
+void fs_share_tables_live_owner(struct fs *fs, struct fs_lockowner *o);
 
 /* Where reading is. */
 struct fs_share_tables {
 	struct fs *fs;
 	struct fs_share *share; /* the last one; referenced */
+	bool closed;            /* it has no FILE as yet: the server is to close it */
+	/* Owners of its locks, referenced, whose NFS4_KEEP_LOCKS may follow */
+	struct fs_lockowner **owners;
+	size_t owners_cnt;
 };
 
 /* All SHARE, FILE and LOCKOWNER; what is opened or closed now is none. */
@@ -23,7 +37,11 @@ void fs_share_tables_put(struct tables_out *t, struct fs *fs);
 void fs_share_tables_put_waits(struct tables_out *t, struct fs *fs);
 /* One of them. Returns: 0; -EBADMSG; -ENOMEM. */
 int fs_share_tables_get(struct fs_share_tables *at, const struct tables_record *r);
-/* No SHARE, FILE or LOCKOWNER follows. */
-void fs_share_tables_end(struct fs_share_tables *at);
+/* A request was not answered: an open file that it made the kernel does not know of. */
+void fs_share_tables_unanswered(struct fs *fs, uint64_t unique);
+/* Files that the kernel does not know of, or has released, are closed. Returns: 0; -ENOMEM. */
+int fs_share_tables_close(struct fs *fs);
+/* No SHARE, FILE or LOCKOWNER follows. Returns: 0; -ENOMEM. */
+int fs_share_tables_end(struct fs_share_tables *at);
 
 #endif

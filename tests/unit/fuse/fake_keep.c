@@ -10,6 +10,94 @@ enum {
 	LOCK_NUMBER,
 };
 
+static struct live *live;
+static live_ref client;
+
+void nfs4_keep_live(struct nfs4_client *cl, struct live *to)
+{
+	const struct live_key key = {.rank = NFS4_KEEP_RANK};
+	struct tables_out t;
+
+	live = to;
+	client = LIVE_NONE;
+	tables_begin_in(&t);
+	nfs4_keep_put_client(&t, cl);
+	live_put(live, &client, &key, &t);
+	tables_end_in(&t);
+}
+
+uint64_t nfs4_redo_request_of(const struct tables_record *r)
+{
+	return 0;
+}
+
+int nfs4_redo_get(const struct tables_record *r, struct nfs4_client *cl)
+{
+	return 0;
+}
+
+bool nfs4_redo_was_done(struct nfs4_client *cl, uint64_t request)
+{
+	return rig.was_done != 0 && request == rig.was_done;
+}
+
+void nfs4_redo_over(struct nfs4_client *cl, struct nfs4_once *once)
+{
+}
+
+void nfs4_keep_get_session(const struct tables_record *r, struct nfs4_client *cl)
+{
+}
+
+uint64_t nfs4_keep_number_of(const struct tables_record *r)
+{
+	return tables_get(r, LOCK_NUMBER);
+}
+
+void nfs4_keep_put_number(struct tables_out *t, const struct nfs4_lockowner *lo)
+{
+	tables_put(t, LOCK_NUMBER, lo->number);
+}
+
+uint64_t nfs4_keep_owner_of(const struct tables_record *r)
+{
+	return tables_get(r, STATE_OWNER);
+}
+
+void fake_keep_state(struct nfs4_state *st)
+{
+	const struct live_key key = {
+		.rank = NFS4_KEEP_RANK_OPENS, .group = st->owner, .minor = NFS4_KEEP_MINOR_STATE};
+	struct tables_out t;
+
+	if (!st->cl) {
+		live_drop(live, &st->live_ref);
+		return;
+	}
+	tables_begin_in(&t);
+	tables_record(&t, NFS4_KEEP_STATE);
+	nfs4_keep_put_state(&t, st);
+	live_put(live, &st->live_ref, &key, &t);
+	tables_end_in(&t);
+}
+
+void fake_keep_locks(struct nfs4_lockowner *lo)
+{
+	struct live_key key = {.rank = NFS4_KEEP_RANK_OPENS, .minor = NFS4_KEEP_MINOR_LOCKS};
+	struct tables_out t;
+
+	if (!lo->state) {
+		live_drop(live, &lo->live_ref);
+		return;
+	}
+	key.group = lo->state->owner;
+	tables_begin_in(&t);
+	tables_record(&t, NFS4_KEEP_LOCKS);
+	nfs4_keep_put_lockowner(&t, lo);
+	live_put(live, &lo->live_ref, &key, &t);
+	tables_end_in(&t);
+}
+
 const char *nfs4_keep_obstacle(struct nfs4_client *cl)
 {
 	return rig.fake.calls > 0 ? "a call is in work" : NULL;
@@ -38,6 +126,7 @@ int nfs4_keep_get_state(const struct tables_record *r, struct nfs4_client *cl,
 	st->fh = *fh;
 	st->owner = tables_get(r, STATE_OWNER);
 	st->share_access = (uint32_t)tables_get(r, STATE_ACCESS);
+	fake_keep_state(st);
 	return 0;
 }
 
@@ -52,5 +141,6 @@ int nfs4_keep_get_lockowner(const struct tables_record *r, struct nfs4_client *c
 	nfs4_lockowner_init(lo, cl);
 	lo->number = tables_get(r, LOCK_NUMBER);
 	lo->state = st;
+	fake_keep_locks(lo);
 	return 0;
 }

@@ -75,6 +75,7 @@ static int lock(struct nfs4_call *call, struct nfs4_op_lock *o)
 	cut(o->fh->data[0], o->lock->number, o->offset, end_of(o->offset, o->length));
 	add(o->fh->data[0], o->lock->number, o->offset, end_of(o->offset, o->length), o->write);
 	o->lock->state = o->lock->state ? o->lock->state : o->state;
+	fake_keep_locks(o->lock);
 	return 0;
 }
 
@@ -185,6 +186,7 @@ void nfs4_lockowner_free(struct nfs4_lockowner *lo, struct nfs4_session *s)
 		if (fake_locks.v[i].owner == lo->number)
 			fake_locks.v[i--] = fake_locks.v[--fake_locks.cnt];
 	lo->state = NULL;
+	fake_keep_locks(lo);
 	fake_locks.freed++;
 }
 

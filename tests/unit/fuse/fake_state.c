@@ -76,6 +76,7 @@ int fake_close(struct nfs4_op_close *c)
 
 	c->attr.valid = 0;
 	c->state->cl = NULL;
+	fake_keep_state(c->state);
 	if (h) {
 		h->owner = 0;
 		rig.fake.opens--;
@@ -266,6 +267,7 @@ void nfs4_share_open(struct nfs4_state *st, const struct nfs4_call *call)
 		st->deleg->status--;
 	st->deleg = NULL;
 	st->share_access |= call->u.open.share_access;
+	fake_keep_state(st);
 }
 
 /* Tests say so by is_there, which nothing else uses here. */
@@ -277,4 +279,5 @@ bool nfs4_state_is_lost(struct nfs4_state *st)
 void nfs4_state_forget(struct nfs4_state *st)
 {
 	st->cl = NULL;
+	fake_keep_state(st);
 }

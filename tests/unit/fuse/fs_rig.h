@@ -145,6 +145,8 @@ struct fake {
 	uint8_t inline_mem[FAKE_SIZE];
 };
 
+#define RIG_ASKED 65536u
+
 struct rig {
 	/*
 	 * Whoever writes this to the kernel waits in here, as for a lock; NULL: nobody does. While
@@ -154,6 +156,9 @@ struct rig {
 	_Atomic bool hangs;
 	struct fake fake;
 	struct fs *fs;
+	struct live *live;     /* with rig_keep */
+	uint64_t was_done;     /* request that the server did for the process before; 0: none */
+	bool asked[RIG_ASKED]; /* by number: the kernel waits for its answer */
 	struct fs_lane *lane;
 	struct stats stats;
 	int peer; /* the kernel's end */
@@ -196,6 +201,16 @@ void rig_take_over(int tables);
 /* One that cannot: it ends after it has read all, or because its buffers have only so many bytes.
  */
 void rig_cannot_take_over(int tables, size_t data_size);
+/*
+ * The process is killed, at once, and another one takes over from what was kept. Calls that are in
+ * work never come back; the server has done them, or has not. With rig_keep, set before rig_up();
+ * notices to the kernel are no replies then.
+ */
+extern bool rig_keep;
+void rig_crash(void);
+/* For fake_keep.c: the server has it open, or not any more; the same of locks. */
+void fake_keep_state(struct nfs4_state *st);
+void fake_keep_locks(struct nfs4_lockowner *lo);
 /* nodeid of a file, as after a LOOKUP. */
 fuse_ino_t rig_ino(struct fake_file *f);
 /* Not referenced: as long as the kernel holds it. */

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fs_live.h"
+#include "fs_file.h"
+#include "fs_inode_record.h"
+#include "fs_slot.h"
+
+void fs_live_put(
+	const struct fs *fs, live_ref *ref, const struct live_key *key, struct tables_out *t)
+{
+	live_put(fs->live, ref, key, t);
+	tables_end_in(t);
+}
+
+/* Table and inode lock held. */
+static void put_inode(struct fs *fs, struct fs_inode *in)
+{
+	const struct live_key key = {
+		.rank = FS_LIVE_RANK_INODE, .group = in->slot, .count_field = FS_TABLES_NLOOKUP};
+	struct tables_out t;
+
+	tables_begin_in(&t);
+	fs_inode_record_put(&t, in);
+	in->live_old = false;
+	fs_live_put(fs, &in->live_ref, &key, &t);
+}
+
+void fs_live_inode_locked(struct fs *fs, struct fs_inode *in)
+{
+	if (!fs->live)
+		return;
+	mutex_lock(&in->lock);
+	put_inode(fs, in);
+	mutex_unlock(&in->lock);
+	live_count(fs->live, fs->live_ref, fs_inode_generation(fs));
+}
+
+void fs_live_inode(struct fs *fs, struct fs_inode *in, bool always)
+{
+	bool old;
+
+	if (!fs->live)
+		return;
+	mutex_lock(&in->lock);
+	old = in->live_old || always;
+	mutex_unlock(&in->lock);
+	if (!old)
+		return;
+	fs_inode_table_lock(fs);
+	fs_live_inode_locked(fs, in);
+	fs_live_lookups(fs, in);
+	fs_inode_table_unlock(fs);
+}
+
+void fs_live_lookups(struct fs *fs, struct fs_inode *in)
+{
+	live_count(fs->live, in->live_ref, in->nlookup);
+}
+
+void fs_live_inode_gone(struct fs *fs, struct fs_inode *in)
+{
+	live_drop(fs->live, &in->live_ref);
+}
+
+/* Of fs_live_data(): a bit, and two errors. */
+#define RELEASED  (1ull << 0)
+#define WRITE_ERR 16u
+#define NEXT_ERR  32u
+#define ERR_MASK  0xffffu
+
+void fs_live_data(const struct fs_file *f)
+{
+	uint64_t data = f->released ? RELEASED : 0;
+
+	if (!f->live)
+		return;
+	data |= ((uint64_t)f->write_err & ERR_MASK) << WRITE_ERR;
+	data |= ((uint64_t)f->next_err & ERR_MASK) << NEXT_ERR;
+	live_count(f->live, f->live_ref, data);
+}
+
+bool fs_live_data_get(uint64_t data, int *ret_write_err, int *ret_next_err)
+{
+	if (data >> WRITE_ERR & ERR_MASK)
+		*ret_write_err = (int)(data >> WRITE_ERR & ERR_MASK);
+	if (data >> NEXT_ERR & ERR_MASK)
+		*ret_next_err = (int)(data >> NEXT_ERR & ERR_MASK);
+	return data & RELEASED;
+}

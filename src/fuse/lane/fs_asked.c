@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fs_asked.h"
+#include "fs_live.h"
+#include "fs_tables.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <linux/fuse.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SIZE_MIN 256u
+/* A field of a record is not long enough for all. */
+#define PIECE      61440u
+#define STAGE_MORE 4096u
+
+struct entry {
+	uint64_t unique; /* 0: none */
+	uint64_t order;
+	live_ref ref;
+	bool kept, answered; /* it goes when it is answered and not kept */
+	bool awaited;        /* counted in `awaited` */
+};
+
+/* A table of entries, by number; of its places one half is free. */
+struct fs_asked {
+	struct mutex lock; /* all of it */
+	struct entry *v;
+	uint32_t size, cnt;
+	uint64_t order; /* counts what came */
+	_Atomic uint32_t awaited;
+};
+
+/* ---- the table; lock held ---- */
+
+static uint32_t place_of(const struct fs_asked *a, uint64_t unique)
+{
+	return (uint32_t)((unique * 0x9e3779b97f4a7c15ull) >> 32) & (a->size - 1);
+}
+
+/* Where it is, or would be. */
+static struct entry *find(const struct fs_asked *a, uint64_t unique)
+{
+	uint32_t at = place_of(a, unique);
+
+	while (a->v[at].unique != 0 && a->v[at].unique != unique)
+		at = (at + 1) & (a->size - 1);
+	return &a->v[at];
+}
+
+static bool grow(struct fs_asked *a)
+{
+	struct fs_asked to = {.size = a->size * 2};
+
+	to.v = calloc(to.size, sizeof(*to.v));
+	if (!to.v)
+		return false;
+	for (uint32_t i = 0; i < a->size; i++)
+		if (a->v[i].unique != 0)
+			*find(&to, a->v[i].unique) = a->v[i];
+	free(a->v);
+	a->v = to.v;
+	a->size = to.size;
+	return true;
+}
+
+/* Those behind it that are there because its place was taken move up. */
+static void take_out(struct fs_asked *a, struct entry *e)
+{
+	uint32_t hole = (uint32_t)(e - a->v);
+
+	for (uint32_t at = (hole + 1) & (a->size - 1); a->v[at].unique != 0;
+		at = (at + 1) & (a->size - 1)) {
+		uint32_t home = place_of(a, a->v[at].unique);
+
+		if (((at - home) & (a->size - 1)) < ((at - hole) & (a->size - 1)))
+			continue;
+		a->v[hole] = a->v[at];
+		hole = at;
+	}
+	a->v[hole] = (struct entry){0};
+	a->cnt--;
+}
+
+/* ---- the requests ---- */
+
+int fs_asked_new(struct fs *fs)
+{
+	struct fs_asked *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return -ENOMEM;
+	a->size = SIZE_MIN;
+	a->v = calloc(a->size, sizeof(*a->v));
+	if (!a->v) {
+		free(a);
+		return -ENOMEM;
+	}
+	mutex_init(&a->lock, MUTEX_FS_ASKED);
+	fs->asked = a;
+	return 0;
+}
+
+void fs_asked_free(struct fs *fs)
+{
+	struct fs_asked *a = fs->asked;
+
+	if (!a)
+		return;
+	mutex_destroy(&a->lock);
+	free(a->v);
+	free(a);
+	fs->asked = NULL;
+}
+
+/* It has an answer, which somebody waits for. */
+static bool is_answered(uint32_t opcode)
+{
+	switch (opcode) {
+	case FUSE_FORGET:
+	case FUSE_BATCH_FORGET:
+	case FUSE_INTERRUPT:
+	case FUSE_NOTIFY_REPLY:
+	case FUSE_DESTROY:
+		return false;
+	default:
+		return true;
+	}
+}
+
+void fs_asked_put_bytes(struct tables_out *t, const void *p, size_t len)
+{
+	for (size_t at = 0; at < len; at += PIECE)
+		tables_put_bytes(t, FS_ASKED_BYTES, (const uint8_t *)p + at,
+			len - at < PIECE ? len - at : PIECE);
+}
+
+size_t fs_asked_get_bytes(const struct tables_record *r, void *to)
+{
+	const void *p = NULL;
+	size_t len, all = 0;
+
+	while ((p = tables_get_next(r, FS_ASKED_BYTES, p, &len))) {
+		memcpy((uint8_t *)to + all, p, len);
+		all += len;
+	}
+	return all;
+}
+
+static live_ref put(const struct fs *fs, const void *p, size_t len, uint64_t order)
+{
+	const struct live_key key = {
+		.rank = FS_LIVE_RANK_REQUEST, .group = order, .count_field = FS_ASKED_STATE};
+	live_ref ref = LIVE_NONE;
+	struct tables_out t;
+
+	tables_begin_in(&t);
+	tables_record(&t, FS_TABLES_REQUEST);
+	fs_asked_put_bytes(&t, p, len);
+	fs_live_put(fs, &ref, &key, &t);
+	return ref;
+}
+
+static void note_interrupt(struct fs *fs, uint64_t unique)
+{
+	struct fs_asked *a = fs->asked;
+
+	mutex_lock(&a->lock);
+	if (!find(a, unique)->kept)
+		live_count(fs->live, find(a, unique)->ref, FS_ASKED_INTERRUPTED);
+	mutex_unlock(&a->lock);
+}
+
+void fs_asked_note(struct fs *fs, const void *req, size_t len)
+{
+	const struct fuse_in_header *h = req;
+	const struct fuse_interrupt_in *in = (const void *)(h + 1);
+	struct fs_asked *a = fs->asked;
+	struct entry *e;
+	uint64_t order;
+	live_ref ref;
+
+	if (!a)
+		return;
+	if (h->opcode == FUSE_INTERRUPT && len >= sizeof(*h) + sizeof(*in))
+		note_interrupt(fs, in->unique);
+	if (!is_answered(h->opcode) || h->unique == 0)
+		return;
+	mutex_lock(&a->lock);
+	order = ++a->order;
+	mutex_unlock(&a->lock);
+	ref = put(fs, req, len, order);
+	mutex_lock(&a->lock);
+	e = a->cnt * 2 < a->size || grow(a) ? find(a, h->unique) : NULL;
+	if (e && e->unique == 0) {
+		*e = (struct entry){.unique = h->unique, .order = order, .ref = ref};
+		a->cnt++;
+		ref = LIVE_NONE;
+	}
+	mutex_unlock(&a->lock);
+	if (!e)
+		live_spoil(fs->live);
+	live_drop(fs->live, &ref);
+}
+
+/* As long as libfuse reads: a page more than the longest request. */
+static void *stage_of(const struct fs_lane *l)
+{
+	const struct live_key key = {.rank = FS_LIVE_RANK_READ, .count_field = FS_ASKED_BYTES};
+	void *stage = live_raw(l->fs->live, &key, FS_TABLES_READ,
+		(size_t)(l->rxbuf->data - l->rxbuf->mem) + l->fs->data_size + STAGE_MORE);
+
+	if (!stage)
+		live_spoil(l->fs->live);
+	return stage;
+}
+
+int fs_asked_receive(struct fs_lane *l, struct fuse_buf *to)
+{
+	struct fuse_buf at = {.mem = to->mem};
+	struct fuse_in_header *h;
+	int len;
+
+	if (l->fs->live && !l->stage)
+		l->stage = stage_of(l);
+	if (l->stage)
+		at.mem = l->stage;
+	h = at.mem;
+	len = fuse_session_receive_buf(l->fs->se, &at);
+	to->size = at.size;
+	if (len <= 0 || !l->stage)
+		return len;
+	fs_asked_note(l->fs, h, (size_t)len);
+	memcpy(to->mem, h, (size_t)len);
+	__atomic_store_n(&h->len, 0, __ATOMIC_RELEASE);
+	return len;
+}
+
+/* Nobody needs it any more: its record. Lock held. */
+static live_ref over(struct fs_asked *a, struct entry *e)
+{
+	live_ref ref = e->ref;
+
+	if (e->kept || !e->answered)
+		return LIVE_NONE;
+	take_out(a, e);
+	return ref;
+}
+
+void fs_asked_answered(struct fs *fs, uint64_t unique)
+{
+	struct fs_asked *a = fs->asked;
+	live_ref ref = LIVE_NONE;
+	struct entry *e;
+
+	if (!a || unique == 0)
+		return;
+	mutex_lock(&a->lock);
+	e = find(a, unique);
+	if (e->unique != 0) {
+		e->answered = true;
+		atomic_fetch_sub(&a->awaited, e->awaited);
+		e->awaited = false;
+		ref = over(a, e);
+	}
+	mutex_unlock(&a->lock);
+	live_drop(fs->live, &ref);
+}
+
+void fs_asked_await(struct fs *fs, uint64_t unique)
+{
+	struct fs_asked *a = fs->asked;
+	struct entry *e;
+
+	if (!a)
+		return;
+	mutex_lock(&a->lock);
+	e = find(a, unique);
+	atomic_fetch_add(&a->awaited, e->unique != 0);
+	e->awaited = e->unique != 0;
+	mutex_unlock(&a->lock);
+}
+
+bool fs_asked_awaits(const struct fs *fs)
+{
+	return fs->asked && atomic_load(&fs->asked->awaited) > 0;
+}
+
+bool fs_asked_is(struct fs *fs, uint64_t unique)
+{
+	struct fs_asked *a = fs->asked;
+	bool is;
+
+	if (!a || unique == 0)
+		return false;
+	mutex_lock(&a->lock);
+	is = find(a, unique)->unique != 0;
+	mutex_unlock(&a->lock);
+	return is;
+}
+
+bool fs_asked_keep(struct fs *fs, uint64_t unique, uint64_t *ret_order)
+{
+	struct fs_asked *a = fs->asked;
+	struct entry *e;
+	bool is_there;
+
+	mutex_lock(&a->lock);
+	e = find(a, unique);
+	is_there = e->unique != 0;
+	if (is_there) {
+		e->kept = true;
+		*ret_order = e->order;
+		live_count(fs->live, e->ref, FS_ASKED_KEPT);
+	}
+	mutex_unlock(&a->lock);
+	return is_there;
+}
+
+void fs_asked_release(struct fs *fs, uint64_t unique)
+{
+	struct fs_asked *a = fs->asked;
+	live_ref ref = LIVE_NONE;
+	struct entry *e;
+
+	mutex_lock(&a->lock);
+	e = find(a, unique);
+	if (e->unique != 0) {
+		e->kept = false;
+		ref = over(a, e);
+	}
+	mutex_unlock(&a->lock);
+	live_drop(fs->live, &ref);
+}

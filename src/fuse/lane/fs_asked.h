@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Requests that the kernel asked and that are not answered, as they came, in memory that outlives
+ * this process (fs_live.h). Whoever takes the mount over after a crash does them again: the kernel
+ * does not ask twice.
+ *
+ * A request that was done and whose answer did not reach the kernel is so done twice.
+ *
+ * A WRITE that was answered stays until its data is durable (fs_kept.h). An O_APPEND is written
+ * again where it was: the server may have it already, and then its end is another one.
+ *
+ * Context: any lane.
+ */
+#ifndef RPCRDMAFS_FS_ASKED_H
+#define RPCRDMAFS_FS_ASKED_H
+
+#include "fs_lane.h"
+#include "tables.h"
+
+/* Fields of FS_TABLES_REQUEST. */
+enum {
+	FS_ASKED_BYTES = 10, /* several: piece by piece */
+	FS_ASKED_STATE = 11, /* STATE_* */
+};
+
+/* In the order in which they come, if they do. */
+enum {
+	FS_ASKED_NEW = 0,
+	FS_ASKED_INTERRUPTED = 1, /* a FUSE_INTERRUPT of it came */
+	FS_ASKED_KEPT = 2,        /* a WRITE that is answered, or about to be */
+};
+
+/* With fs->live; else there is nothing to be noted, and the others do nothing. 0 or -ENOMEM. */
+int fs_asked_new(struct fs *fs);
+void fs_asked_free(struct fs *fs);
+/*
+ * fs_asked_receive - read(2) of a request, which is noted before it is anything else
+ *
+ * to->mem: l->rxbuf's. A process that is killed on its way back from the system call has a request
+ * that nobody knows of: so it is read into such memory, and copied. As fuse_session_receive_buf().
+ */
+int fs_asked_receive(struct fs_lane *l, struct fuse_buf *to);
+/* It came: len bytes of a FUSE request. A FUSE_INTERRUPT is noted with the one that it is about. */
+void fs_asked_note(struct fs *fs, const void *req, size_t len);
+/* The answer was written. */
+void fs_asked_answered(struct fs *fs, uint64_t unique);
+/* Is it there, and not answered? */
+bool fs_asked_is(struct fs *fs, uint64_t unique);
+/*
+ * fs_asked_keep - the data of a WRITE is needed when it is answered, too, until fs_asked_release()
+ *
+ * *ret_order: the place of the request among all (struct live_key.group). Returns: false: it is not
+ * there.
+ */
+bool fs_asked_keep(struct fs *fs, uint64_t unique, uint64_t *ret_order);
+void fs_asked_release(struct fs *fs, uint64_t unique);
+/*
+ * The kernel was told by the process before that this one is written: nothing that it asks for now
+ * may come before. It is noted (fs_replay_add()). fs_asked_awaits(): there are such that are not
+ * answered yet, as they are once they are written back, or written.
+ */
+void fs_asked_await(struct fs *fs, uint64_t unique);
+bool fs_asked_awaits(const struct fs *fs);
+/* Bytes of any length as fields of a record ... */
+void fs_asked_put_bytes(struct tables_out *t, const void *p, size_t len);
+/* ... and back: `to` has room for r->len. Returns their length. */
+size_t fs_asked_get_bytes(const struct tables_record *r, void *to);
+#endif

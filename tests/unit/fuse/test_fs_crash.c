@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The process is killed, and another one takes the mount over from what was kept outside
+ * (fs_live.h): what it knows is what the kernel and the server know.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "file_rig.h"
+#include "fs_inode.h"
+#include "fs_live.h"
+#include "fs_share.h"
+
+static void set_up(void)
+{
+	rig_keep = true;
+	rig_write_mode = FS_WRITE_LAZY;
+	file_set_up_open(100, O_RDWR);
+}
+
+TestSuite(fs_crash, .init = set_up, .fini = rig_down);
+
+static void closed(uint64_t handle)
+{
+	cr_assert_eq(rig_release(ino, handle), 0);
+	rig_settle();
+}
+
+/* ---- what is open ---- */
+
+Test(fs_crash, an_open_file_is_read_and_written_on)
+{
+	unsigned int opened;
+
+	cr_assert_eq(rig_write(ino, fh.fh, 0, "before", 6, O_RDWR), 6);
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	opened = rig.fake.count[FAKE_OPEN];
+	rig_crash();
+	cr_assert_eq(rig_read(&re, ino, fh.fh, 0, 6), 6);
+	cr_assert_arr_eq(re.body, "before", 6);
+	cr_assert_eq(rig_write(ino, fh.fh, 6, " after", 6, O_RDWR), 6);
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	cr_assert_arr_eq(file->stable, "before after", 12);
+	cr_assert_eq(rig.fake.count[FAKE_OPEN], opened, "it was not opened anew");
+	cr_assert_eq(rig_file(fh.fh)->cred.uid, 1000);
+	closed(fh.fh);
+}
+
+Test(fs_crash, again_and_again)
+{
+	for (uint64_t i = 0; i < 4; i++) {
+		cr_assert_eq(rig_write(ino, fh.fh, i, &"abcd"[i], 1, O_RDWR), 1);
+		rig_crash();
+	}
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	cr_assert_arr_eq(file->stable, "abcd", 4);
+	closed(fh.fh);
+}
+
+Test(fs_crash, opens_of_one_user_are_one_open_still)
+{
+	struct fuse_open_out other, late;
+
+	cr_assert_eq(rig_open(ino, O_RDONLY, &other), 0);
+	rig_crash();
+	cr_assert_eq(rig_file(fh.fh)->share, rig_file(other.fh)->share);
+	cr_assert_eq(rig_open(ino, O_WRONLY, &late), 0);
+	cr_assert_eq(rig_file(fh.fh)->share, rig_file(late.fh)->share, "a later one joins it");
+	closed(late.fh);
+	closed(fh.fh);
+	cr_assert_eq(rig.fake.count[FAKE_DOWNGRADE], 1, "what is left is for reading");
+	rig_crash();
+	closed(other.fh);
+	cr_assert_eq(rig.fake.count[FAKE_CLOSE], 1);
+}
+
+Test(fs_crash, what_is_closed_is_not_there)
+{
+	struct fuse_open_out old, new;
+
+	cr_assert_eq(rig_open(ino, O_RDONLY, &old), 0);
+	closed(old.fh);
+	rig_crash();
+	cr_assert_eq(rig_read(&re, ino, old.fh, 0, 5), -EBADF);
+	cr_assert_eq(rig_open(ino, O_RDONLY, &new), 0);
+	cr_assert_neq(new.fh, old.fh);
+	closed(new.fh);
+	closed(fh.fh);
+}
+
+Test(fs_crash, a_file_whose_close_was_on_its_way_is_closed)
+{
+	rig.fake.hold_ops = 1ull << FAKE_CLOSE;
+	cr_assert_eq(rig_release(ino, fh.fh), 0);
+	rig_settle();
+	cr_assert_eq(rig.fake.opens, 1);
+	rig.fake.hold_ops = 0;
+	rig_crash();
+	rig_settle();
+	cr_assert_eq(rig.fake.opens, 0);
+	cr_assert_eq(rig.fs->files_open, 0);
+}
+
+Test(fs_crash, an_error_that_nobody_has_heard_is_told)
+{
+	rig_file(fh.fh)->write_err = EDQUOT;
+	fs_live_data(rig_file(fh.fh));
+	rig_crash();
+	cr_assert_eq(rig_fsync(ino, fh.fh), EDQUOT);
+	rig_crash();
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	closed(fh.fh);
+}
+
+Test(fs_crash, a_file_without_a_name_goes_with_its_last_close)
+{
+	cr_assert_eq(rig_call(&re, FUSE_UNLINK, FUSE_ROOT_ID, NULL, 0, "f", 2), 0);
+	cr_assert_eq(strncmp(file->name, ".nfs", 4), 0);
+	rig_crash();
+	cr_assert_eq(rig_inode(FUSE_ROOT_ID)->sillies, 1);
+	cr_assert_eq(rig_read(&re, ino, fh.fh, 0, 100), 100);
+	closed(fh.fh);
+	cr_assert_not(file->used);
+	cr_assert_eq(rig.fs->sillies, 0);
+}
+
+Test(fs_crash, an_open_directory_is_one_still)
+{
+	struct fuse_open_out dir;
+	struct fuse_release_in in = {0};
+
+	cr_assert_eq(rig_call(&re, FUSE_OPENDIR, FUSE_ROOT_ID, &(struct fuse_open_in){0},
+			     sizeof(struct fuse_open_in), NULL, 0),
+		0);
+	memcpy(&dir, re.body, sizeof(dir));
+	rig_crash();
+	in.fh = dir.fh;
+	cr_assert_eq(rig_call(&re, FUSE_RELEASEDIR, FUSE_ROOT_ID, &in, sizeof(in), NULL, 0), 0);
+	rig_crash();
+	cr_assert_eq(rig_call(&re, FUSE_RELEASEDIR, FUSE_ROOT_ID, &in, sizeof(in), NULL, 0), EBADF);
+	closed(fh.fh);
+}
+
+/* ---- what the kernel knows ---- */
+
+Test(fs_crash, nodeids_stay_and_are_forgotten_by_count)
+{
+	uint32_t generation = rig_inode(ino)->generation;
+	struct fake_file *other = fake_add("other", 1);
+	fuse_ino_t other_ino = rig_ino(other);
+
+	cr_assert_eq(rig_ino(other), other_ino, "twice");
+	rig_crash();
+	cr_assert_eq(rig_inode(ino)->generation, generation);
+	cr_assert_eq(rig_inode(other_ino)->nlookup, 2);
+	cr_assert_eq(rig_ino(other), other_ino, "the same filehandle is the same file");
+	fs_inode_forget(rig.fs, other_ino, 2);
+	rig_crash();
+	cr_assert_eq(rig_inode(other_ino)->nlookup, 1);
+	fs_inode_forget(rig.fs, other_ino, 1);
+	rig_crash();
+	cr_assert_eq(fs_inode_count(rig.fs), 2);
+	cr_assert_neq(rig_inode(rig_ino(fake_add("new", 1)))->generation, generation);
+	closed(fh.fh);
+}
+
+Test(fs_crash, a_file_that_was_another_one_stays_out_of_sight)
+{
+	fuse_ino_t new;
+
+	fs_inode_unhash(rig.fs, rig_inode(ino));
+	rig_crash();
+	cr_assert(rig_inode(ino)->unhashed);
+	new = rig_ino(file);
+	cr_assert_neq(new, ino);
+	closed(fh.fh);
+}
+
+/* Which version they are of the next one does not know. */
+Test(fs_crash, pages_are_asked_for_again)
+{
+	struct fuse_open_out out;
+
+	cr_assert_eq(rig_open(ino, O_RDONLY, &out), 0);
+	closed(out.fh);
+	rig_crash();
+	cr_assert_eq(rig_open(ino, O_RDONLY, &out), 0);
+	cr_assert_not(out.open_flags & FOPEN_KEEP_CACHE);
+	closed(out.fh);
+	closed(fh.fh);
+}
+
+/* ---- locks ---- */
+
+Test(fs_crash, a_lock_is_its_owners_still)
+{
+	cr_assert_eq(setlk(ino, fh.fh, 1, F_WRLCK, 10, 19), 0);
+	rig_crash();
+	cr_assert_eq(fake_lock_held(file), 1);
+	cr_assert_eq(setlk(ino, fh.fh, 2, F_WRLCK, 15, 15), EAGAIN);
+	cr_assert_eq(setlk(ino, fh.fh, 1, F_WRLCK, 10, 29), 0, "it may take more");
+	rig_crash();
+	cr_assert_eq(setlk(ino, fh.fh, 1, F_UNLCK, 0, TO_END), 0);
+	cr_assert_eq(fake_lock_held(file), 0);
+	rig_crash();
+	cr_assert_eq(setlk(ino, fh.fh, 2, F_WRLCK, 15, 15), 0);
+	cr_assert_eq(flush_as(ino, fh.fh, 2), 0);
+	cr_assert_eq(fake_lock_held(file), 0);
+	closed(fh.fh);
+}
+
+Test(fs_crash, a_flock_goes_with_its_file)
+{
+	struct fuse_open_out other;
+
+	cr_assert_eq(rig_open(ino, O_RDWR, &other), 0);
+	cr_assert_eq(answer_to(flock_send(FUSE_SETLK, ino, other.fh, 77, F_WRLCK), 3000), 0);
+	rig_crash();
+	cr_assert_eq(answer_to(flock_send(FUSE_SETLK, ino, fh.fh, 78, F_WRLCK), 3000), EAGAIN);
+	closed(other.fh);
+	cr_assert_eq(fake_lock_held(file), 0);
+	closed(fh.fh);
+}
+
+Test(fs_crash, who_sleeps_for_a_lock_sleeps_on)
+{
+	uint64_t first, second;
+
+	cr_assert_eq(setlk(ino, fh.fh, 1, F_WRLCK, 0, 9), 0);
+	first = setlkw(ino, fh.fh, 2, F_WRLCK, 5, 5);
+	rig_settle();
+	second = flock_send(FUSE_SETLKW, ino, fh.fh, 3, F_WRLCK);
+	rig_settle();
+	rig_crash();
+	no_answer(1000);
+	interrupt(second);
+	cr_assert_eq(answer_to(second, 3000), EINTR, "a signal still reaches it");
+	rig_send(FUSE_SETLK, ino,
+		&(struct fuse_lk_in){.fh = fh.fh,
+			.owner = 1,
+			.lk = {.end = TO_END, .type = F_UNLCK, .pid = LK_PID(1)}},
+		sizeof(struct fuse_lk_in), NULL, 0);
+	/* In either order. */
+	for (int i = 0; i < 2; i++) {
+		cr_assert(rig_reply(&re, 10000));
+		cr_assert_eq(re.h.error, 0);
+		first = re.h.unique == first ? 0 : first;
+	}
+	cr_assert_eq(first, 0, "it has its lock");
+	cr_assert_eq(flush_as(ino, fh.fh, 2), 0);
+	closed(fh.fh);
+}
+
+/* It holds a part of the range, and waits for the answer. */
+Test(fs_crash, a_signal_that_came_before_is_not_forgotten)
+{
+	uint64_t unique;
+
+	cr_assert_eq(setlk(ino, fh.fh, 1, F_WRLCK, 0, 9), 0);
+	cr_assert_eq(setlk(ino, fh.fh, 2, F_WRLCK, 12, 20), 0);
+	rig.fake.hold_ops = 1ull << FAKE_LOCK;
+	unique = setlkw(ino, fh.fh, 1, F_WRLCK, 5, 15);
+	no_answer(100);
+	interrupt(unique);
+	no_answer(100);
+	rig.fake.hold_ops = 0;
+	rig_crash();
+	cr_assert_eq(answer_to(unique, 3000), EINTR);
+	cr_assert_eq(flush_as(ino, fh.fh, 1), 0);
+	cr_assert_eq(flush_as(ino, fh.fh, 2), 0);
+	closed(fh.fh);
+}
+
+/* ---- what was asked ---- */
+
+Test(fs_crash, a_request_that_was_not_answered_is_answered)
+{
+	uint64_t unique;
+
+	rig.fake.hold_ops = 1ull << FAKE_LOOKUP;
+	unique = rig_send(FUSE_LOOKUP, FUSE_ROOT_ID, NULL, 0, "f", 2);
+	no_answer(1000);
+	rig.fake.hold_ops = 0;
+	rig_crash();
+	cr_assert_eq(answer_to(unique, 3000), 0);
+	closed(fh.fh);
+}
+
+/* The server has it open once for the kernel, and once for nobody. */
+Test(fs_crash, an_open_that_the_kernel_was_not_told_of_is_closed)
+{
+	struct fuse_open_out out;
+	uint64_t unique;
+
+	rig.fake.hold_ops = 1ull << FAKE_SETATTR;
+	unique = rig_send(FUSE_OPEN, ino, &(struct fuse_open_in){.flags = O_WRONLY | O_TRUNC},
+		sizeof(struct fuse_open_in), NULL, 0);
+	no_answer(1000);
+	rig.fake.hold_ops = 0;
+	rig_crash();
+	cr_assert(rig_reply(&re, 3000));
+	cr_assert_eq(re.h.unique, unique);
+	rig_settle();
+	memcpy(&out, re.body, sizeof(out));
+	cr_assert_eq(rig.fs->files_open, 2);
+	closed(out.fh);
+	closed(fh.fh);
+}
+
+static const struct nfs4_call *on_its_way(void)
+{
+	cr_assert_not(list_empty(&rig.fake.pending));
+	return container_of(rig.fake.pending.next, struct nfs4_call, link);
+}
+
+/* The server may have done it: then it has one open, and one lock. */
+Test(fs_crash, an_open_on_its_way_is_by_the_same_owner)
+{
+	uint64_t unique, owner;
+	struct fuse_open_out out;
+
+	rig.uid = 2000; /* who has nothing open there */
+	rig.fake.hold_ops = 1ull << FAKE_OPEN;
+	unique = rig_send(FUSE_OPEN, ino, &(struct fuse_open_in){.flags = O_RDONLY},
+		sizeof(struct fuse_open_in), NULL, 0);
+	no_answer(1000);
+	owner = on_its_way()->u.open.owner;
+	rig_crash();
+	no_answer(1000);
+	cr_assert_eq(on_its_way()->u.open.owner, owner);
+	fake_release();
+	cr_assert(rig_reply(&re, 3000));
+	cr_assert_eq(re.h.unique, unique);
+	memcpy(&out, re.body, sizeof(out));
+	closed(out.fh);
+	closed(fh.fh);
+}
+
+Test(fs_crash, a_lock_on_its_way_is_by_the_same_owner)
+{
+	uint64_t unique, number;
+
+	rig.fake.hold_ops = 1ull << FAKE_LOCK;
+	unique = setlkw(ino, fh.fh, 5, F_WRLCK, 0, 9);
+	no_answer(1000);
+	number = on_its_way()->u.lock.lock->number;
+	rig_crash();
+	no_answer(1000);
+	cr_assert_eq(on_its_way()->u.lock.lock->number, number);
+	fake_release();
+	cr_assert_eq(answer_to(unique, 3000), 0);
+	cr_assert_eq(flush_as(ino, fh.fh, 5), 0);
+	closed(fh.fh);
+}
+
+static uint64_t held(uint64_t ops, uint32_t opcode, const void *arg, size_t len, const char *name)
+{
+	uint64_t unique;
+
+	rig.fake.hold_ops = ops;
+	unique = rig_send(opcode, FUSE_ROOT_ID, arg, len, name, strlen(name) + 1);
+	no_answer(1000);
+	rig.fake.hold_ops = 0;
+	return unique;
+}
+
+Test(fs_crash, what_the_server_did_is_not_done_again)
+{
+	unsigned int removed = rig.fake.count[FAKE_REMOVE];
+
+	fake_add("other", 1);
+	rig.was_done = held(1ull << FAKE_REMOVE, FUSE_UNLINK, NULL, 0, "other");
+	rig_crash();
+	cr_assert_eq(answer_to(rig.was_done, 3000), 0);
+	rig_settle();
+	cr_assert_leq(rig.fake.count[FAKE_REMOVE], removed + 1);
+	closed(fh.fh);
+}
+
+Test(fs_crash, but_what_it_made_is_shown)
+{
+	struct fuse_mkdir_in in = {.mode = 0755};
+	struct fuse_entry_out e;
+
+	rig.was_done = held(1ull << FAKE_OTHER, FUSE_MKDIR, &in, sizeof(in), "made");
+	fake_add("made", 1);
+	rig_crash();
+	cr_assert(rig_reply(&re, 3000));
+	cr_assert_eq(re.h.unique, rig.was_done);
+	cr_assert_eq(re.h.error, 0);
+	memcpy(&e, re.body, sizeof(e));
+	cr_assert_eq(e.nodeid, rig_ino(fake_find("made")));
+	closed(fh.fh);
+}
+
+Test(fs_crash, what_it_has_not_done_is_done)
+{
+	uint64_t unique;
+
+	fake_add("other", 1);
+	unique = held(1ull << FAKE_LOOKUP | 1ull << FAKE_REMOVE, FUSE_UNLINK, NULL, 0, "other");
+	rig_crash();
+	cr_assert_eq(answer_to(unique, 3000), 0);
+	cr_assert_null(fake_find("other"));
+	closed(fh.fh);
+}
+
+/* ---- data ---- */
+
+static void wrote(uint64_t off, const char *text)
+{
+	cr_assert_eq(rig_write(ino, fh.fh, off, text, strlen(text), O_RDWR), (int)strlen(text));
+}
+
+/* The server has it, and may lose it. */
+static void is_sent(void)
+{
+	no_answer(1000);
+	cr_assert_gt(fs_gauges(rig.fs).uncommitted, 0);
+}
+
+Test(fs_crash, data_that_the_server_has_not_got_is_written)
+{
+	wrote(0, "not sent");
+	rig_crash();
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	cr_assert_arr_eq(file->stable, "not sent", 8);
+	closed(fh.fh);
+}
+
+Test(fs_crash, data_that_is_not_durable_is_written_again)
+{
+	wrote(0, "at the server");
+	is_sent();
+	rig_crash();
+	fake_restart();
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	cr_assert_arr_eq(file->stable, "at the server", 13);
+	closed(fh.fh);
+}
+
+Test(fs_crash, data_that_is_durable_is_not)
+{
+	unsigned int writes;
+
+	wrote(0, "durable");
+	is_sent();
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	writes = rig.fake.count[FAKE_WRITE];
+	rig_crash();
+	no_answer(1000);
+	cr_assert_eq(rig.fake.count[FAKE_WRITE], writes);
+	closed(fh.fh);
+}
+
+Test(fs_crash, what_was_written_over_is_not_written_again)
+{
+	wrote(0, "aaaaaaaaaa");
+	is_sent();
+	cr_assert_eq(rig_write(ino, fh.fh, 3, "bbb", 3, O_RDWR | O_DSYNC), 3);
+	rig_crash();
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	cr_assert_arr_eq(file->stable, "aaabbbaaaa", 10);
+	closed(fh.fh);
+}
+
+Test(fs_crash, nor_what_was_cut_off)
+{
+	struct fuse_setattr_in in = {.valid = FATTR_SIZE, .size = 4};
+
+	wrote(100, "behind the end");
+	is_sent();
+	cr_assert_eq(rig_call(&re, FUSE_SETATTR, ino, &in, sizeof(in), NULL, 0), 0);
+	rig_crash();
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	cr_assert_eq(file->attr.size, 4);
+	closed(fh.fh);
+}
+
+Test(fs_crash, data_of_a_file_that_is_being_closed_is_written)
+{
+	wrote(0, "late");
+	rig.fake.hold_ops = 1ull << FAKE_COMMIT;
+	cr_assert_eq(rig_release(ino, fh.fh), 0);
+	rig_settle();
+	rig.fake.hold_ops = 0;
+	rig_crash();
+	fake_restart();
+	rig_settle();
+	cr_assert_arr_eq(file->stable, "late", 4);
+	cr_assert_eq(rig.fake.opens, 0);
+}
+
+Test(fs_crash, an_append_is_not_appended_again)
+{
+	cr_assert_eq(rig_write(ino, fh.fh, 100, "end", 3, O_RDWR | O_APPEND), 3);
+	is_sent();
+	rig_crash();
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	cr_assert_eq(file->attr.size, 103);
+	closed(fh.fh);
+}
