@@ -11,7 +11,7 @@ _rpcrdmafs_options()
 		hard soft softerr timeo= retrans= rw ro rsize= wsize= write= dirty= buffers=
 		readahead= read_ahead_kb= max_background= sync async ac noac acregmin= acregmax=
 		acdirmin= acdirmax= actimeo= cto nocto lookupcache= rdirplus nordirplus
-		delegation nodelegation local_lock= lock nolock allow_other noallow_other default_permissions sloppy remount stats fg bg retry= clientid= capture= capture_size= capture_data
+		delegation nodelegation local_lock= lock nolock allow_other noallow_other default_permissions sloppy remount keep= stats fg bg retry= clientid= capture= capture_size= capture_data
 		suid nosuid dev nodev exec noexec atime noatime diratime nodiratime dirsync'
 	# end of mount options
 	local values=
@@ -25,6 +25,7 @@ _rpcrdmafs_options()
 	proto=*) values='rdma rdma6' ;;
 	sec=*) values='sys none' ;;
 	memreg=*) values='auto mw static' ;;
+	keep=*) values='process no' ;;
 	write=*) values='lazy eager wait' ;;
 	lookupcache=*) values='all pos none' ;;
 	local_lock=*) values='none flock posix all' ;;

@@ -44,6 +44,7 @@ void options_default(struct options *o)
 	o->port = OPTIONS_PORT;
 	o->family = AF_UNSPEC;
 	o->nconnect = 1;
+	o->keep = OPTIONS_KEEP_NO;
 	o->capture_limits.max_bytes = (uint64_t)CAPTURE_MIB_DEFAULT << 20;
 	o->nfs.minor_max = 2;
 	o->nfs.minor_min = 1;
@@ -234,6 +235,8 @@ static void set_mount(struct options *o, enum opt_id id, uint64_t v)
 		o->nconnect = (unsigned int)v;
 	else if (id == ID_METALANE)
 		o->fs.metalane = v != 0;
+	else if (id == ID_KEEP)
+		o->keep = (enum options_keep)v;
 	else if (id == ID_STATS)
 		o->stats = true;
 	else if (id == ID_CAPTURE_SIZE)

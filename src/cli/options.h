@@ -19,6 +19,12 @@
 #define OPTIONS_NCONNECT_MAX 16
 #define OPTIONS_CLIENTID_MAX 200 /* bytes */
 
+/* Does the mount outlive a daemon that is killed? The order of opttable.c's words. */
+enum options_keep {
+	OPTIONS_KEEP_NO,
+	OPTIONS_KEEP_PROCESS, /* a process holds it meanwhile (keeper.h) */
+};
+
 struct options {
 	bool foreground, debug, stats, help, version;
 	bool helper;         /* called as mount.rpcrdmafs: mount(8)'s defaults and exit statuses */
@@ -45,6 +51,7 @@ struct options {
 	unsigned int nconnect;
 	char *capture; /* file to capture into from the start; or NULL */
 	struct capture_limits capture_limits;
+	enum options_keep keep;
 	struct nfs4_conf nfs;
 	struct fs_conf fs;
 };

@@ -10,6 +10,7 @@ static const char *const words_sec[] = {"none", "sys", NULL};
 static const char *const words_write[] = {"wait", "eager", "lazy", NULL};
 static const char *const words_lookupcache[] = {"all", "pos", "positive", "none", NULL};
 static const char *const words_local_lock[] = {"none", "flock", "posix", "all", NULL};
+static const char *const words_keep[] = {"no", "process", NULL};
 static const char *const words_memreg[] = {"auto", "mw", "static", NULL};
 
 #define MAX_SECONDS 86400u
@@ -63,6 +64,7 @@ static const struct opt opts[] = {
 	{"max_background", OPT_UINT, ID_MAX_BACKGROUND, 1, 65535},
 	{"max_seg", OPT_UINT, ID_MAX_SEG, 4096, 1u << 30},
 	{"probe", OPT_UINT, ID_PROBE, 0, MAX_SECONDS},
+	{"keep", OPT_WORD, ID_KEEP, 0, 0, words_keep},
 	{"stats", OPT_FLAG, ID_STATS, 1},
 	{"allow_other", OPT_FLAG, ID_ALLOW_OTHER, 1},
 	{"noallow_other", OPT_FLAG, ID_ALLOW_OTHER, 0},

@@ -75,6 +75,7 @@ enum opt_id {
 	ID_CAPTURE,
 	ID_CAPTURE_SIZE,
 	ID_CAPTURE_DATA,
+	ID_KEEP,
 	ID_COUNT,
 };
 

@@ -123,6 +123,7 @@ static void put_caching(struct info *i, const struct mount *m)
 {
 	static const char *const lookupcache[] = {"all", "positive", "none"};
 	static const char *const local_lock[] = {"none", "flock", "posix", "all"};
+	static const char *const keep[] = {"no", "process"};
 	static const char *const writes[] = {"wait", "eager", "lazy"};
 	const struct fs_conf *f = &m->opt->fs;
 	uint64_t times = ID(ACTIMEO);
@@ -148,6 +149,7 @@ static void put_caching(struct info *i, const struct mount *m)
 	info_option(i, "allow_other", f->allow_other ? "yes" : "no",
 		m->opt->helper && !(m->opt->given & ID(ALLOW_OTHER)) ? BY_HELPER
 								     : from(m, ID(ALLOW_OTHER)));
+	put(i, m, "keep", keep[m->opt->keep], ID(KEEP));
 	put_bool(i, m, "stats", m->opt->stats, ID(STATS));
 	if (m->opt->capture != NULL)
 		put(i, m, "capture", m->opt->capture, ID(CAPTURE));

@@ -150,6 +150,22 @@ Test(options, write_says_when_a_write_is_answered)
 	refused("dirty=1025", "dirty=1025");
 }
 
+Test(options, a_mount_outlives_its_daemon_only_if_asked_for)
+{
+	cr_assert_eq(o.keep, OPTIONS_KEEP_NO);
+	cr_assert_eq(apply("keep=process"), 0, "%s", fault);
+	cr_assert_eq(o.keep, OPTIONS_KEEP_PROCESS);
+	refused("keep=no", "keep");
+	refused("keep=systemd", "keep=systemd");
+	refused("keep", "keep");
+}
+
+Test(options, no_is_what_it_is_without)
+{
+	cr_assert_eq(apply("keep=no"), 0, "%s", fault);
+	cr_assert_eq(o.keep, OPTIONS_KEEP_NO);
+}
+
 Test(options, nothing_is_read_ahead_unless_asked_for)
 {
 	cr_assert_eq(o.fs.readahead, 0);
