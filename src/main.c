@@ -6,6 +6,7 @@
 
 #include "background.h"
 #include "cmd.h"
+#include "keeper.h"
 #include "log.h"
 #include "mount.h"
 #include "options.h"
@@ -23,6 +24,8 @@ int main(int argc, char **argv)
 	char fault[400];
 	int status;
 
+	if (keeper_is_asked(argc, argv, &status))
+		return status;
 	if (argc == 2 && handover_is_asked(argv[1], &status))
 		return status;
 	if (cmd_run(argc, argv, &status))

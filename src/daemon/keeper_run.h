@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The keeper's own process. It waits for the end of the daemon; if that said bye before, or the
+ * mount is gone, it ends. Otherwise it starts a successor with the daemon's arguments, gives it
+ * /dev/fuse and the live records, and waits for the end of that one.
+ *
+ * The end of a process is what its pidfd says: then all threads are gone, with descriptors, locks
+ * of files and RDMA resources. The socket is closed before that, while the others still are, so its
+ * end alone counts only where the system has no pidfd (ENOSYS, or a filter).
+ */
+#ifndef RPCRDMAFS_KEEPER_RUN_H
+#define RPCRDMAFS_KEEPER_RUN_H
+
+#include "keeper.h"
+
+#define KEEPER_RUN_BYE "bye"
+/* Variables, each of decimal numbers. */
+#define KEEPER_RUN_ASKED   "RPCRDMAFS_KEEPER"  /* FUSE LIVE SOCK ARGS PID CRASHES SYSLOG */
+#define KEEPER_RUN_CRASHED "RPCRDMAFS_CRASHED" /* LIVE FUSE SOCK CRASHES DIED_NS PID */
+/* The first descriptor that keeper_run_spawn() passes on. */
+#define KEEPER_RUN_FD 3
+
+/* Descriptors become the keeper's. */
+struct keeper_run {
+	const char *mountpoint;
+	int program; /* of successors */
+	int args;    /* their arguments (arguments.h) */
+	int fuse, live;
+	int sock, pidfd; /* of the daemon; pidfd -1: the socket's end is the daemon's */
+	pid_t pid;
+	unsigned int crashes; /* that count */
+	/* Waits so long; returns the time then. */
+	uint64_t (*wait)(uint64_t ns);
+};
+
+/* Until no keeper is needed. Signals are ignored from now on. Returns: the exit status. */
+int keeper_run(struct keeper_run *w);
+/* The process's pidfd; -1: there is none. */
+int keeper_run_pidfd(pid_t pid);
+/* The real time, for keeper_run.wait. */
+uint64_t keeper_run_wait(uint64_t ns);
+/* One more. Returns: false: they are too many. */
+bool keeper_run_count(struct keeper_deaths *d, uint64_t now_ns);
+/*
+ * keeper_run_spawn - a program in a session of its own, with no signal blocked or ignored
+ *
+ * program: a path. variable: "NAME=value", one more than those of this process. fds: it has these
+ * as KEEPER_RUN_FD and following, standard streams, and what of ours has no FD_CLOEXEC.
+ * Returns: its PID, or -errno.
+ */
+pid_t keeper_run_spawn(
+	const char *program, char **argv, char *variable, const int *fds, unsigned int fd_cnt);
+
+#endif
