@@ -6,9 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "arguments.h"
+#include "live.h"
 #include "log.h"
 #include "log_thread.h"
 #include "reactor.h"
@@ -28,6 +31,7 @@ enum {
 	FIELD_PAUSED_NS = 5,
 	FIELD_COUNT = 6,
 	FIELD_LONGEST_NS = 7,
+	FIELD_CRASHES = 8,
 };
 
 bool handover_is_asked(const char *arg, int *ret_status)
@@ -53,6 +57,18 @@ void handover_put(struct tables_out *t, const struct handover_facts *f)
 	tables_put(t, FIELD_PAUSED_NS, f->paused_ns);
 	tables_put(t, FIELD_COUNT, f->count);
 	tables_put(t, FIELD_LONGEST_NS, f->longest_ns);
+	tables_put(t, FIELD_CRASHES, f->crashes);
+}
+
+void handover_live(struct live *live, live_ref *ref, const struct handover_facts *f)
+{
+	const struct live_key key = {.rank = 0};
+	struct tables_out t;
+
+	tables_begin_in(&t);
+	handover_put(&t, f);
+	live_put(live, ref, &key, &t);
+	tables_end_in(&t);
 }
 
 static char *get_text(const struct tables_record *r, uint16_t field)
@@ -74,37 +90,33 @@ static int get_record(struct handover *h)
 		h->owner = get_text(&r, FIELD_OWNER);
 		h->version = get_text(&r, FIELD_VERSION);
 		h->mounted_ns = tables_get(&r, FIELD_MOUNTED_NS);
-		h->paused_ns = tables_get(&r, FIELD_PAUSED_NS);
+		if (!h->crashed)
+			h->paused_ns = tables_get(&r, FIELD_PAUSED_NS);
 		h->count = tables_get(&r, FIELD_COUNT);
 		h->longest_ns = tables_get(&r, FIELD_LONGEST_NS);
+		h->crashes = tables_get(&r, FIELD_CRASHES);
 		break;
 	}
 	return h->mountpoint != NULL && h->owner != NULL && h->version != NULL ? 0 : -EBADMSG;
 }
 
-struct handover *handover_take(void)
+static struct handover *handover_new(int tables, int before)
 {
-	const char *text = getenv(VARIABLE);
-	struct handover *h;
-	int tables, before, end = 0, err;
+	struct handover *h = calloc(1, sizeof(*h));
 
-	errno = 0;
-	if (text == NULL)
-		return NULL;
-	if (sscanf(text, "%d %d%n", &tables, &before, &end) != 2 || text[end] != '\0') {
-		errno = EINVAL;
-		return NULL;
-	}
-	unsetenv(VARIABLE);
-	h = calloc(1, sizeof(*h));
 	if (h == NULL)
 		return NULL;
 	h->tables_fd = tables;
 	h->before = before;
-	fcntl(tables, F_SETFD, FD_CLOEXEC);
-	if (before >= 0)
-		fcntl(before, F_SETFD, FD_CLOEXEC);
-	err = tables_open(&h->tables, tables);
+	h->crash = (struct keeper_crash){.live_fd = -1, .fuse_fd = -1, .sock = -1};
+	return h;
+}
+
+/* NULL with errno: it is freed. */
+static struct handover *read_tables(struct handover *h)
+{
+	int err = tables_open(&h->tables, h->tables_fd);
+
 	if (err == 0)
 		err = get_record(h);
 	if (err == 0)
@@ -112,6 +124,75 @@ struct handover *handover_take(void)
 	handover_free(h);
 	errno = -err;
 	return NULL;
+}
+
+/* The records in the memory of the dead one, as a file. */
+static int tables_of_dead(int live_fd)
+{
+	int fd = memfd_create("rpcrdmafs-tables", MFD_CLOEXEC), err, ended;
+	struct tables_out t;
+
+	if (fd < 0)
+		return -errno;
+	tables_begin(&t, fd);
+	err = live_tables(live_fd, &t);
+	ended = tables_end(&t);
+	if (err == 0)
+		err = ended;
+	if (err == 0)
+		return fd;
+	close(fd);
+	return err;
+}
+
+static struct handover *take_crashed(const struct keeper_crash *crash)
+{
+	int tables = tables_of_dead(crash->live_fd);
+	struct handover *h;
+
+	errno = tables < 0 ? -tables : 0;
+	h = tables < 0 ? NULL : handover_new(tables, -1);
+	if (h == NULL) {
+		if (tables >= 0)
+			close(tables);
+		return NULL;
+	}
+	h->crashed = true;
+	h->crash = *crash;
+	h->paused_ns = crash->died_ns;
+	return read_tables(h);
+}
+
+static struct handover *take_handed_over(const char *text)
+{
+	int tables, before, end = 0;
+	struct handover *h;
+
+	if (sscanf(text, "%d %d%n", &tables, &before, &end) != 2 || text[end] != '\0') {
+		errno = EINVAL;
+		return NULL;
+	}
+	unsetenv(VARIABLE);
+	(void)prctl(PR_SET_NAME, "rpcrdmafs"); /* else it is that of a descriptor */
+	h = handover_new(tables, before);
+	if (h == NULL)
+		return NULL;
+	fcntl(tables, F_SETFD, FD_CLOEXEC);
+	if (before >= 0)
+		fcntl(before, F_SETFD, FD_CLOEXEC);
+	return read_tables(h);
+}
+
+struct handover *handover_take(void)
+{
+	const char *text = getenv(VARIABLE);
+	struct keeper_crash crash;
+	int crashed = keeper_take(&crash);
+
+	errno = crashed < 0 ? -crashed : 0;
+	if (crashed > 0)
+		return take_crashed(&crash);
+	return crashed < 0 || text == NULL ? NULL : take_handed_over(text);
 }
 
 void handover_free(struct handover *h)
@@ -122,6 +203,10 @@ void handover_free(struct handover *h)
 	close(h->tables_fd);
 	if (h->before >= 0)
 		close(h->before);
+	if (h->crash.live_fd >= 0)
+		close(h->crash.live_fd);
+	if (h->crash.sock >= 0)
+		close(h->crash.sock);
 	free(h->mountpoint);
 	free(h->owner);
 	free(h->version);

@@ -9,6 +9,8 @@
 #ifndef RPCRDMAFS_HANDOVER_H
 #define RPCRDMAFS_HANDOVER_H
 
+#include "keeper.h"
+#include "live.h"
 #include "tables.h"
 
 /* A program is asked before it is executed whether it knows these tables, and prints that it does.
@@ -27,12 +29,15 @@ struct handover {
 	char *mountpoint, *owner, *version; /* version: of the program before */
 	uint64_t mounted_ns, paused_ns; /* CLOCK_MONOTONIC: since when it is mounted, and waits */
 	uint64_t count, longest_ns;     /* hand-overs before this one, and their longest pause */
+	uint64_t crashes;               /* daemons before this one that died */
+	bool crashed;                   /* the one before did: nobody handed anything over */
+	struct keeper_crash crash;      /* if it did */
 };
 
 /* Is that argument HANDOVER_ASK? Then it is answered, and *ret_status is the exit status. */
 bool handover_is_asked(const char *arg, int *ret_status);
 /*
- * handover_take - what the program before left
+ * handover_take - what the program before left, or a daemon that died (keeper.h)
  *
  * Returns: NULL with errno 0: there is nothing, it is an ordinary start; else it cannot be used.
  */
@@ -41,9 +46,11 @@ void handover_free(struct handover *h);
 /* The record's fields, written by the program that leaves. */
 struct handover_facts {
 	const char *mountpoint, *owner;
-	uint64_t mounted_ns, paused_ns, count, longest_ns;
+	uint64_t mounted_ns, paused_ns, count, longest_ns, crashes;
 };
 void handover_put(struct tables_out *t, const struct handover_facts *f);
+/* The same, in memory that outlives this process. */
+void handover_live(struct live *live, live_ref *ref, const struct handover_facts *f);
 /*
  * handover_exec - this process is the other program from now on
  *

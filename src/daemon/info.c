@@ -76,6 +76,16 @@ void info_option(struct info *i, const char *name, const char *value, const char
 
 /* ---- the mount ---- */
 
+static void print_keeper(struct info *i, const struct mount *m)
+{
+	bool is_there = keeper_is_there(&m->keeper);
+
+	put_number(i, "keeper", "keeper", is_there ? (uint64_t)m->keeper.pid : 0,
+		is_there ? "is its pid" : "there is none: the mount ends with this process");
+	put_number(i, "kept_bytes", "  kept", live_bytes(m->live), "bytes");
+	put_number(i, "crashes", "  daemons that died", m->crashes, "");
+}
+
 static void print_server(struct info *i, const struct mount *m, const struct nfs4_session_view *v)
 {
 	const struct nfs4_fsinfo *fi = nfs4_client_fsinfo(m->client);
@@ -104,6 +114,8 @@ static void print_server(struct info *i, const struct mount *m, const struct nfs
 		put_number(i, "upgrade_longest_ms", "  longest",
 			m->longest_pause_ns / NSEC_PER_MSEC, "ms");
 	}
+	if (m->live != NULL)
+		print_keeper(i, m);
 	put_text(i, "device", "device", v->device);
 	put_text(i, "memory_registration", "memory registration",
 		v->memreg == RPCRDMA_MEMREG_MW ? "mw" : "static");

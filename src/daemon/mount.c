@@ -68,11 +68,13 @@ static void on_signal(struct reactor_fd *src, uint32_t events)
 static void taken_over(struct mount *m)
 {
 	struct handover *h = m->handover;
-	bool is_back = h->before < 0; /* the program that was to take over could not */
+	/* The program that was to take over could not. */
+	bool is_back = h->before < 0 && !h->crashed;
 	uint64_t now_ns = reactor_clock(m->reactor), ms;
 
 	m->mounted_ns = h->mounted_ns;
-	m->upgrades = h->count + !is_back;
+	m->upgrades = h->count + (h->before >= 0);
+	m->crashes = h->crashes + h->crashed;
 	m->pause_ns = now_ns - h->paused_ns;
 	m->longest_pause_ns = m->pause_ns > h->longest_ns ? m->pause_ns : h->longest_ns;
 	ms = m->pause_ns / NSEC_PER_MSEC;
@@ -82,13 +84,60 @@ static void taken_over(struct mount *m)
 		log_warn("%s: " RPCRDMAFS_VERSION " goes on, as the program that was to take over "
 			 "could not: requests waited %" PRIu64 " ms",
 			m->opt->mountpoint, ms);
+	} else if (h->crashed) {
+		log_warn("%s: " RPCRDMAFS_VERSION " goes on for a daemon that died: requests "
+			 "waited %" PRIu64 " ms; the mount goes on",
+			m->opt->mountpoint, ms);
 	} else {
 		log_info("%s: " RPCRDMAFS_VERSION
 			 " has taken over from %s: requests waited %" PRIu64
 			 " ms; the mount goes on",
 			m->opt->mountpoint, h->version, ms);
 	}
-	handover_free(h);
+}
+
+/* From now on a successor finds all that it has to know, and there is somebody who starts it. */
+static void keep(struct mount *m)
+{
+	const struct handover *h = m->handover;
+	const struct handover_facts facts = {
+		.mountpoint = m->opt->mountpoint,
+		.owner = m->identity.owner,
+		.mounted_ns = m->mounted_ns,
+		.count = m->upgrades,
+		.longest_ns = m->longest_pause_ns,
+		.crashes = m->crashes,
+	};
+	struct keeper_conf conf = {
+		.mountpoint = m->opt->mountpoint,
+		.crashes = h != NULL ? h->crash.crashes : 0,
+		.syslog = !m->opt->foreground,
+	};
+	int err;
+
+	if (m->live == NULL)
+		return;
+	handover_live(m->live, &m->live_ref, &facts);
+	fs_handover_live_mounted(m->fs);
+	conf.fuse_fd = fs_handover_device(m->fs);
+	conf.live_fd = live_fd(m->live);
+	err = keeper_start(&m->keeper, m->reactor, &conf);
+	if (err != 0)
+		log_err("%s: no process keeps the mount, which will not outlive its daemon: %s",
+			m->opt->mountpoint, strerror(-err));
+}
+
+/* There is another keeper now than that of the program before, or of the daemon that died. */
+static void keep_on(struct mount *m)
+{
+	pid_t pid = -1;
+	int before = keeper_kept(&pid); /* first: the next one has our environment */
+
+	keep(m);
+	keeper_dismiss(before, pid);
+	keeper_bye(m->handover->crash.sock);
+	m->handover->crash.sock = -1;
+	handover_free(m->handover);
 	m->handover = NULL;
 }
 
@@ -97,8 +146,6 @@ static void become_ready(struct mount *m)
 	int err;
 
 	mount_stop_set_state(m, MOUNT_SERVING);
-	for (unsigned int i = 0; i < m->lane_cnt; i++)
-		lane_fs_start(m->lanes[i]);
 	m->mounted_ns = reactor_clock(m->reactor);
 	m->ctl = ctl_start(m->reactor, mount_commands, m);
 	if (!m->opt->foreground) {
@@ -106,14 +153,21 @@ static void become_ready(struct mount *m)
 		log_set_level(LOG_LVL_INFO);
 		background_ready();
 	}
+	/* Before a request is answered: the keeper of before has memory that knows nothing of it.
+	 */
+	if (m->handover != NULL) {
+		taken_over(m);
+		keep_on(m);
+	} else {
+		log_info("%s mounted on %s", m->opt->source, m->opt->mountpoint);
+		keep(m);
+	}
+	for (unsigned int i = 0; i < m->lane_cnt; i++)
+		lane_fs_start(m->lanes[i]);
 	err = log_thread_start();
 	if (err != 0)
 		log_warn("the log has no thread of its own: %s", strerror(-err));
 	m->code_lock = protect_code();
-	if (m->handover != NULL)
-		taken_over(m);
-	else
-		log_info("%s mounted on %s", m->opt->source, m->opt->mountpoint);
 	service_ready(m->opt->source, m->opt->mountpoint);
 	service_watchdog_start(&m->watchdog, m->reactor, m->lanes, &m->lane_cnt);
 }
@@ -141,8 +195,9 @@ static void start_serving(struct mount *m)
 		mount_retry_fail(m, text);
 		return;
 	}
-	err = m->handover != NULL ? fs_handover_mount(m->fs, -1, text, sizeof(text))
-				  : fs_mount(m->fs, text, sizeof(text));
+	err = m->handover != NULL
+		      ? fs_handover_mount(m->fs, m->handover->crash.fuse_fd, text, sizeof(text))
+		      : fs_mount(m->fs, text, sizeof(text));
 	if (err != 0) {
 		mount_retry_fail(m, text);
 		return;
@@ -258,6 +313,14 @@ static void on_report(void *ctx, const struct lane_report *r)
 	}
 }
 
+static int live_begin(struct mount *m)
+{
+	if (m->opt->keep == OPTIONS_KEEP_NO)
+		return 0;
+	m->live = live_new();
+	return m->live == NULL ? -errno : fs_handover_live(m->fs, m->live);
+}
+
 static int make_client(struct mount *m)
 {
 	char host[HOST_NAME_MAX + 1] = "localhost", folder[PATH_MAX];
@@ -290,6 +353,9 @@ static int make_client(struct mount *m)
 	m->fs = fs_new(&m->opt->fs, m->client);
 	if (m->fs == NULL)
 		return -errno;
+	err = live_begin(m);
+	if (err != 0)
+		return err;
 	if (m->handover == NULL)
 		return 0;
 	return fs_handover_get(m->fs, &m->handover->tables, m->handover->before >= 0 && !m->tried,
@@ -405,8 +471,10 @@ static void fini(struct mount *m)
 		lane_join(m->lanes[i]);
 	for (unsigned int i = 0; i < m->lane_cnt; i++)
 		lane_free(m->lanes[i]);
+	keeper_end(&m->keeper);
 	fs_free(m->fs);
 	nfs4_client_free(m->client);
+	live_free(m->live);
 	addrs_free(m->addrs);
 	identity_put(&m->identity);
 	idmap_free(m->idmap);

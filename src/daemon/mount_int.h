@@ -11,6 +11,7 @@
 #include "ctl.h"
 #include "handover.h"
 #include "identity.h"
+#include "keeper.h"
 #include "lane.h"
 #include "mount.h"
 #include "options.h"
@@ -68,6 +69,10 @@ struct mount {
 	struct upgrade upgrade;
 	struct handover
 		*handover; /* of the program before; NULL: it is mounted anew, or was taken over */
+	struct live *live; /* keep=: what outlives this process; or NULL */
+	live_ref live_ref; /* the mount's own record there */
+	struct keeper keeper;                          /* from serving on */
+	uint64_t crashes;                              /* daemons of this mount that died */
 	uint64_t upgrades, pause_ns, longest_pause_ns; /* hand-overs to this mount's programs */
 	struct rpc_cred cred;
 	struct retry *retry;

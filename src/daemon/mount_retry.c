@@ -108,8 +108,11 @@ static bool wait_for_next(const struct mount *m)
 /* Nobody takes it over any more: what is mounted must not wait for ever. */
 static void end_of(struct handover *h)
 {
-	if (h != NULL)
+	if (h != NULL) {
 		fs_handover_drop(h->mountpoint);
+		keeper_bye(h->crash.sock);
+		h->crash.sock = -1;
+	}
 	handover_free(h);
 }
 

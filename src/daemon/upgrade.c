@@ -116,6 +116,7 @@ static int write_tables(struct mount *m, int fd)
 		.paused_ns = m->upgrade.paused_ns,
 		.count = m->upgrades,
 		.longest_ns = m->longest_pause_ns,
+		.crashes = m->crashes,
 	};
 	struct tables_out t;
 
@@ -141,7 +142,9 @@ static void hand_over(struct mount *m)
 		(void)log_thread_stop(LOG_NS);
 		ctl_end(m->ctl);
 		fs_handover_keep_device(m->fs, true);
+		keeper_keep(&m->keeper, true);
 		err = handover_exec(u->program, tables, self);
+		keeper_keep(&m->keeper, false);
 		fs_handover_keep_device(m->fs, false);
 		m->ctl = ctl_start(m->reactor, mount_commands, m);
 		(void)log_thread_start();
