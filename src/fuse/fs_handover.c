@@ -76,7 +76,7 @@ const char *fs_handover_obstacle(struct fs *fs)
 		return "delegations are returned";
 	if (fs->files_opening > 0 || fs->releasing > 0)
 		return "files are opened and closed";
-	if (fs->forwarded > 0 || fs->replays_cnt > 0)
+	if (fs->forwarded > 0 || fs->replays.cnt > 0)
 		return "requests are on their way between lanes";
 	if (fs_notify_busy(fs))
 		return "the kernel is told of changes";

@@ -109,6 +109,27 @@ void fs_file_opened(struct fs *fs, struct fs_file *f)
 	fs_live_inode(fs, in, false);
 }
 
+bool fs_file_of_request(struct fs *fs, uint64_t unique, uint64_t *ret_handle)
+{
+	bool is = false;
+
+	if (atomic_load_explicit(&fs->replays.files_in_doubt, memory_order_relaxed) == 0)
+		return false;
+	fs_inode_table_lock(fs);
+	list_for_each (node, &fs->files) {
+		struct fs_file *f = container_of(node, struct fs_file, all_link);
+
+		if (is || !f->in_doubt || f->unique != unique)
+			continue;
+		is = true;
+		f->in_doubt = false;
+		*ret_handle = f->handle;
+		atomic_fetch_sub(&fs->replays.files_in_doubt, 1);
+	}
+	fs_inode_table_unlock(fs);
+	return is;
+}
+
 void fs_file_closed(struct fs *fs, struct fs_file *f)
 {
 	struct fs_inode *in = f->inode;

@@ -49,7 +49,8 @@ struct fs_file {
 	live_ref live_ref; /* fs_share_tables.h */
 	/* Of the process before (fs_share_tables.c): the request that opened it; 0: not known */
 	uint64_t unique;
-	bool left; /* the kernel does not know of it, or has released it */
+	bool in_doubt; /* ... was answered or not: fs_file_of_request() */
+	bool left;     /* the kernel does not know of it, or has released it */
 };
 
 /* ---- fs_file.c: open files ---- */
@@ -71,6 +72,14 @@ void fs_file_closed(struct fs *fs, struct fs_file *f);
 struct fs_file *fs_file_take_any(struct fs *fs);
 /* The server still has them open: for another process, after one could not take the mount over. */
 void fs_file_put_all(struct fs *fs);
+/*
+ * fs_file_of_request - the handle that a process before this one gave, or was about to give
+ *
+ * unique: an OPEN or CREATE that is done again, since nobody knows whether it was answered. If true
+ * the answer is with that handle, which stands, whether the kernel takes this answer or had one;
+ * the file that this process opened for it is the caller's to close. Once. Any lane.
+ */
+bool fs_file_of_request(struct fs *fs, uint64_t unique, uint64_t *ret_handle);
 struct fs_file *fs_file_get(struct fs_file *f);
 void fs_file_put(struct fs *fs, struct fs_file *f);
 /* The one of a request. NULL: the kernel has no such handle. */

@@ -28,6 +28,14 @@
 /* Names that were told as shadows last, by number (fs_shadow.c). */
 #define FS_SHADOWED 256u
 
+/* Requests of a process before this one (fs_replay.h). */
+struct fs_replays {
+	struct list list; /* lanes_lock */
+	_Atomic unsigned int cnt;
+	uint64_t unique;                 /* fs_replay_unique(): the last one */
+	_Atomic uint32_t files_in_doubt; /* fs_file_of_request() finds those */
+};
+
 struct fs {
 	struct fs_conf conf;
 	const struct fs_part *const *parts;            /* fs_part.h; ends with NULL */
@@ -73,9 +81,7 @@ struct fs {
 	struct live *live;                     /* fs_live.h; NULL: nothing outlives this process */
 	live_ref live_ref;                     /* of the mount itself; table lock */
 	struct fs_asked *asked;                /* fs_asked.h; NULL: as above */
-	struct list replays;                   /* fs_replay.h; lanes_lock */
-	uint64_t replay_unique;                /* fs_replay_unique(): the last one */
-	_Atomic unsigned int replays_cnt;      /* of these */
+	struct fs_replays replays;             /* fs_replay.h */
 	_Atomic bool
 		replaying; /* nothing is read from /dev/fuse before they are done (fs_lane.c) */
 	_Atomic unsigned int readers;   /* lanes that read, or will */

@@ -281,6 +281,22 @@ void fs_asked_await(struct fs *fs, uint64_t unique)
 	mutex_unlock(&a->lock);
 }
 
+void fs_asked_await_no_more(struct fs *fs, uint64_t unique)
+{
+	struct fs_asked *a = fs->asked;
+	struct entry *e;
+
+	if (!a || unique == 0)
+		return;
+	mutex_lock(&a->lock);
+	e = find(a, unique);
+	if (e->unique != 0) {
+		atomic_fetch_sub(&a->awaited, e->awaited);
+		e->awaited = false;
+	}
+	mutex_unlock(&a->lock);
+}
+
 bool fs_asked_awaits(const struct fs *fs)
 {
 	return fs->asked && atomic_load(&fs->asked->awaited) > 0;

@@ -60,6 +60,8 @@ void fs_asked_release(struct fs *fs, uint64_t unique);
  * answered yet, as they are once they are written back, or written.
  */
 void fs_asked_await(struct fs *fs, uint64_t unique);
+/* The server has done it; its answer waits for the kernel, which may wait for us. */
+void fs_asked_await_no_more(struct fs *fs, uint64_t unique);
 bool fs_asked_awaits(const struct fs *fs);
 /* Bytes of any length as fields of a record ... */
 void fs_asked_put_bytes(struct tables_out *t, const void *p, size_t len);

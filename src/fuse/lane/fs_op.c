@@ -31,6 +31,7 @@
 #include "fs_inode.h"
 #include "fs_interrupt.h"
 #include "fs_op.h"
+#include "fs_asked.h"
 #include "fs_notify.h"
 #include "fs_part.h"
 #include "fs_reply.h"
@@ -224,6 +225,8 @@ void fs_op_notify_range(
 	struct fs_lane *l = op->lane;
 
 	fs_op_put_call(op);
+	if (l->fs->replaying)
+		fs_asked_await_no_more(l->fs, op->unique);
 	op->then = then;
 	op->notified.run = notified;
 	op->notice = (struct fs_notice){

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 struct replay {
-	struct list link; /* fs->replays, lanes_lock */
+	struct list link; /* fs->replays.list, lanes_lock */
 	size_t len;
 	uint8_t bytes[];
 };
@@ -24,13 +24,13 @@ uint64_t fs_replay_unique(struct fs *fs)
 {
 	struct timespec ts;
 
-	if (fs->replay_unique == 0) {
+	if (fs->replays.unique == 0) {
 		clock_gettime(CLOCK_MONOTONIC, &ts);
-		fs->replay_unique =
+		fs->replays.unique =
 			1ull << 62 | (uint64_t)ts.tv_sec << 30 | ((uint64_t)ts.tv_nsec & ~1ull);
 	}
-	fs->replay_unique += 2;
-	return fs->replay_unique;
+	fs->replays.unique += 2;
+	return fs->replays.unique;
 }
 
 bool fs_replay_add(struct fs *fs, const void *req, size_t len)
@@ -43,11 +43,34 @@ bool fs_replay_add(struct fs *fs, const void *req, size_t len)
 	memcpy(p->bytes, req, len);
 	fs_asked_note(fs, req, len);
 	mutex_lock(&fs->lanes_lock);
-	list_push_back(&fs->replays, &p->link);
-	atomic_fetch_add(&fs->replays_cnt, 1);
+	list_push_back(&fs->replays.list, &p->link);
+	atomic_fetch_add(&fs->replays.cnt, 1);
 	atomic_store(&fs->replaying, true);
 	mutex_unlock(&fs->lanes_lock);
 	return true;
+}
+
+static bool is_release(const struct replay *p, uint64_t handle)
+{
+	struct fuse_in_header h;
+	struct fuse_release_in in;
+
+	if (p->len < sizeof(h) + sizeof(in))
+		return false;
+	memcpy(&h, p->bytes, sizeof(h));
+	memcpy(&in, p->bytes + sizeof(h), sizeof(in));
+	return h.opcode == FUSE_RELEASE && in.fh == handle;
+}
+
+bool fs_replay_has_release(struct fs *fs, uint64_t handle)
+{
+	bool has = false;
+
+	mutex_lock(&fs->lanes_lock);
+	list_for_each (node, &fs->replays.list)
+		has = has || is_release(container_of(node, struct replay, link), handle);
+	mutex_unlock(&fs->lanes_lock);
+	return has;
 }
 
 /* ---- of the process before ---- */
@@ -109,7 +132,11 @@ int fs_replay_get(struct fs *fs, const struct tables_record *r, uint64_t *ret_un
 	if (!fs_replay_add(fs, bytes, len) ||
 		(state == FS_ASKED_INTERRUPTED && !add_interrupt(fs, &h)))
 		err = -ENOMEM;
-	if (!err && state == FS_ASKED_KEPT)
+	/*
+	 * It may have been answered: then what the kernel asks for next comes after it. Only a
+	 * lock may be waited for as long as others please.
+	 */
+	if (!err && h.opcode != FUSE_SETLKW)
 		fs_asked_await(fs, h.unique);
 	*ret_unique = state == FS_ASKED_KEPT ? 0 : h.unique;
 	free(bytes);
@@ -120,7 +147,7 @@ int fs_replay_get(struct fs *fs, const struct tables_record *r, uint64_t *ret_un
 
 static bool any(const struct fs *fs)
 {
-	return atomic_load_explicit(&fs->replays_cnt, memory_order_relaxed) > 0;
+	return atomic_load_explicit(&fs->replays.cnt, memory_order_relaxed) > 0;
 }
 
 bool fs_replay_is_next(const struct fs_lane *l)
@@ -214,9 +241,9 @@ static struct replay *pop(struct fs *fs)
 	struct list *node;
 
 	mutex_lock(&fs->lanes_lock);
-	node = list_pop_front(&fs->replays);
+	node = list_pop_front(&fs->replays.list);
 	if (node)
-		atomic_fetch_sub(&fs->replays_cnt, 1);
+		atomic_fetch_sub(&fs->replays.cnt, 1);
 	mutex_unlock(&fs->lanes_lock);
 	return node ? container_of(node, struct replay, link) : NULL;
 }
@@ -248,6 +275,6 @@ void fs_replay_fini(struct fs *fs)
 {
 	struct list *node;
 
-	while ((node = list_pop_front(&fs->replays)))
+	while ((node = list_pop_front(&fs->replays.list)))
 		free(container_of(node, struct replay, link));
 }

@@ -168,20 +168,24 @@ void fs_reply_negative(struct fs_op *op, struct fs_inode *dir)
 
 void fs_reply_open(struct fs_op *op, struct fs_file *f, void (*undo)(struct fs_op *op, int err))
 {
+	bool given, taken;
+
 	op->fi.fh = f->handle;
-	if (!op->req || fuse_reply_open(take_req(op), &op->fi) == -ENOENT) {
-		undo(op, 0);
-		return;
-	}
-	if (!op->fi.keep_cache)
+	given = fs_file_of_request(op->lane->fs, op->unique, &op->fi.fh);
+	taken = op->req && fuse_reply_open(take_req(op), &op->fi) != -ENOENT;
+	if (taken && !op->fi.keep_cache)
 		fs_pages_dropped(op->inode, &op->attr,
 			op->attr_seq); /* the answer makes the kernel do that */
-	fs_op_end(op);
+	if (taken && !given)
+		fs_op_end(op);
+	else
+		undo(op, 0);
 }
 
 static void create_now(struct fs_op *op)
 {
 	struct fuse_entry_param e;
+	bool given;
 
 	newest_attr(op, op->reply_inode);
 	if (waits_for_pages(op, create_now))
@@ -190,7 +194,8 @@ static void create_now(struct fs_op *op)
 		fs_stat_entry_tell(op->lane->fs, op->reply_dir, op->reply_inode, op->name,
 			&op->attr, op->attr_seq, fs_op_now(op), &e);
 	op->fi.fh = op->file->handle;
-	if (!op->req || fuse_reply_create(take_req(op), &e, &op->fi) == -ENOENT)
+	given = fs_file_of_request(op->lane->fs, op->unique, &op->fi.fh);
+	if (!op->req || fuse_reply_create(take_req(op), &e, &op->fi) == -ENOENT || given)
 		op->undo(op, 0);
 	else
 		fs_op_end(op);

@@ -177,12 +177,17 @@ static void release_heard(struct fs_op *op)
 		release_committed(op, 0);
 }
 
-void fs_release(struct fs_op *op)
+static void note_released(struct fs_op *op)
 {
 	mutex_lock(&op->inode->lock);
 	op->file->released = true;
 	fs_live_data(op->file);
 	mutex_unlock(&op->inode->lock);
+}
+
+void fs_release(struct fs_op *op)
+{
+	note_released(op);
 	atomic_fetch_add(&op->lane->fs->releasing, 1); /* until fs_silly_finish() is done */
 	release_heard(op);
 }
@@ -193,6 +198,7 @@ void fs_do_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 	if (!op)
 		return;
+	note_released(op); /* once it is answered nobody asks again */
 	fs_reply_early(op, 0);
 	fs_release(op);
 }

@@ -289,11 +289,17 @@ static int get_file(struct fs_share_tables *at, const struct tables_record *r)
 
 void fs_share_tables_unanswered(struct fs *fs, uint64_t unique)
 {
+	bool is = false;
+
 	list_for_each (node, &fs->files) {
 		struct fs_file *f = container_of(node, struct fs_file, all_link);
 
-		if (unique != 0 && f->unique == unique)
-			f->left = true;
+		if (unique == 0 || f->unique != unique || f->left)
+			continue;
+		f->in_doubt = !is;
+		f->left = is; /* a process in between opened it anew, and gave the first handle */
+		atomic_fetch_add(&fs->replays.files_in_doubt, !is);
+		is = true;
 	}
 }
 
@@ -322,7 +328,7 @@ int fs_share_tables_close(struct fs *fs)
 	list_for_each (node, &fs->files) {
 		const struct fs_file *f = container_of(node, struct fs_file, all_link);
 
-		if (f->left && !close_left(fs, f))
+		if (f->left && !fs_replay_has_release(fs, f->handle) && !close_left(fs, f))
 			return -ENOMEM;
 	}
 	return 0;

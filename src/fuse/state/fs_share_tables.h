@@ -37,7 +37,10 @@ void fs_share_tables_put(struct tables_out *t, struct fs *fs);
 void fs_share_tables_put_waits(struct tables_out *t, struct fs *fs);
 /* One of them. Returns: 0; -EBADMSG; -ENOMEM. */
 int fs_share_tables_get(struct fs_share_tables *at, const struct tables_record *r);
-/* A request was not answered: an open file that it made the kernel does not know of. */
+/*
+ * A request that may not have been answered: whether the kernel knows of an open file that it made
+ * is found out when it is done again (fs_file_of_request()).
+ */
 void fs_share_tables_unanswered(struct fs *fs, uint64_t unique);
 /* Files that the kernel does not know of, or has released, are closed. Returns: 0; -ENOMEM. */
 int fs_share_tables_close(struct fs *fs);

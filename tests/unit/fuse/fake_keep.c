@@ -38,7 +38,8 @@ int nfs4_redo_get(const struct tables_record *r, struct nfs4_client *cl)
 
 bool nfs4_redo_was_done(struct nfs4_client *cl, uint64_t request)
 {
-	return rig.was_done != 0 && request == rig.was_done;
+	return request != 0 &&
+	       (request == rig.was_done || (request < RIG_ASKED && rig.did[request]));
 }
 
 void nfs4_redo_over(struct nfs4_client *cl, struct nfs4_once *once)

@@ -56,8 +56,10 @@ static void start(struct nfs4_call *call, enum fake_op op)
 	k->last_cred = *call->cred;
 	fake_lock_check(call, &k->pending);
 	fake_state_check(call);
+	rig_step();
 	list_push_back(&k->pending, &call->link);
 	reactor_timer_in(k->r, &k->timer, 0);
+	rig_step();
 }
 
 /* ---- data buffers ---- */
@@ -556,6 +558,16 @@ static int execute(struct nfs4_call *call)
 	return -EOPNOTSUPP;
 }
 
+/* As nfs4_redo.c has it. */
+static bool is_once(const struct nfs4_call *call)
+{
+	const uint64_t once = 1ull << FAKE_REMOVE | 1ull << FAKE_RENAME | 1ull << FAKE_LINK |
+			      1ull << FAKE_OTHER | 1ull << FAKE_SETXATTR | 1ull << FAKE_REMOVEXATTR;
+
+	return (once & (1ull << call->state)) != 0 ||
+	       (call->state == FAKE_OPEN && call->u.open.exclusive);
+}
+
 static void run_pending(struct reactor_timer *t)
 {
 	struct fake *k = &rig.fake;
@@ -577,6 +589,9 @@ static void run_pending(struct reactor_timer *t)
 		call->status = NFS4_OK;
 		call->err = *fail ? -*fail : execute(call);
 		*fail = 0;
+		if (!call->err && call->once && call->once->request < RIG_ASKED && is_once(call))
+			rig.did[call->once->request] = true;
+		rig_step();
 		call->done(call);
 	}
 }

@@ -75,12 +75,12 @@ int fake_close(struct nfs4_op_close *c)
 	struct fake_open *h = c->state->cl ? held(c->state->owner) : NULL;
 
 	c->attr.valid = 0;
-	c->state->cl = NULL;
-	fake_keep_state(c->state);
 	if (h) {
 		h->owner = 0;
 		rig.fake.opens--;
 	}
+	c->state->cl = NULL;
+	fake_keep_state(c->state);
 	return 0;
 }
 

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -31,11 +33,53 @@ static void on_report(void *ctx, enum fs_lane_event event)
 		rig.idle = true;
 }
 
+/* The kernel takes no answer to what it has not asked, and no other one to what was answered. */
+static bool take_asked(uint64_t unique)
+{
+	bool is;
+
+	if (unique == 0 || unique >= RIG_ASKED)
+		return false;
+	is = rig.asked[unique];
+	rig.asked[unique] = false;
+	return is;
+}
+
 static ssize_t rig_writev(int fd, struct iovec *iov, int cnt, void *userdata)
 {
 	if (rig.kernel_waits)
 		rig.kernel_waits(iov, cnt);
 	return fs_custom_io.writev(fd, iov, cnt, userdata);
+}
+
+ssize_t __real_writev(int fd, const struct iovec *iov, int cnt);
+ssize_t __wrap_writev(int fd, const struct iovec *iov, int cnt);
+
+ssize_t __wrap_writev(int fd, const struct iovec *iov, int cnt)
+{
+	const struct fuse_out_header *h = iov[0].iov_base;
+	ssize_t n;
+
+	if (!rig_keep || fd != rig.fs->fd)
+		return __real_writev(fd, iov, cnt);
+	rig_step();
+	if (h->unique != 0 && !take_asked(h->unique)) {
+		errno = ENOENT;
+		return -1;
+	}
+	n = __real_writev(fd, iov, cnt);
+	rig_step();
+	return n;
+}
+
+ssize_t __real_write(int fd, const void *p, size_t len);
+ssize_t __wrap_write(int fd, const void *p, size_t len);
+
+ssize_t __wrap_write(int fd, const void *p, size_t len)
+{
+	const struct iovec iov = {(void *)p, len};
+
+	return rig_keep && fd == rig.fs->fd ? __wrap_writev(fd, &iov, 1) : __real_write(fd, p, len);
 }
 
 static void make_session(void)
@@ -87,10 +131,90 @@ static void wait_for_threads(void)
 		usleep(100);
 }
 
+unsigned int rig_kill_at;
+
+/* The thread that runs the daemon while rig_kill_at is set. */
+static struct {
+	sem_t over;
+	bool runs, turned, killed;
+	unsigned int steps;
+} daemon_thread;
+
+void rig_step(void)
+{
+	if (rig_kill_at == 0 || !daemon_thread.runs || ++daemon_thread.steps < rig_kill_at)
+		return;
+	daemon_thread.killed = true;
+	sem_post(&daemon_thread.over);
+	for (;;) /* with all that it holds */
+		pause();
+}
+
+static void *run_turn(void *arg)
+{
+	daemon_thread.turned = reactor_turn(rig.fake.r, NSEC_PER_MSEC);
+	daemon_thread.runs = false;
+	sem_post(&daemon_thread.over);
+	return NULL;
+}
+
+static bool turn_or_be_killed(void)
+{
+	pthread_t thread;
+
+	sem_init(&daemon_thread.over, 0, 0);
+	daemon_thread.runs = true;
+	cr_assert_eq(pthread_create(&thread, NULL, run_turn, NULL), 0);
+	while (sem_wait(&daemon_thread.over))
+		;
+	if (!daemon_thread.killed) {
+		pthread_join(thread, NULL);
+		return daemon_thread.turned;
+	}
+	daemon_thread.runs = daemon_thread.killed = false;
+	rig_kill_at = daemon_thread.steps = 0;
+	rig.kills++;
+	rig_crash();
+	return true;
+}
+
 bool rig_turn(void)
 {
 	wait_for_threads();
-	return reactor_turn(rig.fake.r, NSEC_PER_MSEC);
+	return rig_kill_at ? turn_or_be_killed() : reactor_turn(rig.fake.r, NSEC_PER_MSEC);
+}
+
+/* ---- what the daemon writes down: steps at which it can be killed ---- */
+
+void __real_live_put(
+	struct live *l, live_ref *ref, const struct live_key *key, struct tables_out *t);
+void __real_live_drop(struct live *l, live_ref *ref);
+void __real_live_count(struct live *l, live_ref ref, uint64_t value);
+void __wrap_live_put(
+	struct live *l, live_ref *ref, const struct live_key *key, struct tables_out *t);
+void __wrap_live_drop(struct live *l, live_ref *ref);
+void __wrap_live_count(struct live *l, live_ref ref, uint64_t value);
+
+void __wrap_live_put(
+	struct live *l, live_ref *ref, const struct live_key *key, struct tables_out *t)
+{
+	rig_step();
+	__real_live_put(l, ref, key, t);
+	rig_step();
+}
+
+void __wrap_live_drop(struct live *l, live_ref *ref)
+{
+	rig_step();
+	__real_live_drop(l, ref);
+	rig_step();
+}
+
+void __wrap_live_count(struct live *l, live_ref ref, uint64_t value)
+{
+	rig_step();
+	__real_live_count(l, ref, value);
+	rig_step();
 }
 
 bool rig_keep;
@@ -326,17 +450,6 @@ uint64_t rig_send_of(pid_t pid, uint32_t opcode, uint64_t nodeid, const void *ar
 	return send_as(h, arg, arg_len, NULL, 0);
 }
 
-static bool take_asked(uint64_t unique)
-{
-	bool is;
-
-	if (unique >= RIG_ASKED)
-		return unique < 1ull << 62; /* not one of the daemon's own (fs_replay.h) */
-	is = rig.asked[unique];
-	rig.asked[unique] = false;
-	return is;
-}
-
 bool rig_reply(struct rig_reply *re, unsigned int wait_ms)
 {
 	struct iovec iov[2] = {{&re->h, sizeof(re->h)}, {re->body, sizeof(re->body)}};
@@ -345,10 +458,8 @@ bool rig_reply(struct rig_reply *re, unsigned int wait_ms)
 	for (unsigned int i = 0; i <= wait_ms; i++) {
 		ssize_t n = recvmsg(rig.peer, &msg, MSG_DONTWAIT);
 
-		/* The kernel takes no answer to what it has not asked. */
-		if (n >= (ssize_t)sizeof(re->h) && rig_keep &&
-			(re->h.unique == 0 || !take_asked(re->h.unique)))
-			continue;
+		if (n >= (ssize_t)sizeof(re->h) && rig_keep && re->h.unique == 0)
+			continue; /* a notice */
 		if (n >= (ssize_t)sizeof(re->h)) {
 			re->len = (size_t)n - sizeof(re->h);
 			return true;
@@ -364,7 +475,7 @@ int rig_call(struct rig_reply *re, uint32_t opcode, uint64_t nodeid, const void 
 	uint64_t unique = rig_send(opcode, nodeid, arg, arg_len, more, more_len);
 
 	cr_assert(rig_reply(re, 3000), "no reply to operation %u", opcode);
-	cr_assert_eq(re->h.unique, unique);
+	cr_assert_eq(re->h.unique, unique, "it is of %llx", (unsigned long long)re->h.unique);
 	return -re->h.error;
 }
 

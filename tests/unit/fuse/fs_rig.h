@@ -158,7 +158,9 @@ struct rig {
 	struct fs *fs;
 	struct live *live;     /* with rig_keep */
 	uint64_t was_done;     /* request that the server did for the process before; 0: none */
+	bool did[RIG_ASKED];   /* by number: the server did what is to be done once */
 	bool asked[RIG_ASKED]; /* by number: the kernel waits for its answer */
+	unsigned int kills;    /* by rig_kill_at */
 	struct fs_lane *lane;
 	struct stats stats;
 	int peer; /* the kernel's end */
@@ -208,6 +210,14 @@ void rig_cannot_take_over(int tables, size_t data_size);
  */
 extern bool rig_keep;
 void rig_crash(void);
+/*
+ * With rig_keep: the daemon is killed at its step of this number, from 1 on, wherever it then is;
+ * then it is 0. Steps are before and after each change of what is kept, each answer to the kernel,
+ * each call that is sent and each that the server has executed. rig_turn() of the daemon that
+ * is killed ends with another one in its place. rig_down() cannot be called afterwards.
+ */
+extern unsigned int rig_kill_at;
+void rig_step(void);
 /* For fake_keep.c: the server has it open, or not any more; the same of locks. */
 void fake_keep_state(struct nfs4_state *st);
 void fake_keep_locks(struct nfs4_lockowner *lo);
