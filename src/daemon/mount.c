@@ -96,10 +96,13 @@ static void taken_over(struct mount *m)
 	}
 }
 
-/* From now on a successor finds all that it has to know, and there is somebody who starts it. */
+/*
+ * From now on a successor finds all that it has to know, and there is somebody who starts it. In
+ * place of the keeper of the program before, or of the daemon that died; never both at a time: each
+ * of them would start a daemon. If this one dies in between there is none, and the mount ends.
+ */
 static void keep(struct mount *m)
 {
-	const struct handover *h = m->handover;
 	const struct handover_facts facts = {
 		.mountpoint = m->opt->mountpoint,
 		.owner = m->identity.owner,
@@ -110,35 +113,32 @@ static void keep(struct mount *m)
 	};
 	struct keeper_conf conf = {
 		.mountpoint = m->opt->mountpoint,
-		.crashes = h != NULL ? h->crash.crashes : 0,
+		.crashes = m->handover != NULL ? m->handover->crash.crashes : 0,
 		.syslog = !m->opt->foreground,
 	};
-	int err;
+	pid_t pid = -1;
+	/* First: the next one has our environment. */
+	int err, before = m->handover != NULL ? keeper_kept(&pid) : -1;
 
+	if (m->live != NULL) {
+		handover_live(m->live, &m->live_ref, &facts);
+		fs_handover_live_mounted(m->fs);
+	}
+	keeper_dismiss(before, pid);
+	if (m->handover != NULL) {
+		keeper_bye(m->handover->crash.sock);
+		m->handover->crash.sock = -1;
+		handover_free(m->handover);
+		m->handover = NULL;
+	}
 	if (m->live == NULL)
 		return;
-	handover_live(m->live, &m->live_ref, &facts);
-	fs_handover_live_mounted(m->fs);
 	conf.fuse_fd = fs_handover_device(m->fs);
 	conf.live_fd = live_fd(m->live);
 	err = keeper_start(&m->keeper, m->reactor, &conf);
 	if (err != 0)
 		log_err("%s: no process keeps the mount, which will not outlive its daemon: %s",
 			m->opt->mountpoint, strerror(-err));
-}
-
-/* There is another keeper now than that of the program before, or of the daemon that died. */
-static void keep_on(struct mount *m)
-{
-	pid_t pid = -1;
-	int before = keeper_kept(&pid); /* first: the next one has our environment */
-
-	keep(m);
-	keeper_dismiss(before, pid);
-	keeper_bye(m->handover->crash.sock);
-	m->handover->crash.sock = -1;
-	handover_free(m->handover);
-	m->handover = NULL;
 }
 
 static void become_ready(struct mount *m)
@@ -155,13 +155,11 @@ static void become_ready(struct mount *m)
 	}
 	/* Before a request is answered: the keeper of before has memory that knows nothing of it.
 	 */
-	if (m->handover != NULL) {
+	if (m->handover != NULL)
 		taken_over(m);
-		keep_on(m);
-	} else {
+	else
 		log_info("%s mounted on %s", m->opt->source, m->opt->mountpoint);
-		keep(m);
-	}
+	keep(m);
 	for (unsigned int i = 0; i < m->lane_cnt; i++)
 		lane_fs_start(m->lanes[i]);
 	err = log_thread_start();

@@ -189,7 +189,11 @@ again() {
 	for ((i = 0; i < 200; i++)); do
 		grep -q 'the mount is given up' "$log" && return 0
 		pid=$(pgrep -f "rpcrdmafs -f .*$mnt" | head -1)
-		[ -z "$pid" ] || kill -KILL "$pid"
+		if [ -n "$pid" ]; then
+			kill -KILL "$pid"
+		elif timeout 10 ls $mnt 2>&1 | grep -q 'not connected'; then
+			return 0 # it was killed when it had no keeper yet
+		fi
 		sleep 0.1
 	done
 	return 1
