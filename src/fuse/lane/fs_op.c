@@ -292,10 +292,15 @@ static void op_go(struct fs_op *op, void (*start)(struct fs_op *op))
 		fs_inode_fh(op->inode2, &op->fh2);
 	op->call->cred = &op->cred;
 	op->call->times = op->req ? &op->times : NULL;
-	op->once.request = op->unique;
-	op->call->once = op->req ? &op->once : NULL;
+	op->call->once = NULL;
 	op->call->fs = op->inode ? fs_facts(op->lane->fs, op->inode) : NULL;
 	start(op);
+}
+
+void fs_op_once(struct fs_op *op)
+{
+	op->once.request = op->unique;
+	op->call->once = op->req ? &op->once : NULL;
 }
 
 static int get_call(struct fs_op *op, enum fs_op_tried *ret_missing)

@@ -127,6 +127,14 @@ struct fs_op *fs_op_new(struct fs_lane *l);
  * call.cred = &op->cred before `start`. When the session is dead: op->failed, or an error reply.
  */
 void fs_op_call(struct fs_op *op, void (*start)(struct fs_op *op));
+/*
+ * fs_op_once - the call that is about to be sent does all that the request asks for
+ *
+ * In its `start`. It is not executed twice even if this process dies (nfs4_once): if it was
+ * executed the request is answered with success (fs_replay.c). So never for a call that another one
+ * of this kind must follow.
+ */
+void fs_op_once(struct fs_op *op);
 /* Like fs_op_call() for an op that needs a data buffer (op->buf) first. */
 void fs_op_call_buf(struct fs_op *op, void (*start)(struct fs_op *op));
 /* After the reply: everything the op holds is given back. */

@@ -230,6 +230,7 @@ static void create_start(struct fs_op *op)
 	o->sattr.umask = work(op)->umask;
 	o->sattr.use_umask = true;
 	op->call->done = create_done;
+	fs_op_once(op);
 	nfs4_open(op->call);
 }
 

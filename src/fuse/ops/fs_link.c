@@ -39,6 +39,7 @@ static void link_start(struct fs_op *op)
 		.name = fs_nameop_str(op->name),
 	};
 	op->call->done = link_done;
+	fs_op_once(op);
 	nfs4_link(op->call);
 }
 

@@ -93,6 +93,7 @@ static void create_start(struct fs_op *op)
 		o->long_buf = op->buf;
 	}
 	op->call->done = create_done;
+	fs_op_once(op);
 	nfs4_create(op->call);
 }
 
@@ -188,6 +189,7 @@ static void regular_start(struct fs_op *op)
 	};
 	nfs4_make_exclusive(cl, &op->call->u.open);
 	op->call->done = regular_done;
+	fs_op_once(op);
 	nfs4_open(op->call);
 }
 

@@ -72,6 +72,7 @@ void fs_nameop_remove(struct fs_op *op, void (*done)(struct nfs4_call *call))
 	op->call->u.remove =
 		(struct nfs4_op_remove){.dir = &op->fh, .name = fs_nameop_str(op->name)};
 	op->call->done = done;
+	fs_op_once(op);
 	nfs4_remove(op->call);
 }
 

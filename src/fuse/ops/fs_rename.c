@@ -113,6 +113,7 @@ static void rename_start(struct fs_op *op)
 		.to = fs_nameop_str(op->name2),
 	};
 	op->call->done = rename_done;
+	fs_op_once(op);
 	nfs4_rename(op->call);
 }
 
@@ -161,7 +162,7 @@ static void source_done(struct nfs4_call *call)
 	else if (work(op)->source == target)
 		source_clear(op);
 	else if (fs_silly_needed(target))
-		fs_silly_rename(op, op->inode2, op->name2, target, target_moved);
+		fs_silly_rename(op, op->inode2, op->name2, target, false, target_moved);
 	else
 		fs_deleg_clear(op, target, true, target_gone);
 }

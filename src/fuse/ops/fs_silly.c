@@ -34,6 +34,7 @@ struct fs_silly {
 	char from[FS_NAME_MAX + 1];
 	char name[FS_SILLY_NAME];
 	live_ref live_ref; /* its record, fs_live.h */
+	bool is_all;       /* the request asks for nothing more: fs_op_once() */
 };
 
 void fs_silly_name(struct fs *fs, uint64_t fileid, char ret[FS_SILLY_NAME])
@@ -296,6 +297,8 @@ static void rename_start(struct fs_op *op)
 	r->to.len = (uint32_t)strlen(s->name);
 	op->call->cred = &s->cred;
 	op->call->done = rename_done;
+	if (s->is_all)
+		fs_op_once(op);
 	nfs4_rename(op->call);
 }
 
@@ -310,7 +313,7 @@ static void rename_clear(struct fs_op *op)
 }
 
 void fs_silly_rename(struct fs_op *op, struct fs_inode *dir, const char *name, struct fs_inode *in,
-	void (*done)(struct fs_op *op, int err))
+	bool is_all, void (*done)(struct fs_op *op, int err))
 {
 	struct fs *fs = op->lane->fs;
 	struct fs_silly *s = calloc(1, sizeof(*s));
@@ -324,6 +327,7 @@ void fs_silly_rename(struct fs_op *op, struct fs_inode *dir, const char *name, s
 	silly_count(fs, dir, 1);
 	fs_inode_fh(dir, &s->dir_fh);
 	s->in = in;
+	s->is_all = is_all;
 	s->cred = op->cred;
 	fs_silly_name(fs, fs_inode_fileid(in), s->name);
 	op->silly = s;

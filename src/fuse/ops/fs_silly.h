@@ -24,10 +24,11 @@ bool fs_silly_needed(struct fs_inode *in);
  * fs_silly_rename - rename dir/name, which is `in`, to dir/.nfsXXXX
  *
  * The file goes with its last close. Uses op->call; dir and in stay referenced by the caller
- * until `done`, name is copied. err: positive errno or 0.
+ * until `done`, name is copied. is_all: the request asks for nothing more (fs_op_once()). err:
+ * positive errno or 0.
  */
 void fs_silly_rename(struct fs_op *op, struct fs_inode *dir, const char *name, struct fs_inode *in,
-	void (*done)(struct fs_op *op, int err));
+	bool is_all, void (*done)(struct fs_op *op, int err));
 /*
  * After a close, or an OPEN that failed: removes the .nfs file of op->inode if that was the last,
  * then ends the op, which is counted in fs->releasing.

@@ -36,7 +36,7 @@ static void victim_clear(struct fs_op *op)
 	if (op->abandoned) /* it waited: the same */
 		fs_reply_err(op, EINTR);
 	else if (fs_silly_needed(op->inode2))
-		fs_silly_rename(op, op->inode, op->name, op->inode2, silly_done);
+		fs_silly_rename(op, op->inode, op->name, op->inode2, true, silly_done);
 	else
 		fs_op_call(op, remove_start);
 }
@@ -58,7 +58,7 @@ static void victim_done(struct nfs4_call *call)
 	if (op->inode2 == NULL)
 		fs_op_call(op, remove_start);
 	else if (fs_silly_needed(op->inode2))
-		fs_silly_rename(op, op->inode, op->name, op->inode2, silly_done);
+		fs_silly_rename(op, op->inode, op->name, op->inode2, true, silly_done);
 	else
 		fs_deleg_clear(op, op->inode2, true, victim_clear);
 }

@@ -263,6 +263,7 @@ static void setxattr_start(struct fs_op *op)
 		.long_buf = op->buf,
 	};
 	op->call->done = setxattr_done;
+	fs_op_once(op);
 	nfs4_setxattr(op->call);
 }
 
@@ -386,6 +387,7 @@ static void removexattr_start(struct fs_op *op)
 		.name = fs_nameop_str(op->name),
 	};
 	op->call->done = removexattr_done;
+	fs_op_once(op);
 	nfs4_removexattr(op->call);
 }
 

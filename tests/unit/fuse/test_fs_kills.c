@@ -120,6 +120,21 @@ static void names(void)
 	cr_assert_leq(fs_inode_count(rig.fs), 2);
 }
 
+/* The server is asked to RENAME twice: only after the second one the request is done. */
+static void onto_an_open_file(void)
+{
+	struct fuse_rename2_in to = {.newdir = FUSE_ROOT_ID};
+	struct fake_file *new;
+
+	file_set_up_open(100, O_RDWR);
+	new = fake_add("new", 3);
+	cr_assert_eq(rig_call(&re, FUSE_RENAME2, FUSE_ROOT_ID, &to, sizeof(to), "new\0f", 6), 0);
+	cr_assert_eq(fake_find("f"), new);
+	cr_assert_null(fake_find("new"));
+	cr_assert_eq(rig_read(&re, ino, fh.fh, 0, 100), 100);
+	cr_assert_eq(rig_release(ino, fh.fh), 0);
+}
+
 /* ---- */
 
 static unsigned int in_child; /* killed at this step */
@@ -192,4 +207,9 @@ Test(fs_kills, opens)
 Test(fs_kills, names)
 {
 	at_each_step(names);
+}
+
+Test(fs_kills, onto_an_open_file)
+{
+	at_each_step(onto_an_open_file);
 }
