@@ -247,6 +247,13 @@ static live_ref over(struct fs_asked *a, struct entry *e)
 	return ref;
 }
 
+/* Lock held. */
+static void await_no_more(struct fs_asked *a, struct entry *e)
+{
+	atomic_fetch_sub(&a->awaited, e->awaited);
+	e->awaited = false;
+}
+
 void fs_asked_answered(struct fs *fs, uint64_t unique)
 {
 	struct fs_asked *a = fs->asked;
@@ -259,8 +266,7 @@ void fs_asked_answered(struct fs *fs, uint64_t unique)
 	e = find(a, unique);
 	if (e->unique != 0) {
 		e->answered = true;
-		atomic_fetch_sub(&a->awaited, e->awaited);
-		e->awaited = false;
+		await_no_more(a, e);
 		ref = over(a, e);
 	}
 	mutex_unlock(&a->lock);
@@ -290,10 +296,8 @@ void fs_asked_await_no_more(struct fs *fs, uint64_t unique)
 		return;
 	mutex_lock(&a->lock);
 	e = find(a, unique);
-	if (e->unique != 0) {
-		atomic_fetch_sub(&a->awaited, e->awaited);
-		e->awaited = false;
-	}
+	if (e->unique != 0)
+		await_no_more(a, e);
 	mutex_unlock(&a->lock);
 }
 

@@ -55,9 +55,9 @@ bool fs_asked_is(struct fs *fs, uint64_t unique);
 bool fs_asked_keep(struct fs *fs, uint64_t unique, uint64_t *ret_order);
 void fs_asked_release(struct fs *fs, uint64_t unique);
 /*
- * The kernel was told by the process before that this one is written: nothing that it asks for now
- * may come before. It is noted (fs_replay_add()). fs_asked_awaits(): there are such that are not
- * answered yet, as they are once they are written back, or written.
+ * The process before has answered this one, or may have: nothing that the kernel asks for now may
+ * come before. It is noted (fs_replay_add()). fs_asked_awaits(): there are such that are not
+ * answered yet; data is once it is written back, or written.
  */
 void fs_asked_await(struct fs *fs, uint64_t unique);
 /* The server has done it; its answer waits for the kernel, which may wait for us. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Requests that a process before this one read and did not answer (fs_tables.h): one lane takes
- * them, in their order, before any lane reads /dev/fuse. Data of which that process told the kernel
- * that it is written must be so for whatever the kernel asks for now (fs_asked_await()).
+ * them, in their order, before any lane reads /dev/fuse. It may have answered some and not noted
+ * that, so all are done before whatever the kernel asks for now, but locks that others hold
+ * (fs_asked_await()).
  *
  * Context: fs_replay_add(): before lanes run; the others: any lane.
  */

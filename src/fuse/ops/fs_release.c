@@ -185,11 +185,16 @@ static void note_released(struct fs_op *op)
 	mutex_unlock(&op->inode->lock);
 }
 
+static void release_noted(struct fs_op *op)
+{
+	atomic_fetch_add(&op->lane->fs->releasing, 1); /* until fs_silly_finish() is done */
+	release_heard(op);
+}
+
 void fs_release(struct fs_op *op)
 {
 	note_released(op);
-	atomic_fetch_add(&op->lane->fs->releasing, 1); /* until fs_silly_finish() is done */
-	release_heard(op);
+	release_noted(op);
 }
 
 void fs_do_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -200,7 +205,7 @@ void fs_do_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		return;
 	note_released(op); /* once it is answered nobody asks again */
 	fs_reply_early(op, 0);
-	fs_release(op);
+	release_noted(op);
 }
 
 const struct fs_part fs_release_part = {
