@@ -8,6 +8,7 @@
 # vm-timeout: 500
 
 . "$(dirname "$0")/../guest/guest.sh"
+. "$(dirname "$0")/../guest/open_lib.sh"
 
 rxe_up
 nfsd_up
@@ -25,87 +26,18 @@ first=$(stat -c %t $mnt)
 
 # ---- one at rest, with a little of everything open ----
 
-echo one >$export_dir/append
-head -c 3000000 /dev/urandom >/tmp/data
-cp /tmp/data $export_dir/data
-mkdir $export_dir/list
-(cd $export_dir/list && seq -f 'entry-%05.0f' 1 4000 | xargs touch)
-exec 7>>$mnt/append 6<$mnt/data 5<>$mnt/gone
-echo "without a name" >&5
-rm $mnt/gone
-head -c 1000000 <&6 >/tmp/read
-check_equal "the server keeps the removed one" "$(find $export_dir -maxdepth 1 -name '.nfs*' | wc -l)" 1
-flock -x 7
-# Sleeps for the lock until it is given back.
-flock -x $mnt/append -c 'echo asleep' >/tmp/asleep 2>&1 &
-sleeper=$!
-# Its system call is flock(2), and not over.
-wait_for 20 grep -q '^73 ' /proc/$sleeper/syscall
-cat >/tmp/list.py <<'EOF'
-import os, sys, time
-seen = []
-with os.scandir(sys.argv[1]) as entries:
-    for e in entries:
-        seen.append(e.name)
-        if len(seen) % 1000 == 0:
-            open(sys.argv[2], "a").write("%d\n" % len(seen))
-            while os.path.exists(sys.argv[3]):
-                time.sleep(0.02)
-print(len(seen), len(set(seen)))
-EOF
-: >/tmp/hold
-python3 /tmp/list.py $mnt/list /tmp/at /tmp/hold >/tmp/listed 2>&1 &
-lister=$!
-wait_for 60 grep -q 1000 /tmp/at
-check "the kernel's client mounts" kmount $knt
-check "it does not get the lock" not flock -n $knt/append true
+hold_open
 
 check "upgraded" upgrade
 check_equal "by the same process" "$(daemon_pid $mnt) $(runs "$pid" && echo runs)" "$pid runs"
 check_equal "that is another program" "$(upgrades)" 1
 check_equal "on the same device" "$(stat -c %t $mnt)" "$first"
-check "the lock is still held" not flock -n $knt/append true
-check "who waits for it waits" not test -s /tmp/asleep
-echo two >&7
-cat <&6 >>/tmp/read
-check "the open file was read on" cmp /tmp/read /tmp/data
-check_equal "the one without a name is there" "$(cat /proc/$$/fd/5)" "without a name"
-rm /tmp/hold
-check "the directory was listed" wait $lister
-check_equal "to its end" "$(cat /tmp/listed)" "4000 4000"
-flock -u 7
-check "who waited has the lock" wait $sleeper
-check_equal "and said so" "$(cat /tmp/asleep)" asleep
-exec 7>&- 6<&- 5>&-
-check_equal "what was written is there" "$(tr '\n' ' ' <$export_dir/append)" "one two "
-check "the removed one is gone" wait_for 20 bash -c "[ -z \"\$(find $export_dir -maxdepth 1 -name '.nfs*')\" ]"
-check "the lock can be had" flock -n $knt/append true
+held_open
 check "the kernel's client unmounts" kumount $knt
 
 # ---- under load ----
 
-keep_log=$RESULTS/keepopen
-laps() { grep -c ^lap "$keep_log"; }
-has_lapped() { [ "$(laps)" -ge $(($1 + 1)) ] || grep -q ^keepopen: "$keep_log"; }
-keep_open() {
-	local rc=0 load i
-	: >"$keep_log"
-	mkdir $export_dir/keep
-	"$bin_dir/keepopen" $mnt/keep $export_dir/keep >>"$keep_log" 2>&1 &
-	load=$!
-	for ((i = 1; i <= 10; i++)); do
-		wait_for 200 has_lapped "$(laps)" || break
-		! grep -q ^keepopen: "$keep_log" || break
-		echo "upgrade $i" >>"$keep_log"
-		upgrade >>"$keep_log" 2>&1 || break
-	done
-	wait_for 200 has_lapped "$(laps)" || true
-	kill -TERM $load
-	wait $load || rc=$?
-	cat "$keep_log"
-	[ $rc = 0 ] && [ $i = 11 ]
-}
-check "a mixed load goes on over ten upgrades" keep_open
+check "a mixed load goes on over ten upgrades" keep_open upgrade
 check_equal "they were" "$(upgrades)" 11
 check "none was lost" not grep "does not give back" "$log"
 check "nothing was reclaimed" not grep -i "reclaim" "$log"
