@@ -288,6 +288,18 @@ Test(fs_crash, a_request_that_was_not_answered_is_answered)
 	closed(fh.fh);
 }
 
+Test(fs_crash, and_one_that_was_is_not_done_again)
+{
+	unsigned int writes;
+
+	cr_assert_eq(rig_write(ino, fh.fh, 0, "once", 4, O_RDWR | O_DSYNC), 4);
+	writes = rig.fake.count[FAKE_WRITE];
+	rig_crash();
+	no_answer(1000);
+	cr_assert_eq(rig.fake.count[FAKE_WRITE], writes);
+	closed(fh.fh);
+}
+
 /* The server has it open once for the kernel, and once for nobody. */
 Test(fs_crash, an_open_that_the_kernel_was_not_told_of_is_closed)
 {
