@@ -15,6 +15,7 @@
 #include "fs_replay.h"
 #include "fs_session.h"
 #include "fs_share.h"
+#include "fs_silly.h"
 #include "fs_sync.h"
 #include "fs_unstable.h"
 #include "fs_validate.h"
@@ -90,6 +91,7 @@ struct fs *fs_new(const struct fs_conf *conf, struct nfs4_client *client)
 	list_init(&fs->dirs);
 	list_init(&fs->lanes);
 	list_init(&fs->replays.list);
+	list_init(&fs->replays.sillies);
 	list_init(&fs->locks->waits);
 	fs->locks->poll_ns = LOCK_POLL_NS;
 	mutex_init(&fs->locks->lock, MUTEX_FS_LOCKS);
@@ -183,6 +185,7 @@ void fs_free(struct fs *fs)
 	fs_file_put_all(fs);
 	fs_dir_put_all(fs);
 	fs_deleg_fini(fs);
+	fs_silly_fini(fs);
 	fs_inode_table_free(fs);
 	fs_replay_fini(fs);
 	fs_asked_free(fs);

@@ -13,6 +13,7 @@
 #include "fs_live.h"
 #include "fs_lock.h"
 #include "fs_notify.h"
+#include "fs_op.h"
 #include "fs_ops.h"
 #include "fs_replay.h"
 #include "fs_session.h"
@@ -256,7 +257,7 @@ static int get_record(struct fs_share_tables *at, const struct tables_record *r,
 	case FS_TABLES_DATA:
 		return fs_kept_get(at->fs, r);
 	case NFS4_KEEP_ONCE: /* answered already: nobody asks */
-		return fs_asked_is(at->fs, nfs4_redo_request_of(r))
+		return fs_asked_is(at->fs, fs_op_request_of(nfs4_redo_request_of(r)))
 			       ? nfs4_redo_get(r, at->fs->client)
 			       : 0;
 	default:
@@ -330,6 +331,10 @@ int fs_handover_mount(struct fs *fs, int device, char *text, size_t len)
 		return -ESTALE;
 	}
 	fs_inode_each(fs, note_facts, fs);
+	if (!fs_silly_settle(fs)) {
+		snprintf(text, len, "%s", strerror(ENOMEM));
+		return -ENOMEM;
+	}
 	return fs_mount_again(fs, fs->was->device, fs->was, text, len);
 }
 

@@ -30,7 +30,8 @@
 
 /* Requests of a process before this one (fs_replay.h). */
 struct fs_replays {
-	struct list list; /* lanes_lock */
+	struct list list;    /* lanes_lock */
+	struct list sillies; /* fs_silly_settle() */
 	_Atomic unsigned int cnt;
 	uint64_t unique;                 /* fs_replay_unique(): the last one */
 	_Atomic uint32_t files_in_doubt; /* fs_file_of_request() finds those */

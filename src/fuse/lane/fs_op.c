@@ -297,10 +297,28 @@ static void op_go(struct fs_op *op, void (*start)(struct fs_op *op))
 	start(op);
 }
 
+static void once(struct fs_op *op, uint64_t number)
+{
+	op->once.request = number;
+	op->call->once = op->req ? &op->once : NULL;
+}
+
 void fs_op_once(struct fs_op *op)
 {
-	op->once.request = op->unique;
-	op->call->once = op->req ? &op->once : NULL;
+	once(op, op->unique);
+}
+
+/* The kernel's numbers are even. */
+#define PART 1ull
+
+uint64_t fs_op_request_of(uint64_t number)
+{
+	return number & ~PART;
+}
+
+void fs_op_once_part(struct fs_op *op)
+{
+	once(op, op->unique | PART);
 }
 
 static int get_call(struct fs_op *op, enum fs_op_tried *ret_missing)

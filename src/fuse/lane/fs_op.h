@@ -135,6 +135,15 @@ void fs_op_call(struct fs_op *op, void (*start)(struct fs_op *op));
  * of this kind must follow.
  */
 void fs_op_once(struct fs_op *op);
+/*
+ * fs_op_once_part - the same of a call that is a part of it
+ *
+ * If it was executed the request is done again without it: op->once.request is the number that
+ * nfs4_redo_was_done() knows it by.
+ */
+void fs_op_once_part(struct fs_op *op);
+/* The request that such a number is of. */
+uint64_t fs_op_request_of(uint64_t number);
 /* Like fs_op_call() for an op that needs a data buffer (op->buf) first. */
 void fs_op_call_buf(struct fs_op *op, void (*start)(struct fs_op *op));
 /* After the reply: everything the op holds is given back. */

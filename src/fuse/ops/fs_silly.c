@@ -7,14 +7,18 @@
  */
 #include "fs_op.h"
 #include "fs_silly.h"
+#include "fs_asked.h"
 #include "fs_attr.h"
 #include "fs_deleg.h"
 #include "fs_inode.h"
 #include "fs_live.h"
+#include "fs_replay.h"
 #include "log.h"
+#include "nfs4_keep.h"
 #include "nfs4_tables.h"
 
 #include <errno.h>
+#include <linux/fuse.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +27,11 @@
 enum {
 	SILLY_DIR = 10, /* slot */
 	SILLY_NAME = 11,
+	SILLY_REQUEST = 12,
 };
 
 struct fs_silly {
+	struct list link;     /* fs->replays.sillies */
 	struct fs_inode *dir; /* referenced */
 	struct fs_inode *in;  /* while an op is at it: which has a reference */
 	struct nfs4_fh dir_fh;
@@ -34,6 +40,7 @@ struct fs_silly {
 	char from[FS_NAME_MAX + 1];
 	char name[FS_SILLY_NAME];
 	live_ref live_ref; /* its record, fs_live.h */
+	uint64_t request;  /* the call that renames it (nfs4_once), until it is done; then 0 */
 	bool is_all;       /* the request asks for nothing more: fs_op_once() */
 };
 
@@ -106,6 +113,8 @@ static void put_one(struct tables_out *t, const struct fs_inode *in, const struc
 	tables_put(t, SILLY_DIR, s->dir->slot);
 	nfs4_tables_put_cred(t, FS_TABLES_CRED, &s->cred);
 	tables_put_bytes(t, SILLY_NAME, s->name, strlen(s->name));
+	if (s->request)
+		tables_put(t, SILLY_REQUEST, s->request);
 }
 
 static void put_silly(void *ctx, struct fs_inode *in)
@@ -124,6 +133,16 @@ static void live_silly(const struct fs *fs, const struct fs_inode *in, struct fs
 	tables_begin_in(&t);
 	put_one(&t, in, s);
 	fs_live_put(fs, &s->live_ref, &key, &t);
+}
+
+/* It goes with its last close. Inode lock held. */
+static void becomes_silly(const struct fs *fs, struct fs_inode *in, struct fs_silly *s)
+{
+	in->silly = true;
+	in->silly_name = s;
+	s->in = NULL;
+	s->request = 0;
+	live_silly(fs, in, s);
 }
 
 void fs_silly_tables_put(struct tables_out *t, struct fs *fs)
@@ -152,10 +171,82 @@ int fs_silly_tables_get(const struct tables_record *r, struct fs *fs)
 	s->dir = fs_inode_ref(fs, dir);
 	fs_inode_fh(dir, &s->dir_fh);
 	silly_count(fs, dir, 1);
-	in->silly_name = s;
-	in->silly = true;
+	s->request = tables_get(r, SILLY_REQUEST);
+	if (s->request) {
+		s->in = fs_inode_ref(fs, in);
+		list_push_back(&fs->replays.sillies, &s->link);
+	} else {
+		in->silly_name = s;
+		in->silly = true;
+	}
 	live_silly(fs, in, s);
 	return 0;
+}
+
+/* As who unlinked it would remove that name, though without the supplementary groups. */
+static bool remove_again(struct fs *fs, const struct fs_silly *s)
+{
+	struct {
+		struct fuse_in_header h;
+		char name[FS_SILLY_NAME];
+	} req = {
+		.h =
+			{
+				.opcode = FUSE_UNLINK,
+				.unique = fs_replay_unique(fs),
+				.nodeid = s->dir->slot,
+				.uid = s->cred.uid,
+				.gid = s->cred.gid,
+			},
+	};
+
+	req.h.len = (uint32_t)(sizeof(req.h) + strlen(s->name) + 1);
+	memcpy(req.name, s->name, strlen(s->name));
+	if (!fs_replay_add(fs, &req, req.h.len))
+		return false;
+	fs_asked_await(fs, req.h.unique);
+	return true;
+}
+
+/* It was renamed. Returns: false: out of memory. */
+static bool was_renamed(struct fs *fs, struct fs_inode *in, struct fs_silly *s)
+{
+	bool open;
+
+	mutex_lock(&in->lock);
+	open = is_open(in) && !in->silly;
+	in->nfs_names = open || in->silly;
+	if (open)
+		becomes_silly(fs, in, s);
+	mutex_unlock(&in->lock);
+	fs_live_inode(fs, in, true);
+	return open || remove_again(fs, s); /* closed meanwhile */
+}
+
+bool fs_silly_settle(struct fs *fs)
+{
+	struct list *node;
+	bool ok = true;
+
+	while (ok && (node = list_pop_front(&fs->replays.sillies))) {
+		struct fs_silly *s = container_of(node, struct fs_silly, link);
+		struct fs_inode *in = s->in;
+
+		if (nfs4_redo_was_done(fs->client, s->request))
+			ok = was_renamed(fs, in, s);
+		if (s->in)
+			silly_free(fs, s);
+		fs_inode_put(fs, in);
+	}
+	return ok;
+}
+
+void fs_silly_fini(struct fs *fs)
+{
+	struct list *node;
+
+	while ((node = list_pop_front(&fs->replays.sillies)))
+		free(container_of(node, struct fs_silly, link));
 }
 
 /* ---- removal ---- */
@@ -268,12 +359,8 @@ static void rename_done(struct nfs4_call *call)
 	fs_live_inode(op->lane->fs, in, true);
 	mutex_lock(&in->lock);
 	open = is_open(in);
-	if (open) {
-		in->silly = true;
-		in->silly_name = s;
-		s->in = NULL;
-		live_silly(op->lane->fs, in, s);
-	}
+	if (open)
+		becomes_silly(op->lane->fs, in, s);
 	mutex_unlock(&in->lock);
 	if (open) {
 		op->silly = NULL;
@@ -299,6 +386,10 @@ static void rename_start(struct fs_op *op)
 	op->call->done = rename_done;
 	if (s->is_all)
 		fs_op_once(op);
+	else
+		fs_op_once_part(op);
+	s->request = op->once.request;
+	live_silly(op->lane->fs, s->in, s);
 	nfs4_rename(op->call);
 }
 

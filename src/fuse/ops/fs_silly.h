@@ -16,6 +16,16 @@ void fs_silly_name(struct fs *fs, uint64_t fileid, char ret[FS_SILLY_NAME]);
 /* All FS_TABLES_SILLY; one of them. Returns: 0; -EBADMSG; -ENOMEM. */
 void fs_silly_tables_put(struct tables_out *t, struct fs *fs);
 int fs_silly_tables_get(const struct tables_record *r, struct fs *fs);
+/*
+ * fs_silly_settle - files whose RENAME to .nfsXXXX the process before had sent, and not noted
+ *
+ * After the server was asked (nfs4_redo_was_done()), before lanes run. One that it had renamed goes
+ * with its last close, or at once if that was before; of the others nothing is left. Returns:
+ * false: out of memory.
+ */
+bool fs_silly_settle(struct fs *fs);
+/* Those that were not settled are freed; before the inodes. */
+void fs_silly_fini(struct fs *fs);
 /* Is there a .nfs file of ours in that directory, or soon, or not gone yet? */
 bool fs_silly_left(struct fs_inode *dir);
 /* Is it open here, and its name still its own? Then rename instead of remove. */

@@ -7,6 +7,7 @@
 #include <criterion/event.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -133,6 +134,46 @@ static void onto_an_open_file(void)
 	cr_assert_null(fake_find("new"));
 	cr_assert_eq(rig_read(&re, ino, fh.fh, 0, 100), 100);
 	cr_assert_eq(rig_release(ino, fh.fh), 0);
+	rig_settle();
+	cr_assert_not(file->used, "%s is left on the server", file->name);
+}
+
+static void removed_while_open(void)
+{
+	file_set_up_open(100, O_RDWR);
+	cr_assert_eq(rig_call(&re, FUSE_UNLINK, FUSE_ROOT_ID, NULL, 0, "f", 2), 0);
+	cr_assert_null(fake_find("f"));
+	cr_assert_eq(strncmp(file->name, ".nfs", 4), 0, "it is %s", file->name);
+	cr_assert_eq(rig_read(&re, ino, fh.fh, 0, 100), 100);
+	cr_assert_eq(rig_call(&re, FUSE_GETATTR, ino, &(struct fuse_getattr_in){0},
+			     sizeof(struct fuse_getattr_in), NULL, 0),
+		0);
+	cr_assert_eq(((struct fuse_attr_out *)re.body)->attr.nlink, 0);
+	cr_assert_eq(rig_release(ino, fh.fh), 0);
+	rig_settle();
+	cr_assert_not(file->used, "%s is left on the server", file->name);
+}
+
+/* Its last close comes before the server has renamed it. */
+static void closed_while_removed(void)
+{
+	uint64_t asked[2];
+
+	file_set_up_open(100, O_RDWR);
+	rig.fake.hold_ops = 1ull << FAKE_RENAME;
+	asked[0] = rig_send(FUSE_UNLINK, FUSE_ROOT_ID, NULL, 0, "f", 2);
+	rig_settle();
+	asked[1] = rig_send(FUSE_RELEASE, ino, &(struct fuse_release_in){.fh = fh.fh},
+		sizeof(struct fuse_release_in), NULL, 0);
+	rig_settle();
+	fake_release();
+	for (unsigned int i = 0; i < 2; i++) {
+		cr_assert(rig_reply(&re, 3000));
+		cr_assert_eq(re.h.error, 0);
+		cr_assert(re.h.unique == asked[0] || re.h.unique == asked[1]);
+	}
+	rig_settle();
+	cr_assert_not(file->used, "%s is left on the server", file->name);
 }
 
 /* ---- */
@@ -212,4 +253,14 @@ Test(fs_kills, names)
 Test(fs_kills, onto_an_open_file)
 {
 	at_each_step(onto_an_open_file);
+}
+
+Test(fs_kills, removed_while_open)
+{
+	at_each_step(removed_while_open);
+}
+
+Test(fs_kills, closed_while_removed)
+{
+	at_each_step(closed_while_removed);
 }
