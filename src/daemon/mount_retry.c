@@ -143,6 +143,12 @@ static int try_until_mounted(
 		if (handover != NULL && handover->before >= 0 && m.again &&
 			(m.hopeless || now_ns() - began_ns >= GIVE_BACK_NS))
 			handover_give_back(handover);
+		if (handover != NULL && handover->crashed && m.hopeless &&
+			now_ns() - began_ns >= GIVE_BACK_NS) {
+			log_err("%s: the mount is given up, and all use of it fails",
+				opt->mountpoint);
+			m.again = false;
+		}
 		if (m.elsewhere) {
 			where.at++;
 			continue;
