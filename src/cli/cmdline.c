@@ -19,7 +19,7 @@ void cmdline_help(void)
 	     "              lookupcache=, write=lazy|eager|wait, nodelegation, nconnect=,\n"
 	     "              sec=sys|none; and dirty=, memreg=auto|mw|static, credits=,\n"
 	     "              inline=, buffers=, ack_timeout=, probe=, readahead=,\n"
-	     "              read_ahead_kb=, metalane, keep=process, stats, allow_other:\n"
+	     "              read_ahead_kb=, metalane, keep=auto, stats, allow_other:\n"
 	     "              docs/options.md\n"
 	     "  -f          stay in the foreground\n"
 	     "  -d          debug: log what happens, stay in the foreground\n"

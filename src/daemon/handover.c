@@ -15,6 +15,7 @@
 #include "log.h"
 #include "log_thread.h"
 #include "reactor.h"
+#include "store.h"
 
 /* "TABLES BEFORE": descriptors. */
 #define VARIABLE "RPCRDMAFS_HANDOVER"
@@ -32,6 +33,8 @@ enum {
 	FIELD_COUNT = 6,
 	FIELD_LONGEST_NS = 7,
 	FIELD_CRASHES = 8,
+	FIELD_STORED = 9,
+	FIELD_SOURCE = 10,
 };
 
 bool handover_is_asked(const char *arg, int *ret_status)
@@ -58,6 +61,8 @@ void handover_put(struct tables_out *t, const struct handover_facts *f)
 	tables_put(t, FIELD_COUNT, f->count);
 	tables_put(t, FIELD_LONGEST_NS, f->longest_ns);
 	tables_put(t, FIELD_CRASHES, f->crashes);
+	tables_put(t, FIELD_STORED, f->stored);
+	tables_put_bytes(t, FIELD_SOURCE, f->source, strlen(f->source));
 }
 
 void handover_live(struct live *live, live_ref *ref, const struct handover_facts *f)
@@ -95,6 +100,8 @@ static int get_record(struct handover *h)
 		h->count = tables_get(&r, FIELD_COUNT);
 		h->longest_ns = tables_get(&r, FIELD_LONGEST_NS);
 		h->crashes = tables_get(&r, FIELD_CRASHES);
+		h->stored = tables_get(&r, FIELD_STORED);
+		h->source = get_text(&r, FIELD_SOURCE);
 		break;
 	}
 	return h->mountpoint != NULL && h->owner != NULL && h->version != NULL ? 0 : -EBADMSG;
@@ -145,16 +152,17 @@ static int tables_of_dead(int live_fd)
 	return err;
 }
 
+/* The memory is its from now on. NULL with errno: it is of no use. */
 static struct handover *take_crashed(const struct keeper_crash *crash)
 {
-	int tables = tables_of_dead(crash->live_fd);
-	struct handover *h;
+	int tables = tables_of_dead(crash->live_fd), err = tables < 0 ? -tables : ENOMEM;
+	struct handover *h = tables < 0 ? NULL : handover_new(tables, -1);
 
-	errno = tables < 0 ? -tables : 0;
-	h = tables < 0 ? NULL : handover_new(tables, -1);
 	if (h == NULL) {
 		if (tables >= 0)
 			close(tables);
+		close(crash->live_fd);
+		errno = err;
 		return NULL;
 	}
 	h->crashed = true;
@@ -183,6 +191,39 @@ static struct handover *take_handed_over(const char *text)
 	return read_tables(h);
 }
 
+/* NULL with errno 0: there is nothing, or not any more. */
+static struct handover *take_stored(void)
+{
+	struct store_kept s;
+	int found = store_take(&s), err = found > 0 ? 0 : -found;
+	struct handover *h = NULL;
+
+	if (found > 0) {
+		h = take_crashed(&s.crash);
+		err = errno;
+	}
+	if (h != NULL) {
+		h->stored = s.number;
+		return h;
+	}
+	if (err == ELOOP)
+		log_err("the daemon died %u times, one soon after the other: another mount takes "
+			"the place of this one",
+			s.crash.crashes);
+	else if (err != 0)
+		log_err("what the service manager has of the mount is of no use: %s: another mount "
+			"takes its place",
+			strerror(err));
+	if (err == ELOOP)
+		close(s.crash.live_fd);
+	if (s.crash.fuse_fd >= 0)
+		close(s.crash.fuse_fd);
+	if (err != 0)
+		store_drop(s.number);
+	errno = 0;
+	return NULL;
+}
+
 struct handover *handover_take(void)
 {
 	const char *text = getenv(VARIABLE);
@@ -192,7 +233,9 @@ struct handover *handover_take(void)
 	errno = crashed < 0 ? -crashed : 0;
 	if (crashed > 0)
 		return take_crashed(&crash);
-	return crashed < 0 || text == NULL ? NULL : take_handed_over(text);
+	if (crashed < 0)
+		return NULL;
+	return text == NULL ? take_stored() : take_handed_over(text);
 }
 
 void handover_free(struct handover *h)
@@ -210,6 +253,7 @@ void handover_free(struct handover *h)
 	free(h->mountpoint);
 	free(h->owner);
 	free(h->version);
+	free(h->source);
 	free(h);
 }
 

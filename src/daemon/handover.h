@@ -27,6 +27,8 @@ struct handover {
 	int before; /* the program before, or -1: there is none to go back to */
 	struct tables_in tables;
 	char *mountpoint, *owner, *version; /* version: of the program before */
+	char *source;                       /* or NULL: the program before did not say */
+	uint64_t stored;                /* the number of the records in the store (store.h), or 0 */
 	uint64_t mounted_ns, paused_ns; /* CLOCK_MONOTONIC: since when it is mounted, and waits */
 	uint64_t count, longest_ns;     /* hand-overs before this one, and their longest pause */
 	uint64_t crashes;               /* daemons before this one that died */
@@ -37,16 +39,17 @@ struct handover {
 /* Is that argument HANDOVER_ASK? Then it is answered, and *ret_status is the exit status. */
 bool handover_is_asked(const char *arg, int *ret_status);
 /*
- * handover_take - what the program before left, or a daemon that died (keeper.h)
+ * handover_take - what the program before left, or a daemon that died (keeper.h, store.h)
  *
- * Returns: NULL with errno 0: there is nothing, it is an ordinary start; else it cannot be used.
+ * Returns: NULL with errno 0: there is nothing, or only what the store had and was of no use (this
+ * was logged, and the old mount is dead): it is an ordinary start; else it cannot be used.
  */
 struct handover *handover_take(void);
 void handover_free(struct handover *h);
 /* The record's fields, written by the program that leaves. */
 struct handover_facts {
-	const char *mountpoint, *owner;
-	uint64_t mounted_ns, paused_ns, count, longest_ns, crashes;
+	const char *mountpoint, *owner, *source;
+	uint64_t mounted_ns, paused_ns, count, longest_ns, crashes, stored;
 };
 void handover_put(struct tables_out *t, const struct handover_facts *f);
 /* The same, in memory that outlives this process. */

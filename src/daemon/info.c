@@ -81,7 +81,13 @@ static void print_keeper(struct info *i, const struct mount *m)
 	bool is_there = keeper_is_there(&m->keeper);
 
 	put_number(i, "keeper", "keeper", is_there ? (uint64_t)m->keeper.pid : 0,
-		is_there ? "is its pid" : "there is none: the mount ends with this process");
+		is_there        ? "is its pid"
+		: m->stored > 0 ? "the service manager is it"
+				: "there is none: the mount ends with this process");
+	put_text(i, "kept_by", "  kept by",
+		is_there        ? "a process"
+		: m->stored > 0 ? "systemd"
+				: "nobody");
 	put_number(i, "kept_bytes", "  kept", live_bytes(m->live), "bytes");
 	put_number(i, "crashes", "  daemons that died", m->crashes, "");
 }

@@ -96,51 +96,6 @@ static void taken_over(struct mount *m)
 	}
 }
 
-/*
- * From now on a successor finds all that it has to know, and there is somebody who starts it. In
- * place of the keeper of the program before, or of the daemon that died; never both at a time: each
- * of them would start a daemon. If this one dies in between there is none, and the mount ends.
- */
-static void keep(struct mount *m)
-{
-	const struct handover_facts facts = {
-		.mountpoint = m->opt->mountpoint,
-		.owner = m->identity.owner,
-		.mounted_ns = m->mounted_ns,
-		.count = m->upgrades,
-		.longest_ns = m->longest_pause_ns,
-		.crashes = m->crashes,
-	};
-	struct keeper_conf conf = {
-		.mountpoint = m->opt->mountpoint,
-		.crashes = m->handover != NULL ? m->handover->crash.crashes : 0,
-		.syslog = !m->opt->foreground,
-	};
-	pid_t pid = -1;
-	/* First: the next one has our environment. */
-	int err, before = m->handover != NULL ? keeper_kept(&pid) : -1;
-
-	if (m->live != NULL) {
-		handover_live(m->live, &m->live_ref, &facts);
-		fs_handover_live_mounted(m->fs);
-	}
-	keeper_dismiss(before, pid);
-	if (m->handover != NULL) {
-		keeper_bye(m->handover->crash.sock);
-		m->handover->crash.sock = -1;
-		handover_free(m->handover);
-		m->handover = NULL;
-	}
-	if (m->live == NULL)
-		return;
-	conf.fuse_fd = fs_handover_device(m->fs);
-	conf.live_fd = live_fd(m->live);
-	err = keeper_start(&m->keeper, m->reactor, &conf);
-	if (err != 0)
-		log_err("%s: no process keeps the mount, which will not outlive its daemon: %s",
-			m->opt->mountpoint, strerror(-err));
-}
-
 static void become_ready(struct mount *m)
 {
 	int err;
@@ -159,7 +114,7 @@ static void become_ready(struct mount *m)
 		taken_over(m);
 	else
 		log_info("%s mounted on %s", m->opt->source, m->opt->mountpoint);
-	keep(m);
+	mount_keep(m);
 	for (unsigned int i = 0; i < m->lane_cnt; i++)
 		lane_fs_start(m->lanes[i]);
 	err = log_thread_start();
@@ -311,14 +266,6 @@ static void on_report(void *ctx, const struct lane_report *r)
 	}
 }
 
-static int live_begin(struct mount *m)
-{
-	if (m->opt->keep == OPTIONS_KEEP_NO)
-		return 0;
-	m->live = live_new();
-	return m->live == NULL ? -errno : fs_handover_live(m->fs, m->live);
-}
-
 static int make_client(struct mount *m)
 {
 	char host[HOST_NAME_MAX + 1] = "localhost", folder[PATH_MAX];
@@ -351,7 +298,7 @@ static int make_client(struct mount *m)
 	m->fs = fs_new(&m->opt->fs, m->client);
 	if (m->fs == NULL)
 		return -errno;
-	err = live_begin(m);
+	err = mount_keep_begin(m);
 	if (err != 0)
 		return err;
 	if (m->handover == NULL)
@@ -363,8 +310,17 @@ static int make_client(struct mount *m)
 /* The path is not looked at: it is this mount, and nobody would answer. */
 static int take_mountpoint(struct mount *m, char *text, size_t len)
 {
-	char *path = strdup(m->handover->mountpoint);
+	const char *source = m->handover->source;
+	char *path;
 
+	/* The unit may say something else by now. */
+	if (source != NULL && strcmp(source, m->opt->source) != 0) {
+		snprintf(text, len, "it is of %s, and not of %s", source, m->opt->source);
+		return -EINVAL;
+	}
+	if (m->handover->crashed && m->handover->stored > 0)
+		service_takes_over();
+	path = strdup(m->handover->mountpoint);
 	if (path == NULL) {
 		snprintf(text, len, "out of memory");
 		return -ENOMEM;
@@ -418,6 +374,8 @@ static void run(struct mount *m)
 	int err = m->handover != NULL ? take_mountpoint(m, text, sizeof(text))
 				      : host_mountpoint(m->opt, text, sizeof(text));
 
+	if (err == 0)
+		err = mount_keep_check(m->opt, text, sizeof(text));
 	if (err != 0) {
 		mount_retry_fail(m, text);
 		return;
@@ -469,7 +427,7 @@ static void fini(struct mount *m)
 		lane_join(m->lanes[i]);
 	for (unsigned int i = 0; i < m->lane_cnt; i++)
 		lane_free(m->lanes[i]);
-	keeper_end(&m->keeper);
+	mount_keep_end(m);
 	fs_free(m->fs);
 	nfs4_client_free(m->client);
 	live_free(m->live);

@@ -71,6 +71,7 @@ struct mount {
 		*handover; /* of the program before; NULL: it is mounted anew, or was taken over */
 	struct live *live; /* keep=: what outlives this process; or NULL */
 	live_ref live_ref; /* the mount's own record there */
+	uint64_t stored; /* keep=systemd: the number of our records in the store; 0: it has none */
 	struct keeper keeper;                          /* from serving on */
 	uint64_t crashes;                              /* daemons of this mount that died */
 	uint64_t upgrades, pause_ns, longest_pause_ns; /* hand-overs to this mount's programs */
@@ -87,6 +88,22 @@ struct mount {
 
 /* One attempt, and, if it works, all that follows. */
 void mount_attempt(struct mount *m);
+
+/* ---- mount_keep.c ---- */
+
+/* Can it be kept as the options say? Returns: 0; -EINVAL with a text. */
+int mount_keep_check(const struct options *o, char *text, size_t len);
+/* All that is to outlive this process is in m->live too, from now on. Returns: 0; -errno. */
+int mount_keep_begin(struct mount *m);
+/*
+ * mount_keep - from now on a successor finds all that it has to know, and somebody starts it
+ *
+ * When it is mounted, and before a request is answered. Logs if there is nobody. m->handover is
+ * freed: nobody goes back to it.
+ */
+void mount_keep(struct mount *m);
+/* The mount ends in order: nobody is to go on with it. */
+void mount_keep_end(struct mount *m);
 
 /* ---- mount_retry.c ---- */
 

@@ -14,6 +14,7 @@
 #include "log_thread.h"
 #include "mount_int.h"
 #include "protect.h"
+#include "store.h"
 
 /* Programs wait for a mount that is taken over: so long until the next attempt. */
 #define TAKE_OVER_NS (NSEC_PER_SEC / 2)
@@ -112,6 +113,8 @@ static void end_of(struct handover *h)
 		fs_handover_drop(h->mountpoint);
 		keeper_bye(h->crash.sock);
 		h->crash.sock = -1;
+		if (h->stored > 0)
+			store_drop(h->stored);
 	}
 	handover_free(h);
 }

@@ -26,6 +26,11 @@ void service_status(const char *fmt, ...)
 	(void)sd_notifyf(0, "STATUS=%s", line);
 }
 
+void service_takes_over(void)
+{
+	(void)sd_notify(0, "EXTEND_TIMEOUT_USEC=600000000\nSTATUS=taking the mount over");
+}
+
 void service_stopping(void)
 {
 	(void)sd_notify(0, "STOPPING=1");

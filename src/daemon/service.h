@@ -15,6 +15,9 @@
 void service_ready(const char *source, const char *mountpoint);
 /* One line on what is going on now, as `systemctl status` shows it. */
 void service_status(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* The mount is there already, and a server that is away may take its time (RFC 8881 section 8.4.2).
+ */
+void service_takes_over(void);
 /* It begins to end; what that takes is not to be mistaken for a hang. */
 void service_stopping(void);
 

@@ -117,6 +117,8 @@ static int write_tables(struct mount *m, int fd)
 		.count = m->upgrades,
 		.longest_ns = m->longest_pause_ns,
 		.crashes = m->crashes,
+		.source = m->opt->source,
+		.stored = m->stored,
 	};
 	struct tables_out t;
 

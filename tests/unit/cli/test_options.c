@@ -156,8 +156,20 @@ Test(options, a_mount_outlives_its_daemon_only_if_asked_for)
 	cr_assert_eq(apply("keep=process"), 0, "%s", fault);
 	cr_assert_eq(o.keep, OPTIONS_KEEP_PROCESS);
 	refused("keep=no", "keep");
-	refused("keep=systemd", "keep=systemd");
+	refused("keep=yes", "keep=yes");
 	refused("keep", "keep");
+}
+
+Test(options, the_service_manager_may_keep_it)
+{
+	cr_assert_eq(apply("keep=systemd"), 0, "%s", fault);
+	cr_assert_eq(o.keep, OPTIONS_KEEP_SYSTEMD);
+}
+
+Test(options, or_a_process_if_it_does_not_offer_that)
+{
+	cr_assert_eq(apply("keep=auto"), 0, "%s", fault);
+	cr_assert_eq(o.keep, OPTIONS_KEEP_AUTO);
 }
 
 Test(options, no_is_what_it_is_without)

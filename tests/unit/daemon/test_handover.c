@@ -18,6 +18,8 @@ static void set_up(void)
 	const struct handover_facts f = {
 		.mountpoint = "/mnt with a space",
 		.owner = "rpcrdmafs host 0123",
+		.source = "server:/export",
+		.stored = 9,
 		.mounted_ns = 5,
 		.paused_ns = 6,
 		.count = 7,
@@ -55,6 +57,8 @@ Test(handover, what_was_left_is_taken_once)
 	cr_assert_eq(h->paused_ns, 6);
 	cr_assert_eq(h->count, 7);
 	cr_assert_eq(h->longest_ns, 8);
+	cr_assert_str_eq(h->source, "server:/export");
+	cr_assert_eq(h->stored, 9);
 	cr_assert_eq(h->before, -1);
 	cr_assert(fcntl(tables, F_GETFD) & FD_CLOEXEC, "no other program gets it");
 	handover_free(h);

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* keep=: somebody who starts a successor, and what that finds. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fs.h"
+#include "log.h"
+#include "mount_int.h"
+#include "store.h"
+
+int mount_keep_check(const struct options *o, char *text, size_t len)
+{
+	if (o->keep != OPTIONS_KEEP_SYSTEMD || (o->foreground && store_is_offered()))
+		return 0;
+	snprintf(text, len,
+		"keep=systemd needs -f and a unit with FileDescriptorStoreMax=%u and "
+		"Environment=FDSTORE=%u",
+		STORE_PLACES, STORE_PLACES);
+	return -EINVAL;
+}
+
+int mount_keep_begin(struct mount *m)
+{
+	if (m->opt->keep == OPTIONS_KEEP_NO)
+		return 0;
+	m->live = live_new();
+	return m->live == NULL ? -errno : fs_handover_live(m->fs, m->live);
+}
+
+void mount_keep_end(struct mount *m)
+{
+	keeper_end(&m->keeper);
+	if (m->stored > 0)
+		store_drop(m->stored);
+}
+
+static enum options_keep kept_by(const struct options *o)
+{
+	if (o->keep != OPTIONS_KEEP_AUTO)
+		return o->keep;
+	/* In the background we are not the process that the manager listens to, yet. */
+	return o->foreground && store_is_offered() ? OPTIONS_KEEP_SYSTEMD : OPTIONS_KEEP_PROCESS;
+}
+
+static int let_process_keep(struct mount *m, unsigned int crashes)
+{
+	const struct keeper_conf conf = {
+		.mountpoint = m->opt->mountpoint,
+		.fuse_fd = fs_handover_device(m->fs),
+		.live_fd = live_fd(m->live),
+		.crashes = crashes,
+		.syslog = !m->opt->foreground,
+	};
+
+	return keeper_start(&m->keeper, m->reactor, &conf);
+}
+
+static uint64_t stored_before(const struct mount *m)
+{
+	return m->handover != NULL ? m->handover->stored : 0;
+}
+
+/*
+ * In place of the keeper of the program before, or of the daemon that died; never both at a time:
+ * each of them would start a daemon. If this one dies in between there is none, and the mount ends.
+ */
+void mount_keep(struct mount *m)
+{
+	bool by_manager = kept_by(m->opt) == OPTIONS_KEEP_SYSTEMD;
+	unsigned int crashes = m->handover != NULL ? m->handover->crash.crashes : 0;
+	uint64_t stored = by_manager ? stored_before(m) + 1 : 0;
+	const struct handover_facts facts = {
+		.mountpoint = m->opt->mountpoint,
+		.owner = m->identity.owner,
+		.mounted_ns = m->mounted_ns,
+		.count = m->upgrades,
+		.longest_ns = m->longest_pause_ns,
+		.crashes = m->crashes,
+		.source = m->opt->source,
+		.stored = stored,
+	};
+	pid_t pid = -1;
+	/* First: the next one has our environment. */
+	int err = 0, before = m->handover != NULL ? keeper_kept(&pid) : -1;
+
+	if (m->live != NULL) {
+		handover_live(m->live, &m->live_ref, &facts);
+		fs_handover_live_mounted(m->fs);
+	}
+	if (by_manager) {
+		err = store_put(fs_handover_device(m->fs), live_fd(m->live), stored);
+		if (err == 0)
+			m->stored = stored;
+		else
+			store_drop(stored);
+	} else if (stored_before(m) > 0) {
+		store_drop(stored_before(m)); /* the unit says something else by now */
+	}
+	keeper_dismiss(before, pid);
+	if (m->handover != NULL) {
+		keeper_bye(m->handover->crash.sock);
+		m->handover->crash.sock = -1;
+		handover_free(m->handover);
+		m->handover = NULL;
+	}
+	if (m->live == NULL)
+		return;
+	if (!by_manager)
+		err = let_process_keep(m, crashes);
+	if (err != 0)
+		log_err("%s: nobody keeps the mount, which will not outlive its daemon: %s",
+			m->opt->mountpoint, strerror(-err));
+}
