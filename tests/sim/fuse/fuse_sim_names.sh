@@ -17,8 +17,9 @@ if ! "${other[@]}" true 2>/dev/null; then
 fi
 chmod 755 "$work"
 as_user() { "${other[@]}" "$@"; }
-# The kernel is told beside the chmod.
-soon() { wait_for 1 "$@"; }
+# The kernel is told beside the chmod. Long before the minute of the names is over, and longer than
+# a busy machine needs.
+soon() { wait_for 20 "$@"; }
 
 # A directory with names that the user has seen.
 make() {
