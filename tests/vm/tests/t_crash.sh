@@ -124,7 +124,7 @@ again() {
 		pid=$(pgrep -f "rpcrdmafs -f .*$mnt" | head -1)
 		if [ -n "$pid" ]; then
 			kill -KILL "$pid"
-		elif timeout 10 ls $mnt 2>&1 | grep -q 'not connected'; then
+		elif [[ $(timeout 10 ls $mnt 2>&1) == *'not connected'* ]]; then
 			return 0 # it was killed when it had no keeper yet
 		fi
 		sleep 0.1
