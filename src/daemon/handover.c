@@ -191,13 +191,17 @@ static struct handover *take_handed_over(const char *text)
 	return read_tables(h);
 }
 
-/* NULL with errno 0: there is nothing, or not any more. */
+/* NULL with errno 0: there is nothing, or not any more; else that is not known. */
 static struct handover *take_stored(void)
 {
 	struct store_kept s;
 	int found = store_take(&s), err = found > 0 ? 0 : -found;
 	struct handover *h = NULL;
 
+	if (found < 0 && found != -ELOOP && found != -EBADMSG) {
+		errno = err;
+		return NULL;
+	}
 	if (found > 0) {
 		h = take_crashed(&s.crash);
 		err = errno;

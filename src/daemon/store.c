@@ -96,6 +96,8 @@ int store_take(struct store_kept *ret)
 	bool any = false;
 
 	*ret = (struct store_kept){.crash = {.live_fd = -1, .fuse_fd = -1, .sock = -1}};
+	if (cnt < 0)
+		return cnt;
 	for (int i = 0; i < cnt; i++) {
 		any |= take_one(ret, &deaths, names[i], SD_LISTEN_FDS_START + i);
 		free(names[i]);

@@ -36,7 +36,8 @@ bool store_is_offered(void);
  * At the start, before other threads begin: the variables of sd_listen_fds(3) are gone afterwards.
  * Returns: 1: yes, and the death is counted; 0: an ordinary start; -ELOOP: it is one of too many
  * deaths, each soon after the other (*ret is valid); -EBADMSG: what is there is of no use. In both
- * cases store_drop(ret->number) is the caller's next step.
+ * cases store_drop(ret->number) is the caller's next step. Another -errno: nobody knows what there
+ * is, and a mount that is made now could be mistaken for it: the process is to end.
  */
 int store_take(struct store_kept *ret);
 /*

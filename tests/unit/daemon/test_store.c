@@ -141,6 +141,8 @@ static bool says(int fd, const char *text)
 	return fd >= 0 && pread(fd, buf, sizeof(buf) - 1, 0) >= 0 && strcmp(buf, text) == 0;
 }
 
+static const char *claimed; /* how many it is told of, if not so many */
+
 /*
  * Another process is started with what is stored. It is a child, whose first descriptors are ours
  * to give. Returns: what `look` says of it, which is its exit status.
@@ -164,11 +166,13 @@ static int start(int (*look)(int err, const struct store_kept *s))
 			high[i] = fcntl(stored[i].fd, F_DUPFD, 100);
 		for (unsigned int i = 0; i < stored_cnt; i++)
 			dup2(high[i], 3 + (int)i);
-		snprintf(text, sizeof(text), "%d", (int)getpid());
-		setenv("LISTEN_PID", text, 1);
-		snprintf(text, sizeof(text), "%u", stored_cnt);
-		setenv("LISTEN_FDS", text, 1);
-		setenv("LISTEN_FDNAMES", names, 1);
+		if (stored_cnt > 0) { /* without any there are no variables */
+			snprintf(text, sizeof(text), "%d", (int)getpid());
+			setenv("LISTEN_PID", text, 1);
+			snprintf(text, sizeof(text), "%u", stored_cnt);
+			setenv("LISTEN_FDS", claimed != NULL ? claimed : text, 1);
+			setenv("LISTEN_FDNAMES", names, 1);
+		}
 		status = store_take(&s);
 		_exit(getenv("LISTEN_FDS") != NULL ? 99 : look(status, &s));
 	}
@@ -197,6 +201,11 @@ static int nothing(int err, const struct store_kept *s)
 static int of_no_use(int err, const struct store_kept *s)
 {
 	return err == -EBADMSG && s->crash.fuse_fd == -1 && s->crash.live_fd == -1 ? 0 : 1;
+}
+
+static int unknown(int err, const struct store_kept *s)
+{
+	return err < 0 && err != -EBADMSG && err != -ELOOP && s->crash.live_fd == -1 ? 0 : 1;
 }
 
 static int too_often(int err, const struct store_kept *s)
@@ -285,6 +294,15 @@ Test(store, what_is_not_complete_is_of_no_use)
 	for (size_t j = 0; j < 3; j++)
 		add(names[j], file("short"));
 	cr_assert_eq(start(of_no_use), 0);
+}
+
+/* It must not begin anew: what it puts would be taken for later, or earlier, than what is there. */
+Test(store, what_cannot_be_counted_is_not_taken_for_nothing)
+{
+	cr_assert_eq(store_put(file("fuse"), file("first"), 1), 0);
+	heard();
+	claimed = "many";
+	cr_assert_eq(start(unknown), 0);
 }
 
 Test(store, deaths_that_are_soon_after_another_count)
