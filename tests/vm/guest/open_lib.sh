@@ -71,9 +71,10 @@ held_open() {
 
 keep_log=$RESULTS/keepopen
 laps() { grep -c ^lap "$keep_log"; }
-has_lapped() { [ "$(laps)" -ge $(($1 + 1)) ] || grep -q ^keepopen: "$keep_log"; }
-# STEP ten times under it. Fails if a call failed or a state was lost.
-keep_open() { # STEP
+has_lapped() { [ "$(laps)" -ge "$1" ] || grep -q ^keepopen: "$keep_log"; }
+# STEP, with its number, ten times under it, a lap or LAPS after each other. Fails if a call failed
+# or a state was lost.
+keep_open() { # STEP [LAPS]
 	local rc=0 load i
 	: >"$keep_log"
 	rm -rf $export_dir/keep
@@ -81,12 +82,12 @@ keep_open() { # STEP
 	"$bin_dir/keepopen" $mnt/keep $export_dir/keep >>"$keep_log" 2>&1 &
 	load=$!
 	for ((i = 1; i <= 10; i++)); do
-		wait_for 200 has_lapped "$(laps)" || break
+		wait_for 200 has_lapped $(($(laps) + ${2:-1})) || break
 		! grep -q ^keepopen: "$keep_log" || break
 		echo "$1 $i" >>"$keep_log"
-		"$1" >>"$keep_log" 2>&1 || break
+		"$1" $i >>"$keep_log" 2>&1 || break
 	done
-	wait_for 200 has_lapped "$(laps)" || true
+	wait_for 200 has_lapped $(($(laps) + ${2:-1})) || true
 	kill -TERM $load
 	wait $load || rc=$?
 	cat "$keep_log"

@@ -8,6 +8,7 @@
 # vm-timeout: 900
 
 . "$(dirname "$0")/../guest/guest.sh"
+. "$(dirname "$0")/../guest/open_lib.sh"
 
 rxe_up
 nfsd_up
@@ -54,10 +55,6 @@ check "unmounted" funmount $mnt
 # acknowledged is there, what is locked stays locked. What keepopen does, and
 # what it looks at, is said in keepopen.c.
 cp "$BUILD_DIR/tests/vm/keepopen" "$bin_dir/"
-keep_log=$RESULTS/keepopen
-laps() { grep -c ^lap "$keep_log"; }
-# Two more than before: one of them began since. Nothing more to wait for: at its end.
-has_lapped() { [ "$(laps)" -ge $(($1 + 2)) ] || grep -q ^keepopen: "$keep_log"; }
 # It is over before a client can connect.
 restart_without_grace() {
 	nfsd_stop
@@ -72,23 +69,6 @@ restart_nr() {
 	0) nfsd_restart ;; # it ends while files are reclaimed, or just before
 	esac
 }
-keep_open() {
-	local rc=0 load i
-	: >"$keep_log"
-	"$bin_dir/keepopen" $mnt $export_dir >>"$keep_log" 2>&1 &
-	load=$!
-	for ((i = 1; i <= 10; i++)); do
-		wait_for 200 has_lapped "$(laps)" || break
-		! grep -q ^keepopen: "$keep_log" || break
-		echo "restart $i" >>"$keep_log"
-		restart_nr $i
-	done
-	wait_for 200 has_lapped "$(laps)" || true
-	kill -TERM $load
-	wait $load || rc=$?
-	cat "$keep_log"
-	[ $rc = 0 ] && [ $i = 11 ]
-}
 # noticed SABOTAGE TEXT: it fails, and says so
 noticed() {
 	local rc=0 in=without-$1
@@ -100,7 +80,8 @@ noticed() {
 no_locks() { ! grep -h "type: lock" /proc/fs/nfsd/clients/*/states; }
 
 check "mounted" fmount $mnt rw,nconnect=2
-check "a mixed load goes on over ten restarts" keep_open
+# Two laps more than before: one of them began since.
+check "a mixed load goes on over ten restarts" keep_open restart_nr 2
 check "none was lost" not grep "does not give back" "$(fmount_log $mnt)"
 check "nothing stays locked" wait_for 60 no_locks
 stats=$(client_stats $mnt)
