@@ -71,6 +71,18 @@ static bool take_pid(uint64_t number, pid_t *ret)
 	return number > 0 && number <= INT_MAX;
 }
 
+/* The process that made the pair of sockets. */
+static bool get_peer(int sock, pid_t *ret)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0)
+		return false;
+	*ret = peer.pid;
+	return true;
+}
+
 static bool parse_crash(const char *text, struct keeper_crash *ret)
 {
 	uint64_t n[6];
@@ -80,7 +92,8 @@ static bool parse_crash(const char *text, struct keeper_crash *ret)
 	ret->crashes = (unsigned int)n[3];
 	ret->died_ns = n[4];
 	return take_fd(n[0], &ret->live_fd) && take_fd(n[1], &ret->fuse_fd) &&
-	       take_socket(n[2], &ret->sock) && take_pid(n[5], &ret->pid);
+	       take_socket(n[2], &ret->sock) && take_pid(n[5], &ret->pid) &&
+	       get_peer(ret->sock, &ret->keeper);
 }
 
 int keeper_take(struct keeper_crash *ret)
@@ -115,7 +128,7 @@ int keeper_kept(pid_t *ret_pid)
 
 /* ---- the process that is to be a keeper ---- */
 
-static bool parse_asked(const char *text, struct keeper_run *ret, bool *ret_syslog)
+static bool parse_asked(const char *text, struct keeper_run *ret)
 {
 	uint64_t n[7];
 	int max;
@@ -123,7 +136,7 @@ static bool parse_asked(const char *text, struct keeper_run *ret, bool *ret_sysl
 	if (!get_numbers(text, n, 7) || n[5] > UINT_MAX || n[6] > 1)
 		return false;
 	ret->crashes = (unsigned int)n[5];
-	*ret_syslog = n[6] == 1;
+	ret->syslog = n[6] == 1;
 	if (!take_fd(n[0], &ret->fuse) || !take_fd(n[1], &ret->live) ||
 		!take_socket(n[2], &ret->sock) || !take_fd(n[3], &ret->args) ||
 		!take_pid(n[4], &ret->pid))
@@ -135,23 +148,30 @@ static bool parse_asked(const char *text, struct keeper_run *ret, bool *ret_sysl
 	return true;
 }
 
+static bool has_ended(int sock)
+{
+	struct pollfd p = {.fd = sock};
+
+	return poll(&p, 1, 0) == 1 && (p.revents & POLLHUP) != 0;
+}
+
 bool keeper_is_asked(int argc, char **argv, int *ret_status)
 {
 	const char *text = getenv(KEEPER_RUN_ASKED);
 	struct keeper_run w = {.wait = keeper_run_wait};
-	bool usable, to_syslog;
+	bool usable;
 
 	if (text == NULL)
 		return false;
 	*ret_status = 1;
-	usable = argc == 2 && parse_asked(text, &w, &to_syslog);
+	usable = argc == 2 && parse_asked(text, &w);
 	unsetenv(KEEPER_RUN_ASKED); /* successors are none */
 	if (!usable) {
 		log_err("the variable " KEEPER_RUN_ASKED " is of no use");
 		return true;
 	}
 	(void)prctl(PR_SET_NAME, "rpcrdmafs-keep"); /* nobody who looks for daemons finds it */
-	if (to_syslog)
+	if (w.syslog)
 		log_to_syslog("rpcrdmafs");
 	w.mountpoint = argv[1];
 	w.program = handover_self();
@@ -160,8 +180,8 @@ bool keeper_is_asked(int argc, char **argv, int *ret_status)
 		return true;
 	}
 	w.pidfd = keeper_run_pidfd(w.pid);
-	/* It is gone already, and the number perhaps somebody else's: the socket says so. */
-	if (getppid() != w.pid && w.pidfd >= 0) {
+	/* If it is gone already the number may be somebody else's. */
+	if (has_ended(w.sock) && w.pidfd >= 0) {
 		close(w.pidfd);
 		w.pidfd = -1;
 	}
@@ -170,6 +190,18 @@ bool keeper_is_asked(int argc, char **argv, int *ret_status)
 }
 
 /* ---- the daemon ---- */
+
+/*
+ * A keeper that this process has started is its child. The one that has started this process is
+ * not: its number may be somebody else's as soon as it has ended.
+ */
+static void kill_child(pid_t pid)
+{
+	siginfo_t si;
+
+	if (waitid(P_PID, (id_t)pid, &si, WEXITED | WNOHANG | WNOWAIT) == 0)
+		kill(pid, SIGKILL);
+}
 
 static void reap(pid_t pid)
 {
@@ -202,7 +234,7 @@ void keeper_dismiss(int sock, pid_t pid)
 		n = poll(&p, 1, END_MS); /* it says nothing: that is its end */
 	while (n < 0 && errno == EINTR);
 	if (n <= 0)
-		kill(pid, SIGKILL);
+		kill_child(pid);
 	close(sock);
 	reap(pid);
 }
@@ -233,15 +265,16 @@ static int arguments_file(void)
 
 static pid_t spawn(const struct keeper_conf *c, int sock)
 {
-	char name[] = "rpcrdmafs: keeper", variable[160];
+	char name[] = KEEPER_RUN_NAME, variable[160];
 	char *mountpoint = strdup(c->mountpoint), *argv[] = {name, mountpoint, NULL};
 	int args = mountpoint == NULL ? -ENOMEM : arguments_file();
 	pid_t pid = args;
 
 	if (args >= 0) {
-		snprintf(variable, sizeof(variable), KEEPER_RUN_ASKED "=%d %d %d %d %d %u %d",
-			KEEPER_RUN_FD, KEEPER_RUN_FD + 1, KEEPER_RUN_FD + 2, KEEPER_RUN_FD + 3,
-			(int)getpid(), c->crashes, c->syslog);
+		keeper_run_asked(variable, sizeof(variable),
+			(const int[]){KEEPER_RUN_FD, KEEPER_RUN_FD + 1, KEEPER_RUN_FD + 2,
+				KEEPER_RUN_FD + 3},
+			getpid(), c->crashes, c->syslog);
 		pid = keeper_run_spawn("/proc/self/exe", argv, variable,
 			(const int[]){c->fuse_fd, c->live_fd, sock, args}, 4);
 		close(args);
@@ -252,9 +285,20 @@ static pid_t spawn(const struct keeper_conf *c, int sock)
 
 static void on_socket(struct reactor_fd *src, uint32_t events);
 
+static int listen_to(struct keeper *k, int sock, pid_t pid)
+{
+	int err = reactor_fd_add(k->reactor, &k->src, sock, EPOLLIN, on_socket);
+
+	if (err != 0)
+		keeper_dismiss(sock, pid);
+	else
+		k->pid = pid;
+	return err;
+}
+
 static int start(struct keeper *k)
 {
-	int sv[2], err;
+	int sv[2];
 	pid_t pid;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv) != 0)
@@ -265,13 +309,7 @@ static int start(struct keeper *k)
 		close(sv[0]);
 		return pid;
 	}
-	err = reactor_fd_add(k->reactor, &k->src, sv[0], EPOLLIN, on_socket);
-	if (err != 0) {
-		keeper_dismiss(sv[0], pid);
-		return err;
-	}
-	k->pid = pid;
-	return 0;
+	return listen_to(k, sv[0], pid);
 }
 
 /* It was killed. */
@@ -306,7 +344,7 @@ static void on_socket(struct reactor_fd *src, uint32_t events)
 		return;
 	reactor_fd_del(src);
 	close(src->fd);
-	kill(k->pid, SIGKILL); /* or it is dead already */
+	kill_child(k->pid); /* or it is dead already */
 	reap(k->pid);
 	k->pid = 0;
 	start_again(k);
@@ -315,6 +353,53 @@ static void on_socket(struct reactor_fd *src, uint32_t events)
 int keeper_start(struct keeper *k, struct reactor *r, const struct keeper_conf *conf)
 {
 	*k = (struct keeper){.reactor = r, .conf = *conf};
+	return start(k);
+}
+
+static int send_next(int sock, const int *fds)
+{
+	struct iovec iov = {
+		.iov_base = (char[]){KEEPER_RUN_NEXT}, .iov_len = strlen(KEEPER_RUN_NEXT)};
+	union {
+		char room[CMSG_SPACE(KEEPER_RUN_NEXT_FDS * sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	struct msghdr mh = {.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control)};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&mh);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(KEEPER_RUN_NEXT_FDS * sizeof(int));
+	memcpy(CMSG_DATA(c), fds, KEEPER_RUN_NEXT_FDS * sizeof(int));
+	return sendmsg(sock, &mh, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+}
+
+static int tell_next(const struct keeper_conf *c, int sock)
+{
+	int program = handover_self(), args, err;
+
+	if (program < 0)
+		return program;
+	args = arguments_file();
+	err = args < 0 ? args : send_next(sock, (const int[]){c->live_fd, program, args});
+	if (args >= 0)
+		close(args);
+	close(program);
+	return err;
+}
+
+int keeper_go_on(
+	struct keeper *k, struct reactor *r, const struct keeper_conf *conf, int sock, pid_t pid)
+{
+	*k = (struct keeper){.reactor = r, .conf = *conf};
+	if (sock < 0)
+		return start(k);
+	if (tell_next(conf, sock) == 0)
+		return listen_to(k, sock, pid);
+	keeper_dismiss(sock, pid); /* it was killed, say */
 	return start(k);
 }
 

@@ -5,11 +5,12 @@
  *
  *   daemon      keeper_start()   the mount is served: from now on it outlives this process
  *               keeper_end()     it ends in order: so does the keeper
- *   successor   keeper_take()    at its start; the old keeper still watches, and starts another one
- *               keeper_start()   when it serves, then keeper_bye() to the old one
+ *   successor   keeper_take()    at its start; the keeper still has the earlier records
+ *               keeper_go_on()   when it serves: the keeper has its records from now on
  *   upgrade     keeper_keep()    before the exec; the keeper watches the same process
- *               keeper_kept()    when the new program serves, before its keeper_start(); after it
- *                                keeper_dismiss()
+ *               keeper_kept()    when the new program serves; then keeper_go_on()
+ *
+ * A daemon that goes on without its keeper says keeper_bye() or keeper_dismiss().
  *
  * Context: the main thread. Nothing here calls fork() without exec.
  */
@@ -69,6 +70,17 @@ bool keeper_is_asked(int argc, char **argv, int *ret_status);
  * Returns: 0; -errno: there is none, and nothing was logged.
  */
 int keeper_start(struct keeper *k, struct reactor *r, const struct keeper_conf *conf);
+/*
+ * keeper_go_on - the keeper of the program before, or of the daemon that died, is ours from now on
+ *
+ * sock, pid: as keeper_kept() or keeper_take() had them; the socket becomes the keeper's. One
+ * message tells it of conf->live_fd, this program and its arguments. Whenever this process dies,
+ * exactly one successor is started, with the records before or with these; so those before must be
+ * good until this returns. If it cannot be told (it was killed, say), or sock is -1, one is
+ * started. Returns: as keeper_start().
+ */
+int keeper_go_on(
+	struct keeper *k, struct reactor *r, const struct keeper_conf *conf, int sock, pid_t pid);
 /* The mount ends: the keeper is told, and has ended afterwards. Harmless if there is none. */
 void keeper_end(struct keeper *k);
 static inline bool keeper_is_there(const struct keeper *k)
@@ -81,7 +93,8 @@ static inline bool keeper_is_there(const struct keeper *k)
 /* The keeper of a daemon that died gives this to the next one. */
 struct keeper_crash {
 	int live_fd, fuse_fd; /* the caller's */
-	int sock;             /* for keeper_bye() */
+	int sock;             /* for keeper_go_on() or keeper_bye() */
+	pid_t keeper;
 	unsigned int crashes; /* that count, with this one */
 	uint64_t died_ns;     /* CLOCK_MONOTONIC: when it was seen */
 	pid_t pid;            /* of the daemon that died */
@@ -98,8 +111,8 @@ int keeper_take(struct keeper_crash *ret);
 /*
  * keeper_bye - the keeper at the other end ends in order; sock is closed
  *
- * A successor says it when it serves and has a keeper of its own, or when the mount shall end. One
- * that ends without it is followed by another, as long as the mount is there. sock -1: harmless.
+ * A successor says it when the mount shall end. One that ends without it is followed by another, as
+ * long as the mount is there. sock -1: harmless.
  */
 void keeper_bye(int sock);
 
@@ -110,13 +123,13 @@ void keeper_keep(struct keeper *k, bool keep);
 /*
  * keeper_kept - the keeper of the program before
  *
- * When this program serves, and before keeper_start(): until then what keeper_keep() left stays as
- * it is, also for a program that the mount is given back to. Returns: its socket, for
- * keeper_dismiss(); -1: there is none.
+ * When this program serves: until then what keeper_keep() left stays as it is, also for a program
+ * that the mount is given back to. Returns: its socket, for keeper_go_on() or keeper_dismiss(); -1:
+ * there is none.
  */
 int keeper_kept(pid_t *ret_pid);
 /*
- * Bye, and this process has no such child afterwards: it is killed if it does not end in 2 s. sock
+ * Bye, and this process has no such child afterwards: one that does not end in 2 s is killed. sock
  * -1: harmless.
  */
 void keeper_dismiss(int sock, pid_t pid);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -64,6 +65,13 @@ static char **environment(char *variable)
 		memcpy(env, environ, cnt * sizeof(char *));
 	env[cnt] = variable;
 	return env;
+}
+
+void keeper_run_asked(
+	char *to, size_t size, const int *fds, pid_t pid, unsigned int crashes, bool to_syslog)
+{
+	snprintf(to, size, KEEPER_RUN_ASKED "=%d %d %d %d %d %u %d", fds[0], fds[1], fds[2], fds[3],
+		(int)pid, crashes, to_syslog);
 }
 
 static int set_attributes(posix_spawnattr_t *attr)
@@ -129,51 +137,185 @@ pid_t keeper_run_spawn(
 	return err == 0 ? pid : -err;
 }
 
-/* ---- the process that is watched ---- */
+/* ---- the next records ---- */
 
-/* Has it said bye? *sock is -1 if its end is closed. */
-static bool hear(int *sock)
+struct keeping {
+	struct keeper_run *w;
+	struct arguments args; /* of successors */
+	struct keeper_deaths deaths;
+};
+
+static void set_cloexec(const struct keeper_run *w, int args, int flag)
 {
-	char text[16];
-	ssize_t n;
+	const int fds[] = {w->fuse, w->live, w->sock, args};
 
-	for (;;) {
-		n = recv(*sock, text, sizeof(text), MSG_DONTWAIT);
-		if (n < 0 && (errno == EAGAIN || errno == EINTR))
-			return false;
-		if (n <= 0) {
-			*sock = -1;
-			return false;
-		}
-		if (n == (ssize_t)strlen(KEEPER_RUN_BYE) &&
-			memcmp(text, KEEPER_RUN_BYE, (size_t)n) == 0)
-			return true;
-	}
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		(void)fcntl(fds[i], F_SETFD, flag);
 }
 
-/* Waits until it has said bye (true), or is gone. */
-static bool watch(struct keeper_run *w)
+/* Returns only if that program cannot be executed: -errno. */
+static int become(const struct keeping *k, int args)
 {
-	struct pollfd p[] = {{.fd = w->sock, .events = POLLIN}, {.fd = w->pidfd, .events = POLLIN}};
-	bool bye = false, gone = false;
+	const struct keeper_run *w = k->w;
+	char name[] = KEEPER_RUN_NAME, variable[160];
+	char *mountpoint = strdup(w->mountpoint), *argv[] = {name, mountpoint, NULL}, **env;
+	int err = -ENOMEM;
 
-	while (!bye && !gone && (p[0].fd >= 0 || p[1].fd >= 0)) {
+	keeper_run_asked(variable, sizeof(variable), (const int[]){w->fuse, w->live, w->sock, args},
+		w->pid, k->deaths.cnt, w->syslog);
+	env = environment(variable);
+	if (mountpoint != NULL && env != NULL) {
+		set_cloexec(w, args, 0);
+		fexecve(w->program, argv, env);
+		err = -errno;
+		set_cloexec(w, args, FD_CLOEXEC);
+	}
+	free(env);
+	free(mountpoint);
+	return err;
+}
+
+static bool is_same_file(int a, int b)
+{
+	struct stat sa, sb;
+
+	return fstat(a, &sa) == 0 && fstat(b, &sb) == 0 && sa.st_dev == sb.st_dev &&
+	       sa.st_ino == sb.st_ino;
+}
+
+static void put_in_place(int *fd, int next)
+{
+	close(*fd);
+	*fd = next;
+}
+
+/* The descriptors become ours. Returns: 0; -errno: they are of no use. */
+static int take_next(struct keeping *k, const int *fds)
+{
+	struct keeper_run *w = k->w;
+	bool is_other = !is_same_file(w->program, fds[1]);
+	struct arguments args;
+	int err;
+
+	put_in_place(&w->live, fds[0]);
+	put_in_place(&w->program, fds[1]);
+	if (is_other) {
+		err = become(k, fds[2]);
+		log_warn("%s: the keeper goes on as the program before: %s", w->mountpoint,
+			strerror(-err));
+	}
+	err = arguments_read(&args, fds[2]);
+	close(fds[2]);
+	if (err != 0)
+		return err;
+	arguments_free(&k->args);
+	k->args = args;
+	return 0;
+}
+
+/* ---- the process that is watched ---- */
+
+enum heard {
+	HEARD_NOTHING, /* any more, for now */
+	HEARD_SOMETHING,
+	HEARD_BYE,
+	HEARD_END,   /* its end is closed */
+	HEARD_WRONG, /* whatever is done now would be done with the wrong records */
+};
+
+/* One too many can be told. */
+#define NEXT_ROOM (KEEPER_RUN_NEXT_FDS + 1)
+
+union control {
+	char room[CMSG_SPACE(NEXT_ROOM * sizeof(int))];
+	struct cmsghdr align;
+};
+
+/* Returns how many descriptors came with it, NEXT_ROOM at most. */
+static unsigned int get_fds(struct msghdr *mh, int *fds)
+{
+	unsigned int cnt = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(mh); c != NULL; c = CMSG_NXTHDR(mh, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		cnt = (unsigned int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+		memcpy(fds, CMSG_DATA(c), cnt * sizeof(int));
+	}
+	return cnt;
+}
+
+static bool is_text(const char *text, ssize_t len, const char *want)
+{
+	return len == (ssize_t)strlen(want) && memcmp(text, want, (size_t)len) == 0;
+}
+
+static enum heard hear(struct keeping *k)
+{
+	char text[16];
+	int fds[NEXT_ROOM], err = -EBADMSG;
+	struct iovec iov = {.iov_base = text, .iov_len = sizeof(text)};
+	union control control;
+	struct msghdr mh = {.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = CMSG_LEN(NEXT_ROOM * sizeof(int))};
+	ssize_t n = recvmsg(k->w->sock, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	unsigned int cnt;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return HEARD_NOTHING;
+	if (n <= 0)
+		return HEARD_END;
+	cnt = get_fds(&mh, fds);
+	if (is_text(text, n, KEEPER_RUN_NEXT) && cnt == KEEPER_RUN_NEXT_FDS) {
+		err = take_next(k, fds);
+		if (err == 0)
+			return HEARD_SOMETHING;
+	} else {
+		while (cnt > 0)
+			close(fds[--cnt]);
+		if (!is_text(text, n, KEEPER_RUN_NEXT))
+			return is_text(text, n, KEEPER_RUN_BYE) ? HEARD_BYE : HEARD_SOMETHING;
+	}
+	log_err("%s: the next records: %s", k->w->mountpoint, strerror(-err));
+	return HEARD_WRONG;
+}
+
+/* Waits until it is gone (HEARD_END), has said bye, or something wrong. */
+static enum heard watch(struct keeping *k)
+{
+	struct keeper_run *w = k->w;
+	struct pollfd p[] = {{.fd = w->sock, .events = POLLIN}, {.fd = w->pidfd, .events = POLLIN}};
+	enum heard heard = HEARD_NOTHING;
+	bool gone = false;
+
+	while (!gone && (p[0].fd >= 0 || p[1].fd >= 0)) {
 		p[1].revents = 0;
 		if (poll(p, 2, -1) < 0)
 			continue;
 		gone = p[1].revents != 0; /* all that it said is there to be heard then */
-		if (p[0].fd >= 0)
-			bye = hear(&p[0].fd);
+		if (p[0].fd < 0)
+			continue;
+		do
+			heard = hear(k);
+		while (heard == HEARD_SOMETHING);
+		if (heard == HEARD_BYE || heard == HEARD_WRONG)
+			break;
+		if (heard == HEARD_END)
+			p[0].fd = -1;
 	}
 	if (w->sock >= 0)
 		close(w->sock);
 	if (w->pidfd >= 0)
 		close(w->pidfd);
 	w->sock = w->pidfd = -1;
+	if (heard == HEARD_BYE || heard == HEARD_WRONG)
+		return heard;
 	/* The daemon is no child of ours, the successors are. */
-	while (!bye && waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
+	while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
 		;
-	return bye;
+	return HEARD_END;
 }
 
 static bool is_mounted(const struct keeper_run *w)
@@ -183,21 +325,30 @@ static bool is_mounted(const struct keeper_run *w)
 	return poll(&p, 1, 0) >= 0 && (p.revents & (POLLERR | POLLNVAL)) == 0;
 }
 
-static int start_successor(
-	struct keeper_run *w, struct arguments *args, unsigned int crashes, uint64_t died_ns)
+static int start_successor(struct keeping *k, uint64_t died_ns)
 {
-	char program[32], variable[160];
-	int sv[2];
+	struct keeper_run *w = k->w;
+	char path[32], variable[160];
+	int sv[2], program;
 	pid_t pid;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv) != 0)
+	/* Not where one of the others is to be. */
+	program = fcntl(w->program, F_DUPFD_CLOEXEC, KEEPER_RUN_FD + (int)FDS_MAX);
+	if (program < 0)
 		return -errno;
-	snprintf(program, sizeof(program), "/proc/self/fd/%d", w->program);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv) != 0) {
+		pid = -errno;
+		close(program);
+		return pid;
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", program);
 	snprintf(variable, sizeof(variable), KEEPER_RUN_CRASHED "=%d %d %d %u %" PRIu64 " %d",
-		KEEPER_RUN_FD, KEEPER_RUN_FD + 1, KEEPER_RUN_FD + 2, crashes, died_ns, (int)w->pid);
+		KEEPER_RUN_FD, KEEPER_RUN_FD + 1, KEEPER_RUN_FD + 2, k->deaths.cnt, died_ns,
+		(int)w->pid);
 	pid = keeper_run_spawn(
-		program, args->argv, variable, (const int[]){w->live, w->fuse, sv[1]}, 3);
+		path, k->args.argv, variable, (const int[]){w->live, w->fuse, sv[1]}, 3);
 	close(sv[1]);
+	close(program);
 	if (pid < 0) {
 		close(sv[0]);
 		return pid;
@@ -208,32 +359,34 @@ static int start_successor(
 	return 0;
 }
 
-static int keep(struct keeper_run *w, struct arguments *args)
+static int keep(struct keeping *k)
 {
-	struct keeper_deaths deaths = {.cnt = w->crashes, .since_ns = w->wait(0)};
+	struct keeper_run *w = k->w;
+	struct keeper_deaths *deaths = &k->deaths;
+	enum heard heard;
 
-	while (!watch(w)) {
+	while ((heard = watch(k)) == HEARD_END) {
 		uint64_t died_ns = w->wait(0);
 		int err;
 
 		if (!is_mounted(w))
 			return 0;
-		if (!keeper_run_count(&deaths, died_ns)) {
+		if (!keeper_run_count(deaths, died_ns)) {
 			log_err("%s: the daemon died %u times, one soon after the other: the mount "
 				"is given up, and all use of it fails",
-				w->mountpoint, deaths.cnt);
+				w->mountpoint, deaths->cnt);
 			return 1;
 		}
 		log_warn("%s: the daemon died: another one takes the mount over (%u)",
-			w->mountpoint, deaths.cnt);
-		if (deaths.cnt > 1)
-			w->wait(PAUSE_NS << (deaths.cnt - 2));
-		err = start_successor(w, args, deaths.cnt, died_ns);
+			w->mountpoint, deaths->cnt);
+		if (deaths->cnt > 1)
+			w->wait(PAUSE_NS << (deaths->cnt - 2));
+		err = start_successor(k, died_ns);
 		if (err != 0)
 			log_err("%s: another daemon cannot be started: %s", w->mountpoint,
 				strerror(-err));
 	}
-	return 0;
+	return heard == HEARD_BYE ? 0 : 1;
 }
 
 static void ignore_signals(void)
@@ -246,15 +399,15 @@ static void ignore_signals(void)
 
 int keeper_run(struct keeper_run *w)
 {
-	struct arguments args;
+	struct keeping k = {.w = w, .deaths = {.cnt = w->crashes, .since_ns = w->wait(0)}};
 	int err, status = 1;
 
 	ignore_signals();
-	err = arguments_read(&args, w->args);
+	err = arguments_read(&k.args, w->args);
 	close(w->args);
 	if (err == 0) {
-		status = keep(w, &args);
-		arguments_free(&args);
+		status = keep(&k);
+		arguments_free(&k.args);
 	} else {
 		log_err("%s: the daemon's arguments: %s", w->mountpoint, strerror(-err));
 	}

@@ -4,6 +4,12 @@
  * mount is gone, it ends. Otherwise it starts a successor with the daemon's arguments, gives it
  * /dev/fuse and the live records, and waits for the end of that one.
  *
+ * A successor, and the next program of an upgrade, have live records of their own. They say so in
+ * one message with descriptors. So at any moment there is one keeper, with one set of records:
+ * those before the message, or those in it, whether it was read before the daemon died or not. If
+ * the message came with another program, the keeper executes that; if it cannot, it goes on as it
+ * is.
+ *
  * The end of a process is what its pidfd says: then all threads are gone, with descriptors, locks
  * of files and RDMA resources. The socket is closed before that, while the others still are, so its
  * end alone counts only where the system has no pidfd (ENOSYS, or a filter).
@@ -14,9 +20,13 @@
 #include "keeper.h"
 
 #define KEEPER_RUN_BYE "bye"
+/* With SCM_RIGHTS: so many descriptors, in this order: LIVE PROGRAM ARGS. */
+#define KEEPER_RUN_NEXT     "next"
+#define KEEPER_RUN_NEXT_FDS 3u
 /* Variables, each of decimal numbers. */
 #define KEEPER_RUN_ASKED   "RPCRDMAFS_KEEPER"  /* FUSE LIVE SOCK ARGS PID CRASHES SYSLOG */
 #define KEEPER_RUN_CRASHED "RPCRDMAFS_CRASHED" /* LIVE FUSE SOCK CRASHES DIED_NS PID */
+#define KEEPER_RUN_NAME    "rpcrdmafs: keeper"
 /* The first descriptor that keeper_run_spawn() passes on. */
 #define KEEPER_RUN_FD 3
 
@@ -29,12 +39,16 @@ struct keeper_run {
 	int sock, pidfd; /* of the daemon; pidfd -1: the socket's end is the daemon's */
 	pid_t pid;
 	unsigned int crashes; /* that count */
+	bool syslog;          /* it is where it logs to */
 	/* Waits so long; returns the time then. */
 	uint64_t (*wait)(uint64_t ns);
 };
 
 /* Until no keeper is needed. Signals are ignored from now on. Returns: the exit status. */
 int keeper_run(struct keeper_run *w);
+/* The variable KEEPER_RUN_ASKED. fds: FUSE LIVE SOCK ARGS, as the keeper has them. */
+void keeper_run_asked(
+	char *to, size_t size, const int *fds, pid_t pid, unsigned int crashes, bool to_syslog);
 /* The process's pidfd; -1: there is none. */
 int keeper_run_pidfd(pid_t pid);
 /* The real time, for keeper_run.wait. */

@@ -43,7 +43,24 @@ static enum options_keep kept_by(const struct options *o)
 	return o->foreground && store_is_offered() ? OPTIONS_KEEP_SYSTEMD : OPTIONS_KEEP_PROCESS;
 }
 
-static int let_process_keep(struct mount *m, unsigned int crashes)
+/* The keeper of the program before, or of the daemon that died; *ret_pid only if there is one. */
+static int keeper_before(struct mount *m, pid_t *ret_pid)
+{
+	struct handover *h = m->handover;
+	int sock;
+
+	if (h == NULL)
+		return -1;
+	sock = keeper_kept(ret_pid);
+	if (sock < 0 && h->crash.sock >= 0) {
+		sock = h->crash.sock;
+		*ret_pid = h->crash.keeper;
+		h->crash.sock = -1;
+	}
+	return sock;
+}
+
+static int let_process_keep(struct mount *m, unsigned int crashes, int sock, pid_t pid)
 {
 	const struct keeper_conf conf = {
 		.mountpoint = m->opt->mountpoint,
@@ -53,7 +70,7 @@ static int let_process_keep(struct mount *m, unsigned int crashes)
 		.syslog = !m->opt->foreground,
 	};
 
-	return keeper_start(&m->keeper, m->reactor, &conf);
+	return keeper_go_on(&m->keeper, m->reactor, &conf, sock, pid);
 }
 
 static uint64_t stored_before(const struct mount *m)
@@ -61,10 +78,6 @@ static uint64_t stored_before(const struct mount *m)
 	return m->handover != NULL ? m->handover->stored : 0;
 }
 
-/*
- * In place of the keeper of the program before, or of the daemon that died; never both at a time:
- * each of them would start a daemon. If this one dies in between there is none, and the mount ends.
- */
 void mount_keep(struct mount *m)
 {
 	bool by_manager = kept_by(m->opt) == OPTIONS_KEEP_SYSTEMD;
@@ -82,7 +95,7 @@ void mount_keep(struct mount *m)
 	};
 	pid_t pid = -1;
 	/* First: the next one has our environment. */
-	int err = 0, before = m->handover != NULL ? keeper_kept(&pid) : -1;
+	int err = 0, before = keeper_before(m, &pid);
 
 	if (m->live != NULL) {
 		handover_live(m->live, &m->live_ref, &facts);
@@ -97,17 +110,13 @@ void mount_keep(struct mount *m)
 	} else if (stored_before(m) > 0) {
 		store_drop(stored_before(m)); /* the unit says something else by now */
 	}
-	keeper_dismiss(before, pid);
-	if (m->handover != NULL) {
-		keeper_bye(m->handover->crash.sock);
-		m->handover->crash.sock = -1;
+	if (m->live != NULL && !by_manager)
+		err = let_process_keep(m, crashes, before, pid);
+	else
+		keeper_dismiss(before, pid);
+	if (m->handover != NULL)
 		handover_free(m->handover);
-		m->handover = NULL;
-	}
-	if (m->live == NULL)
-		return;
-	if (!by_manager)
-		err = let_process_keep(m, crashes);
+	m->handover = NULL;
 	if (err != 0)
 		log_err("%s: nobody keeps the mount, which will not outlive its daemon: %s",
 			m->opt->mountpoint, strerror(-err));

@@ -25,22 +25,47 @@
 
 #define MOUNTPOINT "/nowhere/a mount"
 
-/* The keeper starts this program as the one that follows. */
+static bool is_named(int fd, const char *want)
+{
+	char path[40], target[80];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	n = readlink(path, target, sizeof(target) - 1);
+	target[n > 0 ? n : 0] = '\0';
+	return strcmp(target, want) == 0;
+}
+
+/*
+ * The keeper starts this program as the one that follows. The first one is killed when it has told
+ * the keeper of records of its own; the second one has them, and ends in order.
+ */
 static int follow(const struct keeper_crash *c)
 {
-	const struct keeper_conf conf = {.mountpoint = MOUNTPOINT,
-		.fuse_fd = c->fuse_fd,
-		.live_fd = c->live_fd,
-		.crashes = c->crashes};
+	bool is_first = c->crashes == 1;
+	struct keeper_conf conf = {
+		.mountpoint = MOUNTPOINT, .fuse_fd = c->fuse_fd, .crashes = c->crashes};
 	struct reactor *r = reactor_new();
-	struct keeper own;
+	struct keeper k;
+	pid_t before;
 
-	if (r == NULL || keeper_start(&own, r, &conf) != 0)
+	conf.live_fd = is_first ? memfd_create("own", MFD_CLOEXEC) : c->live_fd;
+	if (r == NULL ||
+		!is_named(c->live_fd, is_first ? "/memfd:live (deleted)" : "/memfd:own (deleted)"))
 		return 1;
-	keeper_bye(c->sock);
-	keeper_end(&own);
+	if (!is_first && (pread(c->live_fd, &before, sizeof(before), 0) != sizeof(before) ||
+				 before != c->keeper))
+		return 2;
+	if (keeper_go_on(&k, r, &conf, c->sock, c->keeper) != 0 || k.pid != getppid())
+		return 3;
+	if (is_first) {
+		if (pwrite(conf.live_fd, &k.pid, sizeof(k.pid), 0) != sizeof(k.pid))
+			return 4;
+		kill(getpid(), SIGKILL);
+	}
+	keeper_end(&k);
 	reactor_free(r);
-	return pwrite(c->live_fd, "followed", 8, 0) == 8 ? 0 : 1;
+	return 0;
 }
 
 /* Before criterion's main(). */
@@ -138,6 +163,22 @@ static void wait_until_it_watches(void)
 		cr_assert_eq(ioctl(keeper.src.fd, SIOCOUTQ, &unread), 0);
 		poll(NULL, 0, 1);
 	}
+}
+
+static bool has_open(const char *want)
+{
+	char path[80], target[300];
+	bool found = false;
+
+	for (int fd = 3; fd < 100 && !found; fd++) {
+		ssize_t n;
+
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)keeper.pid, fd);
+		n = readlink(path, target, sizeof(target) - 1);
+		target[n > 0 ? n : 0] = '\0';
+		found = strcmp(target, want) == 0;
+	}
+	return found;
 }
 
 static unsigned int count_fds(bool *ret_right)
@@ -241,9 +282,8 @@ static bool ended_well(void)
 	return waitpid(-1, &status, 0) > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-Test(keeper, starts_this_program_with_these_arguments_again)
+Test(keeper, starts_this_program_with_these_arguments_again_and_again)
 {
-	char text[9] = "";
 	pid_t pid = fork();
 
 	cr_assert_geq(pid, 0);
@@ -255,14 +295,15 @@ Test(keeper, starts_this_program_with_these_arguments_again)
 	cr_assert(ended_well(), "the keeper or the successor, which have no other parent now");
 	cr_assert(ended_well(), "and the other one");
 	cr_assert_eq(waitpid(-1, NULL, 0), -1, "no process is left");
-	cr_assert_eq(pread(live, text, 8, 0), 8);
-	cr_assert_str_eq(text, "followed");
 }
 
 /* ---- an upgrade ---- */
 
 Test(keeper, goes_through_an_upgrade)
 {
+	const struct keeper_conf conf = {.mountpoint = MOUNTPOINT,
+		.fuse_fd = fuse[1],
+		.live_fd = memfd_create("own", MFD_CLOEXEC)};
 	pid_t pid;
 	int sock;
 
@@ -280,9 +321,51 @@ Test(keeper, goes_through_an_upgrade)
 	cr_assert_eq(fcntl(sock, F_GETFD), FD_CLOEXEC);
 	cr_assert_eq(keeper_kept(&pid), -1, "once");
 	reactor_fd_del(&keeper.src);
-	keeper_dismiss(sock, pid);
-	cr_assert(kill(pid, 0) == -1 && errno == ESRCH);
-	keeper.pid = 0;
+	cr_assert_eq(keeper_go_on(&keeper, reactor, &conf, sock, pid), 0);
+	cr_assert_eq(keeper.pid, pid, "it is the same one");
+	wait_until_it_watches();
+	cr_assert(has_open("/memfd:own (deleted)"));
+	cr_assert_not(has_open("/memfd:live (deleted)"));
+	end();
+}
+
+Test(keeper, one_that_cannot_be_told_is_replaced)
+{
+	const struct keeper_conf conf = {
+		.mountpoint = MOUNTPOINT, .fuse_fd = fuse[1], .live_fd = live};
+	struct pollfd p;
+	pid_t pid;
+	int sock;
+
+	start();
+	keeper_keep(&keeper, true);
+	sock = keeper_kept(&pid);
+	reactor_fd_del(&keeper.src);
+	p = (struct pollfd){.fd = sock, .events = POLLIN};
+	cr_assert_eq(kill(pid, SIGKILL), 0);
+	cr_assert_eq(poll(&p, 1, -1), 1);
+	cr_assert_eq(keeper_go_on(&keeper, reactor, &conf, sock, pid), 0);
+	cr_assert(kill(pid, 0) == -1 && errno == ESRCH, "nothing is left of it");
+	cr_assert(keeper_is_there(&keeper));
+	cr_assert_neq(keeper.pid, pid);
+	wait_until_it_watches();
+	end();
+}
+
+/* Its PID may be somebody else's when it has ended. */
+Test(keeper, one_that_is_no_child_of_ours_is_not_killed)
+{
+	const struct keeper_conf conf = {
+		.mountpoint = MOUNTPOINT, .fuse_fd = fuse[1], .live_fd = live};
+	int sv[2];
+
+	reactor = reactor_new_virtual();
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv), 0);
+	cr_assert_eq(keeper_go_on(&keeper, reactor, &conf, sv[0], getppid()), 0);
+	close(sv[1]);
+	cr_assert(reactor_turn(reactor, 0));
+	cr_assert_eq(kill(getppid(), 0), 0);
+	cr_assert(was_logged("the keeper died: there is another one"));
 	end();
 }
 
@@ -317,6 +400,7 @@ Test(keeper, a_successor_knows_what_it_follows)
 	cr_assert_eq(c.crashes, 3);
 	cr_assert_eq(c.died_ns, 123456789012);
 	cr_assert_eq(c.pid, 77);
+	cr_assert_eq(c.keeper, getpid(), "that made the sockets");
 	cr_assert_eq(fcntl(live, F_GETFD), FD_CLOEXEC);
 	cr_assert_eq(fcntl(fuse[1], F_GETFD), FD_CLOEXEC);
 	cr_assert_eq(fcntl(sv[0], F_GETFD), FD_CLOEXEC);

@@ -98,9 +98,11 @@ static pid_t daemon_of(struct keeper_run *w, const char *script, int *ret_sock)
 	cr_assert_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv), 0);
 	pid = fork();
 	cr_assert_geq(pid, 0);
-	if (pid == 0)
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;)
 			pause();
+	}
 	*ret_sock = sv[1];
 	*w = (struct keeper_run){
 		.mountpoint = MOUNTPOINT,
@@ -214,6 +216,39 @@ Test(keeper_run, a_daemon_that_was_killed_is_followed_by_another_one)
 	cr_assert_eq(fcntl(w.fuse, F_GETFD), -1, "the keeper has let go of it");
 }
 
+/* In a child, whose descriptors are out of the way. */
+static void keep_from_there(struct keeper_run *w, int program)
+{
+	int *const others[] = {&w->fuse, &w->live, &w->sock, &w->args, &w->pidfd};
+
+	for (unsigned int i = 0; i < 5; i++)
+		*others[i] = fcntl(*others[i], F_DUPFD_CLOEXEC, 20);
+	fuse[0] = fcntl(fuse[0], F_DUPFD_CLOEXEC, 20);
+	w->program = dup3(w->program, program, O_CLOEXEC);
+	_exit(keeper_run(w));
+}
+
+Test(keeper_run, the_program_may_be_where_another_descriptor_is_to_be)
+{
+	for (int i = 0; i < 3; i++) {
+		struct keeper_run w;
+		int sock, status;
+		pid_t pid = daemon_of(&w, BYE "exit 7", &sock), run;
+
+		kill_it(pid);
+		run = fork();
+		cr_assert_geq(run, 0);
+		if (run == 0)
+			keep_from_there(&w, KEEPER_RUN_FD + i);
+		cr_assert_eq(waitpid(run, &status, 0), run);
+		cr_assert_eq(status, 0);
+		reap(pid);
+		cr_assert_gt(waitpid(-1, &status, 0), 0);
+		cr_assert_eq(WEXITSTATUS(status), 7);
+		close(sock);
+	}
+}
+
 Test(keeper_run, without_pidfd_the_end_of_the_socket_tells)
 {
 	struct keeper_run w;
@@ -276,6 +311,167 @@ Test(keeper_run, a_program_that_cannot_be_executed_is_a_death)
 	kill_it(pid);
 	cr_assert_eq(keeper_run(&w), 1);
 	cr_assert(was_logged("another daemon cannot be started"));
+	close(sock);
+}
+
+/* ---- the next records ---- */
+
+#define FDS_MAX 4
+
+static void say(int sock, const char *text, const int *fds, unsigned int cnt)
+{
+	struct iovec iov = {.iov_base = (void *)text, .iov_len = strlen(text)};
+	union {
+		char room[CMSG_SPACE(FDS_MAX * sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
+	struct cmsghdr *c = &control.align;
+
+	if (cnt > 0) {
+		mh.msg_control = &control;
+		mh.msg_controllen = CMSG_LEN(cnt * sizeof(int));
+		*c = (struct cmsghdr){.cmsg_level = SOL_SOCKET,
+			.cmsg_type = SCM_RIGHTS,
+			.cmsg_len = CMSG_LEN(cnt * sizeof(int))};
+		memcpy(CMSG_DATA(c), fds, cnt * sizeof(int));
+	}
+	cr_assert_eq(sendmsg(sock, &mh, 0), (ssize_t)strlen(text));
+}
+
+/* They are the keeper's alone afterwards. */
+static void say_next(int sock, int records, int program, int args)
+{
+	say(sock, "next", (const int[]){records, program, args}, 3);
+	close(records);
+	close(program);
+	close(args);
+}
+
+static int next_records(void)
+{
+	int fd = memfd_create("next", MFD_CLOEXEC);
+
+	cr_assert_geq(fd, 0);
+	return fd;
+}
+
+static unsigned int open_cnt(void)
+{
+	unsigned int cnt = 0;
+
+	for (int fd = 3; fd < 100; fd++)
+		cnt += fcntl(fd, F_GETFD) >= 0;
+	return cnt;
+}
+
+Test(keeper_run, the_next_records_count_even_if_they_were_told_last)
+{
+	struct keeper_run w;
+	char said[1000];
+	int sock, status;
+	pid_t pid = daemon_of(&w, "exit 0", &sock);
+	unsigned int before = open_cnt(), pidfd_cnt = w.pidfd >= 0;
+
+	dup2(out[1], STDERR_FILENO);
+	say_next(sock, next_records(), program(), arguments("exit 0"));
+	say_next(sock, next_records(), program(),
+		arguments("readlink /proc/$$/fd/3 >&2; echo $1 >&2;" BYE "exit 7"));
+	close(sock);
+	kill_it(pid);
+	cr_assert_eq(keeper_run(&w), 0);
+	cr_assert_gt(waitpid(-1, &status, 0), 0);
+	cr_assert_eq(WEXITSTATUS(status), 7, "with its arguments");
+	read_out(said, sizeof(said));
+	cr_assert_str_eq(said, "/memfd:next (deleted)\n\n");
+	cr_assert_eq(line_cnt, 1);
+	cr_assert_eq(open_cnt(), before - 6 - pidfd_cnt, "nothing is left of those before");
+}
+
+Test(keeper_run, with_records_it_cannot_use_it_ends)
+{
+	/* One too few, one too many, and arguments that are none. */
+	static const unsigned int cnts[] = {0, 2, 4, 3};
+
+	for (unsigned int i = 0; i < 4; i++) {
+		struct keeper_run w;
+		int sock, fds[] = {next_records(), program(), memfd_create("none", MFD_CLOEXEC),
+				  next_records()};
+		pid_t pid;
+		unsigned int before, pidfd_cnt;
+
+		pid = daemon_of(&w, "exit 0", &sock);
+		w.fuse = fcntl(fuse[1], F_DUPFD_CLOEXEC, 60);
+		w.live = fcntl(live, F_DUPFD_CLOEXEC, 60);
+		before = open_cnt();
+		pidfd_cnt = w.pidfd >= 0;
+		say(sock, "next", fds, cnts[i]);
+		cr_assert_eq(keeper_run(&w), 1, "%u", cnts[i]);
+		cr_assert_eq(line_cnt, i + 1);
+		cr_assert(was_logged(i < 3 ? "the next records: Bad message"
+					   : "the next records: No data available"));
+		cr_assert_eq(open_cnt(), before - 5 - pidfd_cnt, "%u", cnts[i]);
+		kill_it(pid);
+		reap(pid);
+	}
+}
+
+/* A shell is the keeper's next program; the mountpoint is what it is to do. */
+Test(keeper_run, it_executes_the_next_program)
+{
+	char path[] = "/tmp/rpcrdmafs-keeper-XXXXXX", said[1000], want[1000];
+	int script = mkstemp(path), sock, status, other = open("/bin/bash", O_RDONLY | O_CLOEXEC);
+	struct keeper_run w;
+	pid_t pid = daemon_of(&w, "exit 0", &sock), run;
+
+	cr_assert_geq(script, 0);
+	cr_assert_geq(other, 0);
+	cr_assert_gt(dprintf(script, "read -r f l s a rest <<<\"$RPCRDMAFS_KEEPER\"\n"
+				     "echo \"$0 $rest\" >&2; cd /proc/$$/fd\n"
+				     "[ -p $f ] && [ -S $s ] && readlink $l $a >&2\n"
+				     "tr '\\0' ' ' <&$a >&2; exit 9\n"),
+		0);
+	close(script);
+	dup2(out[1], STDERR_FILENO);
+	w.mountpoint = path;
+	w.crashes = 3;
+	w.syslog = true;
+	run = fork();
+	cr_assert_geq(run, 0);
+	if (run == 0) {
+		close(sock);
+		_exit(keeper_run(&w));
+	}
+	say_next(sock, next_records(), other, arguments("next"));
+	cr_assert_eq(waitpid(run, &status, 0), run);
+	cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 9);
+	read_out(said, sizeof(said));
+	snprintf(want, sizeof(want),
+		"%s %d 3 1\n/memfd:next (deleted)\n/memfd:arguments (deleted)\n"
+		"sh -c next first one  third ",
+		path, (int)pid);
+	cr_assert_str_eq(said, want);
+	unlink(path);
+	kill_it(pid);
+	reap(pid);
+	close(sock);
+}
+
+Test(keeper_run, one_that_cannot_be_executed_is_no_reason_to_end)
+{
+	struct keeper_run w;
+	int sock;
+	pid_t pid = daemon_of(&w, "exit 0", &sock);
+
+	say_next(sock, next_records(), open("/etc/passwd", O_RDONLY | O_CLOEXEC),
+		arguments("exit 0"));
+	cr_assert_eq(send(sock, "bye", 3, 0), 3);
+	cr_assert_eq(keeper_run(&w), 0);
+	cr_assert_eq(line_cnt, 1);
+	cr_assert(was_logged("the keeper goes on as the program before: Permission denied") ||
+		  was_logged("the keeper goes on as the program before: Exec format error"));
+	kill_it(pid);
+	reap(pid);
 	close(sock);
 }
 
