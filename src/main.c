@@ -10,6 +10,7 @@
 #include "log.h"
 #include "mount.h"
 #include "options.h"
+#include "optset.h"
 #include "remount.h"
 
 static void say_warning(void *ctx, const char *line)
@@ -37,6 +38,11 @@ int main(int argc, char **argv)
 	}
 	options_default(&opt);
 	opt.helper = argc > 0 && mounthelper_called(argv[0]);
+	if (handover != NULL && handover->set != NULL && optset_take(&opt, handover->set) != 0) {
+		log_err("out of memory");
+		handover_give_back(handover);
+		return MOUNT_EX_SYSERR;
+	}
 	if ((opt.helper ? mounthelper_parse : cmdline_parse)(
 		    &opt, argc, argv, say_warning, NULL, fault, sizeof(fault)) != 0) {
 		log_err("%s", fault);

@@ -39,6 +39,15 @@ _rpcrdmafs_options()
 	return 0
 }
 
+# Options, without what readline takes for the words before the last one.
+_rpcrdmafs_offer_options()
+{
+	_rpcrdmafs_options "$1"
+	[[ ${COMP_WORDBREAKS-} == *=* && $1 == *=* ]] &&
+		COMPREPLY=("${COMPREPLY[@]#"${1%"${1##*=}"}"}")
+	return 0
+}
+
 # A word of a command, or a mountpoint.
 _rpcrdmafs_command()
 {
@@ -58,10 +67,7 @@ _rpcrdmafs()
 	fi
 	case $prev in
 	-o)
-		_rpcrdmafs_options "$cur"
-		# ... and hand back what readline takes for the last word.
-		[[ ${COMP_WORDBREAKS-} == *=* && $cur == *=* ]] &&
-			COMPREPLY=("${COMPREPLY[@]#"${cur%"${cur##*=}"}"}")
+		_rpcrdmafs_offer_options "$cur"
 		return 0
 		;;
 	esac
@@ -72,11 +78,19 @@ _rpcrdmafs()
 		capture) _rpcrdmafs_command "$cur" '-d -s -t -h stop'; return ;;
 		sync) _rpcrdmafs_command "$cur" '-h'; return ;;
 		upgrade) _rpcrdmafs_command "$cur" '-h --all --check'; return ;;
+		set)
+			if [[ $COMP_CWORD -gt 2 ]]; then
+				_rpcrdmafs_offer_options "$cur"
+			else
+				_rpcrdmafs_command "$cur" '-h'
+			fi
+			return
+			;;
 		log) _rpcrdmafs_command "$cur" '-h error warn info debug ops=on ops=off'; return ;;
 		esac
 	fi
 	if [[ $COMP_CWORD -eq 1 && ${COMP_WORDS[0]##*/} == rpcrdmafs && $cur == [a-z]* ]]; then
-		COMPREPLY=($(compgen -W 'stat info log sync capture upgrade' -- "$cur"))
+		COMPREPLY=($(compgen -W 'stat info log sync capture upgrade set' -- "$cur"))
 		return 0
 	fi
 	case $cur in

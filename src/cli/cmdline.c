@@ -5,12 +5,13 @@
 #include <string.h>
 
 #include "options.h"
+#include "optset.h"
 
 void cmdline_help(void)
 {
 	puts("usage: rpcrdmafs [options] server:/path mountpoint\n"
 	     "       rpcrdmafs [options] nfs://server/path mountpoint\n"
-	     "       rpcrdmafs stat|info|log|sync|capture|upgrade ... about mounts; -h: more\n"
+	     "       rpcrdmafs stat|info|log|sync|capture|upgrade|set ... of mounts; -h: more\n"
 	     "\n"
 	     "Mounts an NFSv4.1/4.2 export over RDMA.\n"
 	     "\n"
@@ -99,6 +100,8 @@ int cmdline_parse(struct options *o, int argc, char **argv, options_say_fn warn,
 		else
 			err = take_flag(o, c, fault, fault_len);
 	}
+	if (err == 0)
+		err = optset_apply(o, seen, warn, ctx, fault, fault_len);
 	if (err == 0 && !o->help && !o->version) {
 		uint16_t port = o->port;
 

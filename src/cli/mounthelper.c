@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "options.h"
+#include "optset.h"
 
 bool mounthelper_called(const char *argv0)
 {
@@ -152,6 +153,8 @@ int mounthelper_parse(struct options *o, int argc, char **argv, options_say_fn w
 	err = read_args(o, argc, argv, &s, fault, fault_len);
 	for (unsigned int i = 0; err == 0 && i < s.cnt; i++)
 		err = options_apply(o, seen, s.opts[i], warn, ctx, fault, fault_len);
+	if (err == 0)
+		err = optset_apply(o, seen, warn, ctx, fault, fault_len);
 	options_seen_free(seen);
 	if (err != 0 || o->help || o->version)
 		return err;

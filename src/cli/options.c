@@ -76,6 +76,7 @@ void options_fini(struct options *o)
 	free(o->clientaddr);
 	free(o->clientid);
 	free(o->capture);
+	free(o->set);
 }
 
 static int fault_say(char *fault, size_t len, const char *fmt, ...)
@@ -323,6 +324,8 @@ static int opt_apply(struct options *o, struct options_seen *seen, const char *n
 	if (opt == NULL)
 		return fault_say(fault, len, "unknown option %s%s%s", name, value ? "=" : "",
 			value ? value : "");
+	if (opt->id != ID_NONE && (o->set_ids & 1ull << opt->id) != 0)
+		return 0;
 	switch (opt->kind) {
 	case OPT_QUIET:
 		return 0;

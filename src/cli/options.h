@@ -47,6 +47,8 @@ struct options {
 	bool by_root;        /* root starts it; from options_default() on */
 	char *clientaddr;    /* local address to connect from; or NULL */
 	char *clientid;      /* identity.h; or NULL: one that is kept, or random */
+	char *set;           /* what was changed since it is mounted (optset.h); or NULL */
+	uint64_t set_ids;    /* bits by enum opt_id: given words that do not count, for that */
 	uint64_t given; /* bits by enum opt_id (opttable.h): what the user said, not a default */
 	uint16_t port;
 	int family; /* AF_UNSPEC, AF_INET (proto=rdma), AF_INET6 (proto=rdma6) */

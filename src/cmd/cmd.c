@@ -12,6 +12,7 @@ static const struct {
 	{"info", cmd_info},
 	{"capture", cmd_capture},
 	{"log", cmd_log},
+	{"set", cmd_set},
 	{"stat", cmd_stat},
 	{"sync", cmd_sync},
 	{"upgrade", cmd_upgrade},

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The commands about running mounts: rpcrdmafs stat, info, log, sync, capture,
- * upgrade. A source to
- * mount always has a colon, so their names cannot be meant otherwise.
+ * upgrade, set. A source to mount always has a colon, so their names cannot be meant otherwise.
  *
  * Context: the only thread of the program.
  */
 #ifndef RPCRDMAFS_CMD_H
 #define RPCRDMAFS_CMD_H
+
+#include <stddef.h>
+#include <stdint.h>
 
 #include "ctl_client.h"
 
@@ -20,9 +22,18 @@ int cmd_fail(const char *command, const char *fault);
 int cmd_info(int argc, char **argv);
 int cmd_capture(int argc, char **argv);
 int cmd_log(int argc, char **argv);
+int cmd_set(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_sync(int argc, char **argv);
 int cmd_upgrade(int argc, char **argv);
+/*
+ * cmd_upgrade_ask - a request that has the mount handed over; waits until it is
+ *
+ * fd: goes with it, or -1. *ret_pause_ns: for how long requests waited; only if they did.
+ * Returns: 0; -1: fault says why the mount goes on as it did, or that nobody answers.
+ */
+int cmd_upgrade_ask(const struct ctl_daemon *d, const char *request, int fd, uint64_t *ret_pause_ns,
+	char *fault, size_t len);
 /*
  * cmd_sync_daemon - what programs wrote until now is durable on the server
  *

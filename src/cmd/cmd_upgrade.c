@@ -89,18 +89,26 @@ struct wish {
 	bool check;
 };
 
-static int upgrade_one(const struct ctl_daemon *d, const struct wish *w)
+int cmd_upgrade_ask(const struct ctl_daemon *d, const char *request, int fd, uint64_t *ret_pause_ns,
+	char *fault, size_t len)
 {
-	char fault[400], *answer = ask(d, w->check ? "upgrade check" : "upgrade start", w->program,
-				 fault, sizeof(fault));
-	uint64_t before, pause_ns = 0;
+	char *answer = ask(d, request, fd, fault, len);
+	uint64_t before;
 	bool good = answer != NULL && sscanf(answer, "%" SCNu64, &before) == 1;
 
 	if (answer != NULL && !good)
-		snprintf(fault, sizeof(fault), "%s", answer);
+		snprintf(fault, len, "%s", answer);
 	free(answer);
-	good = good && wait_for_end(d, before, &pause_ns, fault, sizeof(fault));
-	if (!good) {
+	return good && wait_for_end(d, before, ret_pause_ns, fault, len) ? 0 : -1;
+}
+
+static int upgrade_one(const struct ctl_daemon *d, const struct wish *w)
+{
+	char fault[400];
+	uint64_t pause_ns = 0;
+
+	if (cmd_upgrade_ask(d, w->check ? "upgrade check" : "upgrade start", w->program, &pause_ns,
+		    fault, sizeof(fault)) != 0) {
 		fprintf(stderr, "rpcrdmafs: upgrade: %s: %s\n", d->mountpoint, fault);
 		return 1;
 	}

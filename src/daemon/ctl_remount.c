@@ -9,6 +9,7 @@
 #include "ctl_proto.h"
 #include "log.h"
 #include "mount_int.h"
+#include "optset.h"
 
 static void pass_over(void *ctx, const char *line)
 {
@@ -83,8 +84,9 @@ static int check_word(const struct options *now, const char *word, char *fault, 
 		return err;
 	if (same && memcmp(&then, &before, sizeof(then)) == 0)
 		return 0;
-	snprintf(fault, len,
-		"option %s cannot be changed while it is mounted: unmount it and mount it again",
+	if (optset_check(now, word, fault, len) != 0)
+		return optset_needs_mount(word, fault, len);
+	snprintf(fault, len, "option %s is changed by: rpcrdmafs set %s %s", word, now->mountpoint,
 		word);
 	return -EINVAL;
 }

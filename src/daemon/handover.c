@@ -35,6 +35,8 @@ enum {
 	FIELD_CRASHES = 8,
 	FIELD_STORED = 9,
 	FIELD_SOURCE = 10,
+	FIELD_SET = 11,
+	FIELD_SET_BEFORE = 12,
 };
 
 bool handover_is_asked(const char *arg, int *ret_status)
@@ -63,6 +65,10 @@ void handover_put(struct tables_out *t, const struct handover_facts *f)
 	tables_put(t, FIELD_CRASHES, f->crashes);
 	tables_put(t, FIELD_STORED, f->stored);
 	tables_put_bytes(t, FIELD_SOURCE, f->source, strlen(f->source));
+	if (f->set != NULL)
+		tables_put_bytes(t, FIELD_SET, f->set, strlen(f->set));
+	if (f->set_before != NULL)
+		tables_put_bytes(t, FIELD_SET_BEFORE, f->set_before, strlen(f->set_before));
 }
 
 void handover_live(struct live *live, live_ref *ref, const struct handover_facts *f)
@@ -84,6 +90,12 @@ static char *get_text(const struct tables_record *r, uint16_t field)
 	return p != NULL && memchr(p, '\0', len) == NULL ? strndup(p, len) : NULL;
 }
 
+/* This is the program before: the next one could not go on. */
+static bool is_given_back(const struct handover *h)
+{
+	return h->before < 0 && !h->crashed;
+}
+
 static int get_record(struct handover *h)
 {
 	struct tables_record r;
@@ -102,6 +114,7 @@ static int get_record(struct handover *h)
 		h->crashes = tables_get(&r, FIELD_CRASHES);
 		h->stored = tables_get(&r, FIELD_STORED);
 		h->source = get_text(&r, FIELD_SOURCE);
+		h->set = get_text(&r, is_given_back(h) ? FIELD_SET_BEFORE : FIELD_SET);
 		break;
 	}
 	return h->mountpoint != NULL && h->owner != NULL && h->version != NULL ? 0 : -EBADMSG;
@@ -258,6 +271,7 @@ void handover_free(struct handover *h)
 	free(h->owner);
 	free(h->version);
 	free(h->source);
+	free(h->set);
 	free(h);
 }
 

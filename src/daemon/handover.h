@@ -28,6 +28,7 @@ struct handover {
 	struct tables_in tables;
 	char *mountpoint, *owner, *version; /* version: of the program before */
 	char *source;                       /* or NULL: the program before did not say */
+	char *set;                          /* options.set of this program; or NULL */
 	uint64_t stored;                /* the number of the records in the store (store.h), or 0 */
 	uint64_t mounted_ns, paused_ns; /* CLOCK_MONOTONIC: since when it is mounted, and waits */
 	uint64_t count, longest_ns;     /* hand-overs before this one, and their longest pause */
@@ -50,6 +51,8 @@ void handover_free(struct handover *h);
 struct handover_facts {
 	const char *mountpoint, *owner, *source;
 	uint64_t mounted_ns, paused_ns, count, longest_ns, crashes, stored;
+	/* options.set of the next program, and of this one, which may have to go on; or NULL. */
+	const char *set, *set_before;
 };
 void handover_put(struct tables_out *t, const struct handover_facts *f);
 /* The same, in memory that outlives this process. */

@@ -154,6 +154,8 @@ static void put_caching(struct info *i, const struct mount *m)
 								     : from(m, ID(ALLOW_OTHER)));
 	put(i, m, "keep", keep[m->opt->keep], ID(KEEP));
 	put_bool(i, m, "stats", m->opt->stats, ID(STATS));
+	if (m->opt->set != NULL)
+		info_option(i, "set while mounted", m->opt->set, GIVEN);
 	if (m->opt->capture != NULL)
 		put(i, m, "capture", m->opt->capture, ID(CAPTURE));
 	if (f->mount_opts != NULL)

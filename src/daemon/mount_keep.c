@@ -92,6 +92,7 @@ void mount_keep(struct mount *m)
 		.crashes = m->crashes,
 		.source = m->opt->source,
 		.stored = stored,
+		.set = m->opt->set,
 	};
 	pid_t pid = -1;
 	/* First: the next one has our environment. */

@@ -13,6 +13,7 @@
 #include "ctl_proto.h"
 #include "log.h"
 #include "mount.h"
+#include "optset.h"
 #include "opttable.h"
 
 #define ID(name) (1ull << ID_##name)
@@ -38,14 +39,6 @@ static const struct {
 	{"dirsync", MS_DIRSYNC, 0, true},
 };
 
-static int frozen(char *fault, size_t len, const char *word)
-{
-	snprintf(fault, len,
-		"option %s cannot be changed while it is mounted: unmount it and mount it again",
-		word);
-	return -EINVAL;
-}
-
 static int apply_word(unsigned long *flags, const char *word, char *fault, size_t len)
 {
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -54,7 +47,7 @@ static int apply_word(unsigned long *flags, const char *word, char *fault, size_
 		if (strcmp(words[i].word, word) != 0)
 			continue;
 		if (words[i].frozen && then != *flags)
-			return frozen(fault, len, word);
+			return optset_needs_mount(word, fault, len);
 		*flags = then;
 	}
 	return 0;
@@ -84,7 +77,8 @@ int remount_flags(const struct mountinfo *now, const struct options *o, unsigned
 	int err = 0;
 
 	if ((o->given & ID(ALLOW_OTHER)) != 0 && o->fs.allow_other != now->allow_other)
-		return frozen(fault, len, o->fs.allow_other ? "allow_other" : "noallow_other");
+		return optset_needs_mount(
+			o->fs.allow_other ? "allow_other" : "noallow_other", fault, len);
 	if (o->helper || o->kernels != NULL)
 		err = apply_words(&want, "exec,atime,diratime", fault, len);
 	if (err == 0)

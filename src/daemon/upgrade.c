@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -18,6 +19,7 @@
 #include "log.h"
 #include "log_thread.h"
 #include "mount_int.h"
+#include "optset.h"
 #include "service.h"
 
 /* The new program answers within so long whether it can. */
@@ -98,6 +100,8 @@ void upgrade_give_up(struct mount *m, const char *why)
 			;
 	}
 	u->child = 0;
+	free(u->set);
+	u->set = NULL;
 	release_held(m);
 	lanes_go_on(m);
 	close_all(u);
@@ -119,6 +123,8 @@ static int write_tables(struct mount *m, int fd)
 		.crashes = m->crashes,
 		.source = m->opt->source,
 		.stored = m->stored,
+		.set = m->upgrade.set != NULL ? m->upgrade.set : m->opt->set,
+		.set_before = m->opt->set,
 	};
 	struct tables_out t;
 
@@ -139,7 +145,11 @@ static void hand_over(struct mount *m)
 	int err = tables < 0 ? -errno : self < 0 ? self : write_tables(m, tables);
 
 	if (err == 0) {
-		log_info("%s: another program takes over", m->opt->mountpoint);
+		if (u->set != NULL)
+			log_info("%s: the same program takes over, with %s", m->opt->mountpoint,
+				u->set);
+		else
+			log_info("%s: another program takes over", m->opt->mountpoint);
 		(void)capture_stop(m->capture);
 		(void)log_thread_stop(LOG_NS);
 		ctl_end(m->ctl);
@@ -382,10 +392,10 @@ static int ask_program(struct upgrade *u)
 	return err;
 }
 
-int upgrade_start(struct mount *m, int program, bool only_check, FILE *out)
+/* fault: why not; or NULL. */
+static int start(struct mount *m, int program, bool only_check, const char *fault, FILE *out)
 {
 	struct upgrade *u = &m->upgrade;
-	const char *fault = fault_of(program);
 	int err;
 
 	if (fault == NULL && u->state != UPGRADE_NONE)
@@ -413,6 +423,36 @@ int upgrade_start(struct mount *m, int program, bool only_check, FILE *out)
 	tick_in(m, TICK_NS);
 	fprintf(out, "%" PRIu64 "\n", m->upgrades);
 	return 0;
+}
+
+int upgrade_start(struct mount *m, int program, bool only_check, FILE *out)
+{
+	return start(m, program, only_check, fault_of(program), out);
+}
+
+int upgrade_set(struct mount *m, const char *list, FILE *out)
+{
+	char fault[300], *set;
+	int err = optset_check(m->opt, list, fault, sizeof(fault)), self;
+
+	if (err != 0) {
+		fputs(fault, out);
+		return err;
+	}
+	set = optset_join(m->opt->set, list);
+	self = set != NULL ? handover_self() : -ENOMEM;
+	if (self < 0) {
+		fprintf(out, "the program does not run: %s", strerror(-self));
+		free(set);
+		return self;
+	}
+	err = start(m, self, false, NULL, out);
+	close(self);
+	if (err == 0)
+		m->upgrade.set = set;
+	else
+		free(set);
+	return err;
 }
 
 void upgrade_say(const struct mount *m, FILE *out)

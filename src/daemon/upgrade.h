@@ -44,6 +44,7 @@ struct upgrade {
 	uint64_t paused_ns;   /* since when lanes do not read; 0: they do */
 	unsigned int asked;   /* lanes that were told to stand still, and have not answered */
 	uint32_t held;        /* bits of those that do */
+	char *set;            /* options.set of the next program; NULL: as ours is */
 	const char *obstacle; /* what was in the way last */
 	char why[200];        /* "": the last one was not given up */
 };
@@ -56,6 +57,12 @@ void upgrade_init(struct mount *m);
  * Returns: 0: it goes on by itself; -errno with one line in out.
  */
 int upgrade_start(struct mount *m, int program, bool only_check, FILE *out);
+/*
+ * upgrade_set - this program goes on with other options (optset.h), in the same way
+ *
+ * Returns: as upgrade_start().
+ */
+int upgrade_set(struct mount *m, const char *list, FILE *out);
 /* One line: what it is at, or why the last one was given up, or how many there were. */
 void upgrade_say(const struct mount *m, FILE *out);
 /* The mount is about to end, or the mount's state has changed: lanes go on. */

@@ -13,9 +13,11 @@
 
 static int tables = -1;
 
-static void set_up(void)
+static void put(const char *set, const char *set_before)
 {
 	const struct handover_facts f = {
+		.set = set,
+		.set_before = set_before,
 		.mountpoint = "/mnt with a space",
 		.owner = "rpcrdmafs host 0123",
 		.source = "server:/export",
@@ -31,6 +33,11 @@ static void set_up(void)
 	tables_begin(&t, tables);
 	handover_put(&t, &f);
 	cr_assert_eq(tables_end(&t), 0);
+}
+
+static void set_up(void)
+{
+	put(NULL, NULL);
 }
 
 TestSuite(handover, .init = set_up);
@@ -58,12 +65,38 @@ Test(handover, what_was_left_is_taken_once)
 	cr_assert_eq(h->count, 7);
 	cr_assert_eq(h->longest_ns, 8);
 	cr_assert_str_eq(h->source, "server:/export");
+	cr_assert_null(h->set);
 	cr_assert_eq(h->stored, 9);
 	cr_assert_eq(h->before, -1);
 	cr_assert(fcntl(tables, F_GETFD) & FD_CLOEXEC, "no other program gets it");
 	handover_free(h);
 	cr_assert_null(handover_take());
 	cr_assert_eq(errno, 0, "an ordinary start");
+}
+
+static void has_set(int before, const char *want)
+{
+	struct handover *h;
+
+	leave(before);
+	h = handover_take();
+	cr_assert_not_null(h);
+	if (want != NULL)
+		cr_assert_str_eq(h->set, want);
+	else
+		cr_assert_null(h->set);
+	handover_free(h);
+}
+
+Test(handover, the_program_before_goes_on_with_the_options_before)
+{
+	close(tables);
+	put("soft,timeo=5", "soft");
+	has_set(open("/bin/true", O_RDONLY), "soft,timeo=5");
+	put("soft,timeo=5", "soft");
+	has_set(-1, "soft");
+	put("soft,timeo=5", NULL);
+	has_set(-1, NULL);
 }
 
 Test(handover, what_is_damaged_is_of_no_use)

@@ -157,7 +157,9 @@ check "nosuid,nodev, which it has" status 0 again nosuid,nodev
 check "suid: refused, where mount(8) hands it on" status 1 run rpcrdmafs -o remount,suid "$server:/" $mnt
 check "by name" said 'option suid cannot be changed while it is mounted'
 check "another wsize: refused" status 32 again ro,wsize=8192
-check "by name" said 'option wsize=8192 cannot be changed while it is mounted'
+check "by name" said 'option wsize=8192 is changed by: rpcrdmafs set'
+check "another vers: refused" status 32 again ro,vers=4.1
+check "by name" said 'option vers=4.1 cannot be changed while it is mounted'
 check "and nothing changed" touch $mnt/more
 check "ro, from another mount namespace" unshare -m --propagation private mount -o remount,ro $mnt
 check "holds here" not touch /media/bound/more

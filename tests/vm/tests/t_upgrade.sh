@@ -18,6 +18,8 @@ cp "$BUILD_DIR/tests/vm/keepopen" "$bin_dir/"
 in_ram python3
 log=$(fmount_log $mnt)
 upgrade() { "$bin_dir/rpcrdmafs" upgrade $mnt "$@"; }
+set_to() { "$bin_dir/rpcrdmafs" set $mnt "$@"; }
+info_has() { "$bin_dir/rpcrdmafs" info $mnt | grep -qE "^ *$1( |$)"; }
 upgrades() { grep -c 'has taken over from' "$log"; }
 
 check "mounted" fmount $mnt rw,nconnect=2,allow_other
@@ -74,7 +76,7 @@ bash -c "exec 7>>$mnt/append; flock -x 7; : >/tmp/held; read -r _ </tmp/go; echo
 holder=$!
 wait_for 20 test -e /tmp/held
 nfsd_stop
-upgrade >/tmp/away 2>&1 &
+set_to write=wait >/tmp/away 2>&1 &
 upgrader=$!
 check "a program that does not come up gives the mount back" \
 	wait_for 60 grep -q "gives the mount back to the one before" "$log"
@@ -86,12 +88,43 @@ echo >/tmp/go
 check "the open file is written" wait $holder
 check "whoever asked is told" not wait $upgrader
 check "why" grep -q "could not go on" /tmp/away
+check "its options are those of before" info_has "write +lazy"
 check_equal "all is there" "$(tr '\n' ' ' <$export_dir/append)" "one two three four five "
 check "upgraded again" upgrade
 check_equal "it was" "$(upgrades)" 12
+
+# ---- other options ----
+
+bash -c "exec 7>>$mnt/append; flock -x 7; : >/tmp/held2; read -r _ </tmp/go; echo six >&7" &
+holder=$!
+wait_for 20 test -e /tmp/held2
+check "other options, and fewer lanes" set_to write=eager,nconnect=1,timeo=300
+check "they are in force" info_has "write +eager"
+check "and named" info_has "set while mounted +write=eager,nconnect=1,timeo=300"
+check "one of them again" set_to write=wait
+check "the others stay" info_has "set while mounted +nconnect=1,timeo=300,write=wait"
+check "an upgrade leaves them" upgrade
+check "as they were" info_has "write +wait"
+check "more lanes" set_to nconnect=3
+check "now it outlives its daemon" set_to keep=process
+crashed() { grep -q 'goes on for a daemon that died' "$log"; }
+kill -KILL "$("$bin_dir/rpcrdmafs" info $mnt | sed -n 's/^ *pid  *//p')"
+check "when that is killed" wait_for 60 crashed
+check "with these options" info_has "set while mounted +timeo=300,write=wait,nconnect=3,keep=process"
+check "and now not" set_to keep=no
+check "no keeper is left" wait_for 20 not pgrep -f "rpcrdmafs: keeper $mnt"
+check_fails "one that needs another mount" set_to vers=4.1
+check_equal "is named" "$(set_to vers=4.1 2>&1 | grep -c 'option vers=4.1 cannot be changed while it is mounted')" 1
+check_fails "one that is none" set_to "write=eager,more words"
+check_fails "one that no unit offers" set_to keep=systemd
+check "the lock is still held" not flock -n $knt/append true
+echo >/tmp/go
+check "the open file is written" wait $holder
+check_equal "all is there" "$(tr '\n' ' ' <$export_dir/append)" "one two three four five six "
 check "the kernel's client unmounts" kumount $knt
 
-check "unmounted" funmount $mnt
+check "unmounted" fusermount3 -u $mnt
+fmount_forget $mnt || true # the daemon that it has started is dead
 forgotten() { [ -z "$(ls /proc/fs/nfsd/clients)" ]; }
 check "the server forgets the client" wait_for 10 forgotten
 tap_end

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <ctype.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "ctl_client.h"
+#include "ctl_proto.h"
+
+static void help(FILE *to)
+{
+	fputs("usage: rpcrdmafs set MOUNT OPTION[,OPTION]...\n"
+	      "\n"
+	      "The mount goes on with other options, until it is unmounted: files stay open, "
+	      "locks\n"
+	      "are held, requests wait meanwhile. An option that needs another mount is refused.\n"
+	      "\n"
+	      "  MOUNT   mountpoint, or pid:N: the daemon with that PID\n"
+	      "  OPTION  as with -o: write=eager, nconnect=4, soft ...\n"
+	      "  -h      this help\n",
+		to);
+}
+
+/* One word of a request; malloced, or NULL: no option looks like that. */
+static char *escaped(const char *list)
+{
+	for (const char *p = list; *p != '\0'; p++)
+		if (!isgraph((unsigned char)*p))
+			return NULL;
+	return ctl_proto_escape(list);
+}
+
+static int set(const struct ctl_daemon *d, const char *list, char *fault, size_t len)
+{
+	char *word = escaped(list), *request = NULL;
+	uint64_t pause_ns = 0;
+	int err = -1;
+
+	if (word == NULL || asprintf(&request, "upgrade set %s", word) < 0)
+		snprintf(fault, len, "unknown option %s", list);
+	else
+		err = cmd_upgrade_ask(d, request, -1, &pause_ns, fault, len);
+	free(word);
+	free(request);
+	if (err == 0)
+		printf("%s: set; requests waited %" PRIu64 " ms\n", d->mountpoint,
+			pause_ns / 1000000);
+	return err;
+}
+
+int cmd_set(int argc, char **argv)
+{
+	static const struct option longs[] = {{"help", no_argument, NULL, 'h'}, {0}};
+	struct ctl_daemon d;
+	char fault[400];
+	int c, err;
+
+	optind = 0;
+	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
+		help(c == 'h' ? stdout : stderr);
+		return c == 'h' ? 0 : 2;
+	}
+	if (argc - optind != 2) {
+		help(stderr);
+		return 2;
+	}
+	if (ctl_client_find(argv[optind], &d, fault, sizeof(fault)) != 0)
+		return cmd_fail("set", fault);
+	err = set(&d, argv[optind + 1], fault, sizeof(fault));
+	free(d.mountpoint);
+	return err == 0 ? 0 : cmd_fail("set", fault);
+}
