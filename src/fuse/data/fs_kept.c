@@ -96,7 +96,7 @@ int fs_kept_get(struct fs *fs, const struct tables_record *r)
 	w.size = (uint32_t)len;
 	memcpy(req, &h, sizeof(h));
 	memcpy(req + sizeof(h), &w, sizeof(w));
-	if (fs_replay_add(fs, req, h.len))
+	if (fs_replay_add_data(fs, req, h.len))
 		fs_asked_await(fs, h.unique);
 	else
 		err = -ENOMEM;

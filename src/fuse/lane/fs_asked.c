@@ -20,6 +20,7 @@ struct entry {
 	live_ref ref;
 	bool kept, answered; /* it goes when it is answered and not kept */
 	bool awaited;        /* counted in `awaited` */
+	bool rewritten;      /* counted in `rewriting` */
 };
 
 /* A table of entries, by number; of its places one half is free. */
@@ -28,7 +29,7 @@ struct fs_asked {
 	struct entry *v;
 	uint32_t size, cnt;
 	uint64_t order; /* counts what came */
-	_Atomic uint32_t awaited;
+	_Atomic uint32_t awaited, rewriting;
 };
 
 /* ---- the table; lock held ---- */
@@ -251,7 +252,8 @@ static live_ref over(struct fs_asked *a, struct entry *e)
 static void await_no_more(struct fs_asked *a, struct entry *e)
 {
 	atomic_fetch_sub(&a->awaited, e->awaited);
-	e->awaited = false;
+	atomic_fetch_sub(&a->rewriting, e->rewritten);
+	e->awaited = e->rewritten = false;
 }
 
 void fs_asked_answered(struct fs *fs, uint64_t unique)
@@ -304,6 +306,25 @@ void fs_asked_await_no_more(struct fs *fs, uint64_t unique)
 bool fs_asked_awaits(const struct fs *fs)
 {
 	return fs->asked && atomic_load(&fs->asked->awaited) > 0;
+}
+
+void fs_asked_rewrite(struct fs *fs, uint64_t unique)
+{
+	struct fs_asked *a = fs->asked;
+	struct entry *e;
+
+	if (!a)
+		return;
+	mutex_lock(&a->lock);
+	e = find(a, unique);
+	atomic_fetch_add(&a->rewriting, e->unique != 0);
+	e->rewritten = e->unique != 0;
+	mutex_unlock(&a->lock);
+}
+
+bool fs_asked_rewrites(const struct fs *fs)
+{
+	return fs->asked && atomic_load(&fs->asked->rewriting) > 0;
 }
 
 bool fs_asked_is(struct fs *fs, uint64_t unique)

@@ -16,6 +16,7 @@
 struct replay {
 	struct list link; /* fs->replays.list, lanes_lock */
 	size_t len;
+	bool rewrites; /* data that whoever wrote it was told is written */
 	uint8_t bytes[];
 };
 
@@ -33,13 +34,14 @@ uint64_t fs_replay_unique(struct fs *fs)
 	return fs->replays.unique;
 }
 
-bool fs_replay_add(struct fs *fs, const void *req, size_t len)
+static bool add(struct fs *fs, const void *req, size_t len, bool rewrites)
 {
 	struct replay *p = malloc(sizeof(*p) + len);
 
 	if (!p)
 		return false;
 	p->len = len;
+	p->rewrites = rewrites;
 	memcpy(p->bytes, req, len);
 	fs_asked_note(fs, req, len);
 	mutex_lock(&fs->lanes_lock);
@@ -48,6 +50,16 @@ bool fs_replay_add(struct fs *fs, const void *req, size_t len)
 	atomic_store(&fs->replaying, true);
 	mutex_unlock(&fs->lanes_lock);
 	return true;
+}
+
+bool fs_replay_add(struct fs *fs, const void *req, size_t len)
+{
+	return add(fs, req, len, false);
+}
+
+bool fs_replay_add_data(struct fs *fs, const void *req, size_t len)
+{
+	return add(fs, req, len, true);
 }
 
 static bool is_release(const struct replay *p, uint64_t handle)
@@ -129,7 +141,7 @@ int fs_replay_get(struct fs *fs, const struct tables_record *r, uint64_t *ret_un
 		return 0;
 	}
 	as_written(bytes, len, state == FS_ASKED_KEPT);
-	if (!fs_replay_add(fs, bytes, len) ||
+	if (!add(fs, bytes, len, state == FS_ASKED_KEPT) ||
 		(state == FS_ASKED_INTERRUPTED && !add_interrupt(fs, &h)))
 		err = -ENOMEM;
 	/*
@@ -150,9 +162,30 @@ static bool any(const struct fs *fs)
 	return atomic_load_explicit(&fs->replays.cnt, memory_order_relaxed) > 0;
 }
 
+/*
+ * Data that was acknowledged is written before anything that was asked after that, and that may
+ * read it, or write over it. lanes_lock.
+ */
+static struct replay *next(struct fs *fs)
+{
+	struct replay *p;
+
+	if (list_empty(&fs->replays.list))
+		return NULL;
+	p = container_of(fs->replays.list.next, struct replay, link);
+	return p->rewrites || !fs_asked_rewrites(fs) ? p : NULL;
+}
+
 bool fs_replay_is_next(const struct fs_lane *l)
 {
-	return l->link.prev == &l->fs->lanes && list_empty(&l->parked) && any(l->fs);
+	bool is;
+
+	if (l->link.prev != &l->fs->lanes || !list_empty(&l->parked) || !any(l->fs))
+		return false;
+	mutex_lock(&l->fs->lanes_lock);
+	is = next(l->fs) != NULL;
+	mutex_unlock(&l->fs->lanes_lock);
+	return is;
 }
 
 enum fs_replay_turn fs_replay_turn(struct fs_lane *l)
@@ -238,14 +271,16 @@ static size_t rest_of(struct fs *fs, uint8_t *req)
 
 static struct replay *pop(struct fs *fs)
 {
-	struct list *node;
+	struct replay *p;
 
 	mutex_lock(&fs->lanes_lock);
-	node = list_pop_front(&fs->replays.list);
-	if (node)
+	p = next(fs);
+	if (p) {
+		list_del(&p->link);
 		atomic_fetch_sub(&fs->replays.cnt, 1);
+	}
 	mutex_unlock(&fs->lanes_lock);
-	return node ? container_of(node, struct replay, link) : NULL;
+	return p;
 }
 
 int fs_replay_receive(struct fs_lane *l, struct fuse_buf *buf)
@@ -259,6 +294,8 @@ int fs_replay_receive(struct fs_lane *l, struct fuse_buf *buf)
 		struct fuse_in_header h;
 
 		memcpy(&h, p->bytes, sizeof(h));
+		if (p->rewrites)
+			fs_asked_rewrite(fs, h.unique);
 		len = nfs4_redo_was_done(fs->client, h.unique) ? rest_of(fs, p->bytes) : p->len;
 		if (len > room) { /* cannot be: INIT says how long they are */
 			log_err("a request of %zu bytes was too long to be done again", len);

@@ -17,6 +17,8 @@
 uint64_t fs_replay_unique(struct fs *fs);
 /* req: len bytes, as the kernel sends it; copied. False: out of memory. */
 bool fs_replay_add(struct fs *fs, const void *req, size_t len);
+/* The same, a WRITE of data that was acknowledged: what comes after it waits for it. */
+bool fs_replay_add_data(struct fs *fs, const void *req, size_t len);
 /* A RELEASE of this handle is among them. */
 bool fs_replay_has_release(struct fs *fs, uint64_t handle);
 /*

@@ -514,3 +514,24 @@ Test(fs_crash, an_append_is_not_appended_again)
 	cr_assert_eq(file->attr.size, 103);
 	closed(fh.fh);
 }
+
+/* The write is answered by the server now, and later than the read could be. */
+Test(fs_crash, a_read_sees_what_was_acknowledged_before_it)
+{
+	const struct fuse_read_in in = {.fh = fh.fh, .size = 12};
+	uint64_t unique;
+
+	wrote(0, "acknowledged");
+	rig.fake.hold_ops = 1ull << FAKE_WRITE;
+	unique = rig_send(FUSE_READ, ino, &in, sizeof(in), NULL, 0);
+	no_answer(1000);
+	rig.conf.write = FS_WRITE_WAIT;
+	rig_crash();
+	no_answer(1000);
+	rig.fake.hold_ops = 0;
+	fake_release();
+	cr_assert(rig_reply(&re, 3000));
+	cr_assert_eq(re.h.unique, unique);
+	cr_assert_arr_eq(re.body, "acknowledged", 12);
+	closed(fh.fh);
+}
