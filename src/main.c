@@ -9,6 +9,7 @@
 #include "keeper.h"
 #include "log.h"
 #include "mount.h"
+#include "notifier.h"
 #include "options.h"
 #include "optset.h"
 #include "remount.h"
@@ -25,7 +26,7 @@ int main(int argc, char **argv)
 	char fault[400];
 	int status;
 
-	if (keeper_is_asked(argc, argv, &status))
+	if (keeper_is_asked(argc, argv, &status) || notifier_is_asked(argc, argv, &status))
 		return status;
 	if (argc == 2 && handover_is_asked(argv[1], &status))
 		return status;

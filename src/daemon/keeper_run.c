@@ -20,7 +20,7 @@
 #include "arguments.h"
 #include "log.h"
 
-#define FDS_MAX 4u
+#define FDS_MAX 16u
 /* Before the second successor; then twice that, and so on. */
 #define PAUSE_NS (100 * NSEC_PER_MSEC)
 

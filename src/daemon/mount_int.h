@@ -14,6 +14,7 @@
 #include "keeper.h"
 #include "lane.h"
 #include "mount.h"
+#include "notifier.h"
 #include "options.h"
 #include "progress.h"
 #include "reactor.h"
@@ -73,6 +74,7 @@ struct mount {
 	live_ref live_ref; /* the mount's own record there */
 	uint64_t stored; /* keep=systemd: the number of our records in the store; 0: it has none */
 	struct keeper keeper;                          /* from serving on */
+	struct notifier notifier;                      /* the same */
 	uint64_t crashes;                              /* daemons of this mount that died */
 	uint64_t upgrades, pause_ns, longest_pause_ns; /* hand-overs to this mount's programs */
 	struct rpc_cred cred;
@@ -102,6 +104,9 @@ int mount_keep_begin(struct mount *m);
  * freed: nobody goes back to it.
  */
 void mount_keep(struct mount *m);
+/* keep=: another process tells the kernel what it must forget (notifier.h). Logs if there is none.
+ */
+void mount_keep_notifier(struct mount *m);
 /* The mount ends in order: nobody is to go on with it. */
 void mount_keep_end(struct mount *m);
 

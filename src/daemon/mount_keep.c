@@ -30,6 +30,7 @@ int mount_keep_begin(struct mount *m)
 
 void mount_keep_end(struct mount *m)
 {
+	notifier_end(&m->notifier);
 	keeper_end(&m->keeper);
 	if (m->stored > 0)
 		store_drop(m->stored);
@@ -37,9 +38,12 @@ void mount_keep_end(struct mount *m)
 
 static enum options_keep kept_by(const struct options *o)
 {
-	if (o->keep != OPTIONS_KEEP_AUTO)
+	if (o->keep == OPTIONS_KEEP_NO || o->keep == OPTIONS_KEEP_SYSTEMD)
 		return o->keep;
-	/* In the background we are not the process that the manager listens to, yet. */
+	/*
+	 * In the background we are not the process that the manager listens to, yet. A manager that
+	 * offers it starts the next daemon in any case, so `process` is the same.
+	 */
 	return o->foreground && store_is_offered() ? OPTIONS_KEEP_SYSTEMD : OPTIONS_KEEP_PROCESS;
 }
 
@@ -73,6 +77,18 @@ static int let_process_keep(struct mount *m, unsigned int crashes, int sock, pid
 	return keeper_go_on(&m->keeper, m->reactor, &conf, sock, pid);
 }
 
+void mount_keep_notifier(struct mount *m)
+{
+	int err = m->live != NULL
+			  ? notifier_start(&m->notifier, m->reactor, m->fs, m->opt->mountpoint)
+			  : 0;
+
+	if (err != 0)
+		log_err("%s: there is no notifier: %s: if this daemon is killed, the mount may "
+			"hang",
+			m->opt->mountpoint, strerror(-err));
+}
+
 static uint64_t stored_before(const struct mount *m)
 {
 	return m->handover != NULL ? m->handover->stored : 0;
@@ -98,6 +114,7 @@ void mount_keep(struct mount *m)
 	/* First: the next one has our environment. */
 	int err = 0, before = keeper_before(m, &pid);
 
+	mount_keep_notifier(m);
 	if (m->live != NULL) {
 		handover_live(m->live, &m->live_ref, &facts);
 		fs_handover_live_mounted(m->fs);

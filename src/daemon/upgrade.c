@@ -153,11 +153,13 @@ static void hand_over(struct mount *m)
 		(void)capture_stop(m->capture);
 		(void)log_thread_stop(LOG_NS);
 		ctl_end(m->ctl);
+		notifier_end(&m->notifier);
 		fs_handover_keep_device(m->fs, true);
 		keeper_keep(&m->keeper, true);
 		err = handover_exec(u->program, tables, self);
 		keeper_keep(&m->keeper, false);
 		fs_handover_keep_device(m->fs, false);
+		mount_keep_notifier(m);
 		m->ctl = ctl_start(m->reactor, mount_commands, m);
 		(void)log_thread_start();
 	}

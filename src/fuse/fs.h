@@ -186,6 +186,17 @@ int fs_handover_live(struct fs *fs, struct live *live);
 void fs_handover_live_mounted(struct fs *fs);
 /* The descriptor of /dev/fuse: fs', while it is mounted. */
 int fs_handover_device(const struct fs *fs);
+/*
+ * fs_notify_through - notices to the kernel that may wait there are written by somebody else
+ *
+ * lines: SOCK_SEQPACKET sockets, the file system's from now on, in place of earlier ones. Over each
+ * goes one notice (FS_NOTIFY_MAX bytes at most) at a time, to be written to /dev/fuse as it is; the
+ * answer is an int32_t: what write(2) returned, or -errno. Over one that ends go no more: the file
+ * system writes itself.
+ */
+#define FS_NOTIFY_LINES 9
+#define FS_NOTIFY_MAX   2048
+void fs_notify_through(struct fs *fs, const int *lines);
 /* /dev/fuse stays open when another program is executed; false: it does not. */
 void fs_handover_keep_device(const struct fs *fs, bool keep);
 /*

@@ -11,6 +11,9 @@
  *   dentries names in directories (fs_dentry.h): waits for the directory's lock, which a CREATE
  *            holds whose answer may wait for `pages` or `attrs`. Nothing ever waits for it
  *
+ * With keep= pages and dentries do not write to /dev/fuse themselves: a daemon that is killed while
+ * a thread waits so is not dead before that ends (fs_notify_through()).
+ *
  * They hold no lock during the call. What is queued is bounded by what waits for
  * it: operations (embedded), and UNASKED_MAX entries that nobody waits for; names
  * are taken as a whole from where they were kept.
@@ -32,6 +35,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #define UNASKED_MAX 1024u
 #define PAGES_MAX   8u
@@ -41,7 +46,11 @@ struct worker {
 	struct fs_notify *nt;
 	pthread_t thread;
 	const void *subject; /* of the entry in work; NULL: none */
+	int line;            /* its thread's, to who writes for it; -1: nobody does */
+	_Atomic int next;    /* the one from now on; -1: the same */
 };
+
+static _Thread_local struct worker *self;
 
 /* A queue and who works on it. */
 struct fs_notify {
@@ -58,6 +67,76 @@ struct fs_notify {
 	struct worker workers[PAGES_MAX];
 	unsigned int cnt, max, idle; /* of those */
 };
+
+/* ---- another process that writes ---- */
+
+/* Returns its answer, or 0: it is gone. */
+static int32_t ask(int line, const struct iovec *iov, int count)
+{
+	struct msghdr mh = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)count};
+	int32_t said;
+	ssize_t n;
+
+	do
+		n = sendmsg(line, &mh, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		return 0;
+	do
+		n = recv(line, &said, sizeof(said), 0);
+	while (n < 0 && errno == EINTR);
+	return n == sizeof(said) ? said : 0;
+}
+
+static int close_line(int line)
+{
+	if (line >= 0)
+		close(line);
+	return -1;
+}
+
+static void take_next(struct worker *w)
+{
+	int next = atomic_exchange(&w->next, -1);
+
+	if (next < 0)
+		return;
+	close_line(w->line);
+	w->line = next;
+}
+
+ssize_t fs_notify_write(struct fs *fs, int fd, const struct iovec *iov, int count)
+{
+	struct worker *w = self;
+	int32_t said = 0;
+
+	if (w)
+		take_next(w);
+	if (w && w->line >= 0) {
+		said = ask(w->line, iov, count);
+		if (said == 0)
+			w->line = close_line(w->line);
+	}
+	if (said == 0)
+		return writev(fd, iov, count);
+	errno = said < 0 ? -said : 0;
+	return said < 0 ? -1 : said;
+}
+
+/* The worker closes the one that it has. */
+static void give_line(struct worker *w, int line)
+{
+	close_line(atomic_exchange(&w->next, line));
+}
+
+void fs_notify_through(struct fs *fs, const int *lines)
+{
+	for (unsigned int i = 0; i < PAGES_MAX; i++)
+		give_line(&fs->pages->workers[i], lines[i]);
+	give_line(&fs->dentries->workers[0], lines[PAGES_MAX]);
+}
+
+_Static_assert(FS_NOTIFY_LINES == PAGES_MAX + 1, "attrs waits for nothing");
 
 /* ---- inodes ---- */
 
@@ -201,6 +280,7 @@ static void *notify_main(void *arg)
 	struct list *entry;
 
 	pthread_setname_np(pthread_self(), nt->name);
+	self = w;
 	mutex_lock(&nt->lock);
 	for (;;) {
 		while (!(entry = take(nt)) && !nt->stop) {
@@ -249,6 +329,10 @@ static int start(struct fs_notify **ret, const struct fs_notify *what)
 	mutex_init(&nt->lock, MUTEX_FS_NOTIFY);
 	pthread_cond_init(&nt->wake, NULL);
 	list_init(&nt->queue);
+	for (unsigned int i = 0; i < PAGES_MAX; i++) {
+		nt->workers[i].line = -1;
+		nt->workers[i].next = -1;
+	}
 	mutex_lock(&nt->lock);
 	err = add_worker(nt);
 	mutex_unlock(&nt->lock);
@@ -286,6 +370,10 @@ static void stop(struct fs_notify **ntp)
 	/* There will be no more of them. */
 	for (unsigned int i = 0; i < nt->cnt; i++)
 		pthread_join(nt->workers[i].thread, NULL);
+	for (unsigned int i = 0; i < PAGES_MAX; i++) {
+		close_line(nt->workers[i].line);
+		close_line(nt->workers[i].next);
+	}
 	pthread_cond_destroy(&nt->wake);
 	mutex_destroy(&nt->lock);
 	free(nt);

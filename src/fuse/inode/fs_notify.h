@@ -9,6 +9,8 @@
 
 #include "fs_inode.h"
 
+#include <sys/uio.h>
+
 /* One entry of a notify thread's queue. */
 struct fs_notice {
 	struct list link;
@@ -19,6 +21,12 @@ struct fs_notice {
 	struct reactor_msg *told; /* posted there afterwards; NULL: malloced, nobody waits */
 };
 
+/*
+ * fs_notify_write - one notice, written to /dev/fuse by whoever does that for this thread
+ *
+ * Context: a notify thread, within fuse_lowlevel_notify_*. Returns: as writev(2), with errno.
+ */
+ssize_t fs_notify_write(struct fs *fs, int fd, const struct iovec *iov, int count);
 int fs_notify_start(struct fs *fs);
 /* No new ones: what asks for one goes on at once. Those in work end as long as lanes read. */
 void fs_notify_quiesce(struct fs *fs);

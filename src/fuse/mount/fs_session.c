@@ -9,6 +9,7 @@
 #include "fs_session.h"
 #include "fs_asked.h"
 #include "fs_ops.h"
+#include "fs_notify.h"
 #include "log.h"
 
 #include <errno.h>
@@ -109,9 +110,13 @@ static void patch_init(struct fs *fs, struct fuse_init_out *out)
 static ssize_t answer(struct fs *fs, int fd, const struct iovec *iov, int count)
 {
 	const struct fuse_out_header *h = iov[0].iov_base;
-	ssize_t n = writev(fd, iov, count);
-	int err = errno;
+	ssize_t n;
+	int err;
 
+	if (h->unique == 0)
+		return fs_notify_write(fs, fd, iov, count);
+	n = writev(fd, iov, count);
+	err = errno;
 	fs_asked_answered(fs, h->unique);
 	errno = err;
 	return n;

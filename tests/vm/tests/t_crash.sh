@@ -109,13 +109,45 @@ check "the kernel's client unmounts" kumount $knt
 check "a mixed load goes on over ten crashes" keep_open crash
 check_equal "there were" "$(taken_over)" 14
 
+# ---- while the kernel waits ----
+
+# A MKDIR that the server does not answer holds its directory. Whoever opens that has the kernel told
+# to forget names in it, as its mode has changed. That waits, and cannot be killed.
+check "the kernel's client mounts" kmount $knt
+mkdir $mnt/held
+touch $mnt/held/{a,b,c}
+ls -l $mnt/held >/dev/null
+chmod 700 $knt/held
+fsfreeze -f $export_dir
+mkdir $mnt/held/new &
+maker=$!
+wait_for 20 in_request $maker
+ls $mnt/held >/tmp/held &
+reader=$!
+waits_in_kernel() { grep -l fuse_reverse_inval /proc/[0-9]*/task/[0-9]*/stack; }
+check "the kernel waits" wait_for 20 waits_in_kernel
+before=$(taken_over)
+deaths=$(died)
+died_again() { [ "$(died)" -gt "$deaths" ]; }
+kill -KILL "$(serves)"
+check "another daemon is started nevertheless" wait_for 30 died_again
+check "the notifier still waits" waits_in_kernel
+fsfreeze -u $export_dir
+check "it serves" wait_for 60 crash_seen "$before"
+check "the directory is made" wait $maker
+check "the other one is listed" wait $reader
+check_equal "with it" "$(tr '\n' ' ' </tmp/held)" "a b c new "
+one_notifier() { [ "$(pgrep -f "rpcrdmafs: notifier $mnt" | wc -l)" = 1 ]; }
+check "the notifier of before has ended" wait_for 20 one_notifier
+check "the kernel's client unmounts" kumount $knt
+
 # ---- for good ----
 
 kpid=$(keeper)
 pid=$(serves)
 check "unmounted" fusermount3 -u $mnt
-gone() { ! runs "$pid" && ! runs "$kpid"; }
-check "neither daemon nor keeper is left" wait_for 30 gone
+gone() { ! runs "$pid" && ! runs "$kpid" && ! pgrep -f "rpcrdmafs: notifier $mnt"; }
+check "neither daemon nor keeper nor notifier is left" wait_for 30 gone
 fmount_forget $mnt || true
 forgotten() { [ -z "$(ls /proc/fs/nfsd/clients)" ]; }
 check "the server forgets the client" wait_for 10 forgotten

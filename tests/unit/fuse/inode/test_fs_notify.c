@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A page that the kernel waits for holds up its own file, and nothing else. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "fs_inode.h"
@@ -204,4 +207,116 @@ Test(fs_notify, the_end_waits_for_what_hangs)
 	release_pages();
 	rig_run_for(NSEC_PER_SEC);
 	cr_assert(rig.idle);
+}
+
+/* ---- keep=: another process writes ---- */
+
+static int lines[FS_NOTIFY_LINES]; /* its ends */
+
+static void make_lines(void)
+{
+	int ours[FS_NOTIFY_LINES], sv[2];
+
+	for (unsigned int i = 0; i < FS_NOTIFY_LINES; i++) {
+		cr_assert_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv), 0);
+		ours[i] = sv[0];
+		lines[i] = sv[1];
+	}
+	fs_notify_through(rig.fs, ours);
+}
+
+static void close_lines(void)
+{
+	for (unsigned int i = 0; i < FS_NOTIFY_LINES; i++)
+		close(lines[i]);
+}
+
+/* The notice that comes next, about that file. Returns: over which line. */
+static unsigned int asked_for(unsigned int file)
+{
+	struct pollfd p[FS_NOTIFY_LINES];
+	struct fuse_notify_inval_inode_out out;
+	char notice[FS_NOTIFY_MAX];
+	unsigned int i = 0;
+
+	for (unsigned int k = 0; k < FS_NOTIFY_LINES; k++)
+		p[k] = (struct pollfd){.fd = lines[k], .events = POLLIN};
+	for (unsigned int t = 0; t < HANG_S * 1000 && poll(p, FS_NOTIFY_LINES, 1) == 0; t++)
+		rig_run_for(NSEC_PER_MSEC); /* the lane */
+	while (!p[i].revents)
+		i++;
+	cr_assert_eq(recv(lines[i], notice, sizeof(notice), 0),
+		sizeof(struct fuse_out_header) + sizeof(out));
+	memcpy(&out, notice + sizeof(struct fuse_out_header), sizeof(out));
+	cr_assert_eq(out.ino, inos[file]);
+	return i;
+}
+
+static void say(unsigned int line, int32_t what)
+{
+	cr_assert_eq(send(lines[line], &what, sizeof(what), 0), sizeof(what));
+}
+
+Test(fs_notify, another_process_writes_what_may_wait)
+{
+	struct fuse_open_in in = {.flags = O_RDONLY};
+	struct fuse_open_out fh;
+	uint64_t open;
+	unsigned int line, other;
+
+	cr_assert_eq(rig_open(inos[0], O_RDONLY, &fh), 0);
+	make_lines();
+	rig.hangs = true;
+	fake_touch(files[0]);
+	open = rig_send(FUSE_OPEN, inos[0], &in, sizeof(in), NULL, 0);
+	line = asked_for(0);
+	cr_assert(fs_notify_inval_inode(rig.fs, inodes[1], 0, 0));
+	other = asked_for(1);
+	cr_assert_neq(other, line, "one waits, others do not");
+	cr_assert(fs_notify_inval_inode(rig.fs, inodes[0], -1, 0));
+	told_of(0); /* attributes wait for nothing */
+	rig_run_for(NSEC_PER_SEC);
+	cr_assert_not(rig_reply(&re, 0), "the operation waits for the answer");
+	say(other, -ENOENT); /* the kernel has forgotten it */
+	say(line, 40);
+	cr_assert(next_message());
+	cr_assert_eq(re.h.unique, open);
+	cr_assert_eq(re.h.error, 0);
+	close_lines();
+}
+
+Test(fs_notify, and_if_that_ends_we_do)
+{
+	make_lines();
+	cr_assert(fs_notify_inval_inode(rig.fs, inodes[0], 0, 0));
+	asked_for(0);
+	close_lines();
+	told_of(0);
+	cr_assert(fs_notify_inval_inode(rig.fs, inodes[1], 0, 0));
+	told_of(1);
+	make_lines();
+	cr_assert(fs_notify_inval_inode(rig.fs, inodes[2], 0, 0));
+	say(asked_for(2), 40);
+	cr_assert(fs_notify_inval_inode(rig.fs, inodes[2], 0, 0));
+	say(asked_for(2), 40);
+	cr_assert_not(rig_reply(&re, 0));
+	close_lines();
+}
+
+Test(fs_notify, lines_that_are_not_used_any_more_are_closed)
+{
+	int before[FS_NOTIFY_LINES];
+	char byte;
+
+	make_lines();
+	memcpy(before, lines, sizeof(before));
+	cr_assert(fs_notify_inval_inode(rig.fs, inodes[0], 0, 0));
+	say(asked_for(0), 40);
+	make_lines();
+	cr_assert(fs_notify_inval_inode(rig.fs, inodes[0], 0, 0));
+	say(asked_for(0), 40);
+	/* Not those of threads that were at work and may be again. */
+	for (unsigned int i = 4; i < FS_NOTIFY_LINES; i++)
+		cr_assert_eq(recv(before[i], &byte, 1, MSG_DONTWAIT), 0, "%u", i);
+	close_lines();
 }
