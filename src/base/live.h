@@ -19,6 +19,7 @@
 #ifndef RPCRDMAFS_LIVE_H
 #define RPCRDMAFS_LIVE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "tables.h"
@@ -97,5 +98,14 @@ uint64_t live_bytes(const struct live *l);
  * is not complete; -errno. After a failure there is nothing in t.
  */
 int live_tables(int fd, struct tables_out *t);
+/*
+ * live_tables_mark - the number beside some records of another process's memory becomes 1
+ *
+ * As live_count() of that process, which is dead: whoever reads the memory next finds it so. is:
+ * for each record of this type, as it was put: this one? Returns: as live_tables(). After a failure
+ * nothing has changed.
+ */
+int live_tables_mark(
+	int fd, uint16_t type, bool (*is)(void *ctx, const struct tables_record *r), void *ctx);
 
 #endif

@@ -36,7 +36,7 @@ static const struct live_slot *slot_at(const struct reader *r, live_ref ref)
 	return (const struct live_slot *)(r->map + (size_t)ref * LIVE_UNIT);
 }
 
-static int map_other(struct reader *r, int fd)
+static int map_other(struct reader *r, int fd, int prot)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
 	struct stat st;
@@ -48,7 +48,7 @@ static int map_other(struct reader *r, int fd)
 	if (seals < 0 || !(seals & F_SEAL_SHRINK) || st.st_size < (off_t)LIVE_PAGE ||
 		st.st_size > (off_t)LIVE_SIZE_MAX || st.st_size % LIVE_PAGE != 0)
 		return -EBADMSG;
-	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	map = mmap(NULL, (size_t)st.st_size, prot, MAP_SHARED | MAP_NORESERVE, fd, 0);
 	if (map == MAP_FAILED)
 		return -errno;
 	r->map = map;
@@ -237,24 +237,56 @@ static void put_all(const struct reader *r, struct tables_out *t)
 	}
 }
 
+static void close_other(struct reader *r)
+{
+	if (r->map)
+		munmap((void *)(uintptr_t)r->map, r->size);
+	free(r->entries);
+}
+
+/* Its records, checked. close_other() afterwards, in any case. */
+static int open_other(struct reader *r, int fd, int prot)
+{
+	int err = map_other(r, fd, prot);
+
+	if (!err)
+		err = check_head(r);
+	if (!err)
+		err = read_all(r);
+	return err ? err : drop_old(r);
+}
+
 int live_tables(int fd, struct tables_out *t)
 {
 	struct reader r = {0};
-	int err = map_other(&r, fd);
+	int err = open_other(&r, fd, PROT_READ);
 
-	if (!r.map)
-		return err;
-	err = check_head(&r);
-	if (!err)
-		err = read_all(&r);
-	if (!err)
-		err = drop_old(&r);
 	if (!err) {
 		if (r.cnt > 0)
 			qsort(r.entries, r.cnt, sizeof(*r.entries), in_order);
 		put_all(&r, t);
 	}
-	munmap((void *)(uintptr_t)r.map, r.size);
-	free(r.entries);
+	close_other(&r);
+	return err;
+}
+
+int live_tables_mark(
+	int fd, uint16_t type, bool (*is)(void *ctx, const struct tables_record *r), void *ctx)
+{
+	struct reader r = {0};
+	int err = open_other(&r, fd, PROT_READ | PROT_WRITE);
+
+	for (size_t i = 0; !err && i < r.cnt; i++) {
+		const struct entry *e = &r.entries[i];
+		struct live_slot *slot = (void *)(uintptr_t)slot_at(&r, e->ref);
+		const uint8_t *bytes = (const uint8_t *)(slot + 1);
+		struct tables_in in = {.next = bytes, .end = bytes + e->len};
+		struct tables_record record;
+
+		if (e->minor != LIVE_RAW && tables_next(&in, &record) && record.type == type &&
+			is(ctx, &record))
+			atomic_store(&slot->count, 1);
+	}
+	close_other(&r);
 	return err;
 }

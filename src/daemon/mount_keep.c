@@ -22,10 +22,17 @@ int mount_keep_check(const struct options *o, char *text, size_t len)
 
 int mount_keep_begin(struct mount *m)
 {
+	int err;
+
 	if (m->opt->keep == OPTIONS_KEEP_NO)
 		return 0;
 	m->live = live_new();
-	return m->live == NULL ? -errno : fs_handover_live(m->fs, m->live);
+	if (m->live == NULL)
+		return -errno;
+	err = fs_handover_live(m->fs, m->live);
+	if (err == 0 && m->handover != NULL && m->handover->crash.live_fd >= 0)
+		err = fs_handover_before(m->fs, m->handover->crash.live_fd);
+	return err;
 }
 
 void mount_keep_end(struct mount *m)

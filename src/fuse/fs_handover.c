@@ -142,6 +142,11 @@ int fs_handover_live(struct fs *fs, struct live *live)
 	return 0;
 }
 
+int fs_handover_before(struct fs *fs, int fd)
+{
+	return nfs4_keep_before(fs->client, fd);
+}
+
 void fs_handover_live_mounted(struct fs *fs)
 {
 	const struct live_key key = {

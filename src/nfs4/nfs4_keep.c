@@ -3,6 +3,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,12 @@ const char *nfs4_keep_obstacle(struct nfs4_client *cl)
 void nfs4_keep_live(struct nfs4_client *cl, struct live *live)
 {
 	cl->live = live;
+}
+
+int nfs4_keep_before(struct nfs4_client *cl, int fd)
+{
+	cl->before = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	return cl->before < 0 ? -errno : 0;
 }
 
 static uint32_t get_opaque(const struct tables_record *r, uint16_t field, uint8_t *to)

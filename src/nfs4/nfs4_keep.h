@@ -53,6 +53,14 @@ void nfs4_keep_put_session(struct tables_out *t, const struct nfs4_session *s);
  * After nfs4_client_new(), before anything is got or a lane starts; the memory outlives the client.
  */
 void nfs4_keep_live(struct nfs4_client *cl, struct live *live);
+/*
+ * nfs4_keep_before - the memory that what is got comes from, of a process that died
+ *
+ * fd: the caller's. Before its sessions are destroyed it is noted there which of its calls the
+ * server has executed (nfs4_redo.h): a process that follows it after this one cannot ask any more.
+ * Before a lane starts. Returns: 0; -errno: it will not be noted.
+ */
+int nfs4_keep_before(struct nfs4_client *cl, int fd);
 /* One that the process before this one has, as NFS4_KEEP_SESSION says. */
 void nfs4_keep_get_session(const struct tables_record *r, struct nfs4_client *cl);
 /*

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Of a record: a call that is sent once. */
 enum {
@@ -94,6 +95,14 @@ void nfs4_redo_over(struct nfs4_client *cl, struct nfs4_once *once)
 void nfs4_redo_init(struct nfs4_client *cl)
 {
 	list_init(&cl->redos);
+	cl->before = -1;
+}
+
+static void close_before(struct nfs4_client *cl)
+{
+	if (cl->before >= 0)
+		close(cl->before);
+	cl->before = -1;
 }
 
 void nfs4_redo_fini(struct nfs4_client *cl)
@@ -102,6 +111,7 @@ void nfs4_redo_fini(struct nfs4_client *cl)
 
 	while ((node = list_pop_front(&cl->redos)))
 		free(container_of(node, struct redo, link));
+	close_before(cl);
 }
 
 uint64_t nfs4_redo_request_of(const struct tables_record *r)
@@ -181,6 +191,26 @@ void nfs4_redo_done(struct nfs4_session *s, const struct nfs4_call *call)
 	live_count(s->cl->live, rd->live_ref, rd->done);
 	log_debug("%s: a call of the process before: %s", s->peer,
 		rd->done ? "it is done" : nfs4_status_name(call->status));
+}
+
+static bool was_done(void *ctx, const struct tables_record *r)
+{
+	return nfs4_redo_was_done(ctx, tables_get(r, ONCE_REQUEST));
+}
+
+void nfs4_redo_note(struct nfs4_client *cl)
+{
+	bool any = false;
+	int err = 0;
+
+	list_for_each (node, &cl->redos)
+		any |= container_of(node, struct redo, link)->done;
+	if (any && cl->before >= 0)
+		err = live_tables_mark(cl->before, NFS4_KEEP_ONCE, was_done, cl);
+	if (err)
+		log_warn("which calls of the process before are done cannot be noted: %s",
+			strerror(-err));
+	close_before(cl);
 }
 
 /* All that follows the number of operations, SEQUENCE first. */

@@ -123,6 +123,7 @@ static void setup_next(struct nfs4_session *s)
 		return;
 	}
 	if (cl->left_cnt > 0 && !s->have_session) {
+		nfs4_redo_note(cl);
 		s->id = cl->left[--cl->left_cnt];
 		s->have_session = true;
 		s->need |= NFS4_NEED_DESTROY;

@@ -25,6 +25,8 @@ void nfs4_redo_init(struct nfs4_client *cl);
 void nfs4_redo_fini(struct nfs4_client *cl);
 /* The next one, for s->ctl by nfs4_redo_desc. Returns: its credential; NULL: there is none. */
 const struct rpc_cred *nfs4_redo_next(struct nfs4_session *s);
+/* All are asked for. Whoever follows that process after this one will know (nfs4_keep_before()). */
+void nfs4_redo_note(struct nfs4_client *cl);
 /* It was answered, or was not. */
 void nfs4_redo_done(struct nfs4_session *s, const struct nfs4_call *call);
 

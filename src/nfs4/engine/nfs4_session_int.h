@@ -278,9 +278,9 @@ struct nfs4_client {
 	uint32_t left_gen; /* id_gen of that one */
 	/* Where the next process finds what we have on the server (nfs4_live.h); NULL: nowhere */
 	struct live *live;
+	int before; /* nfs4_keep_before(), until it is noted there; -1: no such memory */
 	live_ref live_ref;
 	struct list redos; /* nfs4_redo.h */
-
 	struct nfs4_states states;
 	struct nfs4_offloads offloads;
 

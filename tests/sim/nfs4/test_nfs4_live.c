@@ -19,6 +19,7 @@
 static struct nfs4_lockowner locker[2];
 static uint64_t owners[FILES];
 static struct live *live, *before;
+static bool again; /* who takes it up dies as well, and has nothing of its own known yet */
 static struct sim_nfs_call call;
 static struct nfs4_once once;
 
@@ -46,7 +47,10 @@ static void check_locks(void)
 /* It says nothing any more, and nothing that comes reaches it; the server is restarted then. */
 static void die_and(bool restart)
 {
-	before = live;
+	if (again)
+		live_free(live);
+	else
+		before = live;
 	live = live_new();
 	cr_assert_not_null(live);
 	for (unsigned int i = 0; i < FILES; i++)
@@ -55,7 +59,9 @@ static void die_and(bool restart)
 	if (restart) {
 		nfsd_sim_restart(w.srv, 60 * SIM_SEC, false);
 	} else {
-		sim_rule(&w, NFSD_SIM_CUT_BEFORE, OP_DESTROY_SESSION, 0, 0, 0);
+		if (!again) /* its sessions would stay until the lease ends, and nobody knows of
+			       them */
+			sim_rule(&w, NFSD_SIM_CUT_BEFORE, OP_DESTROY_SESSION, 0, 0, 0);
 		sim_rule(&w, NFSD_SIM_CUT_BEFORE, OP_DESTROY_CLIENTID, 0, 0, 0);
 	}
 	sim_nfs_stop(&w);
@@ -112,10 +118,13 @@ static void take_up(unsigned int lanes)
 	tables_begin(&t, fd);
 	cr_assert_eq(live_tables(live_fd(before), &t), 0);
 	cr_assert_eq(tables_end(&t), 0);
-	live_free(before);
-	before = NULL;
 	sim_nfs_live = live;
 	sim_nfs_client(&w, lanes);
+	cr_assert_eq(nfs4_keep_before(w.cl, live_fd(before)), 0);
+	if (!again) {
+		live_free(before);
+		before = NULL;
+	}
 	cr_assert_eq(tables_open(&in, fd), 0);
 	while (err == 0 && tables_next(&in, &r))
 		err = take_record(&r, &file, &locks);
@@ -238,6 +247,24 @@ Test(nfs4_live, a_call_that_the_server_executed_is_not_executed_again)
 	creates = sim_ops(&w, OP_CREATE);
 	make(NFSD_SIM_LOSE);
 	die();
+	made_once();
+	cr_assert_eq(sim_ops(&w, OP_CREATE) - creates, 2, "with the one that was refused");
+	end();
+}
+
+/* The one who asked the server has destroyed the session: nobody else can ask any more. */
+Test(nfs4_live, nor_by_the_next_one_but_one)
+{
+	uint64_t creates;
+
+	begin();
+	creates = sim_ops(&w, OP_CREATE);
+	make(NFSD_SIM_LOSE);
+	die();
+	again = true;
+	take_up(LANES);
+	die();
+	again = false;
 	made_once();
 	cr_assert_eq(sim_ops(&w, OP_CREATE) - creates, 2, "with the one that was refused");
 	end();

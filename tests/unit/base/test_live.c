@@ -230,6 +230,31 @@ Test(live, a_number_stands_beside_a_record)
 	cr_assert_eq(tables_get(&r, COUNT), 0);
 }
 
+static bool is_that(void *ctx, const struct tables_record *record)
+{
+	return tables_get(record, VALUE) == *(const uint64_t *)ctx;
+}
+
+Test(live, a_number_can_be_told_to_who_reads_it_later)
+{
+	static const struct live_key key = {.rank = 1, .count_field = COUNT};
+	live_ref refs[3] = {LIVE_NONE, LIVE_NONE, LIVE_NONE};
+	uint64_t second = 11;
+
+	for (uint64_t i = 0; i < 3; i++)
+		put(&refs[i], &key, 10 + i, 8);
+	cr_assert_eq(
+		live_tables_mark(live_fd(l), TYPE + 1, is_that, &second), 0, "of another type");
+	cr_assert_eq(live_tables_mark(live_fd(l), TYPE, is_that, &second), 0);
+	cr_assert_eq(read_fd(live_fd(l)), 0);
+	for (uint64_t i = 0; i < 3; i++) {
+		cr_assert(tables_next(&in, &r));
+		cr_assert_eq(tables_get(&r, COUNT), i == 1, "%u", (unsigned int)i);
+	}
+	live_spoil(l);
+	cr_assert_eq(live_tables_mark(live_fd(l), TYPE, is_that, &second), -ENODATA);
+}
+
 Test(live, without_memory_nothing_is_done)
 {
 	struct live_key key = {.rank = 1};

@@ -26,6 +26,11 @@ void nfs4_keep_live(struct nfs4_client *cl, struct live *to)
 	tables_end_in(&t);
 }
 
+int nfs4_keep_before(struct nfs4_client *cl, int fd)
+{
+	return 0;
+}
+
 uint64_t nfs4_redo_request_of(const struct tables_record *r)
 {
 	return 0;
