@@ -12,7 +12,7 @@
  *   -m  all descriptors cached, or O_DIRECT, or some of each (cached)
  *   -l  the largest size, in bytes (3 MiB)
  *   -p  a second process looks at the files after each operation
- *   -t  ends after so many seconds, if that is earlier
+ *   -t  ends after so many seconds, if that is earlier; at SIGTERM it does so as well
  *   -k  the files stay in the end, and what they must hold is written to DIR/0 and DIR/1
  *   -x  proves that faults are found: before the last operation a byte is
  *       changed, or the file made longer, by another writer; or the last
@@ -67,6 +67,7 @@ static struct {
 	double seconds;
 	const char *path, *keep;
 } args = {.ops = 10000, .seconds = 1e9};
+static volatile sig_atomic_t told_to_end;
 
 static double now(void)
 {
@@ -137,7 +138,8 @@ static void run(void)
 {
 	double start = now();
 
-	for (fsx.op = 0; fsx.op < args.ops && now() - start < args.seconds; fsx.op++) {
+	for (fsx.op = 0; fsx.op < args.ops && now() - start < args.seconds && !told_to_end;
+		fsx.op++) {
 		if (fsx.sabotage != FSX_HONEST && fsx.op == fsx.sabotage_op)
 			fsx.sabotage == FSX_LOST ? fsx_do_write() : do_sabotage();
 		else
@@ -234,6 +236,11 @@ static void options(int argc, char **argv)
 		fsx.sabotage ? " -x " : "", faults[fsx.sabotage], args.path);
 }
 
+static void on_term(int sig)
+{
+	told_to_end = 1;
+}
+
 int main(int argc, char **argv)
 {
 	double start = now();
@@ -246,6 +253,7 @@ int main(int argc, char **argv)
 		modes[fsx.mode]);
 	fflush(stdout);
 	signal(SIGBUS, on_bus);
+	signal(SIGTERM, on_term);
 	fsx.io = aligned_alloc(FSX_PAGE, FSX_IO_MAX + 2 * FSX_PAGE);
 	for (int i = 0; i < FSX_FILES; i++) {
 		fsx.files[i].model = calloc(1, fsx.limit + 1);

@@ -157,6 +157,26 @@ static void all_durable(struct thread *t)
 		t->durable[DATA_FILE][at] = t->written[DATA_FILE][at];
 }
 
+/* In what the two differ, and which block was read in place of it. */
+static void read_back_wrong(struct thread *t, unsigned int which, unsigned int at,
+	const uint8_t *in, const uint8_t *out)
+{
+	size_t first = 0, last = BLOCK - 1;
+	uint64_t v;
+
+	while (in[first] == out[first])
+		first++;
+	while (in[last] == out[last])
+		last--;
+	memcpy(&v, in + first / 8 * 8, 8);
+	v -= t->nr * 31 + first / 8 * 8;
+	fail(DATA,
+		"thread %u: block %u of %s reads back wrong: bytes %zu to %zu are of %.2f, not of "
+		"%llu",
+		t->nr, at, file_names[which], first, last, (double)v / 1000003,
+		(unsigned long long)t->written[which][at]);
+}
+
 static void one_block(struct thread *t, unsigned int which, uint64_t seq)
 {
 	unsigned int at = (unsigned int)(seq * 7 % BLOCKS);
@@ -181,8 +201,7 @@ static void one_block(struct thread *t, unsigned int which, uint64_t seq)
 		posix_fadvise(t->fd[which], 0, 0, POSIX_FADV_DONTNEED);
 	if (well(t, "read", pread(t->fd[which], in, BLOCK, off) == BLOCK, t0) &&
 		memcmp(in, out, BLOCK) != 0)
-		fail(DATA, "thread %u: block %u of %s reads back wrong", t->nr, at,
-			file_names[which]);
+		read_back_wrong(t, which, at, in, out);
 }
 
 static void check_name(const struct thread *t)
