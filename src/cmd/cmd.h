@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "ctl_client.h"
 
@@ -18,6 +19,13 @@ int cmd_run(int argc, char **argv, int *ret_status);
 
 /* One line on standard error: what the command of that name could not do. Returns 1. */
 int cmd_fail(const char *command, const char *fault);
+/*
+ * cmd_mount - the arguments of a command without options of its own: MOUNT, and more
+ *
+ * cnt: how many, with MOUNT. *ret: the daemon, whose mountpoint is malloced. argv[optind] is MOUNT.
+ * Returns: -1: go on; else the exit status, and what is to be said has been.
+ */
+int cmd_mount(int argc, char **argv, int cnt, void (*help)(FILE *to), struct ctl_daemon *ret);
 /* Each takes its own argv, argv[0] is its name. They return their exit status. */
 int cmd_info(int argc, char **argv);
 int cmd_capture(int argc, char **argv);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
-#include <getopt.h>
+#include <unistd.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,22 +53,12 @@ static int set(const struct ctl_daemon *d, const char *list, char *fault, size_t
 
 int cmd_set(int argc, char **argv)
 {
-	static const struct option longs[] = {{"help", no_argument, NULL, 'h'}, {0}};
 	struct ctl_daemon d;
 	char fault[400];
-	int c, err;
+	int err = cmd_mount(argc, argv, 2, help, &d);
 
-	optind = 0;
-	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
-		help(c == 'h' ? stdout : stderr);
-		return c == 'h' ? 0 : 2;
-	}
-	if (argc - optind != 2) {
-		help(stderr);
-		return 2;
-	}
-	if (ctl_client_find(argv[optind], &d, fault, sizeof(fault)) != 0)
-		return cmd_fail("set", fault);
+	if (err >= 0)
+		return err;
 	err = set(&d, argv[optind + 1], fault, sizeof(fault));
 	free(d.mountpoint);
 	return err == 0 ? 0 : cmd_fail("set", fault);

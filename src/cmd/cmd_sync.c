@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,22 +76,12 @@ int cmd_sync_daemon(const struct ctl_daemon *d, char *fault, size_t len)
 
 int cmd_sync(int argc, char **argv)
 {
-	static const struct option longs[] = {{"help", no_argument, NULL, 'h'}, {0}};
 	struct ctl_daemon d;
 	char fault[400];
-	int c, err;
+	int err = cmd_mount(argc, argv, 1, help, &d);
 
-	optind = 0;
-	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
-		help(c == 'h' ? stdout : stderr);
-		return c == 'h' ? 0 : 2;
-	}
-	if (argc - optind != 1) {
-		help(stderr);
-		return 2;
-	}
-	if (ctl_client_find(argv[optind], &d, fault, sizeof(fault)) != 0)
-		return cmd_fail("sync", fault);
+	if (err >= 0)
+		return err;
 	err = cmd_sync_daemon(&d, fault, sizeof(fault));
 	free(d.mountpoint);
 	return err == 0 ? 0 : cmd_fail("sync", fault);
