@@ -350,12 +350,6 @@ static void on_socket(struct reactor_fd *src, uint32_t events)
 	start_again(k);
 }
 
-int keeper_start(struct keeper *k, struct reactor *r, const struct keeper_conf *conf)
-{
-	*k = (struct keeper){.reactor = r, .conf = *conf};
-	return start(k);
-}
-
 static int send_next(int sock, const int *fds)
 {
 	struct iovec iov = {
@@ -391,7 +385,7 @@ static int tell_next(const struct keeper_conf *c, int sock)
 	return err;
 }
 
-int keeper_go_on(
+int keeper_start(
 	struct keeper *k, struct reactor *r, const struct keeper_conf *conf, int sock, pid_t pid)
 {
 	*k = (struct keeper){.reactor = r, .conf = *conf};

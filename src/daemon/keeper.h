@@ -6,9 +6,9 @@
  *   daemon      keeper_start()   the mount is served: from now on it outlives this process
  *               keeper_end()     it ends in order: so does the keeper
  *   successor   keeper_take()    at its start; the keeper still has the earlier records
- *               keeper_go_on()   when it serves: the keeper has its records from now on
+ *               keeper_start()   when it serves: the keeper has its records from now on
  *   upgrade     keeper_keep()    before the exec; the keeper watches the same process
- *               keeper_kept()    when the new program serves; then keeper_go_on()
+ *               keeper_kept()    when the new program serves; then keeper_start()
  *
  * A daemon that goes on without its keeper says keeper_bye() or keeper_dismiss().
  *
@@ -63,23 +63,19 @@ bool keeper_is_asked(int argc, char **argv, int *ret_status);
 /* ---- the daemon ---- */
 
 /*
- * keeper_start - a keeper from now on
- *
- * After background_ready(), as it inherits standard streams and the folder. One that is killed is
- * followed by another, unless that happens too often: then the log says so, and there is none.
- * Returns: 0; -errno: there is none, and nothing was logged.
- */
-int keeper_start(struct keeper *k, struct reactor *r, const struct keeper_conf *conf);
-/*
- * keeper_go_on - the keeper of the program before, or of the daemon that died, is ours from now on
+ * keeper_start - a keeper from now on: that of the program before, or of the daemon that died, or
+ * anew
  *
  * sock, pid: as keeper_kept() or keeper_take() had them; the socket becomes the keeper's. One
  * message tells it of conf->live_fd, this program and its arguments. Whenever this process dies,
  * exactly one successor is started, with the records before or with these; so those before must be
- * good until this returns. If it cannot be told (it was killed, say), or sock is -1, one is
- * started. Returns: as keeper_start().
+ * good until this returns. If it cannot be told (it was killed, say), or sock is -1, another one is
+ * started. That inherits standard streams and the folder: after background_ready(). One that is
+ * killed is followed by another, unless that happens too often: then the log says so, and there is
+ * none.
+ * Returns: 0; -errno: there is none, and nothing was logged.
  */
-int keeper_go_on(
+int keeper_start(
 	struct keeper *k, struct reactor *r, const struct keeper_conf *conf, int sock, pid_t pid);
 /* The mount ends: the keeper is told, and has ended afterwards. Harmless if there is none. */
 void keeper_end(struct keeper *k);
@@ -93,7 +89,7 @@ static inline bool keeper_is_there(const struct keeper *k)
 /* The keeper of a daemon that died gives this to the next one. */
 struct keeper_crash {
 	int live_fd, fuse_fd; /* the caller's */
-	int sock;             /* for keeper_go_on() or keeper_bye() */
+	int sock;             /* for keeper_start() or keeper_bye() */
 	pid_t keeper;
 	unsigned int crashes; /* that count, with this one */
 	uint64_t died_ns;     /* CLOCK_MONOTONIC: when it was seen */
@@ -124,7 +120,7 @@ void keeper_keep(struct keeper *k, bool keep);
  * keeper_kept - the keeper of the program before
  *
  * When this program serves: until then what keeper_keep() left stays as it is, also for a program
- * that the mount is given back to. Returns: its socket, for keeper_go_on() or keeper_dismiss(); -1:
+ * that the mount is given back to. Returns: its socket, for keeper_start() or keeper_dismiss(); -1:
  * there is none.
  */
 int keeper_kept(pid_t *ret_pid);

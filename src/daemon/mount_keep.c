@@ -81,7 +81,7 @@ static int let_process_keep(struct mount *m, unsigned int crashes, int sock, pid
 		.syslog = !m->opt->foreground,
 	};
 
-	return keeper_go_on(&m->keeper, m->reactor, &conf, sock, pid);
+	return keeper_start(&m->keeper, m->reactor, &conf, sock, pid);
 }
 
 void mount_keep_notifier(struct mount *m)

@@ -56,7 +56,7 @@ static int follow(const struct keeper_crash *c)
 	if (!is_first && (pread(c->live_fd, &before, sizeof(before), 0) != sizeof(before) ||
 				 before != c->keeper))
 		return 2;
-	if (keeper_go_on(&k, r, &conf, c->sock, c->keeper) != 0 || k.pid != getppid())
+	if (keeper_start(&k, r, &conf, c->sock, c->keeper) != 0 || k.pid != getppid())
 		return 3;
 	if (is_first) {
 		if (pwrite(conf.live_fd, &k.pid, sizeof(k.pid), 0) != sizeof(k.pid))
@@ -121,7 +121,7 @@ static void start(void)
 
 	reactor = reactor_new_virtual();
 	cr_assert_not_null(reactor);
-	cr_assert_eq(keeper_start(&keeper, reactor, &conf), 0);
+	cr_assert_eq(keeper_start(&keeper, reactor, &conf, -1, 0), 0);
 	cr_assert(keeper_is_there(&keeper));
 }
 
@@ -321,7 +321,7 @@ Test(keeper, goes_through_an_upgrade)
 	cr_assert_eq(fcntl(sock, F_GETFD), FD_CLOEXEC);
 	cr_assert_eq(keeper_kept(&pid), -1, "once");
 	reactor_fd_del(&keeper.src);
-	cr_assert_eq(keeper_go_on(&keeper, reactor, &conf, sock, pid), 0);
+	cr_assert_eq(keeper_start(&keeper, reactor, &conf, sock, pid), 0);
 	cr_assert_eq(keeper.pid, pid, "it is the same one");
 	wait_until_it_watches();
 	cr_assert(has_open("/memfd:own (deleted)"));
@@ -344,7 +344,7 @@ Test(keeper, one_that_cannot_be_told_is_replaced)
 	p = (struct pollfd){.fd = sock, .events = POLLIN};
 	cr_assert_eq(kill(pid, SIGKILL), 0);
 	cr_assert_eq(poll(&p, 1, -1), 1);
-	cr_assert_eq(keeper_go_on(&keeper, reactor, &conf, sock, pid), 0);
+	cr_assert_eq(keeper_start(&keeper, reactor, &conf, sock, pid), 0);
 	cr_assert(kill(pid, 0) == -1 && errno == ESRCH, "nothing is left of it");
 	cr_assert(keeper_is_there(&keeper));
 	cr_assert_neq(keeper.pid, pid);
@@ -361,7 +361,7 @@ Test(keeper, one_that_is_no_child_of_ours_is_not_killed)
 
 	reactor = reactor_new_virtual();
 	cr_assert_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv), 0);
-	cr_assert_eq(keeper_go_on(&keeper, reactor, &conf, sv[0], getppid()), 0);
+	cr_assert_eq(keeper_start(&keeper, reactor, &conf, sv[0], getppid()), 0);
 	close(sv[1]);
 	cr_assert(reactor_turn(reactor, 0));
 	cr_assert_eq(kill(getppid(), 0), 0);
