@@ -90,12 +90,6 @@ static char *get_text(const struct tables_record *r, uint16_t field)
 	return p != NULL && memchr(p, '\0', len) == NULL ? strndup(p, len) : NULL;
 }
 
-/* This is the program before: the next one could not go on. */
-static bool is_given_back(const struct handover *h)
-{
-	return h->before < 0 && !h->crashed;
-}
-
 static int get_record(struct handover *h)
 {
 	struct tables_record r;
@@ -114,7 +108,7 @@ static int get_record(struct handover *h)
 		h->crashes = tables_get(&r, FIELD_CRASHES);
 		h->stored = tables_get(&r, FIELD_STORED);
 		h->source = get_text(&r, FIELD_SOURCE);
-		h->set = get_text(&r, is_given_back(h) ? FIELD_SET_BEFORE : FIELD_SET);
+		h->set = get_text(&r, handover_is_given_back(h) ? FIELD_SET_BEFORE : FIELD_SET);
 		break;
 	}
 	return h->mountpoint != NULL && h->owner != NULL && h->version != NULL ? 0 : -EBADMSG;

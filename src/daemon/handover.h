@@ -47,6 +47,11 @@ bool handover_is_asked(const char *arg, int *ret_status);
  */
 struct handover *handover_take(void);
 void handover_free(struct handover *h);
+/* This is the program before: the next one could not go on. */
+static inline bool handover_is_given_back(const struct handover *h)
+{
+	return h->before < 0 && !h->crashed;
+}
 /* The record's fields, written by the program that leaves. */
 struct handover_facts {
 	const char *mountpoint, *owner, *source;

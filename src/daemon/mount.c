@@ -68,8 +68,6 @@ static void on_signal(struct reactor_fd *src, uint32_t events)
 static void taken_over(struct mount *m)
 {
 	struct handover *h = m->handover;
-	/* The program that was to take over could not. */
-	bool is_back = h->before < 0 && !h->crashed;
 	uint64_t now_ns = reactor_clock(m->reactor), ms;
 
 	m->mounted_ns = h->mounted_ns;
@@ -78,7 +76,7 @@ static void taken_over(struct mount *m)
 	m->pause_ns = now_ns - h->paused_ns;
 	m->longest_pause_ns = m->pause_ns > h->longest_ns ? m->pause_ns : h->longest_ns;
 	ms = m->pause_ns / NSEC_PER_MSEC;
-	if (is_back) {
+	if (handover_is_given_back(h)) {
 		snprintf(m->upgrade.why, sizeof(m->upgrade.why),
 			"the new program could not go on, and the one before does");
 		log_warn("%s: " RPCRDMAFS_VERSION " goes on, as the program that was to take over "
