@@ -275,7 +275,8 @@ void fs_asked_answered(struct fs *fs, uint64_t unique)
 	live_drop(fs->live, &ref);
 }
 
-void fs_asked_await(struct fs *fs, uint64_t unique)
+/* Counted until it is answered (await_no_more()). */
+static void await(struct fs *fs, uint64_t unique, bool rewritten)
 {
 	struct fs_asked *a = fs->asked;
 	struct entry *e;
@@ -284,9 +285,17 @@ void fs_asked_await(struct fs *fs, uint64_t unique)
 		return;
 	mutex_lock(&a->lock);
 	e = find(a, unique);
-	atomic_fetch_add(&a->awaited, e->unique != 0);
-	e->awaited = e->unique != 0;
+	if (e->unique != 0) {
+		atomic_fetch_add(rewritten ? &a->rewriting : &a->awaited, 1);
+		e->awaited |= !rewritten;
+		e->rewritten |= rewritten;
+	}
 	mutex_unlock(&a->lock);
+}
+
+void fs_asked_await(struct fs *fs, uint64_t unique)
+{
+	await(fs, unique, false);
 }
 
 void fs_asked_await_no_more(struct fs *fs, uint64_t unique)
@@ -310,16 +319,7 @@ bool fs_asked_awaits(const struct fs *fs)
 
 void fs_asked_rewrite(struct fs *fs, uint64_t unique)
 {
-	struct fs_asked *a = fs->asked;
-	struct entry *e;
-
-	if (!a)
-		return;
-	mutex_lock(&a->lock);
-	e = find(a, unique);
-	atomic_fetch_add(&a->rewriting, e->unique != 0);
-	e->rewritten = e->unique != 0;
-	mutex_unlock(&a->lock);
+	await(fs, unique, true);
 }
 
 bool fs_asked_rewrites(const struct fs *fs)
