@@ -5,13 +5,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "ctl_cmds.h"
@@ -21,6 +17,7 @@
 #include "mount_int.h"
 #include "optset.h"
 #include "service.h"
+#include "upgrade_ask.h"
 
 /* The new program answers within so long whether it can. */
 #define CHECK_NS (10 * NSEC_PER_SEC)
@@ -55,15 +52,6 @@ static void tick_in(struct mount *m, uint64_t ns)
 	reactor_timer_in(m->reactor, &m->upgrade.timer, ns);
 }
 
-static void close_all(struct upgrade *u)
-{
-	if (u->program >= 0)
-		close(u->program);
-	if (u->answer >= 0)
-		close(u->answer);
-	u->program = u->answer = -1;
-}
-
 /* ---- given up ---- */
 
 static void lanes_go_on(struct mount *m)
@@ -94,17 +82,11 @@ void upgrade_give_up(struct mount *m, const char *why)
 		log_warn("%s: the upgrade is given up, this program goes on: %s",
 			m->opt->mountpoint, why);
 	reactor_timer_cancel(m->reactor, &u->timer);
-	if (u->child > 0) {
-		kill(u->child, SIGKILL);
-		while (waitpid(u->child, NULL, 0) < 0 && errno == EINTR)
-			;
-	}
-	u->child = 0;
 	free(u->set);
 	u->set = NULL;
 	release_held(m);
 	lanes_go_on(m);
-	close_all(u);
+	upgrade_ask_end(u);
 	set_state(u, UPGRADE_NONE);
 	service_status("%s mounted on %s", m->opt->source, m->opt->mountpoint);
 }
@@ -268,28 +250,9 @@ void upgrade_on_report(struct mount *m, const struct lane_report *r)
 
 /* ---- the new program ---- */
 
-/* 1: it can; 0: it has not said yet; -1: it cannot. */
-static int check_answer(struct upgrade *u)
-{
-	char said[sizeof(HANDOVER_ANSWER)];
-	int status;
-	pid_t pid = waitpid(u->child, &status, WNOHANG);
-
-	if (pid == 0 || (pid < 0 && errno == EINTR))
-		return 0;
-	u->child = 0;
-	if (pid < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		return -1;
-	/* Not any program that is content with any argument. */
-	return read(u->answer, said, sizeof(said)) == sizeof(said) - 1 &&
-			       memcmp(said, HANDOVER_ANSWER, sizeof(said) - 1) == 0
-		       ? 1
-		       : -1;
-}
-
 static void check(struct mount *m)
 {
-	int answer = check_answer(&m->upgrade);
+	int answer = upgrade_ask_answer(&m->upgrade);
 
 	if (answer < 0) {
 		upgrade_give_up(m, "the new program cannot take over what this one writes down");
@@ -297,7 +260,7 @@ static void check(struct mount *m)
 	}
 	if (answer > 0 && m->upgrade.only_check) {
 		m->upgrade.checked = true;
-		close_all(&m->upgrade);
+		upgrade_ask_end(&m->upgrade);
 		set_state(&m->upgrade, UPGRADE_NONE);
 		return;
 	}
@@ -339,61 +302,6 @@ static void tick(struct reactor_timer *t)
 		tick_in(m, TICK_NS);
 }
 
-/* A file that only root or we can have written. */
-static const char *fault_of(int program)
-{
-	struct stat st;
-
-	if (program < 0 || fstat(program, &st) != 0 || !S_ISREG(st.st_mode))
-		return "a program has to come with it";
-	if ((st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) == 0)
-		return "that file is no program";
-	if (st.st_uid != 0 && st.st_uid != geteuid())
-		return "the program belongs to another user";
-	if (st.st_mode & (S_IWGRP | S_IWOTH))
-		return "others may write to the program";
-	return NULL;
-}
-
-/* Its standard output is `to`, and it has nothing else of ours. */
-static int spawn(struct upgrade *u, int to)
-{
-	char path[32], ask[32];
-	char *argv[] = {(char *)"rpcrdmafs", ask, NULL};
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attr;
-	sigset_t none;
-	pid_t pid;
-	int err;
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", u->program);
-	snprintf(ask, sizeof(ask), HANDOVER_ASK "%d", HANDOVER_VERSION);
-	sigemptyset(&none);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setsigmask(&attr, &none);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
-	posix_spawn_file_actions_init(&files);
-	err = posix_spawn_file_actions_adddup2(&files, to, STDOUT_FILENO);
-	if (err == 0)
-		err = posix_spawn(&pid, path, &files, &attr, argv, environ);
-	u->child = err == 0 ? pid : 0;
-	posix_spawn_file_actions_destroy(&files);
-	posix_spawnattr_destroy(&attr);
-	return -err;
-}
-
-static int ask_program(struct upgrade *u)
-{
-	int p[2], err;
-
-	if (pipe2(p, O_CLOEXEC | O_NONBLOCK) != 0)
-		return -errno;
-	err = spawn(u, p[1]);
-	close(p[1]);
-	u->answer = p[0];
-	return err;
-}
-
 /* fault: why not; or NULL. */
 static int start(struct mount *m, int program, bool only_check, const char *fault, FILE *out)
 {
@@ -409,10 +317,10 @@ static int start(struct mount *m, int program, bool only_check, const char *faul
 		return -EINVAL;
 	}
 	u->program = fcntl(program, F_DUPFD_CLOEXEC, 3);
-	err = u->program < 0 ? -errno : ask_program(u);
+	err = u->program < 0 ? -errno : upgrade_ask(u);
 	if (err != 0) {
 		fprintf(out, "the program does not run: %s", strerror(-err));
-		close_all(u);
+		upgrade_ask_end(u);
 		return err;
 	}
 	u->why[0] = '\0';
@@ -429,7 +337,7 @@ static int start(struct mount *m, int program, bool only_check, const char *faul
 
 int upgrade_start(struct mount *m, int program, bool only_check, FILE *out)
 {
-	return start(m, program, only_check, fault_of(program), out);
+	return start(m, program, only_check, upgrade_ask_fault(program), out);
 }
 
 int upgrade_set(struct mount *m, const char *list, FILE *out)
