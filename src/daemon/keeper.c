@@ -128,6 +128,19 @@ int keeper_kept(pid_t *ret_pid)
 
 /* ---- the process that is to be a keeper ---- */
 
+/* A program that knows nothing of it passes it over. */
+static void parse_before(struct keeper_run *ret)
+{
+	const char *text = getenv(KEEPER_RUN_BEFORE);
+	uint64_t n[2];
+
+	if (text == NULL || !get_numbers(text, n, 2) || !take_fd(n[0], &ret->before))
+		ret->before = -1;
+	else
+		ret->before_ns = n[1];
+	unsetenv(KEEPER_RUN_BEFORE);
+}
+
 static bool parse_asked(const char *text, struct keeper_run *ret)
 {
 	uint64_t n[7];
@@ -144,6 +157,8 @@ static bool parse_asked(const char *text, struct keeper_run *ret)
 	max = ret->fuse > ret->live ? ret->fuse : ret->live;
 	max = max > ret->sock ? max : ret->sock;
 	max = max > ret->args ? max : ret->args;
+	parse_before(ret);
+	max = max > ret->before ? max : ret->before;
 	close_range((unsigned int)max + 1, ~0u, 0); /* whatever the daemon was started with */
 	return true;
 }
@@ -158,7 +173,7 @@ static bool has_ended(int sock)
 bool keeper_is_asked(int argc, char **argv, int *ret_status)
 {
 	const char *text = getenv(KEEPER_RUN_ASKED);
-	struct keeper_run w = {.wait = keeper_run_wait};
+	struct keeper_run w = {.wait = keeper_run_wait, .before = -1};
 	bool usable;
 
 	if (text == NULL)

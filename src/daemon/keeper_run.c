@@ -23,6 +23,9 @@
 #define FDS_MAX 16u
 /* Before the second successor; then twice that, and so on. */
 #define PAUSE_NS (100 * NSEC_PER_MSEC)
+/* A program that has taken over is given up after so many deaths in so long. */
+#define EARLY_DEATHS 3u
+#define EARLY_NS     (60 * NSEC_PER_SEC)
 
 int keeper_run_pidfd(pid_t pid)
 {
@@ -143,11 +146,12 @@ struct keeping {
 	struct keeper_run *w;
 	struct arguments args; /* of successors */
 	struct keeper_deaths deaths;
+	unsigned int early; /* since there is w->before */
 };
 
 static void set_cloexec(const struct keeper_run *w, int args, int flag)
 {
-	const int fds[] = {w->fuse, w->live, w->sock, args};
+	const int fds[] = {w->fuse, w->live, w->sock, args, w->before};
 
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
 		(void)fcntl(fds[i], F_SETFD, flag);
@@ -157,14 +161,18 @@ static void set_cloexec(const struct keeper_run *w, int args, int flag)
 static int become(const struct keeping *k, int args)
 {
 	const struct keeper_run *w = k->w;
-	char name[] = KEEPER_RUN_NAME, variable[160];
+	char name[] = KEEPER_RUN_NAME, variable[160], before[40];
 	char *mountpoint = strdup(w->mountpoint), *argv[] = {name, mountpoint, NULL}, **env;
-	int err = -ENOMEM;
+	int err;
 
+	snprintf(before, sizeof(before), "%d %" PRIu64, w->before, w->before_ns);
+	err = mountpoint == NULL || setenv(KEEPER_RUN_BEFORE, before, 1) != 0 ? -ENOMEM : 0;
 	keeper_run_asked(variable, sizeof(variable), (const int[]){w->fuse, w->live, w->sock, args},
 		w->pid, k->deaths.cnt, w->syslog);
 	env = environment(variable);
-	if (mountpoint != NULL && env != NULL) {
+	if (env == NULL)
+		err = -ENOMEM;
+	if (err == 0) {
 		set_cloexec(w, args, 0);
 		fexecve(w->program, argv, env);
 		err = -errno;
@@ -172,6 +180,7 @@ static int become(const struct keeping *k, int args)
 	}
 	free(env);
 	free(mountpoint);
+	unsetenv(KEEPER_RUN_BEFORE); /* successors are no keepers */
 	return err;
 }
 
@@ -185,8 +194,34 @@ static bool is_same_file(int a, int b)
 
 static void put_in_place(int *fd, int next)
 {
-	close(*fd);
+	if (*fd >= 0)
+		close(*fd);
 	*fd = next;
+}
+
+static void is_before(struct keeping *k, int program)
+{
+	put_in_place(&k->w->before, program);
+	k->w->before_ns = k->w->wait(0);
+	k->early = 0;
+}
+
+/* One more daemon has died: is its program any better than the one before? */
+static void judge_program(struct keeping *k, uint64_t died_ns)
+{
+	struct keeper_run *w = k->w;
+
+	if (w->before < 0)
+		return;
+	if (died_ns - w->before_ns > EARLY_NS) {
+		put_in_place(&w->before, -1);
+	} else if (++k->early == EARLY_DEATHS) {
+		log_err("%s: the program that had taken over died %u times in its first minute: "
+			"the one before goes on",
+			w->mountpoint, k->early);
+		put_in_place(&w->program, w->before);
+		w->before = -1;
+	}
 }
 
 /* The descriptors become ours. Returns: 0; -errno: they are of no use. */
@@ -198,7 +233,11 @@ static int take_next(struct keeping *k, const int *fds)
 	int err;
 
 	put_in_place(&w->live, fds[0]);
-	put_in_place(&w->program, fds[1]);
+	if (is_other)
+		is_before(k, w->program);
+	else
+		close(w->program);
+	w->program = fds[1];
 	if (is_other) {
 		err = become(k, fds[2]);
 		log_warn("%s: the keeper goes on as the program before: %s", w->mountpoint,
@@ -377,6 +416,7 @@ static int keep(struct keeping *k)
 				w->mountpoint, deaths->cnt);
 			return 1;
 		}
+		judge_program(k, died_ns);
 		log_warn("%s: the daemon died: another one takes the mount over (%u)",
 			w->mountpoint, deaths->cnt);
 		if (deaths->cnt > 1)
@@ -411,6 +451,7 @@ int keeper_run(struct keeper_run *w)
 	} else {
 		log_err("%s: the daemon's arguments: %s", w->mountpoint, strerror(-err));
 	}
+	put_in_place(&w->before, -1);
 	close(w->fuse);
 	close(w->live);
 	close(w->program);

@@ -8,7 +8,8 @@
  * one message with descriptors. So at any moment there is one keeper, with one set of records:
  * those before the message, or those in it, whether it was read before the daemon died or not. If
  * the message came with another program, the keeper executes that; if it cannot, it goes on as it
- * is.
+ * is. If that program's daemons die three times in its first minute, the program before it is that
+ * of the next ones.
  *
  * The end of a process is what its pidfd says: then all threads are gone, with descriptors, locks
  * of files and RDMA resources. The socket is closed before that, while the others still are, so its
@@ -25,6 +26,7 @@
 #define KEEPER_RUN_NEXT_FDS 3u
 /* Variables, each of decimal numbers. */
 #define KEEPER_RUN_ASKED   "RPCRDMAFS_KEEPER"  /* FUSE LIVE SOCK ARGS PID CRASHES SYSLOG */
+#define KEEPER_RUN_BEFORE  "RPCRDMAFS_BEFORE"  /* with that: PROGRAM SINCE_NS */
 #define KEEPER_RUN_CRASHED "RPCRDMAFS_CRASHED" /* LIVE FUSE SOCK CRASHES DIED_NS PID */
 #define KEEPER_RUN_NAME    "rpcrdmafs: keeper"
 /* The first descriptor that keeper_run_spawn() passes on. */
@@ -33,8 +35,10 @@
 /* Descriptors become the keeper's. */
 struct keeper_run {
 	const char *mountpoint;
-	int program; /* of successors */
-	int args;    /* their arguments (arguments.h) */
+	int program;        /* of successors */
+	int before;         /* the one before that; -1: there is none, or its minute is over */
+	uint64_t before_ns; /* CLOCK_MONOTONIC: until then */
+	int args;           /* their arguments (arguments.h) */
 	int fuse, live;
 	int sock, pidfd; /* of the daemon; pidfd -1: the socket's end is the daemon's */
 	pid_t pid;

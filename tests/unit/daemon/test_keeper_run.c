@@ -107,6 +107,7 @@ static pid_t daemon_of(struct keeper_run *w, const char *script, int *ret_sock)
 	*w = (struct keeper_run){
 		.mountpoint = MOUNTPOINT,
 		.program = program(),
+		.before = -1,
 		.args = arguments(script),
 		.fuse = fuse[1],
 		.live = live,
@@ -429,7 +430,9 @@ Test(keeper_run, it_executes_the_next_program)
 	cr_assert_gt(dprintf(script, "read -r f l s a rest <<<\"$RPCRDMAFS_KEEPER\"\n"
 				     "echo \"$0 $rest\" >&2; cd /proc/$$/fd\n"
 				     "[ -p $f ] && [ -S $s ] && readlink $l $a >&2\n"
-				     "tr '\\0' ' ' <&$a >&2; exit 9\n"),
+				     "tr '\\0' ' ' <&$a >&2\n"
+				     "read -r b since <<<\"$RPCRDMAFS_BEFORE\"\n"
+				     "[ $b -ef /bin/sh ] && echo $since >&2; exit 9\n"),
 		0);
 	close(script);
 	dup2(out[1], STDERR_FILENO);
@@ -448,13 +451,62 @@ Test(keeper_run, it_executes_the_next_program)
 	read_out(said, sizeof(said));
 	snprintf(want, sizeof(want),
 		"%s %d 3 1\n/memfd:next (deleted)\n/memfd:arguments (deleted)\n"
-		"sh -c next first one  third ",
-		path, (int)pid);
+		"sh -c next first one  third %" PRIu64 "\n",
+		path, (int)pid, now);
 	cr_assert_str_eq(said, want);
 	unlink(path);
 	kill_it(pid);
 	reap(pid);
 	close(sock);
+}
+
+/* Daemons that die until there were so many deaths. Which of two shells is their program? */
+#define DIES_UNTIL(n)                                                                              \
+	"echo ${BASH_VERSION:+new} >&2; [ $(echo $RPCRDMAFS_CRASHED | cut -d' ' -f4) -ge " n       \
+	" ] || kill -9 $$;" BYE
+
+/* dash was followed by bash, so long ago. */
+static void say_programs(uint64_t ago_ns, const char *script, char *said, size_t size)
+{
+	struct keeper_run w;
+	int sock;
+	pid_t pid = daemon_of(&w, script, &sock);
+
+	dup2(out[1], STDERR_FILENO);
+	w.before = w.program;
+	w.before_ns = now - ago_ns;
+	w.program = open("/bin/bash", O_RDONLY | O_CLOEXEC);
+	kill_it(pid);
+	cr_assert_eq(keeper_run(&w), 0);
+	close(sock);
+	read_out(said, size);
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+}
+
+Test(keeper_run, a_program_that_dies_three_times_soon_is_followed_by_the_one_before)
+{
+	char said[200];
+
+	say_programs(0, DIES_UNTIL("4"), said, sizeof(said));
+	cr_assert_str_eq(said, "new\nnew\n\n\n");
+	cr_assert(was_logged("died 3 times in its first minute: the one before goes on"));
+}
+
+Test(keeper_run, twice_is_not_enough)
+{
+	char said[200];
+
+	say_programs(0, DIES_UNTIL("2"), said, sizeof(said));
+	cr_assert_str_eq(said, "new\nnew\n");
+}
+
+Test(keeper_run, what_comes_later_is_no_reason)
+{
+	char said[200];
+
+	say_programs(61 * NSEC_PER_SEC, DIES_UNTIL("4"), said, sizeof(said));
+	cr_assert_str_eq(said, "new\nnew\nnew\nnew\n");
 }
 
 Test(keeper_run, one_that_cannot_be_executed_is_no_reason_to_end)
