@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -19,6 +21,7 @@
 
 #include "arguments.h"
 #include "log.h"
+#include "mountinfo.h"
 
 #define FDS_MAX 16u
 /* Before the second successor; then twice that, and so on. */
@@ -146,7 +149,8 @@ struct keeping {
 	struct keeper_run *w;
 	struct arguments args; /* of successors */
 	struct keeper_deaths deaths;
-	unsigned int early; /* since there is w->before */
+	unsigned int early;     /* since there is w->before */
+	struct mountinfo mount; /* as it was at first */
 };
 
 static void set_cloexec(const struct keeper_run *w, int args, int flag)
@@ -364,6 +368,34 @@ static bool is_mounted(const struct keeper_run *w)
 	return poll(&p, 1, 0) >= 0 && (p.revents & (POLLERR | POLLNVAL)) == 0;
 }
 
+/* "": the table of mounts does not have it. */
+static void find_mount(const struct keeper_run *w, char path[PATH_MAX], struct mountinfo *ret)
+{
+	if (!mountinfo_path("/", w->mountpoint, path) || !mountinfo_mounted(path, ret))
+		ret->dev[0] = '\0';
+}
+
+/*
+ * A notifier that waits in the kernel has the device open too, and cannot be killed before the
+ * mount's end. Forced, an unmount ends that in any case, but takes nothing away that is in use.
+ * Without root's rights this does nothing.
+ */
+static void abort_mount(const struct keeping *k)
+{
+	char path[PATH_MAX];
+	struct mountinfo now;
+	int in_use;
+
+	find_mount(k->w, path, &now);
+	if (now.dev[0] == '\0' || strcmp(now.dev, k->mount.dev) != 0)
+		return;
+	in_use = open(path, O_PATH | O_CLOEXEC);
+	if (in_use < 0)
+		return;
+	(void)umount2(path, MNT_FORCE);
+	close(in_use);
+}
+
 static int start_successor(struct keeping *k, uint64_t died_ns)
 {
 	struct keeper_run *w = k->w;
@@ -414,6 +446,7 @@ static int keep(struct keeping *k)
 			log_err("%s: the daemon died %u times, one soon after the other: the mount "
 				"is given up, and all use of it fails",
 				w->mountpoint, deaths->cnt);
+			abort_mount(k);
 			return 1;
 		}
 		judge_program(k, died_ns);
@@ -440,9 +473,11 @@ static void ignore_signals(void)
 int keeper_run(struct keeper_run *w)
 {
 	struct keeping k = {.w = w, .deaths = {.cnt = w->crashes, .since_ns = w->wait(0)}};
+	char path[PATH_MAX];
 	int err, status = 1;
 
 	ignore_signals();
+	find_mount(w, path, &k.mount);
 	err = arguments_read(&k.args, w->args);
 	close(w->args);
 	if (err == 0) {

@@ -124,15 +124,18 @@ mkdir $mnt/held
 touch $mnt/held/{a,b,c}
 ls -l $mnt/held >/dev/null
 chmod 700 $knt/held
-fsfreeze -f $export_dir
-mkdir $mnt/held/new &
-maker=$!
-wait_for 20 in_request $maker
-ls $mnt/held >/tmp/held &
-reader=$!
+freeze() { # NAME
+	fsfreeze -f $export_dir
+	mkdir $mnt/held/"$1" &
+	maker=$!
+	wait_for 20 in_request $maker
+	ls $mnt/held >/tmp/held &
+	reader=$!
+	check "the kernel waits" wait_for 20 waits_in_kernel
+}
 # Threads end while it looks: its status says nothing.
 waits_in_kernel() { [ -n "$(grep -ls fuse_reverse_inval /proc/[0-9]*/task/[0-9]*/stack)" ]; }
-check "the kernel waits" wait_for 20 waits_in_kernel
+freeze new
 before=$(taken_over)
 deaths=$(died)
 died_again() { [ "$(died)" -gt "$deaths" ]; }
@@ -161,20 +164,37 @@ check "the server forgets the client" wait_for 10 forgotten
 
 # ---- one that dies again and again ----
 
-check "mounted again" fmount $mnt rw,keep=process
+given_up() { grep -c 'the mount is given up' "$log" || true; }
 again() {
-	local i pid
+	local i pid before
+	before=$(given_up)
 	for ((i = 0; i < 200; i++)); do
-		grep -q 'the mount is given up' "$log" && return 0
+		[ "$(given_up)" = "$before" ] || return 0
 		pid=$(pgrep -f "rpcrdmafs -f .*$mnt" | head -1)
 		[ -n "$pid" ] && kill -KILL "$pid"
 		sleep 0.1
 	done
 	return 1
 }
+check "mounted again" fmount $mnt rw,keep=process
 check "one that dies again and again is given up" again
 check "the mount fails" not timeout 10 ls $mnt
 check "and can be taken away" fusermount3 -u $mnt
 check "no process is left" wait_for 20 not pgrep -f "rpcrdmafs.*$mnt"
+fmount_forget $mnt || true
+# As above, but nobody will answer what the notifier waits for.
+check "mounted again" fmount $mnt rw,keep=process
+check "the kernel's client mounts" kmount $knt
+chmod 755 $knt/held
+ls -l $mnt/held >/dev/null
+chmod 700 $knt/held
+freeze newer
+check "one that dies again and again meanwhile is given up" again
+check "who waits for it fails" not wait $maker
+check "no process is left" wait_for 20 not pgrep -f "rpcrdmafs.*$mnt"
+fsfreeze -u $export_dir
+wait $reader || true
+check "it can be taken away" fusermount3 -u $mnt
+kumount $knt
 fmount_forget $mnt || true
 tap_end
