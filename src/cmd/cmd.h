@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The commands about running mounts: rpcrdmafs stat, info, log, sync, capture,
- * upgrade, set. A source to mount always has a colon, so their names cannot be meant otherwise.
+ * The commands about running mounts: rpcrdmafs stat, info, log, sync, capture, upgrade, set, leave.
+ * A source to mount always has a colon, so their names cannot be meant otherwise.
  *
  * Context: the only thread of the program.
  */
@@ -29,6 +29,7 @@ int cmd_mount(int argc, char **argv, int cnt, void (*help)(FILE *to), struct ctl
 /* Each takes its own argv, argv[0] is its name. They return their exit status. */
 int cmd_info(int argc, char **argv);
 int cmd_capture(int argc, char **argv);
+int cmd_leave(int argc, char **argv);
 int cmd_log(int argc, char **argv);
 int cmd_set(int argc, char **argv);
 int cmd_stat(int argc, char **argv);

@@ -176,7 +176,8 @@ static int run_sync(void *ctx, int argc, char **argv, int fd, FILE *out)
 
 /* ---- upgrade ---- */
 
-/* upgrade start and upgrade check, with the program; upgrade set OPTIONS; upgrade state. */
+/* upgrade start and upgrade check, with the program; upgrade set OPTIONS; upgrade leave; upgrade
+ * state. */
 static int run_upgrade(void *ctx, int argc, char **argv, int fd, FILE *out)
 {
 	struct mount *m = ctx;
@@ -187,8 +188,10 @@ static int run_upgrade(void *ctx, int argc, char **argv, int fd, FILE *out)
 		return upgrade_start(m, fd, true, out);
 	if (argc == 3 && strcmp(argv[1], "set") == 0 && ctl_proto_unescape(argv[2]))
 		return upgrade_set(m, argv[2], out);
+	if (argc == 2 && strcmp(argv[1], "leave") == 0)
+		return upgrade_leave(m, out);
 	if (argc != 2 || strcmp(argv[1], "state") != 0)
-		return refuse(out, "upgrade knows start, check, set and state");
+		return refuse(out, "upgrade knows start, check, set, leave and state");
 	upgrade_say(m, out);
 	return 0;
 }

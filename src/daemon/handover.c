@@ -37,6 +37,7 @@ enum {
 	FIELD_SOURCE = 10,
 	FIELD_SET = 11,
 	FIELD_SET_BEFORE = 12,
+	FIELD_LEFT = 13,
 };
 
 bool handover_is_asked(const char *arg, int *ret_status)
@@ -64,6 +65,7 @@ void handover_put(struct tables_out *t, const struct handover_facts *f)
 	tables_put(t, FIELD_LONGEST_NS, f->longest_ns);
 	tables_put(t, FIELD_CRASHES, f->crashes);
 	tables_put(t, FIELD_STORED, f->stored);
+	tables_put(t, FIELD_LEFT, f->left);
 	tables_put_bytes(t, FIELD_SOURCE, f->source, strlen(f->source));
 	if (f->set != NULL)
 		tables_put_bytes(t, FIELD_SET, f->set, strlen(f->set));
@@ -101,7 +103,8 @@ static int get_record(struct handover *h)
 		h->owner = get_text(&r, FIELD_OWNER);
 		h->version = get_text(&r, FIELD_VERSION);
 		h->mounted_ns = tables_get(&r, FIELD_MOUNTED_NS);
-		if (!h->crashed)
+		h->left = tables_get(&r, FIELD_LEFT) != 0;
+		if (!h->crashed || h->left)
 			h->paused_ns = tables_get(&r, FIELD_PAUSED_NS);
 		h->count = tables_get(&r, FIELD_COUNT);
 		h->longest_ns = tables_get(&r, FIELD_LONGEST_NS);

@@ -34,6 +34,7 @@ struct handover {
 	uint64_t count, longest_ns;     /* hand-overs before this one, and their longest pause */
 	uint64_t crashes;               /* daemons before this one that died */
 	bool crashed;                   /* the one before did: nobody handed anything over */
+	bool left;                      /* ... as that wanted to end */
 	struct keeper_crash crash;      /* if it did */
 };
 
@@ -58,6 +59,7 @@ struct handover_facts {
 	uint64_t mounted_ns, paused_ns, count, longest_ns, crashes, stored;
 	/* options.set of the next program, and of this one, which may have to go on; or NULL. */
 	const char *set, *set_before;
+	bool left; /* the program ends by itself: what is next is no crash */
 };
 void handover_put(struct tables_out *t, const struct handover_facts *f);
 /* The same, in memory that outlives this process. */

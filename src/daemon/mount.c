@@ -71,8 +71,8 @@ static void taken_over(struct mount *m)
 	uint64_t now_ns = reactor_clock(m->reactor), ms;
 
 	m->mounted_ns = h->mounted_ns;
-	m->upgrades = h->count + (h->before >= 0);
-	m->crashes = h->crashes + h->crashed;
+	m->upgrades = h->count + (h->before >= 0 || h->left);
+	m->crashes = h->crashes + (h->crashed && !h->left);
 	m->pause_ns = now_ns - h->paused_ns;
 	m->longest_pause_ns = m->pause_ns > h->longest_ns ? m->pause_ns : h->longest_ns;
 	ms = m->pause_ns / NSEC_PER_MSEC;
@@ -82,7 +82,7 @@ static void taken_over(struct mount *m)
 		log_warn("%s: " RPCRDMAFS_VERSION " goes on, as the program that was to take over "
 			 "could not: requests waited %" PRIu64 " ms",
 			m->opt->mountpoint, ms);
-	} else if (h->crashed) {
+	} else if (h->crashed && !h->left) {
 		log_warn("%s: " RPCRDMAFS_VERSION " goes on for a daemon that died: requests "
 			 "waited %" PRIu64 " ms; the mount goes on",
 			m->opt->mountpoint, ms);

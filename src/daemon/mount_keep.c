@@ -101,12 +101,9 @@ static uint64_t stored_before(const struct mount *m)
 	return m->handover != NULL ? m->handover->stored : 0;
 }
 
-void mount_keep(struct mount *m)
+struct handover_facts mount_keep_facts(const struct mount *m)
 {
-	bool by_manager = kept_by(m->opt) == OPTIONS_KEEP_SYSTEMD;
-	unsigned int crashes = m->handover != NULL ? m->handover->crash.crashes : 0;
-	uint64_t stored = by_manager ? stored_before(m) + 1 : 0;
-	const struct handover_facts facts = {
+	return (struct handover_facts){
 		.mountpoint = m->opt->mountpoint,
 		.owner = m->identity.owner,
 		.mounted_ns = m->mounted_ns,
@@ -114,14 +111,23 @@ void mount_keep(struct mount *m)
 		.longest_ns = m->longest_pause_ns,
 		.crashes = m->crashes,
 		.source = m->opt->source,
-		.stored = stored,
+		.stored = m->stored,
 		.set = m->opt->set,
 	};
+}
+
+void mount_keep(struct mount *m)
+{
+	bool by_manager = kept_by(m->opt) == OPTIONS_KEEP_SYSTEMD;
+	unsigned int crashes = m->handover != NULL ? m->handover->crash.crashes : 0;
+	uint64_t stored = by_manager ? stored_before(m) + 1 : 0;
+	struct handover_facts facts = mount_keep_facts(m);
 	pid_t pid = -1;
 	/* First: the next one has our environment. */
 	int err = 0, before = keeper_before(m, &pid);
 
 	mount_keep_notifier(m);
+	facts.stored = stored;
 	if (m->live != NULL) {
 		handover_live(m->live, &m->live_ref, &facts);
 		fs_handover_live_mounted(m->fs);

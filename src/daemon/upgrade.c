@@ -25,7 +25,9 @@
 #define SYNC_NS (60 * NSEC_PER_SEC)
 /* ... and nothing in work within so long, while they wait. */
 #define WAIT_NS (10 * NSEC_PER_SEC)
-#define TICK_NS (2 * NSEC_PER_MSEC)
+/* One that leaves does so in any case: a container has 30 s to end. */
+#define LEAVE_SYNC_NS (10 * NSEC_PER_SEC)
+#define TICK_NS       (2 * NSEC_PER_MSEC)
 /* The kernel is told of changes: that may wait for requests which are not read. */
 #define AIR_NS (20 * NSEC_PER_MSEC)
 #define LOG_NS NSEC_PER_SEC
@@ -34,7 +36,7 @@
 
 /* From each state to which. */
 static const unsigned int legal[] = {
-	[UPGRADE_NONE] = TO(CHECKS),
+	[UPGRADE_NONE] = TO(CHECKS) | TO(SYNCS),
 	[UPGRADE_CHECKS] = TO(SYNCS) | TO(NONE),
 	[UPGRADE_SYNCS] = TO(WAITS) | TO(NONE),
 	[UPGRADE_WAITS] = TO(HOLDS) | TO(NONE),
@@ -95,27 +97,41 @@ void upgrade_give_up(struct mount *m, const char *why)
 
 static int write_tables(struct mount *m, int fd)
 {
-	const struct handover_facts facts = {
-		.mountpoint = m->opt->mountpoint,
-		.owner = m->identity.owner,
-		.mounted_ns = m->mounted_ns,
-		.paused_ns = m->upgrade.paused_ns,
-		.count = m->upgrades,
-		.longest_ns = m->longest_pause_ns,
-		.crashes = m->crashes,
-		.source = m->opt->source,
-		.stored = m->stored,
-		.set = m->upgrade.set != NULL ? m->upgrade.set : m->opt->set,
-		.set_before = m->opt->set,
-	};
+	struct handover_facts facts = mount_keep_facts(m);
 	struct tables_out t;
 
+	facts.paused_ns = m->upgrade.paused_ns;
+	facts.set_before = facts.set;
+	if (m->upgrade.set != NULL)
+		facts.set = m->upgrade.set;
 	tables_begin(&t, fd);
 	handover_put(&t, &facts);
 	fs_handover_put(m->fs, &t); /* sessions are of its last record */
 	for (unsigned int i = 0; i < m->lane_cnt; i++)
 		lane_put_session(m->lanes[i], &t);
 	return tables_end(&t);
+}
+
+/* Nobody is told anything from here on. */
+static void say_no_more(struct mount *m)
+{
+	(void)capture_stop(m->capture);
+	(void)log_thread_stop(LOG_NS);
+	ctl_end(m->ctl);
+	notifier_end(&m->notifier);
+}
+
+/* Whatever is still in work is as after a crash: what the next one has to know is in m->live. */
+static void leave(struct mount *m)
+{
+	struct handover_facts facts = mount_keep_facts(m);
+
+	facts.paused_ns = m->upgrade.paused_ns;
+	facts.left = true;
+	handover_live(m->live, &m->live_ref, &facts);
+	log_info("%s: this program ends, and leaves the mount to the next one", m->opt->mountpoint);
+	say_no_more(m);
+	_exit(UPGRADE_LEFT);
 }
 
 /* Every lane stands still and nothing is in work. Does not return if the other program runs. */
@@ -132,10 +148,7 @@ static void hand_over(struct mount *m)
 				u->set);
 		else
 			log_info("%s: another program takes over", m->opt->mountpoint);
-		(void)capture_stop(m->capture);
-		(void)log_thread_stop(LOG_NS);
-		ctl_end(m->ctl);
-		notifier_end(&m->notifier);
+		say_no_more(m);
 		fs_handover_keep_device(m->fs, true);
 		keeper_keep(&m->keeper, true);
 		err = handover_exec(u->program, tables, self);
@@ -155,10 +168,12 @@ static void hand_over(struct mount *m)
 
 /* ---- what has to be over before ---- */
 
-static void give_up_late(struct mount *m)
+static void time_is_over(struct mount *m)
 {
 	char why[200];
 
+	if (m->upgrade.leaves)
+		leave(m);
 	snprintf(why, sizeof(why), "something was still in work: %s",
 		m->upgrade.obstacle != NULL ? m->upgrade.obstacle : "requests");
 	upgrade_give_up(m, why);
@@ -177,7 +192,7 @@ static bool is_synced(struct mount *m)
 
 	if (!fs_sync_is_done(m->fs, m->upgrade.ticket, &failed))
 		return false;
-	if (failed == 0)
+	if (failed == 0 || m->upgrade.leaves)
 		return true;
 	upgrade_give_up(m, "data of some files could not be made durable");
 	return false;
@@ -213,13 +228,15 @@ static void hold_over(struct mount *m)
 	bool all = u->held == (1u << m->lane_cnt) - 1;
 
 	u->obstacle = all ? fs_handover_obstacle(m->fs) : NULL;
+	if (all && u->obstacle == NULL && u->leaves)
+		leave(m);
 	if (all && u->obstacle == NULL) {
 		hand_over(m);
 		return;
 	}
 	release_held(m);
 	if (reactor_now(m->reactor) >= u->until_ns) {
-		give_up_late(m);
+		time_is_over(m);
 	} else if (fs_handover_wants_air(m->fs)) {
 		lanes_go_on(m);
 		set_state(u, UPGRADE_SYNCS);
@@ -277,8 +294,10 @@ static void tick(struct reactor_timer *t)
 	struct mount *m = container_of(t, struct mount, upgrade.timer);
 	struct upgrade *u = &m->upgrade;
 
+	if (reactor_now(m->reactor) >= u->until_ns && u->leaves && !u->was_paused)
+		pause_begin(m);
 	if (reactor_now(m->reactor) >= u->until_ns) {
-		give_up_late(m);
+		time_is_over(m);
 		return;
 	}
 	switch (u->state) {
@@ -302,20 +321,38 @@ static void tick(struct reactor_timer *t)
 		tick_in(m, TICK_NS);
 }
 
+/* fault: why not; or NULL. Returns: it may begin; false: out has a line. */
+static bool may_begin(const struct mount *m, const char *fault, FILE *out)
+{
+	if (fault == NULL && m->upgrade.state != UPGRADE_NONE)
+		fault = "an upgrade is going on";
+	if (fault == NULL && (m->state != MOUNT_SERVING || m->unmounting))
+		fault = "the mount ends";
+	if (fault != NULL)
+		fputs(fault, out);
+	return fault == NULL;
+}
+
+static void begin(struct mount *m, FILE *out)
+{
+	struct upgrade *u = &m->upgrade;
+
+	u->why[0] = '\0';
+	u->checked = false;
+	u->obstacle = NULL;
+	u->was_paused = false;
+	tick_in(m, TICK_NS);
+	fprintf(out, "%" PRIu64 "\n", m->upgrades);
+}
+
 /* fault: why not; or NULL. */
 static int start(struct mount *m, int program, bool only_check, const char *fault, FILE *out)
 {
 	struct upgrade *u = &m->upgrade;
 	int err;
 
-	if (fault == NULL && u->state != UPGRADE_NONE)
-		fault = "an upgrade is going on";
-	if (fault == NULL && (m->state != MOUNT_SERVING || m->unmounting))
-		fault = "the mount ends";
-	if (fault != NULL) {
-		fputs(fault, out);
+	if (!may_begin(m, fault, out))
 		return -EINVAL;
-	}
 	u->program = fcntl(program, F_DUPFD_CLOEXEC, 3);
 	err = u->program < 0 ? -errno : upgrade_ask(u);
 	if (err != 0) {
@@ -323,15 +360,29 @@ static int start(struct mount *m, int program, bool only_check, const char *faul
 		upgrade_ask_end(u);
 		return err;
 	}
-	u->why[0] = '\0';
 	u->only_check = only_check;
-	u->checked = false;
-	u->obstacle = NULL;
-	u->was_paused = false;
+	u->leaves = false;
 	u->until_ns = reactor_now(m->reactor) + CHECK_NS;
 	set_state(u, UPGRADE_CHECKS);
-	tick_in(m, TICK_NS);
-	fprintf(out, "%" PRIu64 "\n", m->upgrades);
+	begin(m, out);
+	return 0;
+}
+
+int upgrade_leave(struct mount *m, FILE *out)
+{
+	struct upgrade *u = &m->upgrade;
+	const char *fault = m->stored > 0 ? NULL
+					  : "nobody who keeps it waits for the next program: that "
+					    "is systemd";
+
+	if (!may_begin(m, fault, out))
+		return -EINVAL;
+	u->only_check = false;
+	u->leaves = true;
+	u->until_ns = reactor_now(m->reactor) + LEAVE_SYNC_NS;
+	set_state(u, UPGRADE_SYNCS);
+	sync_begin(m);
+	begin(m, out);
 	return 0;
 }
 

@@ -10,6 +10,9 @@
  * then all is written down, and the new program executed. Until that moment it can be given up, and
  * the lanes go on; afterwards the program that comes up can go back to this one (handover.h).
  *
+ * A program that leaves the mount to another process, which somebody else starts (store.h), does
+ * SYNCS, WAITS and HOLDS as well, and ends when they are done or their time is over.
+ *
  * Context: the main thread.
  */
 #ifndef RPCRDMAFS_UPGRADE_H
@@ -22,6 +25,9 @@
 
 struct mount;
 
+/* Exit status: it is to be started again (EX_TEMPFAIL; RestartForceExitStatus= of the unit). */
+#define UPGRADE_LEFT 75
+
 enum upgrade_state {
 	UPGRADE_NONE,
 	UPGRADE_CHECKS,
@@ -33,6 +39,7 @@ enum upgrade_state {
 struct upgrade {
 	enum upgrade_state state;
 	struct reactor_timer timer;
+	bool leaves;          /* nobody takes over here: this process ends */
 	bool only_check;      /* it ends after CHECKS ... */
 	bool checked;         /* ... and the program could take over */
 	int program;          /* its descriptor */
@@ -63,6 +70,12 @@ int upgrade_start(struct mount *m, int program, bool only_check, FILE *out);
  * Returns: as upgrade_start().
  */
 int upgrade_set(struct mount *m, const char *list, FILE *out);
+/*
+ * upgrade_leave - this process ends, with UPGRADE_LEFT, and the mount waits for the next one
+ *
+ * Only if that finds it in the store. Returns: as upgrade_start().
+ */
+int upgrade_leave(struct mount *m, FILE *out);
 /* One line: what it is at, or why the last one was given up, or how many there were. */
 void upgrade_say(const struct mount *m, FILE *out);
 /* The mount is about to end, or the mount's state has changed: lanes go on. */

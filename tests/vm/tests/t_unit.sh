@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # keep=auto in a unit of systemd, which keeps the mount: a daemon that is killed is started again,
-# and what programs have open goes on. A reload in between, many kills, other options meanwhile; a
-# stop ends all of it.
+# and what programs have open goes on, under a load that knows what was acknowledged (pairload). A
+# reload and restarts in between, many kills (KILLS, 9), other options meanwhile; a stop ends all of
+# it.
 # vm-boot: own
-# vm-timeout: 300
+# vm-timeout: 900
 
 . "$(dirname "$0")/../guest/guest.sh"
 . "$(dirname "$0")/../guest/systemd.sh"
@@ -14,7 +15,7 @@ rxe_up
 nfsd_up
 daemon_path
 cp "$daemon" /usr/bin/rpcrdmafs
-sed 's|^\(Exec[A-Za-z]*=\).*/rpcrdmafs |\1/usr/bin/rpcrdmafs |' \
+sed "/^Exec/s|[^ =]*/rpcrdmafs |/usr/bin/rpcrdmafs |g" \
 	"$BUILD_DIR/rpcrdmafs@.service" >/etc/systemd/system/rpcrdmafs@.service
 # There is no journal.
 mkdir /etc/systemd/system/rpcrdmafs@.service.d
@@ -32,10 +33,11 @@ is_locked() { not sd flock -n $kept/open true; }
 # The program writes it to the file that it has open all the time.
 said() { sd grep -qx "$1" $kept/open; }
 say() { echo "$1" >/tmp/say; wait_for 20 said "$1"; }
+kills=${KILLS:-9}
 crashes() {
 	local i
 	# Those that come sooner count as one that dies of whatever the one before died of.
-	for ((i = 1; i <= 9; i++)); do sleep 2.2 && crash && say "after $i" || return; done
+	for ((i = 1; i <= kills; i++)); do sleep 2.2 && crash && say "after $i" || return; done
 }
 
 options allow_other,keep=auto,write=lazy
@@ -56,11 +58,35 @@ check "still locked" is_locked
 check_equal "the same mount" "$(sd stat -c %t:%T $kept)" "$device"
 check_equal "info counts it" "$(info_of crashes)" 1
 first=$(main_pid)
+cp "$BUILD_DIR/tests/vm/pair/pairload" /run/pairload
+sd mkdir $kept/load
+# Not by sd, as above.
+nsenter --target "$systemd_pid" --mount --pid --cgroup -- /run/pairload run $kept/load /run/pair.log >/run/pair.out 2>&1 &
+loader=$!
+is_over() { ! kill -0 "$1" 2>/dev/null; }
+loads() { [ -s /run/pair.log ] && grep -q going /run/pair.out; }
+ends_well() { wait_for 120 is_over $loader && wait $loader || { cat /run/pair.out; return 1; }; }
+check "a load is at work" wait_for 60 loads
 check "reload" sd systemctl reload $unit
 check_equal "is an upgrade of the same process" "$(main_pid) $(info_of upgrades)" "$first 1"
 check "it is written on" say three
-check "nine kills are not too many" crashes
-check_equal "info counts them" "$(info_of crashes)" 10
+restarts() {
+	local before i
+	for i in 1 2 3; do
+		before=$(main_pid)
+		sd systemctl restart $unit && is_another "$before" && say "restarted $i" || return
+		sleep 2.2
+	done
+}
+check "restarts" restarts
+check_equal "are upgrades to another process" "$(info_of upgrades) $(info_of crashes)" "4 1"
+check "still locked" is_locked
+check "$kills kills are not too many" crashes
+check_equal "info counts them" "$(info_of crashes)" $((1 + kills))
+check "the load goes on" pgrep -x pairload
+pkill -TERM -o -x pairload
+check "and ends: no call of it failed" ends_well
+check "all that was acknowledged is there" /run/pairload check /run/pair.log $export_dir/load
 check "still locked" is_locked
 check_equal "of the records only the last ones are stored" \
 	"$(stored)" 3
