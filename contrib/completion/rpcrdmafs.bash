@@ -77,6 +77,10 @@ _rpcrdmafs()
 		info) _rpcrdmafs_command "$cur" '-h --json'; return ;;
 		capture) _rpcrdmafs_command "$cur" '-d -s -t -h stop'; return ;;
 		sync | leave) _rpcrdmafs_command "$cur" '-h'; return ;;
+		hold)
+			COMPREPLY=($(compgen -W '-h --wait' -- "$cur") $(compgen -d -- "$cur"))
+			return
+			;;
 		upgrade) _rpcrdmafs_command "$cur" '-h --all --check'; return ;;
 		set)
 			if [[ $COMP_CWORD -gt 2 ]]; then
@@ -90,7 +94,7 @@ _rpcrdmafs()
 		esac
 	fi
 	if [[ $COMP_CWORD -eq 1 && ${COMP_WORDS[0]##*/} == rpcrdmafs && $cur == [a-z]* ]]; then
-		COMPREPLY=($(compgen -W 'stat info log sync capture upgrade set leave' -- "$cur"))
+		COMPREPLY=($(compgen -W 'stat info log sync capture upgrade set leave hold' -- "$cur"))
 		return 0
 	fi
 	case $cur in

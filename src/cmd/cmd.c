@@ -11,6 +11,7 @@ static const struct {
 } commands[] = {
 	{"info", cmd_info},
 	{"capture", cmd_capture},
+	{"hold", cmd_hold},
 	{"leave", cmd_leave},
 	{"log", cmd_log},
 	{"set", cmd_set},

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The commands about running mounts: rpcrdmafs stat, info, log, sync, capture, upgrade, set, leave.
- * A source to mount always has a colon, so their names cannot be meant otherwise.
+ * The commands about running mounts: rpcrdmafs stat, info, log, sync, capture, upgrade, set, leave;
+ * and hold, which keeps mounts of containers. A source to mount always has a colon, so their names
+ * cannot be meant otherwise.
  *
  * Context: the only thread of the program.
  */
@@ -27,6 +28,7 @@ int cmd_fail(const char *command, const char *fault);
  */
 int cmd_mount(int argc, char **argv, int cnt, void (*help)(FILE *to), struct ctl_daemon *ret);
 /* Each takes its own argv, argv[0] is its name. They return their exit status. */
+int cmd_hold(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_capture(int argc, char **argv);
 int cmd_leave(int argc, char **argv);

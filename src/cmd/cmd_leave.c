@@ -17,8 +17,9 @@ static void help(FILE *to)
 	fputs("usage: rpcrdmafs leave MOUNT\n"
 	      "\n"
 	      "The daemon ends, and the mount waits for the next one, which whoever keeps it\n"
-	      "starts: systemd (`systemctl restart` does this). Files stay open, locks are\n"
-	      "held. What programs wrote is on the server before, if that takes less than 10 s.\n"
+	      "starts: systemd (`systemctl restart` does this), or a container's runtime, with\n"
+	      "`rpcrdmafs hold`. Files stay open, locks are held. What programs wrote is on the\n"
+	      "server before, if that takes less than 10 s.\n"
 	      "\n"
 	      "  MOUNT  mountpoint, or pid:N: the daemon with that PID\n"
 	      "  -h     this help\n",

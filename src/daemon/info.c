@@ -6,6 +6,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "held.h"
 #include "stats.h"
 #include "text.h"
 
@@ -82,12 +83,13 @@ static void print_keeper(struct info *i, const struct mount *m)
 
 	put_number(i, "keeper", "keeper", is_there ? (uint64_t)m->keeper.pid : 0,
 		is_there        ? "is its pid"
-		: m->stored > 0 ? "the service manager is it"
+		: m->stored > 0 ? "another keeps it"
 				: "there is none: the mount ends with this process");
 	put_text(i, "kept_by", "  kept by",
-		is_there        ? "a process"
-		: m->stored > 0 ? "systemd"
-				: "nobody");
+		is_there                 ? "a process"
+		: m->stored == 0         ? "nobody"
+		: held_connection() >= 0 ? "a holder"
+					 : "systemd");
 	put_number(i, "kept_bytes", "  kept", live_bytes(m->live), "bytes");
 	put_number(i, "crashes", "  daemons that died", m->crashes, "");
 }

@@ -73,6 +73,8 @@ struct mount {
 	struct live *live; /* keep=: what outlives this process; or NULL */
 	live_ref live_ref; /* the mount's own record there */
 	uint64_t stored; /* keep=systemd: the number of our records in the store; 0: it has none */
+	struct reactor_fd held;                        /* the connection to the holder */
+	struct reactor_timer held_again;               /* another one is tried */
 	struct keeper keeper;                          /* from serving on */
 	struct notifier notifier;                      /* the same */
 	uint64_t crashes;                              /* daemons of this mount that died */
@@ -111,6 +113,13 @@ struct handover_facts mount_keep_facts(const struct mount *m);
 void mount_keep_notifier(struct mount *m);
 /* The mount ends in order: nobody is to go on with it. */
 void mount_keep_end(struct mount *m);
+
+/* ---- mount_held.c ---- */
+
+/* A holder (held.h) that ends is followed by another one, if there is one again. */
+void mount_held_start(struct mount *m);
+/* Harmless if it was not started. */
+void mount_held_stop(struct mount *m);
 
 /* ---- mount_retry.c ---- */
 

@@ -39,6 +39,7 @@ void mount_keep_end(struct mount *m)
 {
 	notifier_end(&m->notifier);
 	keeper_end(&m->keeper);
+	mount_held_stop(m);
 	if (m->stored > 0)
 		store_drop(m->stored);
 }
@@ -133,11 +134,13 @@ void mount_keep(struct mount *m)
 		fs_handover_live_mounted(m->fs);
 	}
 	if (by_manager) {
-		err = store_put(fs_handover_device(m->fs), live_fd(m->live), stored);
+		err = store_put(fs_handover_device(m->fs), live_fd(m->live), stored, stored == 1);
 		if (err == 0)
 			m->stored = stored;
 		else
 			store_drop(stored);
+		if (err == 0)
+			mount_held_start(m);
 	} else if (stored_before(m) > 0) {
 		store_drop(stored_before(m)); /* the unit says something else by now */
 	}

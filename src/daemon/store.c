@@ -166,15 +166,15 @@ static int answered(void)
 	return n > 0 ? 0 : n < 0 ? n : -ENOTCONN;
 }
 
-int store_put(int fuse_fd, int live_fd, uint64_t number)
+int store_put(int fuse_fd, int live_fd, uint64_t number, bool all)
 {
 	char name[40];
 	int err = 0;
 
 	live_name(name, number);
-	if (number == 1)
+	if (all)
 		err = put_deaths();
-	if (err == 0 && number == 1)
+	if (err == 0 && all)
 		err = put_one(FUSE, fuse_fd);
 	if (err == 0)
 		err = put_one(name, live_fd);

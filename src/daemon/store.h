@@ -43,10 +43,11 @@ int store_take(struct store_kept *ret);
 /*
  * store_put - the store has these descriptors, and no records of other numbers
  *
- * Before a request is answered. They stay the caller's. number: 1, or the one before and 1.
+ * Before a request is answered. They stay the caller's. number: 1, or the one before and 1. all:
+ * it has nothing of this mount as yet.
  * Returns: 0: the manager has read that; -errno: it is not known what the store has.
  */
-int store_put(int fuse_fd, int live_fd, uint64_t number);
+int store_put(int fuse_fd, int live_fd, uint64_t number, bool all);
 /* The mount ends, or is given up: the store has nothing of it. number: the last one put. */
 void store_drop(uint64_t number);
 

@@ -373,7 +373,7 @@ int upgrade_leave(struct mount *m, FILE *out)
 	struct upgrade *u = &m->upgrade;
 	const char *fault = m->stored > 0 ? NULL
 					  : "nobody who keeps it waits for the next program: that "
-					    "is systemd";
+					    "is systemd, or rpcrdmafs hold";
 
 	if (!may_begin(m, fault, out))
 		return -EINVAL;

@@ -224,8 +224,8 @@ Test(store, the_next_program_has_the_records_of_the_last_one)
 {
 	int fuse = file("fuse");
 
-	cr_assert_eq(store_put(fuse, file("first"), 1), 0);
-	cr_assert_eq(store_put(fuse, file("second"), 2), 0);
+	cr_assert_eq(store_put(fuse, file("first"), 1, true), 0);
+	cr_assert_eq(store_put(fuse, file("second"), 2, false), 0);
 	heard();
 	cr_assert_eq(stored_cnt, 3, "%u are stored", stored_cnt);
 	cr_assert_eq(of("rpcrdmafs-live-1"), -1);
@@ -235,7 +235,7 @@ Test(store, the_next_program_has_the_records_of_the_last_one)
 /* It died between the two. */
 Test(store, of_two_records_the_later_one_counts)
 {
-	cr_assert_eq(store_put(file("fuse"), file("first"), 1), 0);
+	cr_assert_eq(store_put(file("fuse"), file("first"), 1, true), 0);
 	heard();
 	add("rpcrdmafs-live-2", file("second"));
 	cr_assert_eq(start(fuse_and_second), 0);
@@ -248,7 +248,7 @@ Test(store, what_is_left_of_them_goes_with_the_next)
 {
 	add("rpcrdmafs-live-1", file("first"));
 	add("rpcrdmafs-live-2", file("second"));
-	cr_assert_eq(store_put(file("fuse"), file("third"), 3), 0);
+	cr_assert_eq(store_put(file("fuse"), file("third"), 3, false), 0);
 	heard();
 	cr_assert_eq(of("rpcrdmafs-live-1"), -1);
 	cr_assert_eq(of("rpcrdmafs-live-2"), -1);
@@ -257,8 +257,8 @@ Test(store, what_is_left_of_them_goes_with_the_next)
 
 Test(store, nothing_is_left_at_the_end)
 {
-	cr_assert_eq(store_put(file("fuse"), file("first"), 1), 0);
-	cr_assert_eq(store_put(file("fuse"), file("second"), 2), 0);
+	cr_assert_eq(store_put(file("fuse"), file("first"), 1, true), 0);
+	cr_assert_eq(store_put(file("fuse"), file("second"), 2, false), 0);
 	store_drop(2);
 	heard();
 	cr_assert_eq(stored_cnt, 0);
@@ -299,7 +299,7 @@ Test(store, what_is_not_complete_is_of_no_use)
 /* It must not begin anew: what it puts would be taken for later, or earlier, than what is there. */
 Test(store, what_cannot_be_counted_is_not_taken_for_nothing)
 {
-	cr_assert_eq(store_put(file("fuse"), file("first"), 1), 0);
+	cr_assert_eq(store_put(file("fuse"), file("first"), 1, true), 0);
 	heard();
 	claimed = "many";
 	cr_assert_eq(start(unknown), 0);
@@ -307,7 +307,7 @@ Test(store, what_cannot_be_counted_is_not_taken_for_nothing)
 
 Test(store, deaths_that_are_soon_after_another_count)
 {
-	cr_assert_eq(store_put(file("fuse"), file("first"), 1), 0);
+	cr_assert_eq(store_put(file("fuse"), file("first"), 1, true), 0);
 	heard();
 	for (unsigned int i = 1; i <= KEEPER_DEATHS; i++) {
 		now_ns += KEEPER_SOON_NS;
@@ -332,5 +332,5 @@ Test(store, a_manager_must_offer_it)
 	setenv("FDSTORE", "9", 1);
 	unsetenv("NOTIFY_SOCKET");
 	cr_assert_not(store_is_offered());
-	cr_assert_eq(store_put(0, 0, 1), -ENOTCONN);
+	cr_assert_eq(store_put(0, 0, 1, true), -ENOTCONN);
 }

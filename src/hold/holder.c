@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "holder.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "ctl_dir.h"
+#include "holder_int.h"
+#include "log.h"
+
+#define BACKLOG   64
+#define PEERS_MAX 2048u
+
+/* ---- programs ---- */
+
+static bool say(const struct peer *p, const char *text, const int *fds, unsigned int cnt)
+{
+	struct iovec iov = {.iov_base = (void *)text, .iov_len = strlen(text)};
+	union holder_control control = {0};
+	struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	if (cnt > 0) {
+		struct cmsghdr *c;
+
+		mh.msg_control = &control;
+		mh.msg_controllen = CMSG_SPACE(cnt * sizeof(int));
+		c = CMSG_FIRSTHDR(&mh);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(cnt * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, cnt * sizeof(int));
+	}
+	return sendmsg(p->src.fd, &mh, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+}
+
+static bool give(struct name *n, const struct peer *p)
+{
+	char text[HOLD_TEXT] = HOLD_HELD;
+	size_t len = strlen(text);
+	int fds[HOLD_FDS];
+
+	for (unsigned int i = 0; i < n->cnt; i++) {
+		len += (size_t)snprintf(
+			text + len, sizeof(text) - len, "%c%s", i == 0 ? ' ' : ':', n->fds[i].name);
+		fds[i] = n->fds[i].fd;
+	}
+	return say(p, text, fds, n->cnt);
+}
+
+static void peer_free(struct peer *p)
+{
+	list_del(&p->link);
+	reactor_fd_del(&p->src);
+	close(p->src.fd);
+	p->holder->peer_cnt--;
+	free(p);
+}
+
+/* It is the turn of the next one, or of nobody. */
+static void next_has(struct name *n)
+{
+	holder_name_settle(n);
+	while (n->has == NULL && !list_empty(&n->waiting)) {
+		struct peer *p = container_of(n->waiting.next, struct peer, link);
+
+		if (!give(n, p)) {
+			peer_free(p);
+			continue;
+		}
+		list_del(&p->link);
+		n->has = p;
+		reactor_timer_cancel(n->holder->reactor, &n->timer);
+	}
+	if (n->has == NULL)
+		holder_name_alone(n);
+}
+
+static void peer_gone(struct peer *p)
+{
+	struct name *n = p->name;
+	bool had = n != NULL && n->has == p;
+
+	if (had)
+		n->has = NULL;
+	peer_free(p);
+	if (had)
+		next_has(n);
+}
+
+static void refuse(struct peer *p, const char *why)
+{
+	char text[HOLD_TEXT];
+
+	snprintf(text, sizeof(text), HOLD_ERROR "%s", why);
+	(void)say(p, text, NULL, 0);
+	peer_gone(p);
+}
+
+static void is_called(struct peer *p, const char *called)
+{
+	struct name *n;
+
+	if (!hold_is_name(called)) {
+		refuse(p, "that is no name");
+		return;
+	}
+	n = holder_name_find(p->holder, called);
+	if (n == NULL)
+		n = holder_name_new(p->holder, called);
+	if (n == NULL) {
+		refuse(p, strerror(errno));
+		return;
+	}
+	p->name = n;
+	list_del(&p->link);
+	list_push_back(&n->waiting, &p->link);
+	if (n->has != NULL)
+		(void)say(p, HOLD_WAIT, NULL, 0);
+	else
+		next_has(n);
+}
+
+static void on_peer(struct reactor_fd *src, uint32_t events)
+{
+	struct peer *p = container_of(src, struct peer, src);
+	char text[HOLD_NAME];
+	ssize_t len = recv(src->fd, text, sizeof(text) - 1, MSG_DONTWAIT);
+
+	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (len <= 0) {
+		peer_gone(p);
+		return;
+	}
+	text[len] = '\0';
+	if (p->name == NULL)
+		is_called(p, strlen(text) == (size_t)len ? text : "");
+}
+
+static bool may_talk(int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
+	       (peer.uid == 0 || peer.uid == geteuid());
+}
+
+static void on_connect(struct reactor_fd *src, uint32_t events)
+{
+	struct holder *h = container_of(src, struct holder, src);
+	int fd = accept4(src->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct peer *p;
+
+	if (fd < 0)
+		return;
+	p = may_talk(fd) && h->peer_cnt < PEERS_MAX ? calloc(1, sizeof(*p)) : NULL;
+	if (p == NULL) {
+		close(fd);
+		return;
+	}
+	p->holder = h;
+	if (reactor_fd_add(h->reactor, &p->src, fd, EPOLLIN, on_peer) != 0) {
+		close(fd);
+		free(p);
+		return;
+	}
+	list_push_back(&h->strangers, &p->link);
+	h->peer_cnt++;
+}
+
+/* ---- its life ---- */
+
+static bool is_there(const struct sockaddr_un *sa)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	bool there = fd >= 0 && (connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) == 0 ||
+					errno == EAGAIN);
+
+	if (fd >= 0)
+		close(fd);
+	return there;
+}
+
+static int listen_at(struct holder *h)
+{
+	struct sockaddr_un sa;
+	int fd, err = ctl_dir_make(h->dir);
+
+	if (err != 0)
+		return err;
+	(void)holder_name_path(h, &sa, HOLD_SOCKET, "");
+	if (is_there(&sa))
+		return -EADDRINUSE;
+	holder_name_sweep(h);
+	fd = holder_name_bind(h, HOLD_SOCKET, "", SOCK_SEQPACKET);
+	if (fd < 0)
+		return fd;
+	err = listen(fd, BACKLOG) != 0
+		      ? -errno
+		      : reactor_fd_add(h->reactor, &h->src, fd, EPOLLIN, on_connect);
+	if (err != 0)
+		close(fd);
+	return err;
+}
+
+struct holder *holder_new(struct reactor *r, const char *dir, uint64_t wait_ns)
+{
+	struct holder *h = strlen(dir) < HOLD_FOLDER ? calloc(1, sizeof(*h)) : NULL;
+	int err;
+
+	errno = strlen(dir) < HOLD_FOLDER ? ENOMEM : ENAMETOOLONG;
+	if (h == NULL)
+		return NULL;
+	h->reactor = r;
+	h->wait_ns = wait_ns;
+	snprintf(h->dir, sizeof(h->dir), "%s", dir);
+	list_init(&h->names);
+	list_init(&h->strangers);
+	err = listen_at(h);
+	if (err == 0)
+		return h;
+	free(h);
+	errno = -err;
+	return NULL;
+}
+
+static void peers_free(struct list *l)
+{
+	while (!list_empty(l))
+		peer_free(container_of(l->next, struct peer, link));
+}
+
+void holder_free(struct holder *h)
+{
+	struct sockaddr_un sa;
+
+	while (!list_empty(&h->names)) {
+		struct name *n = container_of(h->names.next, struct name, link);
+
+		peers_free(&n->waiting);
+		if (n->has != NULL)
+			peer_free(n->has);
+		else
+			log_err("%s: the holder ends: the mount is given up, and all use of it "
+				"fails",
+				n->name);
+		holder_name_free(n);
+	}
+	peers_free(&h->strangers);
+	reactor_fd_del(&h->src);
+	close(h->src.fd);
+	if (holder_name_path(h, &sa, HOLD_SOCKET, ""))
+		unlink(sa.sun_path);
+	free(h);
+}
