@@ -21,6 +21,7 @@
 #include "handover.h"
 #include "keeper_run.h"
 #include "log.h"
+#include "process.h"
 
 /* SOCK PID */
 #define KEPT "RPCRDMAFS_KEPT"
@@ -287,10 +288,9 @@ static pid_t spawn(const struct keeper_conf *c, int sock)
 
 	if (args >= 0) {
 		keeper_run_asked(variable, sizeof(variable),
-			(const int[]){KEEPER_RUN_FD, KEEPER_RUN_FD + 1, KEEPER_RUN_FD + 2,
-				KEEPER_RUN_FD + 3},
+			(const int[]){PROCESS_FD, PROCESS_FD + 1, PROCESS_FD + 2, PROCESS_FD + 3},
 			getpid(), c->crashes, c->syslog);
-		pid = keeper_run_spawn("/proc/self/exe", argv, variable,
+		pid = process_spawn("/proc/self/exe", argv, variable,
 			(const int[]){c->fuse_fd, c->live_fd, sock, args}, 4);
 		close(args);
 	}

@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +21,8 @@
 #include "arguments.h"
 #include "log.h"
 #include "mountinfo.h"
+#include "process.h"
 
-#define FDS_MAX 16u
 /* Before the second successor; then twice that, and so on. */
 #define PAUSE_NS (100 * NSEC_PER_MSEC)
 /* A program that has taken over is given up after so many deaths in so long. */
@@ -56,91 +55,11 @@ bool keeper_run_count(struct keeper_deaths *d, uint64_t now_ns)
 
 /* ---- another program ---- */
 
-/* This process's, and one more; the strings are shared. NULL: out of memory. */
-static char **environment(char *variable)
-{
-	size_t cnt = 0;
-	char **env;
-
-	while (environ != NULL && environ[cnt] != NULL)
-		cnt++;
-	env = calloc(cnt + 2, sizeof(char *));
-	if (env == NULL)
-		return NULL;
-	if (cnt > 0)
-		memcpy(env, environ, cnt * sizeof(char *));
-	env[cnt] = variable;
-	return env;
-}
-
 void keeper_run_asked(
 	char *to, size_t size, const int *fds, pid_t pid, unsigned int crashes, bool to_syslog)
 {
 	snprintf(to, size, KEEPER_RUN_ASKED "=%d %d %d %d %d %u %d", fds[0], fds[1], fds[2], fds[3],
 		(int)pid, crashes, to_syslog);
-}
-
-static int set_attributes(posix_spawnattr_t *attr)
-{
-	sigset_t none, all;
-	int err;
-
-	sigemptyset(&none);
-	sigfillset(&all);
-	err = posix_spawnattr_setsigmask(attr, &none);
-	if (err == 0)
-		err = posix_spawnattr_setsigdefault(attr, &all);
-	if (err == 0)
-		err = posix_spawnattr_setflags(
-			attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	return err;
-}
-
-static int spawn(pid_t *ret, const char *program, char **argv, char **env, const int *fds,
-	unsigned int fd_cnt)
-{
-	posix_spawn_file_actions_t acts;
-	posix_spawnattr_t attr;
-	int err = posix_spawn_file_actions_init(&acts);
-
-	if (err != 0)
-		return err;
-	err = posix_spawnattr_init(&attr);
-	if (err == 0) {
-		err = set_attributes(&attr);
-		for (unsigned int i = 0; err == 0 && i < fd_cnt; i++)
-			err = posix_spawn_file_actions_adddup2(
-				&acts, fds[i], KEEPER_RUN_FD + (int)i);
-		if (err == 0)
-			err = posix_spawn(ret, program, &acts, &attr, argv, env);
-		posix_spawnattr_destroy(&attr);
-	}
-	posix_spawn_file_actions_destroy(&acts);
-	return err;
-}
-
-pid_t keeper_run_spawn(
-	const char *program, char **argv, char *variable, const int *fds, unsigned int fd_cnt)
-{
-	char **env = environment(variable);
-	int above[FDS_MAX], err = env == NULL ? ENOMEM : 0;
-	unsigned int cnt = 0;
-	pid_t pid = -1;
-
-	/* First out of the way: none may be where another one is to be. */
-	for (; err == 0 && cnt < fd_cnt; cnt++) {
-		above[cnt] = fcntl(fds[cnt], F_DUPFD_CLOEXEC, KEEPER_RUN_FD + (int)FDS_MAX);
-		if (above[cnt] < 0) {
-			err = errno;
-			break;
-		}
-	}
-	if (err == 0)
-		err = spawn(&pid, program, argv, env, above, fd_cnt);
-	while (cnt > 0)
-		close(above[--cnt]);
-	free(env);
-	return err == 0 ? pid : -err;
 }
 
 /* ---- the next records ---- */
@@ -173,7 +92,7 @@ static int become(const struct keeping *k, int args)
 	err = mountpoint == NULL || setenv(KEEPER_RUN_BEFORE, before, 1) != 0 ? -ENOMEM : 0;
 	keeper_run_asked(variable, sizeof(variable), (const int[]){w->fuse, w->live, w->sock, args},
 		w->pid, k->deaths.cnt, w->syslog);
-	env = environment(variable);
+	env = process_environment(variable);
 	if (env == NULL)
 		err = -ENOMEM;
 	if (err == 0) {
@@ -404,7 +323,7 @@ static int start_successor(struct keeping *k, uint64_t died_ns)
 	pid_t pid;
 
 	/* Not where one of the others is to be. */
-	program = fcntl(w->program, F_DUPFD_CLOEXEC, KEEPER_RUN_FD + (int)FDS_MAX);
+	program = fcntl(w->program, F_DUPFD_CLOEXEC, PROCESS_FD + (int)PROCESS_FDS);
 	if (program < 0)
 		return -errno;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv) != 0) {
@@ -414,9 +333,8 @@ static int start_successor(struct keeping *k, uint64_t died_ns)
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", program);
 	snprintf(variable, sizeof(variable), KEEPER_RUN_CRASHED "=%d %d %d %u %" PRIu64 " %d",
-		KEEPER_RUN_FD, KEEPER_RUN_FD + 1, KEEPER_RUN_FD + 2, k->deaths.cnt, died_ns,
-		(int)w->pid);
-	pid = keeper_run_spawn(
+		PROCESS_FD, PROCESS_FD + 1, PROCESS_FD + 2, k->deaths.cnt, died_ns, (int)w->pid);
+	pid = process_spawn(
 		path, k->args.argv, variable, (const int[]){w->live, w->fuse, sv[1]}, 3);
 	close(sv[1]);
 	close(program);

@@ -29,9 +29,6 @@
 #define KEEPER_RUN_BEFORE  "RPCRDMAFS_BEFORE"  /* with that: PROGRAM SINCE_NS */
 #define KEEPER_RUN_CRASHED "RPCRDMAFS_CRASHED" /* LIVE FUSE SOCK CRASHES DIED_NS PID */
 #define KEEPER_RUN_NAME    "rpcrdmafs: keeper"
-/* The first descriptor that keeper_run_spawn() passes on. */
-#define KEEPER_RUN_FD 3
-
 /* Descriptors become the keeper's. */
 struct keeper_run {
 	const char *mountpoint;
@@ -59,14 +56,5 @@ int keeper_run_pidfd(pid_t pid);
 uint64_t keeper_run_wait(uint64_t ns);
 /* One more. Returns: false: they are too many. */
 bool keeper_run_count(struct keeper_deaths *d, uint64_t now_ns);
-/*
- * keeper_run_spawn - a program in a session of its own, with no signal blocked or ignored
- *
- * program: a path. variable: "NAME=value", one more than those of this process. fds: it has these
- * as KEEPER_RUN_FD and following, standard streams, and what of ours has no FD_CLOEXEC.
- * Returns: its PID, or -errno.
- */
-pid_t keeper_run_spawn(
-	const char *program, char **argv, char *variable, const int *fds, unsigned int fd_cnt);
 
 #endif

@@ -18,11 +18,12 @@
 
 #include "keeper_run.h"
 #include "log.h"
+#include "process.h"
 
 /* FUSE is the first descriptor; the others follow: lines, and the last one. */
 #define ASKED   "RPCRDMAFS_NOTIFIER"
 #define LINES   FS_NOTIFY_LINES
-#define FD_FUSE KEEPER_RUN_FD
+#define FD_FUSE PROCESS_FD
 #define FD_LINE (FD_FUSE + 1)
 #define FD_END  (FD_LINE + LINES)
 /* How long its end is waited for. */
@@ -114,7 +115,7 @@ static pid_t spawn(const struct notifier *n, const int *theirs)
 
 	memcpy(fds + 1, theirs, (LINES + 1) * sizeof(int));
 	if (mountpoint != NULL)
-		pid = keeper_run_spawn("/proc/self/exe", argv, variable, fds, LINES + 2);
+		pid = process_spawn("/proc/self/exe", argv, variable, fds, LINES + 2);
 	free(mountpoint);
 	return pid;
 }

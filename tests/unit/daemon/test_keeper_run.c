@@ -20,6 +20,7 @@
 
 #include "keeper_run.h"
 #include "log.h"
+#include "process.h"
 
 #define MOUNTPOINT "/nowhere/a mount"
 
@@ -240,7 +241,7 @@ Test(keeper_run, the_program_may_be_where_another_descriptor_is_to_be)
 		run = fork();
 		cr_assert_geq(run, 0);
 		if (run == 0)
-			keep_from_there(&w, KEEPER_RUN_FD + i);
+			keep_from_there(&w, PROCESS_FD + i);
 		cr_assert_eq(waitpid(run, &status, 0), run);
 		cr_assert_eq(status, 0);
 		reap(pid);
@@ -538,10 +539,10 @@ static void spawn_from_there(void)
 	pid_t pid;
 
 	dup2(out[1], STDERR_FILENO);
-	dup2(records, KEEPER_RUN_FD + 1);
-	dup2(device, KEEPER_RUN_FD);
-	pid = keeper_run_spawn(
-		"/bin/sh", argv, variable, (const int[]){KEEPER_RUN_FD + 1, KEEPER_RUN_FD}, 2);
+	dup2(records, PROCESS_FD + 1);
+	dup2(device, PROCESS_FD);
+	pid = process_spawn(
+		"/bin/sh", argv, variable, (const int[]){PROCESS_FD + 1, PROCESS_FD}, 2);
 	_exit(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0 ? 0 : 1);
 }
 
