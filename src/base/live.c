@@ -267,6 +267,11 @@ void live_spoil(struct live *l)
 		atomic_store(&head_of(l)->state, LIVE_INCOMPLETE);
 }
 
+bool live_is_complete(const struct live *l)
+{
+	return atomic_load(&head_of(l)->state) != LIVE_INCOMPLETE;
+}
+
 void *live_raw(struct live *l, const struct live_key *key, uint16_t type, size_t size)
 {
 	unsigned int cls = live_class_of(size);

@@ -72,6 +72,8 @@ void live_drop(struct live *l, live_ref *ref);
 void live_count(struct live *l, live_ref ref, uint64_t value);
 /* Something could not be put: the memory is not complete from now on. l NULL is accepted. */
 void live_spoil(struct live *l);
+/* Nothing is missing, as yet. */
+bool live_is_complete(const struct live *l);
 /*
  * live_raw - memory into which the kernel writes
  *

@@ -80,16 +80,19 @@ void info_option(struct info *i, const char *name, const char *value, const char
 static void print_keeper(struct info *i, const struct mount *m)
 {
 	bool is_there = keeper_is_there(&m->keeper);
+	const char *fault = mount_keep_fault(m);
 
 	put_number(i, "keeper", "keeper", is_there ? (uint64_t)m->keeper.pid : 0,
 		is_there        ? "is its pid"
-		: m->stored > 0 ? "another keeps it"
+		: fault == NULL ? "another keeps it"
 				: "there is none: the mount ends with this process");
 	put_text(i, "kept_by", "  kept by",
-		is_there                 ? "a process"
-		: m->stored == 0         ? "nobody"
+		fault != NULL            ? "nobody"
+		: is_there               ? "a process"
 		: held_connection() >= 0 ? "a holder"
 					 : "systemd");
+	if (fault != NULL)
+		put_text(i, "kept_fault", "  because", fault);
 	put_number(i, "kept_bytes", "  kept", live_bytes(m->live), "bytes");
 	put_number(i, "crashes", "  daemons that died", m->crashes, "");
 }

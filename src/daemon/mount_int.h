@@ -106,6 +106,8 @@ int mount_keep_begin(struct mount *m);
  * freed: nobody goes back to it.
  */
 void mount_keep(struct mount *m);
+/* Would a successor find all, and somebody start it? NULL, or why not. */
+const char *mount_keep_fault(const struct mount *m);
 /* All that a successor has to know of the mount itself, as it is now; strings stay the mount's. */
 struct handover_facts mount_keep_facts(const struct mount *m);
 /* keep=: another process tells the kernel what it must forget (notifier.h). Logs if there is none.

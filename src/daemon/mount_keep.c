@@ -102,6 +102,15 @@ static uint64_t stored_before(const struct mount *m)
 	return m->handover != NULL ? m->handover->stored : 0;
 }
 
+const char *mount_keep_fault(const struct mount *m)
+{
+	if (!keeper_is_there(&m->keeper) && m->stored == 0)
+		return "nobody keeps the mount";
+	if (!live_is_complete(m->live))
+		return "the memory that is kept is not complete";
+	return NULL;
+}
+
 struct handover_facts mount_keep_facts(const struct mount *m)
 {
 	return (struct handover_facts){

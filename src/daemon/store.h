@@ -48,6 +48,8 @@ int store_take(struct store_kept *ret);
  * Returns: 0: the manager has read that; -errno: it is not known what the store has.
  */
 int store_put(int fuse_fd, int live_fd, uint64_t number, bool all);
+/* This program's end is no death (store_take()). */
+void store_forgive(void);
 /* The mount ends, or is given up: the store has nothing of it. number: the last one put. */
 void store_drop(uint64_t number);
 

@@ -17,6 +17,7 @@
 #include "mount_int.h"
 #include "optset.h"
 #include "service.h"
+#include "store.h"
 #include "upgrade_ask.h"
 
 /* The new program answers within so long whether it can. */
@@ -121,16 +122,26 @@ static void say_no_more(struct mount *m)
 	notifier_end(&m->notifier);
 }
 
-/* Whatever is still in work is as after a crash: what the next one has to know is in m->live. */
+/*
+ * Whatever is still in work is as after a crash: what the next one has to know is in m->live. Does
+ * not return unless there would be none.
+ */
 static void leave(struct mount *m)
 {
 	struct handover_facts facts = mount_keep_facts(m);
+	const char *fault = mount_keep_fault(m);
 
-	facts.paused_ns = m->upgrade.paused_ns;
+	if (fault != NULL) {
+		upgrade_give_up(m, fault);
+		return;
+	}
+	facts.paused_ns =
+		m->upgrade.paused_ns != 0 ? m->upgrade.paused_ns : reactor_clock(m->reactor);
 	facts.left = true;
 	handover_live(m->live, &m->live_ref, &facts);
 	log_info("%s: this program ends, and leaves the mount to the next one", m->opt->mountpoint);
 	say_no_more(m);
+	store_forgive();
 	_exit(UPGRADE_LEFT);
 }
 
@@ -172,8 +183,10 @@ static void time_is_over(struct mount *m)
 {
 	char why[200];
 
-	if (m->upgrade.leaves)
+	if (m->upgrade.leaves) {
 		leave(m);
+		return;
+	}
 	snprintf(why, sizeof(why), "something was still in work: %s",
 		m->upgrade.obstacle != NULL ? m->upgrade.obstacle : "requests");
 	upgrade_give_up(m, why);
@@ -228,10 +241,11 @@ static void hold_over(struct mount *m)
 	bool all = u->held == (1u << m->lane_cnt) - 1;
 
 	u->obstacle = all ? fs_handover_obstacle(m->fs) : NULL;
-	if (all && u->obstacle == NULL && u->leaves)
-		leave(m);
 	if (all && u->obstacle == NULL) {
-		hand_over(m);
+		if (u->leaves)
+			leave(m);
+		else
+			hand_over(m);
 		return;
 	}
 	release_held(m);
@@ -371,7 +385,7 @@ static int start(struct mount *m, int program, bool only_check, const char *faul
 int upgrade_leave(struct mount *m, FILE *out)
 {
 	struct upgrade *u = &m->upgrade;
-	const char *fault = m->stored > 0 ? NULL
+	const char *fault = m->stored > 0 ? mount_keep_fault(m)
 					  : "nobody who keeps it waits for the next program: that "
 					    "is systemd, or rpcrdmafs hold";
 

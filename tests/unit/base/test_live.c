@@ -251,7 +251,9 @@ Test(live, a_number_can_be_told_to_who_reads_it_later)
 		cr_assert(tables_next(&in, &r));
 		cr_assert_eq(tables_get(&r, COUNT), i == 1, "%u", (unsigned int)i);
 	}
+	cr_assert(live_is_complete(l));
 	live_spoil(l);
+	cr_assert_not(live_is_complete(l));
 	cr_assert_eq(live_tables_mark(live_fd(l), TYPE, is_that, &second), -ENODATA);
 }
 

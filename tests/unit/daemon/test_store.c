@@ -319,6 +319,20 @@ Test(store, deaths_that_are_soon_after_another_count)
 	cr_assert_eq(start(deaths), 1);
 }
 
+Test(store, an_end_that_was_wanted_is_no_death)
+{
+	struct keeper_deaths many = {.cnt = KEEPER_DEATHS};
+
+	cr_assert_eq(store_put(file("fuse"), file("first"), 1, true), 0);
+	many.since_ns = now_ns;
+	cr_assert_eq(pwrite(of("rpcrdmafs-deaths"), &many, sizeof(many), 0), (ssize_t)sizeof(many));
+	store_forgive();
+	heard();
+	cr_assert_eq(stored_cnt, 3);
+	now_ns += KEEPER_SOON_NS;
+	cr_assert_eq(start(deaths), 1);
+}
+
 Test(store, a_manager_must_offer_it)
 {
 	heard();
