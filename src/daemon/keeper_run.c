@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -19,6 +18,7 @@
 #include <unistd.h>
 
 #include "arguments.h"
+#include "fs.h"
 #include "log.h"
 #include "mountinfo.h"
 #include "process.h"
@@ -294,25 +294,15 @@ static void find_mount(const struct keeper_run *w, char path[PATH_MAX], struct m
 		ret->dev[0] = '\0';
 }
 
-/*
- * A notifier that waits in the kernel has the device open too, and cannot be killed before the
- * mount's end. Forced, an unmount ends that in any case, but takes nothing away that is in use.
- * Without root's rights this does nothing.
- */
+/* As a notifier that waits in the kernel has the device open too. If it is that mount. */
 static void abort_mount(const struct keeping *k)
 {
 	char path[PATH_MAX];
 	struct mountinfo now;
-	int in_use;
 
 	find_mount(k->w, path, &now);
-	if (now.dev[0] == '\0' || strcmp(now.dev, k->mount.dev) != 0)
-		return;
-	in_use = open(path, O_PATH | O_CLOEXEC);
-	if (in_use < 0)
-		return;
-	(void)umount2(path, MNT_FORCE);
-	close(in_use);
+	if (now.dev[0] != '\0' && strcmp(now.dev, k->mount.dev) == 0)
+		fs_handover_abort(path);
 }
 
 static int start_successor(struct keeping *k, uint64_t died_ns)

@@ -219,6 +219,13 @@ int fs_handover_get(struct fs *fs, struct tables_in *in, bool sequence_known, ui
 int fs_handover_mount(struct fs *fs, int device, char *text, size_t text_len);
 /* Nobody takes the mount at this path over: it is taken away, and what programs have open fails. */
 void fs_handover_drop(const char *mountpoint);
+/*
+ * fs_handover_abort - all use of the mount at this path fails from now on
+ *
+ * Also if a process that waits in the kernel has the device open (fs_notify.h). Programs do not get
+ * to what lies below it. Root's; of others this does nothing.
+ */
+void fs_handover_abort(const char *mountpoint);
 
 enum fs_lane_event {
 	/* The kernel closed the session (umount): once, from the lane that saw it. */

@@ -343,10 +343,22 @@ int fs_handover_mount(struct fs *fs, int device, char *text, size_t len)
 	return fs_mount_again(fs, fs->was->device, fs->was, text, len);
 }
 
+void fs_handover_abort(const char *mountpoint)
+{
+	/* A mount that is in use is not taken away, but it is aborted. */
+	int in_use = open(mountpoint, O_PATH | O_CLOEXEC);
+
+	if (in_use < 0)
+		return;
+	(void)umount2(mountpoint, MNT_FORCE | UMOUNT_NOFOLLOW);
+	close(in_use);
+}
+
 void fs_handover_drop(const char *mountpoint)
 {
 	if (fs_mountfd_of(mountpoint) >= 0)
 		return;
+	fs_handover_abort(mountpoint);
 	if (geteuid() == 0)
 		(void)umount2(mountpoint, MNT_DETACH | UMOUNT_NOFOLLOW);
 	else
