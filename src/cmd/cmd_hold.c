@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -16,6 +17,9 @@
 #include "optval.h"
 
 #define WAIT_S_MAX 31536000u /* a year */
+/* Daemons ask once a second for a holder (mount_held.c). */
+#define HOLD_QUIET_NS (3 * NSEC_PER_SEC)
+#define HOLD_SPARE    64u
 
 static void help(FILE *to)
 {
@@ -59,6 +63,7 @@ static int catch_signals(struct reactor *r, struct reactor_fd *src)
 	sigaddset(&set, SIGINT);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGHUP, SIG_IGN);
+	signal(SIGCHLD, SIG_IGN); /* nobody waits for notifiers */
 	fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -68,8 +73,31 @@ static int catch_signals(struct reactor *r, struct reactor_fd *src)
 	return err;
 }
 
+/* Each mount takes some. Returns: names that there is room for. */
+static unsigned int names_fit(void)
+{
+	struct rlimit room = {0};
+
+	if (getrlimit(RLIMIT_NOFILE, &room) == 0 && room.rlim_cur < room.rlim_max) {
+		room.rlim_cur = room.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &room);
+		(void)getrlimit(RLIMIT_NOFILE, &room);
+	}
+	/* Each has a socket, a program, and one that waits; some are for connections. */
+	return room.rlim_cur > HOLD_SPARE
+		       ? (unsigned int)((room.rlim_cur - HOLD_SPARE) / (HOLD_FDS + 3))
+		       : 0;
+}
+
 static int hold(const char *dir, uint64_t wait_s)
 {
+	const struct holder_conf conf = {
+		.dir = dir,
+		.wait_ns = wait_s * NSEC_PER_SEC,
+		.quiet_ns = HOLD_QUIET_NS,
+		.program = "/proc/self/exe",
+		.name_max = names_fit(),
+	};
 	struct reactor *r = reactor_new();
 	struct reactor_fd signals = {0};
 	struct holder *h;
@@ -77,7 +105,7 @@ static int hold(const char *dir, uint64_t wait_s)
 
 	if (r == NULL)
 		return fail(dir, -err);
-	h = err == 0 ? holder_new(r, dir, wait_s * NSEC_PER_SEC) : NULL;
+	h = err == 0 ? holder_new(r, &conf) : NULL;
 	if (err == 0 && h == NULL)
 		err = -errno;
 	if (h != NULL) {

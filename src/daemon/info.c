@@ -87,10 +87,10 @@ static void print_keeper(struct info *i, const struct mount *m)
 		: fault == NULL ? "another keeps it"
 				: "there is none: the mount ends with this process");
 	put_text(i, "kept_by", "  kept by",
-		fault != NULL            ? "nobody"
-		: is_there               ? "a process"
-		: held_connection() >= 0 ? "a holder"
-					 : "systemd");
+		fault != NULL ? "nobody"
+		: is_there    ? "a process"
+		: held_is()   ? "a holder"
+			      : "systemd");
 	if (fault != NULL)
 		put_text(i, "kept_fault", "  because", fault);
 	put_number(i, "kept_bytes", "  kept", live_bytes(m->live), "bytes");

@@ -15,10 +15,12 @@
 
 static void forget_connection(struct mount *m)
 {
-	if (m->held.reactor == NULL)
-		return;
-	reactor_fd_del(&m->held);
-	close(m->held.fd);
+	if (m->held.reactor != NULL) {
+		reactor_fd_del(&m->held);
+		close(m->held.fd);
+	}
+	held_forget();
+	m->held_lost = true;
 	reactor_timer_in(m->reactor, &m->held_again, AGAIN_NS);
 }
 
@@ -51,10 +53,12 @@ static void on_answer(struct reactor_fd *src, uint32_t events)
 		reactor_fd_del(src);
 		known = listen_to(m, fd, on_known);
 	}
-	if (known == 0)
-		log_info("%s: there is a holder again, which keeps the mount", m->opt->mountpoint);
-	else
+	if (known != 0) {
 		forget_connection(m);
+		return;
+	}
+	m->held_lost = false;
+	log_info("%s: there is a holder again, which keeps the mount", m->opt->mountpoint);
 }
 
 static void try_again(struct reactor_timer *t)
@@ -66,20 +70,22 @@ static void try_again(struct reactor_timer *t)
 		return;
 	if (fd >= 0)
 		close(fd);
+	held_forget();
 	reactor_timer_in(m->reactor, t, AGAIN_NS);
 }
 
-void mount_held_start(struct mount *m)
+void mount_held_start(struct mount *m, bool is_put)
 {
-	int fd = held_connection(), err;
+	int fd = held_connection();
 
-	if (fd < 0)
+	if (!held_is())
 		return;
 	reactor_timer_init(&m->held_again, try_again);
-	err = listen_to(m, fd, on_known);
-	if (err != 0)
-		log_err("%s: whether its holder is there is not seen: %s", m->opt->mountpoint,
-			strerror(-err));
+	if (is_put && fd >= 0 && listen_to(m, fd, on_known) == 0)
+		return;
+	if (fd >= 0)
+		close(fd);
+	forget_connection(m);
 }
 
 void mount_held_stop(struct mount *m)

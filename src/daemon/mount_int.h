@@ -75,6 +75,7 @@ struct mount {
 	uint64_t stored; /* keep=systemd: the number of our records in the store; 0: it has none */
 	struct reactor_fd held;                        /* the connection to the holder */
 	struct reactor_timer held_again;               /* another one is tried */
+	bool held_lost;                                /* ... and until then nobody has it */
 	struct keeper keeper;                          /* from serving on */
 	struct notifier notifier;                      /* the same */
 	uint64_t crashes;                              /* daemons of this mount that died */
@@ -118,8 +119,11 @@ void mount_keep_end(struct mount *m);
 
 /* ---- mount_held.c ---- */
 
-/* A holder (held.h) that ends is followed by another one, if there is one again. */
-void mount_held_start(struct mount *m);
+/*
+ * A holder (held.h) that ends is followed by another one, if there is one again. is_put: it has
+ * what is to be kept; else it is as one that has ended. Harmless if no holder started this program.
+ */
+void mount_held_start(struct mount *m, bool is_put);
 /* Harmless if it was not started. */
 void mount_held_stop(struct mount *m);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fs.h"
+#include "held.h"
 #include "log.h"
 #include "mount_int.h"
 #include "store.h"
@@ -106,6 +107,8 @@ const char *mount_keep_fault(const struct mount *m)
 {
 	if (!keeper_is_there(&m->keeper) && m->stored == 0)
 		return "nobody keeps the mount";
+	if (m->held_lost)
+		return "the holder has gone";
 	if (!live_is_complete(m->live))
 		return "the memory that is kept is not complete";
 	return NULL;
@@ -144,12 +147,12 @@ void mount_keep(struct mount *m)
 	}
 	if (by_manager) {
 		err = store_put(fs_handover_device(m->fs), live_fd(m->live), stored, stored == 1);
-		if (err == 0)
+		/* A holder may come again; a manager does not. */
+		if (err == 0 || held_is())
 			m->stored = stored;
 		else
 			store_drop(stored);
-		if (err == 0)
-			mount_held_start(m);
+		mount_held_start(m, err == 0);
 	} else if (stored_before(m) > 0) {
 		store_drop(stored_before(m)); /* the unit says something else by now */
 	}

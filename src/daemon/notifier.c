@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "held.h"
 #include "keeper_run.h"
 #include "log.h"
 #include "process.h"
@@ -106,14 +107,19 @@ static int make_lines(int *ours, int *theirs, unsigned int cnt)
 	return 0;
 }
 
+/* Returns its PID; 0: it is the holder's child; -errno. */
 static pid_t spawn(const struct notifier *n, const int *theirs)
 {
 	char name[] = "rpcrdmafs: notifier", variable[] = ASKED "=1";
-	char *mountpoint = strdup(n->mountpoint), *argv[] = {name, mountpoint, NULL};
 	int fds[LINES + 2] = {fs_handover_device(n->fs)};
+	char *mountpoint, *argv[] = {name, NULL, NULL};
 	pid_t pid = -ENOMEM;
 
 	memcpy(fds + 1, theirs, (LINES + 1) * sizeof(int));
+	if (held_notifier(fds, LINES + 2) == 0)
+		return 0;
+	mountpoint = strdup(n->mountpoint);
+	argv[1] = mountpoint;
 	if (mountpoint != NULL)
 		pid = process_spawn("/proc/self/exe", argv, variable, fds, LINES + 2);
 	free(mountpoint);
@@ -136,6 +142,7 @@ static int start(struct notifier *n)
 		close_all(ours, LINES + 1); /* one that was started ends by that */
 		return err;
 	}
+	n->is_there = true;
 	n->pid = pid;
 	fs_notify_through(n->fs, ours);
 	return 0;
@@ -158,6 +165,7 @@ static void forget(struct notifier *n)
 {
 	reactor_fd_del(&n->src);
 	close(n->src.fd);
+	n->is_there = false;
 	n->pid = 0;
 }
 
@@ -168,13 +176,14 @@ static void on_end(struct reactor_fd *src, uint32_t events)
 	int err = -ELOOP;
 
 	forget(n);
-	kill(pid, SIGKILL); /* or it is dead already */
-	(void)reap(pid);
+	if (pid > 0) {
+		kill(pid, SIGKILL); /* or it is dead already */
+		(void)reap(pid);
+	}
 	if (keeper_run_count(&n->deaths, reactor_clock(n->reactor)))
 		err = start(n);
 	if (err == 0)
-		log_warn("%s: the notifier died: there is another one (PID %d)", n->mountpoint,
-			(int)n->pid);
+		log_warn("%s: the notifier died: there is another one", n->mountpoint);
 	else
 		log_err("%s: the notifier died, and there is no other one: %s: if this daemon is "
 			"killed, the mount may hang",
@@ -191,8 +200,9 @@ void notifier_end(struct notifier *n)
 {
 	pid_t pid = n->pid;
 
-	if (pid == 0)
+	if (!n->is_there)
 		return;
 	forget(n);
-	(void)reap(pid);
+	if (pid > 0)
+		(void)reap(pid);
 }

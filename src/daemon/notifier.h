@@ -5,6 +5,8 @@
  * A daemon that is killed while a thread of its own waits there is not dead until somebody answers
  * those requests, and its successor, which would, is started when it is dead.
  *
+ * A holder (held.h) runs it in its own container: the daemon's could not end before it.
+ *
  * There is a socket (FS_NOTIFY_LINES) for each thread of fs_notify.c that may wait so, and another
  * one whose end is that of the notifier.
  *
@@ -27,7 +29,8 @@ struct notifier {
 	struct fs *fs;
 	const char *mountpoint;
 	struct keeper_deaths deaths;
-	pid_t pid; /* 0: there is none */
+	bool is_there;
+	pid_t pid; /* 0: it is no child of ours */
 };
 
 /*

@@ -19,16 +19,19 @@
 /* As many as our own daemon wants (store.h). */
 #define PLACES "4"
 
-static int say_name(const char *dir, const char *name, int flags)
+/* before: HOLD_AGAIN, or nothing. */
+static int say_name(const char *dir, const char *before, const char *name, int flags)
 {
+	char text[HOLD_TEXT];
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0), err;
 
 	if (fd < 0)
 		return -errno;
+	snprintf(text, sizeof(text), "%s%s", before, name);
 	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/" HOLD_SOCKET, dir);
 	if (connect(fd, (const struct sockaddr *)&sa, sizeof(sa)) == 0 &&
-		send(fd, name, strlen(name), MSG_NOSIGNAL) >= 0)
+		send(fd, text, strlen(text), MSG_NOSIGNAL) >= 0)
 		return fd;
 	err = -errno;
 	close(fd);
@@ -126,16 +129,24 @@ static int set_number(const char *variable, long value)
 	return setenv(variable, text, 1);
 }
 
+/* The program that this one is executed as (handover.h) has the variable too. */
+static int is_now(int connection, const char *dir, const char *name)
+{
+	char held[160];
+
+	snprintf(held, sizeof(held), "%d %s/%s", connection, dir, name);
+	return setenv(HELD_VARIABLE, held, 1) == 0 ? 0 : -errno;
+}
+
 static int set_variables(
 	const char *dir, const char *name, int connection, const char *names, unsigned int cnt)
 {
-	char notify[sizeof(((struct sockaddr_un *)0)->sun_path)], held[160];
+	char notify[sizeof(((struct sockaddr_un *)0)->sun_path)];
 
 	snprintf(notify, sizeof(notify), "%s/%s" HOLD_NOTIFY, dir, name);
-	snprintf(held, sizeof(held), "%d %s/%s", connection, dir, name);
 	if (setenv("NOTIFY_SOCKET", notify, 1) != 0 || setenv("FDSTORE", PLACES, 1) != 0 ||
-		setenv(HELD_VARIABLE, held, 1) != 0)
-		return -errno;
+		is_now(connection, dir, name) != 0)
+		return -ENOMEM;
 	unsetenv("WATCHDOG_USEC");
 	if (cnt == 0)
 		return 0;
@@ -173,7 +184,7 @@ int held_exec(
 		return fail(fault, len, dir, strerror(errno));
 	if (strlen(absolute) >= HOLD_FOLDER)
 		return fail(fault, len, dir, strerror(ENAMETOOLONG));
-	connection = say_name(absolute, name, 0);
+	connection = say_name(absolute, "", name, 0);
 	if (connection >= 0)
 		connection = move_connection(connection);
 	if (connection < 0)
@@ -204,51 +215,91 @@ int held_exec(
 
 /* ---- the program runs ---- */
 
-/* dir: PATH_MAX. Returns the connection it began with, or -1. */
-static int where(char *dir, char *name)
+/* Returns: it has such a variable. *ret_connection: -1: there is none now. */
+static bool where(int *ret_connection, char *dir, char *name)
 {
 	const char *text = getenv(HELD_VARIABLE), *slash;
 	char *end;
 	long fd;
 
 	if (text == NULL)
-		return -1;
+		return false;
 	fd = strtol(text, &end, 10);
 	slash = strrchr(text, '/');
-	if (fd < 0 || fd > INT_MAX || *end != ' ' || slash == NULL || slash < end ||
+	if (fd < -1 || fd > INT_MAX || end == text || *end != ' ' || slash == NULL || slash < end ||
 		slash - end > (long)HOLD_FOLDER || !hold_is_name(slash + 1))
-		return -1;
+		return false;
+	*ret_connection = (int)fd;
 	snprintf(dir, HOLD_FOLDER, "%.*s", (int)(slash - end - 1), end + 1);
 	snprintf(name, HOLD_NAME, "%s", slash + 1);
-	return (int)fd;
+	return true;
+}
+
+bool held_is(void)
+{
+	char dir[HOLD_FOLDER], name[HOLD_NAME];
+	int connection;
+
+	return where(&connection, dir, name);
 }
 
 int held_connection(void)
 {
 	char dir[HOLD_FOLDER], name[HOLD_NAME];
+	int connection;
 
-	return where(dir, name);
+	return where(&connection, dir, name) ? connection : -1;
+}
+
+void held_forget(void)
+{
+	char dir[HOLD_FOLDER], name[HOLD_NAME];
+	int connection;
+
+	if (where(&connection, dir, name))
+		(void)is_now(-1, dir, name);
 }
 
 int held_again(void)
 {
-	char dir[HOLD_FOLDER], name[HOLD_NAME], held[160];
+	char dir[HOLD_FOLDER], name[HOLD_NAME];
 	int fd, err;
 
-	if (where(dir, name) < 0)
+	if (!where(&fd, dir, name))
 		return -ENOENT;
-	fd = say_name(dir, name, SOCK_NONBLOCK);
+	fd = say_name(dir, HOLD_AGAIN, name, SOCK_NONBLOCK);
 	if (fd >= 0)
 		fd = move_connection(fd);
 	if (fd < 0)
 		return fd;
-	/* For the program that this one is executed as (handover.h). */
-	snprintf(held, sizeof(held), "%d %s/%s", fd, dir, name);
-	if (setenv(HELD_VARIABLE, held, 1) == 0)
+	err = is_now(fd, dir, name);
+	if (err == 0)
 		return fd;
-	err = -errno;
 	close(fd);
 	return err;
+}
+
+int held_notifier(const int *fds, unsigned int cnt)
+{
+	struct iovec iov = {.iov_base = (char[]){HOLD_RUN}, .iov_len = strlen(HOLD_RUN)};
+	union {
+		char room[CMSG_SPACE(HOLD_PASSED * sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	struct msghdr mh = {.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = CMSG_SPACE(cnt * sizeof(int))};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&mh);
+	int connection = held_connection();
+
+	if (connection < 0)
+		return -ENOTCONN;
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(cnt * sizeof(int));
+	memcpy(CMSG_DATA(c), fds, cnt * sizeof(int));
+	return sendmsg(connection, &mh, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
 int held_answer(int connection)

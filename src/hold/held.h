@@ -4,7 +4,7 @@
  * as a service manager would give them (sd_listen_fds(3)), and is found again by a holder that was
  * started anew.
  *
- * Context: the only thread; held_again() and held_answer(): any one thread.
+ * Context: the only thread; all others: any one thread.
  */
 #ifndef RPCRDMAFS_HELD_H
 #define RPCRDMAFS_HELD_H
@@ -25,14 +25,25 @@
  */
 int held_exec(const char *dir, const char *name, char **argv, void (*wait)(void), char *fault,
 	size_t len);
-/* The connection to the holder that started this program: its end is the holder's. -1: none did. */
+/* Did a holder start this program? */
+bool held_is(void);
+/* The connection to the holder that knows it: its end is the holder's. -1: there is none now. */
 int held_connection(void);
+/* That one has ended, and is closed. */
+void held_forget(void);
 /*
- * held_again - another connection, after the end of that one
+ * held_again - another connection, after that
  *
  * Returns: it, non-blocking, which the program stays known by; -errno: nobody listens, as yet.
  */
 int held_again(void);
+/*
+ * held_notifier - the holder runs a notifier with these descriptors (notifier.h)
+ *
+ * Where it is it does not keep the program's container from ending. cnt: HOLD_PASSED at most.
+ * Returns: 0: it was asked for that; -errno: there is no holder.
+ */
+int held_notifier(const int *fds, unsigned int cnt);
 /*
  * held_answer - does the holder know this program again?
  *

@@ -11,9 +11,12 @@
 #include "ctl_dir.h"
 #include "holder_int.h"
 #include "log.h"
+#include "process.h"
 
-#define BACKLOG   64
-#define PEERS_MAX 2048u
+/* notifier.h */
+#define HOLD_RUN_VARIABLE "RPCRDMAFS_NOTIFIER"
+#define BACKLOG           64
+#define PEERS_MAX         2048u
 
 /* ---- programs ---- */
 
@@ -100,8 +103,10 @@ static void refuse(struct peer *p, const char *why)
 	peer_gone(p);
 }
 
-static void is_called(struct peer *p, const char *called)
+static void is_called(struct peer *p, const char *said)
 {
+	bool again = strncmp(said, HOLD_AGAIN, strlen(HOLD_AGAIN)) == 0;
+	const char *called = said + (again ? strlen(HOLD_AGAIN) : 0);
 	struct name *n;
 
 	if (!hold_is_name(called)) {
@@ -117,28 +122,59 @@ static void is_called(struct peer *p, const char *called)
 	}
 	p->name = n;
 	list_del(&p->link);
-	list_push_back(&n->waiting, &p->link);
-	if (n->has != NULL)
+	if (again)
+		list_push_front(&n->waiting, &p->link);
+	else
+		list_push_back(&n->waiting, &p->link);
+	if (n->has != NULL || (!again && reactor_timer_armed(&p->holder->quiet)))
 		(void)say(p, HOLD_WAIT, NULL, 0);
 	else
 		next_has(n);
 }
 
+/* All who might have a name have said so: whoever waits for one that nobody has gets it. */
+static void quiet_over(struct reactor_timer *t)
+{
+	struct holder *h = container_of(t, struct holder, quiet);
+	struct list *next;
+
+	for (struct list *node = h->names.next; node != &h->names; node = next) {
+		struct name *n = container_of(node, struct name, link);
+
+		next = node->next;
+		if (n->has == NULL)
+			next_has(n);
+	}
+}
+
+/* It ends with the program that asked for it, or when the kernel lets it go. */
+static void run_notifier(const struct peer *p, const struct holder_heard *m)
+{
+	char called[] = "rpcrdmafs: notifier", variable[] = HOLD_RUN_VARIABLE "=1";
+	char *argv[] = {called, p->name->name, NULL};
+	pid_t pid = process_spawn(p->holder->conf.program, argv, variable, m->fds, m->cnt);
+
+	if (pid < 0)
+		log_err("%s: its notifier cannot be started: %s", p->name->name, strerror(-pid));
+}
+
 static void on_peer(struct reactor_fd *src, uint32_t events)
 {
 	struct peer *p = container_of(src, struct peer, src);
-	char text[HOLD_NAME];
-	ssize_t len = recv(src->fd, text, sizeof(text) - 1, MSG_DONTWAIT);
+	struct holder_heard m;
+	ssize_t len = holder_name_hear(src->fd, &m);
 
-	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+	if (len == -EAGAIN || len == -EINTR)
 		return;
 	if (len <= 0) {
 		peer_gone(p);
 		return;
 	}
-	text[len] = '\0';
 	if (p->name == NULL)
-		is_called(p, strlen(text) == (size_t)len ? text : "");
+		is_called(p, m.text);
+	else if (p->name->has == p && strcmp(m.text, HOLD_RUN) == 0 && m.cnt > 0 && !m.cut)
+		run_notifier(p, &m);
+	holder_name_close(&m);
 }
 
 static bool may_talk(int fd)
@@ -153,9 +189,14 @@ static bool may_talk(int fd)
 static void on_connect(struct reactor_fd *src, uint32_t events)
 {
 	struct holder *h = container_of(src, struct holder, src);
-	int fd = accept4(src->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int fd = accept4(src->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC), yes = 1;
 	struct peer *p;
 
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
+		/* It would be ready for ever. */
+		reactor_fd_del(src);
+		reactor_timer_in(h->reactor, &h->listen_again, NSEC_PER_SEC);
+	}
 	if (fd < 0)
 		return;
 	p = may_talk(fd) && h->peer_cnt < PEERS_MAX ? calloc(1, sizeof(*p)) : NULL;
@@ -164,13 +205,22 @@ static void on_connect(struct reactor_fd *src, uint32_t events)
 		return;
 	}
 	p->holder = h;
-	if (reactor_fd_add(h->reactor, &p->src, fd, EPOLLIN, on_peer) != 0) {
+	if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) != 0 ||
+		reactor_fd_add(h->reactor, &p->src, fd, EPOLLIN, on_peer) != 0) {
 		close(fd);
 		free(p);
 		return;
 	}
 	list_push_back(&h->strangers, &p->link);
 	h->peer_cnt++;
+}
+
+static void listen_again(struct reactor_timer *t)
+{
+	struct holder *h = container_of(t, struct holder, listen_again);
+
+	if (reactor_fd_add(h->reactor, &h->src, h->src.fd, EPOLLIN, on_connect) != 0)
+		reactor_timer_in(h->reactor, t, NSEC_PER_SEC);
 }
 
 /* ---- its life ---- */
@@ -196,7 +246,8 @@ static int listen_at(struct holder *h)
 	(void)holder_name_path(h, &sa, HOLD_SOCKET, "");
 	if (is_there(&sa))
 		return -EADDRINUSE;
-	holder_name_sweep(h);
+	if (holder_name_sweep(h))
+		reactor_timer_in(h->reactor, &h->quiet, h->conf.quiet_ns);
 	fd = holder_name_bind(h, HOLD_SOCKET, "", SOCK_SEQPACKET);
 	if (fd < 0)
 		return fd;
@@ -208,22 +259,25 @@ static int listen_at(struct holder *h)
 	return err;
 }
 
-struct holder *holder_new(struct reactor *r, const char *dir, uint64_t wait_ns)
+struct holder *holder_new(struct reactor *r, const struct holder_conf *conf)
 {
-	struct holder *h = strlen(dir) < HOLD_FOLDER ? calloc(1, sizeof(*h)) : NULL;
+	struct holder *h = strlen(conf->dir) < HOLD_FOLDER ? calloc(1, sizeof(*h)) : NULL;
 	int err;
 
-	errno = strlen(dir) < HOLD_FOLDER ? ENOMEM : ENAMETOOLONG;
+	errno = strlen(conf->dir) < HOLD_FOLDER ? ENOMEM : ENAMETOOLONG;
 	if (h == NULL)
 		return NULL;
 	h->reactor = r;
-	h->wait_ns = wait_ns;
-	snprintf(h->dir, sizeof(h->dir), "%s", dir);
+	h->conf = *conf;
+	snprintf(h->dir, sizeof(h->dir), "%s", conf->dir);
 	list_init(&h->names);
 	list_init(&h->strangers);
+	reactor_timer_init(&h->quiet, quiet_over);
+	reactor_timer_init(&h->listen_again, listen_again);
 	err = listen_at(h);
 	if (err == 0)
 		return h;
+	reactor_timer_cancel(r, &h->quiet);
 	free(h);
 	errno = -err;
 	return NULL;
@@ -242,16 +296,20 @@ void holder_free(struct holder *h)
 	while (!list_empty(&h->names)) {
 		struct name *n = container_of(h->names.next, struct name, link);
 
+		struct peer *has = n->has;
+
 		peers_free(&n->waiting);
-		if (n->has != NULL)
-			peer_free(n->has);
-		else
+		if (has == NULL && n->cnt > 0)
 			log_err("%s: the holder ends: the mount is given up, and all use of it "
 				"fails",
 				n->name);
 		holder_name_free(n);
+		if (has != NULL)
+			peer_free(has);
 	}
 	peers_free(&h->strangers);
+	reactor_timer_cancel(h->reactor, &h->quiet);
+	reactor_timer_cancel(h->reactor, &h->listen_again);
 	reactor_fd_del(&h->src);
 	close(h->src.fd);
 	if (holder_name_path(h, &sa, HOLD_SOCKET, ""))

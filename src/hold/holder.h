@@ -17,15 +17,24 @@
 
 struct holder;
 
+struct holder_conf {
+	const char *dir; /* is made if it is not there */
+	/*
+	 * A mount that nobody takes within so long after its daemon has gone is given up: all use
+	 * of it fails then. 0: it is held for ever.
+	 */
+	uint64_t wait_ns;
+	/* Daemons of a holder that has ended come first: newcomers wait for so long. */
+	uint64_t quiet_ns;
+	const char *program; /* runs as a notifier; lives as long as the holder */
+	unsigned int name_max;
+};
+
 /*
- * holder_new - a holder in a folder, which is made if it is not there
- *
- * wait_ns: what nobody takes within so long after its daemon has gone is given up: all use of that
- * mount fails then; 0: it is held for ever.
  * Returns: NULL with errno: EADDRINUSE: there is one already; EPERM: the folder is somebody
  * else's.
  */
-struct holder *holder_new(struct reactor *r, const char *dir, uint64_t wait_ns);
+struct holder *holder_new(struct reactor *r, const struct holder_conf *conf);
 /* All that it holds is closed, and its sockets are removed. The log names what nobody has. */
 void holder_free(struct holder *h);
 

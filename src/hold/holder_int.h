@@ -14,8 +14,10 @@
 struct holder {
 	struct reactor *reactor;
 	struct reactor_fd src; /* HOLD_SOCKET */
+	struct reactor_timer listen_again;
+	struct reactor_timer quiet; /* armed: newcomers wait */
+	struct holder_conf conf;
 	char dir[HOLD_FOLDER];
-	uint64_t wait_ns;
 	struct list names;
 	struct list strangers; /* peers that have not said a name */
 	unsigned int name_cnt, peer_cnt;
@@ -45,8 +47,16 @@ struct peer {
 };
 
 union holder_control {
-	char room[CMSG_SPACE(HOLD_FDS * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
+	char room[CMSG_SPACE(HOLD_PASSED * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
 	struct cmsghdr align;
+};
+
+/* A message with what came with it. */
+struct holder_heard {
+	char text[HOLD_TEXT]; /* "": it is no text, or of somebody who may not say anything */
+	int fds[HOLD_PASSED];
+	unsigned int cnt;
+	bool cut; /* descriptors were lost: there is no room */
 };
 
 /* ---- holder_name.c ---- */
@@ -56,13 +66,19 @@ int holder_name_bind(const struct holder *h, const char *name, const char *suffi
 /* False: the path would be too long. */
 bool holder_name_path(
 	const struct holder *h, struct sockaddr_un *sa, const char *name, const char *suffix);
-/* Those that a holder that died left are of no use. */
-void holder_name_sweep(const struct holder *h);
+/*
+ * The next message on a socket with SO_PASSCRED. Descriptors are the caller's. Returns: its length;
+ * 0: the end; -errno.
+ */
+ssize_t holder_name_hear(int fd, struct holder_heard *ret);
+void holder_name_close(struct holder_heard *m);
+/* Sockets of names that a holder left when it ended are removed. Returns: there were some. */
+bool holder_name_sweep(const struct holder *h);
 /* NULL: nothing is called so. */
 struct name *holder_name_find(struct holder *h, const char *called);
-/* NULL with errno: ENOSPC: there are too many. */
+/* NULL with errno: EMFILE: there are too many. */
 struct name *holder_name_new(struct holder *h, const char *called);
-/* All that is held for it is closed. Nobody has it, or waits for it. */
+/* All that is held for it is closed. The program that has it, if any, is not told. */
 void holder_name_free(struct name *n);
 /* All that the program that had it said is done, and nothing of an unmounted mount is left. */
 void holder_name_settle(struct name *n);

@@ -12,8 +12,6 @@
 #include "holder_int.h"
 #include "log.h"
 
-#define NAMES_MAX 1024u
-
 /* ---- descriptors ---- */
 
 static void drop_at(struct name *n, unsigned int i)
@@ -81,56 +79,74 @@ static void get_value(const char *text, const char *name, char *to, size_t size)
 	}
 }
 
-static void take_notice(struct name *n, const char *text, int *fds, unsigned int cnt)
+static void take_notice(struct name *n, struct holder_heard *m)
 {
 	char fdname[HOLD_NAME], said[4];
 
-	get_value(text, "FDNAME", fdname, sizeof(fdname));
-	get_value(text, "FDSTORE", said, sizeof(said));
-	if (strcmp(said, "1") == 0 && cnt == 1 && hold_is_name(fdname)) {
-		put(n, fdname, fds[0]);
+	get_value(m->text, "FDNAME", fdname, sizeof(fdname));
+	get_value(m->text, "FDSTORE", said, sizeof(said));
+	if (strcmp(said, "1") == 0 && m->cnt == 1 && hold_is_name(fdname)) {
+		put(n, fdname, m->fds[0]);
 		return;
 	}
-	get_value(text, "FDSTOREREMOVE", said, sizeof(said));
+	get_value(m->text, "FDSTOREREMOVE", said, sizeof(said));
 	if (strcmp(said, "1") == 0 && fdname[0] != '\0')
 		drop_called(n, fdname);
 	/* That one with BARRIER=1 is closed is the answer. */
-	while (cnt > 0)
-		close(fds[--cnt]);
+	holder_name_close(m);
 }
 
-/* Returns: it was there. */
-static bool read_notice(struct name *n)
+ssize_t holder_name_hear(int fd, struct holder_heard *ret)
 {
-	char text[HOLD_TEXT];
-	struct iovec iov = {.iov_base = text, .iov_len = sizeof(text) - 1};
+	struct iovec iov = {.iov_base = ret->text, .iov_len = sizeof(ret->text) - 1};
 	union holder_control control;
 	struct msghdr mh = {.msg_iov = &iov,
 		.msg_iovlen = 1,
 		.msg_control = &control,
 		.msg_controllen = sizeof(control)};
-	ssize_t len = recvmsg(n->notify.fd, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	int fds[HOLD_FDS * 2];
-	unsigned int cnt = 0;
+	ssize_t len = recvmsg(fd, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	bool may = false;
 
+	ret->cnt = 0;
 	if (len < 0)
-		return errno == EINTR;
+		return -errno;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&mh); c != NULL; c = CMSG_NXTHDR(&mh, c)) {
 		struct ucred from;
 
 		if (c->cmsg_level != SOL_SOCKET)
 			continue;
 		if (c->cmsg_type == SCM_RIGHTS) {
-			cnt = (unsigned int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-			memcpy(fds, CMSG_DATA(c), cnt * sizeof(int));
+			ret->cnt = (unsigned int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+			memcpy(ret->fds, CMSG_DATA(c), ret->cnt * sizeof(int));
 		} else if (c->cmsg_type == SCM_CREDENTIALS) {
 			memcpy(&from, CMSG_DATA(c), sizeof(from));
 			may = from.uid == 0 || from.uid == geteuid();
 		}
 	}
-	text[len] = '\0';
-	take_notice(n, may && strlen(text) == (size_t)len ? text : "", fds, cnt);
+	ret->cut = (mh.msg_flags & MSG_CTRUNC) != 0;
+	ret->text[len] = '\0';
+	if (!may || strlen(ret->text) != (size_t)len)
+		ret->text[0] = '\0';
+	return len;
+}
+
+void holder_name_close(struct holder_heard *m)
+{
+	while (m->cnt > 0)
+		close(m->fds[--m->cnt]);
+}
+
+/* Returns: it was there. */
+static bool read_notice(struct name *n)
+{
+	struct holder_heard m;
+	ssize_t len = holder_name_hear(n->notify.fd, &m);
+
+	if (len < 0)
+		return len == -EINTR;
+	if (m.cut)
+		log_err("%s: there is no room for a descriptor: it is not held", n->name);
+	take_notice(n, &m);
 	return true;
 }
 
@@ -174,8 +190,9 @@ int holder_name_bind(const struct holder *h, const char *name, const char *suffi
 	return err;
 }
 
-void holder_name_sweep(const struct holder *h)
+bool holder_name_sweep(const struct holder *h)
 {
+	bool any = false;
 	struct sockaddr_un sa;
 	struct dirent *e;
 	DIR *d = opendir(h->dir);
@@ -185,10 +202,11 @@ void holder_name_sweep(const struct holder *h)
 
 		if (end != NULL && strcmp(end, HOLD_NOTIFY) == 0 &&
 			holder_name_path(h, &sa, e->d_name, ""))
-			unlink(sa.sun_path);
+			any |= unlink(sa.sun_path) == 0;
 	}
 	if (d != NULL)
 		closedir(d);
+	return any;
 }
 
 void holder_name_free(struct name *n)
@@ -199,7 +217,8 @@ void holder_name_free(struct name *n)
 	reactor_timer_cancel(n->holder->reactor, &n->timer);
 	reactor_fd_del(&n->notify);
 	close(n->notify.fd);
-	if (holder_name_path(n->holder, &sa, n->name, HOLD_NOTIFY))
+	/* A program that goes on is one of the next holder's: it is to know that there is one. */
+	if (n->has == NULL && holder_name_path(n->holder, &sa, n->name, HOLD_NOTIFY))
 		unlink(sa.sun_path);
 	list_del(&n->link);
 	n->holder->name_cnt--;
@@ -218,10 +237,10 @@ static void time_over(struct reactor_timer *t)
 /* NULL with errno. */
 struct name *holder_name_new(struct holder *h, const char *called)
 {
-	struct name *n = h->name_cnt < NAMES_MAX ? calloc(1, sizeof(*n)) : NULL;
+	struct name *n = h->name_cnt < h->conf.name_max ? calloc(1, sizeof(*n)) : NULL;
 	int fd, err;
 
-	errno = h->name_cnt < NAMES_MAX ? ENOMEM : ENOSPC;
+	errno = h->name_cnt < h->conf.name_max ? ENOMEM : EMFILE;
 	if (n == NULL)
 		return NULL;
 	n->holder = h;
@@ -267,6 +286,6 @@ void holder_name_alone(struct name *n)
 		return;
 	}
 	log_warn("%s: its program has gone: what it left is held for the next one", n->name);
-	if (n->holder->wait_ns > 0)
-		reactor_timer_in(n->holder->reactor, &n->timer, n->holder->wait_ns);
+	if (n->holder->conf.wait_ns > 0)
+		reactor_timer_in(n->holder->reactor, &n->timer, n->holder->conf.wait_ns);
 }

@@ -25,26 +25,35 @@ static struct reactor *reactor;
 static struct holder *holder;
 static char dir[] = "/tmp/rpcrdmafs-hold-XXXXXX";
 
+static char notifier[60]; /* a program */
+static struct holder_conf conf = {.dir = dir, .program = notifier, .name_max = 5};
+
 static void set_up(void)
 {
 	reactor = reactor_new();
 	cr_assert_neq(mkdtemp(dir), NULL);
-	holder = holder_new(reactor, dir, 0);
+	cr_assert_eq(chmod(dir, 0755), 0);
+	snprintf(notifier, sizeof(notifier), "%s/notifier", dir);
+	holder = holder_new(reactor, &conf);
 	cr_assert_neq(holder, NULL);
 }
 
 static void tear_down(void)
 {
+	while (reactor_turn(reactor, 0)) /* programs that have ended */
+		;
 	if (holder != NULL)
 		holder_free(holder);
 	reactor_free(reactor);
+	unlink(notifier);
 	cr_assert_eq(rmdir(dir), 0, "something is left in %s", dir);
 }
 
 static void anew(uint64_t wait_ns)
 {
+	conf.wait_ns = wait_ns;
 	holder_free(holder);
-	holder = holder_new(reactor, dir, wait_ns);
+	holder = holder_new(reactor, &conf);
 	cr_assert_neq(holder, NULL);
 }
 
@@ -332,7 +341,7 @@ Test(holder, only_what_is_asked_for_is_kept)
 
 Test(holder, there_is_one_in_a_folder)
 {
-	cr_assert_eq(holder_new(reactor, dir, 0), NULL);
+	cr_assert_eq(holder_new(reactor, &conf), NULL);
 	cr_assert_eq(errno, EADDRINUSE);
 }
 
@@ -360,7 +369,7 @@ Test(holder, what_a_dead_one_left_is_in_nobodys_way)
 	close(fd);
 	snprintf(path, sizeof(path), "%s/b" HOLD_NOTIFY, dir);
 	cr_assert_eq(mkfifo(path, 0600), 0);
-	holder = holder_new(reactor, dir, 0);
+	holder = holder_new(reactor, &conf);
 	cr_assert_eq(access(path, F_OK), -1);
 	cr_assert_neq(holder, NULL);
 }
@@ -425,17 +434,120 @@ Test(holder, a_program_is_not_known_while_another_has_its_name)
 	holder_free(holder);
 	holder = NULL;
 	cr_assert_eq(held_again(), -ENOENT);
+	held_forget();
+	cr_assert(held_is());
+	cr_assert_eq(held_connection(), -1);
+}
+
+/* A program that serves asks again; one that is new must not be quicker. */
+Test(holder, of_the_next_holder_programs_that_serve_come_first)
+{
+	unsigned int one = run("a", STAYS), two;
+	int connection;
+
+	prints(one, "runs\n");
+	conf.quiet_ns = 1000 * NSEC_PER_SEC;
+	anew(0);
+	two = run("a", "echo $LISTEN_FDNAMES; exec sleep 1000");
+	prints(two, "waits\n");
+	is_held(-1, "a");
+	connection = held_again();
+	cr_assert_eq(answer(connection), 1);
+	put("a", "fuse", file("x"));
+	close(connection);
+	prints(two, "fuse\n");
+	end(two);
+	end(one);
+}
+
+Test(holder, but_not_for_ever)
+{
+	unsigned int one = run("a", STAYS), two;
+
+	prints(one, "runs\n");
+	conf.quiet_ns = 1;
+	anew(0);
+	two = run("a", "echo \"[$LISTEN_FDS]\"; exec sleep 1000");
+	prints(two, "[]\n");
+	end(two);
+	end(one);
+}
+
+Test(holder, there_may_be_no_room_for_another_name)
+{
+	unsigned int one, two;
+
+	conf.name_max = 1;
+	anew(0);
+	one = run("a", STAYS);
+	prints(one, "runs\n");
+	two = run("b", STAYS);
+	prints(two, "b: Too many open files\n");
+	end(two);
+	end(one);
+}
+
+/* ---- a notifier ---- */
+
+static void write_program(const char *text)
+{
+	int fd = open(notifier, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
+
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+}
+
+Test(holder, a_program_has_its_notifier_run)
+{
+	char said[100] = "";
+	int fds[2], connection, status;
+
+	write_program("#!/bin/sh\nread -r word <&3; echo \"$word $RPCRDMAFS_NOTIFIER $1\" >&4\n");
+	is_held(-1, "a");
+	cr_assert_eq(held_notifier(fds, 2), -ENOTCONN);
+	connection = held_again();
+	cr_assert_eq(answer(connection), 1);
+	fds[0] = file("hello\n");
+	fds[1] = file("");
+	cr_assert_eq(lseek(fds[0], 0, SEEK_SET), 0);
+	cr_assert_eq(held_notifier(fds, 2), 0);
+	while (waitpid(-1, &status, WNOHANG) <= 0) /* the holder's child is ours */
+		reactor_turn(reactor, TURN_NS);
+	cr_assert_eq(status, 0);
+	cr_assert_gt(pread(fds[1], said, sizeof(said) - 1, 0), 0);
+	cr_assert_str_eq(said, "hello 1 a\n");
+	close(connection);
+}
+
+/* One that waits, and one that has not said who it is. */
+Test(holder, nobody_else_has_one_run)
+{
+	unsigned int one = run("a", STAYS);
+	int other_end, fd = watched(&other_end), connection;
+
+	prints(one, "runs\n");
+	write_program("#!/bin/sh\nexec sleep 1000\n");
+	is_held(-1, "a");
+	connection = held_again();
+	cr_assert_eq(answer(connection), 0);
+	cr_assert_eq(held_notifier(&fd, 1), 0);
+	close(fd);
+	turn_until_closed(other_end);
+	close(connection);
+	end(one);
 }
 
 Test(holder, a_variable_of_no_use_names_none)
 {
-	static const char *const values[] = {"", "x", "7", "7 a", "-1 /x/a", "7 /x/", "7 /x/.a",
-		"99999999999 /x/a",
+	static const char *const values[] = {"", "x", "7", "7 a", "7 /x/", "7 /x/.a",
+		"99999999999 /x/a", "-2 /x/a", " /x/a",
 		"7 /xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx/a"};
 
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
 		setenv(HELD_VARIABLE, values[i], 1);
-		cr_assert_eq(held_connection(), -1, "%s", values[i]);
+		cr_assert_not(held_is(), "%s", values[i]);
+		cr_assert_eq(held_connection(), -1);
 		cr_assert_eq(held_again(), -ENOENT);
 	}
 	unsetenv(HELD_VARIABLE);

@@ -67,6 +67,27 @@ held_open() {
 	check "the lock can be had" flock -n $knt/append true
 }
 
+# ---- while the kernel waits ----
+
+in_request() { grep -q request_wait_answer "/proc/$1/stack"; }
+# Threads end while it looks: its status says nothing.
+waits_in_kernel() { [ -n "$(grep -ls fuse_reverse_inval /proc/[0-9]*/task/[0-9]*/stack)" ]; }
+# $maker makes a directory in held, which has others, and the server does not answer before `fsfreeze -u`. $reader
+# opens held, so that the kernel is told to forget names in it, as its mode has changed. That
+# waits, and cannot be killed.
+freeze() { # NAME
+	chmod 755 $knt/held
+	ls -l $mnt/held >/dev/null
+	chmod 700 $knt/held
+	fsfreeze -f $export_dir
+	mkdir $mnt/held/"$1" &
+	maker=$!
+	wait_for 20 in_request $maker
+	ls $mnt/held >/tmp/held &
+	reader=$!
+	check "the kernel waits" wait_for 20 waits_in_kernel
+}
+
 # ---- under load ----
 
 keep_log=$RESULTS/keepopen

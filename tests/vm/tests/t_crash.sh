@@ -92,7 +92,6 @@ nfsd_stop
 reader=$!
 mkdir $mnt/made &
 maker=$!
-in_request() { grep -q request_wait_answer "/proc/$1/stack"; }
 wait_for 20 in_request $maker
 pid=$(serves)
 kill -KILL "$pid"
@@ -117,24 +116,9 @@ check_equal "there were" "$(taken_over)" 16
 
 # ---- while the kernel waits ----
 
-# A MKDIR that the server does not answer holds its directory. Whoever opens that has the kernel told
-# to forget names in it, as its mode has changed. That waits, and cannot be killed.
 check "the kernel's client mounts" kmount $knt
 mkdir $mnt/held
 touch $mnt/held/{a,b,c}
-ls -l $mnt/held >/dev/null
-chmod 700 $knt/held
-freeze() { # NAME
-	fsfreeze -f $export_dir
-	mkdir $mnt/held/"$1" &
-	maker=$!
-	wait_for 20 in_request $maker
-	ls $mnt/held >/tmp/held &
-	reader=$!
-	check "the kernel waits" wait_for 20 waits_in_kernel
-}
-# Threads end while it looks: its status says nothing.
-waits_in_kernel() { [ -n "$(grep -ls fuse_reverse_inval /proc/[0-9]*/task/[0-9]*/stack)" ]; }
 freeze new
 before=$(taken_over)
 deaths=$(died)
@@ -185,9 +169,6 @@ fmount_forget $mnt || true
 # As above, but nobody will answer what the notifier waits for.
 check "mounted again" fmount $mnt rw,keep=process
 check "the kernel's client mounts" kmount $knt
-chmod 755 $knt/held
-ls -l $mnt/held >/dev/null
-chmod 700 $knt/held
 freeze newer
 check "one that dies again and again meanwhile is given up" again
 check "who waits for it fails" not wait $maker

@@ -28,7 +28,8 @@ holder_up() { # [ARG]...
 	holder=$!
 	wait_for 20 test -S $folder/hold.sock
 }
-holder_end() { kill "$1" $holder && wait $holder || true; }
+holder_killed() { kill -KILL $holder && { wait $holder || true; }; }
+holder_ends() { kill -TERM $holder && wait $holder; }
 
 # Containers are run by a process of its own, which does as it is told, one thing after the other: a
 # program of ours has what we have open on the mount, and waits for a daemon when it ends.
@@ -73,7 +74,7 @@ exec 9>/run/orders
 
 check "a holder" holder_up
 order "start 1"
-check "mounts" wait_for 60 mountpoint -q $mnt
+check "it mounts" wait_for 60 serves 1
 check_equal "a holder keeps it" "$(info_of 1 kept_by)" "a holder"
 device=$(stat -c %d $mnt)
 hold_open
@@ -106,38 +107,64 @@ replaced() {
 	case $(($1 % 3)) in
 	0) order "start $now" "leave $before" ;;
 	1) order "kill $before" "start $now" ;;
-	2) holder_end -KILL && holder_up && wait_for 60 another_holder "$known" && order "kill $before" "start $now" ;;
+	# One that serves is known to the next holder before one that is new.
+	2) holder_killed && holder_up && order "start $now" && wait_for 60 another_holder "$known" &&
+		order "kill $before" ;;
 	esac && wait_for 60 serves $now && sleep 2.2
 }
 holders_known() { grep -c 'there is a holder again' "$log" || true; }
 another_holder() { [ "$(holders_known)" -gt "$1" ]; }
 check "ten containers, under load" keep_open replaced
 
+# ---- while the kernel waits ----
+
+# A process in the container that cannot be killed would keep it from ending, and so the next one
+# from being started.
+mkdir $mnt/held
+touch $mnt/held/{a,b,c}
+check "the kernel's client mounts" kmount $knt
+freeze new
+order "kill $now" "start $((now + 1))"
+check "the container ends" wait_for 60 container_has_ended $now
+now=$((now + 1))
+check "the notifier still waits" waits_in_kernel
+fsfreeze -u $export_dir
+check "the next one serves" wait_for 60 serves $now
+check "the directory is made" wait $maker
+check "the other one is listed" wait $reader
+check "the kernel's client unmounts" kumount $knt
+
 # ---- the end ----
 
 check "unmounted" umount $mnt
 check_equal "that ends the container" "$(status_of $now)" 0
 check_equal "nothing is held" "$(ls $folder)" hold.sock
-order "start 20"
-check "mounts" wait_for 60 mountpoint -q $mnt
-check_equal "anew" "$(info_of 20 crashes) $(info_of 20 upgrades)" "0 0"
+order "start 50"
+check "the next one mounts" wait_for 60 serves 50
+check_equal "anew" "$(info_of 50 crashes) $(info_of 50 upgrades)" "0 0"
 check "it is used" cp /tmp/data $mnt/data
-check "SIGTERM" in_container 20 kill -TERM 1
-check_equal "ends it" "$(status_of 20)" 0
+check "SIGTERM" in_container 50 kill -TERM 1
+check_equal "ends it" "$(status_of 50)" 0
 check "unmounted" not mountpoint -q $mnt
 check_equal "nothing is held" "$(ls $folder)" hold.sock
-check "the holder ends" holder_end -TERM
+check "the holder ends" holder_ends
 check_equal "with its socket" "$(ls $folder)" ""
 
 check "a holder that does not wait long" holder_up --wait 2
-order "start 21"
-check "mounts" wait_for 60 mountpoint -q $mnt
-check "nobody else may ask it" not setpriv --reuid 1000 --clear-groups "$daemon" hold $folder data true
-order "kill 21"
+order "start 51"
+check "a container mounts" wait_for 60 serves 51
+says() { local want=$1; shift; [[ $(timeout 20 "$@" 2>&1 || true) == *"$want"* ]]; }
+check "nobody else may ask it" says "hold: $folder: Permission denied" \
+	setpriv --reuid 1000 --clear-groups "$daemon" hold $folder other true
+chmod 755 $folder
+chmod 666 $folder/hold.sock
+check "whatever the modes are" says "hold: $folder: Connection reset" \
+	setpriv --reuid 1000 --clear-groups "$daemon" hold $folder other true
+order "kill 51"
 is_dead() { [[ $(timeout 30 ls $mnt 2>&1 || true) == *"not connected"* ]]; }
 check "killed, and nobody comes: all use of it fails" wait_for 60 is_dead
 check "unmounted" umount $mnt
-holder_end -TERM
+check "the holder ends" holder_ends
 exec 9>&-
-check "there is no holder: it says so" not "$daemon" hold $folder data true
+check "there is no holder: it says so" says "hold: $folder: No such file" "$daemon" hold $folder data true
 tap_end
