@@ -270,10 +270,11 @@ static int get_record(struct fs_share_tables *at, const struct tables_record *r,
 	}
 }
 
-/* Before opens, which belong to it. */
+/* Before opens, which belong to it, and inodes, for which there is room then. */
 static int get_client(struct fs *fs, struct tables_in *in, bool sequence_known)
 {
 	struct tables_record r;
+	size_t inodes = 0;
 	int err = -EBADMSG;
 
 	tables_rewind(in);
@@ -282,7 +283,10 @@ static int get_client(struct fs *fs, struct tables_in *in, bool sequence_known)
 			err = nfs4_keep_get_client(&r, fs->client, sequence_known);
 		else if (r.type == NFS4_KEEP_SESSION)
 			nfs4_keep_get_session(&r, fs->client);
+		else if (r.type == FS_TABLES_INODE)
+			inodes++;
 	}
+	fs_inode_put_back_room(fs, inodes);
 	return err;
 }
 

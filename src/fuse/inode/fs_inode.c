@@ -185,12 +185,10 @@ static void table_resize(struct fs_table *t, size_t size)
 	t->size = size;
 }
 
-/* One inode a bucket at most, and not so few that the buckets are what takes the memory. */
-static void table_fit(struct fs_table *t)
+/* Not so few inodes that the buckets are what takes the memory. */
+static void table_shrink(struct fs_table *t)
 {
-	if (t->count >= t->size)
-		table_resize(t, t->size * 2);
-	else if (t->size > TABLE_MIN && t->count < t->size / 8)
+	if (t->size > TABLE_MIN && t->count < t->size / 8)
 		table_resize(t, t->size / 2);
 }
 
@@ -254,10 +252,23 @@ static struct fs_inode *inode_new(struct fs_table *t, const struct nfs4_fh *fh)
 
 static void table_add(struct fs_table *t, struct fs_inode *in)
 {
-	table_fit(t);
+	if (t->count >= t->size)
+		table_resize(t, t->size * 2);
 	chain_add(t, bucket(t, hash_of(t, in)), in->slot);
 	if (++t->count > t->most)
 		t->most = t->count;
+}
+
+void fs_inode_put_back_room(struct fs *fs, size_t cnt)
+{
+	size_t size = fs->table->size;
+
+	while (size < cnt)
+		size *= 2;
+	fs_inode_table_lock(fs);
+	if (size > fs->table->size)
+		table_resize(fs->table, size);
+	fs_inode_table_unlock(fs);
 }
 
 struct fs_inode *fs_inode_put_back(struct fs *fs, uint64_t slot, uint32_t generation,
@@ -410,7 +421,7 @@ static void unlock_and_reap(struct fs *fs, struct fs_inode *in)
 		chain_del(fs->table, in);
 		fs_slot_give(&fs->table->slots, in->slot);
 		fs->table->count--;
-		table_fit(fs->table);
+		table_shrink(fs->table);
 		give_back = is_time_to_give_back(fs->table);
 	}
 	fs_inode_table_unlock(fs);
@@ -456,17 +467,6 @@ bool fs_inode_is_forgotten(struct fs *fs, struct fs_inode *in)
 	forgotten = in->nlookup == 0;
 	fs_inode_table_unlock(fs);
 	return forgotten;
-}
-
-fuse_ino_t fs_inode_ino(const struct fs *fs, const struct fs_inode *in)
-{
-	return in->slot;
-}
-
-void fs_inode_fh(const struct fs_inode *in, struct nfs4_fh *ret_fh)
-{
-	ret_fh->len = in->fh_len;
-	memcpy(ret_fh->data, in->fh, in->fh_len);
 }
 
 uint64_t fs_inode_fileid(struct fs_inode *in)

@@ -9,6 +9,8 @@
 
 #include "fs_fs.h"
 
+#include <string.h>
+
 /*
  * A nodeid has two forms, with this and without (fs_special.h): to the kernel two inodes, here the
  * same one. Its lookups are counted together.
@@ -90,6 +92,8 @@ void fs_inode_table_unlock(struct fs *fs) MUTEX_RELEASES(fs->table);
  */
 struct fs_inode *fs_inode_lookup(struct fs *fs, const struct nfs4_fh *fh,
 	const struct nfs4_attr *attr, unsigned int nlookup);
+/* So many are about to be put back: their table need not grow meanwhile. */
+void fs_inode_put_back_room(struct fs *fs, size_t cnt);
 /*
  * fs_inode_put_back - one that another process had, with its nodeid (fs_tables.h)
  *
@@ -116,8 +120,15 @@ void fs_inode_forget(struct fs *fs, fuse_ino_t ino, uint64_t nlookup);
 bool fs_inode_is_forgotten(struct fs *fs, struct fs_inode *in);
 /* The nodeid, without FS_INO_SHADOW. Of the inode that was made first, the root, it is
  * FUSE_ROOT_ID. */
-fuse_ino_t fs_inode_ino(const struct fs *fs, const struct fs_inode *in);
-void fs_inode_fh(const struct fs_inode *in, struct nfs4_fh *ret_fh);
+static inline fuse_ino_t fs_inode_ino(const struct fs *fs, const struct fs_inode *in)
+{
+	return in->slot;
+}
+static inline void fs_inode_fh(const struct fs_inode *in, struct nfs4_fh *ret_fh)
+{
+	ret_fh->len = in->fh_len;
+	memcpy(ret_fh->data, in->fh, in->fh_len);
+}
 uint64_t fs_inode_fileid(struct fs_inode *in);
 /* No lookup by filehandle finds it any more; the kernel's references stay. */
 void fs_inode_unhash(struct fs *fs, struct fs_inode *in);

@@ -207,3 +207,41 @@ Test(fs_inode, a_hundred_thousand_cost_at_most_512_bytes_each)
 	}
 	cr_assert_eq(fs_inode_count(&fs), 1);
 }
+
+/* 0: under a sanitizer malloc says nothing of itself. */
+static size_t used(void)
+{
+	struct mallinfo2 m = mallinfo2();
+
+	return m.uordblks + m.hblkhd;
+}
+
+/* Of a mount that is taken over: the table neither grows step by step, nor shrinks meanwhile. */
+Test(fs_inode, there_is_room_for_those_that_are_put_back)
+{
+	enum {
+		CNT = 100000,
+		SOME = 1000
+	};
+	size_t before = used(), room;
+
+	fs_inode_put_back_room(&fs, CNT);
+	room = used();
+	cr_assert(before == 0 || room - before >= CNT * sizeof(uint32_t));
+	for (uint32_t i = 0; i < SOME; i++) {
+		struct nfs4_fh fh = make_fh(i, 32);
+
+		cr_assert_not_null(fs_inode_put_back(&fs, i + 2, 1, &fh, 1));
+	}
+	cr_assert(before == 0 || used() > room, "no table was given back");
+	fs_inode_put_back_all(&fs, 1);
+	for (uint32_t i = 0; i < SOME; i++) {
+		struct nfs4_fh fh = make_fh(i, 32);
+		struct fs_inode *in = fs_inode_find(&fs, &fh);
+
+		cr_assert_not_null(in);
+		fs_inode_put(&fs, in);
+		fs_inode_forget(&fs, fs_inode_ino(&fs, in), 1);
+	}
+	cr_assert(before == 0 || used() < room, "it is given back when they are gone");
+}
