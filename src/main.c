@@ -48,8 +48,10 @@ int main(int argc, char **argv)
 		    &opt, argc, argv, say_warning, NULL, fault, sizeof(fault)) != 0) {
 		log_err("%s", fault);
 		options_fini(&opt);
-		if (handover != NULL)
+		if (handover != NULL) {
+			snprintf(handover->why, sizeof(handover->why), "%s", fault);
 			handover_give_back(handover); /* which took these options */
+		}
 		return MOUNT_EX_USAGE;
 	}
 	if (opt.help || opt.version) {

@@ -19,6 +19,8 @@
 
 /* "TABLES BEFORE": descriptors. */
 #define VARIABLE "RPCRDMAFS_HANDOVER"
+/* Why the mount is given back. */
+#define WHY "RPCRDMAFS_GIVEN_BACK"
 
 /* A log that takes no line for so long does not keep it. */
 #define LOG_WAIT_NS (2 * NSEC_PER_SEC)
@@ -195,6 +197,9 @@ static struct handover *take_handed_over(const char *text)
 	h = handover_new(tables, before);
 	if (h == NULL)
 		return NULL;
+	if (getenv(WHY) != NULL)
+		snprintf(h->why, sizeof(h->why), "%s", getenv(WHY));
+	unsetenv(WHY);
 	fcntl(tables, F_SETFD, FD_CLOEXEC);
 	if (before >= 0)
 		fcntl(before, F_SETFD, FD_CLOEXEC);
@@ -309,6 +314,7 @@ void handover_give_back(struct handover *h)
 		return;
 	log_err("%s: this program gives the mount back to the one before", h->mountpoint);
 	(void)log_thread_stop(LOG_WAIT_NS);
+	(void)setenv(WHY, h->why, 1);
 	err = handover_exec(h->before, h->tables_fd, -1);
 	log_err("%s: the program before cannot be executed: %s", h->mountpoint, strerror(-err));
 	close(h->before);

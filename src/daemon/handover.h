@@ -29,7 +29,8 @@ struct handover {
 	char *mountpoint, *owner, *version; /* version: of the program before */
 	char *source;                       /* or NULL: the program before did not say */
 	char *set;                          /* options.set of this program; or NULL */
-	uint64_t stored;                /* the number of the records in the store (store.h), or 0 */
+	char why[400];   /* the mount cannot be taken over, as yet; or was given back; "" */
+	uint64_t stored; /* the number of the records in the store (store.h), or 0 */
 	uint64_t mounted_ns, paused_ns; /* CLOCK_MONOTONIC: since when it is mounted, and waits */
 	uint64_t count, longest_ns;     /* hand-overs before this one, and their longest pause */
 	uint64_t crashes;               /* daemons before this one that died */
@@ -74,7 +75,7 @@ int handover_exec(int program, int tables_fd, int before);
 /*
  * handover_give_back - this program cannot go on: the one before does, which has none to go back to
  *
- * Does not return if that is executed. h->before is -1 afterwards.
+ * It finds h->why. Does not return if that is executed. h->before is -1 afterwards.
  */
 void handover_give_back(struct handover *h);
 /* The program that runs: a descriptor, or -errno. */

@@ -78,7 +78,8 @@ static void taken_over(struct mount *m)
 	ms = m->pause_ns / NSEC_PER_MSEC;
 	if (handover_is_given_back(h)) {
 		snprintf(m->upgrade.why, sizeof(m->upgrade.why),
-			"the new program could not go on, and the one before does");
+			"the new program could not go on, and the one before does%s%s",
+			h->why[0] != '\0' ? ": " : "", h->why);
 		log_warn("%s: " RPCRDMAFS_VERSION " goes on, as the program that was to take over "
 			 "could not: requests waited %" PRIu64 " ms",
 			m->opt->mountpoint, ms);

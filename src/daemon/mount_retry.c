@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -47,6 +48,7 @@ void mount_retry_fail_err(struct mount *m, int err, const char *text)
 		return;
 	m->status = exit_status(o, err);
 	if (m->handover != NULL && err != EINTR) {
+		snprintf(m->handover->why, sizeof(m->handover->why), "%s", text);
 		if (m->tried)
 			log_debug("%s: it cannot be taken over: %s", o->mountpoint, text);
 		else

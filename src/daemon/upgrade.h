@@ -53,7 +53,7 @@ struct upgrade {
 	uint32_t held;        /* bits of those that do */
 	char *set;            /* options.set of the next program; NULL: as ours is */
 	const char *obstacle; /* what was in the way last */
-	char why[200];        /* "": the last one was not given up */
+	char why[500];        /* "": the last one was not given up */
 };
 
 void upgrade_init(struct mount *m);

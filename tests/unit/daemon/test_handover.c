@@ -74,6 +74,19 @@ Test(handover, what_was_left_is_taken_once)
 	cr_assert_eq(errno, 0, "an ordinary start");
 }
 
+Test(handover, why_it_was_given_back_is_told)
+{
+	struct handover *h;
+
+	setenv("RPCRDMAFS_GIVEN_BACK", "connect: no route", 1);
+	leave(-1);
+	h = handover_take();
+	cr_assert(handover_is_given_back(h));
+	cr_assert_str_eq(h->why, "connect: no route");
+	cr_assert_null(getenv("RPCRDMAFS_GIVEN_BACK"), "it is of this time only");
+	handover_free(h);
+}
+
 static void has_set(int before, const char *want)
 {
 	struct handover *h;

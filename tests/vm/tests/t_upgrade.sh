@@ -87,7 +87,7 @@ check "the lock is still held" not flock -n $knt/append true
 echo >/tmp/go
 check "the open file is written" wait $holder
 check "whoever asked is told" not wait $upgrader
-check "why" grep -q "could not go on" /tmp/away
+check "why" grep -q "could not go on, and the one before does: [a-z]*: " /tmp/away
 check "its options are those of before" info_has "write +lazy"
 check_equal "all is there" "$(tr '\n' ' ' <$export_dir/append)" "one two three four five "
 check "upgraded again" upgrade
