@@ -13,6 +13,7 @@
 #include "ctl_dir.h"
 #include "ctl_proto.h"
 #include "log.h"
+#include "rights.h"
 
 #define CONNS_MAX  16u
 #define BACKLOG    64
@@ -208,52 +209,29 @@ static void conn_parse(struct conn *c)
 	}
 }
 
-/* WIRE: as many descriptors as there is room for, which may be two; one is kept. */
-static void take_fds(struct conn *c, struct msghdr *msg)
+/* WIRE: any number of descriptors; one is kept. */
+static void take_fds(struct conn *c, struct rights *r)
 {
-	for (struct cmsghdr *cm = CMSG_FIRSTHDR(msg); cm != NULL; cm = CMSG_NXTHDR(msg, cm)) {
-		size_t cnt;
-		int fd;
-
-		if (cm->cmsg_level != SOL_SOCKET || cm->cmsg_type != SCM_RIGHTS)
-			continue;
-		cnt = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		for (size_t i = 0; i < cnt; i++) {
-			memcpy(&fd, CMSG_DATA(cm) + i * sizeof(int), sizeof(fd));
-			if (c->fd < 0) {
-				c->fd = fd;
-				continue;
-			}
-			c->too_many_fds = true;
-			close(fd);
-		}
-	}
-	c->too_many_fds |= (msg->msg_flags & MSG_CTRUNC) != 0;
+	if (r->cnt > 0 && c->fd < 0)
+		c->fd = r->fds[--r->cnt];
+	c->too_many_fds |= r->cnt > 0 || r->cut;
+	rights_close(r);
 }
 
 static void conn_readable(struct reactor_fd *src, uint32_t events)
 {
 	struct conn *c = container_of(src, struct conn, src);
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec iov = {.iov_base = c->buf + c->len, .iov_len = CTL_HTTP_MAX - c->len};
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes),
-	};
-	ssize_t n = recvmsg(src->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct rights r;
+	ssize_t n =
+		rights_receive(src->fd, c->buf + c->len, CTL_HTTP_MAX - c->len, &r, MSG_DONTWAIT);
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n == -EAGAIN || n == -EINTR)
 		return;
 	if (n <= 0) {
 		conn_free(c);
 		return;
 	}
-	take_fds(c, &msg);
+	take_fds(c, &r);
 	c->len += (size_t)n;
 	conn_parse(c);
 }

@@ -17,6 +17,7 @@
 
 #include "ctl_proto.h"
 #include "mountinfo.h"
+#include "rights.h"
 
 #define ANSWER_MAX (16u << 20)
 
@@ -58,27 +59,14 @@ static bool wait_until(int fd, short events, int64_t end)
 /* A new socket's buffer is larger than any request: it goes in one piece. */
 static int send_line(int sock, const char *request, int fd)
 {
-	char nl = '\n';
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = {0};
-	struct iovec iov[] = {{.iov_base = (char *)request, .iov_len = strlen(request)},
-		{.iov_base = &nl, .iov_len = 1}};
-	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
+	char *line;
+	int len = asprintf(&line, "%s\n", request), err;
 
-	if (fd >= 0) {
-		struct cmsghdr *cm;
-
-		msg.msg_control = control.bytes;
-		msg.msg_controllen = sizeof(control.bytes);
-		cm = CMSG_FIRSTHDR(&msg);
-		cm->cmsg_level = SOL_SOCKET;
-		cm->cmsg_type = SCM_RIGHTS;
-		cm->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(cm), &fd, sizeof(int));
-	}
-	return sendmsg(sock, &msg, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	if (len < 0)
+		return -ENOMEM;
+	err = rights_send(sock, line, (size_t)len, &fd, fd >= 0, 0);
+	free(line);
+	return err;
 }
 
 /* All until the end, malloced, with a NUL behind it. NULL with errno. */

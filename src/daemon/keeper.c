@@ -22,6 +22,7 @@
 #include "keeper_run.h"
 #include "log.h"
 #include "process.h"
+#include "rights.h"
 
 /* SOCK PID */
 #define KEPT "RPCRDMAFS_KEPT"
@@ -365,27 +366,6 @@ static void on_socket(struct reactor_fd *src, uint32_t events)
 	start_again(k);
 }
 
-static int send_next(int sock, const int *fds)
-{
-	struct iovec iov = {
-		.iov_base = (char[]){KEEPER_RUN_NEXT}, .iov_len = strlen(KEEPER_RUN_NEXT)};
-	union {
-		char room[CMSG_SPACE(KEEPER_RUN_NEXT_FDS * sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
-	struct msghdr mh = {.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control)};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&mh);
-
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(KEEPER_RUN_NEXT_FDS * sizeof(int));
-	memcpy(CMSG_DATA(c), fds, KEEPER_RUN_NEXT_FDS * sizeof(int));
-	return sendmsg(sock, &mh, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
-}
-
 static int tell_next(const struct keeper_conf *c, int sock)
 {
 	int program = handover_self(), args, err;
@@ -393,7 +373,10 @@ static int tell_next(const struct keeper_conf *c, int sock)
 	if (program < 0)
 		return program;
 	args = arguments_file();
-	err = args < 0 ? args : send_next(sock, (const int[]){c->live_fd, program, args});
+	err = args < 0 ? args
+		       : rights_send(sock, KEEPER_RUN_NEXT, strlen(KEEPER_RUN_NEXT),
+				 (const int[]){c->live_fd, program, args}, KEEPER_RUN_NEXT_FDS,
+				 MSG_DONTWAIT);
 	if (args >= 0)
 		close(args);
 	close(program);

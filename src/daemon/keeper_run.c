@@ -22,6 +22,7 @@
 #include "log.h"
 #include "mountinfo.h"
 #include "process.h"
+#include "rights.h"
 
 /* Before the second successor; then twice that, and so on. */
 #define PAUSE_NS (100 * NSEC_PER_MSEC)
@@ -185,28 +186,6 @@ enum heard {
 	HEARD_WRONG, /* whatever is done now would be done with the wrong records */
 };
 
-/* One too many can be told. */
-#define NEXT_ROOM (KEEPER_RUN_NEXT_FDS + 1)
-
-union control {
-	char room[CMSG_SPACE(NEXT_ROOM * sizeof(int))];
-	struct cmsghdr align;
-};
-
-/* Returns how many descriptors came with it, NEXT_ROOM at most. */
-static unsigned int get_fds(struct msghdr *mh, int *fds)
-{
-	unsigned int cnt = 0;
-
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(mh); c != NULL; c = CMSG_NXTHDR(mh, c)) {
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		cnt = (unsigned int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-		memcpy(fds, CMSG_DATA(c), cnt * sizeof(int));
-	}
-	return cnt;
-}
-
 static bool is_text(const char *text, ssize_t len, const char *want)
 {
 	return len == (ssize_t)strlen(want) && memcmp(text, want, (size_t)len) == 0;
@@ -215,28 +194,20 @@ static bool is_text(const char *text, ssize_t len, const char *want)
 static enum heard hear(struct keeping *k)
 {
 	char text[16];
-	int fds[NEXT_ROOM], err = -EBADMSG;
-	struct iovec iov = {.iov_base = text, .iov_len = sizeof(text)};
-	union control control;
-	struct msghdr mh = {.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = CMSG_LEN(NEXT_ROOM * sizeof(int))};
-	ssize_t n = recvmsg(k->w->sock, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	unsigned int cnt;
+	struct rights r;
+	ssize_t n = rights_receive(k->w->sock, text, sizeof(text), &r, MSG_DONTWAIT);
+	int err = -EBADMSG;
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n == -EAGAIN || n == -EINTR)
 		return HEARD_NOTHING;
 	if (n <= 0)
 		return HEARD_END;
-	cnt = get_fds(&mh, fds);
-	if (is_text(text, n, KEEPER_RUN_NEXT) && cnt == KEEPER_RUN_NEXT_FDS) {
-		err = take_next(k, fds);
+	if (is_text(text, n, KEEPER_RUN_NEXT) && r.cnt == KEEPER_RUN_NEXT_FDS && !r.cut) {
+		err = take_next(k, r.fds);
 		if (err == 0)
 			return HEARD_SOMETHING;
 	} else {
-		while (cnt > 0)
-			close(fds[--cnt]);
+		rights_close(&r);
 		if (!is_text(text, n, KEEPER_RUN_NEXT))
 			return is_text(text, n, KEEPER_RUN_BYE) ? HEARD_BYE : HEARD_SOMETHING;
 	}

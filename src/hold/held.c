@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "hold.h"
+#include "rights.h"
 
 /* A shell that starts the program may want the lower ones. */
 #define CONNECTION_FD 100
@@ -40,44 +41,21 @@ static int say_name(const char *dir, const char *before, const char *name, int f
 
 struct answer {
 	char text[HOLD_TEXT];
-	int fds[HOLD_FDS];
-	unsigned int cnt;
+	struct rights rights;
 };
 
 /* Returns: 0; -errno: there is none. */
 static int get_answer(int connection, struct answer *ret)
 {
-	struct iovec iov = {.iov_base = ret->text, .iov_len = sizeof(ret->text) - 1};
-	union {
-		char room[CMSG_SPACE(HOLD_FDS * sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct msghdr mh = {.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = CMSG_LEN(HOLD_FDS * sizeof(int))};
 	ssize_t n;
 
 	do
-		n = recvmsg(connection, &mh, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
-	ret->cnt = 0;
+		n = rights_receive(connection, ret->text, sizeof(ret->text) - 1, &ret->rights, 0);
+	while (n == -EINTR);
 	if (n <= 0)
-		return n < 0 ? -errno : -ECONNRESET;
+		return n < 0 ? (int)n : -ECONNRESET;
 	ret->text[n] = '\0';
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(&mh); c != NULL; c = CMSG_NXTHDR(&mh, c)) {
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		ret->cnt = (unsigned int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-		memcpy(ret->fds, CMSG_DATA(c), ret->cnt * sizeof(int));
-	}
 	return 0;
-}
-
-static void close_all(struct answer *a)
-{
-	while (a->cnt > 0)
-		close(a->fds[--a->cnt]);
 }
 
 /* The names that came with HOLD_HELD; NULL: it is not that, or does not fit the descriptors. */
@@ -89,12 +67,12 @@ static const char *names_of(const struct answer *a)
 	if (strncmp(a->text, HOLD_HELD, strlen(HOLD_HELD)) != 0)
 		return NULL;
 	if (*names == '\0')
-		return a->cnt == 0 ? names : NULL;
+		return a->rights.cnt == 0 ? names : NULL;
 	if (*names++ != ' ')
 		return NULL;
 	for (const char *p = names; p != NULL; p = strchr(p, ':'))
 		p += *p == ':', cnt++;
-	return cnt == a->cnt ? names : NULL;
+	return cnt == a->rights.cnt ? names : NULL;
 }
 
 /* ---- the program starts ---- */
@@ -104,19 +82,19 @@ static int put_in_place(struct answer *a)
 {
 	const int end = SD_LISTEN_FDS_START + (int)HOLD_FDS;
 
-	for (unsigned int i = 0; i < a->cnt; i++) {
-		int above = fcntl(a->fds[i], F_DUPFD_CLOEXEC, end);
+	for (unsigned int i = 0; i < a->rights.cnt; i++) {
+		int above = fcntl(a->rights.fds[i], F_DUPFD_CLOEXEC, end);
 
 		if (above < 0)
 			return -errno;
-		close(a->fds[i]);
-		a->fds[i] = above;
+		close(a->rights.fds[i]);
+		a->rights.fds[i] = above;
 	}
-	for (unsigned int i = 0; i < a->cnt; i++) {
-		if (dup2(a->fds[i], SD_LISTEN_FDS_START + (int)i) < 0)
+	for (unsigned int i = 0; i < a->rights.cnt; i++) {
+		if (dup2(a->rights.fds[i], SD_LISTEN_FDS_START + (int)i) < 0)
 			return -errno;
-		close(a->fds[i]);
-		a->fds[i] = SD_LISTEN_FDS_START + (int)i;
+		close(a->rights.fds[i]);
+		a->rights.fds[i] = SD_LISTEN_FDS_START + (int)i;
 	}
 	return 0;
 }
@@ -198,7 +176,7 @@ int held_exec(
 		return fail(fault, len, dir, strerror(-err));
 	names = names_of(&a);
 	if (names == NULL) {
-		close_all(&a);
+		rights_close(&a.rights);
 		return fail(fault, len, name,
 			strncmp(a.text, HOLD_ERROR, strlen(HOLD_ERROR)) == 0
 				? a.text + strlen(HOLD_ERROR)
@@ -206,7 +184,7 @@ int held_exec(
 	}
 	err = put_in_place(&a);
 	if (err == 0)
-		err = set_variables(absolute, name, connection, names, a.cnt);
+		err = set_variables(absolute, name, connection, names, a.rights.cnt);
 	if (err != 0)
 		return fail(fault, len, name, strerror(-err));
 	execvp(argv[0], argv);
@@ -281,25 +259,11 @@ int held_again(void)
 
 int held_notifier(const int *fds, unsigned int cnt)
 {
-	struct iovec iov = {.iov_base = (char[]){HOLD_RUN}, .iov_len = strlen(HOLD_RUN)};
-	union {
-		char room[CMSG_SPACE(HOLD_PASSED * sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
-	struct msghdr mh = {.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = CMSG_SPACE(cnt * sizeof(int))};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&mh);
 	int connection = held_connection();
 
-	if (connection < 0)
-		return -ENOTCONN;
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(cnt * sizeof(int));
-	memcpy(CMSG_DATA(c), fds, cnt * sizeof(int));
-	return sendmsg(connection, &mh, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+	return connection < 0 ? -ENOTCONN
+			      : rights_send(connection, HOLD_RUN, strlen(HOLD_RUN), fds, cnt,
+					MSG_DONTWAIT);
 }
 
 int held_answer(int connection)
@@ -312,6 +276,6 @@ int held_answer(int connection)
 		return err == -EAGAIN ? 0 : err;
 	if (!waits && names_of(&a) == NULL)
 		err = -EBADMSG;
-	close_all(&a); /* a holder that is new has none */
+	rights_close(&a.rights); /* a holder that is new has none */
 	return err != 0 ? err : !waits;
 }

@@ -40,7 +40,7 @@ int held_again(void);
 /*
  * held_notifier - the holder runs a notifier with these descriptors (notifier.h)
  *
- * Where it is it does not keep the program's container from ending. cnt: HOLD_PASSED at most.
+ * Where it is it does not keep the program's container from ending. cnt: RIGHTS_MAX at most.
  * Returns: 0: it was asked for that; -errno: there is no holder.
  */
 int held_notifier(const int *fds, unsigned int cnt);

@@ -29,7 +29,6 @@
 #define HOLD_RUN    "notifier"
 #define HOLD_TEXT   600u /* bytes of a message, at most */
 #define HOLD_FDS    8u   /* of one name, at most */
-#define HOLD_PASSED 16u  /* descriptors with one message, at most */
 #define HOLD_NAME   48u  /* bytes of a name of either kind, with its end */
 #define HOLD_FOLDER 50u  /* bytes of the folder's path, at most: sun_path has 108 */
 #define HOLD_WAIT_S 600u /* a mount that nobody takes over fails then */

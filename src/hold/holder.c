@@ -22,22 +22,7 @@
 
 static bool say(const struct peer *p, const char *text, const int *fds, unsigned int cnt)
 {
-	struct iovec iov = {.iov_base = (void *)text, .iov_len = strlen(text)};
-	union holder_control control = {0};
-	struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
-
-	if (cnt > 0) {
-		struct cmsghdr *c;
-
-		mh.msg_control = &control;
-		mh.msg_controllen = CMSG_SPACE(cnt * sizeof(int));
-		c = CMSG_FIRSTHDR(&mh);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(cnt * sizeof(int));
-		memcpy(CMSG_DATA(c), fds, cnt * sizeof(int));
-	}
-	return sendmsg(p->src.fd, &mh, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+	return rights_send(p->src.fd, text, strlen(text), fds, cnt, MSG_DONTWAIT) == 0;
 }
 
 static bool give(struct name *n, const struct peer *p)
@@ -152,7 +137,8 @@ static void run_notifier(const struct peer *p, const struct holder_heard *m)
 {
 	char called[] = "rpcrdmafs: notifier", variable[] = HOLD_RUN_VARIABLE "=1";
 	char *argv[] = {called, p->name->name, NULL};
-	pid_t pid = process_spawn(p->holder->conf.program, argv, variable, m->fds, m->cnt);
+	pid_t pid = process_spawn(
+		p->holder->conf.program, argv, variable, m->rights.fds, m->rights.cnt);
 
 	if (pid < 0)
 		log_err("%s: its notifier cannot be started: %s", p->name->name, strerror(-pid));
@@ -172,9 +158,10 @@ static void on_peer(struct reactor_fd *src, uint32_t events)
 	}
 	if (p->name == NULL)
 		is_called(p, m.text);
-	else if (p->name->has == p && strcmp(m.text, HOLD_RUN) == 0 && m.cnt > 0 && !m.cut)
+	else if (p->name->has == p && strcmp(m.text, HOLD_RUN) == 0 && m.rights.cnt > 0 &&
+		 !m.rights.cut)
 		run_notifier(p, &m);
-	holder_name_close(&m);
+	rights_close(&m.rights);
 }
 
 static bool may_talk(int fd)

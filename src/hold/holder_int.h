@@ -10,6 +10,7 @@
 
 #include "hold.h"
 #include "holder.h"
+#include "rights.h"
 
 struct holder {
 	struct reactor *reactor;
@@ -46,17 +47,10 @@ struct peer {
 	struct reactor_fd src;
 };
 
-union holder_control {
-	char room[CMSG_SPACE(HOLD_PASSED * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
-	struct cmsghdr align;
-};
-
 /* A message with what came with it. */
 struct holder_heard {
 	char text[HOLD_TEXT]; /* "": it is no text, or of somebody who may not say anything */
-	int fds[HOLD_PASSED];
-	unsigned int cnt;
-	bool cut; /* descriptors were lost: there is no room */
+	struct rights rights;
 };
 
 /* ---- holder_name.c ---- */
@@ -71,7 +65,6 @@ bool holder_name_path(
  * 0: the end; -errno.
  */
 ssize_t holder_name_hear(int fd, struct holder_heard *ret);
-void holder_name_close(struct holder_heard *m);
 /* Sockets of names that a holder left when it ended are removed. Returns: there were some. */
 bool holder_name_sweep(const struct holder *h);
 /* NULL: nothing is called so. */

@@ -85,55 +85,29 @@ static void take_notice(struct name *n, struct holder_heard *m)
 
 	get_value(m->text, "FDNAME", fdname, sizeof(fdname));
 	get_value(m->text, "FDSTORE", said, sizeof(said));
-	if (strcmp(said, "1") == 0 && m->cnt == 1 && hold_is_name(fdname)) {
-		put(n, fdname, m->fds[0]);
+	if (strcmp(said, "1") == 0 && m->rights.cnt == 1 && hold_is_name(fdname)) {
+		put(n, fdname, m->rights.fds[0]);
 		return;
 	}
 	get_value(m->text, "FDSTOREREMOVE", said, sizeof(said));
 	if (strcmp(said, "1") == 0 && fdname[0] != '\0')
 		drop_called(n, fdname);
 	/* That one with BARRIER=1 is closed is the answer. */
-	holder_name_close(m);
+	rights_close(&m->rights);
 }
 
 ssize_t holder_name_hear(int fd, struct holder_heard *ret)
 {
-	struct iovec iov = {.iov_base = ret->text, .iov_len = sizeof(ret->text) - 1};
-	union holder_control control;
-	struct msghdr mh = {.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control)};
-	ssize_t len = recvmsg(fd, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	bool may = false;
+	ssize_t len =
+		rights_receive(fd, ret->text, sizeof(ret->text) - 1, &ret->rights, MSG_DONTWAIT);
 
-	ret->cnt = 0;
 	if (len < 0)
-		return -errno;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(&mh); c != NULL; c = CMSG_NXTHDR(&mh, c)) {
-		struct ucred from;
-
-		if (c->cmsg_level != SOL_SOCKET)
-			continue;
-		if (c->cmsg_type == SCM_RIGHTS) {
-			ret->cnt = (unsigned int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-			memcpy(ret->fds, CMSG_DATA(c), ret->cnt * sizeof(int));
-		} else if (c->cmsg_type == SCM_CREDENTIALS) {
-			memcpy(&from, CMSG_DATA(c), sizeof(from));
-			may = from.uid == 0 || from.uid == geteuid();
-		}
-	}
-	ret->cut = (mh.msg_flags & MSG_CTRUNC) != 0;
+		return len;
 	ret->text[len] = '\0';
-	if (!may || strlen(ret->text) != (size_t)len)
+	if ((ret->rights.uid != 0 && ret->rights.uid != geteuid()) ||
+		strlen(ret->text) != (size_t)len)
 		ret->text[0] = '\0';
 	return len;
-}
-
-void holder_name_close(struct holder_heard *m)
-{
-	while (m->cnt > 0)
-		close(m->fds[--m->cnt]);
 }
 
 /* Returns: it was there. */
@@ -144,7 +118,7 @@ static bool read_notice(struct name *n)
 
 	if (len < 0)
 		return len == -EINTR;
-	if (m.cut)
+	if (m.rights.cut)
 		log_err("%s: there is no room for a descriptor: it is not held", n->name);
 	take_notice(n, &m);
 	return true;
