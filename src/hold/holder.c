@@ -176,7 +176,8 @@ static bool may_talk(int fd)
 static void on_connect(struct reactor_fd *src, uint32_t events)
 {
 	struct holder *h = container_of(src, struct holder, src);
-	int fd = accept4(src->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC), yes = 1;
+	/* It has SO_PASSCRED of the one that listens. */
+	int fd = accept4(src->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	struct peer *p;
 
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
@@ -192,8 +193,7 @@ static void on_connect(struct reactor_fd *src, uint32_t events)
 		return;
 	}
 	p->holder = h;
-	if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) != 0 ||
-		reactor_fd_add(h->reactor, &p->src, fd, EPOLLIN, on_peer) != 0) {
+	if (reactor_fd_add(h->reactor, &p->src, fd, EPOLLIN, on_peer) != 0) {
 		close(fd);
 		free(p);
 		return;
@@ -282,7 +282,6 @@ void holder_free(struct holder *h)
 
 	while (!list_empty(&h->names)) {
 		struct name *n = container_of(h->names.next, struct name, link);
-
 		struct peer *has = n->has;
 
 		peers_free(&n->waiting);
