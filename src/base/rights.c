@@ -30,6 +30,22 @@ int rights_send(int sock, const void *p, size_t len, const int *fds, unsigned in
 	return sendmsg(sock, &mh, flags | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
+/* Without credentials there is room for more than RIGHTS_MAX. */
+static void take_fds(const unsigned char *p, size_t cnt, struct rights *ret)
+{
+	for (size_t i = 0; i < cnt; i++) {
+		int fd;
+
+		memcpy(&fd, p + i * sizeof(fd), sizeof(fd));
+		if (ret->cnt < RIGHTS_MAX) {
+			ret->fds[ret->cnt++] = fd;
+			continue;
+		}
+		ret->cut = true;
+		close(fd);
+	}
+}
+
 static void take(const struct cmsghdr *c, struct rights *ret)
 {
 	struct ucred from;
@@ -37,8 +53,7 @@ static void take(const struct cmsghdr *c, struct rights *ret)
 	if (c->cmsg_level != SOL_SOCKET)
 		return;
 	if (c->cmsg_type == SCM_RIGHTS) {
-		ret->cnt = (unsigned int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-		memcpy(ret->fds, CMSG_DATA(c), ret->cnt * sizeof(int));
+		take_fds(CMSG_DATA(c), (c->cmsg_len - CMSG_LEN(0)) / sizeof(int), ret);
 	} else if (c->cmsg_type == SCM_CREDENTIALS) {
 		memcpy(&from, CMSG_DATA(c), sizeof(from));
 		ret->uid = from.uid;
@@ -62,7 +77,7 @@ ssize_t rights_receive(int sock, void *to, size_t size, struct rights *ret, int 
 		return -errno;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&mh); c != NULL; c = CMSG_NXTHDR(&mh, c))
 		take(c, ret);
-	ret->cut = (mh.msg_flags & MSG_CTRUNC) != 0;
+	ret->cut |= (mh.msg_flags & MSG_CTRUNC) != 0;
 	return n;
 }
 

@@ -27,6 +27,36 @@ static int file(void)
 	return fd;
 }
 
+/* As another program may, which knows nothing of RIGHTS_MAX. */
+static void send_many(unsigned int cnt)
+{
+	char control[CMSG_SPACE(4 * RIGHTS_MAX * sizeof(int))] = {0};
+	struct iovec iov = {.iov_base = (char[]){"hello"}, .iov_len = 5};
+	struct msghdr mh = {.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = CMSG_SPACE(cnt * sizeof(int))};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&mh);
+	int fd = file();
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(cnt * sizeof(int));
+	for (unsigned int i = 0; i < cnt; i++)
+		memcpy(CMSG_DATA(c) + i * sizeof(fd), &fd, sizeof(fd));
+	cr_assert_eq(sendmsg(pair[0], &mh, 0), 5);
+	close(fd);
+}
+
+static unsigned int open_cnt(void)
+{
+	unsigned int cnt = 0;
+
+	for (int fd = 0; fd < 200; fd++)
+		cnt += fcntl(fd, F_GETFD) >= 0;
+	return cnt;
+}
+
 /* Sends so many copies of one. */
 static int send_some(unsigned int cnt)
 {
@@ -84,6 +114,28 @@ Test(rights, those_that_there_is_no_room_for_are_missed)
 	cr_assert_eq(r.cnt, 1);
 	cr_assert(r.cut);
 	rights_close(&r);
+}
+
+Test(rights, of_too_many_only_the_first_are_taken)
+{
+	unsigned int before = open_cnt();
+	struct {
+		struct rights r;
+		unsigned char behind[64];
+	} m;
+	char text[10];
+
+	for (unsigned int cnt = RIGHTS_MAX + 1; cnt < 3 * RIGHTS_MAX; cnt++) {
+		memset(&m, 0x5a, sizeof(m));
+		send_many(cnt);
+		cr_assert_eq(rights_receive(pair[1], text, sizeof(text), &m.r, 0), 5);
+		cr_assert_eq(m.r.cnt, RIGHTS_MAX, "%u of %u", m.r.cnt, cnt);
+		cr_assert(m.r.cut);
+		for (size_t i = 0; i < sizeof(m.behind); i++)
+			cr_assert_eq(m.behind[i], 0x5a);
+		rights_close(&m.r);
+		cr_assert_eq(open_cnt(), before, "all others are closed");
+	}
 }
 
 Test(rights, who_sent_it_is_known_if_that_was_asked_for)
