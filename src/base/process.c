@@ -67,7 +67,7 @@ pid_t process_spawn(
 	const char *program, char **argv, char *variable, const int *fds, unsigned int fd_cnt)
 {
 	char **env = process_environment(variable);
-	int above[PROCESS_FDS], err = env == NULL ? ENOMEM : 0;
+	int above[PROCESS_FDS], err = fd_cnt > PROCESS_FDS ? EINVAL : env == NULL ? ENOMEM : 0;
 	unsigned int cnt = 0;
 	pid_t pid = -1;
 

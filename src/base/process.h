@@ -17,8 +17,8 @@
  * process_spawn - in a session of its own, with no signal blocked or ignored
  *
  * program: a path. variable: "NAME=value", one more than those of this process. fds: it has these
- * as PROCESS_FD and following, standard streams, and what of ours has no FD_CLOEXEC.
- * Returns: its PID, or -errno.
+ * as PROCESS_FD and following, PROCESS_FDS at most, standard streams, and what of ours has no
+ * FD_CLOEXEC. Returns: its PID, or -errno.
  */
 pid_t process_spawn(
 	const char *program, char **argv, char *variable, const int *fds, unsigned int fd_cnt);

@@ -18,8 +18,8 @@ static void help(FILE *to)
 	      "\n"
 	      "The daemon ends, and the mount waits for the next one, which whoever keeps it\n"
 	      "starts: systemd (`systemctl restart` does this), or a container's runtime, with\n"
-	      "`rpcrdmafs hold`. Files stay open, locks are held. What programs wrote is on the\n"
-	      "server before, if that takes less than 10 s.\n"
+	      "`rpcrdmafs hold`. Files stay open, locks are held. Data that programs wrote is on\n"
+	      "the server before, if that takes less than 10 s.\n"
 	      "\n"
 	      "  MOUNT  mountpoint, or pid:N: the daemon with that PID\n"
 	      "  -h     this help\n",

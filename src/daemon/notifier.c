@@ -17,12 +17,13 @@
 #include <unistd.h>
 
 #include "held.h"
+#include "hold.h"
 #include "keeper_run.h"
 #include "log.h"
 #include "process.h"
 
 /* FUSE is the first descriptor; the others follow: lines, and the last one. */
-#define ASKED   "RPCRDMAFS_NOTIFIER"
+#define ASKED   HOLD_RUN_VARIABLE
 #define LINES   FS_NOTIFY_LINES
 #define FD_FUSE PROCESS_FD
 #define FD_LINE (FD_FUSE + 1)
@@ -142,7 +143,6 @@ static int start(struct notifier *n)
 		close_all(ours, LINES + 1); /* one that was started ends by that */
 		return err;
 	}
-	n->is_there = true;
 	n->pid = pid;
 	fs_notify_through(n->fs, ours);
 	return 0;
@@ -165,7 +165,6 @@ static void forget(struct notifier *n)
 {
 	reactor_fd_del(&n->src);
 	close(n->src.fd);
-	n->is_there = false;
 	n->pid = 0;
 }
 
@@ -200,7 +199,7 @@ void notifier_end(struct notifier *n)
 {
 	pid_t pid = n->pid;
 
-	if (!n->is_there)
+	if (n->src.reactor == NULL)
 		return;
 	forget(n);
 	if (pid > 0)

@@ -24,12 +24,11 @@
 
 /* Zero-initialised: there is none. */
 struct notifier {
-	struct reactor_fd src; /* our end of the last socket */
+	struct reactor_fd src; /* our end of the last socket, while there is one */
 	struct reactor *reactor;
 	struct fs *fs;
 	const char *mountpoint;
 	struct keeper_deaths deaths;
-	bool is_there;
 	pid_t pid; /* 0: it is no child of ours */
 };
 

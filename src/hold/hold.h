@@ -20,6 +20,9 @@
 
 #include <stdbool.h>
 
+/* The variable of a program that is to be a notifier (notifier.h). */
+#define HOLD_RUN_VARIABLE "RPCRDMAFS_NOTIFIER"
+
 #define HOLD_SOCKET "hold.sock"
 #define HOLD_NOTIFY ".notify"
 #define HOLD_HELD   "held"

@@ -13,10 +13,8 @@
 #include "log.h"
 #include "process.h"
 
-/* notifier.h */
-#define HOLD_RUN_VARIABLE "RPCRDMAFS_NOTIFIER"
-#define BACKLOG           64
-#define PEERS_MAX         2048u
+#define BACKLOG   64
+#define PEERS_MAX 2048u
 
 /* ---- programs ---- */
 

@@ -44,11 +44,11 @@ int fs_asked_receive(struct fs_lane *l, struct fuse_buf *to);
 void fs_asked_note(struct fs *fs, const void *req, size_t len);
 /* The answer was written. */
 void fs_asked_answered(struct fs *fs, uint64_t unique);
-/* Is it there, and not answered? */
 /* Data that was acknowledged is written again by that request, until it is answered. */
 void fs_asked_rewrite(struct fs *fs, uint64_t unique);
 /* Is one of those not answered? */
 bool fs_asked_rewrites(const struct fs *fs);
+/* Is it there, and not answered? */
 bool fs_asked_is(struct fs *fs, uint64_t unique);
 /*
  * fs_asked_keep - the data of a WRITE is needed when it is answered, too, until fs_asked_release()
