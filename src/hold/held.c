@@ -34,7 +34,8 @@ static int say_name(const char *dir, const char *before, const char *name, int f
 	if (connect(fd, (const struct sockaddr *)&sa, sizeof(sa)) == 0 &&
 		send(fd, text, strlen(text), MSG_NOSIGNAL) >= 0)
 		return fd;
-	err = -errno;
+	/* A holder that does not listen to us has closed it before that, or closes it then. */
+	err = errno == EPIPE ? -ECONNRESET : -errno;
 	close(fd);
 	return err;
 }

@@ -21,6 +21,18 @@
 
 #define TURN_NS (10 * NSEC_PER_MSEC)
 
+static int closes = -1; /* who listens there closes connections before anything is said */
+
+ssize_t __real_send(int fd, const void *p, size_t len, int flags);
+ssize_t __wrap_send(int fd, const void *p, size_t len, int flags);
+
+ssize_t __wrap_send(int fd, const void *p, size_t len, int flags)
+{
+	if (closes >= 0)
+		close(accept(closes, NULL, NULL));
+	return __real_send(fd, p, len, flags);
+}
+
 static struct reactor *reactor;
 static struct holder *holder;
 static char dir[] = "/tmp/rpcrdmafs-hold-XXXXXX";
@@ -485,6 +497,25 @@ Test(holder, there_may_be_no_room_for_another_name)
 	prints(two, "b: Too many open files\n");
 	end(two);
 	end(one);
+}
+
+/* Whether it closes the connection before the name is said, or after. */
+Test(holder, one_that_does_not_listen_is_told_in_one_way)
+{
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), connection;
+
+	holder_free(holder);
+	holder = NULL;
+	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/" HOLD_SOCKET, dir);
+	cr_assert_eq(bind(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
+	cr_assert_eq(listen(fd, 1), 0);
+	is_held(-1, "a");
+	closes = fd;
+	connection = held_again();
+	cr_assert_eq(connection, -ECONNRESET);
+	close(fd);
+	unlink(sa.sun_path);
 }
 
 /* ---- a notifier ---- */
