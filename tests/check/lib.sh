@@ -61,7 +61,7 @@ phase() {
 
 # ---- tracks ----
 
-tracks=()
+tracks=() meter=
 
 # start TRACK command...: in a process group of its own, so that it can be ended whole.
 start() {
@@ -75,6 +75,18 @@ start() {
 	) </dev/null &
 	tracks+=($!)
 	set +m
+}
+
+# The same for what only measures them: stop_meter ends it.
+start_meter() {
+	start meter measure_meanwhile
+	meter=${tracks[-1]}
+	unset 'tracks[-1]'
+}
+stop_meter() {
+	kill -TERM -- "-$meter" 2>/dev/null || true
+	wait "$meter" 2>/dev/null || true
+	meter=
 }
 
 # A track that dies is a failure, whatever it has counted until then.
@@ -92,24 +104,47 @@ cancelled() {
 	local pid
 	trap '' INT TERM HUP
 	say "cancelled"
-	for pid in ${tracks[@]+"${tracks[@]}"}; do kill -TERM -- "-$pid" 2>/dev/null || true; done
+	for pid in ${tracks[@]+"${tracks[@]}"} ${meter:-}; do kill -TERM -- "-$pid" 2>/dev/null || true; done
 	for pid in ${tracks[@]+"${tracks[@]}"}; do wait "$pid" 2>/dev/null || true; done
 	exit 130
 }
 
 # ---- the budget ----
 
-# Seconds that a fixed piece of work takes: how fast this machine is now.
+# A program that stays the same, whatever becomes of this project.
+yardstick_program() {
+	awk 'BEGIN {
+		print "struct s { unsigned a[16]; struct s *n; };"
+		for (i = 0; i < 60; i++) {
+			printf "unsigned f%d(struct s *p, unsigned x)\n{\nfor (struct s *q = p; q; q = q->n)\n", i
+			printf "for (unsigned i = 0; i < 16; i++)\nif (q->a[i] %% %du == x) x ^= q->a[(i * %du) & 15] << %d;\n", i + 3, i + 5, i % 13
+			print "else switch (x & 7) {"
+			for (c = 0; c < 8; c++)
+				printf "case %d: x = x * %du + q->a[%d]; break;\n", c, c * 31 + i, (c + i) % 16
+			print "}\nreturn x;\n}"
+		}
+	}'
+}
+
+# Seconds that it takes to compile it, and how many of them a processor worked: how fast this
+# machine is now. Compiling is most of what a check does.
 yardstick() {
-	local start=$EPOCHREALTIME
-	awk 'BEGIN { for (i = 0; i < 12000000; i++) s += i % 7; exit s < 0 }'
-	awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.2f\n", b - a }'
+	local TIMEFORMAT='%R %U %S' program=$logs/yardstick.$BASHPID.c
+	yardstick_program >"$program"
+	{ time cc -O2 -c -o /dev/null "$program"; } 2>&1 |
+		awk '{ printf "%.2f %.2f\n", $1, $2 + $3 }'
+	rm -f "$program"
 }
 # Seconds of each processor that a hypervisor has given to others, since the boot.
 stolen() { awk -v hz="$(getconf CLK_TCK)" -v cpus="$(nproc)" '$1 == "cpu" { printf "%.1f\n", $9 / hz / cpus }' /proc/stat; }
 measure_machine() {
 	yardstick >"$logs/yardstick-$1"
 	stolen >"$logs/stolen-$1"
+}
+# While the tracks run: what the work costs a processor then. It is more where two processors
+# are one, or others slow both.
+measure_meanwhile() {
+	while sleep 30; do yardstick >>"$logs/yardstick-meanwhile"; done
 }
 
 # The check fails if a track's phases take longer than their budgets' sum. A machine that
@@ -119,7 +154,11 @@ within_budget() {
 	[ ${#names[@]} = 0 ] && [ -z "$failed" ] && [ $vm = yes ] && [ $host = yes ] || return 0
 	catalog budget "$tier" >"$logs/budget"
 	[ -s "$logs/budget" ] || return 0
-	cat "$logs/yardstick-before" "$logs/yardstick-after" >"$logs/yardstick"
+	{
+		cut -d ' ' -f 1 "$logs/yardstick-before" "$logs/yardstick-after"
+		[ ! -s "$logs/yardstick-meanwhile" ] ||
+			awk '{ sum += $2 } END { print sum / NR }' "$logs/yardstick-meanwhile"
+	} >"$logs/yardstick"
 	awk -v total="$SECONDS" -v before="$(cat "$logs/stolen-before")" \
 		-v after="$(cat "$logs/stolen-after")" '
 		FILENAME ~ /yardstick$/ { if ($1 > slow) slow = $1; next }

@@ -21,27 +21,57 @@ rig() {
 	return $rc
 }
 
-# vm_part first|second: tests for one of the two machines that --all has at a time. Each
-# second one of those that boot a machine of their own, and are not quick, is for the second.
-vm_part() {
-	local name script n=0 part
+# vm_list own|shared: tests that boot a machine of their own, or do not; the longest first,
+# as far as their limits tell.
+vm_list() {
+	local name script own
 	for name in $(picked vm); do
-		script=$top/tests/vm/tests/$name.sh part=first
-		if [ $host = yes ] && [ -f "$script" ] && grep -q '^# vm-boot: own$' "$script" &&
-			! grep -q '^# tier: quick$' "$script"; then
-			n=$((n + 1))
-			[ $((n % 2)) = 1 ] || part=second
+		script=$top/tests/vm/tests/$name.sh own=shared
+		if [ -f "$script" ] && grep -q '^# vm-boot: own$' "$script"; then own=own; fi
+		[ $own != "$1" ] ||
+			echo "$(sed -n 's/^# vm-timeout: *//p' "$script" 2>/dev/null | head -n 1)" "$name"
+	done | sort -rn -s -k 1,1 | awk '{ print $NF }'
+}
+
+# The next of those that no track has taken.
+vm_take() {
+	local name
+	for name in $(vm_list own); do
+		if mkdir "$logs/.taken/$name" 2>/dev/null; then
+			echo "$name"
+			return
 		fi
-		[ $part != "$1" ] || echo "$name"
 	done
+	return 1
+}
+
+# Those that share a machine.
+vm_shared() {
+	local tests
+	mkdir -p "$logs/.taken"
+	mapfile -t tests < <(vm_list shared)
+	[ ${#tests[@]} -gt 0 ] || return 0
+	say "tests in the VM"
+	rig vm "$top/tests/vm/run-tests" --build "$out/release" --kernel "$kernel" "${tests[@]}"
+}
+
+# One after the other, until both tracks have done all.
+vm_own() {
+	local name rc=0
+	mkdir -p "$logs/.taken"
+	while name=$(vm_take); do
+		say "$name in the VM"
+		rig "vm-$name" "$top/tests/vm/run-tests" --build "$out/release" \
+			--kernel "$kernel" "$name" || rc=1
+	done
+	return $rc
 }
 
 vm_tests() {
-	local tests
-	mapfile -t tests < <(vm_part "$1")
-	[ ${#tests[@]} -gt 0 ] || return 0
-	say "tests in the VM"
-	rig "$2" "$top/tests/vm/run-tests" --build "$out/release" --kernel "$kernel" "${tests[@]}"
+	local rc=0
+	vm_shared || rc=1
+	vm_own || rc=1
+	return $rc
 }
 
 pair_tests() {
@@ -105,7 +135,7 @@ beside_vm() {
 	if is_picked pair; then phase pair pair_tests || true; fi
 	if is_picked kernel; then phase kernels kernel_tests || true; fi
 	if is_picked reboot; then phase reboot reboot_test || true; fi
-	[ $host = no ] || phase vm vm_tests second vm_second || true
+	phase vm vm_own || true
 }
 
 # beside_vm() waits for this, however it ends.
@@ -124,6 +154,6 @@ in_vm() {
 	phase prepare step vm "preparing the test VM" \
 		"$top/tests/vm/vm" --kernel "$kernel" --prepare || return 0
 	vm_ready yes
-	if is_picked vm; then phase vm vm_tests first vm || true; fi
+	if is_picked vm; then phase vm vm_tests || true; fi
 	[ $host = yes ] || beside_vm
 }
