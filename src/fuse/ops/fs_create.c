@@ -147,14 +147,15 @@ static bool create_take(struct fs_op *op, const struct nfs4_op_open *o, bool mad
 {
 	struct fs *fs = op->lane->fs;
 	struct fs_inode *in = fs_inode_lookup(fs, &o->fh, &o->attr, 1);
-	struct fs_share *sh;
+	struct fs_share *sh, *before;
 	struct fs_file *f;
 
 	if (!in)
 		return false;
 	op->inode2 = in;
 	f = fs_file_new(fs, in, &op->cred, fs_share_access(op->fi.flags), op->fi.flags);
-	sh = f ? fs_share_new(fs, in, &op->cred, o->owner) : NULL;
+	before = f ? fs_share_of_owner(in, o->owner) : NULL;
+	sh = f && !before ? fs_share_new(fs, in, &op->cred, o->owner) : before;
 	if (!sh) {
 		if (f)
 			fs_file_put(fs, f);
@@ -165,7 +166,8 @@ static bool create_take(struct fs_op *op, const struct nfs4_op_open *o, bool mad
 	op->file = fs_file_get(f);
 	nfs4_share_open(&sh->state, op->call);
 	fs_deleg_opened_by_name(op, in);
-	fs_share_list(sh);
+	if (!before)
+		fs_share_list(sh);
 	if (o->truncate)
 		fs_unstable_cut(op->lane, in, 0);
 	if (made || o->truncate)

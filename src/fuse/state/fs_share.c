@@ -86,6 +86,20 @@ void fs_share_list(struct fs_share *sh)
 	mutex_unlock(&sh->inode->lock);
 }
 
+struct fs_share *fs_share_of_owner(struct fs_inode *in, uint64_t owner)
+{
+	struct fs_share *sh;
+
+	mutex_lock(&in->lock);
+	sh = in->shares;
+	while (sh && (sh->over || sh->owner != owner))
+		sh = sh->next;
+	if (sh)
+		sh->refs++;
+	mutex_unlock(&in->lock);
+	return sh;
+}
+
 /* Inode lock held. */
 static struct fs_share *find_share(struct fs_inode *in, const struct rpc_cred *cred)
 {

@@ -47,6 +47,12 @@ struct fs_share *fs_share_new(
 /* Others may join from now on. */
 void fs_share_list(struct fs_share *sh);
 /*
+ * The one of this owner, which a process before had from the same request, with a reference for the
+ * caller; NULL: there is none. On the server each such request opens with an owner of its own: two
+ * shares of it would be one open there, which the first of them closes.
+ */
+struct fs_share *fs_share_of_owner(struct fs_inode *in, uint64_t owner);
+/*
  * The first of this user's, or a new one; referenced. request: that is to open it: done again after
  * a crash it has the same owner. NULL: out of memory.
  */

@@ -321,6 +321,32 @@ Test(fs_crash, an_open_that_the_kernel_was_not_told_of_is_closed)
 	closed(fh.fh);
 }
 
+/* The server has it open, and the request is done again by the same owner: it is one open. */
+Test(fs_crash, a_made_file_that_the_kernel_was_not_told_of_stays_open)
+{
+	struct fuse_create_in in = {.flags = O_RDWR | O_CREAT | O_EXCL, .mode = 0644};
+	struct fuse_open_out out;
+	unsigned int opens = rig.fake.opens;
+	uint64_t unique;
+
+	rig.fake.unstamped = true;
+	rig.fake.hold_ops = 1ull << FAKE_SETATTR;
+	unique = rig_send(FUSE_CREATE, FUSE_ROOT_ID, &in, sizeof(in), "made", 5);
+	no_answer(1000);
+	cr_assert_eq(rig.fake.opens, opens + 1);
+	rig.was_done = unique;
+	rig.fake.hold_ops = 0;
+	rig_crash();
+	cr_assert(rig_reply(&re, 3000));
+	cr_assert_eq(re.h.unique, unique);
+	cr_assert_eq(re.h.error, 0);
+	rig_settle();
+	memcpy(&out, re.body + sizeof(struct fuse_entry_out), sizeof(out));
+	cr_assert_eq(rig.fake.opens, opens + 1, "the server has it open as long as the kernel");
+	closed(out.fh);
+	closed(fh.fh);
+}
+
 static const struct nfs4_call *on_its_way(void)
 {
 	cr_assert_not(list_empty(&rig.fake.pending));
