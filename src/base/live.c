@@ -1,50 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "live.h"
+#include "live_writer.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "live_int.h"
-#include "mutex.h"
-
 /* Nobody makes it shorter while it is read. */
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
-struct slots {
-	live_ref *refs;
-	size_t cnt, total; /* free ones; all, for which refs has room */
-};
-
-struct live {
-	int fd;
-	uint8_t *map;
-	size_t size;
-	_Atomic uint64_t seq; /* the next one */
-	_Atomic uint64_t bytes;
-	struct mutex lock; /* of chunks and free slots */
-	size_t used;
-	struct slots free[LIVE_CLASSES];
-};
-
-static struct live_head *head_of(const struct live *l)
+/* Of a slot that has a chunk of its own. */
+static struct live_chunk *chunk_of(const struct live *l, live_ref ref)
 {
-	return (struct live_head *)l->map;
+	return (struct live_chunk *)live_slot_in(l->map, ref) - 1;
 }
 
-static struct live_slot *slot_at(const struct live *l, live_ref ref)
-{
-	return (struct live_slot *)(l->map + (size_t)ref * LIVE_UNIT);
-}
-
-/* The pages are there: where memory is short, a store to one that is not would be a SIGBUS. */
-static bool reserve(struct live *l, size_t at, size_t len)
+bool live_reserve(struct live *l, size_t at, size_t len)
 {
 	int rc;
 
@@ -52,6 +27,32 @@ static bool reserve(struct live *l, size_t at, size_t len)
 		rc = fallocate(l->fd, 0, (off_t)at, (off_t)len);
 	while (rc != 0 && errno == EINTR);
 	return rc == 0;
+}
+
+/*
+ * At a boundary of huge pages, so that the memory may consist of them. MAP_FAILED: there is no
+ * room.
+ */
+static void *map_file(int fd, size_t size)
+{
+	size_t room = size + LIVE_HUGE_PAGE, before;
+	void *map;
+	uint8_t *p =
+		mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return MAP_FAILED;
+	before = (LIVE_HUGE_PAGE - (uintptr_t)p % LIVE_HUGE_PAGE) % LIVE_HUGE_PAGE;
+	map = mmap(p + before, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
+		fd, 0);
+	if (map == MAP_FAILED) {
+		munmap(p, room);
+		return MAP_FAILED;
+	}
+	if (before > 0)
+		munmap(p, before);
+	munmap(p + before + size, LIVE_HUGE_PAGE - before);
+	return map;
 }
 
 /* As much as there may be. RLIMIT_FSIZE is asked for: a file that exceeds it costs a SIGXFSZ. */
@@ -69,8 +70,7 @@ static int map_all(struct live *l)
 		}
 		if (ftruncate(l->fd, (off_t)size) != 0)
 			continue;
-		map = mmap(
-			NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, l->fd, 0);
+		map = map_file(l->fd, size);
 		if (map != MAP_FAILED) {
 			l->map = map;
 			l->size = size;
@@ -92,15 +92,15 @@ static int set_up(struct live *l)
 		return err;
 	if (fcntl(l->fd, F_ADD_SEALS, SEALS) != 0)
 		return -errno;
-	if (!reserve(l, 0, LIVE_PAGE))
+	if (!live_reserve(l, 0, LIVE_PAGE))
 		return -errno;
 	/* Records have what users read and write. */
 	(void)madvise(l->map, l->size, MADV_DONTDUMP);
-	*head_of(l) = (struct live_head){.version = LIVE_VERSION, .size = l->size};
-	memcpy(head_of(l)->magic, LIVE_MAGIC, sizeof(LIVE_MAGIC));
+	*live_head_in(l->map) = (struct live_head){.version = LIVE_VERSION, .size = l->size};
+	memcpy(live_head_in(l->map)->magic, LIVE_MAGIC, sizeof(LIVE_MAGIC));
 	l->used = LIVE_PAGE;
-	atomic_store(&head_of(l)->used, l->used);
-	atomic_store(&head_of(l)->state, LIVE_COMPLETE);
+	atomic_store(&live_head_in(l->map)->used, l->used);
+	atomic_store(&live_head_in(l->map)->state, LIVE_COMPLETE);
 	return 0;
 }
 
@@ -131,6 +131,7 @@ void live_free(struct live *l)
 {
 	if (!l)
 		return;
+	live_raw_forget(l);
 	if (l->map)
 		munmap(l->map, l->size);
 	if (l->fd >= 0)
@@ -146,12 +147,12 @@ void live_free(struct live *l)
 /* One more chunk of the class: its slots are free. With the lock. */
 static bool cut(struct live *l, unsigned int cls)
 {
-	struct slots *s = &l->free[cls];
+	struct live_slots *s = &l->free[cls];
 	size_t at = l->used, len = live_chunk_len(cls), cnt = live_slots_of(cls);
 	struct live_chunk *c = (struct live_chunk *)(l->map + at);
 	live_ref *refs;
 
-	if (l->size - at < len || !reserve(l, at, cls < LIVE_SMALL ? len : LIVE_PAGE))
+	if (l->size - at < len || !live_reserve(l, at, cls < LIVE_SMALL ? len : LIVE_PAGE))
 		return false;
 	/* Each of them has a place when it is free again: giving one back cannot fail. */
 	refs = realloc(s->refs, (s->total + cnt) * sizeof(*refs));
@@ -163,14 +164,14 @@ static bool cut(struct live *l, unsigned int cls)
 		refs[s->cnt++] = live_slot_ref(at, cls, i - 1);
 	atomic_store_explicit(&c->what, live_chunk_word(cls), memory_order_release);
 	l->used += len;
-	atomic_store_explicit(&head_of(l)->used, l->used, memory_order_release);
+	atomic_store_explicit(&live_head_in(l->map)->used, l->used, memory_order_release);
 	return true;
 }
 
 /* LIVE_NONE: there is no memory. */
 static live_ref take(struct live *l, unsigned int cls)
 {
-	struct slots *s = &l->free[cls];
+	struct live_slots *s = &l->free[cls];
 	live_ref ref = LIVE_NONE;
 
 	mutex_lock(&l->lock);
@@ -183,12 +184,23 @@ static live_ref take(struct live *l, unsigned int cls)
 /* The lock is also what lets nothing be written to the slot before its seq is 0. */
 static void give_back(struct live *l, live_ref ref, unsigned int cls)
 {
-	struct slots *s = &l->free[cls];
+	struct live_slots *s = &l->free[cls];
 
 	mutex_lock(&l->lock);
 	assert(s->cnt < s->total);
 	s->refs[s->cnt++] = ref;
 	mutex_unlock(&l->lock);
+}
+
+/* The chunk, which has one slot, has pages for so many of its bytes; none is given back. */
+static bool reserve_chunk(struct live *l, struct live_chunk *c, size_t len)
+{
+	if (len <= c->reserved)
+		return true;
+	if (!live_reserve(l, (size_t)((uint8_t *)c - l->map), len))
+		return false;
+	c->reserved = len;
+	return true;
 }
 
 /* A slot of the class, with pages for `len` bytes of a record. LIVE_NONE: there is no memory. */
@@ -197,7 +209,8 @@ static live_ref take_pages(struct live *l, unsigned int cls, size_t len)
 	live_ref ref = take(l, cls);
 
 	if (ref == LIVE_NONE || cls < LIVE_SMALL ||
-		reserve(l, (size_t)ref * LIVE_UNIT, sizeof(struct live_slot) + len))
+		reserve_chunk(l, chunk_of(l, ref),
+			sizeof(struct live_chunk) + sizeof(struct live_slot) + len))
 		return ref;
 	give_back(l, ref, cls);
 	return LIVE_NONE;
@@ -206,7 +219,7 @@ static live_ref take_pages(struct live *l, unsigned int cls, size_t len)
 /* The record of the slot is gone. */
 static void clear(struct live *l, live_ref ref)
 {
-	struct live_slot *slot = slot_at(l, ref);
+	struct live_slot *slot = live_slot_in(l->map, ref);
 	unsigned int cls = live_class_of(slot->about.len);
 
 	atomic_store_explicit(&slot->seq, 0, memory_order_release);
@@ -214,88 +227,95 @@ static void clear(struct live *l, live_ref ref)
 	give_back(l, ref, cls);
 }
 
-/* False: there is no memory for it. */
-static bool put(
-	struct live *l, live_ref *ref, const struct live_key *key, const void *record, size_t len)
+static uint32_t crc_max_of(const struct live_key *key)
 {
-	struct live_slot *old = *ref == LIVE_NONE ? NULL : slot_at(l, *ref), *slot;
-	unsigned int cls = live_class_of(len);
-	live_ref taken = take_pages(l, cls, len);
-	uint64_t seq;
+	if (key->crc_max == LIVE_CRC_NONE)
+		return 0;
+	return key->crc_max > 0 && key->crc_max < LIVE_CRC_MAX ? key->crc_max : LIVE_CRC_MAX;
+}
 
-	if (taken == LIVE_NONE)
-		return false;
-	seq = atomic_fetch_add(&l->seq, 1);
-	slot = slot_at(l, taken);
+/* A slot for a record of `len` bytes, which are to be written there. LIVE_NONE: there is none. */
+static live_ref begin(struct live *l, live_ref old, const struct live_key *key, size_t len)
+{
+	live_ref ref = len <= LIVE_RECORD_MAX ? take_pages(l, live_class_of(len), len) : LIVE_NONE;
+	struct live_slot *slot;
+
+	if (ref == LIVE_NONE)
+		return LIVE_NONE;
+	slot = live_slot_in(l->map, ref);
 	slot->about = (struct live_about){
-		.id = old ? old->about.id : seq,
+		.id = old == LIVE_NONE ? 0 : live_slot_in(l->map, old)->about.id,
 		.group = key->group,
 		.len = (uint32_t)len,
 		.count_field = key->count_field,
 		.rank = key->rank,
 		.minor = key->minor,
+		.crc_max = crc_max_of(key),
 	};
-	atomic_store_explicit(
-		&slot->count, old ? atomic_load(&old->count) : 0, memory_order_relaxed);
-	memcpy(slot + 1, record, len);
-	slot->crc = live_crc(seq, &slot->about, record);
+	atomic_store_explicit(&slot->count, old == LIVE_NONE ? key->count : live_counted(l, old),
+		memory_order_relaxed);
+	return ref;
+}
+
+/* It counts from now on, and *ref not any more. */
+static void commit(struct live *l, live_ref *ref, live_ref taken)
+{
+	struct live_slot *slot = live_slot_in(l->map, taken);
+	uint64_t seq = atomic_fetch_add(&l->seq, 1);
+
+	if (slot->about.id == 0)
+		slot->about.id = seq;
+	slot->crc = live_crc(seq, &slot->about, slot + 1);
 	atomic_store_explicit(&slot->seq, seq, memory_order_release);
-	atomic_fetch_add(&l->bytes, live_slot_size(cls));
-	if (old)
+	atomic_fetch_add(&l->bytes, live_slot_size(live_class_of(slot->about.len)));
+	if (*ref != LIVE_NONE)
 		clear(l, *ref);
 	*ref = taken;
-	return true;
 }
 
 void live_put(struct live *l, live_ref *ref, const struct live_key *key, struct tables_out *t)
 {
 	const void *record;
+	live_ref taken = LIVE_NONE;
 	size_t len;
 
 	if (l) {
 		record = tables_record_bytes(t, &len);
 		assert(!record || tables_is_record(record, len));
-		if (!record || len > LIVE_RECORD_MAX || !put(l, ref, key, record, len))
+		if (record)
+			taken = begin(l, *ref, key, len);
+		if (taken == LIVE_NONE) {
 			live_spoil(l);
+		} else {
+			memcpy(live_slot_in(l->map, taken) + 1, record, len);
+			commit(l, ref, taken);
+		}
 	}
 	tables_reset(t);
+}
+
+void live_put_pieces(struct live *l, live_ref *ref, const struct live_key *key, uint16_t type,
+	uint16_t field, const void *p, size_t len)
+{
+	live_ref taken = begin(l, *ref, key, tables_pieces_len(len));
+
+	if (taken == LIVE_NONE) {
+		live_spoil(l);
+		return;
+	}
+	tables_pieces_record((uint8_t *)(live_slot_in(l->map, taken) + 1), type, field, p, len);
+	commit(l, ref, taken);
 }
 
 void live_spoil(struct live *l)
 {
 	if (l)
-		atomic_store(&head_of(l)->state, LIVE_INCOMPLETE);
+		atomic_store(&live_head_in(l->map)->state, LIVE_INCOMPLETE);
 }
 
 bool live_is_complete(const struct live *l)
 {
-	return atomic_load(&head_of(l)->state) != LIVE_INCOMPLETE;
-}
-
-void *live_raw(struct live *l, const struct live_key *key, uint16_t type, size_t size)
-{
-	unsigned int cls = live_class_of(size);
-	live_ref ref = size <= LIVE_RECORD_MAX ? take_pages(l, cls, size) : LIVE_NONE;
-	struct live_slot *slot;
-	uint64_t seq;
-
-	if (ref == LIVE_NONE)
-		return NULL;
-	seq = atomic_fetch_add(&l->seq, 1);
-	slot = slot_at(l, ref);
-	slot->about = (struct live_about){
-		.id = seq,
-		.group = type,
-		.len = (uint32_t)size,
-		.count_field = key->count_field,
-		.rank = key->rank,
-		.minor = LIVE_RAW,
-	};
-	memset(slot + 1, 0, sizeof(uint32_t));
-	slot->crc = live_crc(seq, &slot->about, slot + 1);
-	atomic_store_explicit(&slot->seq, seq, memory_order_release);
-	atomic_fetch_add(&l->bytes, live_slot_size(cls));
-	return slot + 1;
+	return atomic_load(&live_head_in(l->map)->state) != LIVE_INCOMPLETE;
 }
 
 void live_drop(struct live *l, live_ref *ref)
@@ -308,7 +328,13 @@ void live_drop(struct live *l, live_ref *ref)
 void live_count(struct live *l, live_ref ref, uint64_t value)
 {
 	if (l && ref != LIVE_NONE)
-		atomic_store_explicit(&slot_at(l, ref)->count, value, memory_order_relaxed);
+		atomic_store_explicit(
+			&live_slot_in(l->map, ref)->count, value, memory_order_relaxed);
+}
+
+uint64_t live_counted(const struct live *l, live_ref ref)
+{
+	return atomic_load_explicit(&live_slot_in(l->map, ref)->count, memory_order_relaxed);
 }
 
 uint64_t live_bytes(const struct live *l)

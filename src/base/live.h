@@ -24,7 +24,8 @@
 
 #include "tables.h"
 
-#define LIVE_NONE 0u
+#define LIVE_NONE     0u
+#define LIVE_CRC_NONE UINT16_MAX /* of a record the checksum covers nothing but the key */
 /* Bytes of a record, at most: 2 MiB of data in fields, and some more. */
 #define LIVE_RECORD_MAX ((2u << 20) + 3968)
 
@@ -36,7 +37,9 @@ typedef uint32_t live_ref; /* a record in the memory; LIVE_NONE: none */
  */
 struct live_key {
 	uint64_t group;
-	uint16_t count_field; /* see live_count(); 0: there is no number */
+	uint64_t count;       /* of a new record: see live_count() */
+	uint16_t crc_max;     /* bytes that the checksum covers; 0: 4 KiB; LIVE_CRC_NONE */
+	uint16_t count_field; /* 0: there is no number */
 	uint8_t rank, minor;
 };
 
@@ -62,27 +65,57 @@ void live_free(struct live *l);
  * l NULL: only t is reset.
  */
 void live_put(struct live *l, live_ref *ref, const struct live_key *key, struct tables_out *t);
+/* The same with a record of tables_pieces_record(), which is copied once. l is not NULL. */
+void live_put_pieces(struct live *l, live_ref *ref, const struct live_key *key, uint16_t type,
+	uint16_t field, const void *p, size_t len);
 /* The record is gone, and *ref is LIVE_NONE. l NULL and LIVE_NONE are accepted. */
 void live_drop(struct live *l, live_ref *ref);
 /*
  * A number beside the record that changes often: one store, without a lock. A reader finds it as
- * field key.count_field behind the others. No checksum covers it. It is 0 at first, and stays when
- * the record is replaced. l NULL and LIVE_NONE are accepted.
+ * field key.count_field behind the others. No checksum covers it. It is key.count at first, and
+ * stays when the record is replaced. l NULL and LIVE_NONE are accepted.
  */
 void live_count(struct live *l, live_ref ref, uint64_t value);
+/* As it was set last. */
+uint64_t live_counted(const struct live *l, live_ref ref);
 /* Something could not be put: the memory is not complete from now on. l NULL is accepted. */
 void live_spoil(struct live *l);
 /* Nothing is missing, as yet. */
 bool live_is_complete(const struct live *l);
+
+/* ---- memory into which the kernel or a device writes ---- */
+
+/* A record in it begins so many bytes before a page boundary: a FUSE WRITE has its data there. */
+#define LIVE_RAW_LEAD 80u
+
+/* Of live_raw_place(). Others are the group of the record. */
+#define LIVE_RAW_LAST 0u         /* behind all others of its rank */
+#define LIVE_RAW_NONE UINT64_MAX /* it is no record, whatever is in it */
+
 /*
- * live_raw - memory into which the kernel writes
+ * live_raw_pieces - `cnt` pieces of `size` bytes each
  *
- * size: bytes, at most LIVE_RECORD_MAX. If the first four of them, a number in the machine's order,
- * are not 0, a reader finds a record of this type with so many bytes, in several fields of number
- * key->count_field; it comes behind all others of its rank. They are 0 now. No checksum covers it.
- * It is there as long as l. Returns: NULL: there is no memory.
+ * They follow each other, and start at page boundaries. Of a piece's first page only the last
+ * LIVE_RAW_LEAD bytes are the caller's, and a record may begin there: if its first four bytes, a
+ * number in the machine's order, are not 0, a reader finds a record of this type with so many
+ * bytes, in several fields `field`, and with its number (live_count()). No checksum covers it.
+ * At first it is no record (LIVE_RAW_NONE). The memory is there as long as l; its pages are not
+ * before they are used, or live_raw_reserve() says so.
+ * Returns: NULL: there is no memory.
  */
-void *live_raw(struct live *l, const struct live_key *key, uint16_t type, size_t size);
+void *live_raw_pieces(struct live *l, const struct live_key *key, uint16_t type, uint16_t field,
+	size_t size, unsigned int cnt);
+/* record: where one may begin. LIVE_NONE: not in memory of live_raw_pieces(). l NULL is accepted.
+ */
+live_ref live_raw_ref(const struct live *l, const void *record);
+/* Its piece has all of its pages. False: there is no memory. */
+bool live_raw_reserve(struct live *l, const void *record);
+void live_raw_place(struct live *l, live_ref ref, uint64_t place);
+uint64_t live_raw_placed(const struct live *l, live_ref ref);
+/* Bytes of all of l's memory that are in huge pages now, as the system says. It takes milliseconds.
+ */
+uint64_t live_raw_huge_bytes(const struct live *l);
+
 /* Bytes of memory that records have now, with what is beside them. l NULL: 0. */
 uint64_t live_bytes(const struct live *l);
 
@@ -94,8 +127,9 @@ uint64_t live_bytes(const struct live *l);
  * the caller's.
  *
  * The writer may have been broken: nothing of the memory is believed that was not checked. Of a
- * record the checksum covers the first 4 KiB: larger ones have data of files, of which each copy
- * would cost too much. The encoding of all of it is checked (tables_is_record()).
+ * record the checksum covers the first 4 KiB, or as many as its key says: for those with data of
+ * files, and those that are of one call, more would cost too much. The encoding of all of it is
+ * checked (tables_is_record()).
  * Returns: 0; -EBADMSG: it is no such memory, or one of another version, or damaged; -ENODATA: it
  * is not complete; -errno. After a failure there is nothing in t.
  */

@@ -15,12 +15,13 @@ struct entry {
 	uint64_t id, group;
 	live_ref ref;
 	uint32_t len;
+	uint32_t raw; /* of a raw one: the page in which it begins */
 	uint16_t count_field;
 	uint8_t rank, minor;
 };
 
 struct reader {
-	const uint8_t *map;
+	uint8_t *map;
 	size_t size;
 	struct entry *entries;
 	size_t cnt, room;
@@ -28,12 +29,12 @@ struct reader {
 
 static const struct live_head *head_of(const struct reader *r)
 {
-	return (const struct live_head *)r->map;
+	return live_head_in(r->map);
 }
 
 static const struct live_slot *slot_at(const struct reader *r, live_ref ref)
 {
-	return (const struct live_slot *)(r->map + (size_t)ref * LIVE_UNIT);
+	return live_slot_in(r->map, ref);
 }
 
 static int map_other(struct reader *r, int fd, int prot)
@@ -84,25 +85,46 @@ static int add(struct reader *r, const struct entry *e)
 	return 0;
 }
 
-/* A slot of the class, in bounds. */
-static int read_slot(struct reader *r, live_ref ref, unsigned int cls)
+static bool is_about(const struct live_about *a, unsigned int cls, size_t room)
+{
+	if (cls == LIVE_RAW_CLASS)
+		return a->minor == LIVE_RAW && a->len == room;
+	return a->minor != LIVE_RAW && live_class_of(a->len) == cls;
+}
+
+/* Where it comes among those of its rank. */
+static uint64_t group_of(const struct live_slot *slot)
+{
+	uint64_t place;
+
+	if (slot->about.minor != LIVE_RAW)
+		return slot->about.group;
+	place = atomic_load(&slot->place);
+	return place == LIVE_RAW_LAST ? UINT64_MAX : place;
+}
+
+/* A slot of the class, in bounds; a record in it has at most `room` bytes. raw: where a raw one is.
+ */
+static int read_slot(struct reader *r, live_ref ref, unsigned int cls, size_t room, size_t raw)
 {
 	const struct live_slot *slot = slot_at(r, ref);
 	uint64_t seq = atomic_load_explicit(&slot->seq, memory_order_acquire);
 	struct live_about a = slot->about;
-	static const uint32_t zero[sizeof(slot->zero) / sizeof(slot->zero[0])];
 
 	if (seq == 0)
 		return 0;
-	if (live_class_of(a.len) != cls || a.id < LIVE_FIRST_SEQ || a.id > seq ||
-		memcmp(slot->zero, zero, sizeof(zero)) != 0 ||
+	if (!is_about(&a, cls, room) || a.id < LIVE_FIRST_SEQ || a.id > seq || slot->zero != 0 ||
+		a.zero != 0 || a.crc_max > LIVE_CRC_MAX ||
 		slot->crc != live_crc(seq, &a, slot + 1) ||
-		(a.minor != LIVE_RAW && !tables_is_record(slot + 1, a.len)))
+		(a.minor != LIVE_RAW && (slot->place != 0 || !tables_is_record(slot + 1, a.len))))
 		return -EBADMSG;
+	if (a.minor == LIVE_RAW && atomic_load(&slot->place) == LIVE_RAW_NONE)
+		return 0;
 	return add(r, &(struct entry){
 			      .id = a.id,
-			      .group = a.group,
+			      .group = group_of(slot),
 			      .ref = ref,
+			      .raw = (uint32_t)(raw / LIVE_PAGE),
 			      .len = a.len,
 			      .count_field = a.count_field,
 			      .rank = a.rank,
@@ -134,11 +156,52 @@ static unsigned int class_at(const struct reader *r, size_t at)
 	uint64_t what = atomic_load_explicit(&c->what, memory_order_acquire);
 	unsigned int cls = 0;
 
+	if (what == live_chunk_word(LIVE_RAW_CLASS))
+		cls = LIVE_RAW_CLASS;
 	while (cls < LIVE_CLASSES && what != live_chunk_word(cls))
 		cls++;
-	if (cls < LIVE_CLASSES && (live_chunk_len(cls) > r->size - at || !has_zeros(c)))
-		return LIVE_CLASSES;
-	return cls;
+	return has_zeros(c) ? cls : LIVE_CLASSES;
+}
+
+/* Whether a raw chunk is what it says, if it is in bounds. */
+static bool is_raw(const struct live_chunk *c)
+{
+	return c->raw_size > LIVE_PAGE && c->raw_size % LIVE_PAGE == 0 && c->raw_cnt > 0 &&
+	       c->raw_cnt <= c->raw_len / (c->raw_size + sizeof(struct live_slot)) &&
+	       c->raw_len - c->raw_cnt * c->raw_size >=
+		       sizeof(*c) + c->raw_cnt * sizeof(struct live_slot) &&
+	       c->reserved == 0;
+}
+
+/* 0: it ends behind the memory, or cannot be. */
+static size_t len_at(const struct reader *r, size_t at, unsigned int cls)
+{
+	const struct live_chunk *c = chunk_at(r, at);
+	uint64_t len = cls == LIVE_RAW_CLASS ? c->raw_len : live_chunk_len(cls);
+
+	if (len > r->size - at || len % LIVE_PAGE != 0)
+		return 0;
+	if (cls == LIVE_RAW_CLASS)
+		return is_raw(c) ? len : 0;
+	return (c->raw_len | c->raw_size | c->raw_cnt) == 0 &&
+			       c->reserved <= (cls < LIVE_SMALL ? 0 : len)
+		       ? len
+		       : 0;
+}
+
+/* All slots of the chunk. */
+static int read_chunk(struct reader *r, size_t at, unsigned int cls)
+{
+	const struct live_chunk *c = chunk_at(r, at);
+	bool raw = cls == LIVE_RAW_CLASS;
+	size_t cnt = raw ? c->raw_cnt : live_slots_of(cls);
+	size_t room = raw ? live_raw_room(c->raw_size) : live_room(cls);
+	int err = 0;
+
+	for (size_t i = 0; i < cnt && !err; i++)
+		err = read_slot(r, live_slot_ref(at, cls, i), cls, room,
+			raw ? at + live_raw_record(c, i) : 0);
+	return err;
 }
 
 static int read_all(struct reader *r)
@@ -149,14 +212,14 @@ static int read_all(struct reader *r)
 
 	while (!err && !is_end(r, at)) {
 		unsigned int cls = class_at(r, at);
+		size_t len = cls == LIVE_CLASSES ? 0 : len_at(r, at, cls);
 
-		if (cls == LIVE_CLASSES)
+		if (len == 0)
 			return -EBADMSG;
 		before = r->cnt;
-		for (size_t i = 0; i < live_slots_of(cls) && !err; i++)
-			err = read_slot(r, live_slot_ref(at, cls, i), cls);
+		err = read_chunk(r, at, cls);
 		last = at;
-		at += live_chunk_len(cls);
+		at += len;
 	}
 	/* A chunk that was not counted yet has no record. */
 	if (!err && used != at && (used != last || r->cnt != before))
@@ -208,17 +271,19 @@ static int in_order(const void *one, const void *two)
 	return a->id < b->id ? -1 : a->id > b->id;
 }
 
-static void put_raw(const struct entry *e, const uint8_t *p, struct tables_out *t)
+/* False: there is none. */
+static bool put_raw(const struct reader *r, const struct entry *e, struct tables_out *t)
 {
+	const struct live_slot *slot = slot_at(r, e->ref);
+	const uint8_t *p = r->map + (size_t)e->raw * LIVE_PAGE + LIVE_PAGE - LIVE_RAW_LEAD;
 	uint32_t len;
 
 	memcpy(&len, p, sizeof(len));
 	if (len == 0 || len > e->len)
-		return;
-	tables_record(t, (uint16_t)e->group);
-	for (uint32_t at = 0; at < len; at += LIVE_RAW_PIECE)
-		tables_put_bytes(t, e->count_field, p + at,
-			len - at < LIVE_RAW_PIECE ? len - at : LIVE_RAW_PIECE);
+		return false;
+	tables_record(t, (uint16_t)slot->about.group);
+	tables_put_pieces(t, (uint16_t)(slot->about.group >> 16), p, len);
+	return true;
 }
 
 static void put_all(const struct reader *r, struct tables_out *t)
@@ -227,11 +292,10 @@ static void put_all(const struct reader *r, struct tables_out *t)
 		const struct entry *e = &r->entries[i];
 		const struct live_slot *slot = slot_at(r, e->ref);
 
-		if (e->minor == LIVE_RAW) {
-			put_raw(e, (const uint8_t *)(slot + 1), t);
+		if (e->minor != LIVE_RAW)
+			tables_put_record(t, slot + 1, e->len);
+		else if (!put_raw(r, e, t))
 			continue;
-		}
-		tables_put_record(t, slot + 1, e->len);
 		if (e->count_field != 0)
 			tables_put(t, e->count_field, atomic_load(&slot->count));
 	}
@@ -240,7 +304,7 @@ static void put_all(const struct reader *r, struct tables_out *t)
 static void close_other(struct reader *r)
 {
 	if (r->map)
-		munmap((void *)(uintptr_t)r->map, r->size);
+		munmap(r->map, r->size);
 	free(r->entries);
 }
 
@@ -278,7 +342,7 @@ int live_tables_mark(
 
 	for (size_t i = 0; !err && i < r.cnt; i++) {
 		const struct entry *e = &r.entries[i];
-		struct live_slot *slot = (void *)(uintptr_t)slot_at(&r, e->ref);
+		struct live_slot *slot = live_slot_in(r.map, e->ref);
 		const uint8_t *bytes = (const uint8_t *)(slot + 1);
 		struct tables_in in = {.next = bytes, .end = bytes + e->len};
 		struct tables_record record;

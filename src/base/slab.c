@@ -44,6 +44,11 @@ static void *map(size_t len)
 
 int slab_init(struct slab *s, size_t size, unsigned int cnt)
 {
+	return slab_init_in(s, &(const struct slab_memory){.get = NULL}, size, cnt);
+}
+
+int slab_init_in(struct slab *s, const struct slab_memory *mem, size_t size, unsigned int cnt)
+{
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t stride, map_len;
 	void *base;
@@ -56,23 +61,25 @@ int slab_init(struct slab *s, size_t size, unsigned int cnt)
 	if (__builtin_mul_overflow(stride, cnt, &map_len))
 		return -EINVAL;
 
-	base = map(map_len);
-	if (base == MAP_FAILED)
+	base = mem->get ? mem->get(mem->ctx, size, cnt) : map(map_len);
+	if (base == MAP_FAILED || base == NULL)
 		return -ENOMEM;
-	keep_to_ourselves(base, map_len);
+	if (!mem->get)
+		keep_to_ourselves(base, map_len);
 	*s = (struct slab){
 		.base = base,
 		.map_len = map_len,
 		.stride = stride,
 		.size = size,
 		.cnt = cnt,
+		.lent = mem->get != NULL,
 	};
 	return 0;
 }
 
 void slab_fini(struct slab *s)
 {
-	if (s->base)
+	if (s->base && !s->lent)
 		munmap(s->base, s->map_len);
 	memset(s, 0, sizeof(*s));
 }

@@ -18,6 +18,7 @@
 /* Of END: its head, and one field of 4 bytes. */
 #define END_LEN   (RECORD_HEAD + FIELD_HEAD + 4u)
 #define WRITE_AT  (256u * 1024)
+#define BUF_MIN   512u /* most records are shorter: one allocation each */
 #define CRC_CHUNK (1u << 30)
 
 static const uint8_t magic[8] = {'r', 'd', 'm', 'a', 'f', 's', 'T', '1'};
@@ -53,6 +54,8 @@ static uint8_t *room(struct tables_out *t, size_t len)
 	if (t->size - t->used < len) {
 		size_t size = (t->used + len) * 2;
 
+		if (size < BUF_MIN)
+			size = BUF_MIN;
 		buf = realloc(t->buf, size);
 		if (!buf) {
 			t->err = -ENOMEM;
@@ -147,6 +150,14 @@ void tables_put_record(struct tables_out *t, const void *bytes, size_t len)
 		memcpy(p, bytes, len);
 }
 
+/* Behind it follow the bytes. */
+static uint8_t *put_field_head(uint8_t *to, uint16_t field, size_t len)
+{
+	put_le(to, field, 2);
+	put_le(to + 2, len, 2);
+	return to + FIELD_HEAD;
+}
+
 void tables_put_bytes(struct tables_out *t, uint16_t field, const void *bytes, size_t len)
 {
 	uint8_t *p;
@@ -157,9 +168,33 @@ void tables_put_bytes(struct tables_out *t, uint16_t field, const void *bytes, s
 	p = room(t, FIELD_HEAD + len);
 	if (!p)
 		return;
-	put_le(p, field, 2);
-	put_le(p + 2, len, 2);
-	memcpy(p + FIELD_HEAD, bytes, len);
+	memcpy(put_field_head(p, field, len), bytes, len);
+}
+
+void tables_put_pieces(struct tables_out *t, uint16_t field, const void *p, size_t len)
+{
+	for (size_t at = 0; at < len; at += TABLES_PIECE)
+		tables_put_bytes(t, field, (const uint8_t *)p + at,
+			len - at < TABLES_PIECE ? len - at : TABLES_PIECE);
+}
+
+size_t tables_pieces_len(size_t len)
+{
+	return RECORD_HEAD + (len + TABLES_PIECE - 1) / TABLES_PIECE * FIELD_HEAD + len;
+}
+
+void tables_pieces_record(uint8_t *to, uint16_t type, uint16_t field, const void *p, size_t len)
+{
+	put_le(to, type, 4);
+	put_le(to + 4, tables_pieces_len(len) - RECORD_HEAD, 4);
+	to += RECORD_HEAD;
+	for (size_t at = 0; at < len; at += TABLES_PIECE) {
+		size_t n = len - at < TABLES_PIECE ? len - at : TABLES_PIECE;
+
+		to = put_field_head(to, field, n);
+		memcpy(to, (const uint8_t *)p + at, n);
+		to += n;
+	}
 }
 
 void tables_put(struct tables_out *t, uint16_t field, uint64_t value)

@@ -28,6 +28,7 @@
 
 #define TABLES_END       0u
 #define TABLES_FIELD_MAX 65535u /* bytes */
+#define TABLES_PIECE     61440u /* bytes of a file, in one field */
 
 /* ---- writing ---- */
 
@@ -48,11 +49,20 @@ void tables_record(struct tables_out *t, uint16_t type);
 void tables_put(struct tables_out *t, uint16_t field, uint64_t value);
 /* len: at most TABLES_FIELD_MAX; 0: the field is left out. */
 void tables_put_bytes(struct tables_out *t, uint16_t field, const void *p, size_t len);
+/* Bytes of any length: several fields of this number, each of TABLES_PIECE bytes at most. */
+void tables_put_pieces(struct tables_out *t, uint16_t field, const void *p, size_t len);
 /* A new record with the bytes of a whole one (tables_is_record()), but END; more fields may follow.
  */
 void tables_put_record(struct tables_out *t, const void *bytes, size_t len);
 /* All is written. Returns: 0; -errno: the file is of no use. */
 int tables_end(struct tables_out *t);
+
+/*
+ * tables_pieces_record - a record with nothing but such fields, written to `to`, which has room for
+ * tables_pieces_len(len) bytes
+ */
+void tables_pieces_record(uint8_t *to, uint16_t type, uint16_t field, const void *p, size_t len);
+size_t tables_pieces_len(size_t len);
 
 /* ---- one record, in memory alone ---- */
 

@@ -94,6 +94,7 @@ static void print_keeper(struct info *i, const struct mount *m)
 	if (fault != NULL)
 		put_text(i, "kept_fault", "  because", fault);
 	put_number(i, "kept_bytes", "  kept", live_bytes(m->live), "bytes");
+	put_number(i, "kept_huge", "  in huge pages", live_raw_huge_bytes(m->live), "bytes");
 	put_number(i, "crashes", "  daemons that died", m->crashes, "");
 }
 

@@ -188,7 +188,10 @@ static void lane_is_up(struct mount *m)
 	else
 		start_serving(m);
 	if (err != 0) {
-		snprintf(text, sizeof(text), "cannot start a lane: %s", strerror(-err));
+		snprintf(text, sizeof(text), "cannot start a lane: %s%s", strerror(-err),
+			err == -ENOMEM && m->live != NULL
+				? "; with keep= its buffers are in a file: RLIMIT_FSIZE counts"
+				: "");
 		mount_retry_fail(m, text);
 	}
 }
@@ -209,7 +212,10 @@ static void path_is_done(struct mount *m, const struct nfs4_failure *f)
 	}
 	err = start_lane(m);
 	if (err != 0) {
-		snprintf(text, sizeof(text), "cannot start a lane: %s", strerror(-err));
+		snprintf(text, sizeof(text), "cannot start a lane: %s%s", strerror(-err),
+			err == -ENOMEM && m->live != NULL
+				? "; with keep= its buffers are in a file: RLIMIT_FSIZE counts"
+				: "");
 		mount_retry_fail(m, text);
 	}
 }

@@ -133,12 +133,13 @@ void fs_handover_put(struct fs *fs, struct tables_out *t)
 
 int fs_handover_live(struct fs *fs, struct live *live)
 {
+	const struct slab_memory bufs = {.get = fs_asked_memory, .ctx = live};
 	int err = fs_asked_new(fs);
 
 	if (err)
 		return err;
 	fs->live = live;
-	nfs4_keep_live(fs->client, live);
+	nfs4_keep_live(fs->client, live, &bufs);
 	return 0;
 }
 
@@ -257,7 +258,6 @@ static int get_record(struct fs_share_tables *at, const struct tables_record *r,
 	case FS_TABLES_DIR:
 		return fs_dir_tables_get(r, at->fs);
 	case FS_TABLES_REQUEST:
-	case FS_TABLES_READ:
 		return get_request(at->fs, r);
 	case FS_TABLES_DATA:
 		return fs_kept_get(at->fs, r);

@@ -55,9 +55,10 @@ const char *nfs4_keep_obstacle(struct nfs4_client *cl)
 	return what;
 }
 
-void nfs4_keep_live(struct nfs4_client *cl, struct live *live)
+void nfs4_keep_live(struct nfs4_client *cl, struct live *live, const struct slab_memory *bufs)
 {
 	cl->live = live;
+	cl->conf.rdma.data_mem = *bufs;
 }
 
 int nfs4_keep_before(struct nfs4_client *cl, int fd)

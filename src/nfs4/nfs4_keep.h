@@ -15,6 +15,7 @@
 #define RPCRDMAFS_NFS4_KEEP_H
 
 #include "nfs4_held.h"
+#include "slab.h"
 #include "tables.h"
 
 /* Types of records; but for the first they are for live.h alone. */
@@ -50,9 +51,10 @@ void nfs4_keep_put_session(struct tables_out *t, const struct nfs4_session *s);
 /*
  * nfs4_keep_live - from now on all that we have on the server is in this memory too
  *
- * After nfs4_client_new(), before anything is got or a lane starts; the memory outlives the client.
+ * After nfs4_client_new(), before anything is got or a session is made; the memory outlives the
+ * client. bufs: of the sessions' data buffers.
  */
-void nfs4_keep_live(struct nfs4_client *cl, struct live *live);
+void nfs4_keep_live(struct nfs4_client *cl, struct live *live, const struct slab_memory *bufs);
 /*
  * nfs4_keep_before - the memory that what is got comes from, of a process that died
  *

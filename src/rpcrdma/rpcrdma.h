@@ -25,6 +25,7 @@
 #include "capture.h"
 #include "list.h"
 #include "reactor.h"
+#include "slab.h"
 #include "stats.h"
 
 struct rpcrdma;
@@ -58,6 +59,9 @@ struct rpcrdma_conf {
 	/* Where the server is, for all transports of a client; NULL: where rpcrdma_connect() says.
 	 */
 	struct addrs *addrs;
+	/* Of data buffers, each with a page before its data; it is there as long as the transport.
+	 */
+	struct slab_memory data_mem;
 	struct capture *capture; /* what is sent and received goes there as well; may be NULL */
 	uint64_t send_stall_ns;  /* and so is one whose Sends do not complete, at least; 0: never */
 };

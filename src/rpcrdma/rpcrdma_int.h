@@ -32,7 +32,6 @@
 #include "rpcrdma_chunk.h"
 #include "rpcrdma_credit.h"
 #include "roce_frame.h"
-#include "slab.h"
 
 #define RPCRDMA_REVERSE_CREDITS 8u  /* backchannel calls the server may have outstanding */
 #define RPCRDMA_REVERSE_RECVS   16u /* receives beyond one for each forward credit */

@@ -86,7 +86,8 @@ int rpcrdma_mem_init(struct rpcrdma *x)
 	x->reps = calloc(x->rep_cnt, sizeof(*x->reps));
 	if (!x->reps)
 		return -ENOMEM;
-	err = slab_init(&x->data_slab, x->page + data_room(x), x->conf.data_cnt);
+	err = slab_init_in(
+		&x->data_slab, &x->conf.data_mem, x->page + data_room(x), x->conf.data_cnt);
 	if (!err)
 		err = slab_init(&x->send_slab, send_size, x->conf.credits + 1);
 	if (!err)

@@ -16,6 +16,8 @@ enum {
 	DATA_OFF = 20,
 };
 
+#define DATA_CRC_MAX 64u /* where it belongs */
+
 void fs_kept_request(struct fs *fs, struct fs_kept *k, uint64_t unique)
 {
 	uint64_t *v, order;
@@ -47,7 +49,8 @@ static void drop_requests(struct fs *fs, struct fs_kept *k)
 void fs_kept_data(struct fs *fs, struct fs_kept *k, const struct fs_file *f, uint64_t off,
 	const void *p, uint32_t len)
 {
-	const struct live_key key = {.rank = FS_LIVE_RANK_REQUEST, .group = k->order};
+	const struct live_key key = {
+		.rank = FS_LIVE_RANK_REQUEST, .group = k->order, .crc_max = DATA_CRC_MAX};
 	struct tables_out t;
 
 	if (!fs->live || (k->cnt == 0 && k->data == LIVE_NONE && k->order == 0))
@@ -56,7 +59,7 @@ void fs_kept_data(struct fs *fs, struct fs_kept *k, const struct fs_file *f, uin
 	tables_record(&t, FS_TABLES_DATA);
 	tables_put(&t, FS_TABLES_HANDLE, f->handle);
 	tables_put(&t, DATA_OFF, off);
-	fs_asked_put_bytes(&t, p, len);
+	tables_put_pieces(&t, FS_ASKED_BYTES, p, len);
 	fs_live_put(fs, &k->data, &key, &t);
 	drop_requests(fs, k);
 }

@@ -3,6 +3,7 @@
  * Memory of unstable data: the lane's budget for it, and how it comes back to
  * its lane, whichever lane's COMMIT released it.
  */
+#include "fs_asked.h"
 #include "fs_file.h"
 #include "fs_lane.h"
 #include "fs_unstable.h"
@@ -28,7 +29,7 @@ static void take_returned(struct fs_lane *l)
 	l->unstable->return_posted = false;
 	mutex_unlock(&l->unstable->lock);
 	while ((node = list_pop_front(&batch)))
-		rpcrdma_buf_put(l->xprt, container_of(node, struct rpcrdma_buf, link));
+		fs_asked_put_buf(l, container_of(node, struct rpcrdma_buf, link));
 }
 
 static void returned(struct reactor_msg *msg)
@@ -190,7 +191,7 @@ static void mem_free(struct fs_lane *current, struct fs_unstable_mem *k)
 	}
 	mutex_unlock(&l->unstable->lock);
 	if (buf && l == current)
-		rpcrdma_buf_put(l->xprt, buf);
+		fs_asked_put_buf(l, buf);
 	fs_file_put(current->fs, k->file);
 	free(k);
 }

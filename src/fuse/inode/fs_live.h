@@ -26,7 +26,6 @@ enum {
 	FS_LIVE_RANK_SILLY = 50,
 	FS_LIVE_RANK_DIR = 60,
 	FS_LIVE_RANK_REQUEST = 70,
-	FS_LIVE_RANK_READ = 75, /* as it was read, maybe noted already */
 };
 enum {
 	FS_LIVE_MINOR_SHARE = 0,

@@ -33,7 +33,6 @@ enum fs_tables_type {
 	FS_TABLES_LOCKWAIT = 108,
 	FS_TABLES_REQUEST = 109,
 	FS_TABLES_DATA = 110,
-	FS_TABLES_READ = 111,
 };
 
 /* Fields that several records have. */

@@ -10,14 +10,12 @@
 #include <string.h>
 
 #define SIZE_MIN 256u
-/* A field of a record is not long enough for all. */
-#define PIECE      61440u
-#define STAGE_MORE 4096u
 
 struct entry {
 	uint64_t unique; /* 0: none */
 	uint64_t order;
 	live_ref ref;
+	bool in_buf;         /* ref is a data buffer's */
 	bool kept, answered; /* it goes when it is answered and not kept */
 	bool awaited;        /* counted in `awaited` */
 	bool rewritten;      /* counted in `rewriting` */
@@ -28,7 +26,7 @@ struct fs_asked {
 	struct mutex lock; /* all of it */
 	struct entry *v;
 	uint32_t size, cnt;
-	uint64_t order; /* counts what came */
+	_Atomic uint64_t order; /* counts what came */
 	_Atomic uint32_t awaited, rewriting;
 };
 
@@ -129,13 +127,6 @@ static bool is_answered(uint32_t opcode)
 	}
 }
 
-void fs_asked_put_bytes(struct tables_out *t, const void *p, size_t len)
-{
-	for (size_t at = 0; at < len; at += PIECE)
-		tables_put_bytes(t, FS_ASKED_BYTES, (const uint8_t *)p + at,
-			len - at < PIECE ? len - at : PIECE);
-}
-
 size_t fs_asked_get_bytes(const struct tables_record *r, void *to)
 {
 	const void *p = NULL;
@@ -148,17 +139,16 @@ size_t fs_asked_get_bytes(const struct tables_record *r, void *to)
 	return all;
 }
 
-static live_ref put(const struct fs *fs, const void *p, size_t len, uint64_t order)
+static live_ref put(const struct fs *fs, const void *p, size_t len, uint64_t order, uint64_t state)
 {
-	const struct live_key key = {
-		.rank = FS_LIVE_RANK_REQUEST, .group = order, .count_field = FS_ASKED_STATE};
+	const struct live_key key = {.rank = FS_LIVE_RANK_REQUEST,
+		.group = order,
+		.crc_max = LIVE_CRC_NONE,
+		.count_field = FS_ASKED_STATE,
+		.count = state};
 	live_ref ref = LIVE_NONE;
-	struct tables_out t;
 
-	tables_begin_in(&t);
-	tables_record(&t, FS_TABLES_REQUEST);
-	fs_asked_put_bytes(&t, p, len);
-	fs_live_put(fs, &ref, &key, &t);
+	live_put_pieces(fs->live, &ref, &key, FS_TABLES_REQUEST, FS_ASKED_BYTES, p, len);
 	return ref;
 }
 
@@ -172,14 +162,25 @@ static void note_interrupt(struct fs *fs, uint64_t unique)
 	mutex_unlock(&a->lock);
 }
 
-void fs_asked_note(struct fs *fs, const void *req, size_t len)
+/* False: there is no memory for it, or it is there already. Lock held. */
+static bool insert(struct fs_asked *a, const struct entry *new)
+{
+	struct entry *e = a->cnt * 2 < a->size || grow(a) ? find(a, new->unique) : NULL;
+
+	if (!e || e->unique != 0)
+		return false;
+	*e = *new;
+	a->cnt++;
+	return true;
+}
+
+void fs_asked_note(struct fs *fs, const void *req, size_t len, live_ref buf)
 {
 	const struct fuse_in_header *h = req;
 	const struct fuse_interrupt_in *in = (const void *)(h + 1);
 	struct fs_asked *a = fs->asked;
-	struct entry *e;
-	uint64_t order;
-	live_ref ref;
+	struct entry e = {.unique = h->unique};
+	bool is_new;
 
 	if (!a)
 		return;
@@ -187,64 +188,98 @@ void fs_asked_note(struct fs *fs, const void *req, size_t len)
 		note_interrupt(fs, in->unique);
 	if (!is_answered(h->opcode) || h->unique == 0)
 		return;
+	e.order = atomic_fetch_add(&a->order, 1) + 1;
+	e.in_buf = h->opcode == FUSE_WRITE && buf != LIVE_NONE;
+	e.ref = e.in_buf ? buf : put(fs, req, len, e.order, FS_ASKED_NEW);
 	mutex_lock(&a->lock);
-	order = ++a->order;
+	is_new = insert(a, &e);
+	if (is_new && e.in_buf)
+		live_raw_place(fs->live, buf, e.order);
 	mutex_unlock(&a->lock);
-	ref = put(fs, req, len, order);
-	mutex_lock(&a->lock);
-	e = a->cnt * 2 < a->size || grow(a) ? find(a, h->unique) : NULL;
-	if (e && e->unique == 0) {
-		*e = (struct entry){.unique = h->unique, .order = order, .ref = ref};
-		a->cnt++;
-		ref = LIVE_NONE;
-	}
-	mutex_unlock(&a->lock);
-	if (!e)
-		live_spoil(fs->live);
-	live_drop(fs->live, &ref);
+	if (is_new)
+		return;
+	live_spoil(fs->live);
+	if (!e.in_buf)
+		live_drop(fs->live, &e.ref);
 }
 
-/* As long as libfuse reads: a page more than the longest request. */
-static void *stage_of(const struct fs_lane *l)
-{
-	const struct live_key key = {.rank = FS_LIVE_RANK_READ, .count_field = FS_ASKED_BYTES};
-	void *stage = live_raw(l->fs->live, &key, FS_TABLES_READ,
-		(size_t)(l->rxbuf->data - l->rxbuf->mem) + l->fs->data_size + STAGE_MORE);
+/* ---- data buffers ---- */
 
-	if (!stage)
-		live_spoil(l->fs->live);
-	return stage;
+void *fs_asked_memory(void *ctx, size_t size, unsigned int cnt)
+{
+	const struct live_key key = {.rank = FS_LIVE_RANK_REQUEST, .count_field = FS_ASKED_STATE};
+
+	static_assert(LIVE_RAW_LEAD == RPCRDMA_DATA_LEAD, "a request begins where a record may");
+	return live_raw_pieces(ctx, &key, FS_TABLES_REQUEST, FS_ASKED_BYTES, size, cnt);
+}
+
+void fs_asked_leave(const struct fs_lane *l, const struct rpcrdma_buf *buf)
+{
+	const struct fuse_in_header *h = (const void *)buf->mem;
+	live_ref ref = live_raw_ref(l->fs->live, buf->mem);
+	struct fs_asked *a = l->fs->asked;
+	struct entry *e;
+
+	if (ref == LIVE_NONE || live_raw_placed(l->fs->live, ref) == LIVE_RAW_NONE)
+		return;
+	mutex_lock(&a->lock);
+	e = find(a, h->unique);
+	if (e->unique != 0 && e->ref == ref) {
+		e->ref = put(l->fs, h, h->len, e->order, live_counted(l->fs->live, ref));
+		e->in_buf = false;
+	}
+	live_raw_place(l->fs->live, ref, LIVE_RAW_NONE);
+	mutex_unlock(&a->lock);
+}
+
+void fs_asked_put_buf(struct fs_lane *l, struct rpcrdma_buf *buf)
+{
+	fs_asked_leave(l, buf);
+	rpcrdma_buf_put(l->xprt, buf);
+}
+
+/* Bytes that the kernel writes there next are a record at once. */
+static void expect(struct live *live, live_ref ref, struct fuse_in_header *h)
+{
+	if (!live_raw_reserve(live, h))
+		live_spoil(live);
+	__atomic_store_n(&h->len, 0, __ATOMIC_RELEASE);
+	live_count(live, ref, FS_ASKED_NEW);
+	live_raw_place(live, ref, LIVE_RAW_LAST);
 }
 
 int fs_asked_receive(struct fs_lane *l, struct fuse_buf *to)
 {
-	struct fuse_buf at = {.mem = to->mem};
-	struct fuse_in_header *h;
+	struct fuse_in_header *h = to->mem;
+	struct live *live = l->fs->live;
+	live_ref ref = live_raw_ref(live, h);
 	int len;
 
-	if (l->fs->live && !l->stage)
-		l->stage = stage_of(l);
-	if (l->stage)
-		at.mem = l->stage;
-	h = at.mem;
-	len = fuse_session_receive_buf(l->fs->se, &at);
-	to->size = at.size;
-	if (len <= 0 || !l->stage)
-		return len;
-	fs_asked_note(l->fs, h, (size_t)len);
-	memcpy(to->mem, h, (size_t)len);
-	__atomic_store_n(&h->len, 0, __ATOMIC_RELEASE);
+	fs_asked_leave(l, l->rxbuf);
+	if (ref != LIVE_NONE)
+		expect(live, ref, h);
+	len = fuse_session_receive_buf(l->fs->se, to);
+	if (len > 0)
+		fs_asked_note(l->fs, h, (size_t)len, ref);
+	if (ref != LIVE_NONE && live_raw_placed(live, ref) == LIVE_RAW_LAST)
+		live_raw_place(live, ref, LIVE_RAW_NONE);
 	return len;
 }
 
+/* ---- answers ---- */
+
 /* Nobody needs it any more: its record. Lock held. */
-static live_ref over(struct fs_asked *a, struct entry *e)
+static live_ref over(struct fs *fs, struct entry *e)
 {
 	live_ref ref = e->ref;
 
 	if (e->kept || !e->answered)
 		return LIVE_NONE;
-	take_out(a, e);
+	if (e->in_buf) {
+		live_raw_place(fs->live, ref, LIVE_RAW_NONE);
+		ref = LIVE_NONE;
+	}
+	take_out(fs->asked, e);
 	return ref;
 }
 
@@ -269,7 +304,7 @@ void fs_asked_answered(struct fs *fs, uint64_t unique)
 	if (e->unique != 0) {
 		e->answered = true;
 		await_no_more(a, e);
-		ref = over(a, e);
+		ref = over(fs, e);
 	}
 	mutex_unlock(&a->lock);
 	live_drop(fs->live, &ref);
@@ -368,7 +403,7 @@ void fs_asked_release(struct fs *fs, uint64_t unique)
 	e = find(a, unique);
 	if (e->unique != 0) {
 		e->kept = false;
-		ref = over(a, e);
+		ref = over(fs, e);
 	}
 	mutex_unlock(&a->lock);
 	live_drop(fs->live, &ref);

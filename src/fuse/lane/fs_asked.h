@@ -4,6 +4,10 @@
  * this process (fs_live.h). Whoever takes the mount over after a crash does them again: the kernel
  * does not ask twice.
  *
+ * All are received into such memory, where the data buffers of the lanes are. A WRITE stays where
+ * it is: its buffer is the request's record, without a copy, until the buffer is needed for
+ * something else. Of the others a copy is made at once.
+ *
  * A request that was done and whose answer did not reach the kernel is so done twice.
  *
  * A WRITE that was answered stays until its data is durable (fs_kept.h). An O_APPEND is written
@@ -33,15 +37,24 @@ enum {
 /* With fs->live; else there is nothing to be noted, and the others do nothing. 0 or -ENOMEM. */
 int fs_asked_new(struct fs *fs);
 void fs_asked_free(struct fs *fs);
+/* Data buffers in the memory ctx (a struct live), as struct slab_memory.get. */
+void *fs_asked_memory(void *ctx, size_t size, unsigned int cnt);
 /*
  * fs_asked_receive - read(2) of a request, which is noted before it is anything else
  *
- * to->mem: l->rxbuf's. A process that is killed on its way back from the system call has a request
- * that nobody knows of: so it is read into such memory, and copied. As fuse_session_receive_buf().
+ * to->mem: l->rxbuf's. It is a record from the moment on at which the kernel writes it there: a
+ * process may be killed on its way back from the system call. As fuse_session_receive_buf().
  */
 int fs_asked_receive(struct fs_lane *l, struct fuse_buf *to);
-/* It came: len bytes of a FUSE request. A FUSE_INTERRUPT is noted with the one that it is about. */
-void fs_asked_note(struct fs *fs, const void *req, size_t len);
+/*
+ * It came: len bytes of a FUSE request. A FUSE_INTERRUPT is noted with the one that it is about.
+ * buf: the record of the data buffer that it is in; LIVE_NONE: there is none.
+ */
+void fs_asked_note(struct fs *fs, const void *req, size_t len, live_ref buf);
+/* The buffer is for something else from now on: a request in it that is needed is copied. */
+void fs_asked_leave(const struct fs_lane *l, const struct rpcrdma_buf *buf);
+/* The same, and the transport has it back. */
+void fs_asked_put_buf(struct fs_lane *l, struct rpcrdma_buf *buf);
 /* The answer was written. */
 void fs_asked_answered(struct fs *fs, uint64_t unique);
 /* Data that was acknowledged is written again by that request, until it is answered. */
@@ -67,8 +80,6 @@ void fs_asked_await(struct fs *fs, uint64_t unique);
 /* The server has done it; its answer waits for the kernel, which may wait for us. */
 void fs_asked_await_no_more(struct fs *fs, uint64_t unique);
 bool fs_asked_awaits(const struct fs *fs);
-/* Bytes of any length as fields of a record ... */
-void fs_asked_put_bytes(struct tables_out *t, const void *p, size_t len);
-/* ... and back: `to` has room for r->len. Returns their length. */
+/* The bytes of a record's fields FS_ASKED_BYTES; `to` has room for r->len. Returns their length. */
 size_t fs_asked_get_bytes(const struct tables_record *r, void *to);
 #endif

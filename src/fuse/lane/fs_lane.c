@@ -295,7 +295,7 @@ static void lane_idle(struct fs_lane *l)
 {
 	fs_lane_set_state(l, FS_LANE_IDLE);
 	if (l->rxbuf)
-		rpcrdma_buf_put(l->xprt, l->rxbuf);
+		fs_asked_put_buf(l, l->rxbuf);
 	l->rxbuf = NULL;
 	tell(l, FS_LANE_ENDED);
 }
@@ -486,7 +486,7 @@ void fs_lane_free(struct fs_lane *l)
 	fs_interrupt_fini(l);
 	fs_metalane_lane_fini(l);
 	if (l->rxbuf)
-		rpcrdma_buf_put(l->xprt, l->rxbuf);
+		fs_asked_put_buf(l, l->rxbuf);
 	fs_part_lane_fini(l->fs, l);
 	/* A kick on its way frees itself: the reactor runs what is in its mailbox before it goes.
 	 */

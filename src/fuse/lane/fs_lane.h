@@ -30,7 +30,6 @@ struct fs_lane {
 	void *report_ctx;
 	struct reactor_fd src;     /* /dev/fuse */
 	struct rpcrdma_buf *rxbuf; /* where the next request is received; NULL: taken by a WRITE */
-	void *stage;               /* into which fs_asked_receive() reads; NULL: none */
 	struct list ops;           /* of fs_op.pool_link: all that are its own */
 	struct list free_ops;      /* of fs_op.link */
 	unsigned int ops_cnt, ops_free;

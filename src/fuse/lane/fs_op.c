@@ -276,6 +276,8 @@ static struct rpcrdma_buf *fs_buf_take(struct fs_op *op)
 	if (!buf && !l->receiving && !l->abandoned && !l->fs->metalane) {
 		buf = l->rxbuf;
 		l->rxbuf = NULL;
+		if (buf)
+			fs_asked_leave(l, buf);
 	}
 	if (buf)
 		buf->owner = NULL;
@@ -410,7 +412,7 @@ void fs_op_end(struct fs_op *op)
 		fs_interrupt_ended(op);
 	fs_op_put_call(op);
 	if (op->buf)
-		rpcrdma_buf_put(l->xprt, op->buf);
+		fs_asked_put_buf(l, op->buf);
 	op->buf = NULL;
 	free(op->mem);
 	op->mem = NULL;

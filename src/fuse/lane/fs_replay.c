@@ -43,7 +43,7 @@ static bool add(struct fs *fs, const void *req, size_t len, bool rewrites)
 	p->len = len;
 	p->rewrites = rewrites;
 	memcpy(p->bytes, req, len);
-	fs_asked_note(fs, req, len);
+	fs_asked_note(fs, req, len, LIVE_NONE);
 	mutex_lock(&fs->lanes_lock);
 	list_push_back(&fs->replays.list, &p->link);
 	atomic_fetch_add(&fs->replays.cnt, 1);
@@ -135,8 +135,8 @@ int fs_replay_get(struct fs *fs, const struct tables_record *r, uint64_t *ret_un
 		free(bytes);
 		return -EBADMSG;
 	}
-	/* Of one that was read and noted there is a record before this one. */
-	if (r->type == FS_TABLES_READ && fs_asked_is(fs, h.unique)) {
+	/* Of one that was noted as the process died there may be two records. */
+	if (fs_asked_is(fs, h.unique)) {
 		free(bytes);
 		return 0;
 	}
@@ -290,6 +290,7 @@ int fs_replay_receive(struct fs_lane *l, struct fuse_buf *buf)
 	struct replay *p;
 	size_t len = 0;
 
+	fs_asked_leave(l, l->rxbuf);
 	while (len == 0 && (p = pop(fs))) {
 		struct fuse_in_header h;
 

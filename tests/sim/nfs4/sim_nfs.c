@@ -89,7 +89,7 @@ void sim_nfs_client(struct sim_nfs *w, unsigned int lanes)
 	w->cl = nfs4_client_new(&w->conf);
 	if (!w->cl)
 		fab_sim_fail("nfs4_client_new(): %s", strerror(errno));
-	nfs4_keep_live(w->cl, sim_nfs_live);
+	nfs4_keep_live(w->cl, sim_nfs_live, &(const struct slab_memory){.get = NULL});
 	w->lanes = lanes;
 	for (unsigned int i = 0; i < lanes; i++) {
 		struct sim_lane *l = &w->lane[i];

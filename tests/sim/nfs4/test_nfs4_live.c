@@ -55,7 +55,9 @@ static void die_and(bool restart)
 	cr_assert_not_null(live);
 	for (unsigned int i = 0; i < FILES; i++)
 		owners[i] = files[i].state.owner;
-	nfs4_keep_live(w.cl, NULL); /* the memory is as it was when it died */
+	nfs4_keep_live(w.cl, NULL,
+		&(const struct slab_memory){
+			.get = NULL}); /* the memory is as it was when it died */
 	if (restart) {
 		nfsd_sim_restart(w.srv, 60 * SIM_SEC, false);
 	} else {

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -621,7 +622,7 @@ Test(live, no_memory_but_the_whole_is_read)
 	fd = copy(whole, F_SEAL_SHRINK);
 	cr_assert_eq(read_fd(fd), 0);
 	expect(1);
-	cr_assert_eq(pwrite(fd, "\2", 1, offsetof(struct live_head, version)), 1);
+	cr_assert_eq(pwrite(fd, "\3", 1, offsetof(struct live_head, version)), 1);
 	cr_assert_eq(read_fd(fd), -EBADMSG, "another version");
 	close(fd);
 	fd = copy(whole, F_SEAL_SHRINK);
@@ -654,37 +655,188 @@ Test(live, no_memory_but_the_whole_is_read)
 
 /* ---- memory that the kernel writes into ---- */
 
+static uint8_t *raws(size_t size, unsigned int cnt)
+{
+	static const struct live_key key = {.rank = 2, .count_field = COUNT};
+	uint8_t *p = live_raw_pieces(l, &key, 9, BYTES, size, cnt);
+
+	return p ? p + LIVE_PAGE - LIVE_RAW_LEAD : NULL;
+}
+
+/* The next record: len bytes with that number. */
+static void expect_raw(size_t len, uint64_t count)
+{
+	const void *p = NULL;
+	size_t n, all = 0;
+
+	cr_assert(tables_next(&in, &r));
+	cr_assert_eq(r.type, 9);
+	cr_assert_eq(tables_get(&r, COUNT), count);
+	while ((p = tables_get_next(&r, BYTES, p, &n)) != NULL)
+		all += n;
+	cr_assert_eq(all, len);
+}
+
+static void write_raw(uint8_t *raw, uint32_t len)
+{
+	memset(raw, 7, len);
+	memcpy(raw, &len, sizeof(len));
+}
+
 Test(live, bytes_that_the_kernel_wrote_are_a_record)
 {
-	static const struct live_key key = {.rank = 2, .count_field = BYTES}, other = {.rank = 1};
+	static const struct live_key other = {.rank = 1};
 	uint32_t len = 100000;
-	live_ref ref = LIVE_NONE;
-	const void *p;
+	live_ref ref = LIVE_NONE, raw_ref;
 	uint8_t *raw;
-	size_t n;
 
 	put(&ref, &other, 1, 10);
-	raw = live_raw(l, &key, 9, 1u << 20);
+	raw = raws(LIVE_PAGE + (1u << 20), 1);
 	cr_assert_not_null(raw);
+	raw_ref = live_raw_ref(l, raw);
+	cr_assert(live_raw_reserve(l, raw));
+	live_raw_place(l, raw_ref, LIVE_RAW_LAST);
 	cr_assert_eq(read_fd(live_fd(l)), 0);
 	expect(1);
 	expect_end(); /* nothing was written */
-	memset(raw, 7, len);
-	memcpy(raw, &len, sizeof(len));
+	write_raw(raw, len);
+	live_count(l, raw_ref, 8);
+	cr_assert_eq(live_counted(l, raw_ref), 8);
 	cr_assert_eq(read_fd(live_fd(l)), 0);
 	expect(1);
-	cr_assert(tables_next(&in, &r));
-	cr_assert_eq(r.type, 9);
-	p = tables_get_next(&r, BYTES, NULL, &n);
-	cr_assert_eq(n, LIVE_RAW_PIECE);
-	cr_assert_not_null(tables_get_next(&r, BYTES, p, &n));
-	cr_assert_eq(n, len - LIVE_RAW_PIECE);
-	len = (1u << 20) + 1;
+	expect_raw(len, 8);
+	live_raw_place(l, raw_ref, LIVE_RAW_NONE);
+	cr_assert_eq(read_fd(live_fd(l)), 0);
+	expect(1);
+	expect_end(); /* it is none any more */
+	live_raw_place(l, raw_ref, LIVE_RAW_LAST);
+	len = (1u << 20) + LIVE_RAW_LEAD + 1;
 	memcpy(raw, &len, sizeof(len));
 	cr_assert_eq(read_fd(live_fd(l)), 0);
 	expect(1);
 	expect_end(); /* longer than the memory */
-	cr_assert_null(live_raw(l, &key, 9, LIVE_RECORD_MAX + 1));
 	live_spoil(l);
 	cr_assert_eq(read_fd(live_fd(l)), -ENODATA);
+}
+
+Test(live, raw_records_have_their_place_among_the_others)
+{
+	static const struct live_key key = {
+		.rank = 2, .group = 5, .count_field = COUNT, .count = 6};
+	live_ref ref = LIVE_NONE, refs[3];
+	size_t stride = 5 * LIVE_PAGE;
+	uint8_t *first = raws(stride - 1, 3);
+
+	for (uint32_t i = 0; i < 3; i++) {
+		refs[i] = live_raw_ref(l, first + i * stride);
+		write_raw(first + i * stride, 10 + i);
+		cr_assert_eq(live_raw_placed(l, refs[i]), LIVE_RAW_NONE);
+	}
+	put(&ref, &key, 1, 10);
+	live_raw_place(l, refs[0], LIVE_RAW_LAST);
+	live_raw_place(l, refs[1], 6);
+	live_raw_place(l, refs[2], 4);
+	cr_assert_eq(read_fd(live_fd(l)), 0);
+	expect_raw(12, 0);
+	expect(1);
+	cr_assert_eq(tables_get(&r, COUNT), 6);
+	expect_raw(11, 0);
+	expect_raw(10, 0);
+	expect_end();
+	/* Memory that is cut later lies behind them. */
+	cr_assert_not_null(raws(stride, 1));
+	live_drop(l, &ref);
+	put(&ref, &key, 2, LIVE_CRC_MAX * 3);
+	cr_assert_eq(read_fd(live_fd(l)), 0);
+	expect_raw(12, 0);
+	expect(2);
+}
+
+Test(live, raw_records_of_a_broken_writer_are_refused)
+{
+	uint8_t *raw = raws(3 * LIVE_PAGE, 2);
+	uint8_t *map = mmap(NULL, 1u << 20, PROT_READ | PROT_WRITE, MAP_SHARED, live_fd(l), 0);
+	struct live_slot *slot = (void *)(map + (size_t)live_raw_ref(l, raw) * LIVE_UNIT);
+	struct live_chunk *c = (struct live_chunk *)slot - 1, good = *c;
+	static const struct {
+		uint64_t len, size, cnt;
+		const char *why;
+	} bad[] = {
+		{0, LIVE_PAGE, 0, "pieces without room"},
+		{0, 3 * LIVE_PAGE + 64, 0, "pieces that are not of pages"},
+		{0, UINT64_MAX / LIVE_PAGE * LIVE_PAGE, 0, "pieces larger than their chunk"},
+		{0, 0, 0x5555555555555556, "pieces whose bytes are not many, in 64 bits"},
+		{0, 0, UINT64_MAX, "more pieces than fit"},
+		{LIVE_SIZE_MAX, 0, 0, "a chunk that ends behind the memory"},
+		{UINT64_MAX - LIVE_PAGE + 1, 0, 0, "a chunk that ends before it begins"},
+		{6 * LIVE_PAGE, 0, 0, "a chunk without room for the heads"},
+		{7 * LIVE_PAGE, LIVE_PAGE * 2, 3, "a page, where more heads are"},
+		{7 * LIVE_PAGE - 64, 0, 0, "a chunk that is not of pages"},
+	};
+
+	cr_assert_neq(map, MAP_FAILED);
+	write_raw(raw, 100);
+	live_raw_place(l, live_raw_ref(l, raw), 1);
+	cr_assert_eq(read_fd(live_fd(l)), 0);
+	slot->about.len++;
+	refuses(slot, "longer than its piece");
+	slot->about.len--;
+	slot->about.minor = 0;
+	refuses(slot, "not raw");
+	slot->about.minor = LIVE_RAW;
+	slot->crc = live_crc(slot->seq, &slot->about, NULL);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		c->raw_len = bad[i].len ? bad[i].len : good.raw_len;
+		c->raw_size = bad[i].size ? bad[i].size : good.raw_size;
+		c->raw_cnt = bad[i].cnt ? bad[i].cnt : good.raw_cnt;
+		cr_assert_eq(read_fd(live_fd(l)), -EBADMSG, "%s", bad[i].why);
+	}
+	*c = good;
+	cr_assert_eq(read_fd(live_fd(l)), 0);
+	expect_raw(100, 0);
+	c->what = live_chunk_word(0);
+	cr_assert_eq(read_fd(live_fd(l)), -EBADMSG, "a length, where the class has one");
+	munmap(map, 1u << 20);
+}
+
+Test(live, there_is_no_more_raw_memory_than_there_is)
+{
+	uint8_t byte;
+
+	cr_assert_null(raws(LIVE_PAGE, 1));
+	cr_assert_null(raws(1u << 30, 16));
+	cr_assert_null(raws(1u << 30, UINT32_MAX));
+	cr_assert_null(raws(SIZE_MAX / 2, 1));
+	cr_assert_eq(live_raw_ref(l, &byte), LIVE_NONE);
+	cr_assert_eq(live_raw_ref(NULL, &byte), LIVE_NONE);
+	cr_assert_eq(read_fd(live_fd(l)), 0);
+	expect_end();
+}
+
+static bool system_has(const char *word)
+{
+	FILE *f = fopen("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "r");
+	char line[100] = "";
+	bool has;
+
+	if (!f)
+		return false;
+	has = fgets(line, sizeof(line), f) && strstr(line, word) != NULL;
+	fclose(f);
+	return has;
+}
+
+Test(live, what_is_in_huge_pages_is_told)
+{
+	uint8_t *raw = raws(8u << 20, 1);
+	uint64_t huge;
+
+	cr_assert_not_null(raw);
+	cr_assert_eq(live_raw_huge_bytes(l), 0);
+	cr_assert(live_raw_reserve(l, raw));
+	huge = live_raw_huge_bytes(l);
+	cr_assert_leq(huge, 8u << 20);
+	cr_assert_eq(huge % (2u << 20), 0);
+	if (!system_has("[always]") && !system_has("[advise]"))
+		cr_assert_eq(huge, 0);
 }

@@ -13,11 +13,12 @@ enum {
 static struct live *live;
 static live_ref client;
 
-void nfs4_keep_live(struct nfs4_client *cl, struct live *to)
+void nfs4_keep_live(struct nfs4_client *cl, struct live *to, const struct slab_memory *bufs)
 {
 	const struct live_key key = {.rank = NFS4_KEEP_RANK};
 	struct tables_out t;
 
+	fake_buf_memory(bufs);
 	live = to;
 	client = LIVE_NONE;
 	tables_begin_in(&t);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The functions of nfs4.h and rpcrdma.h that src/fuse calls, on files in memory. */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,23 +65,43 @@ static void start(struct nfs4_call *call, enum fake_op op)
 
 /* ---- data buffers ---- */
 
+/* From now on; those before are of a process that is no more. */
+void fake_buf_memory(const struct slab_memory *mem)
+{
+	struct list *node;
+
+	while (rig.fake.buf_mem.get && (node = list_pop_front(&rig.fake.spare_bufs)))
+		free(container_of(node, struct rpcrdma_buf, link));
+	list_init(&rig.fake.spare_bufs);
+	rig.fake.buf_mem = *mem;
+}
+
+static struct rpcrdma_buf *new_buf(struct fake *k)
+{
+	struct rpcrdma_buf *buf = calloc(1, sizeof(*buf));
+	size_t size = PAGE + RIG_WSIZE + PAGE;
+	uint8_t *mem = k->buf_mem.get ? k->buf_mem.get(k->buf_mem.ctx, size, 1)
+				      : aligned_alloc(PAGE, size);
+
+	assert(mem);
+	buf->priv = (struct rpcrdma_bufpriv *)mem;
+	buf->data = mem + PAGE;
+	buf->mem = buf->data - RPCRDMA_DATA_LEAD;
+	return buf;
+}
+
 struct rpcrdma_buf *rpcrdma_buf_get_above(struct rpcrdma *x, unsigned int left)
 {
 	struct fake *k = &rig.fake;
-	struct rpcrdma_buf *buf;
-	uint8_t *mem;
 
 	if (k->bufs + left >= k->bufs_max) {
 		k->refused = true;
 		return NULL;
 	}
 	k->bufs++;
-	buf = calloc(1, sizeof(*buf));
-	mem = aligned_alloc(PAGE, PAGE + RIG_WSIZE + PAGE);
-	buf->priv = (struct rpcrdma_bufpriv *)mem;
-	buf->data = mem + PAGE;
-	buf->mem = buf->data - RPCRDMA_DATA_LEAD;
-	return buf;
+	if (k->buf_mem.get && !list_empty(&k->spare_bufs))
+		return container_of(list_pop_front(&k->spare_bufs), struct rpcrdma_buf, link);
+	return new_buf(k);
 }
 
 struct rpcrdma_buf *rpcrdma_buf_get(struct rpcrdma *x)
@@ -91,8 +112,12 @@ struct rpcrdma_buf *rpcrdma_buf_get(struct rpcrdma *x)
 void rpcrdma_buf_put(struct rpcrdma *x, struct rpcrdma_buf *buf)
 {
 	rig.fake.bufs--;
-	free(buf->priv);
-	free(buf);
+	if (rig.fake.buf_mem.get) {
+		list_push_front(&rig.fake.spare_bufs, &buf->link);
+	} else {
+		free(buf->priv);
+		free(buf);
+	}
 	freed();
 }
 

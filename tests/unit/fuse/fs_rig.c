@@ -191,6 +191,12 @@ void __real_live_put(
 	struct live *l, live_ref *ref, const struct live_key *key, struct tables_out *t);
 void __real_live_drop(struct live *l, live_ref *ref);
 void __real_live_count(struct live *l, live_ref ref, uint64_t value);
+void __real_live_put_pieces(struct live *l, live_ref *ref, const struct live_key *key,
+	uint16_t type, uint16_t field, const void *p, size_t len);
+void __real_live_raw_place(struct live *l, live_ref ref, uint64_t place);
+void __wrap_live_put_pieces(struct live *l, live_ref *ref, const struct live_key *key,
+	uint16_t type, uint16_t field, const void *p, size_t len);
+void __wrap_live_raw_place(struct live *l, live_ref ref, uint64_t place);
 void __wrap_live_put(
 	struct live *l, live_ref *ref, const struct live_key *key, struct tables_out *t);
 void __wrap_live_drop(struct live *l, live_ref *ref);
@@ -201,6 +207,22 @@ void __wrap_live_put(
 {
 	rig_step();
 	__real_live_put(l, ref, key, t);
+	rig_step();
+}
+
+void __wrap_live_put_pieces(struct live *l, live_ref *ref, const struct live_key *key,
+	uint16_t type, uint16_t field, const void *p, size_t len)
+{
+	rig_step();
+	rig.copied += len;
+	__real_live_put_pieces(l, ref, key, type, field, p, len);
+	rig_step();
+}
+
+void __wrap_live_raw_place(struct live *l, live_ref ref, uint64_t place)
+{
+	rig_step();
+	__real_live_raw_place(l, ref, place);
 	rig_step();
 }
 
@@ -382,6 +404,7 @@ void rig_down(void)
 	reactor_timer_cancel(rig.fake.r, &rig.fake.unblock);
 	reactor_free(rig.fake.r);
 	fs_free(rig.fs);
+	fake_buf_memory(&(const struct slab_memory){.get = NULL});
 	live_free(rig.live);
 	rig_keep = false;
 }

@@ -104,6 +104,8 @@ struct fake {
 	unsigned int refused_delegs;
 	unsigned int calls, calls_max;
 	unsigned int bufs, bufs_max;
+	struct slab_memory buf_mem; /* get NULL: each is of its own memory */
+	struct list spare_bufs;     /* of buf_mem, which takes none back */
 	bool refused;
 	int dead; /* -errno of nfs4_call_get() */
 	/* what tests set and see */
@@ -157,6 +159,7 @@ struct rig {
 	struct fake fake;
 	struct fs *fs;
 	struct live *live;     /* with rig_keep */
+	uint64_t copied;       /* bytes of requests that were copied into it */
 	uint64_t was_done;     /* request that the server did for the process before; 0: none */
 	bool did[RIG_ASKED];   /* by number: the server did what is to be done once */
 	bool asked[RIG_ASKED]; /* by number: the kernel waits for its answer */
@@ -178,6 +181,7 @@ extern enum fs_write rig_write_mode;
 
 /* A file of `size` bytes; its filehandle is its number. */
 void fake_init(struct fake *k, struct reactor *r);
+void fake_buf_memory(const struct slab_memory *mem);
 /* Nothing is in work. */
 void fake_new_reactor(struct fake *k, struct reactor *r);
 struct fake_file *fake_add(const char *name, size_t size);

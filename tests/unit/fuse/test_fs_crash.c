@@ -11,6 +11,7 @@
 #include "file_rig.h"
 #include "fs_inode.h"
 #include "fs_live.h"
+#include "fs_unstable.h"
 #include "fs_share.h"
 
 static void set_up(void)
@@ -538,6 +539,82 @@ Test(fs_crash, an_append_is_not_appended_again)
 	rig_crash();
 	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
 	cr_assert_eq(file->attr.size, 103);
+	closed(fh.fh);
+}
+
+/* Where the kernel put it the server reads it, and whoever follows. */
+Test(fs_crash, a_large_write_is_not_copied)
+{
+	static char text[FS_UNSTABLE_LARGE];
+	uint64_t copied = rig.copied;
+
+	memset(text, 'x', sizeof(text));
+	cr_assert_eq(rig_write(ino, fh.fh, 0, text, sizeof(text), O_RDWR), sizeof(text));
+	is_sent();
+	cr_assert_lt(rig.copied, copied + sizeof(text));
+	rig_crash();
+	fake_restart();
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	cr_assert_arr_eq(file->stable, text, sizeof(text));
+	closed(fh.fh);
+}
+
+/* Its buffer is used for others before it is durable. */
+Test(fs_crash, a_small_write_outlives_its_buffer)
+{
+	char text[8];
+
+	for (int i = 0; i < 20; i++) {
+		snprintf(text, sizeof(text), "write%02d", i);
+		wrote((uint64_t)i * 100, text);
+		no_answer(1000);
+	}
+	cr_assert_gt(rig.copied, 0);
+	rig_crash();
+	no_answer(1000); /* all of them were told */
+	fake_restart();
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	for (int i = 0; i < 20; i++) {
+		snprintf(text, sizeof(text), "write%02d", i);
+		cr_assert_arr_eq(file->stable + i * 100, text, 7);
+	}
+	closed(fh.fh);
+}
+
+/* It waits for the kernel's answer no more: what others wrote since would be lost. */
+Test(fs_crash, a_write_that_was_durable_when_answered_is_over)
+{
+	unsigned int writes;
+
+	cr_assert_eq(rig_write(ino, fh.fh, 0, "durable", 7, O_RDWR | O_DSYNC), 7);
+	writes = rig.fake.count[FAKE_WRITE];
+	rig_crash();
+	no_answer(1000);
+	cr_assert_eq(rig.fake.count[FAKE_WRITE], writes);
+	closed(fh.fh);
+}
+
+/* The same, if the server had it, and its buffer was something else's since. */
+Test(fs_crash, nor_is_what_the_server_lost_missing)
+{
+	const struct fuse_read_in in = {.fh = fh.fh, .size = 12};
+	uint64_t unique;
+
+	wrote(0, "acknowledged");
+	is_sent();
+	rig.fake.hold_ops = 1ull << FAKE_READ;
+	unique = rig_send(FUSE_READ, ino, &in, sizeof(in), NULL, 0);
+	no_answer(1000);
+	rig.fake.hold_ops = 1ull << FAKE_WRITE;
+	rig.conf.write = FS_WRITE_WAIT;
+	rig_crash();
+	fake_restart();
+	no_answer(1000);
+	rig.fake.hold_ops = 0;
+	fake_release();
+	cr_assert(rig_reply(&re, 3000));
+	cr_assert_eq(re.h.unique, unique);
+	cr_assert_arr_eq(re.body, "acknowledged", 12);
 	closed(fh.fh);
 }
 
