@@ -131,7 +131,7 @@ static void wait_for_threads(void)
 		usleep(100);
 }
 
-unsigned int rig_kill_at;
+unsigned int rig_kill_at, rig_kill_again;
 
 /* The thread that runs the daemon while rig_kill_at is set. */
 static struct {
@@ -172,7 +172,8 @@ static bool turn_or_be_killed(void)
 		pthread_join(thread, NULL);
 		return daemon_thread.turned;
 	}
-	rig_kill_at = daemon_thread.steps = 0;
+	rig_kill_at = rig_kill_again;
+	rig_kill_again = daemon_thread.steps = 0;
 	rig.kills++;
 	rig_crash();
 	daemon_thread.killed = false;

@@ -197,7 +197,8 @@ void __wrap_criterion_send_assert(struct criterion_assert_stats *stats)
 	_exit(EXIT_FAILURE);
 }
 
-static int killed_at(void (*work)(void), unsigned int step)
+/* again: the step of the one that takes over; 0: it lives. */
+static int killed_at(void (*work)(void), unsigned int step, unsigned int again)
 {
 	int status;
 	pid_t pid = fork();
@@ -209,6 +210,7 @@ static int killed_at(void (*work)(void), unsigned int step)
 		rig_keep = true;
 		rig_write_mode = FS_WRITE_LAZY;
 		rig_kill_at = step;
+		rig_kill_again = again;
 		work();
 		nothing_is_left();
 		_exit(rig.kills > 0 ? WAS_KILLED : WAS_NOT_KILLED);
@@ -225,9 +227,12 @@ static void at_each_step(void (*work)(void))
 {
 	unsigned int step = 1;
 
-	while (killed_at(work, step) == WAS_KILLED)
+	while (killed_at(work, step, 0) == WAS_KILLED)
 		step++;
 	cr_assert_gt(step, 50, "there were %u steps", step);
+	/* And the next one as well, at one of its first steps: some of all the pairs. */
+	for (unsigned int i = 1; i < step; i += 5)
+		cr_assert_eq(killed_at(work, i, i * 17 % 53 + 1), WAS_KILLED);
 }
 
 Test(fs_kills, locks)
