@@ -71,6 +71,7 @@ check "unmounted" funmount $mnt
 check "mounted without delegations" fmount $mnt rw,nconnect=2,allow_other,nodelegation
 check "the kernel's client mounts" kmount $knt
 # In a process of its own: each close() of a copy of the descriptor is a request to the mount.
+rm -f /tmp/held /tmp/go # another test on this machine may have had them
 mkfifo /tmp/go
 bash -c "exec 7>>$mnt/append; flock -x 7; : >/tmp/held; read -r _ </tmp/go; echo five >&7" &
 holder=$!
