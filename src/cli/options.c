@@ -491,8 +491,6 @@ int options_finish(struct options *o, char *fault, size_t fault_len)
 		return fault_say(fault, fault_len, "option capture_data needs capture=FILE");
 	if (o->fs.noac)
 		o->fs.sync = true; /* nfs(5): noac makes writes synchronous */
-	if (o->keep != OPTIONS_KEEP_NO)
-		o->fs.delegation = false; /* a successor would not know of them */
 	o->fs.mount_opts = o->vfs_opts;
 	return 0;
 }

@@ -134,10 +134,7 @@ static void put_caching(struct info *i, const struct mount *m)
 	put_number(i, m, "acdirmin", f->acdirmin_s, times | ID(ACDIRMIN));
 	put_number(i, m, "acdirmax", f->acdirmax_s, times | ID(ACDIRMAX));
 	put_bool(i, m, "cto", f->cto, ID(CTO));
-	if (m->opt->keep != OPTIONS_KEEP_NO)
-		info_option(i, "delegation", "no", BY_ANOTHER);
-	else
-		put_bool(i, m, "delegation", f->delegation, ID(DELEGATION));
+	put_bool(i, m, "delegation", f->delegation, ID(DELEGATION));
 	put(i, m, "lookupcache", lookupcache[f->lookupcache], ID(LOOKUPCACHE));
 	put_bool(i, m, "rdirplus", f->rdirplus, ID(RDIRPLUS));
 	put(i, m, "local_lock", local_lock[f->local_lock], ID(LOCAL_LOCK) | ID(LOCK));

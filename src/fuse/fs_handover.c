@@ -261,6 +261,8 @@ static int get_record(struct fs_share_tables *at, const struct tables_record *r,
 		return get_request(at->fs, r);
 	case FS_TABLES_DATA:
 		return fs_kept_get(at->fs, r);
+	case NFS4_KEEP_DELEG:
+		return nfs4_keep_get_deleg(r, at->fs->client);
 	case NFS4_KEEP_ONCE: /* answered already: nobody asks */
 		return fs_asked_is(at->fs, fs_op_request_of(nfs4_redo_request_of(r)))
 			       ? nfs4_redo_get(r, at->fs->client)
@@ -323,7 +325,11 @@ int fs_handover_get(struct fs *fs, struct tables_in *in, bool sequence_known, ui
 		err = -ENOMEM;
 	if (!err)
 		err = begin_anew(fs, in);
-	return err ? err : fs_share_tables_close(fs);
+	if (!err)
+		err = fs_share_tables_close(fs);
+	if (!err && fs->replaying)
+		nfs4_keep_replaying(fs->client);
+	return err;
 }
 
 static void note_facts(void *ctx, struct fs_inode *in)

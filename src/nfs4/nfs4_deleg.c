@@ -55,6 +55,11 @@ void nfs4_deleg_init(struct nfs4_delegs *ds)
 	list_init(&ds->returning);
 }
 
+static struct nfs4_states *states_of(struct nfs4_delegs *ds)
+{
+	return container_of(ds, struct nfs4_states, delegs);
+}
+
 void nfs4_deleg_drop(struct nfs4_delegs *ds, struct nfs4_deleg *d)
 {
 	list_del(&d->link);
@@ -64,6 +69,7 @@ void nfs4_deleg_drop(struct nfs4_delegs *ds, struct nfs4_deleg *d)
 	if (d->tested)
 		*d->tested = NULL;
 	d->tested = NULL;
+	nfs4_live_deleg(states_of(ds), &d->live_ref, NULL, NULL, NULL, 0);
 	set_client(d, NULL);
 }
 
@@ -130,8 +136,8 @@ void nfs4_deleg_each(struct nfs4_states *all,
 /* It is nobody's any more, and the server is told some time. */
 static void give_up(struct nfs4_states *all, struct nfs4_deleg *d)
 {
-	nfs4_deleg_drop(&all->delegs, d);
 	nfs4_return_list_push(all, &d->fh, &d->stateid, &d->cred, d->id_gen);
+	nfs4_deleg_drop(&all->delegs, d);
 }
 
 static bool give_up_idle(struct nfs4_states *all, struct nfs4_deleg *d, void *ctx)
@@ -199,6 +205,8 @@ enum nfs4_deleg_taken nfs4_deleg_take(struct nfs4_deleg *d, const struct nfs4_ca
 		d->id_gen = call->id_gen;
 		d->tested = NULL;
 		d->test_round = all->revoke.round;
+		d->live_ref = LIVE_NONE;
+		nfs4_live_deleg(all, &d->live_ref, &d->fh, &d->stateid, &d->cred, d->id_gen);
 		list_push_back(&all->delegs.held[bucket(&d->fh)], &d->link);
 		all->delegs.cnt++;
 		set_client(d, cl);
@@ -448,6 +456,7 @@ static void reclaim_given(
 	d->stateid = o->deleg;
 	d->id_gen = call->id_gen;
 	d->test_round = all->revoke.round;
+	nfs4_live_deleg(all, &d->live_ref, &d->fh, &d->stateid, &d->cred, d->id_gen);
 	if (!o->deleg_recalled && !nfs4_recall_is_early(ds, &o->deleg))
 		return;
 	d->status |= NFS4_DELEG_IS_RECALLED;

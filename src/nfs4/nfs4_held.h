@@ -146,6 +146,7 @@ struct nfs4_deleg {
 	unsigned int status; /* nfs4_deleg.c */
 	struct nfs4_stateid stateid;
 	uint32_t id_gen;            /* client ID that it belongs to */
+	live_ref live_ref;          /* nfs4_live.h */
 	struct nfs4_deleg **tested; /* as nfs4_state's */
 	uint32_t test_round;
 };

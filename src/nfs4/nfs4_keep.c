@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nfs4_deleg.h"
 #include "nfs4_lock.h"
 #include "nfs4_session_int.h"
 #include "nfs4_tables.h"
@@ -154,6 +155,62 @@ int nfs4_keep_get_state(const struct tables_record *r, struct nfs4_client *cl,
 	nfs4_live_state(st, cl);
 	mutex_unlock(&all->lock);
 	return 0;
+}
+
+void nfs4_keep_get_served(struct nfs4_client *cl, struct nfs4_state *st, const struct nfs4_fh *fh,
+	const struct rpc_cred *cred, uint32_t share_access, uint64_t owner, uint64_t fileid)
+{
+	struct nfs4_states *all = &cl->states;
+
+	mutex_lock(&all->lock);
+	nfs4_state_begin(st, cl, fh, cred, owner);
+	st->share_access = share_access;
+	st->fileid = fileid;
+	st->id_gen = all->id_gen;
+	nfs4_state_move(st, &all->reopen, NFS4_STATE_BAD);
+	mutex_unlock(&all->lock);
+}
+
+/* ---- delegations ---- */
+
+int nfs4_keep_get_deleg(const struct tables_record *r, struct nfs4_client *cl)
+{
+	struct nfs4_states *all = &cl->states;
+	struct nfs4_stateid sid;
+	struct rpc_cred cred;
+	struct nfs4_fh fh;
+	size_t len;
+	const void *p = tables_get_bytes(r, DELEG_FH, &len);
+
+	if (!p || len > sizeof(fh.data) || !get_stateid(r, DELEG_STATEID, &sid) ||
+		!nfs4_tables_get_cred(r, DELEG_CRED, &cred))
+		return -EBADMSG;
+	memcpy(fh.data, p, len);
+	fh.len = (uint32_t)len;
+	mutex_lock(&all->lock);
+	if ((uint32_t)tables_get(r, DELEG_GEN) == cl->left_gen) {
+		nfs4_return_list_push(all, &fh, &sid, &cred, all->id_gen);
+		all->delegs.left = true;
+	}
+	mutex_unlock(&all->lock);
+	return 0;
+}
+
+void nfs4_keep_replaying(struct nfs4_client *cl)
+{
+	mutex_lock(&cl->states.lock);
+	cl->states.delegs.left = cl->states.delegs.replaying = true;
+	mutex_unlock(&cl->states.lock);
+}
+
+void nfs4_keep_replayed(struct nfs4_session *s)
+{
+	struct nfs4_states *all = &s->cl->states;
+
+	mutex_lock(&all->lock);
+	all->delegs.replaying = false;
+	mutex_unlock(&all->lock);
+	nfs4_lease_kick(s);
 }
 
 /* ---- locks ---- */

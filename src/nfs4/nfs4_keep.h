@@ -24,12 +24,14 @@
 #define NFS4_KEEP_STATE   3u
 #define NFS4_KEEP_LOCKS   4u
 #define NFS4_KEEP_ONCE    5u /* a call that must not be executed twice */
+#define NFS4_KEEP_DELEG   6u
 
 /*
  * Where they stand in live.h. The group of an open is its owner's number; the user's own records of
  * it have other minor numbers, and are there before the state is, and longer.
  */
 #define NFS4_KEEP_RANK        10u
+#define NFS4_KEEP_RANK_DELEGS 35u
 #define NFS4_KEEP_RANK_OPENS  40u
 #define NFS4_KEEP_RANK_ONCE   80u
 #define NFS4_KEEP_MINOR_STATE 10u
@@ -94,6 +96,21 @@ void nfs4_keep_put_state(struct tables_out *t, struct nfs4_state *st);
 /* It is open as it was. Returns: 0; -EBADMSG: the fields are not those of an open. */
 int nfs4_keep_get_state(const struct tables_record *r, struct nfs4_client *cl,
 	struct nfs4_state *st, const struct nfs4_fh *fh);
+/*
+ * The same of an open that a delegation served: the server does not know of it. It is opened anew,
+ * by the same owner; calls on it wait for that.
+ */
+void nfs4_keep_get_served(struct nfs4_client *cl, struct nfs4_state *st, const struct nfs4_fh *fh,
+	const struct rpc_cred *cred, uint32_t share_access, uint64_t owner, uint64_t fileid);
+/*
+ * NFS4_KEEP_DELEG: the process before had it, and it is returned in the background, when all that
+ * it served is opened anew. Returns: 0; -EBADMSG.
+ */
+int nfs4_keep_get_deleg(const struct tables_record *r, struct nfs4_client *cl);
+/* The user does again what the process before was asked for: no delegation is returned before. */
+void nfs4_keep_replaying(struct nfs4_client *cl);
+/* Not any more. The session's lane. */
+void nfs4_keep_replayed(struct nfs4_session *s);
 /* Fields of a lock owner that hangs on an open. */
 void nfs4_keep_put_lockowner(struct tables_out *t, struct nfs4_lockowner *lo);
 /* It holds what it held. st: the open. Returns: 0; -EBADMSG; -ENOMEM. */

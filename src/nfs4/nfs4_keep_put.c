@@ -53,6 +53,15 @@ void nfs4_keep_put_state(struct tables_out *t, struct nfs4_state *st)
 	tables_put(t, STATE_GEN, st->id_gen);
 }
 
+void nfs4_keep_put_deleg(struct tables_out *t, const struct nfs4_fh *fh,
+	const struct nfs4_stateid *sid, const struct rpc_cred *cred, uint32_t id_gen)
+{
+	tables_put_bytes(t, DELEG_FH, fh->data, fh->len);
+	put_stateid(t, DELEG_STATEID, sid);
+	nfs4_tables_put_cred(t, DELEG_CRED, cred);
+	tables_put(t, DELEG_GEN, id_gen);
+}
+
 static void put_range(
 	struct tables_out *t, uint16_t field, uint64_t first, uint64_t last, bool write)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "nfs4_keep.h"
+#include "nfs4_keep_int.h"
 #include "nfs4_session_int.h"
 
 static void put(struct live *to, live_ref *ref, const struct live_key *key, struct tables_out *t)
@@ -54,6 +54,26 @@ void nfs4_live_state(struct nfs4_state *st, struct nfs4_client *cl)
 	tables_record(&t, NFS4_KEEP_STATE);
 	nfs4_keep_put_state(&t, st);
 	put(cl->live, &st->live_ref, &key, &t);
+}
+
+void nfs4_live_deleg(struct nfs4_states *all, live_ref *ref, const struct nfs4_fh *fh,
+	const struct nfs4_stateid *sid, const struct rpc_cred *cred, uint32_t id_gen)
+{
+	const struct live_key key = {.rank = NFS4_KEEP_RANK_DELEGS};
+	struct live *live = container_of(all, struct nfs4_client, states)->live;
+	struct tables_out t;
+
+	if (!live)
+		return;
+	mutex_assert_held(&all->lock);
+	if (!sid) {
+		live_drop(live, ref);
+		return;
+	}
+	tables_begin_in(&t);
+	tables_record(&t, NFS4_KEEP_DELEG);
+	nfs4_keep_put_deleg(&t, fh, sid, cred, id_gen);
+	put(live, ref, &key, &t);
 }
 
 void nfs4_live_locks(struct nfs4_lockowner *lo)

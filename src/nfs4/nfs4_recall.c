@@ -105,6 +105,8 @@ enum nfs4_status nfs4_recall_one(
 {
 	struct nfs4_states *all = &cl->states;
 	struct nfs4_delegs *ds = &all->delegs;
+	/* A server does not ask for the user who was given it. */
+	const struct rpc_cred ours = {.flavor = cl->conf.flavor};
 	enum nfs4_status status = NFS4_OK;
 	struct nfs4_deleg *d;
 
@@ -120,9 +122,12 @@ enum nfs4_status nfs4_recall_one(
 		/* It is on its way. */
 	} else if (may_come(ds, sid)) {
 		status = NFS4ERR_DELAY;
-	} else {
+	} else if (cl->left_gen == 0) {
 		status = nfs4_deleg_find_file(all, fh, false) ? NFS4ERR_BAD_STATEID
 							      : NFS4ERR_BADHANDLE;
+	} else {
+		/* A process before died when it came. */
+		nfs4_return_list_push(all, fh, sid, &ours, all->id_gen);
 	}
 	mutex_unlock(&all->lock);
 	return status;

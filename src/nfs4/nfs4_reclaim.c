@@ -371,6 +371,7 @@ static void reopen_done(struct nfs4_call *call)
 	}
 	if (go_on)
 		nfs4_reclaim_kick(s);
+	nfs4_lease_kick(s); /* delegations of a process before may be returned now */
 	nfs4_call_wake_state(s);
 }
 

@@ -5,6 +5,7 @@
  * Context: any lane; states.lock is held.
  */
 #include "nfs4_deleg.h"
+#include "nfs4_live.h"
 
 #include <stdlib.h>
 
@@ -15,6 +16,8 @@ void nfs4_return_list_pop(struct nfs4_delegs *ds, struct nfs4_deleg_return *ret)
 {
 	list_del(&ret->link);
 	ds->return_cnt--;
+	nfs4_live_deleg(
+		container_of(ds, struct nfs4_states, delegs), &ret->live_ref, NULL, NULL, NULL, 0);
 	free(ret);
 }
 
@@ -53,6 +56,7 @@ void nfs4_return_list_push(struct nfs4_states *all, const struct nfs4_fh *fh,
 	ret->stateid = *sid;
 	ret->cred = *cred;
 	ret->id_gen = id_gen;
+	nfs4_live_deleg(all, &ret->live_ref, fh, sid, cred, id_gen);
 	list_push_back(&ds->returns, &ret->link);
 	ds->return_cnt++;
 }

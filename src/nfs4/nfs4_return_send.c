@@ -68,6 +68,15 @@ static const struct nfs4_opdesc return_desc = {
 	.repeatable = true,
 };
 
+/* Those of a process before serve opens, until these are opened anew. states.lock held. */
+static bool is_held_back(struct nfs4_states *all)
+{
+	if (all->delegs.left)
+		all->delegs.left = all->delegs.replaying || !list_empty(&all->reopen) ||
+				   !list_empty(&all->reclaim) || !list_empty(&all->in_hand);
+	return all->delegs.left;
+}
+
 bool nfs4_return_send_due(struct nfs4_session *s)
 {
 	struct nfs4_states *all = &s->cl->states;
@@ -75,7 +84,7 @@ bool nfs4_return_send_due(struct nfs4_session *s)
 
 	mutex_lock(&all->lock);
 	nfs4_return_list_purge(all);
-	due = !list_empty(&all->delegs.returns) && s->id_gen == all->id_gen;
+	due = !list_empty(&all->delegs.returns) && s->id_gen == all->id_gen && !is_held_back(all);
 	mutex_unlock(&all->lock);
 	return due;
 }
@@ -89,7 +98,7 @@ const struct nfs4_opdesc *nfs4_return_send_next(struct nfs4_session *s)
 
 	mutex_lock(&all->lock);
 	nfs4_return_list_purge(all);
-	if (s->id_gen == all->id_gen)
+	if (s->id_gen == all->id_gen && !is_held_back(all))
 		node = list_pop_front(&all->delegs.returns);
 	if (node)
 		list_push_back(&all->delegs.returning, node);

@@ -248,13 +248,17 @@ static void xprt_unblocked(void *ctx)
 
 static enum nfs4_status cb_execute(struct nfs4_session *s, struct nfs4_cb_op *op)
 {
+	enum nfs4_status status;
+
 	switch (op->kind) {
 	case NFS4_CB_GETATTR:
 		if (!nfs4_recall_getattr(s->cl, &op->getattr.fh, &op->change, &op->size))
 			return NFS4ERR_BADHANDLE;
 		break;
 	case NFS4_CB_RECALL:
-		return nfs4_recall_one(s->cl, &op->recall.stateid, &op->recall.fh);
+		status = nfs4_recall_one(s->cl, &op->recall.stateid, &op->recall.fh);
+		nfs4_lease_kick(s); /* it may be nobody's */
+		return status;
 	case NFS4_CB_RECALL_ANY:
 		nfs4_recall_any(
 			s->cl, op->recall_any.keep, op->recall_any.read, op->recall_any.write);

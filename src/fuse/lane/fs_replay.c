@@ -198,6 +198,7 @@ enum fs_replay_turn fs_replay_turn(struct fs_lane *l)
 		return FS_REPLAY_NEXT;
 	if (any(fs) || fs_asked_awaits(fs) || !atomic_exchange(&fs->replaying, false))
 		return FS_REPLAY_NONE;
+	nfs4_keep_replayed(l->sess);
 	return FS_REPLAY_OVER;
 }
 

@@ -221,7 +221,7 @@ static int get_share(struct fs_share_tables *at, const struct tables_record *r)
 		return -ENOMEM;
 	fs_share_list(sh);
 	at->share = sh;
-	at->closed = tables_get(r, SHARE_APART);
+	at->closed = at->apart = tables_get(r, SHARE_APART);
 	sh->over = tables_get(r, SHARE_OVER);
 	sh->access = (uint32_t)tables_get(r, SHARE_ACCESS);
 	mutex_lock(&in->lock);
@@ -301,37 +301,6 @@ void fs_share_tables_unanswered(struct fs *fs, uint64_t unique)
 		atomic_fetch_add(&fs->replays.files_in_doubt, !is);
 		is = true;
 	}
-}
-
-/* As the kernel would close it, which has done that, or does not know of it. */
-static bool close_left(struct fs *fs, const struct fs_file *f)
-{
-	const struct {
-		struct fuse_in_header h;
-		struct fuse_release_in release;
-	} req = {
-		.h =
-			{
-				.len = sizeof(req),
-				.opcode = FUSE_RELEASE,
-				.unique = fs_replay_unique(fs),
-				.nodeid = f->inode->slot,
-			},
-		.release = {.fh = f->handle},
-	};
-
-	return fs_replay_add(fs, &req, sizeof(req));
-}
-
-int fs_share_tables_close(struct fs *fs)
-{
-	list_for_each (node, &fs->files) {
-		const struct fs_file *f = container_of(node, struct fs_file, all_link);
-
-		if (f->left && !fs_replay_has_release(fs, f->handle) && !close_left(fs, f))
-			return -ENOMEM;
-	}
-	return 0;
 }
 
 /* Its last file was released, and the server had not closed it. */
@@ -464,14 +433,36 @@ static int get_wait(const struct fs_share_tables *at, const struct tables_record
 	return fs_replay_add(at->fs, &req, sizeof(req)) ? 0 : -ENOMEM;
 }
 
+/* There are files of it, and the server does not know: a delegation served it. */
+static void get_served(struct fs *fs, struct fs_share *sh)
+{
+	struct nfs4_fh fh;
+	uint32_t access = 0;
+
+	/* One that was released is closed, or was on its way to that. */
+	list_for_each (node, &sh->inode->open_files) {
+		const struct fs_file *f = container_of(node, struct fs_file, link);
+
+		if (f->share == sh && !f->left)
+			access |= f->share_access;
+	}
+	if (access == 0 || sh->state.cl)
+		return;
+	fs_inode_fh(sh->inode, &fh);
+	nfs4_keep_get_served(fs->client, &sh->state, &fh, &sh->cred, access, sh->owner,
+		fs_inode_fileid(sh->inode));
+}
+
 int fs_share_tables_end(struct fs_share_tables *at)
 {
 	int err = at->closed ? close_share(at->fs, at->share) : 0;
 
+	if (at->apart)
+		get_served(at->fs, at->share);
 	put_owners(at);
 	fs_share_put(at->share);
 	at->share = NULL;
-	at->closed = false;
+	at->closed = at->apart = false;
 	return err;
 }
 

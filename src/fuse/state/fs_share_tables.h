@@ -25,6 +25,7 @@ void fs_share_tables_live_owner(struct fs *fs, struct fs_lockowner *o);
 struct fs_share_tables {
 	struct fs *fs;
 	struct fs_share *share; /* the last one; referenced */
+	bool apart;             /* of live.h: its state is a record of its own, or there is none */
 	bool closed;            /* it has no FILE as yet: the server is to close it */
 	/* Owners of its locks, referenced, whose NFS4_KEEP_LOCKS may follow */
 	struct fs_lockowner **owners;

@@ -85,6 +85,7 @@ struct nfs4_deleg_return {
 	struct nfs4_stateid stateid;
 	struct rpc_cred cred;
 	uint32_t id_gen;
+	live_ref live_ref; /* nfs4_live.h */
 	unsigned int tries;
 };
 

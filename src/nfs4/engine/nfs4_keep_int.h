@@ -39,6 +39,16 @@ enum {
 	LOCK_DOUBT, /* the same, one */
 };
 
+enum {
+	DELEG_FH = 1,
+	DELEG_STATEID,
+	DELEG_CRED, /* it is returned under it */
+	DELEG_GEN,  /* of the client ID that gave it */
+};
+
+void nfs4_keep_put_deleg(struct tables_out *t, const struct nfs4_fh *fh,
+	const struct nfs4_stateid *sid, const struct rpc_cred *cred, uint32_t id_gen);
+
 /* Bytes of a stateid, and of a range of locks. */
 #define STATEID_LEN 16u
 #define RANGE_LEN   17u

@@ -11,6 +11,7 @@
 #include "nfs4_held.h"
 
 struct nfs4_session;
+struct nfs4_states;
 
 /* The holder of the token: the client ID, or whether all is reclaimed, is another. */
 void nfs4_live_client(struct nfs4_client *cl);
@@ -21,5 +22,11 @@ void nfs4_live_session(struct nfs4_session *s);
 void nfs4_live_state(struct nfs4_state *st, struct nfs4_client *cl);
 /* states.lock held: its stateid, its ranges, or the open that it hangs on. */
 void nfs4_live_locks(struct nfs4_lockowner *lo);
+/*
+ * states.lock held: a delegation that the server gave, held or about to be returned. sid NULL: it
+ * has it back, or *ref's record is another's now.
+ */
+void nfs4_live_deleg(struct nfs4_states *all, live_ref *ref, const struct nfs4_fh *fh,
+	const struct nfs4_stateid *sid, const struct rpc_cred *cred, uint32_t id_gen);
 
 #endif

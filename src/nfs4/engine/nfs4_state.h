@@ -56,6 +56,9 @@ struct nfs4_delegs {
 	struct list returns;    /* nobody's, to be returned (nfs4_return_list.c) */
 	struct list returning;  /* of these, in the hand of a session */
 	unsigned int return_cnt;
+	/* of a process before: nfs4_keep_get_deleg() */
+	bool left; /* nothing is returned before opens are opened anew, and what the user does */
+	bool replaying; /* that is at it: nfs4_keep_replaying() */
 };
 
 /* What the server revoked. Of the client; owner: states.lock. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The functions of nfs4_keep.h: the server is still there, and so is what it holds. */
+#include "fake_state.h"
 #include "fs_rig.h"
 #include "nfs4_held.h"
 #include "nfs4_keep.h"
@@ -135,6 +136,33 @@ int nfs4_keep_get_state(const struct tables_record *r, struct nfs4_client *cl,
 	st->share_access = (uint32_t)tables_get(r, STATE_ACCESS);
 	fake_keep_state(st);
 	return 0;
+}
+
+/* By the same owner, as the real one would with its next call. */
+void nfs4_keep_get_served(struct nfs4_client *cl, struct nfs4_state *st, const struct nfs4_fh *fh,
+	const struct rpc_cred *cred, uint32_t share_access, uint64_t owner, uint64_t fileid)
+{
+	const struct nfs4_op_open o = {.owner = owner, .share_access = share_access, .fh = *fh};
+
+	st->cl = (struct nfs4_client *)&rig;
+	st->fh = *fh;
+	st->owner = owner;
+	st->share_access = share_access;
+	fake_state_opened(&o);
+	fake_keep_state(st);
+}
+
+int nfs4_keep_get_deleg(const struct tables_record *r, struct nfs4_client *cl)
+{
+	return 0;
+}
+
+void nfs4_keep_replaying(struct nfs4_client *cl)
+{
+}
+
+void nfs4_keep_replayed(struct nfs4_session *s)
+{
 }
 
 void nfs4_keep_put_lockowner(struct tables_out *t, struct nfs4_lockowner *lo)

@@ -446,6 +446,35 @@ Test(fs_crash, what_it_has_not_done_is_done)
 	closed(fh.fh);
 }
 
+/* ---- delegations ---- */
+
+/* The server does not know of it; the delegation, which it knows of, goes back. */
+Test(fs_crash, what_a_delegation_served_is_opened, .init = NULL)
+{
+	struct fuse_open_in in = {.flags = O_RDONLY};
+	struct fuse_open_out served;
+
+	rig_delegation = true;
+	set_up();
+	rig.fake.grant = OPEN_DELEGATE_READ;
+	closed(fh.fh);
+	for (int i = 0; i < 2; i++) {
+		cr_assert_eq(rig_call(&re, FUSE_OPEN, ino, &in, sizeof(in), NULL, 0), 0);
+		memcpy(&served, re.body, sizeof(served));
+		if (i == 0)
+			closed(served.fh);
+	}
+	cr_assert_not_null(file->deleg);
+	cr_assert_eq(rig.fake.opens, 0, "the second one is served");
+	file->granted = false; /* returned; of that test_nfs4_live has to tell */
+	file->deleg = NULL;
+	rig_crash();
+	cr_assert_eq(rig.fake.opens, 1);
+	cr_assert_eq(rig_read(&re, ino, served.fh, 0, 10), 10);
+	closed(served.fh);
+	cr_assert_eq(rig.fake.opens, 0);
+}
+
 /* ---- data ---- */
 
 static void wrote(uint64_t off, const char *text)

@@ -137,6 +137,38 @@ before=$(returns)
 check "unmounted" funmount $mnt
 check "they were returned" test "$(returns)" -ge $((before + 2))
 
+# Another daemon does not go on with them, but knows of them.
+log=$(fmount_log $mnt)
+serves() { "$bin_dir/rpcrdmafs" info $mnt | sed -n 's/^ *pid  *\([0-9]*\).*/\1/p'; }
+taken_over() { grep -c 'goes on for a daemon that died' "$log" || true; }
+crash_seen() { [ "$(taken_over)" -gt "$1" ]; }
+crash() {
+	local before
+	before=$(taken_over)
+	kill -KILL "$(serves)"
+	wait_for 60 crash_seen "$before"
+}
+check "mounted, to outlive its daemon" fmount $mnt nconnect=2,keep=process
+check "some" delegated k1
+check "some more" delegated k2
+exec 7<$mnt/k2
+check "one is open by it" holds open 0
+check "the daemon is killed" crash
+check "they are returned" wait_for 30 holds deleg 0
+check "the server has it open now" holds open 1
+check "who has it open reads on" same "$(cat <&7)" one
+exec 7<&-
+check "and closes it" wait_for 10 holds open 0
+check "another one" delegated k3
+before=$(taken_over)
+kill -KILL "$(serves)"
+check "the kernel's client writes meanwhile" timeout 60 bash -c "echo two >/kmnt/k3"
+check "another daemon follows" wait_for 60 crash_seen "$before"
+check "we see it" says $mnt/k3 two
+check "unmounted" fusermount3 -u $mnt
+fmount_forget $mnt || true
+check "none is left" wait_for 20 holds deleg 0
+
 check "mounted without" fmount $mnt nodelegation
 cat $mnt/s3 $mnt/s3 >/dev/null
 check "there are none" holds deleg 0
