@@ -10,18 +10,21 @@
 #
 #   UPGRADES, KILLS   how many (100 each)     SEED  of the moments (printed)
 #   OPTIONS           of the mount
+#   COPY_MIB          of the large files, a multiple of 64 (64)
 #   TWICE             1: one in four is killed again while it takes over; then a file may seem to
 #                     be removed already (docs/upgrades.md, "Not exactly once")
 # tier: soak
 # vm-timeout: 3600
 # vm-boot: own
 
+copy_mib=${COPY_MIB:-64}
+EXPORT_MIB=${EXPORT_MIB:-$((1400 + 2 * copy_mib))}
 . "$(dirname "$0")/../guest/guest.sh"
 
 upgrades=${UPGRADES:-100} kills=${KILLS:-100}
 seed=${SEED:-$$}
 RANDOM=$seed
-diag "$upgrades upgrades, $kills kills, SEED=$seed"
+diag "$upgrades upgrades, $kills kills, SEED=$seed, copies of $copy_mib MiB"
 rxe_up
 nfsd_up
 mnt=/mnt work=/run/outlive
@@ -48,13 +51,17 @@ lists() {
 		echo lap
 	done
 }
+content() { # NUMBER: 64 MiB, again and again
+	local n
+	echo "$1"
+	for ((n = 0; n < copy_mib; n += 64)); do cat $export_dir/large || return; done
+}
 copies() { # a file with new content each time, on to another one
 	local i
 	for ((i = 0; ; i++)); do
 		[ ! -e $work/end ] || return 0
-		{ echo $i && cat $export_dir/large; } >$work/large || return
-		cp $work/large $mnt/copies/from && cp $mnt/copies/from $mnt/copies/to &&
-			cmp $mnt/copies/to $work/large && rm $mnt/copies/from || return
+		content $i >$mnt/copies/from && cp $mnt/copies/from $mnt/copies/to &&
+			content $i | cmp - $mnt/copies/to && rm $mnt/copies/from || return
 		echo lap
 	done
 }
