@@ -83,7 +83,8 @@ struct nfs4_op_open {
 	bool reclaim;
 	enum nfs4_deleg_type reclaim_deleg;
 	struct nfs4_state *claim; /* nfs4_claim(): CLAIM_DELEG_CUR_FH */
-	bool plain_claim;         /* or, since the server refused that, CLAIM_FH */
+	bool claims_left; /* the session's: the same by call->stateid, of a process before */
+	bool plain_claim; /* or, since the server refused that, CLAIM_FH */
 	struct nfs4_verf verf;
 	struct timespec atime; /* with exclusive: what the file gets */
 	bool again;            /* the session's: open it only if it has that */

@@ -81,7 +81,7 @@ void nfs4_deleg_fini(struct nfs4_delegs *ds)
 	nfs4_return_list_fini(ds);
 }
 
-static bool same_fh(const struct nfs4_fh *a, const struct nfs4_fh *b)
+bool nfs4_deleg_same_fh(const struct nfs4_fh *a, const struct nfs4_fh *b)
 {
 	return a->len == b->len && memcmp(a->data, b->data, a->len) == 0;
 }
@@ -104,7 +104,7 @@ struct nfs4_deleg *nfs4_deleg_find(
 		struct nfs4_deleg *d = container_of(node, struct nfs4_deleg, link);
 
 		if (d->id_gen == all->id_gen && nfs4_state_same_other(&d->stateid, sid) &&
-			same_fh(&d->fh, fh))
+			nfs4_deleg_same_fh(&d->fh, fh))
 			return d;
 	}
 	return NULL;
@@ -117,7 +117,7 @@ struct nfs4_deleg *nfs4_deleg_find_file(
 	list_for_each (node, &all->delegs.held[bucket(fh)]) {
 		struct nfs4_deleg *d = container_of(node, struct nfs4_deleg, link);
 
-		if (same_fh(&d->fh, fh) && (!write || d->type == OPEN_DELEGATE_WRITE))
+		if (nfs4_deleg_same_fh(&d->fh, fh) && (!write || d->type == OPEN_DELEGATE_WRITE))
 			return d;
 	}
 	return NULL;

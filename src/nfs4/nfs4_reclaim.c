@@ -255,8 +255,20 @@ static bool open_granted(struct nfs4_call *call)
 	return true;
 }
 
+/* As a user's claim (nfs4_open.c). */
+static bool open_plainly(struct nfs4_call *call)
+{
+	struct nfs4_op_open *o = &call->u.open;
+
+	if (!o->claims_left || o->plain_claim || nfs4_status_action(call->status) != NFS4_ACT_FAIL)
+		return false;
+	o->plain_claim = true;
+	return true;
+}
+
 const struct nfs4_opdesc nfs4_reclaim_open_desc = {
 	.name = "OPEN",
+	.again = open_plainly,
 	.encode = nfs4_open_xdr_encode,
 	.decode = nfs4_open_xdr_decode,
 	.granted = open_granted,
@@ -339,6 +351,12 @@ static bool reopen_failed(struct nfs4_states *all, struct nfs4_state *st, struct
 	bool is_there = st->is_there; /* by an OPEN before this one, whose LOCKs failed */
 	bool go_on = is_never(st, call);
 
+	if (call->u.open.claims_left && nfs4_status_action(call->status) == NFS4_ACT_STATE) {
+		/* The server does not have that delegation any more: an open as any other. */
+		nfs4_return_list_drop(all, &call->stateid);
+		nfs4_state_move(st, &all->reopen, NFS4_STATE_BAD);
+		return true;
+	}
 	if (go_on)
 		nfs4_state_lose(all, st, call->status);
 	else
@@ -397,6 +415,21 @@ static void free_next(struct nfs4_session *s)
 	nfs4_call_start(&s->reopener, &nfs4_lock_free_desc);
 }
 
+/* A delegation of the process before served it: whatever its rights are by now. */
+static void claim_left(struct nfs4_session *s, struct nfs4_call *call)
+{
+	struct nfs4_states *all = &s->cl->states;
+	const struct nfs4_stateid *sid = NULL;
+
+	mutex_lock(&all->lock);
+	if (all->delegs.left)
+		sid = nfs4_return_list_of(all, &s->reopen.fh);
+	call->u.open.claims_left = sid != NULL;
+	if (sid)
+		call->stateid = *sid;
+	mutex_unlock(&all->lock);
+}
+
 void nfs4_reclaim_kick(struct nfs4_session *s)
 {
 	struct nfs4_call *call = &s->reopener;
@@ -416,6 +449,7 @@ void nfs4_reclaim_kick(struct nfs4_session *s)
 		free_next(s);
 		return;
 	}
+	claim_left(s, call);
 	call->done = reopen_done;
 	call->cred = &s->reopen.cred;
 	nfs4_recall_await(call);

@@ -39,6 +39,31 @@ bool nfs4_return_list_knows(const struct nfs4_states *all, const struct nfs4_sta
 	return has(&all->delegs.returns, sid) || has(&all->delegs.returning, sid);
 }
 
+const struct nfs4_stateid *nfs4_return_list_of(
+	const struct nfs4_states *all, const struct nfs4_fh *fh)
+{
+	mutex_assert_held(&all->lock);
+	list_for_each (node, &all->delegs.returns) {
+		const struct nfs4_deleg_return *ret =
+			container_of(node, struct nfs4_deleg_return, link);
+
+		if (nfs4_deleg_same_fh(&ret->fh, fh))
+			return &ret->stateid;
+	}
+	return NULL;
+}
+
+void nfs4_return_list_drop(struct nfs4_states *all, const struct nfs4_stateid *sid)
+{
+	mutex_assert_held(&all->lock);
+	list_for_each_safe (node, next, &all->delegs.returns) {
+		struct nfs4_deleg_return *ret = container_of(node, struct nfs4_deleg_return, link);
+
+		if (nfs4_state_same_other(&ret->stateid, sid))
+			nfs4_return_list_pop(&all->delegs, ret);
+	}
+}
+
 void nfs4_return_list_push(struct nfs4_states *all, const struct nfs4_fh *fh,
 	const struct nfs4_stateid *sid, const struct rpc_cred *cred, uint32_t id_gen)
 {

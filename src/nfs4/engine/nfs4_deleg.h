@@ -77,6 +77,8 @@ void nfs4_recall_any(struct nfs4_client *cl, uint32_t keep, bool read, bool writ
 bool nfs4_recall_getattr(
 	struct nfs4_client *cl, const struct nfs4_fh *fh, uint64_t *ret_change, uint64_t *ret_size);
 
+bool nfs4_deleg_same_fh(const struct nfs4_fh *a, const struct nfs4_fh *b);
+
 /* ---- returned in the background: what is (nfs4_return_list.c) ---- */
 
 struct nfs4_deleg_return {
@@ -92,8 +94,13 @@ struct nfs4_deleg_return {
 /* It is nobody's. Without memory the server keeps it until it revokes it. */
 void nfs4_return_list_push(struct nfs4_states *all, const struct nfs4_fh *fh,
 	const struct nfs4_stateid *sid, const struct rpc_cred *cred, uint32_t id_gen);
+/* One of this file that is to be returned, and is not yet; NULL: there is none. */
+const struct nfs4_stateid *nfs4_return_list_of(
+	const struct nfs4_states *all, const struct nfs4_fh *fh);
 /* Is it being returned? */
 bool nfs4_return_list_knows(const struct nfs4_states *all, const struct nfs4_stateid *sid);
+/* The server does not have it: if it is to be returned, it is not any more. */
+void nfs4_return_list_drop(struct nfs4_states *all, const struct nfs4_stateid *sid);
 /* It is returned, or given up. */
 void nfs4_return_list_pop(struct nfs4_delegs *ds, struct nfs4_deleg_return *ret);
 /* With their client ID they are gone. */

@@ -111,7 +111,7 @@ static void put_claim(struct nfs4_compound *c, const struct nfs4_op_open *o)
 	} else if (o->reclaim) {
 		xdr_put_u32(x, CLAIM_PREVIOUS);
 		xdr_put_u32(x, o->reclaim_deleg);
-	} else if (o->claim && !o->plain_claim) {
+	} else if ((o->claim || o->claims_left) && !o->plain_claim) {
 		xdr_put_u32(x, CLAIM_DELEG_CUR_FH);
 		nfs4_xdr_put_stateid(x, &c->call->stateid);
 	} else {
