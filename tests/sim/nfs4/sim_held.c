@@ -49,12 +49,17 @@ static const struct nfs4_deleg_ops deleg_ops = {
 
 /* ---- life ---- */
 
+void sim_held_hear(struct sim_nfs *w)
+{
+	nfs4_deleg_set_ops(w->cl, &deleg_ops, w);
+}
+
 void sim_held_mounted(struct sim_nfs *w, unsigned int lanes, uint32_t delegs)
 {
 	nfsd_sim_conf(w->srv)->delegs = delegs;
 	sim_recall_any = (struct sim_recall_any){0};
 	sim_nfs_client(w, lanes);
-	nfs4_deleg_set_ops(w->cl, &deleg_ops, w);
+	sim_held_hear(w);
 	if (!sim_nfs_up(w))
 		fab_sim_fail("not up: %s", w->lane[0].failure.text);
 	else if (!sim_nfs_mount(w, "/"))

@@ -48,6 +48,8 @@ struct sim_recall_any {
 };
 extern struct sim_recall_any sim_recall_any;
 
+/* After sim_nfs_client(): files hear of their delegations. */
+void sim_held_hear(struct sim_nfs *w);
 /* As sim_nfs_mounted(), with delegations of the kinds that the server gives. */
 void sim_held_mounted(struct sim_nfs *w, unsigned int lanes, uint32_t delegs);
 /* Makes the file on the server, from outside, and its owner; `h` is as new. */

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "nfs4_keep.h"
+#include "live_rig.h"
 #include "nfs4_lock.h"
 #include "open_rig.h"
 
@@ -18,16 +18,13 @@
 
 static struct nfs4_lockowner locker[2];
 static uint64_t owners[FILES];
-static struct live *live, *before;
-static bool again; /* who takes it up dies as well, and has nothing of its own known yet */
+static unsigned int file_got, locks_got; /* taken up last; taken up so far */
 static struct sim_nfs_call call;
 static struct nfs4_once once;
 
 static void begin(void)
 {
-	live = live_new();
-	cr_assert_not_null(live);
-	sim_nfs_live = live;
+	live_rig_begin();
 	open_begin(LANES, FILES);
 	for (int i = 0; i < 2; i++)
 		nfs4_lockowner_init(&locker[i], w.cl);
@@ -44,37 +41,14 @@ static void check_locks(void)
 	cr_assert(nfsd_sim_lock(w.srv, "/f0", 40, 10, true));
 }
 
-/* It says nothing any more, and nothing that comes reaches it; the server is restarted then. */
 static void die_and(bool restart)
 {
-	if (again)
-		live_free(live);
-	else
-		before = live;
-	live = live_new();
-	cr_assert_not_null(live);
 	for (unsigned int i = 0; i < FILES; i++)
 		owners[i] = files[i].state.owner;
-	nfs4_keep_live(w.cl, NULL,
-		&(const struct slab_memory){
-			.get = NULL}); /* the memory is as it was when it died */
-	if (restart) {
-		nfsd_sim_restart(w.srv, 60 * SIM_SEC, false);
-	} else {
-		if (!again) /* its sessions would stay until the lease ends, and nobody knows of
-			       them */
-			sim_rule(&w, NFSD_SIM_CUT_BEFORE, OP_DESTROY_SESSION, 0, 0, 0);
-		sim_rule(&w, NFSD_SIM_CUT_BEFORE, OP_DESTROY_CLIENTID, 0, 0, 0);
-	}
-	sim_nfs_stop(&w);
-	for (unsigned int i = 0; i < w.lanes; i++)
-		nfs4_session_free(w.lane[i].sess);
-	nfs4_client_free(w.cl);
-	memset(w.lane, 0, sizeof(w.lane));
+	live_rig_die(&w, restart);
 	memset(locker, 0, sizeof(locker));
 	for (unsigned int i = 0; i < FILES; i++)
 		memset(&files[i].state, 0, sizeof(files[i].state));
-	nfsd_sim_rules_clear(w.srv);
 }
 
 static void die(void)
@@ -91,50 +65,21 @@ static unsigned int file_of(uint64_t owner)
 	return 0;
 }
 
-static int take_record(const struct tables_record *r, unsigned int *file, unsigned int *locks)
+static int take_record(const struct tables_record *r)
 {
-	switch (r->type) {
-	case NFS4_KEEP_CLIENT:
-		return nfs4_keep_get_client(r, w.cl, false);
-	case NFS4_KEEP_SESSION:
-		nfs4_keep_get_session(r, w.cl);
-		return 0;
-	case NFS4_KEEP_STATE:
-		*file = file_of(nfs4_keep_owner_of(r));
-		return nfs4_keep_get_state(r, w.cl, &files[*file].state, &files[*file].fh);
-	case NFS4_KEEP_LOCKS:
-		return nfs4_keep_get_lockowner(r, w.cl, &locker[(*locks)++], &files[*file].state);
-	default:
-		return nfs4_redo_get(r, w.cl);
-	}
+	if (r->type == NFS4_KEEP_LOCKS)
+		return nfs4_keep_get_lockowner(
+			r, w.cl, &locker[locks_got++], &files[file_got].state);
+	cr_assert_eq(r->type, NFS4_KEEP_STATE);
+	file_got = file_of(nfs4_keep_owner_of(r));
+	return nfs4_keep_get_state(r, w.cl, &files[file_got].state, &files[file_got].fh);
 }
 
 static void take_up(unsigned int lanes)
 {
-	int fd = memfd_create("tables", MFD_CLOEXEC), err = 0;
-	unsigned int file = 0, locks = 0;
-	struct tables_record r;
-	struct tables_out t;
-	struct tables_in in;
-
-	tables_begin(&t, fd);
-	cr_assert_eq(live_tables(live_fd(before), &t), 0);
-	cr_assert_eq(tables_end(&t), 0);
-	sim_nfs_live = live;
-	sim_nfs_client(&w, lanes);
-	cr_assert_eq(nfs4_keep_before(w.cl, live_fd(before)), 0);
-	if (!again) {
-		live_free(before);
-		before = NULL;
-	}
-	cr_assert_eq(tables_open(&in, fd), 0);
-	while (err == 0 && tables_next(&in, &r))
-		err = take_record(&r, &file, &locks);
-	cr_assert_eq(err, 0);
-	tables_close(&in);
-	close(fd);
-	cr_assert(sim_nfs_up(&w), "%s", w.lane[0].failure.text);
-	cr_assert(sim_nfs_mount(&w, "/"), "%s", w.mount_failure.text);
+	locks_got = 0;
+	live_rig_take_up(&w, lanes, take_record);
+	live_rig_up(&w);
 }
 
 static void end(void)
@@ -142,8 +87,7 @@ static void end(void)
 	check_locks();
 	open_use(FILES, -1);
 	open_end(FILES);
-	sim_nfs_live = NULL;
-	live_free(live);
+	live_rig_end();
 }
 
 Test(nfs4_live, opens_and_locks_stay)
@@ -173,7 +117,7 @@ Test(nfs4_live, what_is_closed_is_not_there)
 	owner = files[2].state.owner;
 	cr_assert_eq(sim_close(&w, &files[2]), 0);
 	tables_begin(&t, fd);
-	cr_assert_eq(live_tables(live_fd(live), &t), 0);
+	cr_assert_eq(live_tables(live_fd(live_rig_now), &t), 0);
 	cr_assert_eq(tables_end(&t), 0);
 	cr_assert_eq(tables_open(&in, fd), 0);
 	while (tables_next(&in, &r))
@@ -182,8 +126,7 @@ Test(nfs4_live, what_is_closed_is_not_there)
 	close(fd);
 	cr_assert_eq(nfsd_sim_live_opens(w.srv), FILES - 1);
 	open_end(2);
-	sim_nfs_live = NULL;
-	live_free(live);
+	live_rig_end();
 }
 
 Test(nfs4_live, again_and_again)
@@ -263,10 +206,10 @@ Test(nfs4_live, nor_by_the_next_one_but_one)
 	creates = sim_ops(&w, OP_CREATE);
 	make(NFSD_SIM_LOSE);
 	die();
-	again = true;
+	live_rig_again = true;
 	take_up(LANES);
 	die();
-	again = false;
+	live_rig_again = false;
 	made_once();
 	cr_assert_eq(sim_ops(&w, OP_CREATE) - creates, 2, "with the one that was refused");
 	end();

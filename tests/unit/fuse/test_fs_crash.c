@@ -466,7 +466,7 @@ Test(fs_crash, what_a_delegation_served_is_opened, .init = NULL)
 	}
 	cr_assert_not_null(file->deleg);
 	cr_assert_eq(rig.fake.opens, 0, "the second one is served");
-	file->granted = false; /* returned; of that test_nfs4_live has to tell */
+	file->granted = false; /* returned; of that test_nfs4_live_deleg has to tell */
 	file->deleg = NULL;
 	rig_crash();
 	cr_assert_eq(rig.fake.opens, 1);
