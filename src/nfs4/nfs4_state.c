@@ -58,6 +58,8 @@ void nfs4_state_fini(struct nfs4_states *all)
 {
 	struct list *node;
 
+	/* Nobody else is there; but what is dropped from live.h is so under it. */
+	mutex_lock(&all->lock);
 	list_splice_back(&all->lost, &all->held);
 	list_splice_back(&all->lost, &all->reclaim);
 	list_splice_back(&all->lost, &all->reopen);
@@ -73,6 +75,7 @@ void nfs4_state_fini(struct nfs4_states *all)
 	nfs4_deleg_fini(&all->delegs);
 	nfs4_lock_free_fini(all);
 	nfs4_revoked_fini(&all->revoke);
+	mutex_unlock(&all->lock);
 	mutex_destroy(&all->lock);
 }
 

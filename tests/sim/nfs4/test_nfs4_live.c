@@ -129,6 +129,14 @@ Test(nfs4_live, what_is_closed_is_not_there)
 	live_rig_end();
 }
 
+/* It is asked to end, and does, whatever is open and locked then. */
+Test(nfs4_live, an_end_may_leave_some_behind)
+{
+	begin();
+	SIM_NFS_CLOSE(&w, 1);
+	live_rig_end();
+}
+
 Test(nfs4_live, again_and_again)
 {
 	begin();

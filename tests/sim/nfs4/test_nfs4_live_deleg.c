@@ -444,3 +444,17 @@ Test(nfs4_live_deleg, the_third_one_may_know_less_than_the_second, .init = sim_l
 		end();
 	}
 }
+
+/* ---- an end that is none of these ---- */
+
+/* It is asked to end, and does, whatever the server says. */
+Test(nfs4_live_deleg, an_end_without_an_answer_leaves_some_behind, .init = sim_log_count)
+{
+	for (unsigned int served = 0; served < 4; served++) {
+		live_rig_begin();
+		deleg_files_begin(LANES, 3, NFSD_SIM_DELEG_READ, served);
+		sim_rule(&w, NFSD_SIM_CUT_BEFORE, OP_DELEGRETURN, 0, 0, 0);
+		SIM_NFS_CLOSE(&w, 1);
+		live_rig_end();
+	}
+}
