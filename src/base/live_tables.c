@@ -15,7 +15,7 @@ struct entry {
 	uint64_t id, group;
 	live_ref ref;
 	uint32_t len;
-	uint32_t raw; /* of a raw one: the page in which it begins */
+	uint32_t raw; /* of a raw one: the page in which it begins; 0: it is none */
 	uint16_t count_field;
 	uint8_t rank, minor;
 };
@@ -128,7 +128,8 @@ static int read_slot(struct reader *r, live_ref ref, unsigned int cls, size_t ro
 			      .len = a.len,
 			      .count_field = a.count_field,
 			      .rank = a.rank,
-			      .minor = a.minor,
+			      /* It was there before what took its place, as yet beside it. */
+			      .minor = a.minor == LIVE_RAW ? 0 : a.minor,
 		      });
 }
 
@@ -292,7 +293,7 @@ static void put_all(const struct reader *r, struct tables_out *t)
 		const struct entry *e = &r->entries[i];
 		const struct live_slot *slot = slot_at(r, e->ref);
 
-		if (e->minor != LIVE_RAW)
+		if (e->raw == 0)
 			tables_put_record(t, slot + 1, e->len);
 		else if (!put_raw(r, e, t))
 			continue;
@@ -347,7 +348,7 @@ int live_tables_mark(
 		struct tables_in in = {.next = bytes, .end = bytes + e->len};
 		struct tables_record record;
 
-		if (e->minor != LIVE_RAW && tables_next(&in, &record) && record.type == type &&
+		if (e->raw == 0 && tables_next(&in, &record) && record.type == type &&
 			is(ctx, &record))
 			atomic_store(&slot->count, 1);
 	}

@@ -188,7 +188,7 @@ static void go_on_replaying(struct fs_lane *l)
 
 	if (turn != FS_REPLAY_NONE)
 		fs_lane_kick(l);
-	if (turn == FS_REPLAY_OVER)
+	if (turn >= FS_REPLAY_OTHERS)
 		kick_others(l, 0);
 }
 

@@ -16,7 +16,8 @@
 struct replay {
 	struct list link; /* fs->replays.list, lanes_lock */
 	size_t len;
-	bool rewrites; /* data that whoever wrote it was told is written */
+	bool rewrites;  /* data that whoever wrote it was told is written */
+	uint64_t after; /* not before this request is answered; 0: at once */
 	uint8_t bytes[];
 };
 
@@ -34,7 +35,7 @@ uint64_t fs_replay_unique(struct fs *fs)
 	return fs->replays.unique;
 }
 
-static bool add(struct fs *fs, const void *req, size_t len, bool rewrites)
+static bool add(struct fs *fs, const void *req, size_t len, bool rewrites, uint64_t after)
 {
 	struct replay *p = malloc(sizeof(*p) + len);
 
@@ -42,6 +43,7 @@ static bool add(struct fs *fs, const void *req, size_t len, bool rewrites)
 		return false;
 	p->len = len;
 	p->rewrites = rewrites;
+	p->after = after;
 	memcpy(p->bytes, req, len);
 	fs_asked_note(fs, req, len, LIVE_NONE);
 	mutex_lock(&fs->lanes_lock);
@@ -54,12 +56,17 @@ static bool add(struct fs *fs, const void *req, size_t len, bool rewrites)
 
 bool fs_replay_add(struct fs *fs, const void *req, size_t len)
 {
-	return add(fs, req, len, false);
+	return add(fs, req, len, false, 0);
 }
 
 bool fs_replay_add_data(struct fs *fs, const void *req, size_t len)
 {
-	return add(fs, req, len, true);
+	return add(fs, req, len, true, 0);
+}
+
+bool fs_replay_add_after(struct fs *fs, const void *req, size_t len, uint64_t unique)
+{
+	return add(fs, req, len, false, unique);
 }
 
 static bool is_release(const struct replay *p, uint64_t handle)
@@ -72,6 +79,22 @@ static bool is_release(const struct replay *p, uint64_t handle)
 	memcpy(&h, p->bytes, sizeof(h));
 	memcpy(&in, p->bytes + sizeof(h), sizeof(in));
 	return h.opcode == FUSE_RELEASE && in.fh == handle;
+}
+
+uint64_t fs_replay_of_owner(struct fs *fs, uint64_t owner)
+{
+	uint64_t unique = 0;
+
+	mutex_lock(&fs->lanes_lock);
+	list_for_each (node, &fs->replays.list) {
+		struct fuse_in_header h;
+
+		memcpy(&h, container_of(node, struct replay, link)->bytes, sizeof(h));
+		if (nfs4_owner_of_request(h.unique) == owner)
+			unique = h.unique;
+	}
+	mutex_unlock(&fs->lanes_lock);
+	return unique;
 }
 
 bool fs_replay_has_release(struct fs *fs, uint64_t handle)
@@ -141,7 +164,7 @@ int fs_replay_get(struct fs *fs, const struct tables_record *r, uint64_t *ret_un
 		return 0;
 	}
 	as_written(bytes, len, state == FS_ASKED_KEPT);
-	if (!add(fs, bytes, len, state == FS_ASKED_KEPT) ||
+	if (!add(fs, bytes, len, state == FS_ASKED_KEPT, 0) ||
 		(state == FS_ASKED_INTERRUPTED && !add_interrupt(fs, &h)))
 		err = -ENOMEM;
 	/*
@@ -164,7 +187,7 @@ static bool any(const struct fs *fs)
 
 /*
  * Data that was acknowledged is written before anything that was asked after that, and that may
- * read it, or write over it. lanes_lock.
+ * read it, or write over it: one after the other, as a part of it may be there twice. lanes_lock.
  */
 static struct replay *next(struct fs *fs)
 {
@@ -173,7 +196,7 @@ static struct replay *next(struct fs *fs)
 	if (list_empty(&fs->replays.list))
 		return NULL;
 	p = container_of(fs->replays.list.next, struct replay, link);
-	return p->rewrites || !fs_asked_rewrites(fs) ? p : NULL;
+	return fs_asked_rewrites(fs) || fs_asked_is(fs, p->after) ? NULL : p;
 }
 
 bool fs_replay_is_next(const struct fs_lane *l)
@@ -191,12 +214,19 @@ bool fs_replay_is_next(const struct fs_lane *l)
 enum fs_replay_turn fs_replay_turn(struct fs_lane *l)
 {
 	struct fs *fs = l->fs;
+	bool first = l->link.prev == &fs->lanes;
 
 	if (!fs->replaying)
 		return FS_REPLAY_NONE;
+	/* Said before it is looked at, so that whoever answers in this moment sees it. */
+	if (first)
+		atomic_store(&fs->replays.looked_for, true);
 	if (fs_replay_is_next(l))
 		return FS_REPLAY_NEXT;
-	if (any(fs) || fs_asked_awaits(fs) || !atomic_exchange(&fs->replaying, false))
+	if (any(fs)) /* another lane answered what the next one waits for? */
+		return !first && atomic_exchange(&fs->replays.looked_for, false) ? FS_REPLAY_OTHERS
+										 : FS_REPLAY_NONE;
+	if (fs_asked_awaits(fs) || !atomic_exchange(&fs->replaying, false))
 		return FS_REPLAY_NONE;
 	nfs4_keep_replayed(l->sess);
 	return FS_REPLAY_OVER;

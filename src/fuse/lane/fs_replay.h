@@ -19,6 +19,10 @@ uint64_t fs_replay_unique(struct fs *fs);
 bool fs_replay_add(struct fs *fs, const void *req, size_t len);
 /* The same, a WRITE of data that was acknowledged: what comes after it waits for it. */
 bool fs_replay_add_data(struct fs *fs, const void *req, size_t len);
+/* The same, of our own, that is not done before that request is answered. 0: at once. */
+bool fs_replay_add_after(struct fs *fs, const void *req, size_t len, uint64_t unique);
+/* The request that opens by this owner (nfs4_owner_of_request()); 0: none of them does. */
+uint64_t fs_replay_of_owner(struct fs *fs, uint64_t owner);
 /* A RELEASE of this handle is among them. */
 bool fs_replay_has_release(struct fs *fs, uint64_t handle);
 /*
@@ -35,8 +39,9 @@ bool fs_replay_is_next(const struct fs_lane *l);
 int fs_replay_receive(struct fs_lane *l, struct fuse_buf *buf);
 enum fs_replay_turn {
 	FS_REPLAY_NONE,
-	FS_REPLAY_NEXT, /* the lane takes the next one: /dev/fuse need not be ready for it */
-	FS_REPLAY_OVER, /* all are done, once: all lanes read now */
+	FS_REPLAY_NEXT,   /* the lane takes the next one: /dev/fuse need not be ready for it */
+	FS_REPLAY_OTHERS, /* the first lane is to look again */
+	FS_REPLAY_OVER,   /* all are done, once: all lanes read now */
 };
 /* After such a request, or anything else. */
 enum fs_replay_turn fs_replay_turn(struct fs_lane *l);

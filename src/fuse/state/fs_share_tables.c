@@ -240,8 +240,9 @@ static int get_state(const struct fs_share_tables *at, const struct tables_recor
 
 	if (!sh || nfs4_keep_owner_of(r) != sh->owner)
 		return 0;
+	/* A process that died had two of one owner: the later one has the newer stateid. */
 	if (sh->state.cl)
-		return -EBADMSG;
+		nfs4_state_forget(&sh->state);
 	fs_inode_fh(sh->inode, &fh);
 	return nfs4_keep_get_state(r, at->fs->client, &sh->state, &fh);
 }

@@ -2,6 +2,7 @@
 #include "fs_file.h"
 #include "fs_inode.h"
 #include "fs_replay.h"
+#include "fs_share.h"
 #include "fs_share_tables.h"
 
 #include <errno.h>
@@ -24,7 +25,9 @@ static bool close_left(struct fs *fs, const struct fs_file *f)
 		.release = {.fh = f->handle},
 	};
 
-	return fs_replay_add(fs, &req, sizeof(req));
+	/* To the server an open that is done again by the same owner is this one. */
+	return fs_replay_add_after(
+		fs, &req, sizeof(req), f->share ? fs_replay_of_owner(fs, f->share->owner) : 0);
 }
 
 int fs_share_tables_close(struct fs *fs)

@@ -740,6 +740,15 @@ Test(live, raw_records_have_their_place_among_the_others)
 	expect_raw(12, 0);
 	expect(1);
 	cr_assert_eq(tables_get(&r, COUNT), 6);
+	live_raw_place(l, refs[1], 5); /* it was there before the other one */
+	cr_assert_eq(read_fd(live_fd(l)), 0);
+	expect_raw(12, 0);
+	expect_raw(11, 0);
+	expect(1);
+	live_raw_place(l, refs[1], 6);
+	cr_assert_eq(read_fd(live_fd(l)), 0);
+	expect_raw(12, 0);
+	expect(1);
 	expect_raw(11, 0);
 	expect_raw(10, 0);
 	expect_end();

@@ -176,6 +176,148 @@ static void closed_while_removed(void)
 	cr_assert_not(file->used, "%s is left on the server", file->name);
 }
 
+/* The next daemon does it again, while the server has not answered: it has the file open once. */
+static void made(void)
+{
+	struct fuse_create_in in = {.flags = O_RDWR | O_CREAT | O_EXCL, .mode = S_IFREG | 0644};
+	struct fuse_entry_out entry;
+	struct fuse_open_out out;
+	uint64_t unique;
+
+	file_set_up_open(4, O_RDWR);
+	unique = rig_send(FUSE_CREATE, FUSE_ROOT_ID, &in, sizeof(in), "made", 5);
+	for (int i = 0; i < 100; i++) {
+		if (rig.kills > 0)
+			rig.fake.hold_ops = 1ull << FAKE_OPEN | 1ull << FAKE_CLOSE;
+		rig_turn();
+	}
+	rig.fake.hold_ops = 0;
+	fake_release();
+	cr_assert(rig_reply(&re, 3000));
+	cr_assert_eq(re.h.unique, unique);
+	cr_assert_eq(re.h.error, 0);
+	memcpy(&entry, re.body, sizeof(entry));
+	memcpy(&out, re.body + sizeof(entry), sizeof(out));
+	rig_settle();
+	cr_assert_eq(rig.fake.opens, 2);
+	cr_assert_eq(rig_write(entry.nodeid, out.fh, 0, "new", 3, O_RDWR), 3);
+	cr_assert_eq(rig_release(entry.nodeid, out.fh), 0);
+	cr_assert_eq(rig_release(ino, fh.fh), 0);
+	rig_settle();
+	forget(entry.nodeid, 1);
+	forget(ino, 1);
+}
+
+/* ---- data that is written over ---- */
+
+static uint8_t want[65536]; /* what the file has to have */
+static uint64_t want_end;
+
+static void begin_want(void)
+{
+	file_set_up_open(4, O_RDWR);
+	memcpy(want, file->data, 4);
+	want_end = 4;
+}
+
+static void write_over(uint64_t off, uint32_t len, int flags)
+{
+	static uint8_t bytes[65536], number;
+
+	number++;
+	for (uint32_t i = 0; i < len; i++)
+		bytes[i] = (uint8_t)(number * 7 + i / 97);
+	cr_assert_eq(rig_write(ino, fh.fh, off, bytes, len, O_RDWR | flags), (int)len);
+	memcpy(want + off, bytes, len);
+	if (off + len > want_end)
+		want_end = off + len;
+}
+
+static void cut_at(uint64_t size)
+{
+	struct fuse_setattr_in in = {.valid = FATTR_SIZE, .size = size};
+
+	cr_assert_eq(rig_call(&re, FUSE_SETATTR, ino, &in, sizeof(in), NULL, 0), 0);
+	memset(want + size, 0, sizeof(want) - size);
+	want_end = size;
+}
+
+/* All that was acknowledged is there, whatever the server has lost. */
+static void as_wanted(uint64_t from)
+{
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	fake_restart();
+	cr_assert_eq(file->attr.size, want_end);
+	cr_assert_arr_eq(file->stable + from, want + from, want_end - from);
+	cr_assert_eq(rig_release(ino, fh.fh), 0);
+	rig_settle();
+	forget(ino, 1);
+}
+
+static unsigned int seed;
+
+/* Large ones, which stay in their buffers, and small ones, which join others. */
+static void write_some(void)
+{
+	uint32_t big = 16384 + (uint32_t)(rand_r(&seed) % 3) * 1000;
+	uint32_t small = 1 + (uint32_t)(rand_r(&seed) % 3000);
+	uint64_t off = (uint64_t)(rand_r(&seed) % 30000);
+
+	switch (rand_r(&seed) % 12) {
+	case 0:
+	case 1:
+	case 2:
+		write_over(off, big, 0);
+		break;
+	case 3:
+	case 4:
+	case 5:
+		write_over(want_end < 40000 ? want_end : off, small, 0);
+		break;
+	case 6:
+		write_over(off, small, O_DSYNC);
+		break;
+	case 7:
+		cut_at(off);
+		break;
+	case 8:
+		cr_assert_eq(rig_flush(ino, fh.fh), 0);
+		break;
+	case 9:
+	case 10:
+		rig_run_for(250 * NSEC_PER_MSEC);
+		break;
+	default:
+		write_over(off, big, 0);
+		write_over(off + big, small, 0);
+		write_over(off + 5, small, 0);
+	}
+}
+
+static unsigned int any_seed;
+
+static void overwritten(void)
+{
+	seed = any_seed;
+	begin_want();
+	for (int i = 0; i < 14; i++)
+		write_some();
+	as_wanted(0);
+}
+
+/* Three that became one, of which the end is left. */
+static void overwritten_together(void)
+{
+	begin_want();
+	write_over(20000, 1401, 0);
+	write_over(21401, 2513, 0);
+	write_over(23914, 994, 0);
+	rig_run_for(250 * NSEC_PER_MSEC);
+	write_over(8000, 16384, 0);
+	rig_run_for(250 * NSEC_PER_MSEC);
+	as_wanted(2000);
+}
+
 /* ---- */
 
 static unsigned int in_child; /* killed at this step */
@@ -223,15 +365,23 @@ static int killed_at(void (*work)(void), unsigned int step, unsigned int again)
 	return WEXITSTATUS(status);
 }
 
-static void at_each_step(void (*work)(void))
+/* At each nth step; how many there are. */
+static unsigned int at_steps(void (*work)(void), unsigned int n)
 {
 	unsigned int step = 1;
 
 	while (killed_at(work, step, 0) == WAS_KILLED)
-		step++;
+		step += n;
 	cr_assert_gt(step, 50, "there were %u steps", step);
+	return step;
+}
+
+static void at_each_step(void (*work)(void))
+{
+	unsigned int steps = at_steps(work, 1);
+
 	/* And the next one as well, at one of its first steps: some of all the pairs. */
-	for (unsigned int i = 1; i < step; i += 5)
+	for (unsigned int i = 1; i < steps; i += 5)
 		cr_assert_eq(killed_at(work, i, i * 17 % 53 + 1), WAS_KILLED);
 }
 
@@ -268,4 +418,20 @@ Test(fs_kills, removed_while_open)
 Test(fs_kills, closed_while_removed)
 {
 	at_each_step(closed_while_removed);
+}
+
+Test(fs_kills, made)
+{
+	at_each_step(made);
+}
+
+Test(fs_kills, overwritten)
+{
+	for (any_seed = 1; any_seed <= 3; any_seed++)
+		(void)at_steps(overwritten, 4);
+}
+
+Test(fs_kills, overwritten_together)
+{
+	(void)at_steps(overwritten_together, 2);
 }
