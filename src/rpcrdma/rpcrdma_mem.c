@@ -184,21 +184,22 @@ static struct fab_mr *reg(
 	return mr;
 }
 
+/* Not what lies before its data: a request of the kernel's, which no peer may read or write. */
 static int reg_buf(struct rpcrdma *x, struct rpcrdma_buf *buf)
 {
-	size_t len = data_room(x) + RPCRDMA_DATA_LEAD;
+	size_t len = data_room(x);
 	struct rpcrdma_bufpriv *p = buf->priv;
 	int err = 0;
 
 	if (x->memreg == RPCRDMA_MEMREG_MW) {
 		if (!p->src)
-			p->src = reg(x, buf->mem, len, FAB_LOCAL, true, &err);
+			p->src = reg(x, buf->data, len, FAB_LOCAL, true, &err);
 		return err;
 	}
 	if (!p->src)
-		p->src = reg(x, buf->mem, len, FAB_REMOTE_READ, false, &err);
+		p->src = reg(x, buf->data, len, FAB_REMOTE_READ, false, &err);
 	if (!err && !p->dst)
-		p->dst = reg(x, buf->mem, len, FAB_REMOTE_WRITE, false, &err);
+		p->dst = reg(x, buf->data, len, FAB_REMOTE_WRITE, false, &err);
 	return err;
 }
 
@@ -231,7 +232,7 @@ int rpcrdma_mem_reg(struct rpcrdma *x)
 	for (unsigned int i = 0; i < RPCRDMA_COPIES && !err; i++)
 		err = reg_copy(x, &x->copies[i]);
 	if (!err && x->memreg == RPCRDMA_MEMREG_STATIC && !x->private_reply) {
-		x->private_reply = malloc(data_room(x) + RPCRDMA_DATA_LEAD);
+		x->private_reply = malloc(data_room(x));
 		err = x->private_reply ? 0 : reg_failed(x, data_room(x), ENOMEM);
 	}
 	return err;
@@ -275,7 +276,7 @@ bool rpcrdma_mem_span_is_valid(const struct rpcrdma *x, const struct rpcrdma_spa
 
 	if (!buf)
 		return span->len == 0;
-	return span->p >= buf->mem && span->p <= buf->data + data_room(x) &&
+	return span->p >= buf->data && span->p <= buf->data + data_room(x) &&
 	       span->len <= (size_t)(buf->data + data_room(x) - span->p);
 }
 
