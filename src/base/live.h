@@ -8,7 +8,7 @@
  * store on: there is neither an instant without either, nor a record that is half the old one.
  * This holds for the death of the process, not of the machine.
  *
- * The memory has a fixed size that is mapped as a whole (16 GiB where the system and RLIMIT_FSIZE
+ * The memory has a fixed size that is mapped as a whole (64 GiB where the system and RLIMIT_FSIZE
  * allow it, 8 MiB at least). Of it only those pages exist that records were written to. They stay
  * for records of about the same size, and go back to the system with the memory itself.
  *
@@ -134,6 +134,11 @@ uint64_t live_bytes(const struct live *l);
  * is not complete; -errno. After a failure there is nothing in t.
  */
 int live_tables(int fd, struct tables_out *t);
+/*
+ * Memory of another process, which is dead, that has no record goes back to the system: buffers,
+ * above all. Nothing of it that live_tables() finds is another one then.
+ */
+void live_tables_trim(int fd);
 /*
  * live_tables_mark - the number beside some records of another process's memory becomes 1
  *

@@ -25,7 +25,7 @@
 #define LIVE_VERSION     2u
 #define LIVE_PAGE        4096u
 #define LIVE_UNIT        64u /* of a live_ref: slots begin at multiples of it */
-#define LIVE_SIZE_MAX    (16ull << 30)
+#define LIVE_SIZE_MAX    (64ull << 30)
 #define LIVE_SIZE_MIN    (8ull << 20)
 #define LIVE_SMALL_CHUNK (64u << 10)
 #define LIVE_CRC_MAX     4096u /* live_about.crc_max if the key does not say it */

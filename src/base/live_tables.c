@@ -335,6 +335,36 @@ int live_tables(int fd, struct tables_out *t)
 	return err;
 }
 
+/* Pieces of the chunk at `at` without a record. */
+static void trim_chunk(const struct reader *r, int fd, size_t at)
+{
+	const struct live_chunk *c = chunk_at(r, at);
+	const struct live_slot *slot = (const struct live_slot *)(c + 1);
+
+	for (uint64_t i = 0; i < c->raw_cnt; i++) {
+		size_t piece = at + live_raw_record(c, i) + LIVE_RAW_LEAD - LIVE_PAGE;
+
+		if (atomic_load(&slot[i].place) == LIVE_RAW_NONE)
+			(void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+				(off_t)piece, (off_t)c->raw_size);
+	}
+}
+
+void live_tables_trim(int fd)
+{
+	struct reader r = {0};
+
+	if (open_other(&r, fd, PROT_READ) == 0)
+		for (size_t at = LIVE_PAGE; !is_end(&r, at);) {
+			unsigned int cls = class_at(&r, at);
+
+			if (cls == LIVE_RAW_CLASS)
+				trim_chunk(&r, fd, at);
+			at += len_at(&r, at, cls); /* all of it was read already */
+		}
+	close_other(&r);
+}
+
 int live_tables_mark(
 	int fd, uint16_t type, bool (*is)(void *ctx, const struct tables_record *r), void *ctx)
 {

@@ -158,8 +158,10 @@ static int tables_of_dead(int live_fd)
 	ended = tables_end(&t);
 	if (err == 0)
 		err = ended;
-	if (err == 0)
+	if (err == 0) {
+		live_tables_trim(live_fd);
 		return fd;
+	}
 	close(fd);
 	return err;
 }

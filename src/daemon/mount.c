@@ -172,10 +172,20 @@ static int start_lane(struct mount *m)
 	return 0;
 }
 
+static void no_lane(struct mount *m, int err)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "cannot start a lane: %s%s", strerror(-err),
+		err == -ENOMEM && m->live != NULL
+			? "; with keep= its buffers are in a file: RLIMIT_FSIZE counts"
+			: "");
+	mount_retry_fail(m, text);
+}
+
 /* The first lane finds the export; the others join its client ID one after the other. */
 static void lane_is_up(struct mount *m)
 {
-	char text[128];
 	int err = 0;
 
 	m->up++;
@@ -187,13 +197,8 @@ static void lane_is_up(struct mount *m)
 		err = start_lane(m);
 	else
 		start_serving(m);
-	if (err != 0) {
-		snprintf(text, sizeof(text), "cannot start a lane: %s%s", strerror(-err),
-			err == -ENOMEM && m->live != NULL
-				? "; with keep= its buffers are in a file: RLIMIT_FSIZE counts"
-				: "");
-		mount_retry_fail(m, text);
-	}
+	if (err != 0)
+		no_lane(m, err);
 }
 
 static void path_is_done(struct mount *m, const struct nfs4_failure *f)
@@ -211,13 +216,8 @@ static void path_is_done(struct mount *m, const struct nfs4_failure *f)
 		return;
 	}
 	err = start_lane(m);
-	if (err != 0) {
-		snprintf(text, sizeof(text), "cannot start a lane: %s%s", strerror(-err),
-			err == -ENOMEM && m->live != NULL
-				? "; with keep= its buffers are in a file: RLIMIT_FSIZE counts"
-				: "");
-		mount_retry_fail(m, text);
-	}
+	if (err != 0)
+		no_lane(m, err);
 }
 
 static void lane_failed(struct mount *m, const struct lane *l, const struct nfs4_failure *f)
@@ -410,6 +410,10 @@ static void run(struct mount *m)
 		}
 		service_status("connecting to %s", m->opt->host);
 		err = start_lane(m);
+		if (err != 0) {
+			no_lane(m, err);
+			return;
+		}
 	}
 	if (err != 0) {
 		snprintf(text, sizeof(text), "set-up: %s", strerror(-err));

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -813,7 +814,7 @@ Test(live, there_is_no_more_raw_memory_than_there_is)
 	uint8_t byte;
 
 	cr_assert_null(raws(LIVE_PAGE, 1));
-	cr_assert_null(raws(1u << 30, 16));
+	cr_assert_null(raws(1u << 30, 64));
 	cr_assert_null(raws(1u << 30, UINT32_MAX));
 	cr_assert_null(raws(SIZE_MAX / 2, 1));
 	cr_assert_eq(live_raw_ref(l, &byte), LIVE_NONE);
@@ -848,4 +849,38 @@ Test(live, what_is_in_huge_pages_is_told)
 	cr_assert_eq(huge % (2u << 20), 0);
 	if (!system_has("[always]") && !system_has("[advise]"))
 		cr_assert_eq(huge, 0);
+}
+
+static blkcnt_t blocks(void)
+{
+	struct stat st;
+
+	cr_assert_eq(fstat(live_fd(l), &st), 0);
+	return st.st_blocks;
+}
+
+Test(live, memory_without_a_record_goes_back)
+{
+	static const struct live_key key = {.rank = 1};
+	uint8_t *raw = raws(1u << 20, 2);
+	live_ref ref = LIVE_NONE;
+	blkcnt_t before;
+
+	put(&ref, &key, 1, 10);
+	for (int i = 0; i < 2; i++) {
+		cr_assert(live_raw_reserve(l, raw + (i << 20)));
+		write_raw(raw + (i << 20), 1000);
+	}
+	live_raw_place(l, live_raw_ref(l, raw), 1);
+	before = blocks();
+	live_tables_trim(live_fd(l));
+	/* A huge page goes as a whole, or when the system likes to. */
+	if (!system_has("[always]") && !system_has("[advise]"))
+		cr_assert_lt(blocks(), before - (1 << 20) / 512 + 64); /* reading costs a page */
+	cr_assert_gt(blocks(), (1 << 20) / 512);
+	cr_assert_eq(read_fd(live_fd(l)), 0);
+	expect(1);
+	expect_raw(1000, 0);
+	expect_end();
+	live_tables_trim(-1);
 }
