@@ -188,6 +188,7 @@ int nfs4_keep_get_deleg(const struct tables_record *r, struct nfs4_client *cl)
 	memcpy(fh.data, p, len);
 	fh.len = (uint32_t)len;
 	mutex_lock(&all->lock);
+	sid.seqid = 0; /* RFC 8881 section 8.2.2: whichever is the newest */
 	if ((uint32_t)tables_get(r, DELEG_GEN) == cl->left_gen) {
 		nfs4_return_list_push(all, &fh, &sid, &cred, all->id_gen);
 		all->delegs.left = true;

@@ -182,7 +182,8 @@ void nfs4_lease_timer(struct reactor_timer *t)
 
 	if (!nfs4_session_is_up(s))
 		return;
-	if (nfs4_lease_due_ns(s->renewed_ns, s->cl->fsinfo.lease_s) > reactor_now(s->r))
+	if (nfs4_lease_due_ns(s->renewed_ns, s->cl->fsinfo.lease_s) > reactor_now(s->r) &&
+		!is_due(s))
 		lease_arm(s); /* ordinary calls renewed it meanwhile */
 	else
 		renew(s);

@@ -128,6 +128,8 @@ enum nfs4_status nfs4_recall_one(
 	} else {
 		/* A process before died when it came. */
 		nfs4_return_list_push(all, fh, sid, &ours, all->id_gen);
+		if (!nfs4_return_list_knows(all, sid))
+			status = NFS4ERR_DELAY; /* there is no room */
 	}
 	mutex_unlock(&all->lock);
 	return status;

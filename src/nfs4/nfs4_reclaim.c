@@ -353,7 +353,7 @@ static bool reopen_failed(struct nfs4_states *all, struct nfs4_state *st, struct
 
 	if (call->u.open.claims_left && nfs4_status_action(call->status) == NFS4_ACT_STATE) {
 		/* The server does not have that delegation any more: an open as any other. */
-		nfs4_return_list_drop(all, &call->stateid);
+		nfs4_return_list_drop(all, &call->stateid, nfs4_status_is_revoked(call->status));
 		nfs4_state_move(st, &all->reopen, NFS4_STATE_BAD);
 		return true;
 	}

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 /* More than that are left to be revoked. */
-#define MAX_RETURNS 1024u
+#define MAX_RETURNS 4096u
 
 void nfs4_return_list_pop(struct nfs4_delegs *ds, struct nfs4_deleg_return *ret)
 {
@@ -53,14 +53,17 @@ const struct nfs4_stateid *nfs4_return_list_of(
 	return NULL;
 }
 
-void nfs4_return_list_drop(struct nfs4_states *all, const struct nfs4_stateid *sid)
+void nfs4_return_list_drop(struct nfs4_states *all, const struct nfs4_stateid *sid, bool revoked)
 {
 	mutex_assert_held(&all->lock);
 	list_for_each_safe (node, next, &all->delegs.returns) {
 		struct nfs4_deleg_return *ret = container_of(node, struct nfs4_deleg_return, link);
 
-		if (nfs4_state_same_other(&ret->stateid, sid))
-			nfs4_return_list_pop(&all->delegs, ret);
+		if (!nfs4_state_same_other(&ret->stateid, sid))
+			continue;
+		if (revoked)
+			nfs4_revoked_add(all, &ret->stateid, &ret->cred, ret->id_gen);
+		nfs4_return_list_pop(&all->delegs, ret);
 	}
 }
 

@@ -4,6 +4,9 @@
  * nothing of syncfs(2) and sync(1). The files that are open now are committed one after the other,
  * by the first lane; what is closed meanwhile is committed by its close.
  *
+ * So is, without a wish, what was written again after a crash: before other clients may write, who
+ * wait for delegations that the process before had (nfs4_keep.h).
+ *
  * A wish that comes while files are being committed is for a round of its own: what was committed
  * before it may have been written again.
  */
@@ -15,6 +18,7 @@
 #include "fs_sync.h"
 #include "fs_part.h"
 #include "log.h"
+#include "nfs4_keep.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +84,10 @@ static void round_over(struct fs *fs)
 	s->cnt = s->next = 0;
 	s->failed = s->failing;
 	s->done = s->covers;
+	if (s->replayed == 0 || s->done < s->replayed)
+		return;
+	s->replayed = 0;
+	nfs4_keep_replayed(s->lane->sess);
 }
 
 static void look_again(struct reactor_timer *t)
@@ -154,7 +162,11 @@ void fs_sync_turn(struct fs_lane *l)
 {
 	struct fs_sync *s = l->fs->sync;
 
-	if (s->done == s->wished || l != lane_of(l->fs) || s->busy)
+	if (l != lane_of(l->fs))
+		return;
+	if (atomic_exchange(&l->fs->replays.over, false))
+		s->replayed = atomic_fetch_add(&s->wished, 1) + 1;
+	if (s->done == s->wished || s->busy)
 		return;
 	/* At the end each file is committed by its close. */
 	if (!fs_lane_may_commit(l))

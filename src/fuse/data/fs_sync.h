@@ -23,7 +23,8 @@ struct fs_sync {
 	size_t cnt, next;
 	uint64_t covers;
 	unsigned int failing;
-	bool busy; /* a COMMIT is on its way */
+	bool busy;         /* a COMMIT is on its way */
+	uint64_t replayed; /* the ticket of what was done again after a crash; 0: none */
 };
 
 extern const struct fs_part fs_sync_part;

@@ -33,8 +33,9 @@ struct fs_replays {
 	struct list list;    /* lanes_lock */
 	struct list sillies; /* fs_silly_settle() */
 	_Atomic unsigned int cnt;
-	_Atomic bool looked_for;         /* by the first lane, which may have to look again */
-	uint64_t unique;                 /* fs_replay_unique(): the last one */
+	_Atomic bool looked_for; /* by the first lane, which may have to look again */
+	_Atomic bool over;       /* all are done; what they wrote is made durable (fs_sync.c) */
+	uint64_t unique;         /* fs_replay_unique(): the last one */
 	_Atomic uint32_t files_in_doubt; /* fs_file_of_request() finds those */
 };
 

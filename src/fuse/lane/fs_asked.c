@@ -362,6 +362,19 @@ bool fs_asked_rewrites(const struct fs *fs)
 	return fs->asked && atomic_load(&fs->asked->rewriting) > 0;
 }
 
+bool fs_asked_is_awaited(struct fs *fs, uint64_t unique)
+{
+	struct fs_asked *a = fs->asked;
+	bool is;
+
+	if (!a || unique == 0)
+		return false;
+	mutex_lock(&a->lock);
+	is = find(a, unique)->awaited;
+	mutex_unlock(&a->lock);
+	return is;
+}
+
 bool fs_asked_is(struct fs *fs, uint64_t unique)
 {
 	struct fs_asked *a = fs->asked;

@@ -17,7 +17,7 @@ struct replay {
 	struct list link; /* fs->replays.list, lanes_lock */
 	size_t len;
 	bool rewrites;  /* data that whoever wrote it was told is written */
-	uint64_t after; /* not before this request is answered; 0: at once */
+	uint64_t after; /* not while this request is awaited; 0: at once */
 	uint8_t bytes[];
 };
 
@@ -196,7 +196,7 @@ static struct replay *next(struct fs *fs)
 	if (list_empty(&fs->replays.list))
 		return NULL;
 	p = container_of(fs->replays.list.next, struct replay, link);
-	return fs_asked_rewrites(fs) || fs_asked_is(fs, p->after) ? NULL : p;
+	return fs_asked_rewrites(fs) || fs_asked_is_awaited(fs, p->after) ? NULL : p;
 }
 
 bool fs_replay_is_next(const struct fs_lane *l)
@@ -228,7 +228,7 @@ enum fs_replay_turn fs_replay_turn(struct fs_lane *l)
 										 : FS_REPLAY_NONE;
 	if (fs_asked_awaits(fs) || !atomic_exchange(&fs->replaying, false))
 		return FS_REPLAY_NONE;
-	nfs4_keep_replayed(l->sess);
+	atomic_store(&fs->replays.over, true);
 	return FS_REPLAY_OVER;
 }
 

@@ -19,7 +19,7 @@ uint64_t fs_replay_unique(struct fs *fs);
 bool fs_replay_add(struct fs *fs, const void *req, size_t len);
 /* The same, a WRITE of data that was acknowledged: what comes after it waits for it. */
 bool fs_replay_add_data(struct fs *fs, const void *req, size_t len);
-/* The same, of our own, that is not done before that request is answered. 0: at once. */
+/* The same, of our own, that is not done while that request is awaited. 0: at once. */
 bool fs_replay_add_after(struct fs *fs, const void *req, size_t len, uint64_t unique);
 /* The request that opens by this owner (nfs4_owner_of_request()); 0: none of them does. */
 uint64_t fs_replay_of_owner(struct fs *fs, uint64_t owner);

@@ -99,8 +99,8 @@ const struct nfs4_stateid *nfs4_return_list_of(
 	const struct nfs4_states *all, const struct nfs4_fh *fh);
 /* Is it being returned? */
 bool nfs4_return_list_knows(const struct nfs4_states *all, const struct nfs4_stateid *sid);
-/* The server does not have it: if it is to be returned, it is not any more. */
-void nfs4_return_list_drop(struct nfs4_states *all, const struct nfs4_stateid *sid);
+/* The server does not have it, or has revoked it: it is not to be returned any more. */
+void nfs4_return_list_drop(struct nfs4_states *all, const struct nfs4_stateid *sid, bool revoked);
 /* It is returned, or given up. */
 void nfs4_return_list_pop(struct nfs4_delegs *ds, struct nfs4_deleg_return *ret);
 /* With their client ID they are gone. */

@@ -163,6 +163,8 @@ void nfs4_keep_replaying(struct nfs4_client *cl)
 
 void nfs4_keep_replayed(struct nfs4_session *s)
 {
+	rig.fake.replayed++;
+	rig.fake.not_durable = fs_gauges(rig.fs).dirty + fs_gauges(rig.fs).uncommitted;
 }
 
 void nfs4_keep_put_lockowner(struct tables_out *t, struct nfs4_lockowner *lo)

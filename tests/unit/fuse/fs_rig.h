@@ -104,6 +104,8 @@ struct fake {
 	unsigned int refused_delegs;
 	unsigned int calls, calls_max;
 	unsigned int bufs, bufs_max;
+	unsigned int replayed;      /* nfs4_keep_replayed(): so often ... */
+	uint64_t not_durable;       /* ... the last time with so many bytes that were not */
 	struct slab_memory buf_mem; /* get NULL: each is of its own memory */
 	struct list spare_bufs;     /* of buf_mem, which takes none back */
 	bool refused;

@@ -498,6 +498,18 @@ Test(fs_crash, data_that_the_server_has_not_got_is_written)
 	closed(fh.fh);
 }
 
+/* Another client that waits for a delegation of before reads it, and does not write beneath it. */
+Test(fs_crash, data_is_durable_before_delegations_go_back)
+{
+	wrote(0, "not sent");
+	rig.fake.replayed = 0;
+	rig_crash();
+	no_answer(1000);
+	cr_assert_eq(rig.fake.replayed, 1);
+	cr_assert_eq(rig.fake.not_durable, 0);
+	closed(fh.fh);
+}
+
 Test(fs_crash, data_that_is_not_durable_is_written_again)
 {
 	wrote(0, "at the server");
