@@ -84,7 +84,8 @@ static void round_over(struct fs *fs)
 	s->cnt = s->next = 0;
 	s->failed = s->failing;
 	s->done = s->covers;
-	if (s->replayed == 0 || s->done < s->replayed)
+	/* At the end the session returns delegations itself. */
+	if (s->replayed == 0 || s->done < s->replayed || !s->lane)
 		return;
 	s->replayed = 0;
 	nfs4_keep_replayed(s->lane->sess);

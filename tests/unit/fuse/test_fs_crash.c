@@ -13,6 +13,7 @@
 #include "fs_live.h"
 #include "fs_unstable.h"
 #include "fs_share.h"
+#include "fs_sync.h"
 
 static void set_up(void)
 {
@@ -508,6 +509,25 @@ Test(fs_crash, data_is_durable_before_delegations_go_back)
 	cr_assert_eq(rig.fake.replayed, 1);
 	cr_assert_eq(rig.fake.not_durable, 0);
 	closed(fh.fh);
+}
+
+/* Its lane ends before it is; whoever waits for a delegation gets it at the end of the session. */
+/* The end is what is tested. */
+TestSuite(fs_crash_end, .init = set_up);
+
+Test(fs_crash_end, it_may_be_unmounted_while_data_is_made_durable)
+{
+	wrote(0, "not sent");
+	rig.fake.hold_ops = 1ull << FAKE_WRITE;
+	rig.fake.replayed = 0;
+	rig_crash();
+	no_answer(1000);
+	cr_assert_not_null(rig.fs->sync->files);
+	fs_lane_stop(rig.lane);
+	rig_settle();
+	rig.fake.hold_ops = 0;
+	fake_release();
+	rig_down();
 }
 
 Test(fs_crash, data_that_is_not_durable_is_written_again)
