@@ -362,30 +362,28 @@ bool fs_asked_rewrites(const struct fs *fs)
 	return fs->asked && atomic_load(&fs->asked->rewriting) > 0;
 }
 
-bool fs_asked_is_awaited(struct fs *fs, uint64_t unique)
+/* As it is now. unique 0: there is none. */
+static struct entry look_up(struct fs *fs, uint64_t unique)
 {
 	struct fs_asked *a = fs->asked;
-	bool is;
+	struct entry e = {.unique = 0};
 
 	if (!a || unique == 0)
-		return false;
+		return e;
 	mutex_lock(&a->lock);
-	is = find(a, unique)->awaited;
+	e = *find(a, unique);
 	mutex_unlock(&a->lock);
-	return is;
+	return e;
+}
+
+bool fs_asked_is_awaited(struct fs *fs, uint64_t unique)
+{
+	return look_up(fs, unique).awaited;
 }
 
 bool fs_asked_is(struct fs *fs, uint64_t unique)
 {
-	struct fs_asked *a = fs->asked;
-	bool is;
-
-	if (!a || unique == 0)
-		return false;
-	mutex_lock(&a->lock);
-	is = find(a, unique)->unique != 0;
-	mutex_unlock(&a->lock);
-	return is;
+	return look_up(fs, unique).unique != 0;
 }
 
 bool fs_asked_keep(struct fs *fs, uint64_t unique, uint64_t *ret_order)

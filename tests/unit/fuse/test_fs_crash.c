@@ -642,19 +642,6 @@ Test(fs_crash, a_small_write_outlives_its_buffer)
 	closed(fh.fh);
 }
 
-/* It waits for the kernel's answer no more: what others wrote since would be lost. */
-Test(fs_crash, a_write_that_was_durable_when_answered_is_over)
-{
-	unsigned int writes;
-
-	cr_assert_eq(rig_write(ino, fh.fh, 0, "durable", 7, O_RDWR | O_DSYNC), 7);
-	writes = rig.fake.count[FAKE_WRITE];
-	rig_crash();
-	no_answer(1000);
-	cr_assert_eq(rig.fake.count[FAKE_WRITE], writes);
-	closed(fh.fh);
-}
-
 /* The same, if the server had it, and its buffer was something else's since. */
 Test(fs_crash, nor_is_what_the_server_lost_missing)
 {
