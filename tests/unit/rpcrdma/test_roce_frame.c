@@ -240,6 +240,25 @@ Test(roce_frame, an_answer_has_the_numbers_of_its_request)
 	cr_assert_eq(answers.psn, 77, "answers take no numbers of their own direction");
 }
 
+/* RFC 791 section 3.1: the one's complement sum of the header's words is all ones. */
+Test(roce_frame, the_checksum_of_the_ip_header_is_right_for_each_address)
+{
+	for (unsigned int low = 0; low <= 0xffff; low++) {
+		struct roce_flow f = flow4(0x11, 0, 0xc000);
+		struct roce_msg m = {
+			.kind = ROCE_SEND, .pieces = {{payload, 4}}, .piece_cnt = 1, .len = 4};
+		uint32_t sum = 0;
+
+		memset(f.src.ip, 0xff, 4); /* carries that carry again */
+		f.dst.ip[2] = (uint8_t)(low >> 8);
+		f.dst.ip[3] = (uint8_t)low;
+		cr_assert_gt(roce_frame_next(&f, &m, out), 0);
+		for (unsigned int i = 14; i < 34; i += 2)
+			sum += (uint32_t)(out[i] << 8 | out[i + 1]);
+		cr_assert_eq(sum % 0xffff, 0, "%x", low);
+	}
+}
+
 /* The CRC was computed by Python's binascii over a packet put together by hand. */
 Test(roce_frame, ipv6_is_masked_where_it_changes_on_the_way)
 {

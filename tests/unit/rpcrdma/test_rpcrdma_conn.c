@@ -21,6 +21,19 @@ Test(rpcrdma_conn, comes_up_with_receives_posted_and_private_data_sent)
 	cr_assert_str_eq(rpcrdma_peer_name(rig.x), "10.0.0.1:20049");
 	cr_assert_eq(rpcrdma_memreg(rig.x), RPCRDMA_MEMREG_MW);
 	cr_assert_eq(rig.x->limits.send_max, 4096);
+	cr_assert_eq(rig.stats.connects, 1);
+	rig_fini();
+}
+
+Test(rpcrdma_conn, the_send_queue_holds_all_or_what_the_device_has)
+{
+	cr_assert(rig_connect());
+	cr_assert_eq(fake.qp.send_wr, 8 + 1 + RPCRDMA_REVERSE_SENDS + 2 * rpcrdma_win_most(rig.x));
+	rig_fini();
+	rig_init();
+	fake.caps.max_wr = 8 + 1 + RPCRDMA_REVERSE_RECVS;
+	cr_assert(rig_connect());
+	cr_assert_eq(fake.qp.send_wr, fake.caps.max_wr);
 	rig_fini();
 }
 
@@ -137,6 +150,27 @@ Test(rpcrdma_conn, larger_thresholds_need_both_sides)
 	cr_assert(rig_connect());
 	cr_assert_eq(rig.x->limits.send_max, 4096);
 	cr_assert_eq(rig.x->limits.recv_max, 4096);
+	rig_fini();
+}
+
+Test(rpcrdma_conn, a_threshold_that_changes_makes_other_limits)
+{
+	cr_assert(rig_connect());
+	cr_assert_eq(rig.x->limits_seq, 1);
+	fake_down(-EIO);
+	rig_run(NSEC_PER_SEC);
+	cr_assert_eq(rig.up, 2);
+	cr_assert_eq(rig.x->limits_seq, 1, "what fitted still fits");
+	fake.peer_priv[6] = 1; /* what it sends */
+	fake_down(-EIO);
+	rig_run(NSEC_PER_SEC);
+	cr_assert_eq(rig.x->limits.recv_max, 2048);
+	cr_assert_eq(rig.x->limits_seq, 2);
+	fake.peer_priv[7] = 1; /* what it receives */
+	fake_down(-EIO);
+	rig_run(2 * NSEC_PER_SEC);
+	cr_assert_eq(rig.x->limits.send_max, 2048);
+	cr_assert_eq(rig.x->limits_seq, 3);
 	rig_fini();
 }
 
@@ -310,6 +344,18 @@ Test(rpcrdma_conn, back_off_grows_and_starts_at_once_after_a_good_connection)
 	cr_assert_eq(rig.x->backoff_ns, rig.conf.backoff_min_ns);
 	fake.refuse = false;
 	rig_run(31 * NSEC_PER_SEC);
+	rig_fini();
+}
+
+Test(rpcrdma_conn, an_address_that_cannot_be_resolved_for_a_while_is_tried_again)
+{
+	cr_assert(rig_connect());
+	fake.fail[FAKE_RESOLVE] = -ENETUNREACH;
+	fake_down(-EIO);
+	rig_run(2 * NSEC_PER_SEC);
+	cr_assert_eq(fake.count[FAKE_RESOLVE], 3);
+	cr_assert_eq(rig.up, 2);
+	cr_assert_eq(rig.failed, 0);
 	rig_fini();
 }
 

@@ -222,6 +222,7 @@ Test(rpcrdma_reply, a_key_that_is_another_calls_replaces_the_connection)
 	cr_assert_eq(c[1].end, RPCRDMA_BADREPLY);
 	cr_assert_eq(c[1].reply_len, 0);
 	cr_assert_eq(c[0].end, RPCRDMA_REPLY); /* sent again */
+	cr_assert_eq(rig.stats.bad_messages, 1);
 	cr_assert_eq(rig.stats.reconnects, 1);
 	cr_assert_eq(rig.stats.retransmits, 1);
 	put(&c[0]);
@@ -296,6 +297,29 @@ Test(rpcrdma_reply, duplicate_and_stray_replies_are_counted_and_dropped)
 	cr_assert_eq(c[0].done, 1);
 	cr_assert_eq(rig.stats.stray_replies, 3);
 	cr_assert(rpcrdma_is_up(rig.x));
+}
+
+Test(rpcrdma_reply, a_stray_reply_with_a_key_of_no_window_is_dropped)
+{
+	struct rpcrdma_hdr h;
+	uint8_t body[24] = {0};
+
+	rig.silent = true;
+	start_read(&c[0], 65536);
+	h = rig.hdr;
+	h.xid++;
+	h.write_cnt = 0;
+	put_be32(body, h.xid);
+	put_be32(body + 4, RPC_MSG_REPLY);
+	rig_send_hdr(&h, body, sizeof(body), rig_key() + 0x100);
+	rig_run(1000);
+	cr_assert_eq(rig.stats.stray_replies, 1);
+	cr_assert(rpcrdma_is_up(rig.x));
+	cr_assert_eq(c[0].done, 0);
+	rig_reply(c[0].req.xid);
+	rig_run(1000);
+	cr_assert_eq(c[0].end, RPCRDMA_REPLY);
+	put(&c[0]);
 }
 
 Test(rpcrdma_reply, garbage_of_every_length_is_survived)

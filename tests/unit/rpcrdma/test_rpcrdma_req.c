@@ -109,6 +109,33 @@ static struct rpcrdma_buf *start_read(bool soft)
 }
 
 /* I2: while it waits for its Send and its fence all else comes that could end it. */
+Test(rpcrdma_req, a_span_lies_in_its_buffer_to_the_last_byte)
+{
+	struct rpcrdma_buf *buf = rpcrdma_buf_get(rig.x);
+	uint8_t *end = buf->data + rig.conf.data_size + rig.x->page;
+	const struct {
+		struct rpcrdma_span span;
+		bool valid;
+	} cases[] = {
+		{{buf, buf->data, (size_t)(end - buf->data)}, true},
+		{{buf, buf->data, (size_t)(end - buf->data) + 1}, false},
+		{{buf, buf->data - 1, 1}, false},
+		{{buf, end - 1, 1}, true},
+		{{buf, end - 1, 2}, false},
+		{{buf, end, 0}, true},
+		{{buf, end, 1}, false},
+		{{buf, end + 1, 0}, false},
+		{{buf, buf->data + 8, UINT32_MAX}, false},
+		{{NULL, NULL, 0}, true},
+		{{NULL, buf->data, 1}, false},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		cr_assert_eq(rpcrdma_mem_span_is_valid(rig.x, &cases[i].span), cases[i].valid,
+			"case %zu", i);
+	rpcrdma_buf_put(rig.x, buf);
+}
+
 Test(rpcrdma_req, comes_back_once_whatever_ends_it)
 {
 	struct rpcrdma_buf *buf;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <string.h>
 
 #include "rig.h"
 
@@ -30,6 +31,23 @@ Test(rpcrdma_timeo, an_unanswered_call_replaces_the_connection_and_is_sent_again
 	cr_assert_eq(rig.stats.retransmits, 1);
 	cr_assert_eq(c[0].req.resends, 1);
 	cr_assert_eq(rig.err, -ETIMEDOUT);
+}
+
+Test(rpcrdma_timeo, each_silence_of_the_server_is_told_once)
+{
+	const struct rig_log *log = rig_log();
+
+	for (unsigned int i = 0; i < 2; i++) {
+		rig.silent = true;
+		call_start(&c[i], false);
+		rig_run(65 * NSEC_PER_SEC);
+		cr_assert_geq(rig.stats.timeouts, 2 * i + 2);
+		cr_assert_eq(log->lines, i + 1);
+		cr_assert(strstr(log->last, "not responding"), "%s", log->last);
+		rig.silent = false;
+		rig_run(45 * NSEC_PER_SEC); /* timeo and the longest back-off */
+		cr_assert_eq(c[i].end, RPCRDMA_REPLY);
+	}
 }
 
 Test(rpcrdma_timeo, a_soft_call_ends_after_timeo_times_retrans_and_one)
