@@ -116,10 +116,12 @@ sim_stop() {
 
 # ---- the end, in any case ----
 
+# Of those that have ended another process may have the number, of another test as well: each
+# that is ours names our folder.
 kill_daemons() {
 	local p
 	while read -r p; do
-		! grep -q fuse_sim "/proc/$p/comm" 2>/dev/null || kill -KILL "$p" 2>/dev/null
+		! grep -qsF "$work/" "/proc/$p/cmdline" || kill -KILL "$p" 2>/dev/null
 	done <"$work/pids"
 }
 
@@ -128,8 +130,8 @@ clean_up() {
 	trap - EXIT
 	kill_daemons
 	[ -z "${watchdog:-}" ] || kill -KILL "$watchdog" 2>/dev/null
-	# shellcheck disable=SC2046  # words: the programs
-	kill -KILL $(jobs -p) 2>/dev/null
+	# shellcheck disable=SC2046  # words: the programs that run
+	kill -KILL $(jobs -rp) 2>/dev/null
 	# Not by a pattern: a dead mount is no directory.
 	while read -r _ dir _; do
 		[[ $dir != "$work"/* ]] || umount -l "$dir"
