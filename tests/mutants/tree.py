@@ -12,6 +12,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 SOURCES = ("src", "tests", "docs", "contrib", "meson.build", "meson_options.txt")
@@ -29,6 +30,16 @@ def run(args, cwd, timeout=600):
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, 9)
             return -1, child.communicate()[0]
+
+
+def ends_within(pid, seconds):
+    """A child has ended; its number stays its own until it is waited for."""
+    end = time.monotonic() + seconds  # Criterion's own --timeout does not end a loop
+    while not os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
 
 
 class Tree:
@@ -194,20 +205,15 @@ class Bench:
         with open(log, "w") as out:
             child = subprocess.Popen(args, cwd=self.work, stdin=subprocess.DEVNULL, stdout=out,
                                      stderr=subprocess.STDOUT, start_new_session=True)
-            try:  # Criterion's own --timeout does not end a loop
-                status = child.wait(timeout=seconds)
-            except subprocess.TimeoutExpired:
-                status = None
-            # Also the rest of its tests, and what they forked.
-            try:
-                os.killpg(child.pid, 9)
-            except ProcessLookupError:
-                pass
-            child.wait()
+            hangs = not ends_within(child.pid, seconds)
+            # Also the rest of its tests, and what they forked; not waited for yet, it has the
+            # number, which is no other group's.
+            os.killpg(child.pid, 9)
+            status = child.wait()
         lines = tap.read_text(errors="replace").split("\n") if tap.exists() else []
         ran = sum(line.startswith(("ok", "not ok")) for line in lines)
         failed = [line.split()[3] for line in lines if line.startswith("not ok - ")]
-        if status is None:
+        if hangs:
             return ran, "hangs"
         if status != 0:
             return ran, failed[0] if failed else f"{Path(program).name} ended with {status}"
