@@ -84,6 +84,25 @@ Test(nfs4_lock_io, is_under_the_lock_that_is_held_there, .init = sim_log_quiet)
 }
 
 /* A program that locks its log and appends to it. */
+Test(nfs4_lock_io, ends_where_the_lock_of_another_owner_begins, .init = sim_log_quiet)
+{
+	struct nfs4_lockowner *const owners[] = {&a, &b};
+
+	begin();
+	cr_assert_eq(write_at(0), 0);
+	for (int i = 0; i < 2; i++) {
+		cr_assert_eq(sim_brlock(&w, 0, &f, owners[i], 0, 100, true), 0);
+		cr_assert_eq(sim_brlock(&w, 0, &f, owners[!i], 100, 100, true), 0);
+		cr_expect_eq(write_at(90), 0);
+		cr_expect_eq(read_at(90), 0);
+		cr_expect_eq(allocate_at(90), 0);
+		cr_expect_eq(write_at(100), 0);
+		cr_assert_eq(sim_brunlock(&w, 0, &f, owners[i], 0, 100), 0);
+		cr_assert_eq(sim_brunlock(&w, 0, &f, owners[!i], 100, 100), 0);
+	}
+	end();
+}
+
 Test(nfs4_lock_io, an_append_is_under_the_lock_too, .init = sim_log_quiet)
 {
 	struct nfs4_op_write *o = &op.call.u.write;

@@ -485,6 +485,24 @@ Test(nfs4_owners, numbers_first_and_names_where_they_are_refused)
 	done_with();
 }
 
+Test(nfs4_owners, a_call_that_is_used_again_asks_again)
+{
+	open_with(1);
+	names(true);
+	set_latency(SIM_SEC);
+	cr_assert_eq(chown_to(root, NFS4_ATTR_OWNER, HERE + 4, 0), 0);
+	cr_assert(sim_op_get(&w, 0, &op[0]));
+	op[0].call.idmap_asked = true; /* by the one before */
+	op[0].call.u.setattr.fh = root;
+	op[0].call.u.setattr.sattr.set = NFS4_ATTR_OWNER;
+	op[0].call.u.setattr.sattr.uid = HERE + 5;
+	sim_op_start(&op[0], nfs4_setattr);
+	cr_assert(run_until(&op[0].done_cnt, 10 * SIM_SEC));
+	cr_assert_eq(op[0].err, 0);
+	cr_assert_eq(op[0].call.u.setattr.attr.uid, HERE + 5);
+	done_with();
+}
+
 Test(nfs4_owners, a_chown_without_an_answer_sends_the_number)
 {
 	uint64_t start;

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sim_nfs.h"
+#include "sim_ops.h"
 
 static struct sim_nfs w;
 
@@ -232,6 +232,35 @@ Test(nfs4_session, nobody_listening_is_a_failure_to_connect)
 	cr_assert_eq(w.lane[0].failure.err, ECONNREFUSED);
 	cr_assert_str_eq(w.lane[0].failure.step, "connect");
 	cr_assert(strstr(w.lane[0].failure.text, "20049"), "%s", w.lane[0].failure.text);
+	SIM_NFS_CLOSE(&w, 0);
+}
+
+Test(nfs4_session, the_view_tells_what_was_agreed_on_and_whether_it_is_connected)
+{
+	static struct sim_op op;
+	struct nfs4_session_view view;
+
+	sim_nfs_open(&w, NULL);
+	sim_nfs_mounted(&w, 1);
+	nfs4_session_view(w.lane[0].sess, &view);
+	cr_assert_str_eq(view.state, "UP");
+	cr_assert_eq(view.memreg, RPCRDMA_MEMREG_MW);
+	cr_assert_eq(view.maxreqs, 16);
+	cr_assert(view.connected && view.back);
+	fab_sim_conf()->refuse_err = -ECONNREFUSED;
+	sim_rule(&w, NFSD_SIM_CUT_BEFORE, OP_GETATTR, 0, 1, 0);
+	cr_assert(sim_op_get(&w, 0, &op));
+	op.call.u.getattr.fh = &nfs4_client_fsinfo(w.cl)->root;
+	sim_op_start(&op, nfs4_getattr);
+	sim_nfs_run(&w, 10 * SIM_SEC);
+	nfs4_session_view(w.lane[0].sess, &view);
+	cr_assert_not(view.connected);
+	cr_assert_eq(view.maxreqs, 16, "as of when it was up last");
+	fab_sim_conf()->refuse_err = 0;
+	sim_nfs_run(&w, 60 * SIM_SEC);
+	cr_assert_eq(op.done_cnt, 1);
+	nfs4_session_view(w.lane[0].sess, &view);
+	cr_assert(view.connected);
 	SIM_NFS_CLOSE(&w, 0);
 }
 

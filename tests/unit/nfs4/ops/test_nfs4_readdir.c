@@ -200,6 +200,18 @@ Test(nfs4_readdir, user_says_when_it_is_enough)
 	cr_assert(!t.call.u.readdir.eof);
 }
 
+Test(nfs4_readdir, a_call_that_is_used_again_gives_all_entries_again)
+{
+	struct op_test t;
+
+	op_test_init(&t, &golden);
+	for (unsigned int i = 0; i < 2; i++) {
+		seen_cnt = 0;
+		cr_assert_eq(op_test_decode(&t, golden.results, 2, NFS4_OK), 0);
+		cr_assert_eq(seen_cnt, 2);
+	}
+}
+
 Test(nfs4_readdir, entry_whose_attributes_failed_is_an_entry)
 {
 	struct op_test t;

@@ -51,10 +51,13 @@ Test(nfs4_statfs, what_the_server_does_not_have_is_neither_asked_for_nor_read)
 	op_test_init(&t, &g);
 	cr_assert_eq(
 		op_test_encode(&t, &g, 4096, HEX_PUTFH "00000009 00000002 20000000 00001000"), 0);
+	/* of an earlier answer, of a server that had them */
+	t.call.u.statfs.files_total = t.call.u.statfs.bytes_free = 7;
 	cr_assert_eq(op_test_decode(&t, results, 2, NFS4_OK), 0);
 	cr_assert_eq(t.call.u.statfs.maxname, 128);
 	cr_assert_eq(t.call.u.statfs.bytes_total, 6);
 	cr_assert_eq(t.call.u.statfs.files_total, 0);
+	cr_assert_eq(t.call.u.statfs.bytes_free, 0);
 }
 
 Test(nfs4_statfs, attributes_of_files_are_refused)
