@@ -5,6 +5,7 @@
 
 #include "fs_attr.h"
 #include "fs_inode.h"
+#include "fs_inode_record.h"
 #include "mutex.h"
 
 static struct fs fs;
@@ -244,4 +245,33 @@ Test(fs_inode, there_is_room_for_those_that_are_put_back)
 		fs_inode_forget(&fs, fs_inode_ino(&fs, in), 1);
 	}
 	cr_assert(before == 0 || used() < room, "it is given back when they are gone");
+}
+
+Test(fs_inode, a_record_differs_by_each_attribute_that_it_has)
+{
+	const uint32_t all = NFS4_ATTR_TYPE | NFS4_ATTR_FILEID | NFS4_ATTR_FSID | NFS4_ATTR_MODE |
+			     NFS4_ATTR_OWNER | NFS4_ATTR_GROUP;
+	const struct nfs4_attr was = {.valid = all, .type = NF4REG};
+	struct nfs4_attr is[8];
+
+	for (size_t i = 0; i < 8; i++)
+		is[i] = was;
+	is[0].type = NF4DIR;
+	is[1].fileid = 1;
+	is[2].fsid_major = 1;
+	is[3].fsid_minor = 1;
+	is[4].mode = 0600;
+	is[5].uid = 1;
+	is[6].gid = 1;
+	cr_assert_not(fs_inode_record_differs(&was, &was));
+	for (size_t i = 0; i < 7; i++) {
+		cr_assert(fs_inode_record_differs(&was, &is[i]), "%zu", i);
+		is[i].valid = 0; /* what did not come says nothing */
+		cr_assert_not(fs_inode_record_differs(&was, &is[i]), "%zu", i);
+	}
+	is[7].size = 1; /* no part of it */
+	is[7].valid |= NFS4_ATTR_SIZE;
+	cr_assert_not(fs_inode_record_differs(&was, &is[7]));
+	is[7].valid = NFS4_ATTR_TYPE; /* the others are new */
+	cr_assert(fs_inode_record_differs(&is[7], &was));
 }
