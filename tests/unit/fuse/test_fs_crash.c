@@ -579,6 +579,21 @@ Test(fs_crash, nor_what_was_cut_off)
 	closed(fh.fh);
 }
 
+Test(fs_crash, nor_what_was_cut_off_after_a_part_was_written_over)
+{
+	struct fuse_setattr_in in = {.valid = FATTR_SIZE, .size = 4};
+
+	wrote(0, "aaaaaaaaaa");
+	is_sent();
+	cr_assert_eq(rig_write(ino, fh.fh, 8, "bb", 2, O_RDWR | O_DSYNC), 2);
+	cr_assert_eq(rig_call(&re, FUSE_SETATTR, ino, &in, sizeof(in), NULL, 0), 0);
+	rig_crash();
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	cr_assert_eq(file->attr.size, 4);
+	cr_assert_arr_eq(file->stable, "aaaa", 4);
+	closed(fh.fh);
+}
+
 Test(fs_crash, data_of_a_file_that_is_being_closed_is_written)
 {
 	wrote(0, "late");
