@@ -173,6 +173,24 @@ Test(nfs4_recovery, client_id_that_is_lost_again_and_again_is_told, .init = sim_
 	SIM_NFS_CLOSE(&w, 0);
 }
 
+/* The nodes of a cluster do not know each other's clients. */
+Test(nfs4_recovery, client_id_that_another_node_does_not_know_is_not_lost_again,
+	.init = sim_log_count)
+{
+	static const char *const majors[] = {"simnode-2", "simserver", "simnode-3"};
+
+	sim_nfs_open(&w, NULL);
+	sim_nfs_mounted(&w, 1);
+	must_getattr(0);
+	for (int i = 0; i < 3; i++) {
+		nfsd_sim_conf(w.srv)->major = majors[i];
+		nfsd_sim_drop_clients(w.srv);
+		must_getattr(0);
+	}
+	cr_assert_eq(sim_said.again, 0);
+	SIM_NFS_CLOSE(&w, 0);
+}
+
 Test(nfs4_recovery, second_failure_in_the_middle_of_recovery)
 {
 	static const uint32_t calls[] = {OP_EXCHANGE_ID, OP_CREATE_SESSION, OP_RECLAIM_COMPLETE};

@@ -76,6 +76,7 @@ struct nfsd_sim_conf {
 	bool bind_princ;            /* BIND_PRINC_STATEID is granted, and meant of delegations */
 	const char *refers; /* LOOKUP of it is MOVED for who says that it follows referrals */
 	const char *scope;  /* server scope; NULL: "simscope" */
+	const char *major;  /* so_major_id; NULL: "simserver" */
 	unsigned int target_slots; /* sr_target_highest_slotid + 1; 0: all */
 
 	/* delegations */

@@ -102,7 +102,7 @@ uint32_t op_exchange_id(struct cmp *c)
 	struct client *cl = NULL;
 	const uint8_t *verf = rd_bytes(&c->in, 8), *owner;
 	uint32_t owner_len, flags, impl, len;
-	const char *scope;
+	const char *scope, *major;
 
 	owner = rd_opaque(&c->in, &owner_len);
 	flags = rd_u32(&c->in);
@@ -148,7 +148,8 @@ uint32_t op_exchange_id(struct cmp *c)
 			       (cl->bound ? FLAG_BIND_PRINC_STATEID : 0));
 	wr_u32(c->out, 0);
 	wr_u64(c->out, 0);
-	wr_opaque(c->out, "simserver", 9);
+	major = sim->conf.major ? sim->conf.major : "simserver";
+	wr_opaque(c->out, major, strlen(major));
 	scope = sim->conf.scope ? sim->conf.scope : "simscope";
 	wr_opaque(c->out, scope, strlen(scope));
 	wr_u32(c->out, 0);

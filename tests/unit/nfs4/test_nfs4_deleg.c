@@ -242,6 +242,7 @@ Test(nfs4_booked_deleg, that_nobody_wants_is_returned_three_times_at_most)
 	}
 	cr_assert_not(nfs4_return_send_due(&sr.s));
 	cr_assert_not(is_returning(&call.u.open.deleg));
+	cr_assert_eq(sr.s.cl->states.delegs.return_cnt, 0, "there is room for others");
 }
 
 Test(nfs4_booked_deleg, that_nobody_wants_is_gone_with_its_client_id)

@@ -269,6 +269,16 @@ Test(fs_nameop, rename_is_one_call_when_nothing_is_open)
 	cr_assert_eq(strcmp(file->name, "g"), 0);
 }
 
+/* The kernel is told no names of it, and there is nothing to be noted. */
+Test(fs_nameop, rename_in_a_directory_that_not_all_may_search)
+{
+	rig.fs->conf.allow_other = true;
+	rig.fs->conf.default_permissions = false;
+	rig.fs->root->attr.mode = 0700;
+	cr_assert_eq(rename_to("f", "g", 0), 0);
+	cr_assert_eq(rig.fake.count[FAKE_RENAME], 1);
+}
+
 Test(fs_nameop, rename_with_flags_is_refused)
 {
 	cr_assert_eq(rename_to("f", "g", 2), EINVAL);
@@ -404,6 +414,7 @@ Test(fs_nameop, mknod_repairs_the_times_the_verifier_was_kept_in)
 	cr_assert_eq(rig_call(&re, FUSE_MKNOD, FUSE_ROOT_ID, &in, sizeof(in), "reg", 4), 0);
 	cr_assert_eq(rig.fake.count[FAKE_SETATTR], 1);
 	cr_assert_eq(rig.fake.last_sattr.set, NFS4_ATTR_ATIME | NFS4_ATTR_MTIME);
+	cr_assert(rig.fake.last_sattr.atime_now && rig.fake.last_sattr.mtime_now);
 	cr_assert_eq(rig.fake.opens, 0);
 	rig.fake.mode_unset = true;
 	cr_assert_eq(rig_call(&re, FUSE_MKNOD, FUSE_ROOT_ID, &in, sizeof(in), "two", 4), 0);
