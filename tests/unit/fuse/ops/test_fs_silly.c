@@ -144,6 +144,49 @@ Test(fs_silly, a_directory_with_other_files_is_not_empty)
 	cr_assert_eq(dir_removals, 1);
 }
 
+/* REMOVE of "d" finds what is left in it. */
+static struct nfs4_fh dir_fh;
+static struct fs_inode *dir_left;
+
+static int not_empty_while_left(struct nfs4_call *call, enum fake_op op)
+{
+	if (op == FAKE_LOOKUP) {
+		call->u.lookup.fh = dir_fh;
+		return 0;
+	}
+	cr_assert_eq(op, FAKE_REMOVE);
+	dir_removals++;
+	return dir_left->sillies > 0 ? -ENOTEMPTY : 0;
+}
+
+/* The kernel sends RELEASE when the program has gone on: to RMDIR, as rm -r does. */
+Test(fs_silly, a_directory_waits_a_while_for_files_that_are_being_closed)
+{
+	for (int closed = 0; closed < 2; closed++) {
+		uint64_t unique;
+
+		dir_left = rig_inode(rig_ino(fake_add("d", 1)));
+		fs_inode_fh(dir_left, &dir_fh);
+		dir_left->sillies = 1;
+		rig.fs->sillies = 1;
+		dir_removals = 0;
+		rig.fake.names = not_empty_while_left;
+		unique = rig_send(FUSE_RMDIR, FUSE_ROOT_ID, NULL, 0, "d", 2);
+		rig_run_for(100 * NSEC_PER_MSEC);
+		cr_assert_eq(dir_removals, 1, "it is not asked for meanwhile");
+		dir_left->sillies = closed ? 0 : 1;
+		cr_assert(rig_reply(&re, 1000));
+		cr_assert_eq(re.h.unique, unique);
+		cr_assert_eq(re.h.error, closed ? 0 : -ENOTEMPTY);
+		cr_assert_eq(dir_removals, 2);
+		dir_left->sillies = 0;
+		rig.fs->sillies = 0;
+		rig.fake.names = NULL;
+		rig_settle();
+		cr_assert(fake_all_free());
+	}
+}
+
 Test(fs_silly, closed_while_it_is_renamed_it_is_removed_at_once)
 {
 	cr_assert_eq(rig_open(ino, O_RDONLY, &fh), 0);
