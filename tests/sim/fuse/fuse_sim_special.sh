@@ -30,7 +30,7 @@ serves() {
 	(umask "$3" && exec setpriv --reuid=$owner --regid=$owner --clear-groups --inh-caps=-all \
 		"$sock" serve "$2") >"$work/$1.out" 2>&1 &
 	serving=$!
-	wait_for 60 grep -q . "$work/$1.out" && grep -qx ready "$work/$1.out"
+	wait_for 60 grep -qx ready "$work/$1.out"
 }
 hears() { same "$(as "$1" "$sock" ask "$2" "${4:-1}")" "$3"; }
 
@@ -41,7 +41,7 @@ holds() {
 	as_owner bash -c 'exec 3<>"$1" && echo "$2" >&3 && echo holds && read -r _' - "$1" "$2" \
 		<"$work/end" >"$work/held" 2>&1 &
 	holding=$!
-	wait_for 60 grep -q . "$work/held" && grep -qx holds "$work/held"
+	wait_for 60 grep -qx holds "$work/held"
 }
 ends() { echo >&"$end" && wait "$holding"; }
 # Without waiting for a writer or reader.
