@@ -168,6 +168,28 @@ Test(nfs4_booked_deleg, serves_nothing_before_it_is_reclaimed)
 	cr_assert_not(serve(&st2));
 }
 
+/* The OPEN that was to reclaim it was not sent: the next session does. */
+Test(nfs4_booked_deleg, serves_on_when_its_reclaim_is_given_up)
+{
+	struct nfs4_states *all = &sr.cl.states;
+	struct nfs4_reclaim rg = {.state = &st};
+	struct nfs4_op_open o = {.reclaim = true};
+
+	take();
+	cr_assert(serve(&st));
+	sess_rig_new_client();
+	all->may_reclaim = true;
+	mutex_lock(&all->lock);
+	nfs4_deleg_reclaim(all, &rg, &st, &o);
+	cr_assert(rg.deleg);
+	cr_assert_null(st.deleg);
+	nfs4_deleg_release(all, &rg);
+	mutex_unlock(&all->lock);
+	cr_assert_not(rg.deleg);
+	cr_assert_eq(st.deleg, &d);
+	cr_assert_eq(sr.lost, 0);
+}
+
 Test(nfs4_booked_deleg, that_serves_nothing_is_lost_with_its_client_id)
 {
 	take();
@@ -259,6 +281,21 @@ Test(nfs4_booked_deleg, that_the_server_does_not_know_counts_as_returned)
 	cr_assert(is_sent());
 	sess_rig_answer(&sr.s.renew, NFS4ERR_BAD_STATEID);
 	cr_assert_not(nfs4_return_send_due(&sr.s));
+}
+
+Test(nfs4_booked_deleg, that_was_revoked_is_freed_by_who_had_it)
+{
+	struct nfs4_states *all = &sr.cl.states;
+	const struct rpc_cred other = {.uid = 1005};
+
+	mutex_lock(&all->lock);
+	nfs4_revoked_add(all, &call.u.open.deleg, &other, sr.s.id_gen);
+	mutex_unlock(&all->lock);
+	cr_assert_not_null(nfs4_revoke_free_next(&sr.s));
+	cr_assert_eq(sr.s.renew.cred->uid, 1005);
+	free(sr.s.testing.revoked);
+	sr.s.testing.revoked = NULL;
+	all->revoke.freeing = 0;
 }
 
 /* ---- locks ---- */

@@ -24,6 +24,9 @@ Test(fs_writeback, a_write_is_answered_before_the_server_has_it)
 	rig_settle();
 	cr_assert(at_server(0, 20 * KIB));
 	cr_assert_eq(rig.stats.copied_bytes, 0);
+	cr_assert(fs_file_is_dirty(rig_file(dfh.fh)));
+	cr_assert_eq(rig_fsync(dino, dfh.fh), 0);
+	cr_assert_not(fs_file_is_dirty(rig_file(dfh.fh)), "its close has nothing to wait for");
 }
 
 Test(fs_writeback, its_buffer_goes_out_as_it_was_received)

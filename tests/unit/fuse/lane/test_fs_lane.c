@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fs_rig.h"
+#include "latency.h"
 
 TestSuite(fs_lane, .init = NULL, .fini = NULL);
 
@@ -94,5 +95,19 @@ Test(fs_lane, an_operation_nobody_implements_is_enosys)
 	rig_up(NULL);
 	cr_assert_eq(rig_call(&re, FUSE_BMAP, FUSE_ROOT_ID, &in, sizeof(in), NULL, 0), ENOSYS);
 	cr_assert(fake_all_free());
+	rig_down();
+}
+
+Test(fs_lane, the_time_of_a_request_is_counted_once_in_each_phase)
+{
+	static struct latency lat;
+	struct fuse_attr_out attr;
+	const struct hist *h = lat.fuse[latency_fuse_row(FUSE_GETATTR)];
+
+	rig_up(NULL);
+	rig.stats.latency = &lat;
+	cr_assert_eq(rig_getattr(rig_ino(fake_add("counted", 1)), &attr), 0);
+	for (int phase = 0; phase < LATENCY_PHASES; phase++)
+		cr_assert_eq(hist_count(&h[phase]), 1, "%d", phase);
 	rig_down();
 }

@@ -45,6 +45,19 @@ Test(fs_silly, an_open_file_is_renamed_and_goes_with_its_last_close)
 	cr_assert(fake_all_free());
 }
 
+/* Whoever closes it last may not have been allowed to. */
+Test(fs_silly, it_is_removed_by_who_removed_the_name)
+{
+	cr_assert_eq(rig_open(ino, O_RDONLY, &fh), 0);
+	rig.uid = 1005;
+	cr_assert_eq(unlink_f(), 0);
+	rig.uid = 1000;
+	cr_assert_eq(rig_release(ino, fh.fh), 0);
+	rig_settle();
+	cr_assert_not(file->used);
+	cr_assert_eq(rig.fake.last_cred.uid, 1005);
+}
+
 /* The OPEN is on its way when the name is removed. */
 static uint64_t open_while_unlinked(void)
 {

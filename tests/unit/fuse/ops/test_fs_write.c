@@ -123,9 +123,16 @@ Test(fs_write, makes_the_file_as_long_as_it_is_also_without_attributes)
 
 Test(fs_write, an_error_is_the_answer)
 {
+	unsigned int getattrs;
+	struct fuse_attr_out attr;
+
+	cr_assert_eq(rig_getattr(ino, &attr), 0);
+	getattrs = rig.fake.count[FAKE_GETATTR];
 	rig.fake.fail[FAKE_WRITE] = ENOSPC;
 	cr_assert_eq(rig_write(ino, fh.fh, 0, data, 100, O_RDWR), -ENOSPC);
 	cr_assert_eq(rig_flush(ino, fh.fh), 0, "reported once, at the write");
+	cr_assert_eq(rig_getattr(ino, &attr), 0);
+	cr_assert_eq(rig.fake.count[FAKE_GETATTR], getattrs + 1, "a part may have been written");
 	cr_assert(fake_all_free());
 }
 
