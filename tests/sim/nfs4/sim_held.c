@@ -74,8 +74,7 @@ void sim_held_file(struct sim_nfs *w, struct sim_held *h, const char *path)
 	memset(h, 0, sizeof(*h));
 	h->w = w;
 	h->owner = nfs4_new_owner(w->cl);
-	for (uint32_t i = 0; i < sizeof(data); i++)
-		data[i] = nfsd_sim_pattern(i);
+	nfsd_sim_fill(data, 0, sizeof(data));
 	if (!nfsd_sim_mknod(w->srv, path, NFSD_SIM_REG, 0666, data, sizeof(data)))
 		fab_sim_fail("%s cannot be made", path);
 	if (!sim_op_get(w, 0, &op))
@@ -211,8 +210,7 @@ bool sim_write_start(struct sim_held_op *ho, struct sim_held *h, unsigned int la
 
 	if (!get(ho, h, lane))
 		return false;
-	for (uint32_t i = 0; i < 100; i++)
-		ho->op.buf->data[i] = nfsd_sim_pattern(i);
+	nfsd_sim_fill(ho->op.buf->data, 0, 100);
 	o->fh = &h->f.fh;
 	o->state = &h->f.state;
 	o->data[0] = (struct rpcrdma_span){ho->op.buf, ho->op.buf->data, 100};

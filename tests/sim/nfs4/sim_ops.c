@@ -176,8 +176,7 @@ int sim_write(struct sim_nfs *w, struct sim_file *f, uint64_t off, uint32_t len,
 
 	if (!sim_op_get(w, 0, &shared))
 		return -EIO;
-	for (uint32_t i = 0; i < len; i++)
-		shared.buf->data[i] = nfsd_sim_pattern((uint32_t)off + i);
+	nfsd_sim_fill(shared.buf->data, (uint32_t)off, len);
 	o->fh = &f->fh;
 	o->state = &f->state;
 	o->offset = off;
@@ -296,11 +295,7 @@ int sim_brtest(struct sim_nfs *w, struct sim_file *f, const struct nfs4_lockowne
 
 bool sim_is_pattern(const uint8_t *p, uint64_t off, uint32_t len)
 {
-	for (uint32_t i = 0; i < len; i++) {
-		if (p[i] != nfsd_sim_pattern((uint32_t)off + i))
-			return false;
-	}
-	return true;
+	return nfsd_sim_is_pattern(p, (uint32_t)off, len);
 }
 
 /* ---- the script ---- */
@@ -462,8 +457,7 @@ static int setxattr(struct sim_nfs *w, const struct nfs4_fh *fh, const char *nam
 
 	if (!sim_op_get(w, 0, &shared))
 		return -EIO;
-	for (uint32_t i = 0; i < len; i++)
-		value[i] = nfsd_sim_pattern(i);
+	nfsd_sim_fill(value, 0, len);
 	o->fh = fh;
 	o->name = str(name);
 	o->value = value;

@@ -33,8 +33,7 @@ static void grow(void)
 {
 	static uint8_t data[BIG];
 
-	for (uint32_t i = 0; i < BIG; i++)
-		data[i] = nfsd_sim_pattern(i);
+	nfsd_sim_fill(data, 0, BIG);
 	cr_assert(nfsd_sim_poke(w.srv, "/f", 0, data, BIG));
 }
 

@@ -18,8 +18,7 @@ static void set_value(const char *name, uint32_t len)
 {
 	static uint8_t value[VALUE_MAX];
 
-	for (uint32_t i = 0; i < len; i++)
-		value[i] = nfsd_sim_pattern(i);
+	nfsd_sim_fill(value, 0, len);
 	cr_assert(sim_op_get(&w, 0, &op));
 	op.call.u.setxattr.fh = &file.fh;
 	op.call.u.setxattr.name = (struct nfs4_str){name, (uint32_t)strlen(name)};

@@ -58,8 +58,7 @@ static void work(struct worker *wk)
 	if (wk->left % 2 == 0) {
 		struct nfs4_op_write *o = &op->call.u.write;
 
-		for (uint32_t i = 0; i < OP_SIZE; i++)
-			op->buf->data[i] = nfsd_sim_pattern((uint32_t)wk->off + i);
+		nfsd_sim_fill(op->buf->data, (uint32_t)wk->off, OP_SIZE);
 		o->fh = &wk->f->fh;
 		o->state = &wk->f->state;
 		o->offset = wk->off;

@@ -236,17 +236,11 @@ static void put_header(struct xdr_enc *e, struct sim_rpc *w, uint32_t proc)
 		xdr_put_u32(e, 0);
 }
 
-static void fill(uint8_t *p, uint32_t len)
-{
-	for (uint32_t i = 0; i < len; i++)
-		p[i] = nfsd_sim_pattern(i);
-}
-
 static void put_pattern(struct xdr_enc *e, uint32_t len)
 {
 	uint8_t *p = malloc(len + 1);
 
-	fill(p, len);
+	nfsd_sim_fill(p, 0, len);
 	xdr_put_opaque(e, p, len);
 	free(p);
 }
@@ -311,7 +305,7 @@ static bool build(struct sim_call *c)
 		buf = take_buf(c);
 		if (!buf)
 			return false;
-		fill(buf->data, c->a);
+		nfsd_sim_fill(buf->data, 0, c->a);
 		put_header(&e, w, NFSD_SIM_SINK);
 		xdr_put_u32(&e, 0x51);
 		xdr_put_u32(&e, c->a);
@@ -360,21 +354,12 @@ static bool build(struct sim_call *c)
 	return true;
 }
 
-static bool is_pattern(const uint8_t *p, uint32_t len)
-{
-	for (uint32_t i = 0; i < len; i++) {
-		if (p[i] != nfsd_sim_pattern(i))
-			return false;
-	}
-	return true;
-}
-
 static bool check_sink(struct sim_call *c, struct xdr_dec *d)
 {
 	uint8_t *p = malloc(c->a + 1);
 	uint32_t len = xdr_get_u32(d), sum = xdr_get_u32(d), rest = xdr_get_u32(d), want;
 
-	fill(p, c->a);
+	nfsd_sim_fill(p, 0, c->a);
 	want = nfsd_sim_sum(p, c->a);
 	free(p);
 	return len == c->a && sum == want && rest == ((c->b + 3) & ~3u);
@@ -389,12 +374,12 @@ static bool check_source(struct sim_call *c, struct xdr_dec *d)
 		if (xdr_get_u32(d) != i || xdr_get_u32(d) != c->a)
 			return false;
 		if (res->used) {
-			if (res->got < c->a || !is_pattern(res->sink.p, c->a))
+			if (res->got < c->a || !nfsd_sim_is_pattern(res->sink.p, 0, c->a))
 				return false;
 			continue;
 		}
 		p = xdr_get_fixed(d, c->a);
-		if (!p || !is_pattern(p, c->a))
+		if (!p || !nfsd_sim_is_pattern(p, 0, c->a))
 			return false;
 	}
 	return true;
@@ -421,7 +406,7 @@ static bool check_reply(struct sim_call *c)
 	case SIM_CALL_LONG:
 	case SIM_CALL_BIG:
 		p = xdr_get_opaque(&d, UINT32_MAX, &len);
-		ok = p && len == c->a && is_pattern(p, len);
+		ok = p && len == c->a && nfsd_sim_is_pattern(p, 0, len);
 		break;
 	case SIM_CALL_SINK:
 	case SIM_CALL_SINK_LONG:

@@ -123,6 +123,10 @@ static inline uint8_t nfsd_sim_pattern(uint32_t off)
 	return (uint8_t)(off * 7 + (off >> 8) * 13 + 1);
 }
 
+/* Bytes `off` to off + len of it. */
+void nfsd_sim_fill(uint8_t *p, uint32_t off, size_t len);
+bool nfsd_sim_is_pattern(const uint8_t *p, uint32_t off, size_t len);
+
 uint32_t nfsd_sim_sum(const uint8_t *p, size_t len);
 
 /* ---- misbehaviour ---- */

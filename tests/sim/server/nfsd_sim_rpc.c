@@ -2,8 +2,10 @@
 /* RPC: calls of the client, and the test program. */
 #include "nfsd_sim_int.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define NFS_PROG 100003u
 
@@ -79,6 +81,50 @@ static void wr_accepted(struct wr *w, uint32_t xid, uint32_t stat)
 
 /* ---- the test program ---- */
 
+/* It comes again after so many bytes. Copied and compared at once: byte by byte takes half of the
+ * time of a sweep.
+ */
+#define PERIOD (1u << 16)
+static uint8_t period[PERIOD];
+static pthread_once_t period_once = PTHREAD_ONCE_INIT;
+
+static void make_period(void)
+{
+	for (uint32_t i = 0; i < PERIOD; i++)
+		period[i] = nfsd_sim_pattern(i);
+}
+
+/* As much of `len` bytes from *off on as lies in one piece; *off goes on. */
+static const uint8_t *piece(uint32_t *off, size_t len, size_t *ret_cnt)
+{
+	uint32_t at = *off % PERIOD;
+
+	pthread_once(&period_once, make_period);
+	*ret_cnt = len < PERIOD - at ? len : PERIOD - at;
+	*off += (uint32_t)*ret_cnt;
+	return period + at;
+}
+
+void nfsd_sim_fill(uint8_t *p, uint32_t off, size_t len)
+{
+	for (size_t cnt; len > 0; p += cnt, len -= cnt) {
+		const uint8_t *from = piece(&off, len, &cnt);
+
+		memcpy(p, from, cnt);
+	}
+}
+
+bool nfsd_sim_is_pattern(const uint8_t *p, uint32_t off, size_t len)
+{
+	for (size_t cnt; len > 0; p += cnt, len -= cnt) {
+		const uint8_t *as = piece(&off, len, &cnt);
+
+		if (memcmp(p, as, cnt) != 0)
+			return false;
+	}
+	return true;
+}
+
 uint32_t nfsd_sim_sum(const uint8_t *p, size_t len)
 {
 	uint32_t sum = 0;
@@ -92,8 +138,7 @@ static void wr_pattern(struct wr *w, uint32_t len)
 {
 	uint8_t *p = malloc(len + 1);
 
-	for (uint32_t i = 0; i < len; i++)
-		p[i] = nfsd_sim_pattern(i);
+	nfsd_sim_fill(p, 0, len);
 	wr_opaque(w, p, len);
 	free(p);
 }

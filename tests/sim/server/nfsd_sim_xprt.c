@@ -284,9 +284,8 @@ static bool is_resent(const struct sconn *conn, uint32_t xid)
 {
 	const struct nfsd_sim *sim = conn->sim;
 
-	for (unsigned int i = 0; i < 4096; i++) {
-		if (sim->posted_xids[i] == xid && sim->posted_conn[i] &&
-			sim->posted_conn[i] != conn->id)
+	for (unsigned int i = 0; i < 4096 && sim->posted_conn[i]; i++) {
+		if (sim->posted_xids[i] == xid && sim->posted_conn[i] != conn->id)
 			return true;
 	}
 	return false;
@@ -296,9 +295,8 @@ static void note_xid(struct sconn *conn, uint32_t xid)
 {
 	struct nfsd_sim *sim = conn->sim;
 
-	for (unsigned int i = 0; i < 4096; i++) {
-		if (sim->recent_xids[i] == xid && sim->recent_conn[i] &&
-			sim->recent_conn[i] != conn->id) {
+	for (unsigned int i = 0; i < 4096 && sim->recent_conn[i]; i++) {
+		if (sim->recent_xids[i] == xid && sim->recent_conn[i] != conn->id) {
 			sim->stats.resends++;
 			break;
 		}
