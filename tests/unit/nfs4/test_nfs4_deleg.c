@@ -283,6 +283,35 @@ Test(nfs4_booked_deleg, that_the_server_does_not_know_counts_as_returned)
 	cr_assert_not(nfs4_return_send_due(&sr.s));
 }
 
+/* Whatever the trouble of one file is, the others are tried, unless none would be taken. */
+Test(nfs4_booked_deleg, of_a_mount_that_ends_are_returned_while_there_is_a_session)
+{
+	static const struct {
+		int err;
+		enum nfs4_status status;
+		bool goes_on;
+	} rows[] = {
+		{0, NFS4_OK, true},
+		{-EIO, NFS4ERR_BAD_STATEID, true},
+		{-EACCES, NFS4ERR_ACCESS, true},
+		{-ETIMEDOUT, NFS4_OK, false}, /* no answer */
+		{-EIO, NFS4ERR_BADSESSION, false},
+		{-EIO, NFS4ERR_STALE_CLIENTID, false},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct nfs4_call done = {.err = rows[i].err, .status = rows[i].status};
+
+		nfs4_return_refuse(&call);
+		sr.s.state = NFS4_SESSION_STOPPING;
+		sr.s.no_byes = false;
+		cr_assert(nfs4_return_send_last(&sr.s), "row %zu", i);
+		nfs4_return_send_last_done(&sr.s, &done);
+		cr_assert_eq(sr.s.no_byes, !rows[i].goes_on, "row %zu", i);
+		cr_assert_not(nfs4_return_send_last(&sr.s), "there is no other");
+	}
+}
+
 Test(nfs4_booked_deleg, that_was_revoked_is_freed_by_who_had_it)
 {
 	struct nfs4_states *all = &sr.cl.states;
