@@ -32,6 +32,8 @@ serves() {
 	serving=$!
 	wait_for 60 grep -qx ready "$work/$1.out"
 }
+# It has its socket open, which keeps the mount busy, until it has ended.
+serves_no_more() { kill "$serving" && ! wait "$serving" 2>/dev/null; }
 hears() { same "$(as "$1" "$sock" ask "$2" "${4:-1}")" "$3"; }
 
 # holds PATH TEXT: the owner has the FIFO open, with something in it.
@@ -111,7 +113,7 @@ check "and the other again" mounted_there "$m/d/s" $user
 check "unmounted" umount "$m/d/s"
 check "it is the socket" hears $owner "$m/d/s" hello
 check "and not for the other" hears $user "$m/d/s" ECONNREFUSED
-kill "$serving"
+serves_no_more
 
 # ---- FIFOs ----
 
@@ -169,7 +171,7 @@ check "the owner connects" hears $owner "$k/s" hello
 check "another user may not" hears $user "$k/s" EACCES
 as_owner mkfifo -m 600 "$k/p"
 check "a FIFO: nor open it" fails_with 'Permission denied' as_user cat "$k/p"
-kill "$serving"
+serves_no_more
 rm "$k/s" "$k/p"
 check "unmounted, nothing is left" sim_stop k
 tap_end
