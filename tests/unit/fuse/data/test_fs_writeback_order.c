@@ -92,6 +92,20 @@ Test(fs_writeback_order, a_read_that_meets_the_end_looks_again)
 	cr_assert_eq(count(FAKE_READ), 2);
 }
 
+/* The file has 100 bytes at the server, and these are its last ones there. */
+Test(fs_writeback_order, a_read_that_got_all_does_not_look_again)
+{
+	uint64_t unique;
+
+	hold(FAKE_WRITE);
+	cr_assert_eq(put(64 * KIB, KIB), (int)KIB);
+	unique = get_send(0, 100);
+	cr_assert_eq(answer_to(unique, 1000), 0, "what is written elsewhere is still on its way");
+	cr_assert_eq(count(FAKE_READ), 1);
+	fake_release();
+	rig_settle();
+}
+
 Test(fs_writeback_order, a_read_at_the_real_end_is_short)
 {
 	cr_assert_eq(rig_read(&re, dino, dfh.fh, 0, KIB), 100);
