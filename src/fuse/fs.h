@@ -179,9 +179,10 @@ struct live;
  * fs_handover_live - from now on all that fs_handover_put() would write is in this memory too
  *
  * As it is at any moment (live.h), with the sessions and what the kernel asked and is not answered.
+ * data: what programs wrote as well, until it is durable; else they get EIO if the process dies.
  * After fs_new(), before fs_handover_get(); the memory outlives fs. Returns: 0; -ENOMEM.
  */
-int fs_handover_live(struct fs *fs, struct live *live);
+int fs_handover_live(struct fs *fs, struct live *live, bool data);
 /* nfs4_keep_before(): fd is the memory of the process that died. Before lanes start. */
 int fs_handover_before(struct fs *fs, int fd);
 /* It is mounted: what was agreed on with the kernel is there as well. */

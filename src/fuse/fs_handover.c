@@ -131,7 +131,7 @@ void fs_handover_put(struct fs *fs, struct tables_out *t)
 	nfs4_keep_put_client(t, fs->client);
 }
 
-int fs_handover_live(struct fs *fs, struct live *live)
+int fs_handover_live(struct fs *fs, struct live *live, bool data)
 {
 	const struct slab_memory bufs = {.get = fs_asked_memory, .ctx = live};
 	int err = fs_asked_new(fs);
@@ -139,6 +139,7 @@ int fs_handover_live(struct fs *fs, struct live *live)
 	if (err)
 		return err;
 	fs->live = live;
+	fs->data_goes = !data;
 	nfs4_keep_live(fs->client, live, &bufs);
 	return 0;
 }
@@ -325,6 +326,8 @@ int fs_handover_get(struct fs *fs, struct tables_in *in, bool sequence_known, ui
 		err = -ENOMEM;
 	if (!err)
 		err = begin_anew(fs, in);
+	if (!err)
+		fs_share_tables_lost(fs);
 	if (!err)
 		err = fs_share_tables_close(fs);
 	if (!err && fs->replaying)

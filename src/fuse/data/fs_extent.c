@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_extent.h"
+#include "fs_file.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -81,7 +82,7 @@ static void release(struct fs_unstable *r, struct fs_extent *e, struct fs_unstab
 	count_uncommitted(e, -(int64_t)e->len);
 	fs_kept_drop(k->lane->fs, &e->kept);
 	if (--k->refs == 0) {
-		k->file->unstable--;
+		fs_file_unstable(k->file, -1);
 		k->next = *dead;
 		*dead = k;
 	}

@@ -22,7 +22,7 @@ void fs_kept_request(struct fs *fs, struct fs_kept *k, uint64_t unique)
 {
 	uint64_t *v, order;
 
-	if (!fs->live || unique == 0)
+	if (!fs->live || fs->data_goes || unique == 0)
 		return;
 	v = realloc(k->uniques, (k->cnt + 1) * sizeof(*v));
 	if (!v) {

@@ -8,7 +8,7 @@
  * off, or was to be appended elsewhere: then it is a record of its own, with the same place in the
  * order in which all is written again.
  *
- * Context: the inode's lock. Without such memory nothing is done.
+ * Context: the inode's lock. Without such memory, or with fs->data_goes, nothing is done.
  */
 #ifndef RPCRDMAFS_FS_KEPT_H
 #define RPCRDMAFS_FS_KEPT_H

@@ -139,7 +139,7 @@ static void mem_fill(struct fs_op *op, struct fs_unstable_mem *k)
 	e->mem = k;
 	k->since_ns = fs_op_now(op);
 	fs_file_get(k->file);
-	k->file->unstable++;
+	fs_file_unstable(k->file, 1);
 	mutex_lock(&l->unstable->lock);
 	list_push_back(&l->unstable->mems, &k->link);
 	mutex_unlock(&l->unstable->lock);

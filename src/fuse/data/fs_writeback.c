@@ -287,7 +287,7 @@ static struct fs_op *list_writeback(struct fs_op *c, struct fs_unstable *r, bool
 
 	c->writeback->seq = ++r->writeback_seq;
 	list_push_back(&r->writebacks, &c->writeback->link);
-	c->file->writebacks++;
+	fs_file_writebacks(c->file, 1);
 	r->appends += fs_rw(c)->append;
 	*ret_joined = open && fs_batch_takes(open, c);
 	if (*ret_joined) {
@@ -389,7 +389,7 @@ void fs_writeback_done(struct fs_op *op, int err)
 	mutex_lock(&in->lock);
 	list_del(&op->writeback->link);
 	fs_kept_drop(l->fs, &op->writeback->kept);
-	op->file->writebacks--;
+	fs_file_writebacks(op->file, -1);
 	r->appends -= fs_rw(op)->append;
 	if (err)
 		fs_file_tell_error(in, err);

@@ -41,6 +41,7 @@ static struct fs_file *file_new(struct fs *fs, struct fs_inode *in, const struct
 		return NULL;
 	}
 	f->live = fs->live;
+	f->data_goes = fs->data_goes;
 	f->inode = fs_inode_ref(fs, in);
 	f->cred = *cred;
 	f->share_access = share_access;
@@ -187,6 +188,20 @@ void fs_file_put(struct fs *fs, struct fs_file *f)
 	fs_inode_table_unlock(fs);
 	fs_inode_put(fs, f->inode);
 	free(f);
+}
+
+void fs_file_unstable(struct fs_file *f, int more)
+{
+	mutex_assert_held(&f->inode->lock);
+	f->unstable += (uint32_t)more;
+	fs_live_data(f);
+}
+
+void fs_file_writebacks(struct fs_file *f, int more)
+{
+	mutex_assert_held(&f->inode->lock);
+	f->writebacks += (uint32_t)more;
+	fs_live_data(f);
 }
 
 bool fs_file_is_dirty(struct fs_file *f)

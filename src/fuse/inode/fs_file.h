@@ -46,11 +46,13 @@ struct fs_file {
 	struct fs_op *releasing; /* ... which this RELEASE waits for */
 	struct fs_watch watch;
 	struct live *live; /* fs->live */
+	bool data_goes;    /* fs->data_goes */
 	live_ref live_ref; /* fs_share_tables.h */
 	/* Of the process before (fs_share_tables.c): the request that opened it; 0: not known */
 	uint64_t unique;
 	bool in_doubt; /* ... was answered or not: fs_file_of_request() */
 	bool left;     /* the kernel does not know of it, or has released it */
+	bool lost;     /* data of it went with that process, which the server may not have */
 };
 
 /* ---- fs_file.c: open files ---- */
@@ -89,6 +91,9 @@ static inline struct fs_file *fs_file_of(const struct fs *fs, const struct fuse_
 }
 /* It wrote what the server has not got, or not durable. */
 bool fs_file_is_dirty(struct fs_file *f);
+/* So many more of these (f->unstable, f->writebacks). Inode lock held. */
+void fs_file_unstable(struct fs_file *f, int more);
+void fs_file_writebacks(struct fs_file *f, int more);
 /*
  * Data of the file is lost: every open handle hears of it, once. One that cannot write, too: fsync
  * on it is about the file. Inode lock held.

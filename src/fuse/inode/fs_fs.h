@@ -82,6 +82,7 @@ struct fs {
 	unsigned int lanes_cnt, lanes_drained; /* lanes_lock */
 	struct fs_lane *metalane;              /* the lane for metadata, or NULL (fs_metalane.h) */
 	struct live *live;                     /* fs_live.h; NULL: nothing outlives this process */
+	bool data_goes;                        /* ... but what programs wrote does not */
 	live_ref live_ref;                     /* of the mount itself; table lock */
 	struct fs_asked *asked;                /* fs_asked.h; NULL: as above */
 	struct fs_replays replays;             /* fs_replay.h */

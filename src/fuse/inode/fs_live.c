@@ -4,6 +4,8 @@
 #include "fs_inode_record.h"
 #include "fs_slot.h"
 
+#include <errno.h>
+
 void fs_live_put(
 	const struct fs *fs, live_ref *ref, const struct live_key *key, struct tables_out *t)
 {
@@ -61,8 +63,9 @@ void fs_live_inode_gone(struct fs *fs, struct fs_inode *in)
 	live_drop(fs->live, &in->live_ref);
 }
 
-/* Of fs_live_data(): a bit, and two errors. */
+/* Of fs_live_data(): bits, and two errors. */
 #define RELEASED  (1ull << 0)
+#define GOES      (1ull << 1)
 #define WRITE_ERR 16u
 #define NEXT_ERR  32u
 #define ERR_MASK  0xffffu
@@ -73,13 +76,18 @@ void fs_live_data(const struct fs_file *f)
 
 	if (!f->live)
 		return;
+	if (f->data_goes && (f->unstable > 0 || f->writebacks > 0))
+		data |= GOES;
 	data |= ((uint64_t)f->write_err & ERR_MASK) << WRITE_ERR;
 	data |= ((uint64_t)f->next_err & ERR_MASK) << NEXT_ERR;
 	live_count(f->live, f->live_ref, data);
 }
 
-bool fs_live_data_get(uint64_t data, int *ret_write_err, int *ret_next_err)
+bool fs_live_data_get(uint64_t data, int *ret_write_err, int *ret_next_err, bool *ret_lost)
 {
+	*ret_lost = data & GOES;
+	if (*ret_lost)
+		*ret_write_err = *ret_next_err = EIO;
 	if (data >> WRITE_ERR & ERR_MASK)
 		*ret_write_err = (int)(data >> WRITE_ERR & ERR_MASK);
 	if (data >> NEXT_ERR & ERR_MASK)

@@ -47,12 +47,16 @@ void fs_live_lookups(struct fs *fs, struct fs_inode *in);
 void fs_live_inode_gone(struct fs *fs, struct fs_inode *in);
 
 /*
- * fs_live_data - an open file has errors to be told, or not any more; or its RELEASE has come
+ * fs_live_data - an open file has errors to be told, or not any more; or its RELEASE has come; or,
+ * with f->data_goes, data that is not durable (f->unstable, f->writebacks), or none any more
  *
  * One number beside its record (f->live_ref), as it changes all the time. Inode lock held.
  */
 void fs_live_data(const struct fs_file *f);
-/* That number, read. Returns: true: the file was released. */
-bool fs_live_data_get(uint64_t data, int *ret_write_err, int *ret_next_err);
+/*
+ * That number, read: of a file whose data went with the process the errors are EIO. *ret_lost says
+ * that as well. Returns: true: the file was released.
+ */
+bool fs_live_data_get(uint64_t data, int *ret_write_err, int *ret_next_err, bool *ret_lost);
 
 #endif

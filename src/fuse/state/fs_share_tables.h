@@ -43,6 +43,8 @@ int fs_share_tables_get(struct fs_share_tables *at, const struct tables_record *
  * is found out when it is done again (fs_file_of_request()).
  */
 void fs_share_tables_unanswered(struct fs *fs, uint64_t unique);
+/* Data that went with the process before: whoever has the file open is told, once. */
+void fs_share_tables_lost(struct fs *fs);
 /* Files that the kernel does not know of, or has released, are closed. Returns: 0; -ENOMEM. */
 int fs_share_tables_close(struct fs *fs);
 /* No SHARE, FILE or LOCKOWNER follows. Returns: 0; -ENOMEM. */

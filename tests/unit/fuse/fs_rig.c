@@ -241,7 +241,7 @@ void __wrap_live_count(struct live *l, live_ref ref, uint64_t value)
 	rig_step();
 }
 
-bool rig_keep;
+bool rig_keep, rig_tables_only;
 
 static void keep(void)
 {
@@ -249,7 +249,7 @@ static void keep(void)
 		return;
 	rig.live = live_new();
 	cr_assert_not_null(rig.live);
-	cr_assert_eq(fs_handover_live(rig.fs, rig.live), 0);
+	cr_assert_eq(fs_handover_live(rig.fs, rig.live, !rig_tables_only), 0);
 }
 
 void rig_up(const struct fs_conf *conf)
@@ -407,7 +407,7 @@ void rig_down(void)
 	fs_free(rig.fs);
 	fake_buf_memory(&(const struct slab_memory){.get = NULL});
 	live_free(rig.live);
-	rig_keep = false;
+	rig_keep = rig_tables_only = false;
 }
 
 fuse_ino_t rig_ino(struct fake_file *f)

@@ -215,6 +215,8 @@ void rig_cannot_take_over(int tables, size_t data_size);
  * notices to the kernel are no replies then.
  */
 extern bool rig_keep;
+/* The same, and written data goes with the daemon. */
+extern bool rig_tables_only;
 void rig_crash(void);
 /*
  * With rig_keep: the daemon is killed at its step of this number, from 1 on, wherever it then is;

@@ -701,3 +701,100 @@ Test(fs_crash, a_read_sees_what_was_acknowledged_before_it)
 	cr_assert_arr_eq(re.body, "acknowledged", 12);
 	closed(fh.fh);
 }
+
+/* ---- keep=tables ---- */
+
+static void set_up_tables(void)
+{
+	rig_tables_only = true;
+	set_up();
+}
+
+TestSuite(fs_crash_tables, .init = set_up_tables, .fini = rig_down);
+
+/* Neither the server nor the next daemon has it, and programs were told that it is written. */
+Test(fs_crash_tables, data_that_the_server_has_not_got_is_told_once_to_all)
+{
+	struct fuse_open_out other;
+
+	cr_assert_eq(rig_open(ino, O_RDWR, &other), 0);
+	rig.fake.hold_ops = 1ull << FAKE_WRITE;
+	wrote(0, "not sent");
+	rig.fake.hold_ops = 0;
+	rig_crash();
+	cr_assert_eq(rig_fsync(ino, fh.fh), EIO);
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	cr_assert_eq(rig_fsync(ino, other.fh), EIO);
+	cr_assert_eq(rig_flush(ino, other.fh), 0);
+	cr_assert_neq(memcmp(file->stable, "not sent", 8), 0);
+	closed(other.fh);
+	closed(fh.fh);
+}
+
+Test(fs_crash_tables, and_so_is_what_the_server_may_lose)
+{
+	wrote(0, "unstable");
+	is_sent();
+	rig_crash();
+	rig_crash(); /* before anybody heard of it */
+	cr_assert_eq(rig_flush(ino, fh.fh), EIO);
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	closed(fh.fh);
+}
+
+Test(fs_crash_tables, of_a_file_that_is_being_closed_nobody_can_be_told)
+{
+	rig.fake.hold_ops = 1ull << FAKE_WRITE;
+	wrote(0, "late");
+	cr_assert_eq(rig_release(ino, fh.fh), 0);
+	rig_settle();
+	rig.fake.hold_ops = 0;
+	rig_crash();
+	rig_settle();
+	cr_assert_eq(rig.fake.opens, 0);
+	cr_assert_eq(fs_losses(rig.fs).files, 1, "but it is counted");
+}
+
+Test(fs_crash_tables, data_that_is_durable_is_not)
+{
+	wrote(0, "durable");
+	is_sent();
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	cr_assert_eq(rig_write(ino, fh.fh, 7, "!", 1, O_RDWR | O_DSYNC), 1);
+	rig_crash();
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	cr_assert_arr_eq(file->stable, "durable!", 8);
+	closed(fh.fh);
+}
+
+/* It is in the memory until then, and done by the next daemon. */
+Test(fs_crash_tables, a_write_that_was_not_answered_is_done)
+{
+	uint64_t unique;
+
+	rig.fake.hold_ops = 1ull << FAKE_WRITE;
+	unique = rig_send(FUSE_WRITE, ino,
+		&(struct fuse_write_in){.fh = fh.fh, .size = 5, .flags = O_RDWR | O_DSYNC},
+		sizeof(struct fuse_write_in), "again", 5);
+	no_answer(100);
+	rig.fake.hold_ops = 0;
+	rig_crash();
+	cr_assert_eq(answer_to(unique, 3000), 0);
+	cr_assert_arr_eq(file->stable, "again", 5);
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	closed(fh.fh);
+}
+
+Test(fs_crash_tables, what_is_written_needs_no_memory)
+{
+	static uint8_t small[4096];
+	uint64_t before = live_bytes(rig.live);
+
+	for (uint64_t i = 0; i < 16; i++)
+		cr_assert_eq(rig_write(ino, fh.fh, i * sizeof(small), small, sizeof(small), O_RDWR),
+			(int)sizeof(small));
+	is_sent();
+	cr_assert_lt(live_bytes(rig.live), before + 4 * sizeof(small));
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	closed(fh.fh);
+}
