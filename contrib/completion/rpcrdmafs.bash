@@ -25,7 +25,7 @@ _rpcrdmafs_options()
 	proto=*) values='rdma rdma6' ;;
 	sec=*) values='sys none' ;;
 	memreg=*) values='auto mw static' ;;
-	keep=*) values='auto process systemd no' ;;
+	keep=*) values='auto process systemd tables no' ;;
 	write=*) values='lazy eager wait' ;;
 	lookupcache=*) values='all pos none' ;;
 	local_lock=*) values='none flock posix all' ;;

@@ -25,6 +25,7 @@ enum options_keep {
 	OPTIONS_KEEP_PROCESS, /* a process holds it meanwhile (keeper.h) */
 	OPTIONS_KEEP_SYSTEMD, /* the service manager does (store.h) */
 	OPTIONS_KEEP_AUTO,    /* it does if it offers that, else a process */
+	OPTIONS_KEEP_TABLES,  /* as AUTO, and written data is not kept */
 };
 
 struct options {

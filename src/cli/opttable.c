@@ -10,7 +10,7 @@ static const char *const words_sec[] = {"none", "sys", NULL};
 static const char *const words_write[] = {"wait", "eager", "lazy", NULL};
 static const char *const words_lookupcache[] = {"all", "pos", "positive", "none", NULL};
 static const char *const words_local_lock[] = {"none", "flock", "posix", "all", NULL};
-static const char *const words_keep[] = {"no", "process", "systemd", "auto", NULL};
+static const char *const words_keep[] = {"no", "process", "systemd", "auto", "tables", NULL};
 static const char *const words_memreg[] = {"auto", "mw", "static", NULL};
 
 #define MAX_SECONDS 86400u

@@ -123,7 +123,7 @@ static void put_caching(struct info *i, const struct mount *m)
 {
 	static const char *const lookupcache[] = {"all", "positive", "none"};
 	static const char *const local_lock[] = {"none", "flock", "posix", "all"};
-	static const char *const keep[] = {"no", "process", "systemd", "auto"};
+	static const char *const keep[] = {"no", "process", "systemd", "auto", "tables"};
 	static const char *const writes[] = {"wait", "eager", "lazy"};
 	const struct fs_conf *f = &m->opt->fs;
 	uint64_t times = ID(ACTIMEO);

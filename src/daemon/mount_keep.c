@@ -30,7 +30,7 @@ int mount_keep_begin(struct mount *m)
 	m->live = live_new();
 	if (m->live == NULL)
 		return -errno;
-	err = fs_handover_live(m->fs, m->live, true);
+	err = fs_handover_live(m->fs, m->live, m->opt->keep != OPTIONS_KEEP_TABLES);
 	if (err == 0 && m->handover != NULL && m->handover->crash.live_fd >= 0)
 		err = fs_handover_before(m->fs, m->handover->crash.live_fd);
 	return err;

@@ -172,6 +172,12 @@ Test(options, or_a_process_if_it_does_not_offer_that)
 	cr_assert_eq(o.keep, OPTIONS_KEEP_AUTO);
 }
 
+Test(options, or_that_without_data)
+{
+	cr_assert_eq(apply("keep=tables"), 0, "%s", fault);
+	cr_assert_eq(o.keep, OPTIONS_KEEP_TABLES);
+}
+
 Test(options, no_is_what_it_is_without)
 {
 	cr_assert_eq(apply("keep=no"), 0, "%s", fault);

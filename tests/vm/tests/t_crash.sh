@@ -5,7 +5,7 @@
 # free for another client, requests that were not answered are answered by the
 # successor, and whoever lost data hears of it. A keeper that is killed alone is replaced. A daemon
 # that dies again and again is given up, and the mount fails instead of hanging. The end leaves
-# nothing behind.
+# nothing behind. With keep=tables data that was not durable is an error, once.
 # vm-timeout: 400
 
 . "$(dirname "$0")/../guest/guest.sh"
@@ -145,6 +145,46 @@ check "neither daemon nor keeper nor notifier is left" wait_for 30 gone
 fmount_forget $mnt || true
 forgotten() { [ -z "$(ls /proc/fs/nfsd/clients)" ]; }
 check "the server forgets the client" wait_for 10 forgotten
+
+# ---- keep=tables ----
+
+# Writes without fsync, and tells what fsync says then, and once more.
+cat >/tmp/loses.py <<'END'
+import errno, os, sys
+fd = os.open(sys.argv[1], os.O_CREAT | os.O_RDWR)
+os.write(fd, b"x" * 100000)
+print("written", flush=True)
+sys.stdin.readline()
+for _ in range(2):
+    try:
+        os.fsync(fd)
+        print("none", flush=True)
+    except OSError as e:
+        print(errno.errorcode[e.errno], flush=True)
+os.pwrite(fd, b"y" * 100000, 0)
+os.fsync(fd)
+print("durable", flush=True)
+END
+mkfifo /tmp/loses.go /tmp/loses.said
+check "mounted, and data is not kept" fmount $mnt rw,keep=tables,write=lazy
+check_equal "info says so" "$(info | sed -n 's/^ *keep  *\([a-z]*\).*/\1/p')" tables
+python3 /tmp/loses.py $mnt/loses </tmp/loses.go >/tmp/loses.said &
+loser=$!
+exec 8>/tmp/loses.go 9</tmp/loses.said
+says() { local line; read -r -t 60 -u 9 line; echo "$line"; }
+check_equal "a program writes" "$(says)" written
+check "another daemon follows" crash
+echo >&8
+check_equal "what was not durable is an error" "$(says)" EIO
+check_equal "once" "$(says)" none
+check_equal "then the file is as any other" "$(says)" durable
+check "the program ends" wait $loser
+exec 8>&- 9<&-
+check_equal "the server has it" "$(head -c 100000 /dev/zero | tr '\0' y | cmp - $export_dir/loses && echo same)" same
+pid=$(serves)
+check "unmounted" fusermount3 -u $mnt
+check "the daemon ends" wait_for 30 ended "$pid"
+fmount_forget $mnt || true
 
 # ---- one that dies again and again ----
 
