@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "file_rig.h"
+#include "fs_attr.h"
 #include "fs_inode.h"
 #include "fs_live.h"
 #include "fs_unstable.h"
@@ -739,6 +740,22 @@ Test(fs_crash_tables, and_so_is_what_the_server_may_lose)
 	rig_crash(); /* before anybody heard of it */
 	cr_assert_eq(rig_flush(ino, fh.fh), EIO);
 	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	closed(fh.fh);
+}
+
+/* The pages of a file that stays open, when it is looked at. */
+Test(fs_crash_tables, what_the_kernel_has_of_it_is_dropped)
+{
+	struct fuse_attr_out attr;
+
+	rig.fake.hold_ops = 1ull << FAKE_WRITE;
+	wrote(0, "not sent");
+	rig.fake.hold_ops = 0;
+	rig_crash();
+	cr_assert(fs_stat_pages_stale(rig_inode(ino)));
+	cr_assert_eq(rig_getattr(ino, &attr), 0);
+	rig_settle();
+	cr_assert_not(fs_stat_pages_stale(rig_inode(ino)));
 	closed(fh.fh);
 }
 
