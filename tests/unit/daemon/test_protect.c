@@ -57,7 +57,7 @@ Test(protect, code_stays_where_that_is_permitted)
 
 	err = protect_code();
 	code_is_locked(&locked);
-	cr_assert_eq(locked, err == 0);
+	cr_assert(locked || err != 0); /* of what the limit allows a part may be */
 	if (err != 0)
 		cr_log_info("not permitted here: %s", strerror(-err));
 }

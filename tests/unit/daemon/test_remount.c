@@ -20,6 +20,7 @@ static void parse(struct options *o, const char *string)
 	struct options_seen *seen = options_seen_new();
 
 	options_default(o);
+	o->by_root = true;
 	o->source = strdup("srv:/exp");
 	cr_assert_eq(options_apply(o, seen, string, no_warning, NULL, fault, sizeof(fault)), 0,
 		"%s", fault);

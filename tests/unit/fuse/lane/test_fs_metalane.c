@@ -212,6 +212,8 @@ Test(fs_metalane, an_interrupt_may_come_before_its_request)
 	cr_assert_eq(waitid(P_PID, (id_t)victim, &info, WEXITED | WNOWAIT), 0);
 	fake_add("other", 5);
 	lookup.h.len = (uint32_t)(sizeof(lookup.h) + sizeof(lookup.name));
+	lookup.h.uid = geteuid();
+	lookup.h.gid = getegid();
 	lookup.h.pid = (uint32_t)victim;
 	lookup.h.unique = (rig.unique += 2);
 	rig.fake.hold = true;

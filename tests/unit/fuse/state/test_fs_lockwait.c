@@ -338,6 +338,8 @@ static uint64_t lk_of(pid_t pid, uint32_t opcode, uint32_t type, uint32_t flags)
 		.opcode = opcode,
 		.unique = (rig.unique += 2),
 		.nodeid = ino,
+		.uid = geteuid(),
+		.gid = getegid(),
 		.pid = (uint32_t)pid,
 	};
 	struct iovec iov[2] = {{&h, sizeof(h)}, {&in, sizeof(in)}};
