@@ -103,8 +103,8 @@ int nfs4_keep_get_state(const struct tables_record *r, struct nfs4_client *cl,
 void nfs4_keep_get_served(struct nfs4_client *cl, struct nfs4_state *st, const struct nfs4_fh *fh,
 	const struct rpc_cred *cred, uint32_t share_access, uint64_t owner, uint64_t fileid);
 /*
- * NFS4_KEEP_DELEG: the process before had it, and it is returned in the background, when all that
- * it served is opened anew. Returns: 0; -EBADMSG.
+ * NFS4_KEEP_DELEG: the process before had it, and it is returned in the background, when what it
+ * served is opened anew. Returns: 0; -EBADMSG.
  */
 int nfs4_keep_get_deleg(const struct tables_record *r, struct nfs4_client *cl);
 /* The user does again what the process before was asked for: no delegation is returned before. */

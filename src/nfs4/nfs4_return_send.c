@@ -19,6 +19,8 @@
 #define MAX_TRIES 3u
 /* 100, 200 and 400 ms: then the others have their turn. */
 #define MAX_DELAYS 3u
+/* Opens that are looked at, about, to find one that may be returned. */
+#define SEARCH_MAX 65536u
 
 /* The stateid of a client ID that is gone may mean something else to the server. */
 static int return_encode(struct nfs4_call *call, struct nfs4_compound *c)
@@ -68,13 +70,51 @@ static const struct nfs4_opdesc return_desc = {
 	.repeatable = true,
 };
 
-/* Those of a process before serve opens, until these are opened anew. states.lock held. */
-static bool is_held_back(struct nfs4_states *all)
+/* ---- those of a process before serve opens, until these are opened anew; states.lock held ---- */
+
+static bool any_is_of(const struct list *states, const struct nfs4_fh *fh, unsigned int *looked)
 {
-	if (all->delegs.left)
-		all->delegs.left = all->delegs.replaying || !list_empty(&all->reopen) ||
-				   !list_empty(&all->reclaim) || !list_empty(&all->in_hand);
-	return all->delegs.left;
+	list_for_each (node, states) {
+		++*looked;
+		if (nfs4_deleg_same_fh(&container_of(node, struct nfs4_state, link)->fh, fh))
+			return true;
+	}
+	return false;
+}
+
+static bool is_held_back(
+	const struct nfs4_states *all, const struct nfs4_deleg_return *ret, unsigned int *looked)
+{
+	return all->delegs.left && (any_is_of(&all->reopen, &ret->fh, looked) ||
+					   any_is_of(&all->reclaim, &ret->fh, looked) ||
+					   any_is_of(&all->in_hand, &ret->fh, looked));
+}
+
+/*
+ * The first that may be returned now; NULL: there is none. If there are very many opens it may be
+ * found later: each one that is opened anew kicks the lease.
+ */
+static struct nfs4_deleg_return *first_free(struct nfs4_states *all)
+{
+	struct nfs4_deleg_return *ret = NULL;
+	unsigned int looked = 0;
+	struct list held;
+
+	if (all->delegs.replaying)
+		return NULL;
+	if (list_empty(&all->reopen) && list_empty(&all->reclaim) && list_empty(&all->in_hand))
+		all->delegs.left = false;
+	list_init(&held);
+	while (!list_empty(&all->delegs.returns) && looked < SEARCH_MAX) {
+		ret = list_first(&all->delegs.returns, struct nfs4_deleg_return, link);
+		if (!is_held_back(all, ret, &looked))
+			break;
+		list_del(&ret->link);
+		list_push_back(&held, &ret->link);
+		ret = NULL;
+	}
+	list_splice_back(&all->delegs.returns, &held);
+	return ret;
 }
 
 bool nfs4_return_send_due(struct nfs4_session *s)
@@ -84,7 +124,7 @@ bool nfs4_return_send_due(struct nfs4_session *s)
 
 	mutex_lock(&all->lock);
 	nfs4_return_list_purge(all);
-	due = !list_empty(&all->delegs.returns) && s->id_gen == all->id_gen && !is_held_back(all);
+	due = s->id_gen == all->id_gen && first_free(all);
 	mutex_unlock(&all->lock);
 	return due;
 }
@@ -93,19 +133,19 @@ const struct nfs4_opdesc *nfs4_return_send_next(struct nfs4_session *s)
 {
 	struct nfs4_states *all = &s->cl->states;
 	struct nfs4_call *call = &s->renew;
-	struct list *node = NULL;
-	struct nfs4_deleg_return *ret;
+	struct nfs4_deleg_return *ret = NULL;
 
 	mutex_lock(&all->lock);
 	nfs4_return_list_purge(all);
-	if (s->id_gen == all->id_gen && !is_held_back(all))
-		node = list_pop_front(&all->delegs.returns);
-	if (node)
-		list_push_back(&all->delegs.returning, node);
+	if (s->id_gen == all->id_gen)
+		ret = first_free(all);
+	if (ret) {
+		list_del(&ret->link);
+		list_push_back(&all->delegs.returning, &ret->link);
+	}
 	mutex_unlock(&all->lock);
-	if (!node)
+	if (!ret)
 		return NULL;
-	ret = container_of(node, struct nfs4_deleg_return, link);
 	s->testing.ret = ret;
 	s->testing.id_gen = s->id_gen;
 	/* Nobody looks at the attributes. */

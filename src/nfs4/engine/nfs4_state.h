@@ -57,8 +57,8 @@ struct nfs4_delegs {
 	struct list returning;  /* of these, in the hand of a session */
 	unsigned int return_cnt;
 	/* of a process before: nfs4_keep_get_deleg() */
-	bool left; /* nothing is returned before opens are opened anew, and what the user does */
-	bool replaying; /* that is at it: nfs4_keep_replaying() */
+	bool left;      /* none is returned before what is open of its file is opened anew ... */
+	bool replaying; /* ... nor before the user has done what it does: nfs4_keep_replaying() */
 };
 
 /* What the server revoked. Of the client; owner: states.lock. */
