@@ -58,9 +58,10 @@ struct nfs4_state {
 	uint32_t share_access;    /* of all OPENs, or what it is served for */
 	struct nfs4_deleg *deleg; /* serves it; NULL: it has an open of its own */
 	unsigned int status;      /* nfs4_state.h */
-	bool is_there;  /* BAD or LOST for its locks: the server has it open, CLOSE ends it */
-	bool is_closed; /* a CLOSE was sent: that the stateid is not known means nothing ... */
-	bool is_gone;   /* ... but that it need not be sent again */
+	bool was_served; /* by a delegation of the process before; not opened anew as yet */
+	bool is_there;   /* BAD or LOST for its locks: the server has it open, CLOSE ends it */
+	bool is_closed;  /* a CLOSE was sent: that the stateid is not known means nothing ... */
+	bool is_gone;    /* ... but that it need not be sent again */
 	struct nfs4_stateid stateid;
 	uint32_t gen;    /* counts stateids */
 	uint32_t id_gen; /* client ID that the stateid belongs to */

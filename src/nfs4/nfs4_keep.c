@@ -167,6 +167,7 @@ void nfs4_keep_get_served(struct nfs4_client *cl, struct nfs4_state *st, const s
 	st->share_access = share_access;
 	st->fileid = fileid;
 	st->id_gen = all->id_gen;
+	st->was_served = true;
 	nfs4_state_move(st, &all->reopen, NFS4_STATE_BAD);
 	mutex_unlock(&all->lock);
 }

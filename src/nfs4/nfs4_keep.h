@@ -98,7 +98,7 @@ int nfs4_keep_get_state(const struct tables_record *r, struct nfs4_client *cl,
 	struct nfs4_state *st, const struct nfs4_fh *fh);
 /*
  * The same of an open that a delegation served: the server does not know of it. It is opened anew,
- * by the same owner; calls on it wait for that.
+ * by the same owner; calls on it wait for that. If the server was restarted it is reclaimed.
  */
 void nfs4_keep_get_served(struct nfs4_client *cl, struct nfs4_state *st, const struct nfs4_fh *fh,
 	const struct rpc_cred *cred, uint32_t share_access, uint64_t owner, uint64_t fileid);

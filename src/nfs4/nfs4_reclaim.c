@@ -97,6 +97,7 @@ static void state_reclaimed(struct nfs4_reclaim *rg, const struct nfs4_call *cal
 		st->stateid = *sid;
 	st->gen++;
 	st->id_gen = call->id_gen;
+	st->was_served = false;
 	st->modes = 1u << call->u.open.share_access;
 	mutex_unlock(&st->lock);
 	rg->id_gen = call->id_gen;

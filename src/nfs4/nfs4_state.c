@@ -247,6 +247,13 @@ void nfs4_state_new_client(struct nfs4_client *cl)
 	all->id_gen = cl->id_gen;
 	all->may_reclaim = true;
 	list_splice_back(&all->reclaim, &all->held);
+	/* The server knew of these by delegations, which are gone as well. */
+	list_for_each_safe (node, next, &all->reopen) {
+		struct nfs4_state *st = container_of(node, struct nfs4_state, link);
+
+		if (st->was_served)
+			nfs4_state_move(st, &all->reclaim, NFS4_STATE_OPEN);
+	}
 	nfs4_deleg_new_client(all);
 	mutex_unlock(&all->lock);
 }

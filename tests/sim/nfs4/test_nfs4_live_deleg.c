@@ -26,12 +26,17 @@ static void gone(struct sim_held *f)
 	f->returns = 0;
 }
 
-static void die(void)
+static void die_with(bool restart)
 {
-	live_rig_die(&w, false);
+	live_rig_die(&w, restart);
 	gone(&h);
 	for (unsigned int i = 0; i < DELEG_FILES; i++)
 		gone(&files[i]);
+}
+
+static void die(void)
+{
+	die_with(false);
 }
 
 static struct sim_held *file_of(uint64_t owner)
@@ -378,6 +383,22 @@ Test(nfs4_live_deleg, with_the_client_id_they_are_gone_and_what_they_served_is_n
 			live_rig_end();
 		}
 	cr_assert_eq(sim_said.lost, 0);
+}
+
+/* It was served, so the server knew: no other client may get in between. */
+Test(nfs4_live_deleg, what_it_served_is_reclaimed_after_a_restart, .init = sim_log_count)
+{
+	live_rig_begin();
+	deleg_begin_served(LANES, NFSD_SIM_DELEG_READ);
+	die_with(true);
+	take_up();
+	was_served(&h, READ);
+	up();
+	cr_assert_eq(nfsd_sim_stats(w.srv).reclaims, 1);
+	cr_assert_eq(sim_hread(&h, 0), 0, "before the grace period is over");
+	cr_assert_eq(nfsd_sim_live_opens(w.srv), 1);
+	cr_assert_eq(sim_hclose(&h, 0), 0);
+	end();
 }
 
 /* ---- the next one dies as well ---- */
