@@ -105,10 +105,17 @@ bool live_is_complete(const struct live *l);
  */
 void *live_raw_pieces(struct live *l, const struct live_key *key, uint16_t type, uint16_t field,
 	size_t size, unsigned int cnt);
-/* record: where one may begin. LIVE_NONE: not in memory of live_raw_pieces(). l NULL is accepted.
+/*
+ * live_raw_small - the same for small records
+ *
+ * size: of a piece, below 4096 and a multiple of 64. All of it is the caller's, and a record begins
+ * where it does. Its pages are there. live_raw_ref() of the next piece is 1 more.
  */
+void *live_raw_small(struct live *l, const struct live_key *key, uint16_t type, uint16_t field,
+	size_t size, unsigned int cnt);
+/* record: where one may begin. LIVE_NONE: not in such memory. l NULL is accepted. */
 live_ref live_raw_ref(const struct live *l, const void *record);
-/* Its piece has all of its pages. False: there is no memory. */
+/* Its piece, of live_raw_pieces(), has all of its pages. False: there is no memory. */
 bool live_raw_reserve(struct live *l, const void *record);
 void live_raw_place(struct live *l, live_ref ref, uint64_t place);
 uint64_t live_raw_placed(const struct live *l, live_ref ref);

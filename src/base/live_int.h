@@ -4,8 +4,9 @@
  *
  * A page with the head; then chunks one after the other, each cut into slots of one class: a small
  * chunk has many slots, a large one has one. A raw chunk (live_raw_pieces()) has the heads of its
- * slots first; pieces of memory follow up to its end, one for each, whose record begins
- * LIVE_RAW_LEAD bytes before the piece's second page. Behind the last chunk all is 0.
+ * slots first; pieces of memory follow up to its end, one for each. The record begins
+ * LIVE_RAW_LEAD bytes before the second page of a piece, or with the piece, if that is smaller than
+ * a page (live_raw_small()). Behind the last chunk all is 0.
  *
  * Whether a slot has a record says its seq alone, which is written last and cleared first. All
  * versions of a record have one id, and the highest seq of them counts. Which slots are free is
@@ -29,7 +30,7 @@
 #define LIVE_SIZE_MIN    (8ull << 20)
 #define LIVE_SMALL_CHUNK (64u << 10)
 #define LIVE_CRC_MAX     4096u /* live_about.crc_max if the key does not say it */
-/* As `minor`: it is live_raw_pieces()', and `group` is the type and the field. */
+/* As `minor`: it is of a raw chunk, and `group` is the type and the field. */
 #define LIVE_RAW 0xffu
 /* Bits in two bytes: damage of one makes no record a free slot. */
 #define LIVE_FIRST_SEQ  (1ull << 32 | 1)
@@ -129,16 +130,22 @@ static inline live_ref live_slot_ref(size_t chunk, unsigned int cls, size_t i)
 			  LIVE_UNIT);
 }
 
+/* Bytes of a piece before its record. */
+static inline size_t live_raw_before(uint64_t raw_size)
+{
+	return raw_size < LIVE_PAGE ? 0 : LIVE_PAGE - LIVE_RAW_LEAD;
+}
+
 /* Bytes of a piece that a record may have. */
 static inline size_t live_raw_room(uint64_t raw_size)
 {
-	return raw_size - LIVE_PAGE + LIVE_RAW_LEAD;
+	return raw_size - live_raw_before(raw_size);
 }
 
-/* Where in a raw chunk the record of slot i is. */
-static inline size_t live_raw_record(const struct live_chunk *c, uint64_t i)
+/* Where in a raw chunk the piece of slot i begins. */
+static inline size_t live_raw_piece(const struct live_chunk *c, uint64_t i)
 {
-	return c->raw_len - (c->raw_cnt - i) * c->raw_size + LIVE_PAGE - LIVE_RAW_LEAD;
+	return c->raw_len - (c->raw_cnt - i) * c->raw_size;
 }
 
 static inline size_t live_room(unsigned int cls)

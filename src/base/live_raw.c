@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "live_writer.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,18 +24,30 @@ static void make_raw(struct live *l, struct live_chunk *c, const struct live_abo
 	}
 }
 
-/*
- * Behind the last chunk; the pieces begin where a huge page may. With the lock. NULL: there is no
- * memory.
- */
+static size_t round_up(size_t n, size_t to)
+{
+	return (n + to - 1) / to * to;
+}
+
+/* Where pieces begin that follow what ends at `at`: where a huge page may; small ones, so that they
+ * end where a page does. */
+static size_t first_after(size_t at, size_t size, size_t cnt)
+{
+	if (size >= LIVE_PAGE)
+		return round_up(at, LIVE_HUGE_PAGE);
+	return round_up(at + size * cnt, LIVE_PAGE) - size * cnt;
+}
+
+/* Behind the last chunk. With the lock. NULL: there is no memory. */
 static struct live_chunk *cut_raw(
 	struct live *l, const struct live_about *about, size_t size, unsigned int cnt)
 {
 	struct live_chunk *c = (struct live_chunk *)(l->map + l->used);
 	size_t heads = sizeof(struct live_chunk) + cnt * sizeof(struct live_slot);
-	size_t first = (l->used + heads + LIVE_HUGE_PAGE - 1) / LIVE_HUGE_PAGE * LIVE_HUGE_PAGE;
+	size_t first = first_after(l->used + heads, size, cnt);
 
-	if (first > l->size || (l->size - first) / size < cnt || !live_reserve(l, l->used, heads))
+	if (first > l->size || (l->size - first) / size < cnt ||
+		!live_reserve(l, l->used, size < LIVE_PAGE ? first - l->used + size * cnt : heads))
 		return NULL;
 	c->raw_len = first - l->used + size * cnt;
 	c->raw_size = size;
@@ -49,19 +62,20 @@ static struct live_chunk *cut_raw(
 /* As slab.c: of huge pages, where the system allows it to shared memory. */
 static void note_raw(struct live *l, struct live_raw *raw, const struct live_chunk *c)
 {
-	raw->first = (uint8_t *)c + live_raw_record(c, 0) + LIVE_RAW_LEAD - LIVE_PAGE;
+	raw->first = (uint8_t *)c + live_raw_piece(c, 0);
 	raw->size = c->raw_size;
 	raw->cnt = c->raw_cnt;
 	raw->ref = live_slot_ref((size_t)((const uint8_t *)c - l->map), LIVE_RAW_CLASS, 0);
-	(void)madvise(raw->first, raw->size * raw->cnt, MADV_HUGEPAGE);
+	if (raw->size >= LIVE_PAGE)
+		(void)madvise(raw->first, raw->size * raw->cnt, MADV_HUGEPAGE);
 }
 
-void *live_raw_pieces(struct live *l, const struct live_key *key, uint16_t type, uint16_t field,
+static void *make(struct live *l, const struct live_key *key, uint16_t type, uint16_t field,
 	size_t size, unsigned int cnt)
 {
-	size_t whole = size > UINT32_MAX ? 0 : (size + LIVE_PAGE - 1) / LIVE_PAGE * LIVE_PAGE;
 	struct live_about about = {
 		.group = (uint64_t)field << 16 | type,
+		.len = (uint32_t)live_raw_room(size),
 		.count_field = key->count_field,
 		.rank = key->rank,
 		.minor = LIVE_RAW,
@@ -69,14 +83,11 @@ void *live_raw_pieces(struct live *l, const struct live_key *key, uint16_t type,
 	const struct live_chunk *c = NULL;
 	struct live_raw *raw;
 
-	if (whole <= LIVE_PAGE || cnt == 0)
-		return NULL;
-	about.len = (uint32_t)live_raw_room(whole);
 	raw = calloc(1, sizeof(*raw) + cnt);
 	if (!raw)
 		return NULL;
 	mutex_lock(&l->lock);
-	c = cut_raw(l, &about, whole, cnt);
+	c = cut_raw(l, &about, size, cnt);
 	if (c) {
 		note_raw(l, raw, c);
 		raw->next = l->raws;
@@ -88,6 +99,21 @@ void *live_raw_pieces(struct live *l, const struct live_key *key, uint16_t type,
 		return NULL;
 	}
 	return raw->first;
+}
+
+void *live_raw_pieces(struct live *l, const struct live_key *key, uint16_t type, uint16_t field,
+	size_t size, unsigned int cnt)
+{
+	size_t whole = size > UINT32_MAX ? 0 : round_up(size, LIVE_PAGE);
+
+	return whole > LIVE_PAGE && cnt > 0 ? make(l, key, type, field, whole, cnt) : NULL;
+}
+
+void *live_raw_small(struct live *l, const struct live_key *key, uint16_t type, uint16_t field,
+	size_t size, unsigned int cnt)
+{
+	assert(size > 0 && size < LIVE_PAGE && size % LIVE_UNIT == 0 && cnt > 0);
+	return make(l, key, type, field, size, cnt);
 }
 
 /* The one that has p. */

@@ -15,10 +15,14 @@ struct entry {
 	uint64_t id, group;
 	live_ref ref;
 	uint32_t len;
-	uint32_t raw; /* of a raw one: the page in which it begins; 0: it is none */
+	uint32_t raw; /* of a raw one: where it begins, by RAW_UNIT; 0: it is none */
 	uint16_t count_field;
 	uint8_t rank, minor;
 };
+
+#define RAW_UNIT 16u
+static_assert(LIVE_RAW_LEAD % RAW_UNIT == 0 && LIVE_SIZE_MAX / RAW_UNIT <= 1ull << 32,
+	"each raw record has a number");
 
 struct reader {
 	uint8_t *map;
@@ -124,7 +128,7 @@ static int read_slot(struct reader *r, live_ref ref, unsigned int cls, size_t ro
 			      .id = a.id,
 			      .group = group_of(slot),
 			      .ref = ref,
-			      .raw = (uint32_t)(raw / LIVE_PAGE),
+			      .raw = (uint32_t)(raw / RAW_UNIT),
 			      .len = a.len,
 			      .count_field = a.count_field,
 			      .rank = a.rank,
@@ -167,7 +171,10 @@ static unsigned int class_at(const struct reader *r, size_t at)
 /* Whether a raw chunk is what it says, if it is in bounds. */
 static bool is_raw(const struct live_chunk *c)
 {
-	return c->raw_size > LIVE_PAGE && c->raw_size % LIVE_PAGE == 0 && c->raw_cnt > 0 &&
+	uint64_t unit = c->raw_size < LIVE_PAGE ? LIVE_UNIT : LIVE_PAGE;
+
+	return c->raw_size > 0 && c->raw_size != LIVE_PAGE && c->raw_size % unit == 0 &&
+	       c->raw_cnt > 0 &&
 	       c->raw_cnt <= c->raw_len / (c->raw_size + sizeof(struct live_slot)) &&
 	       c->raw_len - c->raw_cnt * c->raw_size >=
 		       sizeof(*c) + c->raw_cnt * sizeof(struct live_slot) &&
@@ -201,7 +208,7 @@ static int read_chunk(struct reader *r, size_t at, unsigned int cls)
 
 	for (size_t i = 0; i < cnt && !err; i++)
 		err = read_slot(r, live_slot_ref(at, cls, i), cls, room,
-			raw ? at + live_raw_record(c, i) : 0);
+			raw ? at + live_raw_piece(c, i) + live_raw_before(c->raw_size) : 0);
 	return err;
 }
 
@@ -276,7 +283,7 @@ static int in_order(const void *one, const void *two)
 static bool put_raw(const struct reader *r, const struct entry *e, struct tables_out *t)
 {
 	const struct live_slot *slot = slot_at(r, e->ref);
-	const uint8_t *p = r->map + (size_t)e->raw * LIVE_PAGE + LIVE_PAGE - LIVE_RAW_LEAD;
+	const uint8_t *p = r->map + (size_t)e->raw * RAW_UNIT;
 	uint32_t len;
 
 	memcpy(&len, p, sizeof(len));
@@ -335,14 +342,14 @@ int live_tables(int fd, struct tables_out *t)
 	return err;
 }
 
-/* Pieces of the chunk at `at` without a record. */
+/* Pieces of the chunk at `at` without a record; small ones share their pages. */
 static void trim_chunk(const struct reader *r, int fd, size_t at)
 {
 	const struct live_chunk *c = chunk_at(r, at);
 	const struct live_slot *slot = (const struct live_slot *)(c + 1);
 
-	for (uint64_t i = 0; i < c->raw_cnt; i++) {
-		size_t piece = at + live_raw_record(c, i) + LIVE_RAW_LEAD - LIVE_PAGE;
+	for (uint64_t i = 0; i < c->raw_cnt && c->raw_size > LIVE_PAGE; i++) {
+		size_t piece = at + live_raw_piece(c, i);
 
 		if (atomic_load(&slot[i].place) == LIVE_RAW_NONE)
 			(void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,

@@ -134,11 +134,14 @@ void fs_handover_put(struct fs *fs, struct tables_out *t)
 int fs_handover_live(struct fs *fs, struct live *live, bool data)
 {
 	const struct slab_memory bufs = {.get = fs_asked_memory, .ctx = live};
-	int err = fs_asked_new(fs);
+	int err;
 
-	if (err)
-		return err;
 	fs->live = live;
+	err = fs_asked_new(fs);
+	if (err) {
+		fs->live = NULL;
+		return err;
+	}
 	fs->data_goes = !data;
 	nfs4_keep_live(fs->client, live, &bufs);
 	return 0;

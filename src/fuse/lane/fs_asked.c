@@ -10,12 +10,22 @@
 #include <string.h>
 
 #define SIZE_MIN 256u
+/* Places for requests that are not long: to take one costs less than a record. */
+#define PLACES     1024u
+#define PLACE_SIZE 256u
+
+/* entry.in: its bytes are in */
+enum {
+	IN_RECORD,
+	IN_BUF,   /* a data buffer */
+	IN_PLACE, /* one of fs_asked.places */
+};
 
 struct entry {
 	uint64_t unique; /* 0: none */
 	uint64_t order;
 	live_ref ref;
-	bool in_buf;         /* ref is a data buffer's */
+	uint8_t in;          /* IN_* */
 	bool kept, answered; /* it goes when it is answered and not kept */
 	bool awaited;        /* counted in `awaited` */
 	bool rewritten;      /* counted in `rewriting` */
@@ -26,6 +36,10 @@ struct fs_asked {
 	struct mutex lock; /* all of it */
 	struct entry *v;
 	uint32_t size, cnt;
+	uint8_t *places; /* NULL: there was no memory for them */
+	live_ref first;  /* of places */
+	uint16_t free[PLACES];
+	uint32_t free_cnt;
 	_Atomic uint64_t order; /* counts what came */
 	_Atomic uint32_t awaited, rewriting;
 };
@@ -83,6 +97,21 @@ static void take_out(struct fs_asked *a, struct entry *e)
 
 /* ---- the requests ---- */
 
+static void make_places(struct fs_asked *a, struct live *live)
+{
+	const struct live_key key = {.rank = FS_LIVE_RANK_REQUEST, .count_field = FS_ASKED_STATE};
+
+	a->places =
+		live_raw_small(live, &key, FS_TABLES_REQUEST, FS_ASKED_BYTES, PLACE_SIZE, PLACES);
+	if (!a->places)
+		return;
+	a->first = live_raw_ref(live, a->places);
+	while (a->free_cnt < PLACES) {
+		a->free[a->free_cnt] = (uint16_t)(PLACES - 1 - a->free_cnt);
+		a->free_cnt++;
+	}
+}
+
 int fs_asked_new(struct fs *fs)
 {
 	struct fs_asked *a = calloc(1, sizeof(*a));
@@ -96,6 +125,7 @@ int fs_asked_new(struct fs *fs)
 		return -ENOMEM;
 	}
 	mutex_init(&a->lock, MUTEX_FS_ASKED);
+	make_places(a, fs->live);
 	fs->asked = a;
 	return 0;
 }
@@ -152,6 +182,33 @@ static live_ref put(const struct fs *fs, const void *p, size_t len, uint64_t ord
 	return ref;
 }
 
+/* There is no record in it any more: it is free. Lock held. */
+static void leave_place(struct fs *fs, live_ref ref)
+{
+	struct fs_asked *a = fs->asked;
+
+	live_raw_place(fs->live, ref, LIVE_RAW_NONE);
+	a->free[a->free_cnt++] = (uint16_t)(ref - a->first);
+}
+
+/* A record of its bytes, in a place if there is one: e->ref and e->in. Lock held. */
+static void put_in_place(
+	struct fs *fs, struct entry *e, const struct fuse_in_header *h, size_t len, uint64_t state)
+{
+	struct fs_asked *a = fs->asked;
+
+	if (len > PLACE_SIZE || a->free_cnt == 0 || h->len != len) {
+		e->ref = put(fs, h, len, e->order, state);
+		e->in = IN_RECORD;
+		return;
+	}
+	e->ref = a->first + a->free[--a->free_cnt];
+	e->in = IN_PLACE;
+	memcpy(a->places + (size_t)(e->ref - a->first) * PLACE_SIZE, h, len);
+	live_count(fs->live, e->ref, state);
+	live_raw_place(fs->live, e->ref, e->order);
+}
+
 static void note_interrupt(struct fs *fs, uint64_t unique)
 {
 	struct fs_asked *a = fs->asked;
@@ -189,17 +246,21 @@ void fs_asked_note(struct fs *fs, const void *req, size_t len, live_ref buf)
 	if (!is_answered(h->opcode) || h->unique == 0)
 		return;
 	e.order = atomic_fetch_add(&a->order, 1) + 1;
-	e.in_buf = h->opcode == FUSE_WRITE && buf != LIVE_NONE;
-	e.ref = e.in_buf ? buf : put(fs, req, len, e.order, FS_ASKED_NEW);
+	e.in = h->opcode == FUSE_WRITE && buf != LIVE_NONE ? IN_BUF : IN_RECORD;
+	e.ref = buf;
 	mutex_lock(&a->lock);
+	if (e.in != IN_BUF)
+		put_in_place(fs, &e, h, len, FS_ASKED_NEW);
 	is_new = insert(a, &e);
-	if (is_new && e.in_buf)
+	if (is_new && e.in == IN_BUF)
 		live_raw_place(fs->live, buf, e.order);
+	if (!is_new && e.in == IN_PLACE)
+		leave_place(fs, e.ref);
 	mutex_unlock(&a->lock);
 	if (is_new)
 		return;
 	live_spoil(fs->live);
-	if (!e.in_buf)
+	if (e.in == IN_RECORD)
 		live_drop(fs->live, &e.ref);
 }
 
@@ -224,10 +285,8 @@ void fs_asked_leave(const struct fs_lane *l, const struct rpcrdma_buf *buf)
 		return;
 	mutex_lock(&a->lock);
 	e = find(a, h->unique);
-	if (e->unique != 0 && e->ref == ref) {
-		e->ref = put(l->fs, h, h->len, e->order, live_counted(l->fs->live, ref));
-		e->in_buf = false;
-	}
+	if (e->unique != 0 && e->ref == ref)
+		put_in_place(l->fs, e, h, h->len, live_counted(l->fs->live, ref));
 	live_raw_place(l->fs->live, ref, LIVE_RAW_NONE);
 	mutex_unlock(&a->lock);
 }
@@ -268,17 +327,19 @@ int fs_asked_receive(struct fs_lane *l, struct fuse_buf *to)
 
 /* ---- answers ---- */
 
-/* Nobody needs it any more: its record. Lock held. */
+/* Nobody needs it any more: the record that is to be dropped. Lock held. */
 static live_ref over(struct fs *fs, struct entry *e)
 {
 	live_ref ref = e->ref;
 
 	if (e->kept || !e->answered)
 		return LIVE_NONE;
-	if (e->in_buf) {
+	if (e->in == IN_PLACE)
+		leave_place(fs, ref);
+	else if (e->in == IN_BUF)
 		live_raw_place(fs->live, ref, LIVE_RAW_NONE);
+	if (e->in != IN_RECORD)
 		ref = LIVE_NONE;
-	}
 	take_out(fs->asked, e);
 	return ref;
 }

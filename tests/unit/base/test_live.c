@@ -762,6 +762,47 @@ Test(live, raw_records_have_their_place_among_the_others)
 	expect(2);
 }
 
+Test(live, small_pieces_are_records_too)
+{
+	static const struct live_key key = {.rank = 2, .count_field = COUNT};
+	const size_t size = 192, cnt = 70;
+	live_ref ref = LIVE_NONE, first;
+	uint8_t *p = live_raw_small(l, &key, 9, BYTES, size, cnt);
+
+	cr_assert_not_null(p);
+	first = live_raw_ref(l, p);
+	for (uint32_t i = 0; i < cnt; i++) {
+		cr_assert_eq(live_raw_ref(l, p + i * size), first + i);
+		cr_assert_eq(live_raw_placed(l, first + i), LIVE_RAW_NONE);
+		memset(p + i * size, 7, size); /* its pages are there */
+	}
+	/* The last one as long as may be, the first one longer, one in between empty. */
+	write_raw(p + (cnt - 1) * size, (uint32_t)size);
+	live_count(l, first + cnt - 1, 3);
+	live_raw_place(l, first + cnt - 1, 1);
+	write_raw(p, 1);
+	*(uint32_t *)p = (uint32_t)size + 1;
+	live_raw_place(l, first, 2);
+	memset(p + size, 0, size);
+	live_raw_place(l, first + 1, 3);
+	write_raw(p + 2 * size, 80);
+	live_raw_place(l, first + 2, 4);
+	put(&ref, &(struct live_key){.rank = 3}, 1, 10); /* behind them */
+	cr_assert_not_null(raws(2 * LIVE_PAGE, 1));
+	cr_assert_eq(read_fd(live_fd(l)), 0);
+	expect_raw(size, 3);
+	expect_raw(80, 0);
+	expect(1);
+	expect_end();
+	live_tables_trim(live_fd(l));
+	live_raw_place(l, first + 2, LIVE_RAW_NONE);
+	cr_assert_eq(read_fd(live_fd(l)), 0);
+	expect_raw(size, 3);
+	expect(1);
+	expect_end();
+	cr_assert_null(live_raw_small(l, &key, 9, BYTES, LIVE_PAGE - LIVE_UNIT, UINT32_MAX));
+}
+
 Test(live, raw_records_of_a_broken_writer_are_refused)
 {
 	uint8_t *raw = raws(3 * LIVE_PAGE, 2);
@@ -774,6 +815,7 @@ Test(live, raw_records_of_a_broken_writer_are_refused)
 	} bad[] = {
 		{0, LIVE_PAGE, 0, "pieces without room"},
 		{0, 3 * LIVE_PAGE + 64, 0, "pieces that are not of pages"},
+		{0, LIVE_UNIT / 2, 0, "small pieces that are no units"},
 		{0, UINT64_MAX / LIVE_PAGE * LIVE_PAGE, 0, "pieces larger than their chunk"},
 		{0, 0, 0x5555555555555556, "pieces whose bytes are not many, in 64 bits"},
 		{0, 0, UINT64_MAX, "more pieces than fit"},

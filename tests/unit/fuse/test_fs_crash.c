@@ -276,6 +276,25 @@ Test(fs_crash, a_signal_that_came_before_is_not_forgotten)
 	closed(fh.fh);
 }
 
+Test(fs_crash, what_was_in_the_place_of_a_request_is_forgotten)
+{
+	uint64_t unique;
+
+	cr_assert_eq(setlk(ino, fh.fh, 2, F_WRLCK, 0, 9), 0);
+	unique = setlkw(ino, fh.fh, 1, F_WRLCK, 0, 9);
+	no_answer(100);
+	interrupt(unique);
+	cr_assert_eq(answer_to(unique, 3000), EINTR);
+	unique = setlkw(ino, fh.fh, 1, F_WRLCK, 0, 9);
+	no_answer(100);
+	rig_crash();
+	no_answer(1000);
+	interrupt(unique);
+	cr_assert_eq(answer_to(unique, 3000), EINTR);
+	cr_assert_eq(flush_as(ino, fh.fh, 2), 0);
+	closed(fh.fh);
+}
+
 /* ---- what was asked ---- */
 
 Test(fs_crash, a_request_that_was_not_answered_is_answered)
@@ -636,26 +655,45 @@ Test(fs_crash, a_large_write_is_not_copied)
 	closed(fh.fh);
 }
 
-/* Its buffer is used for others before it is durable. */
-Test(fs_crash, a_small_write_outlives_its_buffer)
+/* So many of them, each followed by so much time; they are there after a crash and a restart. */
+static void outlive(int cnt, int len, unsigned int pause_ms)
 {
-	char text[8];
+	char text[600];
 
-	for (int i = 0; i < 20; i++) {
-		snprintf(text, sizeof(text), "write%02d", i);
-		wrote((uint64_t)i * 100, text);
-		no_answer(1000);
+	for (int i = 0; i < cnt; i++) {
+		snprintf(text, sizeof(text), "write%0*d", len - 5, i);
+		wrote((uint64_t)i * (uint64_t)len, text);
+		no_answer(pause_ms);
 	}
-	cr_assert_gt(rig.copied, 0);
 	rig_crash();
 	no_answer(1000); /* all of them were told */
 	fake_restart();
 	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
-	for (int i = 0; i < 20; i++) {
-		snprintf(text, sizeof(text), "write%02d", i);
-		cr_assert_arr_eq(file->stable + i * 100, text, 7);
+	for (int i = 0; i < cnt; i++) {
+		snprintf(text, sizeof(text), "write%0*d", len - 5, i);
+		cr_assert_arr_eq(file->stable + i * len, text, (size_t)len, "%d", i);
 	}
 	closed(fh.fh);
+}
+
+/* Its buffer is used for others before it is durable. */
+Test(fs_crash, a_small_write_outlives_its_buffer)
+{
+	outlive(20, 7, 1000);
+	cr_assert_eq(rig.copied, 0, "there are places for them");
+}
+
+Test(fs_crash, a_larger_write_outlives_its_buffer)
+{
+	outlive(20, 500, 1000);
+	cr_assert_gt(rig.copied, 0);
+}
+
+/* There are no more places. */
+Test(fs_crash, many_small_writes_outlive_theirs)
+{
+	outlive(1200, 10, 0);
+	cr_assert_gt(rig.copied, 0);
 }
 
 /* The same, if the server had it, and its buffer was something else's since. */
