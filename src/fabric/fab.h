@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The fabric contract: what a reliable RDMA endpoint is. src/fabric implements
- * it on librdmacm and libibverbs; tests/sim implements it in memory. The
- * implementation is chosen at link time.
+ * The fabric contract: what a reliable RDMA endpoint is. src/verbs implements
+ * it on librdmacm and libibverbs (fab.c). tests/sim implements it in memory, and
+ * is linked instead of that.
  *
  * One endpoint (fab_ep) belongs to one lane for the whole mount and is
  * connected again and again:

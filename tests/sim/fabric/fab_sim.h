@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The fabric of src/fabric/fab.h in memory: linked instead of src/fabric, with
+ * The fabric of src/fabric/fab.h in memory: linked instead of the others, with
  * a server side for a responder in the same process, faults on request and a
  * judge that records what the client must not do.
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The whole program (src/main.c, lanes, threads, /dev/fuse, real time) with the
- * simulated fabric and server instead of src/fabric: real mounts without RDMA.
+ * simulated fabric and server instead of src/verbs: real mounts without RDMA.
  *
  *   FUSE_SIM="command; command ..." FUSE_SIM_CTL=FIFO FUSE_SIM_SAID=FIFO \
  *       fuse_sim [rpcrdmafs' own arguments] 127.0.0.1:/ MOUNTPOINT

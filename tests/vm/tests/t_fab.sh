@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# src/fabric on rxe, against nfsd's listener: one scenario of fab_probe a check.
+# src/verbs on rxe, against nfsd's listener: one scenario of fab_probe a check.
 #   tests/vm/vm --env BUILD_DIR=... -- tests/vm/tests/t_fab.sh
 # vm-boot: own
 

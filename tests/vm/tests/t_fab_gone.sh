@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # The RDMA device is removed under connections with bound windows and under
-# endpoints without a connection, and another comes: src/fabric lets go of the
+# endpoints without a connection, and another comes: src/verbs lets go of the
 # old one (rxe's removal waits for that) and goes on with the new one.
 #   tests/vm/vm --env BUILD_DIR=... -- tests/vm/tests/t_fab_gone.sh
 
@@ -12,7 +12,7 @@ rxe_up
 nfsd_up
 mkdir -p /run/bin
 cp "$BUILD_DIR/tests/vm/fab_probe" /run/bin/
-# librdmacm's protection domain of the removed device: see fab_dev.c.
+# librdmacm's protection domain of the removed device: see verbs_dev.c.
 echo "leak:librxe" >/run/lsan
 export LSAN_OPTIONS=suppressions=/run/lsan:print_suppressions=0
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tries src/fabric on a real device against a real server, one scenario a run:
+ * Tries src/verbs on a real device against a real server, one scenario a run:
  *
  *   fab_probe SCENARIO ADDRESS PORT [ARG [LANES]]
  *

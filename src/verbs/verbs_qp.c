@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "fab_int.h"
+#include "verbs_int.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 /* ---- bookkeeping of what is posted ---- */
 
-static int wr_init(struct fab_ep *ep)
+static int wr_init(struct verbs_ep *ep)
 {
 	ep->wr_cnt = ep->qp_conf.send_wr + ep->qp_conf.recv_wr;
 	ep->wrs = calloc(ep->wr_cnt, sizeof(*ep->wrs));
@@ -27,10 +27,11 @@ static int wr_init(struct fab_ep *ep)
 	return 0;
 }
 
-uint32_t fab_qp_wr_get(struct fab_ep *ep, enum wr_kind kind, unsigned int slots, uint64_t cookie)
+uint32_t verbs_qp_wr_get(
+	struct verbs_ep *ep, enum wr_kind kind, unsigned int slots, uint64_t cookie)
 {
 	uint32_t idx = ep->wr_free;
-	struct fab_wr *wr;
+	struct verbs_wr *wr;
 
 	if (idx == WR_NONE)
 		return WR_NONE;
@@ -38,14 +39,14 @@ uint32_t fab_qp_wr_get(struct fab_ep *ep, enum wr_kind kind, unsigned int slots,
 	ep->wr_free = wr->next_free;
 	ep->wr_used++;
 	ep->sq_used += slots;
-	*wr = (struct fab_wr){.cookie = cookie, .slots = (uint16_t)slots, .kind = (uint8_t)kind};
+	*wr = (struct verbs_wr){.cookie = cookie, .slots = (uint16_t)slots, .kind = (uint8_t)kind};
 	return idx;
 }
 
-struct fab_wr fab_qp_wr_put(struct fab_ep *ep, uint32_t idx)
+struct verbs_wr verbs_qp_wr_put(struct verbs_ep *ep, uint32_t idx)
 {
-	struct fab_wr *wr = &ep->wrs[idx];
-	struct fab_wr copy = *wr;
+	struct verbs_wr *wr = &ep->wrs[idx];
+	struct verbs_wr copy = *wr;
 
 	assert(wr->kind != WR_FREE); /* I1 */
 	ep->sq_used -= wr->slots;
@@ -72,7 +73,7 @@ static void note_path(struct fab_path *path, const struct ibv_qp_attr *attr)
 	}
 }
 
-static int qp_modify(struct fab_ep *ep, enum ibv_qp_state state)
+static int qp_modify(struct verbs_ep *ep, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attr = {.qp_state = state};
 	int mask, rc;
@@ -86,7 +87,7 @@ static int qp_modify(struct fab_ep *ep, enum ibv_qp_state state)
 	return rc > 0 ? -rc : rc;
 }
 
-int fab_qp_to_rts(struct fab_ep *ep)
+int verbs_qp_to_rts(struct verbs_ep *ep)
 {
 	/* INIT once more: the CM knows the access flags only now that it has a connection. */
 	int rc = qp_modify(ep, IBV_QPS_INIT);
@@ -98,7 +99,7 @@ int fab_qp_to_rts(struct fab_ep *ep)
 	return rc;
 }
 
-void fab_qp_to_err(struct fab_ep *ep)
+void verbs_qp_to_err(struct verbs_ep *ep)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 
@@ -106,7 +107,7 @@ void fab_qp_to_err(struct fab_ep *ep)
 		log_debug("%s: the queue pair cannot be moved to error", ep->name);
 }
 
-static int qp_create(struct fab_ep *ep)
+static int qp_create(struct verbs_ep *ep)
 {
 	struct ibv_qp_init_attr attr = {
 		.qp_context = ep,
@@ -132,7 +133,7 @@ static int qp_create(struct fab_ep *ep)
 	return qp_modify(ep, IBV_QPS_INIT);
 }
 
-void fab_qp_destroy(struct fab_ep *ep)
+void verbs_qp_destroy(struct verbs_ep *ep)
 {
 	int rc = ep->qp ? ibv_destroy_qp(ep->qp) : 0;
 
@@ -141,7 +142,7 @@ void fab_qp_destroy(struct fab_ep *ep)
 	ep->qp = NULL;
 }
 
-int fab_ep_setup(struct fab_ep *ep, const struct fab_qp_conf *conf)
+int verbs_qp_setup(struct verbs_ep *ep, const struct fab_qp_conf *conf)
 {
 	const struct fab_caps *caps = &ep->dev.caps;
 	int rc;
@@ -159,7 +160,7 @@ int fab_ep_setup(struct fab_ep *ep, const struct fab_qp_conf *conf)
 	rc = wr_init(ep);
 	/* Each work request completes at most once, the unsignaled ones when they fail. */
 	if (!rc)
-		rc = fab_cq_create(ep, ep->wr_cnt);
+		rc = verbs_cq_create(ep, ep->wr_cnt);
 	if (!rc)
 		rc = qp_create(ep);
 	return rc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "fab_int.h"
+#include "verbs_int.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,17 +34,17 @@ static int wc_err(enum ibv_wc_status status)
 	return -EIO;
 }
 
-static uint32_t wc_inv_rkey(const struct fab_ep *ep, const struct ibv_wc *wc)
+static uint32_t wc_inv_rkey(const struct verbs_ep *ep, const struct ibv_wc *wc)
 {
 	unsigned int flags = IBV_WC_WITH_INV | (ep->dev.is_rxe ? RXE_WC_WITH_INV : 0);
 
 	return wc->wc_flags & flags ? wc->invalidated_rkey : 0;
 }
 
-void fab_cq_deliver(
-	struct fab_ep *ep, uint32_t idx, enum fab_status status, uint32_t len, uint32_t inv_rkey)
+void verbs_cq_deliver(
+	struct verbs_ep *ep, uint32_t idx, enum fab_status status, uint32_t len, uint32_t inv_rkey)
 {
-	struct fab_wr wr = fab_qp_wr_put(ep, idx);
+	struct verbs_wr wr = verbs_qp_wr_put(ep, idx);
 
 	if (wr.broke)
 		status = FAB_ERROR;
@@ -64,7 +64,7 @@ static const char *kind_name(enum wr_kind kind)
 	return names[kind];
 }
 
-static void dispatch(struct fab_ep *ep, const struct ibv_wc *wc)
+static void dispatch(struct verbs_ep *ep, const struct ibv_wc *wc)
 {
 	uint32_t idx = (uint32_t)wc->wr_id;
 	uint64_t kind = wc->wr_id >> 32;
@@ -88,46 +88,46 @@ static void dispatch(struct fab_ep *ep, const struct ibv_wc *wc)
 		log_warn_limited("%s: a work request completed twice", ep->name);
 		return;
 	} else if (failed) {
-		fab_cq_deliver(ep, idx, broke ? FAB_ERROR : FAB_FLUSHED, 0, 0);
+		verbs_cq_deliver(ep, idx, broke ? FAB_ERROR : FAB_FLUSHED, 0, 0);
 	} else if (kind == WR_RECV) {
-		fab_cq_deliver(ep, idx, FAB_OK, wc->byte_len, wc_inv_rkey(ep, wc));
+		verbs_cq_deliver(ep, idx, FAB_OK, wc->byte_len, wc_inv_rkey(ep, wc));
 	} else {
-		fab_cq_deliver(ep, idx, FAB_OK, 0, 0);
+		verbs_cq_deliver(ep, idx, FAB_OK, 0, 0);
 	}
 	if (failed && ep->state != EP_DRAINING)
-		fab_ep_lost(ep, wc_err(wc->status));
+		verbs_ep_lost(ep, wc_err(wc->status));
 }
 
-bool fab_cq_poll(struct fab_ep *ep)
+bool verbs_cq_poll(struct verbs_ep *ep)
 {
-	struct ibv_wc wcs[FAB_POLL_BATCH];
-	int cnt = ep->cq ? ibv_poll_cq(ep->cq, FAB_POLL_BATCH, wcs) : 0;
+	struct ibv_wc wcs[VERBS_POLL_BATCH];
+	int cnt = ep->cq ? ibv_poll_cq(ep->cq, VERBS_POLL_BATCH, wcs) : 0;
 	bool outer;
 
 	if (cnt < 0)
-		fab_ep_lost(ep, -EIO);
+		verbs_ep_lost(ep, -EIO);
 	if (cnt <= 0)
 		return false;
 	outer = ep->delivering;
 	ep->delivering = true;
-	fab_post_hold(ep);
+	verbs_post_hold(ep);
 	for (int i = 0; i < cnt; i++)
 		dispatch(ep, &wcs[i]);
 	if (ep->ops->batch_done)
 		ep->ops->batch_done(ep->ctx);
-	fab_post_release(ep);
+	verbs_post_release(ep);
 	ep->delivering = outer;
-	fab_ep_drain_check(ep);
+	verbs_ep_drain_check(ep);
 	return true;
 }
 
-void fab_cq_flush_rest(struct fab_ep *ep)
+void verbs_cq_flush_rest(struct verbs_ep *ep)
 {
 	bool any = ep->wr_used > 0;
 
 	for (uint32_t i = 0; i < ep->wr_cnt && ep->wr_used; i++) {
 		if (ep->wrs[i].kind != WR_FREE)
-			fab_cq_deliver(ep, i, FAB_FLUSHED, 0, 0);
+			verbs_cq_deliver(ep, i, FAB_FLUSHED, 0, 0);
 	}
 	if (any && ep->ops->batch_done)
 		ep->ops->batch_done(ep->ctx);
@@ -140,7 +140,7 @@ void fab_cq_flush_rest(struct fab_ep *ep)
 
 static bool spin_poll(struct reactor_spin *s)
 {
-	return fab_cq_poll(container_of(s, struct fab_ep, spin));
+	return verbs_cq_poll(container_of(s, struct verbs_ep, spin));
 }
 
 /*
@@ -149,34 +149,29 @@ static bool spin_poll(struct reactor_spin *s)
  */
 static bool spin_arm(struct reactor_spin *s)
 {
-	struct fab_ep *ep = container_of(s, struct fab_ep, spin);
+	struct verbs_ep *ep = container_of(s, struct verbs_ep, spin);
 
 	if (!ep->cq || ep->armed)
 		return true;
 	if (ibv_req_notify_cq(ep->cq, 0)) {
-		fab_ep_lost(ep, -EIO);
+		verbs_ep_lost(ep, -EIO);
 		return false;
 	}
 	ep->armed = true;
 	/* ORDER: what completed before it was armed makes no event. */
-	return !fab_cq_poll(ep);
+	return !verbs_cq_poll(ep);
 }
 
 static bool spin_wanted(struct reactor_spin *s)
 {
-	struct fab_ep *ep = container_of(s, struct fab_ep, spin);
+	struct verbs_ep *ep = container_of(s, struct verbs_ep, spin);
 
-	return ep->state == EP_UP && ep->busy && ep->busy <= FAB_SPIN_FLIGHT;
-}
-
-void fab_ep_set_busy(struct fab_ep *ep, unsigned int in_flight)
-{
-	ep->busy = in_flight;
+	return ep->state == EP_UP && ep->busy && ep->busy <= VERBS_SPIN_FLIGHT;
 }
 
 static void on_comp(struct reactor_fd *src, uint32_t events)
 {
-	struct fab_ep *ep = container_of(src, struct fab_ep, comp_fd);
+	struct verbs_ep *ep = container_of(src, struct verbs_ep, comp_fd);
 	struct ibv_cq *cq;
 	void *ctx;
 
@@ -189,12 +184,12 @@ static void on_comp(struct reactor_fd *src, uint32_t events)
 			ep->unacked = 0;
 		}
 	}
-	(void)fab_cq_poll(ep);
+	(void)verbs_cq_poll(ep);
 }
 
 /* ---- life ---- */
 
-int fab_cq_create(struct fab_ep *ep, uint32_t cqe)
+int verbs_cq_create(struct verbs_ep *ep, uint32_t cqe)
 {
 	static _Atomic unsigned int lanes; /* each lane gets another interrupt vector */
 	int vectors = ep->dev.verbs->num_comp_vectors;
@@ -223,7 +218,7 @@ int fab_cq_create(struct fab_ep *ep, uint32_t cqe)
 	return 0;
 }
 
-void fab_cq_destroy(struct fab_ep *ep)
+void verbs_cq_destroy(struct verbs_ep *ep)
 {
 	int rc = 0;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "fab_int.h"
+#include "verbs_int.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static void set_nonblock(int fd)
 
 /* ---- asynchronous events ---- */
 
-static void on_event(struct fab_ep *ep, enum ibv_event_type type, bool ours, int port)
+static void on_event(struct verbs_ep *ep, enum ibv_event_type type, bool ours, int port)
 {
 	switch (type) { /* NOLINT: all others are for the log */
 	case IBV_EVENT_QP_FATAL:
@@ -39,11 +39,11 @@ static void on_event(struct fab_ep *ep, enum ibv_event_type type, bool ours, int
 		if (!ours)
 			return;
 		log_warn("%s: %s", ep->name, ibv_event_type_str(type));
-		fab_ep_lost(ep, -EIO);
+		verbs_ep_lost(ep, -EIO);
 		break;
 	case IBV_EVENT_DEVICE_FATAL:
 		log_warn("%s: the RDMA device failed or was removed", ep->name);
-		fab_dev_gone(ep);
+		verbs_dev_gone(ep);
 		break;
 	case IBV_EVENT_PORT_ACTIVE:
 	case IBV_EVENT_PORT_ERR:
@@ -71,7 +71,7 @@ static void on_event(struct fab_ep *ep, enum ibv_event_type type, bool ours, int
 
 static void on_async(struct reactor_fd *src, uint32_t events)
 {
-	struct fab_ep *ep = container_of(src, struct fab_ep, dev.async);
+	struct verbs_ep *ep = container_of(src, struct verbs_ep, dev.async);
 	struct ibv_async_event ev;
 
 	while (ep->dev.verbs && !ibv_get_async_event(ep->dev.verbs, &ev)) {
@@ -88,13 +88,13 @@ static void on_async(struct reactor_fd *src, uint32_t events)
 
 /* ---- opening and closing ---- */
 
-void fab_dev_gone(struct fab_ep *ep)
+void verbs_dev_gone(struct verbs_ep *ep)
 {
 	ep->dev.gone = true;
 	if (ep->state == EP_IDLE) /* not here: an event of the device is being handled */
 		reactor_timer_in(ep->r, &ep->timer, 0);
 	else
-		fab_ep_lost(ep, -ENODEV);
+		verbs_ep_lost(ep, -ENODEV);
 }
 
 static uint32_t clamp(int value)
@@ -102,7 +102,7 @@ static uint32_t clamp(int value)
 	return value < 0 ? 0 : (uint32_t)value;
 }
 
-static int query_caps(struct fab_dev *dev)
+static int query_caps(struct verbs_dev *dev)
 {
 	struct fab_caps *caps = &dev->caps;
 	const unsigned int mw_flags = IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS;
@@ -122,8 +122,8 @@ static int query_caps(struct fab_dev *dev)
 	/* Both queues complete into one completion queue. */
 	if (caps->max_wr > clamp(attr.max_cqe) / 2)
 		caps->max_wr = clamp(attr.max_cqe) / 2;
-	if (caps->max_sge > FAB_SEND_SGES)
-		caps->max_sge = FAB_SEND_SGES;
+	if (caps->max_sge > VERBS_SEND_SGES)
+		caps->max_sge = VERBS_SEND_SGES;
 	strncpy(caps->dev_name, ibv_get_device_name(dev->verbs->device),
 		sizeof(caps->dev_name) - 1);
 	/*
@@ -134,9 +134,9 @@ static int query_caps(struct fab_dev *dev)
 	return 0;
 }
 
-int fab_dev_open(struct fab_ep *ep, bool *ret_new)
+int verbs_dev_open(struct verbs_ep *ep, bool *ret_new)
 {
-	struct fab_dev *dev = &ep->dev;
+	struct verbs_dev *dev = &ep->dev;
 	struct ibv_device *device = ep->id->verbs->device;
 	int rc;
 
@@ -145,8 +145,8 @@ int fab_dev_open(struct fab_ep *ep, bool *ret_new)
 		*ret_new = false;
 		return 0;
 	}
-	fab_dev_close(ep);
-	fab_mem_free_mrs(ep);
+	verbs_dev_close(ep);
+	verbs_mem_free_mrs(ep);
 	errno = 0;
 	dev->verbs = ibv_open_device(device);
 	if (!dev->verbs)
@@ -164,12 +164,12 @@ int fab_dev_open(struct fab_ep *ep, bool *ret_new)
 	rc = reactor_fd_add(ep->r, &dev->async, dev->verbs->async_fd, EPOLLIN, on_async);
 	if (rc)
 		goto out_close;
-	dev->watch = fab_cm_watch(ep);
+	dev->watch = verbs_cm_watch(ep);
 	*ret_new = true;
 	return 0;
 
 out_close:
-	fab_dev_close(ep);
+	verbs_dev_close(ep);
 	return rc;
 }
 
@@ -194,9 +194,9 @@ static void orphan(struct ibv_context *cm_verbs)
 	close(fd);
 }
 
-void fab_dev_close(struct fab_ep *ep)
+void verbs_dev_close(struct verbs_ep *ep)
 {
-	struct fab_dev *dev = &ep->dev;
+	struct verbs_dev *dev = &ep->dev;
 
 	if (dev->watch) {
 		if (dev->removed)
@@ -209,7 +209,7 @@ void fab_dev_close(struct fab_ep *ep)
 		return;
 	reactor_fd_del(&dev->async);
 	list_for_each (pos, &dev->mrs)
-		fab_mem_release_mr(container_of(pos, struct fab_mr, link));
+		verbs_mem_release_mr(container_of(pos, struct verbs_mr, link));
 	if (dev->pd && ibv_dealloc_pd(dev->pd))
 		log_debug("%s: protection domain: %s", ep->name, strerror(errno));
 	dev->pd = NULL;

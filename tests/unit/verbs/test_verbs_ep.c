@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fab_int.h"
+#include "verbs_int.h"
 #include "log.h"
 
-static struct fab_ep ep;
+static struct verbs_ep ep;
 static struct ibv_context verbs;
 static struct ibv_cq cq;
-static struct fab_wr wrs[128];
+static struct verbs_wr wrs[128];
 static struct ibv_wc todo[128];
 static unsigned int todo_cnt, polls;
 static bool endless, broken;
@@ -49,14 +49,14 @@ static void on_received(
 {
 	note(status == FAB_OK ? 'r' : 'f');
 	if (hang_up)
-		fab_ep_disconnect(&ep);
+		verbs_ep_disconnect(&ep);
 }
 
 static const struct fab_ep_ops ops = {.event = on_event, .sent = on_sent, .received = on_received};
 
 static void received(enum ibv_wc_status status)
 {
-	uint32_t idx = fab_qp_wr_get(&ep, WR_RECV, 0, 0);
+	uint32_t idx = verbs_qp_wr_get(&ep, WR_RECV, 0, 0);
 
 	todo[todo_cnt++] = (struct ibv_wc){.wr_id = WR_ID(WR_RECV, idx), .status = status};
 }
@@ -159,7 +159,7 @@ static void start(void)
 	ep.wrs = wrs;
 	ep.wr_cnt = 128;
 	for (uint32_t i = 0; i < ep.wr_cnt; i++)
-		wrs[i] = (struct fab_wr){.next_free = i + 1 < ep.wr_cnt ? i + 1 : WR_NONE};
+		wrs[i] = (struct verbs_wr){.next_free = i + 1 < ep.wr_cnt ? i + 1 : WR_NONE};
 	log_set_sink(no_log, NULL);
 }
 
@@ -169,14 +169,14 @@ static void stop(void)
 	reactor_free(ep.r);
 }
 
-TestSuite(fab_ep, .init = start, .fini = stop);
+TestSuite(verbs_ep, .init = start, .fini = stop);
 
 /* Else a call that the server carried out is sent again, perhaps to one that forgot it. */
-Test(fab_ep, what_arrived_is_delivered_before_the_end_of_the_connection)
+Test(verbs_ep, what_arrived_is_delivered_before_the_end_of_the_connection)
 {
 	for (int i = 0; i < 70; i++) /* more than one batch */
 		received(IBV_WC_SUCCESS);
-	fab_ep_lost(&ep, -ECONNRESET);
+	verbs_ep_lost(&ep, -ECONNRESET);
 	cr_assert_eq(strlen(seen), 71);
 	cr_assert_eq(strspn(seen, "r"), 70);
 	cr_assert_eq(seen[70], 'D');
@@ -184,37 +184,37 @@ Test(fab_ep, what_arrived_is_delivered_before_the_end_of_the_connection)
 	cr_assert_eq(ep.state, EP_DRAINING);
 }
 
-Test(fab_ep, a_completion_that_failed_tells_the_reason_and_once)
+Test(verbs_ep, a_completion_that_failed_tells_the_reason_and_once)
 {
 	received(IBV_WC_SUCCESS);
 	received(IBV_WC_LOC_LEN_ERR);
 	received(IBV_WC_WR_FLUSH_ERR);
-	fab_ep_lost(&ep, 0);
+	verbs_ep_lost(&ep, 0);
 	cr_assert_str_eq(seen, "rfDf");
 	cr_assert_eq(down_err, -EMSGSIZE);
 }
 
-Test(fab_ep, a_peer_that_goes_on_sending_does_not_keep_us)
+Test(verbs_ep, a_peer_that_goes_on_sending_does_not_keep_us)
 {
 	endless = true;
-	fab_ep_lost(&ep, 0);
-	cr_assert_leq(polls, ep.wr_cnt / FAB_POLL_BATCH + 1);
+	verbs_ep_lost(&ep, 0);
+	cr_assert_leq(polls, ep.wr_cnt / VERBS_POLL_BATCH + 1);
 	cr_assert_eq(seen[strlen(seen) - 1], 'D');
 }
 
-Test(fab_ep, a_user_that_gives_it_up_meanwhile_hears_of_no_second_end)
+Test(verbs_ep, a_user_that_gives_it_up_meanwhile_hears_of_no_second_end)
 {
 	hang_up = true;
 	received(IBV_WC_SUCCESS);
-	fab_ep_lost(&ep, 0);
+	verbs_ep_lost(&ep, 0);
 	cr_assert_str_eq(seen, "r");
 	cr_assert_eq(ep.state, EP_DRAINING);
 }
 
-Test(fab_ep, a_queue_that_cannot_be_polled_ends_the_connection_too)
+Test(verbs_ep, a_queue_that_cannot_be_polled_ends_the_connection_too)
 {
 	broken = true;
-	cr_assert_not(fab_cq_poll(&ep));
+	cr_assert_not(verbs_cq_poll(&ep));
 	cr_assert_str_eq(seen, "D");
 	cr_assert_eq(down_err, -EIO);
 }
@@ -235,22 +235,22 @@ static void run(uint64_t ns)
 }
 
 /* I1: the owner of a post waits for it, and must not be told of the end before. */
-Test(fab_ep, what_is_never_flushed_is_told_before_the_end)
+Test(verbs_ep, what_is_never_flushed_is_told_before_the_end)
 {
-	struct fab_ep *other = fab_ep_new(ep.r, &ep.conf, &ops, NULL);
+	struct verbs_ep *other = verbs_ep_new(ep.r, &ep.conf, &ops, NULL);
 
 	ep.timer = other->timer; /* which knows what to do */
-	fab_ep_free(other);
+	verbs_ep_free(other);
 	ep.wrs = calloc(ep.wr_cnt, sizeof(*ep.wrs)); /* freed with the queue */
 	memcpy(ep.wrs, wrs, sizeof(wrs));
 	list_init(&ep.mws);
 	ep.qp = NULL;
-	cr_assert_eq(fab_qp_wr_get(&ep, WR_SEND, 1, 1), 0);
-	cr_assert_eq(fab_qp_wr_get(&ep, WR_RECV, 0, 2), 1);
-	fab_ep_lost(&ep, -EIO);
-	run(FAB_DRAIN_NS / 2);
+	cr_assert_eq(verbs_qp_wr_get(&ep, WR_SEND, 1, 1), 0);
+	cr_assert_eq(verbs_qp_wr_get(&ep, WR_RECV, 0, 2), 1);
+	verbs_ep_lost(&ep, -EIO);
+	run(VERBS_DRAIN_NS / 2);
 	cr_assert_str_eq(seen, "D", "it may be slow");
-	run(FAB_DRAIN_NS);
+	run(VERBS_DRAIN_NS);
 	cr_assert_str_eq(seen, "Dxf.");
 	cr_assert_eq(ep.wr_used, 0);
 	cr_assert_eq(ep.state, EP_IDLE);
@@ -259,73 +259,75 @@ Test(fab_ep, what_is_never_flushed_is_told_before_the_end)
 /* ---- a window that is tried ---- */
 
 static struct ibv_mw verbs_mw;
-static struct fab_mw mw = {.mw = &verbs_mw, .stride = 1};
+static struct verbs_mw mw = {.mw = &verbs_mw, .stride = 1};
 static struct ibv_mr verbs_mr;
-static struct fab_mr mr = {.mr = &verbs_mr};
+static struct verbs_mr mr = {.mr = &verbs_mr};
 
-Test(fab_ep, a_bind_alone_completes_as_what_was_sent)
+Test(verbs_ep, a_bind_alone_completes_as_what_was_sent)
 {
-	struct fab_bind bind = {.mw = &mw, .mr = &mr, .len = 8, .access = FAB_REMOTE_READ};
+	struct fab_bind bind = {
+		.mw = &mw.base, .mr = &mr.base, .len = 8, .access = FAB_REMOTE_READ};
 	uint32_t key;
 
 	verbs_mw.rkey = 0x1234;
-	key = fab_mw_next_rkey(&mw);
-	cr_assert_eq(fab_mw_bind(&ep, &bind, 7), 0);
+	key = verbs_mem_mw_next_rkey(&mw);
+	cr_assert_eq(verbs_post_bind(&ep, &bind, 7), 0);
 	cr_assert_eq(posts, 1);
 	cr_assert_eq(posted.opcode, IBV_WR_BIND_MW);
 	cr_assert(posted.send_flags & IBV_SEND_SIGNALED);
 	cr_assert_eq(posted.bind_mw.rkey, key);
-	cr_assert_eq(fab_mw_rkey(&mw), key);
+	cr_assert_eq(verbs_mw.rkey, key);
 	cr_assert_eq(ep.sq_used, 1);
 	todo[todo_cnt++] = (struct ibv_wc){.wr_id = posted.wr_id, .status = IBV_WC_SUCCESS};
-	cr_assert(fab_cq_poll(&ep));
+	cr_assert(verbs_cq_poll(&ep));
 	cr_assert_str_eq(seen, "s");
 	cr_assert_eq(ep.sq_used, 0);
 }
 
-Test(fab_ep, a_bind_that_is_refused_leaves_nothing_behind)
+Test(verbs_ep, a_bind_that_is_refused_leaves_nothing_behind)
 {
-	struct fab_bind bind = {.mw = &mw, .mr = &mr, .len = 8, .access = FAB_REMOTE_READ};
+	struct fab_bind bind = {
+		.mw = &mw.base, .mr = &mr.base, .len = 8, .access = FAB_REMOTE_READ};
 
 	verbs_mw.rkey = 0x1234;
 	post_err = EOPNOTSUPP;
-	cr_assert_eq(fab_mw_bind(&ep, &bind, 7), -EOPNOTSUPP);
-	cr_assert_eq(fab_mw_rkey(&mw), 0x1234);
+	cr_assert_eq(verbs_post_bind(&ep, &bind, 7), -EOPNOTSUPP);
+	cr_assert_eq(verbs_mw.rkey, 0x1234);
 	cr_assert_eq(ep.wr_used, 0);
 	cr_assert_eq(ep.sq_used, 0);
 	cr_assert_eq(ep.chain.send_cnt, 0);
 	cr_assert_eq(ep.state, EP_UP);
 	ep.sq_used = 4;
-	cr_assert_eq(fab_mw_bind(&ep, &bind, 7), -ENOMEM);
+	cr_assert_eq(verbs_post_bind(&ep, &bind, 7), -ENOMEM);
 	ep.state = EP_DRAINING;
-	cr_assert_eq(fab_mw_bind(&ep, &bind, 7), -ENOTCONN);
+	cr_assert_eq(verbs_post_bind(&ep, &bind, 7), -ENOTCONN);
 }
 
 /* ---- fork ---- */
 
 /* Kernels before 5.9 give a child the pages that the adapter knows. */
-Test(fab_ep, libibverbs_hears_of_forks_before_it_is_used_and_once)
+Test(verbs_ep, libibverbs_hears_of_forks_before_it_is_used_and_once)
 {
 	struct sockaddr_in dst = {.sin_family = AF_INET};
 
 	ep.state = EP_IDLE;
-	cr_assert_eq(fab_ep_resolve(&ep, NULL, (const struct sockaddr *)&dst), -ENODEV);
+	cr_assert_eq(verbs_cm_resolve(&ep, NULL, (const struct sockaddr *)&dst), -ENODEV);
 	cr_assert_str_eq(first_use, "fc");
-	cr_assert_eq(fab_ep_resolve(&ep, NULL, (const struct sockaddr *)&dst), -ENODEV);
+	cr_assert_eq(verbs_cm_resolve(&ep, NULL, (const struct sockaddr *)&dst), -ENODEV);
 	cr_assert_str_eq(first_use, "fcc");
 }
 
 /* ---- queue pair ---- */
 
 /* With the 0 that the CM asks for it is 655 ms. */
-Test(fab_ep, the_server_waits_a_moment_for_a_receive)
+Test(verbs_ep, the_server_waits_a_moment_for_a_receive)
 {
-	cr_assert_eq(fab_qp_to_rts(&ep), 0);
+	cr_assert_eq(verbs_qp_to_rts(&ep), 0);
 	cr_assert_eq(changed.qp_state, IBV_QPS_RTS);
 	cr_assert_eq(rnr_timer, 12);
 	rnr_timer = 0xff;
 	iwarp = true;
-	cr_assert_eq(fab_qp_to_rts(&ep), 0);
+	cr_assert_eq(verbs_qp_to_rts(&ep), 0);
 	cr_assert_eq(rnr_timer, 0xff, "iWARP has no such thing");
 }
 
@@ -348,7 +350,7 @@ static int dealloc_mw(struct ibv_mw *m)
 }
 
 /* RFC 8166 section 8.1.2: old ones stay wrong for long, the next one is not plain to see. */
-Test(fab_ep, keys_of_a_window_go_round_in_strides)
+Test(verbs_ep, keys_of_a_window_go_round_in_strides)
 {
 	struct ibv_pd pd = {.context = &verbs};
 	bool strides[256] = {false};
@@ -359,13 +361,13 @@ Test(fab_ep, keys_of_a_window_go_round_in_strides)
 	ep.dev.pd = &pd;
 	list_init(&ep.mws);
 	for (unsigned int i = 0; i < 64; i++) {
-		struct fab_mw *m = fab_mw_alloc(&ep);
+		struct verbs_mw *m = verbs_mem_mw_alloc(&ep);
 		bool keys[256] = {false};
 
 		for (unsigned int j = 0; j < 256; j++) {
-			uint32_t key = fab_mw_next_rkey(m);
+			uint32_t key = verbs_mem_mw_next_rkey(m);
 
-			cr_assert_eq(fab_mw_next_rkey(m), key, "until it is bound");
+			cr_assert_eq(verbs_mem_mw_next_rkey(m), key, "until it is bound");
 			cr_assert_eq(key >> 8, i + 1);
 			cr_assert_not(keys[key & 0xff], "key %x so soon again", key);
 			keys[key & 0xff] = true;
@@ -377,5 +379,5 @@ Test(fab_ep, keys_of_a_window_go_round_in_strides)
 		}
 	}
 	cr_assert_geq(kinds, 16, "%u strides of 64 windows", kinds);
-	fab_mem_free_mws(&ep);
+	verbs_mem_free_mws(&ep);
 }

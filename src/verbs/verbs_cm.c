@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "fab_int.h"
+#include "verbs_int.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -47,21 +47,21 @@ static int connect_err(const struct rdma_cm_event *ev)
 
 /* ---- events ---- */
 
-static void on_addr_resolved(struct fab_ep *ep)
+static void on_addr_resolved(struct verbs_ep *ep)
 {
 	struct fab_event ev = {.type = FAB_EV_RESOLVED};
-	int rc = fab_dev_open(ep, &ev.new_device);
+	int rc = verbs_dev_open(ep, &ev.new_device);
 
 	if (rc) {
-		fab_ep_fail(ep, FAB_STEP_SETUP, rc);
+		verbs_ep_fail(ep, FAB_STEP_SETUP, rc);
 		return;
 	}
-	fab_ep_set_name(ep, rdma_get_peer_addr(ep->id));
-	fab_ep_set_state(ep, EP_RESOLVED);
-	fab_ep_emit(ep, &ev);
+	verbs_ep_set_name(ep, rdma_get_peer_addr(ep->id));
+	verbs_ep_set_state(ep, EP_RESOLVED);
+	verbs_ep_emit(ep, &ev);
 }
 
-static void on_route_resolved(struct fab_ep *ep)
+static void on_route_resolved(struct verbs_ep *ep)
 {
 	uint32_t rd = ep->dev.caps.max_rd;
 	struct rdma_conn_param param = {
@@ -81,12 +81,12 @@ static void on_route_resolved(struct fab_ep *ep)
 
 	ep->step = FAB_STEP_CONNECT;
 	if (rdma_connect(ep->id, &param))
-		fab_ep_fail(ep, FAB_STEP_CONNECT, -errno);
+		verbs_ep_fail(ep, FAB_STEP_CONNECT, -errno);
 	else
 		ep->cm_connected = true;
 }
 
-static void on_established(struct fab_ep *ep, const struct rdma_conn_param *param)
+static void on_established(struct verbs_ep *ep, const struct rdma_conn_param *param)
 {
 	struct fab_event ev = {
 		.type = FAB_EV_ESTABLISHED,
@@ -95,34 +95,34 @@ static void on_established(struct fab_ep *ep, const struct rdma_conn_param *para
 	};
 
 	reactor_timer_cancel(ep->r, &ep->timer);
-	fab_ep_set_state(ep, EP_UP);
-	fab_ep_emit(ep, &ev);
+	verbs_ep_set_state(ep, EP_UP);
+	verbs_ep_emit(ep, &ev);
 }
 
 /* The peer accepted: the queue pair can be connected, then the peer be told. */
-static void on_response(struct fab_ep *ep, const struct rdma_conn_param *param)
+static void on_response(struct verbs_ep *ep, const struct rdma_conn_param *param)
 {
-	int rc = fab_qp_to_rts(ep);
+	int rc = verbs_qp_to_rts(ep);
 
 	if (!rc && rdma_establish(ep->id))
 		rc = -errno;
 	if (rc)
-		fab_ep_fail(ep, FAB_STEP_CONNECT, rc);
+		verbs_ep_fail(ep, FAB_STEP_CONNECT, rc);
 	else
 		on_established(ep, param);
 }
 
-static void on_removal(struct fab_ep *ep)
+static void on_removal(struct verbs_ep *ep)
 {
 	if (ep->dev.removed) /* told for each id: the connection's and the watch */
 		return;
 	log_warn("%s: the RDMA device was removed", ep->name);
 	ep->dev.removed = true;
-	fab_dev_gone(ep);
+	verbs_dev_gone(ep);
 }
 
 /* What of a connection in the making arrives in another state is of no interest. */
-static void on_progress(struct fab_ep *ep, const struct rdma_cm_event *ev)
+static void on_progress(struct verbs_ep *ep, const struct rdma_cm_event *ev)
 {
 	enum rdma_cm_event_type type = ev->event;
 
@@ -138,7 +138,7 @@ static void on_progress(struct fab_ep *ep, const struct rdma_cm_event *ev)
 		on_established(ep, &ev->param.conn);
 }
 
-static void dispatch(struct fab_ep *ep, const struct rdma_cm_event *ev)
+static void dispatch(struct verbs_ep *ep, const struct rdma_cm_event *ev)
 {
 	log_debug("%s: %s, status %d", ep->name, rdma_event_str(ev->event), ev->status);
 	switch (ev->event) {
@@ -149,21 +149,21 @@ static void dispatch(struct fab_ep *ep, const struct rdma_cm_event *ev)
 		on_progress(ep, ev);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
-		fab_ep_fail(ep, FAB_STEP_ADDR, resolve_err(ev->status));
+		verbs_ep_fail(ep, FAB_STEP_ADDR, resolve_err(ev->status));
 		break;
 	case RDMA_CM_EVENT_ROUTE_ERROR:
-		fab_ep_fail(ep, FAB_STEP_ROUTE, resolve_err(ev->status));
+		verbs_ep_fail(ep, FAB_STEP_ROUTE, resolve_err(ev->status));
 		break;
 	case RDMA_CM_EVENT_CONNECT_ERROR:
 	case RDMA_CM_EVENT_UNREACHABLE:
 	case RDMA_CM_EVENT_REJECTED:
-		fab_ep_lost(ep, connect_err(ev));
+		verbs_ep_lost(ep, connect_err(ev));
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
-		fab_ep_lost(ep, 0);
+		verbs_ep_lost(ep, 0);
 		break;
 	case RDMA_CM_EVENT_ADDR_CHANGE: /* a bond moved the address to another port */
-		fab_ep_lost(ep, -ECONNRESET);
+		verbs_ep_lost(ep, -ECONNRESET);
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		on_removal(ep);
@@ -178,7 +178,7 @@ static void dispatch(struct fab_ep *ep, const struct rdma_cm_event *ev)
 
 static void on_channel(struct reactor_fd *src, uint32_t events)
 {
-	struct fab_ep *ep = container_of(src, struct fab_ep, ch_fd);
+	struct verbs_ep *ep = container_of(src, struct verbs_ep, ch_fd);
 	struct rdma_cm_event *ev;
 
 	/*
@@ -215,7 +215,7 @@ static void survive_forks(void)
 }
 
 /* Opened when it is needed first: a machine without a device is an error of fab_ep_resolve(). */
-static int id_open(struct fab_ep *ep)
+static int id_open(struct verbs_ep *ep)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int rc;
@@ -234,11 +234,11 @@ static int id_open(struct fab_ep *ep)
 	if (!rc)
 		rc = reactor_fd_add(ep->r, &ep->ch_fd, ep->ch->fd, EPOLLIN, on_channel);
 	if (rc)
-		fab_cm_close(ep);
+		verbs_cm_close(ep);
 	return rc;
 }
 
-void fab_cm_close(struct fab_ep *ep)
+void verbs_cm_close(struct verbs_ep *ep)
 {
 	if (!ep->ch)
 		return;
@@ -247,7 +247,7 @@ void fab_cm_close(struct fab_ep *ep)
 	ep->ch = NULL;
 }
 
-void fab_cm_destroy_id(struct fab_ep *ep)
+void verbs_cm_destroy_id(struct verbs_ep *ep)
 {
 	if (!ep->id)
 		return;
@@ -256,7 +256,7 @@ void fab_cm_destroy_id(struct fab_ep *ep)
 	ep->cm_connected = false;
 }
 
-struct rdma_cm_id *fab_cm_watch(struct fab_ep *ep)
+struct rdma_cm_id *verbs_cm_watch(struct verbs_ep *ep)
 {
 	const struct sockaddr *local = rdma_get_local_addr(ep->id);
 	struct sockaddr_storage addr = {0};
@@ -279,21 +279,21 @@ struct rdma_cm_id *fab_cm_watch(struct fab_ep *ep)
 }
 
 /* Starts a disconnection or answers the peer's; a peer that is dead is not waited for. */
-void fab_cm_disconnect(struct fab_ep *ep)
+void verbs_cm_disconnect(struct verbs_ep *ep)
 {
 	if (ep->cm_connected)
 		(void)rdma_disconnect(ep->id);
 	ep->cm_connected = false;
 }
 
-int fab_ep_resolve(struct fab_ep *ep, const struct sockaddr *src, const struct sockaddr *dst)
+int verbs_cm_resolve(struct verbs_ep *ep, const struct sockaddr *src, const struct sockaddr *dst)
 {
 	uint8_t ack_timeout = ep->conf.ack_timeout;
 	int rc;
 
 	if (ep->state != EP_IDLE)
 		return -EBUSY;
-	fab_ep_set_name(ep, dst);
+	verbs_ep_set_name(ep, dst);
 	rc = id_open(ep);
 	if (rc)
 		return rc;
@@ -314,16 +314,16 @@ int fab_ep_resolve(struct fab_ep *ep, const struct sockaddr *src, const struct s
 	if (rdma_resolve_addr(ep->id, (struct sockaddr *)(uintptr_t)src,
 		    (struct sockaddr *)(uintptr_t)dst, to_ms(ep->conf.resolve_timeout_ns))) {
 		rc = -errno;
-		fab_cm_destroy_id(ep);
+		verbs_cm_destroy_id(ep);
 		if (rc == -ENODEV)
-			fab_dev_close(ep);
+			verbs_dev_close(ep);
 		return rc;
 	}
-	fab_ep_set_state(ep, EP_RESOLVING);
+	verbs_ep_set_state(ep, EP_RESOLVING);
 	return 0;
 }
 
-int fab_ep_connect(struct fab_ep *ep, const void *priv, size_t priv_len)
+int verbs_cm_connect(struct verbs_ep *ep, const void *priv, size_t priv_len)
 {
 	if (ep->state != EP_RESOLVED || !ep->qp || priv_len > sizeof(ep->priv))
 		return -EINVAL;
@@ -335,7 +335,7 @@ int fab_ep_connect(struct fab_ep *ep, const void *priv, size_t priv_len)
 	if (rdma_resolve_route(ep->id, to_ms(ep->conf.resolve_timeout_ns)))
 		return -errno;
 	ep->step = FAB_STEP_ROUTE;
-	fab_ep_set_state(ep, EP_CONNECTING);
+	verbs_ep_set_state(ep, EP_CONNECTING);
 	/* The CM itself would try for about a minute. */
 	reactor_timer_in(ep->r, &ep->timer, ep->conf.connect_timeout_ns);
 	return 0;

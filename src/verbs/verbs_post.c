@@ -5,15 +5,15 @@
  * again, invalidations, binds and Sends of calls that waited - is put together
  * and posted once. Receives go first: a Send's answer may need them.
  */
-#include "fab_int.h"
+#include "verbs_int.h"
 
 #include <errno.h>
 
 /* ---- the chain ---- */
 
-static int post_recvs(struct fab_ep *ep)
+static int post_recvs(struct verbs_ep *ep)
 {
-	struct fab_chain *c = &ep->chain;
+	struct verbs_chain *c = &ep->chain;
 	struct ibv_recv_wr *bad = NULL;
 	unsigned int cnt = c->recv_cnt, done = cnt;
 	int rc;
@@ -36,9 +36,9 @@ static int post_recvs(struct fab_ep *ep)
 }
 
 /* sg_list is given by count while the chain is built: what is left of it may move. */
-static int post_sends(struct fab_ep *ep)
+static int post_sends(struct verbs_ep *ep)
 {
-	struct fab_chain *c = &ep->chain;
+	struct verbs_chain *c = &ep->chain;
 	struct ibv_send_wr *bad = NULL;
 	unsigned int cnt = c->send_cnt, done = cnt, sge = 0;
 	int rc;
@@ -67,14 +67,14 @@ static int post_sends(struct fab_ep *ep)
 	return rc && done ? -EIO : rc > 0 ? -rc : rc;
 }
 
-static int post_all(struct fab_ep *ep)
+static int post_all(struct verbs_ep *ep)
 {
 	int rc = post_recvs(ep);
 
 	return rc ? rc : post_sends(ep);
 }
 
-void fab_post_hold(struct fab_ep *ep)
+void verbs_post_hold(struct verbs_ep *ep)
 {
 	ep->chain.held = true;
 }
@@ -86,36 +86,36 @@ static bool ends_chain(const struct ibv_send_wr *wr)
 }
 
 /* What the device never got. */
-static void flush_chain(struct fab_ep *ep)
+static void flush_chain(struct verbs_ep *ep)
 {
-	struct fab_chain *c = &ep->chain;
+	struct verbs_chain *c = &ep->chain;
 	unsigned int sends = c->send_cnt, recvs = c->recv_cnt;
 
 	/* Nothing can be added meanwhile: there is no connection. */
 	c->send_cnt = c->sge_cnt = c->recv_cnt = 0;
 	for (unsigned int i = 0; i < recvs; i++)
-		fab_cq_deliver(ep, (uint32_t)c->recvs[i].wr_id, FAB_FLUSHED, 0, 0);
+		verbs_cq_deliver(ep, (uint32_t)c->recvs[i].wr_id, FAB_FLUSHED, 0, 0);
 	for (unsigned int i = 0; i < sends; i++)
 		if (ends_chain(&c->sends[i]))
-			fab_cq_deliver(ep, (uint32_t)c->sends[i].wr_id, FAB_FLUSHED, 0, 0);
+			verbs_cq_deliver(ep, (uint32_t)c->sends[i].wr_id, FAB_FLUSHED, 0, 0);
 }
 
-void fab_post_release(struct fab_ep *ep)
+void verbs_post_release(struct verbs_ep *ep)
 {
-	struct fab_chain *c = &ep->chain;
+	struct verbs_chain *c = &ep->chain;
 	int rc = 0;
 
 	c->held = false;
 	if (ep->state != EP_DRAINING)
 		rc = post_all(ep);
 	if (rc)
-		fab_ep_lost(ep, rc);
+		verbs_ep_lost(ep, rc);
 	if (c->send_cnt || c->recv_cnt)
 		flush_chain(ep);
 }
 
 /* Posts what was added last, and all before it, unless it is held. */
-static int added(struct fab_ep *ep, uint32_t idx)
+static int added(struct verbs_ep *ep, uint32_t idx)
 {
 	int rc = ep->chain.held ? 0 : post_all(ep);
 
@@ -123,33 +123,33 @@ static int added(struct fab_ep *ep, uint32_t idx)
 		return 0;
 	/* There was nothing else in the chain: the caller is told. */
 	ep->chain.send_cnt = ep->chain.sge_cnt = ep->chain.recv_cnt = 0;
-	(void)fab_qp_wr_put(ep, idx);
+	(void)verbs_qp_wr_put(ep, idx);
 	return rc;
 }
 
 /* ---- receives ---- */
 
-static bool can_post_recv(const struct fab_ep *ep)
+static bool can_post_recv(const struct verbs_ep *ep)
 {
 	return ep->qp && ep->state >= EP_RESOLVED && ep->state <= EP_UP;
 }
 
-int fab_post_recv(
-	struct fab_ep *ep, void *addr, uint32_t len, const struct fab_mr *mr, uint64_t cookie)
+int verbs_post_recv(
+	struct verbs_ep *ep, void *addr, uint32_t len, const struct verbs_mr *mr, uint64_t cookie)
 {
-	struct fab_chain *c = &ep->chain;
+	struct verbs_chain *c = &ep->chain;
 	uint32_t idx;
 	int rc;
 
 	/* Not in DRAINING: what rxe finds in a queue that it has flushed stays there. */
 	if (!can_post_recv(ep))
 		return -ENOTCONN;
-	if (c->recv_cnt == FAB_HELD_MAX) {
+	if (c->recv_cnt == VERBS_HELD_MAX) {
 		rc = post_recvs(ep);
 		if (rc)
 			return rc;
 	}
-	idx = fab_qp_wr_get(ep, WR_RECV, 0, cookie);
+	idx = verbs_qp_wr_get(ep, WR_RECV, 0, cookie);
 	if (idx == WR_NONE)
 		return -ENOMEM;
 	c->recv_sges[c->recv_cnt] =
@@ -160,20 +160,21 @@ int fab_post_recv(
 
 /* ---- Sends, binds, invalidations ---- */
 
-static void add_bind(struct fab_ep *ep, const struct fab_bind *bind, uint32_t idx)
+static void add_bind(struct verbs_ep *ep, const struct fab_bind *bind, uint32_t idx)
 {
 	struct ibv_send_wr *wr = &ep->chain.sends[ep->chain.send_cnt++];
+	const struct verbs_mw *mw = verbs_mw_of(bind->mw);
 
 	*wr = (struct ibv_send_wr){
 		.wr_id = WR_ID(WR_BIND, idx),
 		.opcode = IBV_WR_BIND_MW,
 		.bind_mw =
 			{
-				.mw = bind->mw->mw,
-				.rkey = fab_mw_next_rkey(bind->mw),
+				.mw = mw->mw,
+				.rkey = verbs_mem_mw_next_rkey(mw),
 				.bind_info =
 					{
-						.mr = bind->mr->mr,
+						.mr = verbs_mr_of(bind->mr)->mr,
 						.addr = (uintptr_t)bind->addr,
 						.length = bind->len,
 					},
@@ -186,32 +187,33 @@ static void add_bind(struct fab_ep *ep, const struct fab_bind *bind, uint32_t id
 }
 
 /* Room for so much more in the chain, after a post if need be. */
-static int make_room(struct fab_ep *ep, unsigned int wrs, unsigned int sges)
+static int make_room(struct verbs_ep *ep, unsigned int wrs, unsigned int sges)
 {
-	struct fab_chain *c = &ep->chain;
+	struct verbs_chain *c = &ep->chain;
 
-	return c->send_cnt + wrs > FAB_HELD_MAX || c->sge_cnt + sges > FAB_HELD_MAX ? post_all(ep)
-										    : 0;
+	return c->send_cnt + wrs > VERBS_HELD_MAX || c->sge_cnt + sges > VERBS_HELD_MAX
+		       ? post_all(ep)
+		       : 0;
 }
 
-int fab_post_send(struct fab_ep *ep, const struct fab_sge *sges, unsigned int sge_cnt,
+int verbs_post_send(struct verbs_ep *ep, const struct fab_sge *sges, unsigned int sge_cnt,
 	const struct fab_bind *binds, unsigned int bind_cnt, uint64_t cookie)
 {
-	struct fab_chain *c = &ep->chain;
+	struct verbs_chain *c = &ep->chain;
 	uint32_t idx;
 	int rc;
 
 	if (ep->state != EP_UP)
 		return -ENOTCONN;
-	if (!sge_cnt || sge_cnt > ep->qp_conf.max_send_sge || sge_cnt > FAB_SEND_SGES ||
-		bind_cnt >= FAB_CHAIN_MAX)
+	if (!sge_cnt || sge_cnt > ep->qp_conf.max_send_sge || sge_cnt > VERBS_SEND_SGES ||
+		bind_cnt >= VERBS_CHAIN_MAX)
 		return -EINVAL;
 	if (ep->sq_used + bind_cnt + 1 > ep->qp_conf.send_wr)
 		return -ENOMEM;
 	rc = make_room(ep, bind_cnt + 1, sge_cnt);
 	if (rc)
 		return -EIO;
-	idx = fab_qp_wr_get(ep, WR_SEND, bind_cnt + 1, cookie);
+	idx = verbs_qp_wr_get(ep, WR_SEND, bind_cnt + 1, cookie);
 	if (idx == WR_NONE)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < bind_cnt; i++)
@@ -220,7 +222,7 @@ int fab_post_send(struct fab_ep *ep, const struct fab_sge *sges, unsigned int sg
 		c->sges[c->sge_cnt++] = (struct ibv_sge){
 			.addr = (uintptr_t)sges[i].addr,
 			.length = sges[i].len,
-			.lkey = sges[i].mr->lkey,
+			.lkey = verbs_mr_of(sges[i].mr)->lkey,
 		};
 	c->sends[c->send_cnt++] = (struct ibv_send_wr){
 		.wr_id = WR_ID(WR_SEND, idx),
@@ -231,7 +233,7 @@ int fab_post_send(struct fab_ep *ep, const struct fab_sge *sges, unsigned int sg
 	return added(ep, idx);
 }
 
-int fab_mw_bind(struct fab_ep *ep, const struct fab_bind *bind, uint64_t cookie)
+int verbs_post_bind(struct verbs_ep *ep, const struct fab_bind *bind, uint64_t cookie)
 {
 	uint32_t idx;
 	struct ibv_send_wr *wr;
@@ -242,7 +244,7 @@ int fab_mw_bind(struct fab_ep *ep, const struct fab_bind *bind, uint64_t cookie)
 		return -ENOMEM;
 	if (make_room(ep, 1, 0))
 		return -EIO;
-	idx = fab_qp_wr_get(ep, WR_SEND, 1, cookie);
+	idx = verbs_qp_wr_get(ep, WR_SEND, 1, cookie);
 	if (idx == WR_NONE)
 		return -ENOMEM;
 	add_bind(ep, bind, idx);
@@ -254,10 +256,10 @@ int fab_mw_bind(struct fab_ep *ep, const struct fab_bind *bind, uint64_t cookie)
 }
 
 /* A queue completes in its order: the last one's success is that of all. */
-int fab_mw_invalidate(
-	struct fab_ep *ep, struct fab_mw *const *mws, unsigned int cnt, uint64_t cookie)
+int verbs_post_invalidate(
+	struct verbs_ep *ep, struct fab_mw *const *mws, unsigned int cnt, uint64_t cookie)
 {
-	struct fab_chain *c = &ep->chain;
+	struct verbs_chain *c = &ep->chain;
 	uint32_t idx;
 	int rc;
 
@@ -270,7 +272,7 @@ int fab_mw_invalidate(
 	rc = make_room(ep, cnt, 0);
 	if (rc)
 		return rc;
-	idx = fab_qp_wr_get(ep, WR_INV, cnt, cookie);
+	idx = verbs_qp_wr_get(ep, WR_INV, cnt, cookie);
 	if (idx == WR_NONE)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < cnt; i++) {
@@ -280,7 +282,7 @@ int fab_mw_invalidate(
 			.wr_id = WR_ID(last ? WR_INV : WR_INV_MORE, idx),
 			.opcode = IBV_WR_LOCAL_INV,
 			.send_flags = last ? IBV_SEND_SIGNALED : 0,
-			.invalidate_rkey = mws[i]->mw->rkey,
+			.invalidate_rkey = verbs_mw_of(mws[i])->mw->rkey,
 		};
 	}
 	return added(ep, idx);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "fab_int.h"
+#include "verbs_int.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -23,30 +23,30 @@ static const unsigned int legal[] = {
 	[EP_DRAINING] = TO(IDLE),
 };
 
-void fab_ep_set_state(struct fab_ep *ep, enum ep_state to)
+void verbs_ep_set_state(struct verbs_ep *ep, enum ep_state to)
 {
 	assert(legal[ep->state] & 1u << to);
 	ep->state = to;
 }
 
-static void finish(struct fab_ep *ep);
+static void finish(struct verbs_ep *ep);
 
 static void on_timer(struct reactor_timer *t)
 {
-	struct fab_ep *ep = container_of(t, struct fab_ep, timer);
+	struct verbs_ep *ep = container_of(t, struct verbs_ep, timer);
 
 	if (ep->state == EP_DRAINING)
 		finish(ep);
 	else if (ep->state == EP_CONNECTING)
-		fab_ep_fail(ep, ep->step, -ETIMEDOUT);
+		verbs_ep_fail(ep, ep->step, -ETIMEDOUT);
 	else if (ep->state == EP_IDLE && ep->dev.gone)
-		fab_dev_close(ep);
+		verbs_dev_close(ep);
 }
 
-struct fab_ep *fab_ep_new(
+struct verbs_ep *verbs_ep_new(
 	struct reactor *r, const struct fab_conf *conf, const struct fab_ep_ops *ops, void *ctx)
 {
-	struct fab_ep *ep = calloc(1, sizeof(*ep));
+	struct verbs_ep *ep = calloc(1, sizeof(*ep));
 
 	if (!ep)
 		return NULL;
@@ -60,21 +60,14 @@ struct fab_ep *fab_ep_new(
 	return ep;
 }
 
-void fab_ep_free(struct fab_ep *ep)
+void verbs_ep_free(struct verbs_ep *ep)
 {
-	if (!ep)
-		return;
 	assert(ep->state == EP_IDLE);
 	reactor_timer_cancel(ep->r, &ep->timer);
-	fab_dev_close(ep);
-	fab_mem_free_mrs(ep);
-	fab_cm_close(ep);
+	verbs_dev_close(ep);
+	verbs_mem_free_mrs(ep);
+	verbs_cm_close(ep);
 	free(ep);
-}
-
-const struct fab_caps *fab_ep_caps(const struct fab_ep *ep)
-{
-	return &ep->dev.caps;
 }
 
 static void copy_addr(struct sockaddr_storage *out, const struct sockaddr *sa)
@@ -85,7 +78,7 @@ static void copy_addr(struct sockaddr_storage *out, const struct sockaddr *sa)
 					  : sizeof(struct sockaddr_in));
 }
 
-bool fab_ep_path(const struct fab_ep *ep, struct fab_path *ret)
+bool verbs_ep_path(const struct verbs_ep *ep, struct fab_path *ret)
 {
 	if (ep->state != EP_UP)
 		return false;
@@ -95,12 +88,7 @@ bool fab_ep_path(const struct fab_ep *ep, struct fab_path *ret)
 	return true;
 }
 
-const char *fab_ep_name(const struct fab_ep *ep)
-{
-	return ep->name;
-}
-
-void fab_ep_set_name(struct fab_ep *ep, const struct sockaddr *dst)
+void verbs_ep_set_name(struct verbs_ep *ep, const struct sockaddr *dst)
 {
 	const struct sockaddr_in *in = (const struct sockaddr_in *)dst;
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)dst;
@@ -119,7 +107,7 @@ void fab_ep_set_name(struct fab_ep *ep, const struct sockaddr *dst)
 	}
 }
 
-void fab_ep_emit(struct fab_ep *ep, const struct fab_event *ev)
+void verbs_ep_emit(struct verbs_ep *ep, const struct fab_event *ev)
 {
 	ep->ops->event(ep->ctx, ev);
 }
@@ -128,48 +116,48 @@ void fab_ep_emit(struct fab_ep *ep, const struct fab_event *ev)
 
 /*
  * Everything that was posted is made to come back. on_timer() finishes: as
- * soon as the last one came (fab_ep_drain_check), or when that takes too long.
+ * soon as the last one came (verbs_ep_drain_check), or when that takes too long.
  * Never from here: the caller may be deep in a callback.
  */
-static void drain(struct fab_ep *ep, const struct fab_event *final)
+static void drain(struct verbs_ep *ep, const struct fab_event *final)
 {
-	fab_ep_set_state(ep, EP_DRAINING);
+	verbs_ep_set_state(ep, EP_DRAINING);
 	ep->final = *final;
-	reactor_timer_in(ep->r, &ep->timer, FAB_DRAIN_NS);
-	fab_qp_to_err(ep);
-	fab_cm_disconnect(ep);
-	fab_ep_drain_check(ep);
+	reactor_timer_in(ep->r, &ep->timer, VERBS_DRAIN_NS);
+	verbs_qp_to_err(ep);
+	verbs_cm_disconnect(ep);
+	verbs_ep_drain_check(ep);
 }
 
-void fab_ep_drain_check(struct fab_ep *ep)
+void verbs_ep_drain_check(struct verbs_ep *ep)
 {
 	if (ep->state == EP_DRAINING && !ep->wr_used)
 		reactor_timer_in(ep->r, &ep->timer, 0);
 }
 
-static void finish(struct fab_ep *ep)
+static void finish(struct verbs_ep *ep)
 {
 	struct fab_event final = ep->final;
 
-	while (ep->wr_used && fab_cq_poll(ep))
+	while (ep->wr_used && verbs_cq_poll(ep))
 		;
 	if (ep->wr_used)
 		log_warn("%s: %u work requests were not flushed", ep->name, ep->wr_used);
 	/* ORDER: rxe waits 50 s for the windows of a queue pair that is destroyed. */
-	fab_mem_free_mws(ep);
-	fab_qp_destroy(ep);
-	fab_cq_flush_rest(ep);
-	fab_cq_destroy(ep);
-	fab_cm_destroy_id(ep);
+	verbs_mem_free_mws(ep);
+	verbs_qp_destroy(ep);
+	verbs_cq_flush_rest(ep);
+	verbs_cq_destroy(ep);
+	verbs_cm_destroy_id(ep);
 	if (ep->dev.gone)
-		fab_dev_close(ep);
+		verbs_dev_close(ep);
 	reactor_timer_cancel(ep->r, &ep->timer);
 	assert(!ep->wr_used && !ep->qp && list_empty(&ep->mws)); /* I1 */
-	fab_ep_set_state(ep, EP_IDLE);
-	fab_ep_emit(ep, &final); /* may free the endpoint */
+	verbs_ep_set_state(ep, EP_IDLE);
+	verbs_ep_emit(ep, &final); /* may free the endpoint */
 }
 
-void fab_ep_fail(struct fab_ep *ep, enum fab_step step, int err)
+void verbs_ep_fail(struct verbs_ep *ep, enum fab_step step, int err)
 {
 	struct fab_event final = {.type = FAB_EV_FAILED, .err = err, .step = step};
 
@@ -186,19 +174,19 @@ void fab_ep_fail(struct fab_ep *ep, enum fab_step step, int err)
  * may not have been looked at. It is believed only before DOWN. No more than can be complete by
  * now, so that a peer that goes on sending does not keep us.
  */
-static void deliver_arrived(struct fab_ep *ep)
+static void deliver_arrived(struct verbs_ep *ep)
 {
-	unsigned int batches = ep->wr_cnt / FAB_POLL_BATCH + 1;
+	unsigned int batches = ep->wr_cnt / VERBS_POLL_BATCH + 1;
 
 	if (ep->delivering) /* from there the rest of the batch follows */
 		return;
 	ep->delivering = true;
-	while (ep->state == EP_UP && batches-- > 0 && fab_cq_poll(ep))
+	while (ep->state == EP_UP && batches-- > 0 && verbs_cq_poll(ep))
 		;
 	ep->delivering = false;
 }
 
-void fab_ep_lost(struct fab_ep *ep, int err)
+void verbs_ep_lost(struct verbs_ep *ep, int err)
 {
 	struct fab_event down = {.type = FAB_EV_DOWN, .err = err};
 	struct fab_event final = {.type = FAB_EV_DRAINED};
@@ -206,13 +194,13 @@ void fab_ep_lost(struct fab_ep *ep, int err)
 	deliver_arrived(ep);
 	if (ep->state == EP_UP) {
 		drain(ep, &final);
-		fab_ep_emit(ep, &down);
+		verbs_ep_emit(ep, &down);
 	} else {
-		fab_ep_fail(ep, ep->step, err ? err : -ECONNRESET);
+		verbs_ep_fail(ep, ep->step, err ? err : -ECONNRESET);
 	}
 }
 
-void fab_ep_disconnect(struct fab_ep *ep)
+void verbs_ep_disconnect(struct verbs_ep *ep)
 {
 	struct fab_event final = {.type = FAB_EV_DRAINED};
 

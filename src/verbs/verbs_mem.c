@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "fab_int.h"
+#include "verbs_int.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,11 +9,12 @@
 
 /* ---- registrations ---- */
 
-struct fab_mr *fab_mr_reg(struct fab_ep *ep, void *addr, size_t len, unsigned int access, bool bind)
+struct verbs_mr *verbs_mem_reg(
+	struct verbs_ep *ep, void *addr, size_t len, unsigned int access, bool bind)
 {
 	/* Remote writes and binds for them demand the local right too. */
 	int flags = IBV_ACCESS_LOCAL_WRITE;
-	struct fab_mr *mr;
+	struct verbs_mr *mr;
 
 	if (!ep->dev.pd || ep->dev.gone) {
 		errno = ENODEV;
@@ -42,7 +43,7 @@ struct fab_mr *fab_mr_reg(struct fab_ep *ep, void *addr, size_t len, unsigned in
 	return mr;
 }
 
-void fab_mem_release_mr(struct fab_mr *mr)
+void verbs_mem_release_mr(struct verbs_mr *mr)
 {
 	int rc = mr->mr ? ibv_dereg_mr(mr->mr) : 0;
 
@@ -51,32 +52,25 @@ void fab_mem_release_mr(struct fab_mr *mr)
 	mr->mr = NULL;
 }
 
-void fab_mr_dereg(struct fab_mr *mr)
+void verbs_mem_dereg(struct verbs_mr *mr)
 {
-	if (!mr)
-		return;
-	fab_mem_release_mr(mr);
+	verbs_mem_release_mr(mr);
 	list_del(&mr->link);
 	free(mr);
 }
 
-void fab_mem_free_mrs(struct fab_ep *ep)
+void verbs_mem_free_mrs(struct verbs_ep *ep)
 {
 	list_for_each_safe (pos, next, &ep->dev.mrs)
-		fab_mr_dereg(container_of(pos, struct fab_mr, link));
-}
-
-uint32_t fab_mr_rkey(const struct fab_mr *mr)
-{
-	return mr->rkey;
+		verbs_mem_dereg(container_of(pos, struct verbs_mr, link));
 }
 
 /* ---- windows ---- */
 
 /* After the queue pair: should we die, the kernel cleans up newest first. */
-struct fab_mw *fab_mw_alloc(struct fab_ep *ep)
+struct verbs_mw *verbs_mem_mw_alloc(struct verbs_ep *ep)
 {
-	struct fab_mw *mw;
+	struct verbs_mw *mw;
 
 	if (!ep->qp || ep->state == EP_DRAINING) {
 		errno = ENOTCONN;
@@ -106,12 +100,12 @@ struct fab_mw *fab_mw_alloc(struct fab_ep *ep)
  * Bound ones too: deallocating takes them away from the peer. Never by
  * LOCAL_INV here: rxe's kernel crashes on a window that the peer invalidated.
  */
-void fab_mem_free_mws(struct fab_ep *ep)
+void verbs_mem_free_mws(struct verbs_ep *ep)
 {
 	struct list *node;
 
 	while ((node = list_pop_front(&ep->mws))) {
-		struct fab_mw *mw = container_of(node, struct fab_mw, link);
+		struct verbs_mw *mw = container_of(node, struct verbs_mw, link);
 		int rc = ibv_dealloc_mw(mw->mw);
 
 		if (rc)
@@ -120,12 +114,7 @@ void fab_mem_free_mws(struct fab_ep *ep)
 	}
 }
 
-uint32_t fab_mw_rkey(const struct fab_mw *mw)
-{
-	return mw->mw->rkey;
-}
-
-uint32_t fab_mw_next_rkey(const struct fab_mw *mw)
+uint32_t verbs_mem_mw_next_rkey(const struct verbs_mw *mw)
 {
 	uint32_t rkey = mw->mw->rkey;
 
