@@ -4,7 +4,10 @@
 struct fab_ep *fab_ep_new(
 	struct reactor *r, const struct fab_conf *conf, const struct fab_ep_ops *ops, void *ctx)
 {
-	return verbs_impl.ep_new(r, conf, ops, ctx);
+	static const struct fab_impl *const impls[] = {
+		[FAB_VERBS] = &verbs_impl, [FAB_SOFT] = &roce_impl};
+
+	return impls[conf->kind]->ep_new(r, conf, ops, ctx);
 }
 
 void fab_ep_free(struct fab_ep *ep)

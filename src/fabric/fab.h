@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The fabric contract: what a reliable RDMA endpoint is. src/verbs implements
- * it on librdmacm and libibverbs (fab.c). tests/sim implements it in memory, and
- * is linked instead of that.
+ * it on librdmacm and libibverbs, src/roce on a UDP socket, without a device;
+ * which of them is chosen with each endpoint (fab.c). tests/sim implements it in
+ * memory, and is linked instead of all that.
  *
  * One endpoint (fab_ep) belongs to one lane for the whole mount and is
  * connected again and again:
@@ -102,7 +103,13 @@ struct fab_ep_ops {
 	void (*batch_done)(void *ctx);
 };
 
+enum fab_kind {
+	FAB_VERBS, /* an RDMA device */
+	FAB_SOFT,  /* RoCEv2 in this process */
+};
+
 struct fab_conf {
+	enum fab_kind kind;
 	uint64_t resolve_timeout_ns; /* address and route, each */
 	uint64_t connect_timeout_ns; /* from fab_ep_connect to ESTABLISHED: our own timer */
 	uint8_t ack_timeout; /* RoCE local ACK timeout exponent (4.096 us << n), 0: default */

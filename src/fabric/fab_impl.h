@@ -39,6 +39,7 @@ struct fab_impl {
 };
 
 extern const struct fab_impl verbs_impl; /* src/verbs */
+extern const struct fab_impl roce_impl;  /* src/roce */
 
 struct fab_ep {
 	const struct fab_impl *impl;

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "roce_int.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+
+/* Of IP and UDP, of the longest header that we or the peer send, and of the ICRC. */
+#define OVERHEAD_V4 (20u + 8u + ROCE_BTH_LEN + 20u + ROCE_ICRC_LEN)
+#define OVERHEAD_V6 (OVERHEAD_V4 + 20u)
+
+#define TO(name) (1u << ROCE_##name)
+
+/* From each state to which. */
+static const unsigned int legal[] = {
+	[ROCE_IDLE] = TO(RESOLVING),
+	[ROCE_RESOLVING] = TO(RESOLVED) | TO(DRAINING),
+	[ROCE_RESOLVED] = TO(CONNECTING) | TO(DRAINING),
+	[ROCE_CONNECTING] = TO(UP) | TO(DRAINING),
+	[ROCE_UP] = TO(DRAINING),
+	[ROCE_DRAINING] = TO(IDLE),
+};
+
+static void set_state(struct roce_ep *ep, enum roce_state to)
+{
+	assert(legal[ep->state] & 1u << to);
+	ep->state = to;
+}
+
+void roce_ep_emit(struct roce_ep *ep, const struct fab_event *ev)
+{
+	ep->ops->event(ep->ctx, ev);
+}
+
+/* ---- callbacks of completions ---- */
+
+void roce_ep_deliver_begin(struct roce_ep *ep)
+{
+	ep->delivering = true;
+}
+
+void roce_ep_deliver_end(struct roce_ep *ep)
+{
+	if (ep->ops->batch_done)
+		ep->ops->batch_done(ep->ctx);
+	ep->delivering = false;
+	if (ep->sock)
+		roce_tx_go(ep);
+}
+
+/* Calls that ended at once. */
+static void tell_done(struct roce_ep *ep, enum fab_status status)
+{
+	for (unsigned int i = 0; i < ep->done_cnt; i++) {
+		const struct roce_done *d = &ep->done[i];
+
+		if (d->is_inv)
+			ep->ops->invalidated(ep->ctx, d->cookie, status);
+		else
+			ep->ops->sent(ep->ctx, d->cookie, status);
+	}
+	ep->done_cnt = 0;
+}
+
+static void on_done_timer(struct reactor_timer *t)
+{
+	struct roce_ep *ep = container_of(t, struct roce_ep, done_timer);
+
+	if (ep->state != ROCE_UP)
+		return;
+	roce_ep_deliver_begin(ep);
+	tell_done(ep, FAB_OK);
+	roce_ep_deliver_end(ep);
+}
+
+/* ---- the end of a connection or of an attempt ---- */
+
+/* Never from here: the caller may be deep in a callback. */
+static void drain(struct roce_ep *ep, const struct fab_event *final, bool tell)
+{
+	bool connected = ep->peer_qpn != 0;
+
+	/* Before memory changes that it is from. */
+	if (ep->sock)
+		(void)roce_tx_flush(ep);
+	set_state(ep, ROCE_DRAINING);
+	ep->final = *final;
+	roce_conn_stop(ep);
+	if (connected)
+		roce_conn_part(ep, tell);
+	reactor_timer_in(ep->r, &ep->timer, 0);
+}
+
+static void finish(struct roce_ep *ep)
+{
+	struct fab_event final = ep->final;
+
+	roce_ep_deliver_begin(ep);
+	tell_done(ep, FAB_FLUSHED);
+	if (ep->req.ring)
+		roce_send_flush(ep);
+	if (ep->resp.ring)
+		roce_serve_flush(ep);
+	roce_ep_deliver_end(ep);
+	roce_key_free_mws(ep);
+	assert(ep->req.una == ep->req.end && ep->resp.first == ep->resp.end); /* I13 */
+	roce_send_free(ep);
+	roce_serve_free(ep);
+	free(ep->done);
+	ep->done = NULL;
+	ep->qpn = ep->peer_qpn = 0;
+	if (ep->sock)
+		roce_sock_part(ep);
+	reactor_timer_cancel(ep->r, &ep->done_timer);
+	set_state(ep, ROCE_IDLE);
+	roce_ep_emit(ep, &final); /* may free the endpoint */
+}
+
+void roce_ep_fail(struct roce_ep *ep, enum fab_step step, int err)
+{
+	struct fab_event final = {.type = FAB_EV_FAILED, .err = err, .step = step};
+
+	if (ep->state == ROCE_RESOLVING || ep->state == ROCE_CONNECTING)
+		drain(ep, &final, false);
+}
+
+void roce_ep_lost(struct roce_ep *ep, int err)
+{
+	struct fab_event down = {.type = FAB_EV_DOWN, .err = err};
+	struct fab_event final = {.type = FAB_EV_DRAINED};
+
+	if (ep->state != ROCE_UP)
+		return;
+	log_debug("%s: lost: %s; sent again %llu, NAKs %llu, RNR %llu, gaps %llu, duplicates %llu",
+		ep->name, strerror(-err), (unsigned long long)ep->stats.resent,
+		(unsigned long long)ep->stats.naks, (unsigned long long)ep->stats.rnr,
+		(unsigned long long)ep->stats.gaps, (unsigned long long)ep->stats.dups);
+	drain(ep, &final, err != 0);
+	roce_ep_emit(ep, &down);
+}
+
+void roce_ep_disconnect(struct fab_ep *fep)
+{
+	struct roce_ep *ep = roce_of(fep);
+	struct fab_event final = {.type = FAB_EV_DRAINED};
+
+	if (ep->state == ROCE_IDLE)
+		return;
+	if (ep->state == ROCE_DRAINING)
+		ep->final = final;
+	else
+		drain(ep, &final, true);
+}
+
+/* ---- resolving ---- */
+
+static void set_name(struct roce_ep *ep, const struct sockaddr *dst)
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)dst;
+	const struct sockaddr_in *in = (const struct sockaddr_in *)dst;
+	bool is_v6 = dst->sa_family == AF_INET6;
+	char addr[INET6_ADDRSTRLEN] = "?";
+
+	inet_ntop(dst->sa_family,
+		is_v6 ? (const void *)&in6->sin6_addr : (const void *)&in->sin_addr, addr,
+		sizeof(addr));
+	snprintf(ep->name, sizeof(ep->name), is_v6 ? "soft [%s]:%u" : "soft %s:%u", addr,
+		ntohs(is_v6 ? in6->sin6_port : in->sin_port));
+}
+
+static void copy_addr(uint8_t to[16], const struct sockaddr_storage *ss)
+{
+	memset(to, 0, 16);
+	if (ss->ss_family == AF_INET6)
+		memcpy(to, &((const struct sockaddr_in6 *)ss)->sin6_addr, 16);
+	else
+		memcpy(to, &((const struct sockaddr_in *)ss)->sin_addr, 4);
+}
+
+/* The largest one that fits in a packet of the path. */
+static uint32_t mtu_of(unsigned int ip_mtu, bool is_v6)
+{
+	unsigned int overhead = is_v6 ? OVERHEAD_V6 : OVERHEAD_V4;
+	uint32_t mtu = ROCE_MTU_MOST;
+
+	while (mtu > ROCE_MTU_LEAST && mtu + overhead > ip_mtu)
+		mtu /= 2;
+	return mtu;
+}
+
+/* Another address of ours needs another socket. */
+static int use_socket(struct roce_ep *ep, const struct sockaddr_storage *local)
+{
+	uint8_t addr[16];
+
+	copy_addr(addr, local);
+	if (ep->sock && ep->local.ss_family == local->ss_family &&
+		memcmp(addr, ep->out.src, sizeof(addr)) == 0)
+		return 0;
+	roce_sock_close(ep);
+	ep->local = *local;
+	memcpy(ep->out.src, addr, sizeof(addr));
+	return roce_sock_open(ep);
+}
+
+int roce_ep_resolve(struct fab_ep *fep, const struct sockaddr *src, const struct sockaddr *dst)
+{
+	struct roce_ep *ep = roce_of(fep);
+	bool is_v6 = dst->sa_family == AF_INET6;
+	struct sockaddr_storage local;
+	unsigned int ip_mtu;
+	int err;
+
+	if (ep->state != ROCE_IDLE)
+		return -EBUSY;
+	set_name(ep, dst);
+	err = roce_sock_route(src, dst, &local, &ip_mtu);
+	if (!err)
+		err = use_socket(ep, &local);
+	if (err == -EADDRINUSE)
+		log_warn("%s: UDP port 4791 is taken, by the kernel's own RoCE (rdma_rxe) for "
+			 "instance",
+			ep->name);
+	if (err)
+		return err;
+	memset(&ep->remote, 0, sizeof(ep->remote));
+	memcpy(&ep->remote, dst, is_v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+	ep->to = ep->remote;
+	if (is_v6)
+		((struct sockaddr_in6 *)&ep->to)->sin6_port = htons(ROCE_PORT);
+	else
+		((struct sockaddr_in *)&ep->to)->sin_port = htons(ROCE_PORT);
+	ep->out.is_v6 = ep->in.is_v6 = is_v6;
+	copy_addr(ep->out.dst, &ep->remote);
+	memcpy(ep->in.src, ep->out.dst, 16);
+	memcpy(ep->in.dst, ep->out.src, 16);
+	ep->mtu = mtu_of(ip_mtu, is_v6);
+	ep->step = FAB_STEP_ADDR;
+	set_state(ep, ROCE_RESOLVING);
+	reactor_timer_in(ep->r, &ep->timer, 0);
+	return 0;
+}
+
+static void resolved(struct roce_ep *ep)
+{
+	struct fab_event ev = {.type = FAB_EV_RESOLVED, .new_device = !ep->resolved_before};
+
+	ep->resolved_before = true;
+	set_state(ep, ROCE_RESOLVED);
+	roce_ep_emit(ep, &ev);
+}
+
+/* ---- connecting ---- */
+
+int roce_ep_setup(struct fab_ep *fep, const struct fab_qp_conf *conf)
+{
+	struct roce_ep *ep = roce_of(fep);
+	int err;
+
+	if (ep->state != ROCE_RESOLVED || ep->qpn != 0 || conf->send_wr == 0 || conf->recv_wr == 0)
+		return -EINVAL;
+	ep->qp_conf = *conf;
+	err = roce_sock_number(ep, &ep->qpn);
+	if (err) {
+		ep->qpn = 0;
+		return err;
+	}
+	ep->done = calloc(conf->send_wr, sizeof(*ep->done));
+	err = ep->done ? roce_send_setup(ep) : -ENOMEM;
+	return err ? err : roce_serve_setup(ep);
+}
+
+int roce_ep_connect(struct fab_ep *fep, const void *priv, size_t priv_len)
+{
+	struct roce_ep *ep = roce_of(fep);
+
+	if (ep->state != ROCE_RESOLVED || !ep->resp.ring || priv_len > sizeof(ep->priv))
+		return -EINVAL;
+	if (priv_len > 0)
+		memcpy(ep->priv, priv, priv_len);
+	ep->priv_len = priv_len;
+	ep->step = FAB_STEP_CONNECT;
+	set_state(ep, ROCE_CONNECTING);
+	reactor_timer_in(ep->r, &ep->timer, ep->conf.connect_timeout_ns);
+	roce_conn_start(ep);
+	return 0;
+}
+
+void roce_ep_up(struct roce_ep *ep, const struct roce_mad *rep)
+{
+	uint8_t ack_timeout = ep->conf.ack_timeout ? ep->conf.ack_timeout : ROCE_ACK_TIMEOUT;
+	struct fab_event ev = {
+		.type = FAB_EV_ESTABLISHED, .priv = rep->priv, .priv_len = rep->priv_len};
+
+	reactor_timer_cancel(ep->r, &ep->timer);
+	ep->peer_qpn = rep->qpn;
+	ep->path.local_qpn = ep->qpn;
+	ep->path.remote_qpn = rep->qpn;
+	ep->path.local_psn = rep->psn;
+	ep->path.mtu = ep->mtu;
+	ep->path.ack_ns = fab_ack_ns(ack_timeout);
+	ep->path.ack_tries = ep->conf.retry_count;
+	roce_send_begin(ep, rep->psn);
+	set_state(ep, ROCE_UP);
+	roce_ep_emit(ep, &ev);
+}
+
+static void on_timer(struct reactor_timer *t)
+{
+	struct roce_ep *ep = container_of(t, struct roce_ep, timer);
+
+	if (ep->state == ROCE_RESOLVING)
+		resolved(ep);
+	else if (ep->state == ROCE_CONNECTING)
+		roce_ep_fail(ep, FAB_STEP_CONNECT, -ETIMEDOUT);
+	else if (ep->state == ROCE_DRAINING)
+		finish(ep);
+}
+
+/* ---- posts ---- */
+
+int roce_ep_send(struct fab_ep *fep, const struct fab_sge *sges, unsigned int sge_cnt,
+	const struct fab_bind *binds, unsigned int bind_cnt, uint64_t cookie)
+{
+	struct roce_ep *ep = roce_of(fep);
+	const struct roce_requester *q = &ep->req;
+	int err = 0;
+
+	if (ep->state != ROCE_UP)
+		return -ENOTCONN;
+	if (sge_cnt == 0 || sge_cnt > ep->qp_conf.max_send_sge || sge_cnt > ROCE_SGES)
+		return -EINVAL;
+	if (q->end - q->una == q->size)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < bind_cnt && !err; i++) {
+		err = roce_key_bind(ep, &binds[i]);
+		for (unsigned int k = i; err && k > 0; k--)
+			roce_key_unbind(ep, binds[k - 1].mw);
+	}
+	return err ? -EIO : roce_send_post(ep, sges, sge_cnt, cookie);
+}
+
+static int done(struct roce_ep *ep, uint64_t cookie, bool is_inv)
+{
+	if (ep->done_cnt == 0)
+		reactor_timer_in(ep->r, &ep->done_timer, 0);
+	ep->done[ep->done_cnt++] = (struct roce_done){.cookie = cookie, .is_inv = is_inv};
+	return 0;
+}
+
+int roce_ep_bind(struct fab_ep *fep, const struct fab_bind *bind, uint64_t cookie)
+{
+	struct roce_ep *ep = roce_of(fep);
+
+	if (ep->state != ROCE_UP)
+		return -ENOTCONN;
+	if (ep->done_cnt == ep->qp_conf.send_wr)
+		return -ENOMEM;
+	return roce_key_bind(ep, bind) ? -EIO : done(ep, cookie, false);
+}
+
+int roce_ep_invalidate(
+	struct fab_ep *fep, struct fab_mw *const *mws, unsigned int cnt, uint64_t cookie)
+{
+	struct roce_ep *ep = roce_of(fep);
+
+	if (ep->state != ROCE_UP)
+		return -ENOTCONN;
+	if (ep->done_cnt == ep->qp_conf.send_wr)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < cnt; i++)
+		roce_key_unbind(ep, mws[i]);
+	return done(ep, cookie, true);
+}
+
+int roce_ep_recv(
+	struct fab_ep *fep, void *addr, uint32_t len, const struct fab_mr *mr, uint64_t cookie)
+{
+	struct roce_ep *ep = roce_of(fep);
+
+	if (!ep->resp.ring || ep->state == ROCE_DRAINING)
+		return -ENOTCONN;
+	return roce_serve_post(ep, addr, len, cookie);
+}
+
+/* ---- life ---- */
+
+struct fab_ep *roce_ep_new(
+	struct reactor *r, const struct fab_conf *conf, const struct fab_ep_ops *ops, void *ctx)
+{
+	struct roce_ep *ep = calloc(1, sizeof(*ep));
+
+	if (!ep)
+		return NULL;
+	ep->r = r;
+	ep->conf = *conf;
+	ep->ops = ops;
+	ep->ctx = ctx;
+	ep->caps = (struct fab_caps){.dev_name = "soft",
+		.mw2b = true,
+		.max_sge = ROCE_SGES,
+		.max_wr = ROCE_MAX_WR,
+		.max_mw = ROCE_MAX_MW,
+		.max_rd = ROCE_READS,
+		.max_mr_size = UINT64_MAX};
+	list_init(&ep->mrs);
+	list_init(&ep->mws);
+	reactor_timer_init(&ep->timer, on_timer);
+	reactor_timer_init(&ep->done_timer, on_done_timer);
+	roce_conn_init(ep);
+	return &ep->base;
+}
+
+void roce_ep_free(struct fab_ep *fep)
+{
+	struct roce_ep *ep = roce_of(fep);
+
+	assert(ep->state == ROCE_IDLE);
+	reactor_timer_cancel(ep->r, &ep->timer);
+	roce_conn_free(ep);
+	roce_sock_close(ep);
+	roce_key_free(ep);
+	free(ep);
+}
+
+bool roce_ep_path(const struct fab_ep *fep, struct fab_path *ret)
+{
+	const struct roce_ep *ep = container_of(fep, const struct roce_ep, base);
+
+	if (ep->state != ROCE_UP)
+		return false;
+	*ret = ep->path;
+	ret->local = ep->local;
+	ret->remote = ep->remote;
+	return true;
+}

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Shared by the files of the endpoint: a reliable connection of RoCEv2 in this process, on a UDP
+ * socket, without a device and without privilege.
+ *
+ *   roce.c       the table (fab_impl.h)
+ *   roce_ep.c    the endpoint's life: states, loss, draining; what fab.h asks for
+ *   roce_conn.c  connecting and parting by datagrams of the CM
+ *   roce_send.c  requester: Sends, their acknowledgements, what is sent again
+ *   roce_serve.c responder: the peer's Sends, RDMA Writes and RDMA Reads
+ *   roce_rx.c    what comes: whose it is, whether it is whole
+ *   roce_tx.c    what goes out, many packets at once
+ *   roce_sock.c  the sockets, and how a packet that reached another's is handed over
+ *   roce_key.c   registrations, windows and their keys
+ *   roce_wire.c, roce_mad.c, roce_icrc.c  formats
+ *
+ * Anybody who can send UDP to the port is hostile. Numbers that name something of ours are random;
+ * a packet of nobody's costs a look at a table, one of a connection must come from its peer's
+ * address and be whole (ICRC) before anything is done for it; answers are no longer than questions.
+ *
+ * I13 (work request): as I1 (verbs_int.h).
+ *    Asserted: finish()
+ *    Test: roce_conn::the_peer_parts
+ *
+ * Context: the lane that owns the endpoint.
+ */
+#ifndef RPCRDMAFS_ROCE_INT_H
+#define RPCRDMAFS_ROCE_INT_H
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "fab_impl.h"
+#include "list.h"
+#include "reactor.h"
+#include "roce_icrc.h"
+#include "roce_mad.h"
+#include "roce_wire.h"
+
+#define ROCE_SGES        32u /* buffers of a Send at most */
+#define ROCE_READS       16u /* of the peer under way at most */
+#define ROCE_READ_QUEUE  64u /* with those that are answered once more */
+#define ROCE_MAX_WR      4096u
+#define ROCE_MAX_MW      65536u
+#define ROCE_PRIV_MAX    ROCE_MAD_REQ_PRIV
+#define ROCE_ACK_TIMEOUT 14u  /* 67 ms, if nobody says otherwise */
+#define ROCE_UNACKED     128u /* packets of ours under way at most */
+
+enum roce_state {
+	ROCE_IDLE,
+	ROCE_RESOLVING,
+	ROCE_RESOLVED,
+	ROCE_CONNECTING,
+	ROCE_UP,
+	ROCE_DRAINING, /* the final event follows from the timer */
+};
+
+/* ---- memory ---- */
+
+/* The memory that a key opens. */
+struct roce_key {
+	uint32_t rkey;
+	uint8_t *addr;
+	uint64_t len;
+	unsigned int access; /* FAB_REMOTE_* */
+	bool is_window;      /* of roce_mw.key */
+};
+
+/* By key; of its places one half is free. */
+struct roce_keys {
+	struct roce_key **v;
+	uint32_t size, cnt;
+};
+
+struct roce_mr {
+	struct fab_mr base;
+	struct list link;
+	struct roce_ep *ep;
+	uint8_t *addr;
+	size_t len;
+	struct roce_key key; /* in the table if the peer may use it */
+};
+
+struct roce_mw {
+	struct fab_mw base;
+	struct list link;
+	struct roce_key key; /* of now, or of before */
+	uint32_t next;       /* the key of the next bind */
+	bool bound;          /* in the table */
+};
+
+/* ---- queues ---- */
+
+struct roce_wqe {
+	uint64_t cookie;
+	struct iovec sges[ROCE_SGES];
+	unsigned int sge_cnt;
+	uint32_t len;
+	uint32_t psn, packets;
+};
+
+/* A ring of Sends: [una, end) have no acknowledgement. */
+struct roce_requester {
+	struct roce_wqe *ring;
+	uint32_t size;
+	uint32_t una, end;  /* counts of Sends; modulo size: places */
+	uint32_t next;      /* the Send that is sent next ... */
+	uint32_t next_off;  /* ... from this packet of it */
+	uint32_t psn;       /* of the next new Send */
+	uint32_t acked;     /* PSN of the oldest packet without an acknowledgement ... */
+	uint32_t sent;      /* ... and of the first that was never sent */
+	uint32_t window;    /* packets under way at most: less after a loss or a CNP */
+	unsigned int tries; /* in a row, of what is sent again */
+	bool waits;         /* RNR: nothing is sent before the timer */
+	struct reactor_timer timer;
+};
+
+struct roce_recv {
+	uint64_t cookie;
+	uint8_t *addr;
+	uint32_t len;
+};
+
+/* An RDMA Read that is being answered. */
+struct roce_read {
+	uint32_t psn, packets, done; /* packets that went out */
+	uint32_t rkey, len;
+	uint64_t va;
+	uint32_t msn;
+	bool again; /* the peer may have had the answer */
+};
+
+struct roce_responder {
+	struct roce_recv *ring; /* receives: [first, end) */
+	uint32_t size, first, end;
+	uint32_t psn;      /* that is expected */
+	uint32_t done_psn; /* of the last packet of a Send or Write that was taken */
+	uint32_t msn;
+	/* The message that has begun, by its kind: 0: none */
+	unsigned int kind;
+	uint32_t got;         /* bytes of it */
+	uint32_t rkey, total; /* of a Write */
+	uint64_t va;
+	bool ack_due, nak_sent; /* once for each gap */
+	struct roce_read reads[ROCE_READ_QUEUE];
+	unsigned int read_first, read_cnt;
+};
+
+/* ---- packets ---- */
+
+#define ROCE_TX_BATCH 32u
+#define ROCE_TX_IOV   (ROCE_SGES + 2)
+
+/* Whose packet it is, so that it goes out again if the socket was full. */
+struct roce_tx_from {
+	bool is_send;
+	uint32_t psn;
+};
+
+struct roce_tx {
+	unsigned int cnt;
+	uint8_t heads[ROCE_TX_BATCH][ROCE_HDR_MAX];
+	uint8_t tails[ROCE_TX_BATCH][3 + ROCE_ICRC_LEN];
+	struct iovec iov[ROCE_TX_BATCH][ROCE_TX_IOV];
+	struct mmsghdr msgs[ROCE_TX_BATCH];
+	struct roce_tx_from from[ROCE_TX_BATCH];
+};
+
+#define ROCE_RX_BATCH 32u
+
+struct roce_rx_slot {
+	uint8_t bytes[ROCE_PACKET_MAX + 1];
+	uint8_t control[64];
+	struct sockaddr_storage from;
+};
+
+struct roce_sock; /* roce_sock.c */
+
+/* A call that ended at once; its owner hears of it from the reactor. */
+struct roce_done {
+	uint64_t cookie;
+	bool is_inv; /* else a bind */
+};
+
+/* The CM's part, which goes on when the endpoint does something else. */
+struct roce_conn {
+	uint32_t local_id, remote_id;
+	uint64_t tid;
+	uint8_t req[ROCE_MAD_LEN];
+	unsigned int tries;
+	struct reactor_timer timer;
+	/* The connection before, which the peer is to hear of. 0: none */
+	struct roce_mad dreq;
+	unsigned int dreq_tries;
+	struct reactor_timer dreq_timer;
+};
+
+struct roce_stats {
+	uint64_t resent, naks, bad_icrc, rnr, cnp, dups, gaps;
+};
+
+struct roce_ep {
+	struct fab_ep base;
+	struct reactor *r;
+	struct fab_conf conf;
+	const struct fab_ep_ops *ops;
+	void *ctx;
+	enum roce_state state; /* by set_state() only */
+	enum fab_step step;
+	struct fab_event final;
+	struct reactor_timer timer; /* resolved; the attempt took too long; the end */
+	struct fab_caps caps;
+	char name[128];
+	bool resolved_before;
+
+	struct sockaddr_storage local, remote;
+	struct sockaddr_storage to;     /* remote, with the port of RoCEv2 */
+	struct roce_flow_addrs out, in; /* and back */
+	uint32_t mtu;
+	struct roce_sock *sock;
+	struct roce_conn conn;
+	uint8_t priv[ROCE_PRIV_MAX];
+	size_t priv_len;
+	struct fab_qp_conf qp_conf;
+	struct fab_path path;
+	uint32_t qpn, peer_qpn; /* 0: there is no queue pair; it is not connected */
+	uint32_t flow_label;    /* of which the peer makes its source port */
+
+	struct roce_keys keys;
+	struct list mrs, mws;
+	struct roce_requester req;
+	struct roce_responder resp;
+	struct roce_tx tx;
+	struct roce_done *done; /* of qp_conf.send_wr */
+	unsigned int done_cnt;
+	struct reactor_timer done_timer;
+	bool delivering; /* callbacks of a batch: what they post goes out after it */
+	struct roce_icrc_ids ids;
+	struct roce_stats stats;
+	uint64_t cnp_ns; /* the last one that was sent */
+};
+
+static inline struct roce_ep *roce_of(const struct fab_ep *ep)
+{
+	return container_of(ep, struct roce_ep, base);
+}
+
+/* roce_ep.c */
+/* As fab.h says of the functions of the same names. */
+struct fab_ep *roce_ep_new(
+	struct reactor *r, const struct fab_conf *conf, const struct fab_ep_ops *ops, void *ctx);
+void roce_ep_free(struct fab_ep *ep);
+int roce_ep_resolve(struct fab_ep *ep, const struct sockaddr *src, const struct sockaddr *dst);
+int roce_ep_setup(struct fab_ep *ep, const struct fab_qp_conf *conf);
+int roce_ep_connect(struct fab_ep *ep, const void *priv, size_t priv_len);
+void roce_ep_disconnect(struct fab_ep *ep);
+bool roce_ep_path(const struct fab_ep *ep, struct fab_path *ret);
+int roce_ep_send(struct fab_ep *ep, const struct fab_sge *sges, unsigned int sge_cnt,
+	const struct fab_bind *binds, unsigned int bind_cnt, uint64_t cookie);
+int roce_ep_recv(
+	struct fab_ep *ep, void *addr, uint32_t len, const struct fab_mr *mr, uint64_t cookie);
+int roce_ep_bind(struct fab_ep *ep, const struct fab_bind *bind, uint64_t cookie);
+int roce_ep_invalidate(
+	struct fab_ep *ep, struct fab_mw *const *mws, unsigned int cnt, uint64_t cookie);
+
+void roce_ep_emit(struct roce_ep *ep, const struct fab_event *ev);
+/* The connection broke, err as in DOWN; the attempt failed. */
+void roce_ep_lost(struct roce_ep *ep, int err);
+void roce_ep_fail(struct roce_ep *ep, enum fab_step step, int err);
+/* The peer accepted, and was told that we know. */
+void roce_ep_up(struct roce_ep *ep, const struct roce_mad *rep);
+/* Around callbacks of completions: what they cause goes out at the end. */
+void roce_ep_deliver_begin(struct roce_ep *ep);
+void roce_ep_deliver_end(struct roce_ep *ep);
+
+/* roce_conn.c */
+void roce_conn_init(struct roce_ep *ep);
+void roce_conn_start(struct roce_ep *ep);
+/* The attempt is over. */
+void roce_conn_stop(struct roce_ep *ep);
+/* The connection is over, and the peer is told, if it does not know. */
+void roce_conn_part(struct roce_ep *ep, bool tell);
+void roce_conn_free(struct roce_ep *ep);
+void roce_conn_received(struct roce_ep *ep, const struct roce_packet *p);
+
+/* roce_send.c */
+int roce_send_setup(struct roce_ep *ep);
+void roce_send_free(struct roce_ep *ep);
+/* Begins with this PSN. */
+void roce_send_begin(struct roce_ep *ep, uint32_t psn);
+int roce_send_post(
+	struct roce_ep *ep, const struct fab_sge *sges, unsigned int cnt, uint64_t cookie);
+/* Acknowledgements. */
+void roce_send_received(struct roce_ep *ep, const struct roce_packet *p);
+/* Into the batch, as much as there may be. */
+void roce_send_go(struct roce_ep *ep);
+/* From this PSN on nothing went out. */
+void roce_send_back(struct roce_ep *ep, uint32_t psn);
+/* All that is left is told to its owners. */
+void roce_send_flush(struct roce_ep *ep);
+void roce_send_slower(struct roce_ep *ep);
+
+/* roce_serve.c */
+int roce_serve_setup(struct roce_ep *ep);
+void roce_serve_free(struct roce_ep *ep);
+void roce_serve_begin(struct roce_ep *ep, uint32_t psn);
+int roce_serve_post(struct roce_ep *ep, void *addr, uint32_t len, uint64_t cookie);
+void roce_serve_received(struct roce_ep *ep, const struct roce_packet *p);
+void roce_serve_go(struct roce_ep *ep);
+void roce_serve_back(struct roce_ep *ep, uint32_t psn);
+void roce_serve_flush(struct roce_ep *ep);
+
+/* roce_rx.c */
+struct roce_rx_about {
+	const struct sockaddr_storage *from;
+	bool ce;          /* congestion on its way (ECN) */
+	bool handed_over; /* by whoever got it ... */
+	bool trusted;     /* ... who may have packets of connections */
+};
+
+/* All that the socket has. */
+void roce_rx_ready(struct roce_ep *ep, int fd);
+/* One packet of len bytes. */
+void roce_rx_packet(
+	struct roce_ep *ep, const uint8_t *p, size_t len, const struct roce_rx_about *about);
+
+/* roce_tx.c */
+/* There is room for one more. */
+bool roce_tx_has_room(const struct roce_ep *ep);
+/*
+ * One packet to the peer: p's headers, then the payload, which is valid until roce_tx_flush().
+ * pieces: at most ROCE_SGES. from: NULL: if it cannot be sent nobody misses it.
+ */
+void roce_tx_put(struct roce_ep *ep, const struct roce_packet *p, const struct iovec *pieces,
+	unsigned int cnt, const struct roce_tx_from *from);
+void roce_tx_mad(struct roce_ep *ep, const uint8_t mad[ROCE_MAD_LEN]);
+/* To the socket. False: it is full, and roce_tx_go() follows when it is not. */
+bool roce_tx_flush(struct roce_ep *ep);
+/* All that waits to be sent. */
+void roce_tx_go(struct roce_ep *ep);
+
+/* roce_sock.c */
+/* Of the endpoint's local address. 0; -EADDRINUSE: the port is somebody's alone; -errno. */
+int roce_sock_open(struct roce_ep *ep);
+void roce_sock_close(struct roce_ep *ep);
+/* Which local address leads to the remote one, and by what MTU of IP; src may be NULL. */
+int roce_sock_route(const struct sockaddr *src, const struct sockaddr *dst,
+	struct sockaddr_storage *ret_local, unsigned int *ret_mtu);
+/* A number of 24 bits that no other endpoint of this machine has, until roce_sock_part(). */
+int roce_sock_number(struct roce_ep *ep, uint32_t *ret_number);
+void roce_sock_part(struct roce_ep *ep);
+/* The peer sends packets of this connection from there. */
+void roce_sock_from(struct roce_ep *ep, uint16_t port);
+/* The source port of what we send. */
+uint16_t roce_sock_port(const struct roce_ep *ep);
+int roce_sock_recv(int fd, struct mmsghdr *msgs, unsigned int cnt);
+int roce_sock_send(struct roce_ep *ep, struct mmsghdr *msgs, unsigned int cnt);
+/* The socket is full: roce_tx_go() is called when there is room. */
+void roce_sock_wait(struct roce_ep *ep);
+/* A packet of the endpoint that has this number. */
+void roce_sock_hand_over(struct roce_ep *ep, uint32_t number, const uint8_t *p, size_t len,
+	const struct roce_rx_about *about);
+
+/* roce_key.c */
+uint32_t roce_key_random(void);
+struct fab_mr *roce_key_reg(
+	struct fab_ep *ep, void *addr, size_t len, unsigned int access, bool bind);
+void roce_key_dereg(struct fab_mr *mr);
+uint32_t roce_key_of_mr(const struct fab_mr *mr);
+struct fab_mw *roce_key_alloc(struct fab_ep *ep);
+uint32_t roce_key_of_mw(const struct fab_mw *mw);
+uint32_t roce_key_next(const struct fab_mw *mw);
+int roce_key_bind(struct roce_ep *ep, const struct fab_bind *bind);
+void roce_key_unbind(struct roce_ep *ep, struct fab_mw *mw);
+/* Of the peer: false: it is no bound window's. */
+bool roce_key_invalidate(struct roce_ep *ep, uint32_t rkey);
+/* Memory that the key opens for this access; NULL: it does not. */
+uint8_t *roce_key_find(
+	const struct roce_ep *ep, uint32_t rkey, uint64_t va, uint64_t len, unsigned int access);
+void roce_key_free_mws(struct roce_ep *ep);
+void roce_key_free(struct roce_ep *ep);
+
+#endif

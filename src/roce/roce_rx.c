@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Packets that come. They are checked in the order of what it costs: the numbers in the packet,
+ * where it comes from, the ICRC; only then is it looked at.
+ */
+#include "roce_int.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+
+#define CE          3u                   /* of the two bits of ECN */
+#define CNP_NS      (50 * NSEC_PER_USEC) /* between two that we send, at least */
+#define BATCHES_MAX 16u                  /* of one call: others of the lane have their turn */
+
+static bool is_peer(const struct roce_ep *ep, const struct sockaddr_storage *from)
+{
+	if (from->ss_family != ep->remote.ss_family)
+		return false;
+	if (from->ss_family == AF_INET6)
+		return memcmp(&((const struct sockaddr_in6 *)from)->sin6_addr, ep->in.src, 16) == 0;
+	return memcmp(&((const struct sockaddr_in *)from)->sin_addr, ep->in.src, 4) == 0;
+}
+
+static uint16_t source_port(const struct sockaddr_storage *from)
+{
+	return ntohs(from->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)from)->sin6_port
+						 : ((const struct sockaddr_in *)from)->sin_port);
+}
+
+/* Congestion on its way to us: the peer is to send less (annex A17.9.3). */
+static void notify(struct roce_ep *ep)
+{
+	const struct roce_packet p = {.opcode = ROCE_OP_CNP, .qpn = ep->peer_qpn, .becn = true};
+	uint64_t now = reactor_clock(ep->r);
+
+	if (now - ep->cnp_ns < CNP_NS)
+		return;
+	ep->cnp_ns = now;
+	roce_tx_put(ep, &p, NULL, 0, NULL);
+}
+
+/* Of our connection, and whole. */
+static void take(struct roce_ep *ep, const struct roce_packet *p, bool ce)
+{
+	if (ce)
+		notify(ep);
+	if (p->kind & ROCE_IS_CNP) {
+		ep->stats.cnp++;
+		roce_send_slower(ep);
+	} else if (p->kind & ROCE_IS_RESP) {
+		roce_send_received(ep, p);
+	} else if (!(p->kind & ROCE_HAS_DETH)) {
+		roce_serve_received(ep, p);
+	}
+}
+
+/* Is it for this endpoint, by its numbers? Of the CM also what is about the last connection. */
+static bool is_for(const struct roce_ep *ep, const struct roce_packet *p)
+{
+	uint32_t id;
+
+	if (p->qpn != ROCE_QP_GSI)
+		return ep->qpn != 0 && p->qpn == ep->qpn && ep->state == ROCE_UP;
+	if (!(p->kind & ROCE_HAS_DETH) || p->payload_len != ROCE_MAD_LEN)
+		return false;
+	id = roce_wire_get32(p->payload + 24 + 4);
+	return id != 0 && (id == ep->conn.local_id || id == ep->conn.dreq.local_id);
+}
+
+/* The number of whose it is (roce_sock_number()). */
+static uint32_t number_of(const struct roce_packet *p)
+{
+	/* MAD: remote communication ID. */
+	if (p->qpn == ROCE_QP_GSI && (p->kind & ROCE_HAS_DETH) && p->payload_len == ROCE_MAD_LEN)
+		return roce_wire_get24(p->payload + 24 + 5);
+	return p->qpn;
+}
+
+void roce_rx_packet(
+	struct roce_ep *ep, const uint8_t *bytes, size_t len, const struct roce_rx_about *about)
+{
+	struct roce_packet p;
+
+	if (!roce_wire_decode(bytes, len, &p) || p.pkey != ROCE_PKEY_DEFAULT)
+		return;
+	if (!is_for(ep, &p)) {
+		if (!about->handed_over)
+			roce_sock_hand_over(ep, number_of(&p), bytes, len, about);
+		return;
+	}
+	if (!is_peer(ep, about->from) ||
+		(about->handed_over && !about->trusted && p.qpn != ROCE_QP_GSI))
+		return;
+	if (!roce_icrc_check(&ep->ids, &ep->in, source_port(about->from), bytes, len)) {
+		ep->stats.bad_icrc++;
+		return;
+	}
+	if (p.qpn == ROCE_QP_GSI) {
+		roce_conn_received(ep, &p);
+		return;
+	}
+	roce_sock_from(ep, source_port(about->from));
+	take(ep, &p, about->ce);
+}
+
+/* ECN bits of the IP header. */
+static bool is_ce(struct msghdr *m)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		int tclass;
+
+		if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS)
+			return (*(const uint8_t *)CMSG_DATA(c) & 3) == CE;
+		if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS) {
+			memcpy(&tclass, CMSG_DATA(c), sizeof(tclass));
+			return (tclass & 3) == CE;
+		}
+	}
+	return false;
+}
+
+/* Returns: how many came; fewer than asked for: there are no more. */
+static unsigned int batch(struct roce_ep *ep, int fd)
+{
+	/* One for each thread: none is kept from one batch to the next. */
+	static _Thread_local struct roce_rx_slot slots[ROCE_RX_BATCH];
+	struct mmsghdr msgs[ROCE_RX_BATCH];
+	struct iovec iov[ROCE_RX_BATCH];
+	int n;
+
+	for (unsigned int i = 0; i < ROCE_RX_BATCH; i++) {
+		iov[i] = (struct iovec){slots[i].bytes, sizeof(slots[i].bytes)};
+		msgs[i].msg_hdr = (struct msghdr){.msg_name = &slots[i].from,
+			.msg_namelen = sizeof(slots[i].from),
+			.msg_iov = &iov[i],
+			.msg_iovlen = 1,
+			.msg_control = slots[i].control,
+			.msg_controllen = sizeof(slots[i].control)};
+	}
+	n = roce_sock_recv(fd, msgs, ROCE_RX_BATCH);
+	if (n <= 0)
+		return 0;
+	roce_ep_deliver_begin(ep);
+	for (int i = 0; i < n; i++)
+		if (!(msgs[i].msg_hdr.msg_flags & MSG_TRUNC))
+			roce_rx_packet(ep, slots[i].bytes, msgs[i].msg_len,
+				&(struct roce_rx_about){
+					.from = &slots[i].from, .ce = is_ce(&msgs[i].msg_hdr)});
+	roce_ep_deliver_end(ep);
+	return (unsigned int)n;
+}
+
+void roce_rx_ready(struct roce_ep *ep, int fd)
+{
+	for (unsigned int i = 0; i < BATCHES_MAX; i++)
+		if (batch(ep, fd) < ROCE_RX_BATCH)
+			return;
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The requester (volume 1, section 9.7): our Sends, in packets of the path's MTU, until the peer
+ * has acknowledged them. After a loss it sends again from there on.
+ */
+#include "roce_int.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+
+#define WINDOW_LEAST 4u
+#define BACKOFF_MOST 5u /* the timeout grows to 32 times what it was */
+
+static struct roce_wqe *wqe_at(const struct roce_requester *q, uint32_t n)
+{
+	return &q->ring[n % q->size];
+}
+
+int roce_send_setup(struct roce_ep *ep)
+{
+	struct roce_requester *q = &ep->req;
+
+	q->size = ep->qp_conf.send_wr;
+	q->ring = calloc(q->size, sizeof(*q->ring));
+	return q->ring ? 0 : -ENOMEM;
+}
+
+void roce_send_free(struct roce_ep *ep)
+{
+	reactor_timer_cancel(ep->r, &ep->req.timer);
+	free(ep->req.ring);
+	ep->req.ring = NULL;
+	ep->req.size = ep->req.una = ep->req.end = ep->req.next = ep->req.next_off = 0;
+}
+
+static uint64_t timeout_ns(const struct roce_ep *ep)
+{
+	unsigned int grown = ep->req.tries < BACKOFF_MOST ? ep->req.tries : BACKOFF_MOST;
+
+	return ep->path.ack_ns << grown;
+}
+
+static void arm(struct roce_ep *ep)
+{
+	if (ep->req.una == ep->req.end)
+		reactor_timer_cancel(ep->r, &ep->req.timer);
+	else
+		reactor_timer_in(ep->r, &ep->req.timer, timeout_ns(ep));
+}
+
+/* PSN of the packet that is sent next. */
+static uint32_t next_psn(const struct roce_requester *q)
+{
+	return q->next == q->end ? q->psn : roce_wire_psn_add(wqe_at(q, q->next)->psn, q->next_off);
+}
+
+void roce_send_back(struct roce_ep *ep, uint32_t psn)
+{
+	struct roce_requester *q = &ep->req;
+
+	if (roce_wire_psn_diff(psn, q->acked) < 0)
+		psn = q->acked;
+	for (uint32_t n = q->una; n != q->end; n++) {
+		const struct roce_wqe *w = wqe_at(q, n);
+		int32_t off = roce_wire_psn_diff(psn, w->psn);
+
+		if (off >= (int32_t)w->packets)
+			continue;
+		q->next = n;
+		q->next_off = off < 0 ? 0 : (uint32_t)off;
+		return;
+	}
+}
+
+void roce_send_slower(struct roce_ep *ep)
+{
+	struct roce_requester *q = &ep->req;
+
+	q->window = q->window / 2 > WINDOW_LEAST ? q->window / 2 : WINDOW_LEAST;
+}
+
+static void again(struct roce_ep *ep, uint32_t psn)
+{
+	uint32_t before = next_psn(&ep->req);
+
+	roce_send_back(ep, psn);
+	ep->stats.resent += (uint64_t)roce_wire_psn_diff(before, next_psn(&ep->req));
+}
+
+static void on_timer(struct reactor_timer *t)
+{
+	struct roce_ep *ep = container_of(t, struct roce_ep, req.timer);
+	struct roce_requester *q = &ep->req;
+
+	if (ep->state != ROCE_UP || q->una == q->end)
+		return;
+	if (q->waits) { /* for a receive of the peer's */
+		q->waits = false;
+	} else if (q->tries++ >= ep->path.ack_tries) {
+		roce_ep_lost(ep, -ETIMEDOUT);
+		return;
+	} else {
+		roce_send_slower(ep);
+	}
+	again(ep, q->acked);
+	arm(ep);
+	roce_tx_go(ep);
+}
+
+void roce_send_begin(struct roce_ep *ep, uint32_t psn)
+{
+	struct roce_requester *q = &ep->req;
+
+	reactor_timer_init(&q->timer, on_timer);
+	q->psn = q->acked = q->sent = psn;
+	q->window = ROCE_UNACKED;
+	q->tries = 0;
+	q->waits = false;
+}
+
+int roce_send_post(
+	struct roce_ep *ep, const struct fab_sge *sges, unsigned int cnt, uint64_t cookie)
+{
+	struct roce_requester *q = &ep->req;
+	struct roce_wqe *w = wqe_at(q, q->end);
+	uint64_t len = 0;
+
+	if (q->end - q->una == q->size)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < cnt; i++) {
+		w->sges[i] = (struct iovec){(void *)(uintptr_t)sges[i].addr, sges[i].len};
+		len += sges[i].len;
+	}
+	if (len > UINT32_MAX / 2)
+		return -EINVAL;
+	w->cookie = cookie;
+	w->sge_cnt = cnt;
+	w->len = (uint32_t)len;
+	w->psn = q->psn;
+	w->packets = roce_wire_packets(w->len, ep->mtu);
+	q->psn = roce_wire_psn_add(q->psn, w->packets);
+	if (q->end++ == q->una)
+		arm(ep);
+	roce_tx_go(ep);
+	return 0;
+}
+
+/* ---- out ---- */
+
+/* The bytes [off, off + len) of a Send. */
+static unsigned int cut(const struct roce_wqe *w, uint32_t off, uint32_t len, struct iovec *out)
+{
+	unsigned int cnt = 0;
+
+	for (unsigned int i = 0; i < w->sge_cnt && len > 0; i++) {
+		size_t n = w->sges[i].iov_len;
+
+		if (off >= n) {
+			off -= (uint32_t)n;
+			continue;
+		}
+		n -= off;
+		n = n < len ? n : len;
+		out[cnt++] = (struct iovec){(uint8_t *)w->sges[i].iov_base + off, n};
+		len -= (uint32_t)n;
+		off = 0;
+	}
+	return cnt;
+}
+
+static uint8_t opcode_of(bool first, bool last)
+{
+	if (first)
+		return last ? ROCE_OP_SEND_ONLY : ROCE_OP_SEND_FIRST;
+	return last ? ROCE_OP_SEND_LAST : ROCE_OP_SEND_MIDDLE;
+}
+
+static void put_next(struct roce_ep *ep)
+{
+	struct roce_requester *q = &ep->req;
+	const struct roce_wqe *w = wqe_at(q, q->next);
+	uint32_t off = q->next_off * ep->mtu, left = w->len - off;
+	bool last = q->next_off + 1 == w->packets;
+	struct roce_packet p = {.opcode = opcode_of(q->next_off == 0, last),
+		.ack_req = last,
+		.qpn = ep->peer_qpn,
+		.psn = roce_wire_psn_add(w->psn, q->next_off),
+		.payload_len = left < ep->mtu ? left : ep->mtu};
+	const struct roce_tx_from from = {.is_send = true, .psn = p.psn};
+	struct iovec pieces[ROCE_SGES];
+	unsigned int cnt = cut(w, off, p.payload_len, pieces);
+
+	q->next_off++;
+	if (last) {
+		q->next++;
+		q->next_off = 0;
+	}
+	if (roce_wire_psn_diff(p.psn, q->sent) >= 0)
+		q->sent = roce_wire_psn_add(p.psn, 1);
+	roce_tx_put(ep, &p, pieces, cnt, &from);
+}
+
+void roce_send_go(struct roce_ep *ep)
+{
+	struct roce_requester *q = &ep->req;
+
+	while (q->next != q->end && !q->waits &&
+		roce_wire_psn_diff(next_psn(q), q->acked) < (int32_t)q->window) {
+		if (!roce_tx_has_room(ep) && !roce_tx_flush(ep))
+			return;
+		put_next(ep);
+	}
+}
+
+/* ---- acknowledged ---- */
+
+/* All before this PSN is. Returns: false: nothing new. */
+static bool acknowledge(struct roce_ep *ep, uint32_t psn)
+{
+	struct roce_requester *q = &ep->req;
+	int32_t more = roce_wire_psn_diff(psn, q->acked);
+
+	if (more <= 0)
+		return false;
+	q->acked = psn;
+	q->tries = 0;
+	q->waits = false;
+	if (q->window < ROCE_UNACKED)
+		q->window++;
+	/* That which is sent again may have come after all. */
+	if (roce_wire_psn_diff(next_psn(q), psn) < 0)
+		roce_send_back(ep, psn);
+	while (q->una != q->end && ep->state == ROCE_UP) {
+		const struct roce_wqe *w = wqe_at(q, q->una);
+		uint64_t cookie = w->cookie;
+
+		if (roce_wire_psn_diff(psn, roce_wire_psn_add(w->psn, w->packets)) < 0)
+			break;
+		if (q->next == q->una) {
+			q->next++;
+			q->next_off = 0;
+		}
+		q->una++;
+		ep->ops->sent(ep->ctx, cookie, FAB_OK);
+	}
+	return true;
+}
+
+static void not_acknowledged(struct roce_ep *ep, const struct roce_packet *p)
+{
+	struct roce_requester *q = &ep->req;
+
+	ep->stats.naks++;
+	switch (p->syndrome) {
+	case ROCE_AETH_NAK_SEQUENCE:
+		roce_send_slower(ep);
+		again(ep, p->psn);
+		break;
+	case ROCE_AETH_NAK_ACCESS:
+	case ROCE_AETH_NAK_OPERATION:
+	case ROCE_AETH_NAK_INVALID:
+	default:
+		log_warn("%s: the server refuses a message: NAK %#x", ep->name, p->syndrome);
+		roce_ep_lost(ep, -EREMOTEIO);
+		return;
+	}
+	if (q->una != q->end)
+		arm(ep);
+}
+
+void roce_send_received(struct roce_ep *ep, const struct roce_packet *p)
+{
+	struct roce_requester *q = &ep->req;
+	bool is_ack = (p->syndrome & 0xe0) == 0, is_rnr = (p->syndrome & 0xe0) == ROCE_AETH_RNR;
+
+	/* Of a packet that was not sent, or that is acknowledged (section 9.7.5.1.2): a ghost. */
+	if (p->opcode != ROCE_OP_ACK || roce_wire_psn_diff(p->psn, q->acked) < 0 ||
+		roce_wire_psn_diff(p->psn, q->sent) >= 0)
+		return;
+	/* A NAK acknowledges what was before it. */
+	if (acknowledge(ep, is_ack ? roce_wire_psn_add(p->psn, 1) : p->psn) && ep->state == ROCE_UP)
+		arm(ep);
+	if (ep->state != ROCE_UP || is_ack)
+		return;
+	if (!is_rnr) {
+		not_acknowledged(ep, p);
+		return;
+	}
+	ep->stats.rnr++;
+	q->waits = true;
+	roce_send_back(ep, p->psn);
+	reactor_timer_in(ep->r, &q->timer, roce_wire_rnr_ns(p->syndrome & 0x1f));
+}
+
+void roce_send_flush(struct roce_ep *ep)
+{
+	struct roce_requester *q = &ep->req;
+
+	reactor_timer_cancel(ep->r, &q->timer);
+	while (q->una != q->end)
+		ep->ops->sent(ep->ctx, wqe_at(q, q->una++)->cookie, FAB_FLUSHED);
+	q->next = q->end;
+	q->next_off = 0;
+}

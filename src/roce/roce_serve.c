@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The responder (volume 1, section 9.7): the peer's Sends go to our receives, its RDMA Writes to
+ * memory, its RDMA Reads are answered from memory. All in the order of their PSNs; what comes too
+ * early is refused (NAK), what comes twice is acknowledged once more, a Read answered once more.
+ *
+ * A key is looked at for each packet: one that is invalid from now on opens nothing from now on,
+ * also for a Write or a Read that has begun.
+ */
+#include "roce_int.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+
+/* While there is no receive: 0.64 ms (table 45). One is posted as soon as its message is read. */
+#define RNR_TIMER 12u
+
+int roce_serve_setup(struct roce_ep *ep)
+{
+	struct roce_responder *q = &ep->resp;
+
+	q->size = ep->qp_conf.recv_wr;
+	q->ring = calloc(q->size, sizeof(*q->ring));
+	return q->ring ? 0 : -ENOMEM;
+}
+
+void roce_serve_free(struct roce_ep *ep)
+{
+	free(ep->resp.ring);
+	ep->resp = (struct roce_responder){.size = 0};
+}
+
+void roce_serve_begin(struct roce_ep *ep, uint32_t psn)
+{
+	ep->resp.psn = psn;
+	ep->resp.done_psn = roce_wire_psn_add(psn, ROCE_PSN_MASK);
+}
+
+int roce_serve_post(struct roce_ep *ep, void *addr, uint32_t len, uint64_t cookie)
+{
+	struct roce_responder *q = &ep->resp;
+
+	if (q->end - q->first == q->size)
+		return -ENOMEM;
+	q->ring[q->end++ % q->size] =
+		(struct roce_recv){.cookie = cookie, .addr = addr, .len = len};
+	return 0;
+}
+
+void roce_serve_flush(struct roce_ep *ep)
+{
+	struct roce_responder *q = &ep->resp;
+
+	while (q->first != q->end)
+		ep->ops->received(ep->ctx, q->ring[q->first++ % q->size].cookie, 0, 0, FAB_FLUSHED);
+}
+
+/* ---- answers ---- */
+
+static struct roce_read *read_at(struct roce_responder *q, unsigned int n)
+{
+	return &q->reads[(q->read_first + n) % ROCE_READ_QUEUE];
+}
+
+static void answer(struct roce_ep *ep, uint8_t syndrome, uint32_t psn)
+{
+	const struct roce_packet p = {.opcode = ROCE_OP_ACK,
+		.qpn = ep->peer_qpn,
+		.psn = psn,
+		.syndrome = syndrome,
+		.msn = ep->resp.msn};
+
+	roce_tx_put(ep, &p, NULL, 0, NULL);
+}
+
+/* The connection is of no use any more, and the peer hears why. */
+static void refuse(struct roce_ep *ep, uint8_t syndrome, int err, const char *why)
+{
+	log_warn("%s: the server's packet %#x is refused: %s", ep->name, ep->resp.psn, why);
+	answer(ep, syndrome, ep->resp.psn);
+	roce_ep_lost(ep, err);
+}
+
+static uint8_t resp_opcode(bool first, bool last)
+{
+	if (first)
+		return last ? ROCE_OP_READ_RESP_ONLY : ROCE_OP_READ_RESP_FIRST;
+	return last ? ROCE_OP_READ_RESP_LAST : ROCE_OP_READ_RESP_MIDDLE;
+}
+
+/* The next packet of the answer. False: the key does not open it any more. */
+static bool put_read(struct roce_ep *ep, struct roce_read *rd)
+{
+	uint32_t off = rd->done * ep->mtu, left = rd->len - off;
+	bool last = rd->done + 1 == rd->packets;
+	struct roce_packet p = {.opcode = resp_opcode(rd->done == 0, last),
+		.qpn = ep->peer_qpn,
+		.psn = roce_wire_psn_add(rd->psn, rd->done),
+		.syndrome = ROCE_AETH_ACK,
+		.msn = rd->msn,
+		.payload_len = left < ep->mtu ? left : ep->mtu};
+	const struct roce_tx_from from = {.psn = p.psn};
+	struct iovec piece = {.iov_len = p.payload_len};
+
+	if (rd->len > 0) {
+		piece.iov_base =
+			roce_key_find(ep, rd->rkey, rd->va + off, p.payload_len, FAB_REMOTE_READ);
+		if (!piece.iov_base)
+			return false;
+	}
+	rd->done++;
+	roce_tx_put(ep, &p, &piece, rd->len > 0, &from);
+	return true;
+}
+
+/*
+ * All Sends and Writes so far may be acknowledged: by the PSN of the last of them, never by one of
+ * a Read, which its answer acknowledges; and not before the Reads that stand before it are answered
+ * (section 9.7.5.1.2). Linux' rxe takes another PSN for an error of ours.
+ */
+static bool may_ack(struct roce_responder *q)
+{
+	for (unsigned int n = 0; n < q->read_cnt; n++)
+		if (roce_wire_psn_diff(read_at(q, n)->psn, q->done_psn) < 0)
+			return false;
+	return true;
+}
+
+static void read_ended(struct roce_responder *q)
+{
+	q->read_first = (q->read_first + 1) % ROCE_READ_QUEUE;
+	q->read_cnt--;
+}
+
+void roce_serve_go(struct roce_ep *ep)
+{
+	struct roce_responder *q = &ep->resp;
+
+	while (q->read_cnt > 0) {
+		struct roce_read *rd = read_at(q, 0);
+
+		if (!roce_tx_has_room(ep) && !roce_tx_flush(ep))
+			return;
+		if (rd->done == rd->packets) {
+			/* Those that were put together may come back (roce_serve_back()). */
+			if (!roce_tx_flush(ep))
+				return;
+			read_ended(q);
+		} else if (put_read(ep, rd)) {
+			continue;
+		} else if (rd->again) {
+			/* The peer has had it, and the memory is something else's. */
+			read_ended(q);
+		} else {
+			answer(ep, ROCE_AETH_NAK_ACCESS, roce_wire_psn_add(rd->psn, rd->done));
+			roce_ep_lost(ep, -EACCES);
+			return;
+		}
+	}
+	if (!q->ack_due || !may_ack(q) || (!roce_tx_has_room(ep) && !roce_tx_flush(ep)))
+		return;
+	q->ack_due = false;
+	answer(ep, ROCE_AETH_ACK, q->done_psn);
+}
+
+void roce_serve_back(struct roce_ep *ep, uint32_t psn)
+{
+	struct roce_responder *q = &ep->resp;
+
+	for (unsigned int n = 0; n < q->read_cnt; n++) {
+		struct roce_read *rd = read_at(q, n);
+		int32_t off = roce_wire_psn_diff(psn, rd->psn);
+
+		if (off >= 0 && off < (int32_t)rd->packets)
+			rd->done = (uint32_t)off;
+	}
+}
+
+/* ---- Reads ---- */
+
+/* One that is being answered goes on from there. */
+static bool is_answered(struct roce_responder *q, uint32_t psn)
+{
+	for (unsigned int n = 0; n < q->read_cnt; n++) {
+		struct roce_read *rd = read_at(q, n);
+		int32_t off = roce_wire_psn_diff(psn, rd->psn);
+
+		if (off < 0 || off >= (int32_t)rd->packets)
+			continue;
+		if ((uint32_t)off < rd->done)
+			rd->done = (uint32_t)off;
+		rd->again = true;
+		return true;
+	}
+	return false;
+}
+
+/* Reads that the peer waits for. */
+static unsigned int fresh(struct roce_responder *q)
+{
+	unsigned int cnt = 0;
+
+	for (unsigned int n = 0; n < q->read_cnt; n++)
+		cnt += !read_at(q, n)->again;
+	return cnt;
+}
+
+/* A Read that comes twice is answered once more, from the PSN that it has now (section 9.4.4). */
+static void take_read(struct roce_ep *ep, const struct roce_packet *p, bool is_new)
+{
+	struct roce_responder *q = &ep->resp;
+	struct roce_read rd = {.psn = p->psn,
+		.packets = roce_wire_packets(p->dma_len, ep->mtu),
+		.rkey = p->rkey,
+		.va = p->va,
+		.len = p->dma_len,
+		.again = !is_new};
+
+	if (p->dma_len > 0 && !roce_key_find(ep, p->rkey, p->va, p->dma_len, FAB_REMOTE_READ)) {
+		/* It was right once, and may be invalid since: then nobody waits for it. */
+		if (is_new)
+			refuse(ep, ROCE_AETH_NAK_ACCESS, -EACCES,
+				"a Read of memory that is not open");
+		return;
+	}
+	if (!is_new && is_answered(q, p->psn))
+		return;
+	if (q->read_cnt >= (is_new ? ROCE_READ_QUEUE : ROCE_READ_QUEUE / 2))
+		return; /* as if it were lost */
+	if (is_new && fresh(q) == ROCE_READS) {
+		refuse(ep, ROCE_AETH_NAK_INVALID, -EPROTO, "more Reads than agreed on");
+		return;
+	}
+	if (is_new) {
+		q->psn = roce_wire_psn_add(q->psn, rd.packets);
+		q->msn = roce_wire_psn_add(q->msn, 1);
+	}
+	rd.msn = q->msn;
+	*read_at(q, q->read_cnt++) = rd;
+}
+
+/* ---- Sends and Writes ---- */
+
+/* A message begins, goes on, or ends, as its packet says and what came before allows. */
+static bool is_in_turn(const struct roce_ep *ep, const struct roce_packet *p)
+{
+	const struct roce_responder *q = &ep->resp;
+	unsigned int kind = p->kind & (ROCE_IS_SEND | ROCE_IS_WRITE);
+	bool first = p->kind & ROCE_IS_FIRST, last = p->kind & ROCE_IS_LAST;
+
+	if (first ? q->kind != 0 : q->kind != kind)
+		return false;
+	/* All but the last packet are full, the last one of several is not empty. */
+	return last ? p->payload_len <= ep->mtu && (first || p->payload_len > 0)
+		    : p->payload_len == ep->mtu;
+}
+
+static void passed(struct roce_responder *q, const struct roce_packet *p)
+{
+	q->done_psn = q->psn;
+	q->psn = roce_wire_psn_add(q->psn, 1);
+	q->nak_sent = false;
+	q->ack_due |= p->ack_req;
+	if (p->kind & ROCE_IS_LAST) {
+		q->msn = roce_wire_psn_add(q->msn, 1);
+		q->kind = 0;
+	} else {
+		q->kind = p->kind & (ROCE_IS_SEND | ROCE_IS_WRITE);
+	}
+}
+
+static void take_send(struct roce_ep *ep, const struct roce_packet *p)
+{
+	struct roce_responder *q = &ep->resp;
+	const struct roce_recv *r = &q->ring[q->first % q->size];
+	struct roce_recv got;
+	uint32_t inv = 0, len;
+
+	if (q->first == q->end) {
+		answer(ep, ROCE_AETH_RNR | RNR_TIMER, q->psn);
+		q->nak_sent = true; /* what is behind it comes again, too */
+		ep->stats.rnr++;
+		return;
+	}
+	if (p->kind & ROCE_IS_FIRST)
+		q->got = 0;
+	if (p->payload_len > r->len - q->got) {
+		refuse(ep, ROCE_AETH_NAK_INVALID, -EMSGSIZE, "a message longer than the receive");
+		return;
+	}
+	if ((p->kind & ROCE_HAS_IETH) && !roce_key_invalidate(ep, p->rkey)) {
+		refuse(ep, ROCE_AETH_NAK_ACCESS, -EPROTO, "no such window to invalidate");
+		return;
+	}
+	memcpy(r->addr + q->got, p->payload, p->payload_len);
+	len = q->got += p->payload_len;
+	inv = p->kind & ROCE_HAS_IETH ? p->rkey : 0;
+	passed(q, p);
+	if (!(p->kind & ROCE_IS_LAST))
+		return;
+	got = *r;
+	q->first++;
+	ep->ops->received(ep->ctx, got.cookie, len, inv, FAB_OK);
+}
+
+static void take_write(struct roce_ep *ep, const struct roce_packet *p)
+{
+	struct roce_responder *q = &ep->resp;
+	uint8_t *to = NULL;
+
+	if (p->kind & ROCE_IS_FIRST) {
+		q->got = 0;
+		q->rkey = p->rkey;
+		q->va = p->va;
+		q->total = p->dma_len;
+	}
+	if (p->payload_len > q->total - q->got ||
+		((p->kind & ROCE_IS_LAST) && q->got + p->payload_len != q->total)) {
+		refuse(ep, ROCE_AETH_NAK_INVALID, -EPROTO,
+			"a Write of another length than it says");
+		return;
+	}
+	if (p->payload_len > 0) {
+		/* All of it, so that none is begun that cannot be ended. */
+		to = roce_key_find(ep, q->rkey, q->va, q->total, FAB_REMOTE_WRITE);
+		if (!to) {
+			refuse(ep, ROCE_AETH_NAK_ACCESS, -EACCES,
+				"a Write to memory that is not open");
+			return;
+		}
+		memcpy(to + q->got, p->payload, p->payload_len);
+	}
+	q->got += p->payload_len;
+	passed(q, p);
+}
+
+/* Behind what is expected: it came before, and its acknowledgement may not have. */
+static void take_duplicate(struct roce_ep *ep, const struct roce_packet *p)
+{
+	ep->stats.dups++;
+	if (p->kind & ROCE_IS_READ)
+		take_read(ep, p, false);
+	else
+		ep->resp.ack_due = true;
+}
+
+void roce_serve_received(struct roce_ep *ep, const struct roce_packet *p)
+{
+	struct roce_responder *q = &ep->resp;
+	int32_t early = roce_wire_psn_diff(p->psn, q->psn);
+
+	if (early < 0) {
+		take_duplicate(ep, p);
+	} else if (early > 0) {
+		ep->stats.gaps++;
+		if (!q->nak_sent)
+			answer(ep, ROCE_AETH_NAK_SEQUENCE, q->psn);
+		q->nak_sent = true;
+	} else if (p->kind & ROCE_IS_READ) {
+		if (q->kind != 0 || p->payload_len > 0)
+			refuse(ep, ROCE_AETH_NAK_INVALID, -EPROTO, "a Read within a message");
+		else
+			take_read(ep, p, true);
+		q->nak_sent = false;
+	} else if (!is_in_turn(ep, p) || (p->kind & ROCE_HAS_IMM)) {
+		refuse(ep, ROCE_AETH_NAK_INVALID, -EPROTO, "it is out of turn");
+	} else if (p->kind & ROCE_IS_SEND) {
+		take_send(ep, p);
+	} else {
+		take_write(ep, p);
+	}
+}

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The sockets of an endpoint. All packets of RoCEv2 come to UDP port 4791, on whichever of a
+ * machine's sockets is bound to it: of this mount or another one, of this user or another one. So
+ * there are
+ *
+ *   out  unconnected, with a port of its own: the source port is no part of a connection, and
+ * spreads connections over the paths of a network. For a socket that is not connected and does not
+ * let packets be fragmented the kernel writes 0 as their Identification, which the ICRC covers. in
+ * bound to the port, as those of all others: the kernel chooses one of them for what it knows no
+ * better socket for, which are the datagrams of the CM, and first packets. rc   bound to the port
+ * and connected to the one that the peer sends from: the kernel chooses it for packets of this
+ * connection. box  a Unix socket whose name is the endpoint's number, which is the queue pair's,
+ * and the lower bits of the communication ID. Whoever got a packet with that number hands it over
+ * there.
+ *
+ * A packet that was handed over is looked at as any other. One of a connection must come from a
+ * process of our user or of root: others cannot write our peer's address into a packet, but here.
+ *
+ * Context: the endpoint's lane.
+ */
+#include "roce_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/udp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "log.h"
+
+#define BUFFER 4194304
+#define ECT0   2 /* we answer CE */
+#define TRIES  16u
+
+struct roce_sock {
+	struct roce_ep *ep;
+	int out, in, rc, box; /* -1: there is none */
+	int full;             /* the same as `out`, waited for when it is full */
+	uint16_t port;        /* of `out` */
+	uint16_t peer_port;   /* that `rc` is connected to */
+	struct reactor_fd in_src, rc_src, box_src, full_src;
+	struct sockaddr_storage local;
+};
+
+/* Before a packet in the box. */
+struct handed {
+	struct sockaddr_storage from;
+	bool ce;
+};
+
+static socklen_t addr_len(const struct sockaddr_storage *ss)
+{
+	return ss->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+}
+
+static void set_port(struct sockaddr_storage *ss, uint16_t port)
+{
+	if (ss->ss_family == AF_INET6)
+		((struct sockaddr_in6 *)ss)->sin6_port = htons(port);
+	else
+		((struct sockaddr_in *)ss)->sin_port = htons(port);
+}
+
+static int set(int fd, int level, int name, int value)
+{
+	return setsockopt(fd, level, name, &value, sizeof(value)) ? -errno : 0;
+}
+
+/* ---- UDP ---- */
+
+static int set_ipv4(int fd)
+{
+	int err = set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+
+	if (!err)
+		err = set(fd, IPPROTO_IP, IP_RECVTOS, 1);
+	if (!err)
+		err = set(fd, IPPROTO_IP, IP_TOS, ECT0);
+	/* RoCEv2 has the ICRC. */
+	return err ? err : set(fd, SOL_SOCKET, SO_NO_CHECK, 1);
+}
+
+static int set_ipv6(int fd)
+{
+	int err = set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+
+	if (!err)
+		err = set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
+	if (!err)
+		err = set(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+	if (!err)
+		err = set(fd, IPPROTO_IPV6, IPV6_TCLASS, ECT0);
+	if (!err)
+		err = set(fd, IPPROTO_UDP, UDP_NO_CHECK6_TX, 1);
+	/* Else the kernel drops what has no checksum. */
+	return err ? err : set(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
+}
+
+/* As large as the system lets it be (net.core.rmem_max), or an administrator. */
+static void set_buffers(int fd)
+{
+	if (set(fd, SOL_SOCKET, SO_RCVBUFFORCE, BUFFER))
+		(void)set(fd, SOL_SOCKET, SO_RCVBUF, BUFFER);
+	if (set(fd, SOL_SOCKET, SO_SNDBUFFORCE, BUFFER))
+		(void)set(fd, SOL_SOCKET, SO_SNDBUF, BUFFER);
+}
+
+/* Of our address and this port; 0: any. The descriptor, or -errno. */
+static int open_udp(const struct roce_sock *s, uint16_t port)
+{
+	struct sockaddr_storage local = s->local;
+	int fd = socket(local.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int err = fd < 0 ? -errno : local.ss_family == AF_INET6 ? set_ipv6(fd) : set_ipv4(fd);
+
+	if (!err && port != 0) /* others have it, too */
+		err = set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	set_port(&local, port);
+	if (!err && bind(fd, (struct sockaddr *)&local, addr_len(&local)))
+		err = -errno;
+	if (err) {
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	set_buffers(fd);
+	return fd;
+}
+
+static void on_in(struct reactor_fd *src, uint32_t events)
+{
+	const struct roce_sock *s = container_of(src, struct roce_sock, in_src);
+
+	roce_rx_ready(s->ep, s->in);
+}
+
+static void on_rc(struct reactor_fd *src, uint32_t events)
+{
+	const struct roce_sock *s = container_of(src, struct roce_sock, rc_src);
+
+	roce_rx_ready(s->ep, s->rc);
+}
+
+static void on_room(struct reactor_fd *src, uint32_t events)
+{
+	reactor_fd_del(src);
+	roce_tx_go(container_of(src, struct roce_sock, full_src)->ep);
+}
+
+static uint16_t port_of(int fd)
+{
+	struct sockaddr_storage ss = {0};
+	socklen_t len = sizeof(ss);
+
+	(void)getsockname(fd, (struct sockaddr *)&ss, &len);
+	return ntohs(ss.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&ss)->sin6_port
+					      : ((struct sockaddr_in *)&ss)->sin_port);
+}
+
+static int open_all(struct roce_sock *s)
+{
+	int err;
+
+	s->out = open_udp(s, 0);
+	if (s->out < 0)
+		return s->out;
+	s->port = port_of(s->out);
+	s->full = fcntl(s->out, F_DUPFD_CLOEXEC, 3);
+	if (s->full < 0)
+		return -errno;
+	s->in = open_udp(s, ROCE_PORT);
+	if (s->in < 0)
+		return s->in;
+	err = reactor_fd_add(s->ep->r, &s->in_src, s->in, EPOLLIN, on_in);
+	return err;
+}
+
+int roce_sock_open(struct roce_ep *ep)
+{
+	struct roce_sock *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->ep = ep;
+	s->local = ep->local;
+	s->out = s->in = s->rc = s->box = s->full = -1;
+	ep->sock = s;
+	err = open_all(s);
+	if (err)
+		roce_sock_close(ep);
+	return err;
+}
+
+static void close_one(int *fd, struct reactor_fd *src)
+{
+	reactor_fd_del(src);
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+void roce_sock_close(struct roce_ep *ep)
+{
+	struct roce_sock *s = ep->sock;
+
+	if (!s)
+		return;
+	roce_sock_part(ep);
+	close_one(&s->in, &s->in_src);
+	close_one(&s->full, &s->full_src);
+	if (s->out >= 0)
+		close(s->out);
+	free(s);
+	ep->sock = NULL;
+}
+
+uint16_t roce_sock_port(const struct roce_ep *ep)
+{
+	return ep->sock->port;
+}
+
+int roce_sock_recv(int fd, struct mmsghdr *msgs, unsigned int cnt)
+{
+	int n = recvmmsg(fd, msgs, cnt, MSG_DONTWAIT, NULL);
+
+	return n < 0 ? -errno : n;
+}
+
+int roce_sock_send(struct roce_ep *ep, struct mmsghdr *msgs, unsigned int cnt)
+{
+	int n = sendmmsg(ep->sock->out, msgs, cnt, MSG_DONTWAIT);
+
+	return n < 0 ? -errno : n;
+}
+
+void roce_sock_wait(struct roce_ep *ep)
+{
+	struct roce_sock *s = ep->sock;
+
+	if (!s->full_src.reactor)
+		(void)reactor_fd_add(ep->r, &s->full_src, s->full, EPOLLOUT, on_room);
+}
+
+void roce_sock_from(struct roce_ep *ep, uint16_t port)
+{
+	struct roce_sock *s = ep->sock;
+	struct sockaddr_storage peer = ep->remote;
+
+	if (port == s->peer_port)
+		return;
+	if (s->rc < 0) {
+		s->rc = open_udp(s, ROCE_PORT);
+		if (s->rc < 0 || reactor_fd_add(ep->r, &s->rc_src, s->rc, EPOLLIN, on_rc)) {
+			/* They come to `in`, or are handed over. */
+			close_one(&s->rc, &s->rc_src);
+			return;
+		}
+	}
+	set_port(&peer, port);
+	if (connect(s->rc, (struct sockaddr *)&peer, addr_len(&peer)) == 0)
+		s->peer_port = port;
+}
+
+/* ---- the box ---- */
+
+static socklen_t name_box(struct sockaddr_un *sun, uint32_t number)
+{
+	int len;
+
+	*sun = (struct sockaddr_un){.sun_family = AF_UNIX};
+	/* Abstract: the first byte is 0. */
+	len = snprintf(sun->sun_path + 1, sizeof(sun->sun_path) - 1, "rpcrdmafs roce %06x", number);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
+}
+
+/* Whoever sent it: may it be of a connection? */
+static bool is_trusted(struct msghdr *m)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		struct ucred cred;
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS)
+			continue;
+		memcpy(&cred, CMSG_DATA(c), sizeof(cred));
+		return cred.uid == geteuid() || cred.uid == 0;
+	}
+	return false;
+}
+
+static void on_box(struct reactor_fd *src, uint32_t events)
+{
+	struct roce_ep *ep = container_of(src, struct roce_sock, box_src)->ep;
+	uint8_t bytes[ROCE_PACKET_MAX], control[CMSG_SPACE(sizeof(struct ucred))];
+	struct handed h;
+	struct iovec iov[2] = {{&h, sizeof(h)}, {bytes, sizeof(bytes)}};
+	struct msghdr m = {.msg_iov = iov,
+		.msg_iovlen = 2,
+		.msg_control = control,
+		.msg_controllen = sizeof(control)};
+	ssize_t n = recvmsg(src->fd, &m, MSG_DONTWAIT);
+
+	if (n <= (ssize_t)sizeof(h))
+		return;
+	roce_ep_deliver_begin(ep);
+	roce_rx_packet(ep, bytes, (size_t)n - sizeof(h),
+		&(struct roce_rx_about){.from = &h.from,
+			.ce = h.ce,
+			.handed_over = true,
+			.trusted = is_trusted(&m)});
+	roce_ep_deliver_end(ep);
+}
+
+int roce_sock_number(struct roce_ep *ep, uint32_t *ret_number)
+{
+	struct roce_sock *s = ep->sock;
+	struct sockaddr_un sun;
+	int err = 0;
+
+	s->box = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (s->box < 0)
+		return -errno;
+	err = set(s->box, SOL_SOCKET, SO_PASSCRED, 1);
+	for (unsigned int i = 0; !err && i < TRIES; i++) {
+		socklen_t len;
+
+		do
+			*ret_number = roce_key_random() & ROCE_PSN_MASK;
+		while (*ret_number < 256); /* some are special */
+		len = name_box(&sun, *ret_number);
+		/* One that somebody has is not taken. */
+		if (bind(s->box, (struct sockaddr *)&sun, len) == 0)
+			return reactor_fd_add(ep->r, &s->box_src, s->box, EPOLLIN, on_box);
+		err = errno == EADDRINUSE ? 0 : -errno;
+	}
+	return err ? err : -EADDRINUSE;
+}
+
+void roce_sock_part(struct roce_ep *ep)
+{
+	struct roce_sock *s = ep->sock;
+
+	close_one(&s->rc, &s->rc_src);
+	close_one(&s->box, &s->box_src);
+	s->peer_port = 0;
+}
+
+void roce_sock_hand_over(struct roce_ep *ep, uint32_t number, const uint8_t *p, size_t len,
+	const struct roce_rx_about *about)
+{
+	struct handed h = {.from = *about->from, .ce = about->ce};
+	struct iovec iov[2] = {{&h, sizeof(h)}, {(void *)(uintptr_t)p, len}};
+	struct sockaddr_un sun;
+	struct msghdr m = {.msg_name = &sun, .msg_iov = iov, .msg_iovlen = 2};
+
+	if (ep->sock->box < 0)
+		return;
+	m.msg_namelen = name_box(&sun, number);
+	/* If nobody is there, or he has no room, it is lost. */
+	(void)sendmsg(ep->sock->box, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* ---- the way ---- */
+
+int roce_sock_route(const struct sockaddr *src, const struct sockaddr *dst,
+	struct sockaddr_storage *ret_local, unsigned int *ret_mtu)
+{
+	bool is_v6 = dst->sa_family == AF_INET6;
+	socklen_t len = is_v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+	socklen_t local_len = sizeof(*ret_local), mtu_len = sizeof(int);
+	int fd = socket(dst->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), mtu = 0, err = 0;
+
+	if (fd < 0)
+		return -errno;
+	memset(ret_local, 0, sizeof(*ret_local));
+	if ((src && bind(fd, src, len)) || connect(fd, dst, len) ||
+		getsockname(fd, (struct sockaddr *)ret_local, &local_len) ||
+		getsockopt(fd, is_v6 ? IPPROTO_IPV6 : IPPROTO_IP, is_v6 ? IPV6_MTU : IP_MTU, &mtu,
+			&mtu_len))
+		err = -errno;
+	close(fd);
+	*ret_mtu = mtu < 0 ? 0 : (unsigned int)mtu;
+	return err;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A peer that is strict: what is at the other end of a connection of src/roce, packet by packet, as
+ * a test says. It looks at each bit that it gets, by rules of its own, and shares no code with
+ * src/roce. Endpoint and peer are on the loopback of a network namespace, if there may be one.
+ *
+ * IBA: InfiniBand Architecture Specification, volume 1, release 1.3.
+ */
+#ifndef RPCRDMAFS_ROCE_PEER_H
+#define RPCRDMAFS_ROCE_PEER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PEER_QPN    0xabcdefu
+#define PEER_ID     0x600df00du
+#define PEER_PRIV   196u
+#define PEER_PACKET 5000u
+
+/* One that came, and was right. */
+struct peer_packet {
+	uint8_t op;
+	bool ack_req, becn;
+	uint32_t qpn, psn;
+	uint8_t syndrome; /* AETH */
+	uint32_t msn;
+	uint8_t payload[PEER_PACKET];
+	size_t len;
+	uint8_t ecn; /* of the IP header */
+};
+
+struct peer {
+	int fd;
+	uint32_t qpn, id; /* of the endpoint */
+	uint32_t psn;     /* that we send next */
+	uint32_t mtu;
+	uint8_t req[256]; /* the REQ */
+};
+
+/* Before anything else: a network of its own, if that may be. */
+void peer_network(void);
+void peer_new(struct peer *p);
+void peer_free(struct peer *p);
+
+/* The next packet; false: none came meanwhile. turn: is called while there is none. */
+bool peer_next(struct peer *p, struct peer_packet *ret, void (*turn)(void));
+/* A datagram of the CM with this attribute, from the MAD's byte 24 on; repetitions are passed over.
+ */
+void peer_next_mad(struct peer *p, uint16_t attr, uint8_t ret[232], void (*turn)(void));
+void peer_send_mad(struct peer *p, uint16_t attr, const uint8_t body[232]);
+/* REQ, REP (our first PSN for the endpoint is `psn`), RTU. */
+void peer_accept(struct peer *p, uint32_t psn, const void *priv, size_t len, void (*turn)(void));
+/* The REQ as it should be, and its answer. */
+void peer_take_req(struct peer *p, void (*turn)(void));
+void peer_send_rep(struct peer *p, uint32_t psn, const void *priv, size_t len);
+
+/* A packet with what is behind its BTH; `spoil`: its ICRC is wrong. */
+struct peer_out {
+	uint8_t op;
+	bool ack_req, spoil, other_key;
+	uint32_t qpn, psn;
+	const void *ext;
+	size_t ext_len;
+	const void *payload;
+	size_t len;
+};
+
+void peer_send(const struct peer *p, const struct peer_out *o);
+/* The same from another address. */
+void peer_send_from(const struct peer *p, const char *addr, const struct peer_out *o);
+/* An acknowledgement of that PSN. */
+void peer_ack(const struct peer *p, uint8_t syndrome, uint32_t psn);
+/* RETH (IBA 9.3.3). */
+void peer_reth(uint8_t ext[16], uint64_t va, uint32_t rkey, uint32_t len);
+
+#endif
