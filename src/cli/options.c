@@ -160,6 +160,8 @@ static void set_transport(struct options *o, enum opt_id id, uint64_t v)
 		c->timeo_ns = v * 100 * NSEC_PER_MSEC; /* deciseconds, nfs(5) */
 	else if (id == ID_RETRANS)
 		c->retrans = (unsigned int)v;
+	else if (id == ID_FABRIC)
+		c->fabric = (enum rpcrdma_fabric)v;
 	else if (id == ID_MEMREG)
 		c->memreg = (enum rpcrdma_memreg)v;
 	else if (id == ID_CREDITS)

@@ -11,6 +11,7 @@ static const char *const words_write[] = {"wait", "eager", "lazy", NULL};
 static const char *const words_lookupcache[] = {"all", "pos", "positive", "none", NULL};
 static const char *const words_local_lock[] = {"none", "flock", "posix", "all", NULL};
 static const char *const words_keep[] = {"no", "process", "systemd", "auto", "tables", NULL};
+static const char *const words_fabric[] = {"verbs", "soft", "auto", NULL};
 static const char *const words_memreg[] = {"auto", "mw", "static", NULL};
 
 #define MAX_SECONDS 86400u
@@ -53,6 +54,7 @@ static const struct opt opts[] = {
 	{"nconnect", OPT_UINT, ID_NCONNECT, 1, OPTIONS_NCONNECT_MAX},
 	/* our own */
 	{"metalane", OPT_FLAG, ID_METALANE, 1}, {"nometalane", OPT_FLAG, ID_METALANE, 0},
+	{"fabric", OPT_WORD, ID_FABRIC, 0, 0, words_fabric},
 	{"memreg", OPT_WORD, ID_MEMREG, 0, 0, words_memreg},
 	{"credits", OPT_UINT, ID_CREDITS, 4, RPCRDMA_MAX_CREDITS},
 	{"inline", OPT_UINT, ID_INLINE, 1024, 65536},

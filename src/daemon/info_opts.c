@@ -105,6 +105,8 @@ static void put_transport(struct info *i, const struct mount *m)
 	struct nfs4_session_view v;
 
 	lane_view(m->lanes[0], &v);
+	info_option(i, "fabric", strcmp(v.device, "soft") == 0 ? "soft" : "verbs",
+		c->fabric == RPCRDMA_FABRIC_AUTO ? BY_DEVICE : GIVEN);
 	info_option(i, "memreg", v.memreg == RPCRDMA_MEMREG_MW ? "mw" : "static",
 		c->memreg == RPCRDMA_MEMREG_AUTO ? BY_DEVICE : GIVEN);
 	/* A new connection has one until the first answer. */

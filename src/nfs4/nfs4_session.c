@@ -204,6 +204,9 @@ static const char *connect_hint(int err)
 	case EHOSTUNREACH:
 	case ENETUNREACH:
 		return "the server does not answer: check the address and the network";
+	case EADDRINUSE:
+		return "UDP port 4791, which RoCE uses, is taken here: by the kernel's rdma_rxe, "
+		       "for instance, which fabric=verbs can use";
 	case ENODEV:
 	case EADDRNOTAVAIL:
 		return "no RDMA device reaches that address: check `rdma link`";

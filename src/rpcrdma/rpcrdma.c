@@ -13,6 +13,7 @@
 void rpcrdma_conf_default(struct rpcrdma_conf *conf)
 {
 	*conf = (struct rpcrdma_conf){
+		.fabric = RPCRDMA_FABRIC_AUTO,
 		.memreg = RPCRDMA_MEMREG_AUTO,
 		.credits = 64,
 		.inline_size = 4096,
@@ -52,10 +53,6 @@ static bool conf_is_valid(const struct rpcrdma_conf *c)
 
 static int init(struct rpcrdma *x)
 {
-	struct fab_conf conf = {.resolve_timeout_ns = x->conf.resolve_timeout_ns,
-		.connect_timeout_ns = x->conf.connect_timeout_ns,
-		.ack_timeout = x->conf.ack_timeout,
-		.retry_count = x->conf.retry_count};
 	int err = rpcrdma_mem_init(x);
 
 	if (!err)
@@ -68,11 +65,8 @@ static int init(struct rpcrdma *x)
 	rpcrdma_timeo_init(x);
 	rpcrdma_probe_init(x);
 	rpcrdma_trial_init(x);
-	errno = 0;
-	x->ep = fab_ep_new(x->reactor, &conf, &rpcrdma_fab_ops, x);
-	if (!x->ep)
-		return errno ? -errno : -ENOMEM;
-	return 0;
+	return rpcrdma_fabric_use(
+		x, x->conf.fabric == RPCRDMA_FABRIC_SOFT ? FAB_SOFT : FAB_VERBS, &rpcrdma_fab_ops);
 }
 
 static void destroy(struct rpcrdma *x)

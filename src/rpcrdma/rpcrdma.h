@@ -37,12 +37,20 @@ enum rpcrdma_memreg {
 	RPCRDMA_MEMREG_STATIC,
 };
 
+/* The fabric that carries the messages (fab.h). */
+enum rpcrdma_fabric {
+	RPCRDMA_FABRIC_VERBS, /* an RDMA device */
+	RPCRDMA_FABRIC_SOFT,  /* RoCEv2 on a UDP socket of this process */
+	RPCRDMA_FABRIC_AUTO,  /* a device if one leads to the server, else the other */
+};
+
 #define RPCRDMA_MAX_CREDITS 1024 /* requests a transport can have */
 #define RPCRDMA_MAX_RESULTS 4    /* DDP results (Write chunks) of one call */
 #define RPCRDMA_MAX_ARGS    8    /* pieces of a call's DDP argument */
 #define RPCRDMA_MAX_SEGS    16   /* segments of one chunk */
 
 struct rpcrdma_conf {
+	enum rpcrdma_fabric fabric;
 	enum rpcrdma_memreg memreg;
 	unsigned int credits;  /* asked for in each call; default 64 */
 	uint32_t inline_size;  /* Send and Receive size offered: 1024..65536, default 4096 */

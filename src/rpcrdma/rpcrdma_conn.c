@@ -143,12 +143,6 @@ static void back_off(struct rpcrdma *x)
 	reactor_timer_in(x->reactor, &x->backoff_timer, delay);
 }
 
-static int resolve(struct rpcrdma *x)
-{
-	return fab_ep_resolve(x->ep, x->has_src ? (const struct sockaddr *)&x->src : NULL,
-		(const struct sockaddr *)&x->dst);
-}
-
 static void drained(struct rpcrdma *x);
 
 static void backoff_fire(struct reactor_timer *t)
@@ -158,7 +152,7 @@ static void backoff_fire(struct reactor_timer *t)
 
 	rpcrdma_addr_next(x);
 	x->reached = false; /* by this attempt */
-	err = resolve(x);
+	err = rpcrdma_fabric_resolve(x, &rpcrdma_fab_ops);
 	set_state(x, RPCRDMA_C_RESOLVING, "again");
 	if (!err)
 		return;
@@ -297,6 +291,9 @@ static void attempt_failed(struct rpcrdma *x, const struct fab_event *ev)
 {
 	if (x->state != RPCRDMA_C_RESOLVING && x->state != RPCRDMA_C_CONNECTING)
 		return;
+	if (rpcrdma_fabric_other(x, ev->err, &rpcrdma_fab_ops) &&
+		!rpcrdma_fabric_resolve(x, &rpcrdma_fab_ops))
+		return;
 	if (x->ever_up)
 		log_debug("%s: %s: %s", x->peer, step_name(ev->step), strerror(-ev->err));
 	if (ev->step == FAB_STEP_SETUP && ev->err == -EAGAIN) {
@@ -415,7 +412,7 @@ int rpcrdma_connect(struct rpcrdma *x, const struct sockaddr *src, const struct 
 		dst = (const struct sockaddr *)&addr;
 	}
 	rpcrdma_addr_set(x, src, dst);
-	err = resolve(x);
+	err = rpcrdma_fabric_resolve(x, &rpcrdma_fab_ops);
 	if (!err)
 		set_state(x, RPCRDMA_C_RESOLVING, "connect");
 	return err;

@@ -320,6 +320,12 @@ void rpcrdma_addr_next(struct rpcrdma *x);
 /* ---- rpcrdma_conn.c ---- */
 extern const struct fab_ep_ops rpcrdma_fab_ops;
 void rpcrdma_conn_init(struct rpcrdma *x);
+/* rpcrdma_fabric.c: an endpoint of this kind, in place of the one that there is. 0 or -errno. */
+int rpcrdma_fabric_use(struct rpcrdma *x, enum fab_kind kind, const struct fab_ep_ops *ops);
+/* To x->dst: as fab_ep_resolve(). */
+int rpcrdma_fabric_resolve(struct rpcrdma *x, const struct fab_ep_ops *ops);
+/* No device leads to the server, and there was none before. True: the next attempt needs none. */
+bool rpcrdma_fabric_other(struct rpcrdma *x, int err, const struct fab_ep_ops *ops);
 /* Gives the connection up; calls in flight are sent again on the next one. Harmless when down. */
 void rpcrdma_conn_drop(struct rpcrdma *x, int err, const char *why);
 /* Established, and windows tried if that was due: calls flow. */

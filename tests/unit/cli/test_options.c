@@ -239,6 +239,7 @@ Test(options, what_a_capture_contains_means_nothing_without_one)
 Test(options, words_set_what_they_say)
 {
 	cr_assert_eq(apply("ro,nocto,lookupcache=pos,nordirplus,local_lock=flock,memreg=static,"
+			   "fabric=soft,"
 			   "sec=none,nconnect=4,allow_other,stats,proto=rdma6"),
 		0, "%s", fault);
 	cr_assert(o.fs.read_only);
@@ -247,6 +248,7 @@ Test(options, words_set_what_they_say)
 	cr_assert_not(o.fs.rdirplus);
 	cr_assert_eq(o.fs.local_lock, FS_LOCAL_FLOCK);
 	cr_assert_eq(o.nfs.rdma.memreg, RPCRDMA_MEMREG_STATIC);
+	cr_assert_eq(o.nfs.rdma.fabric, RPCRDMA_FABRIC_SOFT);
 	cr_assert_eq(o.nfs.flavor, RPC_AUTH_NONE);
 	cr_assert_eq(o.nconnect, 4);
 	cr_assert(o.fs.allow_other);

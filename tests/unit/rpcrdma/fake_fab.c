@@ -310,6 +310,7 @@ struct fab_ep *fab_ep_new(
 	list_init(&ep->mrs);
 	list_init(&ep->mws);
 	the_ep = ep;
+	fake.kind = conf->kind;
 	return ep;
 }
 
@@ -320,8 +321,9 @@ void fab_ep_free(struct fab_ep *ep)
 	assert(ep->state == S_IDLE && list_empty(&ep->events));
 	reactor_timer_cancel(ep->r, &ep->timer);
 	free_list(&ep->mrs);
+	if (the_ep == ep)
+		the_ep = NULL;
 	free(ep);
-	the_ep = NULL;
 }
 
 int fab_ep_resolve(struct fab_ep *ep, const struct sockaddr *src, const struct sockaddr *dst)

@@ -52,6 +52,7 @@ struct fake {
 	int fail_err;
 	unsigned int cut_at; /* the connection is lost right after the n-th call */
 	/* seen */
+	enum fab_kind kind; /* of the last endpoint */
 	unsigned int calls, count[FAKE_CALLS];
 	unsigned int recvs; /* posted now */
 	unsigned int busy;

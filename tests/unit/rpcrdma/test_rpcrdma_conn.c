@@ -359,6 +359,45 @@ Test(rpcrdma_conn, an_address_that_cannot_be_resolved_for_a_while_is_tried_again
 	rig_fini();
 }
 
+Test(rpcrdma_conn, without_a_device_the_first_connection_needs_none)
+{
+	fake.fail[FAKE_RESOLVE] = -ENODEV;
+	cr_assert(rig_connect());
+	cr_assert_eq(fake.kind, FAB_SOFT);
+	cr_assert_eq(fake.count[FAKE_RESOLVE], 2);
+	fake_down(-EIO);
+	rig_run(2 * NSEC_PER_SEC);
+	cr_assert_eq(rig.up, 2);
+	cr_assert_eq(fake.kind, FAB_SOFT, "nor do the next ones");
+	rig_fini();
+}
+
+Test(rpcrdma_conn, a_device_that_is_gone_for_a_while_is_waited_for)
+{
+	cr_assert(rig_connect());
+	cr_assert_eq(fake.kind, FAB_VERBS);
+	fake.fail[FAKE_RESOLVE] = -ENODEV;
+	fake_down(-EIO);
+	rig_run(2 * NSEC_PER_SEC);
+	cr_assert_eq(rig.up, 2);
+	cr_assert_eq(fake.kind, FAB_VERBS);
+	rig_fini();
+}
+
+Test(rpcrdma_conn, who_asks_for_a_fabric_gets_no_other)
+{
+	rig.conf.fabric = RPCRDMA_FABRIC_VERBS;
+	fake.fail[FAKE_RESOLVE] = -ENODEV;
+	cr_assert_not(rig_connect());
+	cr_assert_eq(fake.kind, FAB_VERBS);
+	rpcrdma_free(rig.x);
+	rig.conf.fabric = RPCRDMA_FABRIC_SOFT;
+	reactor_free(rig.r);
+	cr_assert(rig_connect());
+	cr_assert_eq(fake.kind, FAB_SOFT);
+	rig_fini();
+}
+
 Test(rpcrdma_conn, a_connection_that_keeps_breaking_does_not_spin)
 {
 	cr_assert(rig_connect());
