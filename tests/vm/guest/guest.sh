@@ -121,6 +121,35 @@ wire_down() {
 	ip link del wire0
 }
 
+# A network namespace without a device, at the other end of a wire to one of ours with rxe: what is
+# started by soft_in reaches the server there by RoCEv2 of its own (fabric=soft).
+soft_server=10.79.0.1
+soft_server6=fd79::1
+
+soft_up() { # [MTU]
+	rxe_up
+	[ ! -e /sys/class/net/soft0 ] || return 0
+	modprobe sch_netem
+	ip netns add soft
+	ip link add soft0 type veth peer name soft1 netns soft
+	ip link set soft0 mtu "${1:-4200}" up
+	ip -n soft link set soft1 mtu "${1:-4200}" up
+	ip -n soft link set lo up
+	ip addr add $soft_server/24 dev soft0
+	ip addr add $soft_server6/64 dev soft0 nodad
+	ip -n soft addr add 10.79.0.2/24 dev soft1
+	ip -n soft addr add fd79::2/64 dev soft1 nodad
+	rdma link add rxe3 type rxe netdev soft0
+}
+# nsenter leaves the mounts as they are.
+soft_in="nsenter --net=/run/netns/soft"
+
+soft_down() {
+	rdma link delete rxe3
+	ip link del soft0
+	ip netns del soft
+}
+
 # ---- the server ----
 
 # nfsd_up [opts]: opts are export options of the root (default below). Exports:
@@ -299,15 +328,21 @@ fmount_log() { echo "$RESULTS/fmount${1//\//-}.log"; }
 # fmount_log. Returns when the mount is usable, non-zero if the daemon ended.
 # DAEMON: another build of it (under a sanitizer, for instance).
 # FMOUNT_WRAP: a program to run it under. FMOUNT_ARGS: more arguments (-d).
+# FABRIC=soft: without a device.
 fmount() {
-	local mnt=$1 opts=${2:-} path=${3:-/} log end
+	local mnt=$1 opts=${2:-} path=${3:-/} log end from=$server
+	local wrap=${FMOUNT_WRAP:-}
 	daemon_path
+	if [ "${FABRIC:-}" = soft ]; then
+		soft_up
+		opts=fabric=soft${opts:+,$opts} from=$soft_server wrap="$soft_in $wrap"
+	fi
 	mkdir -p "$mnt"
 	log=$(fmount_log "$mnt")
 	# allow_other: tests work as several users. Locked memory as for a real one.
 	(ulimit -l unlimited
 	 # shellcheck disable=SC2086  # words
-	 exec ${FMOUNT_WRAP:-} "${DAEMON:-$daemon}" -f ${FMOUNT_ARGS:-} ${opts:+-o "$opts"} "$server:$path" "$mnt") \
+	 exec $wrap "${DAEMON:-$daemon}" -f ${FMOUNT_ARGS:-} ${opts:+-o "$opts"} "$from:$path" "$mnt") \
 		>>"$log" 2>&1 </dev/null &
 	fmount_pid[$mnt]=$!
 	end=$((SECONDS + ${FMOUNT_WAIT:-30}))

@@ -1,0 +1,64 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Mounts without an RDMA device: RoCEv2 in the process, over a wire to rxe. From a network namespace
+# that has no device, by several mounts at once, and by a daemon that may do nothing.
+# tier: quick
+# vm-timeout: 300
+
+. "$(dirname "$0")/../guest/guest.sh"
+
+rxe_up
+nfsd_up
+soft_up
+mnt=/mnt
+server=$soft_server FMOUNT_WRAP=$soft_in
+mib=8
+head -c $((mib << 20)) /dev/urandom >/run/data
+drop() { sync && echo 3 >/proc/sys/vm/drop_caches; }
+log_says() { grep -q "$2" "$(fmount_log "$1")"; }
+moves() { # MNT: data there and back, names
+	rm -rf $export_dir/{data,other,dir}
+	cp /run/data $export_dir/other
+	cp /run/data "$1/data" && cmp /run/data $export_dir/data &&
+		drop && cmp "$1/other" /run/data &&
+		mkdir "$1/dir" && (cd "$1/dir" && seq 50 | xargs touch) &&
+		[ "$(ls "$1/dir" | wc -l)" = 50 ] && rm -r "$1/dir"
+}
+
+check "where no device leads to the server it goes without" fmount $mnt nconnect=2
+check "the log says so" log_says $mnt 'no RDMA device leads to the server'
+check "and what it is" grep -q 'fabric *soft' <<<"$("$daemon" info $mnt)"
+check "data and names go over it" moves $mnt
+check "another mount shares the port" fmount /mnt2 fabric=soft
+check "and works" moves /mnt2
+check "so does the first one" moves $mnt
+check "that one ends" funmount $mnt
+check "the other goes on" moves /mnt2
+check_fails "with fabric=verbs there is none" fmount $mnt fabric=verbs
+check "unmounted" funmount /mnt2
+check "no connection was lost" [ "$(cat "$(fmount_log $mnt)" "$(fmount_log /mnt2)" | grep -c 'lost:')" = 0 ]
+
+# Nobody in particular, without a capability, a device node or locked memory.
+own() {
+	exec 3<>/dev/fuse
+	mount -i -t fuse.rpcrdmafs -o fd=3,rootmode=40000,user_id=1000,group_id=1000,allow_other \
+		$server:/ $mnt || return
+	$soft_in prlimit --memlock=0 setpriv --reuid 1000 --regid 1000 --clear-groups --no-new-privs \
+		--bounding-set -all --inh-caps -all \
+		"$daemon" -f -o allow_other,fabric=soft $server:/ /dev/fd/3 >/run/own.log 2>&1 &
+	own=$!
+	exec 3>&-
+	stat $mnt/data >/dev/null
+}
+mkdir -m 777 $export_dir/own
+chmod 700 /dev/infiniband
+check "mounted by a user without any rights" own
+check "data goes there" cp /run/data $mnt/own/data
+check "and is right" cmp /run/data $export_dir/own/data
+check "unmounted by root" umount $mnt
+ended() { ! kill -0 $own 2>/dev/null; }
+check "the daemon has ended" wait_for 30 ended
+chmod 755 /dev/infiniband
+soft_down
+tap_end

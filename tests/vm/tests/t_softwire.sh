@@ -1,0 +1,57 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# RoCEv2 in the process on wires of several kinds: packets of Ethernet's size and larger ones, IPv4
+# and IPv6; one that loses packets; one that is cut.
+# vm-timeout: 420
+
+. "$(dirname "$0")/../guest/guest.sh"
+
+rxe_up
+nfsd_up
+mnt=/mnt
+FMOUNT_WRAP=$soft_in
+mib=8
+head -c $((mib << 20)) /dev/urandom >/run/data
+drop() { sync && echo 3 >/proc/sys/vm/drop_caches; }
+lost() { grep -c 'lost:' "$(fmount_log $mnt)" || true; }
+moves() {
+	rm -f $export_dir/{data,other}
+	cp /run/data $export_dir/other
+	cp /run/data $mnt/data && cmp /run/data $export_dir/data && drop && cmp $mnt/other /run/data
+}
+netem() { tc qdisc "$1" dev soft0 root "${@:2}" && tc -n soft qdisc "$1" dev soft1 root "${@:2}"; }
+
+for mtu in 4200 1500; do
+	soft_up $mtu
+	for server in $soft_server "[$soft_server6]"; do
+		check "$server, MTU $mtu: mounted" fmount $mnt fabric=soft
+		check "$server, MTU $mtu: data" moves
+		check "$server, MTU $mtu: unmounted" funmount $mnt
+	done
+	soft_down
+done
+
+soft_up
+server=$soft_server
+check "mounted" fmount $mnt fabric=soft
+before=$(lost)
+netem add netem loss 1%
+check "a packet in a hundred is lost, and no data" moves
+check "more data" moves
+netem del
+check_equal "no connection was lost" "$(lost)" "$before"
+
+# Programs go on when the wire does.
+writes() { local n; for n in $(seq 40); do echo $n >$mnt/line$n && sync $mnt/line$n && sleep 0.2 || return; done; }
+writes & job=$!
+sleep 2
+netem add netem loss 100%
+sleep 5
+netem del
+check "what was written while the wire was cut is written" wait $job
+check "it is there" [ "$(cat $export_dir/line40)" = 40 ]
+check "data" moves
+check "unmounted" funmount $mnt
+soft_down
+tap_end
