@@ -102,7 +102,7 @@ struct verbs_mw {
 	uint8_t stride; /* odd: from one key to the next, all 256 before one comes again */
 };
 
-/* What waits to be posted, in order (verbs_post.c). */
+/* The work requests that wait to be posted, in order (verbs_post.c). */
 struct verbs_chain {
 	bool held; /* until verbs_post_release() */
 	unsigned int send_cnt, sge_cnt, recv_cnt;
@@ -212,7 +212,7 @@ struct rdma_cm_id *verbs_cm_watch(struct verbs_ep *ep);
 int verbs_dev_open(struct verbs_ep *ep, bool *ret_new);
 /* Also deregisters all memory. The shells of the fab_mr stay. */
 void verbs_dev_close(struct verbs_ep *ep);
-/* What is known to be gone; closed as soon as nothing is outstanding. */
+/* The device is known to be gone; it is closed as soon as nothing is outstanding. */
 void verbs_dev_gone(struct verbs_ep *ep);
 
 /* verbs_mem.c */
