@@ -248,8 +248,10 @@ void fs_asked_note(struct fs *fs, const void *req, size_t len, live_ref buf)
 	e.order = atomic_fetch_add(&a->order, 1) + 1;
 	e.in = h->opcode == FUSE_WRITE && buf != LIVE_NONE ? IN_BUF : IN_RECORD;
 	e.ref = buf;
+	if (e.in != IN_BUF && len > PLACE_SIZE) /* not in the lock, which all requests take */
+		e.ref = put(fs, req, len, e.order, FS_ASKED_NEW);
 	mutex_lock(&a->lock);
-	if (e.in != IN_BUF)
+	if (e.in != IN_BUF && len <= PLACE_SIZE)
 		put_in_place(fs, &e, h, len, FS_ASKED_NEW);
 	is_new = insert(a, &e);
 	if (is_new && e.in == IN_BUF)
