@@ -32,7 +32,7 @@ static void set_state(struct roce_ep *ep, enum roce_state to)
 	ep->state = to;
 }
 
-void roce_ep_emit(struct roce_ep *ep, const struct fab_event *ev)
+static void emit(struct roce_ep *ep, const struct fab_event *ev)
 {
 	ep->ops->event(ep->ctx, ev);
 }
@@ -118,7 +118,7 @@ static void finish(struct roce_ep *ep)
 		roce_sock_part(ep);
 	reactor_timer_cancel(ep->r, &ep->done_timer);
 	set_state(ep, ROCE_IDLE);
-	roce_ep_emit(ep, &final); /* may free the endpoint */
+	emit(ep, &final); /* may free the endpoint */
 }
 
 void roce_ep_fail(struct roce_ep *ep, enum fab_step step, int err)
@@ -141,7 +141,7 @@ void roce_ep_lost(struct roce_ep *ep, int err)
 		(unsigned long long)ep->stats.naks, (unsigned long long)ep->stats.rnr,
 		(unsigned long long)ep->stats.gaps, (unsigned long long)ep->stats.dups);
 	drain(ep, &final, err != 0);
-	roce_ep_emit(ep, &down);
+	emit(ep, &down);
 }
 
 void roce_ep_disconnect(struct fab_ep *fep)
@@ -223,8 +223,9 @@ int roce_ep_resolve(struct fab_ep *fep, const struct sockaddr *src, const struct
 	if (!err)
 		err = use_socket(ep, &local);
 	if (err == -EADDRINUSE)
-		log_warn("%s: UDP port 4791 is taken, by the kernel's own RoCE (rdma_rxe) for "
-			 "instance",
+		log_warn_limited(
+			"%s: UDP port 4791 is taken, by the kernel's own RoCE (rdma_rxe) for "
+			"instance",
 			ep->name);
 	if (err)
 		return err;
@@ -252,7 +253,7 @@ static void resolved(struct roce_ep *ep)
 
 	ep->resolved_before = true;
 	set_state(ep, ROCE_RESOLVED);
-	roce_ep_emit(ep, &ev);
+	emit(ep, &ev);
 }
 
 /* ---- connecting ---- */
@@ -307,7 +308,7 @@ void roce_ep_up(struct roce_ep *ep, const struct roce_mad *rep)
 	ep->path.ack_tries = ep->conf.retry_count;
 	roce_send_begin(ep, rep->psn);
 	set_state(ep, ROCE_UP);
-	roce_ep_emit(ep, &ev);
+	emit(ep, &ev);
 }
 
 static void on_timer(struct reactor_timer *t)

@@ -264,7 +264,6 @@ int roce_ep_bind(struct fab_ep *ep, const struct fab_bind *bind, uint64_t cookie
 int roce_ep_invalidate(
 	struct fab_ep *ep, struct fab_mw *const *mws, unsigned int cnt, uint64_t cookie);
 
-void roce_ep_emit(struct roce_ep *ep, const struct fab_event *ev);
 /* The connection broke, err as in DOWN; the attempt failed. */
 void roce_ep_lost(struct roce_ep *ep, int err);
 void roce_ep_fail(struct roce_ep *ep, enum fab_step step, int err);

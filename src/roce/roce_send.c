@@ -263,7 +263,8 @@ static void not_acknowledged(struct roce_ep *ep, const struct roce_packet *p)
 	case ROCE_AETH_NAK_OPERATION:
 	case ROCE_AETH_NAK_INVALID:
 	default:
-		log_warn("%s: the server refuses a message: NAK %#x", ep->name, p->syndrome);
+		log_warn_limited(
+			"%s: the server refuses a message: NAK %#x", ep->name, p->syndrome);
 		roce_ep_lost(ep, -EREMOTEIO);
 		return;
 	}

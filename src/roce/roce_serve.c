@@ -79,7 +79,7 @@ static void answer(struct roce_ep *ep, uint8_t syndrome, uint32_t psn)
 /* The connection is of no use any more, and the peer hears why. */
 static void refuse(struct roce_ep *ep, uint8_t syndrome, int err, const char *why)
 {
-	log_warn("%s: the server's packet %#x is refused: %s", ep->name, ep->resp.psn, why);
+	log_warn_limited("%s: the server's packet %#x is refused: %s", ep->name, ep->resp.psn, why);
 	answer(ep, syndrome, ep->resp.psn);
 	roce_ep_lost(ep, err);
 }

@@ -47,10 +47,11 @@ struct roce_sock {
 	struct sockaddr_storage local;
 };
 
-/* Before a packet in the box. */
+/* Before a packet in the box. Anybody may have written it. */
 struct handed {
 	struct sockaddr_storage from;
-	bool ce;
+	uint8_t ce;
+	uint8_t zero[7]; /* no byte of our memory goes with it */
 };
 
 static socklen_t addr_len(const struct sockaddr_storage *ss)
@@ -163,8 +164,6 @@ static uint16_t port_of(int fd)
 
 static int open_all(struct roce_sock *s)
 {
-	int err;
-
 	s->out = open_udp(s, 0);
 	if (s->out < 0)
 		return s->out;
@@ -175,8 +174,7 @@ static int open_all(struct roce_sock *s)
 	s->in = open_udp(s, ROCE_PORT);
 	if (s->in < 0)
 		return s->in;
-	err = reactor_fd_add(s->ep->r, &s->in_src, s->in, EPOLLIN, on_in);
-	return err;
+	return reactor_fd_add(s->ep->r, &s->in_src, s->in, EPOLLIN, on_in);
 }
 
 int roce_sock_open(struct roce_ep *ep)
@@ -253,17 +251,17 @@ void roce_sock_from(struct roce_ep *ep, uint16_t port)
 
 	if (port == s->peer_port)
 		return;
+	s->peer_port = port; /* tried once: without it they come to `in`, or are handed over */
 	if (s->rc < 0) {
 		s->rc = open_udp(s, ROCE_PORT);
 		if (s->rc < 0 || reactor_fd_add(ep->r, &s->rc_src, s->rc, EPOLLIN, on_rc)) {
-			/* They come to `in`, or are handed over. */
 			close_one(&s->rc, &s->rc_src);
 			return;
 		}
 	}
 	set_port(&peer, port);
-	if (connect(s->rc, (struct sockaddr *)&peer, addr_len(&peer)) == 0)
-		s->peer_port = port;
+	if (connect(s->rc, (struct sockaddr *)&peer, addr_len(&peer)))
+		log_debug("%s: packets cannot be had apart: %s", ep->name, strerror(errno));
 }
 
 /* ---- the box ---- */
@@ -309,7 +307,7 @@ static void on_box(struct reactor_fd *src, uint32_t events)
 	roce_ep_deliver_begin(ep);
 	roce_rx_packet(ep, bytes, (size_t)n - sizeof(h),
 		&(struct roce_rx_about){.from = &h.from,
-			.ce = h.ce,
+			.ce = h.ce != 0,
 			.handed_over = true,
 			.trusted = is_trusted(&m)});
 	roce_ep_deliver_end(ep);

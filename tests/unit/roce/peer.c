@@ -7,9 +7,12 @@
 #include <net/if.h>
 #include <poll.h>
 #include <sched.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -276,6 +279,29 @@ void peer_send_from(const struct peer *p, const char *addr, const struct peer_ou
 	int fd = open_at(addr, 4791);
 
 	send_by(fd, addr, 4791, o);
+	close(fd);
+}
+
+void peer_hand_over(const struct peer_out *o, uint32_t number, uint8_t ce)
+{
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	struct sockaddr_storage from = {0};
+	struct sockaddr_in *in = (struct sockaddr_in *)&from;
+	uint8_t b[sizeof(from) + 8 + PEER_PACKET] = {0};
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	size_t n = sizeof(from) + 8;
+	int len =
+		snprintf(sun.sun_path + 1, sizeof(sun.sun_path) - 1, "rpcrdmafs roce %06x", number);
+
+	in->sin_family = AF_INET;
+	in->sin_port = htons(4791);
+	inet_pton(AF_INET, OURS, &in->sin_addr);
+	memcpy(b, &from, sizeof(from));
+	b[sizeof(from)] = ce;
+	n += build(OURS, 4791, o, b + n);
+	cr_assert_eq(sendto(fd, b, n, 0, (struct sockaddr *)&sun,
+			     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)),
+		(ssize_t)n, "%s", strerror(errno));
 	close(fd);
 }
 

@@ -761,6 +761,34 @@ Test(roce_mem, one_that_the_peer_gives_back_is_closed)
 
 /* ---- several endpoints ---- */
 
+/* Another socket got it; whoever hands it over may write what he likes before it. */
+Test(roce_recv, one_that_is_handed_over_is_received)
+{
+	struct peer_out o = {.op = 0x04,
+		.ack_req = true,
+		.qpn = peer.qpn,
+		.psn = peer.psn,
+		.payload = "hello",
+		.len = 5};
+
+	receive_at(0, 100, 1);
+	o.spoil = true;
+	peer_hand_over(&o, peer.qpn, 0);
+	none();
+	o.spoil = false;
+	peer_hand_over(&o, peer.qpn, 0);
+	answers(0x1f, peer.psn);
+	sees("r");
+	cr_assert_arr_eq(mem, "hello", 5);
+	receive_at(0, 100, 2);
+	o.psn++;
+	peer_hand_over(&o, peer.qpn, 2);
+	cr_assert(peer_next(&peer, &k, turn));
+	cr_assert_eq(k.op, 0x81, "congestion is told");
+	answers(0x1f, peer.psn + 1);
+	sees("rr");
+}
+
 TestSuite(roce_two, .init = set_up, .fini = tear_down);
 
 Test(roce_two, endpoints_share_the_port)
