@@ -5,6 +5,8 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
 #include <poll.h>
 #include <sched.h>
 #include <stddef.h>
@@ -16,9 +18,11 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define OURS  "127.0.0.2"
-#define EP    "127.0.0.1"
+#include <linux/ipv6.h> /* after netinet/in.h */
+
 #define TURNS 20000
+
+static const char *ours = "127.0.0.2", *theirs = "127.0.0.1";
 
 static uint32_t be(const uint8_t *p, int len)
 {
@@ -35,34 +39,117 @@ static void put(uint8_t *p, uint64_t v, int len)
 		p[i] = (uint8_t)v;
 }
 
-void peer_network(void)
+/* Of IPv6 if it has a colon. */
+static socklen_t addr_of(const char *text, uint16_t port, struct sockaddr_storage *ret)
+{
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)ret;
+	struct sockaddr_in *in = (struct sockaddr_in *)ret;
+
+	memset(ret, 0, sizeof(*ret));
+	if (strchr(text, ':')) {
+		in6->sin6_family = AF_INET6;
+		in6->sin6_port = htons(port);
+		cr_assert_eq(inet_pton(AF_INET6, text, &in6->sin6_addr), 1);
+		return sizeof(*in6);
+	}
+	in->sin_family = AF_INET;
+	in->sin_port = htons(port);
+	cr_assert_eq(inet_pton(AF_INET, text, &in->sin_addr), 1);
+	return sizeof(*in);
+}
+
+static bool is_v6(void)
+{
+	return strchr(ours, ':') != NULL;
+}
+
+void peer_addrs(struct sockaddr_storage *ret_ep, struct sockaddr_storage *ret_peer)
+{
+	addr_of(theirs, 0, ret_ep);
+	addr_of(ours, 20049, ret_peer);
+}
+
+static bool own_network(void)
 {
 	struct ifreq ifr = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
 	int fd;
 
 	if (unshare(CLONE_NEWNET) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
-		return;
+		return false;
 	fd = socket(AF_INET, SOCK_DGRAM, 0);
 	cr_assert_eq(ioctl(fd, SIOCSIFFLAGS, &ifr), 0);
 	close(fd);
+	return true;
+}
+
+void peer_network(void)
+{
+	(void)own_network();
+}
+
+/* It is there when it can be bound to. */
+static bool add_addr(int fd, const char *text)
+{
+	struct in6_ifreq ifr = {.ifr6_prefixlen = 128, .ifr6_ifindex = 1};
+	struct sockaddr_storage ss;
+	socklen_t n = addr_of(text, 0, &ss);
+	int err = -1;
+
+	ifr.ifr6_addr = ((struct sockaddr_in6 *)&ss)->sin6_addr;
+	if (ioctl(fd, SIOCSIFADDR, &ifr) != 0)
+		return false;
+	for (int i = 0; i < TURNS && err != 0; i++) {
+		int test = socket(AF_INET6, SOCK_DGRAM, 0);
+
+		err = bind(test, (struct sockaddr *)&ss, n);
+		close(test);
+		if (err != 0)
+			usleep(1000);
+	}
+	return err == 0;
+}
+
+bool peer_network6(void)
+{
+	int fd = own_network() ? socket(AF_INET6, SOCK_DGRAM, 0) : -1;
+	bool is_there;
+
+	ours = "fd00::2";
+	theirs = "fd00::1";
+	if (fd < 0)
+		return false;
+	is_there = add_addr(fd, ours) && add_addr(fd, theirs) && add_addr(fd, "fd00::3");
+	close(fd);
+	return is_there;
+}
+
+static void set(int fd, int level, int name, int value)
+{
+	cr_assert_eq(setsockopt(fd, level, name, &value, sizeof(value)), 0, "%s", strerror(errno));
 }
 
 static int open_at(const char *addr, uint16_t port)
 {
-	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(port)};
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), on = 1, pmtu = IP_PMTUDISC_DO;
+	struct sockaddr_storage ss;
+	socklen_t n = addr_of(addr, port, &ss);
+	int fd = socket(ss.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	inet_pton(AF_INET, addr, &in.sin_addr);
-	/* Not connected, never in fragments: the Identification is 0. */
-	cr_assert_eq(setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &pmtu, sizeof(pmtu)), 0);
-	cr_assert_eq(setsockopt(fd, IPPROTO_IP, IP_RECVTOS, &on, sizeof(on)), 0);
-	cr_assert_eq(bind(fd, (struct sockaddr *)&in, sizeof(in)), 0, "%s", strerror(errno));
+	if (ss.ss_family == AF_INET6) {
+		set(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+		set(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
+		set(fd, IPPROTO_UDP, UDP_NO_CHECK6_TX, 1);
+	} else {
+		/* Not connected, never in fragments: the Identification is 0. */
+		set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+		set(fd, IPPROTO_IP, IP_RECVTOS, 1);
+	}
+	cr_assert_eq(bind(fd, (struct sockaddr *)&ss, n), 0, "%s", strerror(errno));
 	return fd;
 }
 
 void peer_new(struct peer *p)
 {
-	*p = (struct peer){.fd = open_at(OURS, 4791)};
+	*p = (struct peer){.fd = open_at(ours, 4791)};
 }
 
 void peer_free(struct peer *p)
@@ -70,41 +157,79 @@ void peer_free(struct peer *p)
 	close(p->fd);
 }
 
+void peer_forget(struct peer *p)
+{
+	uint8_t b[PEER_PACKET];
+
+	while (recv(p->fd, b, sizeof(b), MSG_DONTWAIT) >= 0)
+		;
+}
+
 /* ---- ICRC: IBA annex A17.3.3, over a packet put together for it ---- */
 
-static void icrc(const char *src, const char *dst, uint16_t src_port, const uint8_t *udp,
+/* Returns: what follows the IP header. */
+static uint8_t *put_ip(uint8_t *p, const char *src, const char *dst, size_t udp_len)
+{
+	if (is_v6()) {
+		memset(p, 0xff, 8);
+		p[0] = 0x6f;
+		put(p + 4, udp_len, 2);
+		p[6] = 17;
+		inet_pton(AF_INET6, src, p + 8);
+		inet_pton(AF_INET6, dst, p + 24);
+		return p + 40;
+	}
+	memset(p, 0, 20);
+	p[0] = 0x45;
+	p[1] = 0xff;
+	put(p + 2, 20 + udp_len, 2);
+	p[6] = 0x40;
+	p[8] = 0xff;
+	p[9] = 17;
+	p[10] = p[11] = 0xff;
+	inet_pton(AF_INET, src, p + 12);
+	inet_pton(AF_INET, dst, p + 16);
+	return p + 20;
+}
+
+static void icrc(const char *src, const char *dst, uint16_t src_port, const uint8_t *packet,
 	size_t len, uint8_t ret[4])
 {
-	uint8_t m[8 + 20 + 8 + PEER_PACKET];
+	uint8_t m[8 + 40 + 8 + PEER_PACKET], *p;
 	uLong crc;
 
 	memset(m, 0xff, 8);
-	memset(m + 8, 0, 20);
-	m[8] = 0x45;
-	m[9] = 0xff;
-	put(m + 10, 20 + 8 + len + 4, 2);
-	m[14] = 0x40;
-	m[16] = 0xff;
-	m[17] = 17;
-	m[18] = m[19] = 0xff;
-	inet_pton(AF_INET, src, m + 20);
-	inet_pton(AF_INET, dst, m + 24);
-	put(m + 28, src_port, 2);
-	put(m + 30, 4791, 2);
-	put(m + 32, 8 + len + 4, 2);
-	m[34] = m[35] = 0xff;
-	memcpy(m + 36, udp, len);
-	m[36 + 4] = 0xff;
-	crc = crc32(0, m, (uInt)(36 + len));
+	p = put_ip(m + 8, src, dst, 8 + len + 4);
+	put(p, src_port, 2);
+	put(p + 2, 4791, 2);
+	put(p + 4, 8 + len + 4, 2);
+	p[6] = p[7] = 0xff;
+	memcpy(p + 8, packet, len);
+	p[8 + 4] = 0xff;
+	crc = crc32(0, m, (uInt)(p + 8 + len - m));
 	for (int i = 0; i < 4; i++)
 		ret[i] = (uint8_t)(crc >> 8 * i);
 }
 
 /* ---- in ---- */
 
+/* From the endpoint's address; its port. */
+static uint16_t port_of(const struct sockaddr_storage *from)
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)from;
+	const struct sockaddr_in *in = (const struct sockaddr_in *)from;
+	char text[INET6_ADDRSTRLEN] = "";
+
+	inet_ntop(from->ss_family,
+		is_v6() ? (const void *)&in6->sin6_addr : (const void *)&in->sin_addr, text,
+		sizeof(text));
+	cr_assert_str_eq(text, theirs);
+	return ntohs(is_v6() ? in6->sin6_port : in->sin_port);
+}
+
 static ssize_t receive(struct peer *p, uint8_t *buf, uint16_t *ret_port, uint8_t *ret_tos)
 {
-	struct sockaddr_in from;
+	struct sockaddr_storage from;
 	struct iovec iov = {buf, PEER_PACKET};
 	uint8_t control[64];
 	struct msghdr m = {.msg_name = &from,
@@ -118,9 +243,9 @@ static ssize_t receive(struct peer *p, uint8_t *buf, uint16_t *ret_port, uint8_t
 
 	if (n < 0)
 		return -1;
-	cr_assert_eq(from.sin_addr.s_addr, inet_addr(EP));
-	*ret_port = ntohs(from.sin_port);
-	*ret_tos = c && c->cmsg_type == IP_TOS ? *CMSG_DATA(c) : 0;
+	*ret_port = port_of(&from);
+	/* Of IPv6 it is an int, in the order of bytes of the machines that this runs on. */
+	*ret_tos = c && c->cmsg_type == (is_v6() ? IPV6_TCLASS : IP_TOS) ? *CMSG_DATA(c) : 0;
 	return n;
 }
 
@@ -157,10 +282,13 @@ static void check(
 
 	cr_assert_geq(n, 16);
 	cr_assert_eq(n % 4, 0, "IBA 9.4.1: whole words");
-	icrc(EP, OURS, port, b, n - 4, crc);
+	icrc(theirs, ours, port, b, n - 4, crc);
 	cr_assert_arr_eq(crc, b + n - 4, 4, "A17.3.3: ICRC");
 	ext = ext_of(b[0]);
 	cr_assert_geq(n, 12 + ext + pad + 4);
+	if (b[0] == 0x64) /* another endpoint may begin */
+		p->port = port;
+	cr_assert_eq(port, p->port, "A17.3.2.1: one source port for a connection");
 	cr_assert_eq(b[1] & 0x80, 0, "no solicited event was asked for");
 	cr_assert_eq(b[1] & 0x40, 0x40, "IBA 9.2.3: MigReq of a queue pair that has one path");
 	cr_assert_eq(b[1] & 0x0f, 0, "IBA 9.2.4: TVer");
@@ -189,6 +317,7 @@ static void check(
 	}
 	if (b[0] == 0x00 || b[0] == 0x01 || b[0] == 0x0d || b[0] == 0x0e)
 		cr_assert_eq(ret->len, p->mtu, "IBA 9.4.1: all but the last packet are full");
+	memcpy(ret->ext, b + 12, ext);
 	memcpy(ret->payload, b + 12 + ext, ret->len);
 }
 
@@ -231,6 +360,8 @@ void peer_next_mad(struct peer *p, uint16_t attr, uint8_t ret[232], void (*turn)
 	cr_assert_eq(be(k.payload + 16, 2), attr);
 	cr_assert_eq(be(k.payload + 18, 2), 0, "reserved");
 	cr_assert_eq(be(k.payload + 20, 4), 0, "attribute modifier");
+	p->tid = (uint64_t)be(k.payload + 8, 4) << 32 | be(k.payload + 12, 4);
+	cr_assert_neq(p->tid, 0, "IBA 13.4.6.4: transaction ID");
 	memcpy(ret, k.payload + 24, 232);
 }
 
@@ -242,10 +373,11 @@ static size_t build(const char *from, uint16_t port, const struct peer_out *o, u
 
 	memset(b, 0, 12);
 	b[0] = o->op;
-	b[1] = (uint8_t)(0x40 | pad << 4);
-	put(b + 2, o->other_key ? 0x8001 : 0xffff, 2);
-	put(b + 4, o->qpn, 4);
-	put(b + 8, (o->ack_req ? 0x80000000u : 0) | (o->psn & 0xffffff), 4);
+	b[1] = (uint8_t)((0x40 | pad << 4) ^ o->bth1);
+	put(b + 2, o->pkey ? o->pkey : 0xffff, 2);
+	put(b + 4, (uint32_t)o->bth4 << 24 | o->qpn, 4);
+	put(b + 8, (o->ack_req ? 0x80000000u : 0) | (uint32_t)o->bth8 << 24 | (o->psn & 0xffffff),
+		4);
 	if (o->ext_len > 0)
 		memcpy(b + n, o->ext, o->ext_len);
 	n += o->ext_len;
@@ -253,7 +385,7 @@ static size_t build(const char *from, uint16_t port, const struct peer_out *o, u
 		memcpy(b + n, o->payload, o->len);
 	memset(b + n + o->len, 0, pad);
 	n += o->len + pad;
-	icrc(from, EP, port, b, n, b + n);
+	icrc(from, theirs, port, b, n, b + n);
 	if (o->spoil)
 		b[n] ^= 1;
 	return n + 4;
@@ -261,17 +393,18 @@ static size_t build(const char *from, uint16_t port, const struct peer_out *o, u
 
 static void send_by(int fd, const char *from, uint16_t port, const struct peer_out *o)
 {
-	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(4791)};
+	struct sockaddr_storage to;
+	socklen_t to_len = addr_of(theirs, 4791, &to);
 	uint8_t b[PEER_PACKET];
 	size_t n = build(from, port, o, b);
 
-	inet_pton(AF_INET, EP, &in.sin_addr);
-	cr_assert_eq(sendto(fd, b, n, 0, (struct sockaddr *)&in, sizeof(in)), (ssize_t)n);
+	cr_assert_eq(sendto(fd, b, n, 0, (struct sockaddr *)&to, to_len), (ssize_t)n, "%s",
+		strerror(errno));
 }
 
 void peer_send(const struct peer *p, const struct peer_out *o)
 {
-	send_by(p->fd, OURS, 4791, o);
+	send_by(p->fd, ours, 4791, o);
 }
 
 void peer_send_from(const struct peer *p, const char *addr, const struct peer_out *o)
@@ -285,20 +418,17 @@ void peer_send_from(const struct peer *p, const char *addr, const struct peer_ou
 void peer_hand_over(const struct peer_out *o, uint32_t number, uint8_t ce)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
-	struct sockaddr_storage from = {0};
-	struct sockaddr_in *in = (struct sockaddr_in *)&from;
+	struct sockaddr_storage from;
 	uint8_t b[sizeof(from) + 8 + PEER_PACKET] = {0};
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	size_t n = sizeof(from) + 8;
 	int len =
 		snprintf(sun.sun_path + 1, sizeof(sun.sun_path) - 1, "rpcrdmafs roce %06x", number);
 
-	in->sin_family = AF_INET;
-	in->sin_port = htons(4791);
-	inet_pton(AF_INET, OURS, &in->sin_addr);
+	addr_of(ours, 4791, &from);
 	memcpy(b, &from, sizeof(from));
 	b[sizeof(from)] = ce;
-	n += build(OURS, 4791, o, b + n);
+	n += build(ours, 4791, o, b + n);
 	cr_assert_eq(sendto(fd, b, n, 0, (struct sockaddr *)&sun,
 			     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)),
 		(ssize_t)n, "%s", strerror(errno));
@@ -313,6 +443,11 @@ void peer_ack(const struct peer *p, uint8_t syndrome, uint32_t psn)
 			     .op = 0x11, .qpn = p->qpn, .psn = psn, .ext = aeth, .ext_len = 4});
 }
 
+void peer_mark(const struct peer *p, uint8_t ecn)
+{
+	set(p->fd, is_v6() ? IPPROTO_IPV6 : IPPROTO_IP, is_v6() ? IPV6_TCLASS : IP_TOS, ecn);
+}
+
 void peer_reth(uint8_t ext[16], uint64_t va, uint32_t rkey, uint32_t len)
 {
 	put(ext, va, 8);
@@ -320,12 +455,15 @@ void peer_reth(uint8_t ext[16], uint64_t va, uint32_t rkey, uint32_t len)
 	put(ext + 12, len, 4);
 }
 
-void peer_send_mad(struct peer *p, uint16_t attr, const uint8_t body[232])
+void peer_send_odd_mad(
+	struct peer *p, uint16_t attr, const uint8_t body[232], uint32_t head, uint32_t qkey)
 {
-	uint8_t mad[256] = {1, 7, 2, 3}, deth[8];
+	uint8_t mad[256] = {0}, deth[8];
 
-	put(deth, 0x80010000, 4);
+	put(deth, 0x80010000 ^ qkey, 4);
 	put(deth + 4, 1, 4);
+	put(mad, 0x01070203 ^ head, 4);
+	put(mad + 8, p->tid, 8);
 	put(mad + 16, attr, 2);
 	memcpy(mad + 24, body, 232);
 	peer_send(p, &(struct peer_out){.op = 0x64,
@@ -337,12 +475,39 @@ void peer_send_mad(struct peer *p, uint16_t attr, const uint8_t body[232])
 			     .len = 256});
 }
 
+void peer_send_mad(struct peer *p, uint16_t attr, const uint8_t body[232])
+{
+	peer_send_odd_mad(p, attr, body, 0, 0);
+}
+
 /* ---- the CM ---- */
+
+/* A17.4.1.1: GIDs of IPv4. */
+static void gid_of(const char *addr, uint8_t gid[16])
+{
+	memset(gid, 0, 16);
+	gid[10] = gid[11] = 0xff;
+	inet_pton(is_v6() ? AF_INET6 : AF_INET, addr, is_v6() ? gid : gid + 12);
+}
+
+/* A11.3: addresses as in the private data; of IPv4 the rest is 0. */
+static void check_private(const uint8_t *p)
+{
+	uint8_t gid[16];
+	int at = is_v6() ? 0 : 12;
+
+	cr_assert_eq(p[0], 0, "A11.3: version");
+	cr_assert_eq(p[1], is_v6() ? 0x60 : 0x40, "A11.3: version of IP");
+	gid_of(theirs, gid);
+	cr_assert_arr_eq(p + 4 + at, gid + at, (size_t)(16 - at));
+	gid_of(ours, gid);
+	cr_assert_arr_eq(p + 20 + at, gid + at, (size_t)(16 - at));
+}
 
 void peer_take_req(struct peer *p, void (*turn)(void))
 {
-	static const uint8_t zero[44], gid[12] = {[10] = 0xff, 0xff};
-	uint8_t *r = p->req;
+	static const uint8_t zero[44];
+	uint8_t *r = p->req, gid[16];
 
 	peer_next_mad(p, 0x10, r, turn);
 	p->id = be(r, 4);
@@ -362,16 +527,13 @@ void peer_take_req(struct peer *p, void (*turn)(void))
 	cr_assert_eq(p->mtu, 4096, "IBA 12.7.27: the loopback takes it");
 	cr_assert_eq(r[50] & 7, 7, "RNR retry: for ever");
 	cr_assert_eq(be(r + 52, 4), 0xffffffff, "A17: there are no LIDs");
-	cr_assert_arr_eq(r + 56, gid, 12, "A17.4.5: a GID of IPv4");
-	cr_assert_eq(be(r + 68, 4), ntohl(inet_addr(EP)));
-	cr_assert_arr_eq(r + 72, gid, 12);
-	cr_assert_eq(be(r + 84, 4), ntohl(inet_addr(OURS)));
+	gid_of(theirs, gid);
+	cr_assert_arr_eq(r + 56, gid, 16, "A17.4.1.1: GID");
+	gid_of(ours, gid);
+	cr_assert_arr_eq(r + 72, gid, 16);
 	cr_assert_gt(r[93], 0, "hop limit");
 	cr_assert_arr_eq(r + 96, zero, 44, "IBA 12.7.1: no alternate path");
-	cr_assert_eq(r[140], 0, "A11.3: version");
-	cr_assert_eq(r[141], 0x40, "A11.3: IPv4");
-	cr_assert_eq(be(r + 156, 4), ntohl(inet_addr(EP)));
-	cr_assert_eq(be(r + 172, 4), ntohl(inet_addr(OURS)));
+	check_private(r + 140);
 }
 
 void peer_send_rep(struct peer *p, uint32_t psn, const void *priv, size_t len)
@@ -391,10 +553,13 @@ void peer_send_rep(struct peer *p, uint32_t psn, const void *priv, size_t len)
 void peer_accept(struct peer *p, uint32_t psn, const void *priv, size_t len, void (*turn)(void))
 {
 	uint8_t rtu[232];
+	uint64_t tid;
 
 	peer_take_req(p, turn);
+	tid = p->tid;
 	peer_send_rep(p, psn, priv, len);
 	peer_next_mad(p, 0x14, rtu, turn);
+	cr_assert_eq(p->tid, tid, "IBA 12.6: one transaction");
 	cr_assert_eq(be(rtu, 4), p->id);
 	cr_assert_eq(be(rtu + 4, 4), PEER_ID);
 }

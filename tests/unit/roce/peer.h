@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #define PEER_QPN    0xabcdefu
 #define PEER_ID     0x600df00du
@@ -25,6 +26,7 @@ struct peer_packet {
 	uint32_t qpn, psn;
 	uint8_t syndrome; /* AETH */
 	uint32_t msn;
+	uint8_t ext[16]; /* extended headers */
 	uint8_t payload[PEER_PACKET];
 	size_t len;
 	uint8_t ecn; /* of the IP header */
@@ -35,13 +37,21 @@ struct peer {
 	uint32_t qpn, id; /* of the endpoint */
 	uint32_t psn;     /* that we send next */
 	uint32_t mtu;
+	uint16_t port;    /* that it sends from */
+	uint64_t tid;     /* of the MAD that came last */
 	uint8_t req[256]; /* the REQ */
 };
 
 /* Before anything else: a network of its own, if that may be. */
 void peer_network(void);
+/* The same, with fd00::1 to 3, which are used from now on. False: there is none, or no IPv6. */
+bool peer_network6(void);
+/* Of the endpoint, and of the peer with the port of the service. */
+void peer_addrs(struct sockaddr_storage *ret_ep, struct sockaddr_storage *ret_peer);
 void peer_new(struct peer *p);
 void peer_free(struct peer *p);
+/* All that came until now is dropped. */
+void peer_forget(struct peer *p);
 
 /* The next packet; false: none came meanwhile. turn: is called while there is none. */
 bool peer_next(struct peer *p, struct peer_packet *ret, void (*turn)(void));
@@ -49,6 +59,10 @@ bool peer_next(struct peer *p, struct peer_packet *ret, void (*turn)(void));
  */
 void peer_next_mad(struct peer *p, uint16_t attr, uint8_t ret[232], void (*turn)(void));
 void peer_send_mad(struct peer *p, uint16_t attr, const uint8_t body[232]);
+/* The same with other bytes: what is exclusive-ored with the MAD's first four, and with the Q_Key.
+ */
+void peer_send_odd_mad(
+	struct peer *p, uint16_t attr, const uint8_t body[232], uint32_t head, uint32_t qkey);
 /* REQ, REP (our first PSN for the endpoint is `psn`), RTU. */
 void peer_accept(struct peer *p, uint32_t psn, const void *priv, size_t len, void (*turn)(void));
 /* The REQ as it should be, and its answer. */
@@ -58,7 +72,10 @@ void peer_send_rep(struct peer *p, uint32_t psn, const void *priv, size_t len);
 /* A packet with what is behind its BTH; `spoil`: its ICRC is wrong. */
 struct peer_out {
 	uint8_t op;
-	bool ack_req, spoil, other_key;
+	bool ack_req, spoil;
+	uint16_t pkey;      /* 0: the default one */
+	uint8_t bth1;       /* exclusive-ored: solicited event, MigReq, pad, TVer */
+	uint8_t bth4, bth8; /* reserved bits, FECN, BECN */
 	uint32_t qpn, psn;
 	const void *ext;
 	size_t ext_len;
@@ -73,6 +90,8 @@ void peer_send_from(const struct peer *p, const char *addr, const struct peer_ou
 void peer_hand_over(const struct peer_out *o, uint32_t number, uint8_t ce);
 /* An acknowledgement of that PSN. */
 void peer_ack(const struct peer *p, uint8_t syndrome, uint32_t psn);
+/* All that it sends from now on has this in the two bits of ECN. */
+void peer_mark(const struct peer *p, uint8_t ecn);
 /* RETH (IBA 9.3.3). */
 void peer_reth(uint8_t ext[16], uint64_t va, uint32_t rkey, uint32_t len);
 
