@@ -69,16 +69,21 @@ void peer_addrs(struct sockaddr_storage *ret_ep, struct sockaddr_storage *ret_pe
 	addr_of(ours, 20049, ret_peer);
 }
 
+static bool is_own; /* the network */
+
 static bool own_network(void)
 {
 	struct ifreq ifr = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
 	int fd;
 
+	if (is_own)
+		return true;
 	if (unshare(CLONE_NEWNET) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
 		return false;
 	fd = socket(AF_INET, SOCK_DGRAM, 0);
 	cr_assert_eq(ioctl(fd, SIOCSIFFLAGS, &ifr), 0);
 	close(fd);
+	is_own = true;
 	return true;
 }
 
