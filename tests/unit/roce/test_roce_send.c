@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Requirements of docs/protocol/rocev2.md that test_roce_ep.c is not about: the requester. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "roce_rig.h"
+
+TestSuite(roce_requester, .init = rig_set_up, .fini = rig_tear_down);
+
+/* We said that we do not count them (REQ); what has a count is an acknowledgement as well. */
+Test(roce_requester, credits_are_not_counted)
+{
+	for (uint32_t i = 0; i < 32; i++) {
+		rig_post(0, 10, i);
+		rig_sends(0x04, OURS + i, 0, 10);
+		memset(seen, 0, sizeof(seen));
+		peer_ack(&peer, (uint8_t)i, OURS + i);
+		rig_sees("s");
+		cr_assert_eq(cookie, i);
+	}
+	/* None are left: the next ones go out all the same. */
+	peer_ack(&peer, 0, OURS + 31);
+	rig_turns();
+	for (uint32_t i = 0; i < 4; i++)
+		rig_post(0, 10, i);
+	for (uint32_t i = 0; i < 4; i++)
+		rig_sends(0x04, OURS + 32 + i, 0, 10);
+}
+
+Test(roce_requester, each_refusal_is_the_end)
+{
+	for (uint8_t code = 0x61; code <= 0x63; code++) {
+		rig_post(0, 100, 1);
+		rig_sends(0x04, OURS, 0, 100);
+		peer_ack(&peer, code, OURS);
+		rig_sees("Dx.");
+		rig_connect_again();
+	}
+}
+
+/* A NAK, and an RNR NAK, acknowledge what was before. */
+Test(roce_requester, what_was_before_a_refusal_is_done)
+{
+	for (uint32_t i = 0; i < 3; i++) {
+		rig_post(0, 100, i);
+		rig_sends(0x04, OURS + i, 0, 100);
+	}
+	peer_ack(&peer, 0x20 | 1, OURS + 1);
+	rig_sees("s");
+	rig_sends(0x04, OURS + 1, 0, 100);
+	rig_sends(0x04, OURS + 2, 0, 100);
+	peer_ack(&peer, 0x62, OURS + 2);
+	rig_sees("ssDx.");
+}
+
+Test(roce_requester, answers_of_reads_that_nobody_asked_for_are_dropped)
+{
+	static const uint8_t aeth[4] = {0x1f};
+
+	rig_post(0, 100, 1);
+	rig_sends(0x04, OURS, 0, 100);
+	for (uint8_t op = 0x0d; op <= 0x10; op++)
+		peer_send(&peer, &(struct peer_out){.op = op,
+					 .qpn = peer.qpn,
+					 .psn = OURS,
+					 .ext = aeth,
+					 .ext_len = op == 0x0e ? 0 : 4,
+					 .payload = text,
+					 .len = 100});
+	rig_turns();
+	cr_assert_str_eq(seen, "");
+	peer_ack(&peer, 0x1f, OURS);
+	rig_sees("s");
+}
+
+Test(roce_requester, each_time_without_an_answer_is_twice_as_long)
+{
+	uint64_t before, deadline;
+
+	roce_of(ep)->path.ack_ns = SOON;
+	rig_post(0, 100, 1);
+	rig_sends(0x04, OURS, 0, 100);
+	before = roce_of(ep)->req.timer.deadline_ns;
+	for (int i = 1; i <= 3; i++) {
+		rig_sends(0x04, OURS, 0, 100);
+		deadline = roce_of(ep)->req.timer.deadline_ns;
+		cr_assert_geq(deadline - before, SOON << i, "%d", i);
+		before = deadline;
+	}
+	/* A slow machine is none that is silent. */
+	reactor_timer_in(r, &roce_of(ep)->req.timer, 60 * NSEC_PER_SEC);
+	peer_ack(&peer, 0x1f, OURS);
+	rig_sees("s");
+	cr_assert_eq(roce_of(ep)->req.tries, 0, "the next one begins with the shortest");
+}
+
+Test(roce_requester, congestion_makes_it_slower)
+{
+	static const uint8_t zero[16];
+
+	for (int i = 0; i < 6; i++)
+		peer_send(&peer, &(struct peer_out){.op = 0x81,
+					 .qpn = peer.qpn,
+					 .bth1 = 0x40,
+					 .bth4 = 0x40,
+					 .ext = zero,
+					 .ext_len = 16});
+	rig_turns();
+	rig_post(0, 8 * MTU, 1);
+	for (uint32_t i = 0; i < 4; i++)
+		rig_sends(i == 0 ? 0x00 : 0x01, OURS + i, i * MTU, MTU);
+	rig_none();
+	/* ... and what it acknowledges makes it faster again. */
+	peer_ack(&peer, 0x1f, OURS + 3);
+	for (uint32_t i = 4; i < 8; i++)
+		rig_sends(i == 7 ? 0x02 : 0x01, OURS + i, i * MTU, MTU);
+	cr_assert_eq(roce_of(ep)->req.window, 5);
+	peer_ack(&peer, 0x1f, OURS + 7);
+	rig_sees("s");
+}
+
+Test(roce_requester, an_empty_message_is_one_packet)
+{
+	rig_post(0, 0, 1);
+	rig_sends(0x04, OURS, 0, 0);
+	peer_ack(&peer, 0x1f, OURS);
+	rig_sees("s");
+}

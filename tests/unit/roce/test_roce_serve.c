@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Requirements of docs/protocol/rocev2.md that test_roce_ep.c is not about: the responder. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "roce_rig.h"
+
+TestSuite(roce_responder, .init = rig_set_up, .fini = rig_tear_down);
+
+Test(roce_responder, what_does_not_ask_is_not_acknowledged)
+{
+	struct peer_out o = rig_odd();
+
+	rig_receive(0, 100, 1);
+	rig_receive(100, 100, 2);
+	o.ack_req = false;
+	peer_send(&peer, &o);
+	rig_sees("r");
+	rig_none();
+	rig_asks(0x04, peer.psn + 1, NULL, 0, "two", 3);
+	rig_answers(0x1f, peer.psn + 1);
+	cr_assert_eq(k.msn, 2);
+}
+
+Test(roce_responder, acknowledgements_are_put_together)
+{
+	for (uint32_t i = 0; i < 3; i++) {
+		rig_receive(100 * i, 100, i);
+		rig_asks(0x04, peer.psn + i, NULL, 0, "hello", 5);
+	}
+	rig_answers(0x1f, peer.psn + 2);
+	cr_assert_eq(k.msn, 3);
+	rig_none();
+	rig_sees("rrr");
+}
+
+Test(roce_responder, acknowledgements_stand_behind_the_reads_before_them)
+{
+	uint32_t rkey = rig_window(1000, 3 * MTU, FAB_REMOTE_READ);
+
+	rig_receive(0, 100, 1);
+	rig_asks_read(peer.psn, rkey, 1000, MTU + 1);
+	rig_asks(0x04, peer.psn + 2, NULL, 0, "hello", 5);
+	rig_reads(0x0d, peer.psn, 1000, MTU);
+	cr_assert_eq(k.msn, 1);
+	rig_reads(0x0f, peer.psn + 1, 1000 + MTU, 1);
+	rig_answers(0x1f, peer.psn + 2);
+	cr_assert_eq(k.msn, 2);
+}
+
+Test(roce_responder, numbers_of_packets_and_messages_begin_again_at_0)
+{
+	uint32_t rkey = rig_window(1000, 3 * MTU, FAB_REMOTE_READ);
+
+	roce_of(ep)->resp.psn = 0xfffffe;
+	roce_of(ep)->resp.done_psn = 0xfffffd;
+	roce_of(ep)->resp.msn = 0xfffffe;
+	rig_asks_read(0xfffffe, rkey, 1000, 3 * MTU);
+	for (uint32_t i = 0; i < 3; i++)
+		rig_reads((uint8_t)(0x0d + i), 0xfffffe + i, 1000 + i * MTU, MTU);
+	cr_assert_eq(k.msn, 0xffffff);
+	rig_receive(0, 100, 1);
+	rig_asks(0x04, 1, NULL, 0, "hello", 5);
+	rig_answers(0x1f, 1);
+	cr_assert_eq(k.msn, 0);
+	rig_asks(0x04, 3, NULL, 0, "hello", 5);
+	rig_answers(0x60, 2);
+	rig_asks_read(0xffffff, rkey, 1000 + MTU, 2 * MTU); /* from long ago */
+	rig_reads(0x0d, 0xffffff, 1000 + MTU, MTU);
+	rig_reads(0x0f, 0, 1000 + 2 * MTU, MTU);
+}
+
+/* Section 9.7.1: one half of all numbers is behind, the other one ahead. */
+Test(roce_responder, half_of_all_numbers_is_behind)
+{
+	rig_receive(0, 100, 1);
+	rig_asks(0x04, peer.psn + 0x7fffff, NULL, 0, "hello", 5);
+	rig_answers(0x60, peer.psn);
+	rig_asks(0x04, peer.psn - 0x7fffff, NULL, 0, "hello", 5);
+	rig_answers(0x1f, peer.psn - 1);
+	cr_assert_str_eq(seen, "");
+}
+
+Test(roce_responder, a_message_that_is_left_for_another_is_refused)
+{
+	static const struct {
+		uint8_t begun, op;
+	} bad[] = {{0x00, 0x04}, {0x00, 0x00}, {0x00, 0x07}, {0x00, 0x08}, {0x00, 0x0a},
+		{0x06, 0x0a}, {0x06, 0x01}, {0x06, 0x02}, {0x06, 0x16}, {0x00, 0x0c}, {0x06, 0x0c}};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		uint32_t rkey = rig_window(0, 8 * MTU, FAB_REMOTE_WRITE | FAB_REMOTE_READ);
+		size_t n = bad[i].op == 0x0c || bad[i].op == 0x16 ? 4 : MTU;
+		size_t ext_len = bad[i].op == 0x16                        ? 4
+				 : bad[i].op == 0x0a || bad[i].op == 0x0c ? 16
+									  : 0;
+
+		peer_reth(reth, rig_at(0), rkey, 2 * MTU);
+		rig_receive(9 * MTU, 4 * MTU, 1);
+		rig_asks(bad[i].begun, peer.psn, reth, bad[i].begun == 0x06 ? 16 : 0, text, MTU);
+		rig_asks(bad[i].op, peer.psn + 1, reth, ext_len, text, bad[i].op == 0x0c ? 0 : n);
+		rig_answers(0x61, peer.psn + 1);
+		rig_sees("Df.");
+		rig_connect_again();
+	}
+}
+
+/* One that says how far the Write goes, and goes further; it ends before that. */
+Test(roce_responder, a_write_of_several_packets_keeps_its_length)
+{
+	for (int i = 0; i < 2; i++) {
+		uint32_t rkey = rig_window(1000, 3 * MTU, FAB_REMOTE_WRITE);
+
+		memset(text, 'w', sizeof(text));
+		peer_reth(reth, rig_at(1000), rkey, i == 0 ? MTU + 4 : MTU + 12);
+		rig_asks(0x06, peer.psn, reth, 16, text, MTU);
+		rig_asks(0x08, peer.psn + 1, NULL, 0, text, 8);
+		rig_answers(0x61, peer.psn + 1);
+		rig_sees("D.");
+		cr_assert_neq(mem[1000 + MTU], 'w');
+		rig_connect_again();
+	}
+}
+
+Test(roce_responder, memory_that_is_closed_within_a_write_is_not_written)
+{
+	uint32_t rkey = rig_window(1000, 3 * MTU, FAB_REMOTE_WRITE);
+
+	memset(text, 'w', sizeof(text));
+	peer_reth(reth, rig_at(1000), rkey, 2 * MTU);
+	rig_asks(0x06, peer.psn, reth, 16, text, MTU);
+	rig_none();
+	cr_assert_eq(mem[1000 + MTU - 1], 'w');
+	cr_assert_eq(roce_impl.mw_invalidate(ep, &mw, 1, 5), 0);
+	rig_sees("i");
+	rig_asks(0x08, peer.psn + 1, NULL, 0, text, MTU);
+	rig_answers(0x62, peer.psn + 1);
+	rig_sees("iD.");
+	cr_assert_neq(mem[1000 + MTU], 'w');
+}
+
+Test(roce_responder, a_registration_opens_what_it_says)
+{
+	struct fab_mr *whole = roce_impl.mr_reg(ep, mem + 1000, 100, FAB_REMOTE_WRITE, false);
+	uint32_t rkey = roce_impl.mr_rkey(whole);
+
+	memset(text, 'w', sizeof(text));
+	peer_reth(reth, rig_at(1000), rkey, 100);
+	rig_asks(0x0a, peer.psn, reth, 16, text, 100);
+	rig_answers(0x1f, peer.psn);
+	cr_assert_arr_eq(mem + 1000, text, 100);
+	roce_impl.mr_dereg(whole);
+	rig_asks(0x0a, peer.psn + 1, reth, 16, text, 100);
+	rig_answers(0x62, peer.psn + 1);
+	rig_sees("D.");
+}
+
+/* ---- Reads ---- */
+
+TestSuite(roce_reading, .init = rig_set_up, .fini = rig_tear_down);
+
+Test(roce_reading, as_many_as_agreed_on_are_answered)
+{
+	uint32_t rkey = rig_window(0, 2000, FAB_REMOTE_READ);
+
+	cr_assert_eq(peer.req[35], ROCE_READS);
+	for (uint32_t i = 0; i < ROCE_READS; i++)
+		rig_asks_read(peer.psn + i, rkey, 10 * i, 10);
+	for (uint32_t i = 0; i < ROCE_READS; i++) {
+		rig_reads(0x10, peer.psn + i, 10 * i, 10);
+		cr_assert_leq(k.msn, ROCE_READS);
+	}
+	for (uint32_t i = 0; i <= ROCE_READS; i++)
+		rig_asks_read(peer.psn + ROCE_READS + i, rkey, 10 * i, 10);
+	rig_answers(0x61, peer.psn + 2 * ROCE_READS);
+	rig_sees("D.");
+}
+
+Test(roce_reading, one_that_comes_twice_is_answered_twice)
+{
+	uint32_t rkey = rig_window(1000, 2 * MTU, FAB_REMOTE_READ);
+
+	for (int i = 0; i < 3; i++) {
+		rig_asks_read(peer.psn, rkey, 1000, 2 * MTU);
+		rig_reads(0x0d, peer.psn, 1000, MTU);
+		rig_reads(0x0f, peer.psn + 1, 1000 + MTU, MTU);
+		cr_assert_eq(k.msn, 1, "it is one message");
+	}
+	/* Both at once: the second one begins it again. */
+	rig_asks_read(peer.psn + 2, rkey, 1000, 2 * MTU);
+	rig_asks_read(peer.psn + 3, rkey, 1000 + MTU, MTU);
+	rig_reads(0x0d, peer.psn + 2, 1000, MTU);
+	rig_reads(0x0f, peer.psn + 3, 1000 + MTU, MTU);
+	rig_none();
+}
+
+Test(roce_reading, what_comes_twice_may_be_closed_by_then)
+{
+	uint32_t rkey = rig_window(1000, MTU, FAB_REMOTE_READ);
+
+	rig_asks_read(peer.psn, rkey, 1000, 10);
+	rig_reads(0x10, peer.psn, 1000, 10);
+	cr_assert_eq(roce_impl.mw_invalidate(ep, &mw, 1, 5), 0);
+	rig_sees("i");
+	rig_asks_read(peer.psn, rkey, 1000, 10);
+	rig_none();
+	rig_asks_read(peer.psn + 1, rkey, 1000, 10);
+	rig_answers(0x62, peer.psn + 1);
+	rig_sees("iD.");
+}
+
+/* Linux' rxe once forgot that a Write had begun. */
+Test(roce_reading, one_that_comes_twice_does_not_disturb_a_write)
+{
+	uint32_t rkey = rig_window(1000, 4 * MTU, FAB_REMOTE_READ | FAB_REMOTE_WRITE);
+
+	rig_asks_read(peer.psn, rkey, 1000, 10);
+	rig_reads(0x10, peer.psn, 1000, 10);
+	memset(text, 'w', sizeof(text));
+	peer_reth(reth, rig_at(1000 + MTU), rkey, MTU + 4);
+	rig_asks(0x06, peer.psn + 1, reth, 16, text, MTU);
+	rig_asks_read(peer.psn, rkey, 1000, 10);
+	rig_reads(0x10, peer.psn, 1000, 10);
+	rig_asks(0x08, peer.psn + 2, NULL, 0, text, 4);
+	rig_answers(0x1f, peer.psn + 2);
+	cr_assert_arr_eq(mem + 1000 + MTU, text, MTU + 4);
+	cr_assert_str_eq(seen, "");
+}
+
+Test(roce_reading, one_with_data_is_refused)
+{
+	uint32_t rkey = rig_window(1000, MTU, FAB_REMOTE_READ);
+
+	peer_reth(reth, rig_at(1000), rkey, 10);
+	rig_asks(0x0c, peer.psn, reth, 16, text, 4);
+	rig_answers(0x61, peer.psn);
+	rig_sees("D.");
+}
+
+/* ---- Send with Invalidate ---- */
+
+TestSuite(roce_invalidate, .init = rig_set_up, .fini = rig_tear_down);
+
+static const uint8_t *ieth(uint32_t rkey)
+{
+	static uint8_t ext[4];
+
+	for (int i = 0; i < 4; i++)
+		ext[i] = (uint8_t)(rkey >> (24 - 8 * i));
+	return ext;
+}
+
+Test(roce_invalidate, it_is_done_with_the_last_packet)
+{
+	uint32_t rkey = rig_window(0, 100, FAB_REMOTE_WRITE);
+
+	rig_receive(1000, 3 * MTU, 3);
+	rig_asks(0x00, peer.psn, NULL, 0, text, MTU);
+	rig_none();
+	cr_assert_not_null(
+		roce_key_find(roce_of(ep), rkey, rig_at(0), 100, FAB_REMOTE_WRITE), "not yet");
+	rig_asks(0x16, peer.psn + 1, ieth(rkey), 4, text, 5);
+	rig_answers(0x1f, peer.psn + 1);
+	rig_sees("r");
+	cr_assert_eq(len, MTU + 5);
+	cr_assert_eq(inv, rkey);
+	cr_assert_null(roce_key_find(roce_of(ep), rkey, rig_at(0), 100, FAB_REMOTE_WRITE));
+	rig_asks(0x16, peer.psn + 1, ieth(rkey), 4, text, 5); /* twice: it is not looked at */
+	rig_answers(0x1f, peer.psn + 1);
+	rig_sees("r");
+}
+
+Test(roce_invalidate, a_registration_stays)
+{
+	struct fab_mr *whole = roce_impl.mr_reg(ep, mem, 100, FAB_REMOTE_WRITE, false);
+
+	rig_receive(1000, 100, 3);
+	rig_asks(0x17, peer.psn, ieth(roce_impl.mr_rkey(whole)), 4, text, 5);
+	rig_answers(0x62, peer.psn);
+	rig_sees("Df.");
+	roce_impl.mr_dereg(whole);
+}
