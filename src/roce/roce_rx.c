@@ -24,6 +24,15 @@ static bool is_peer(const struct roce_ep *ep, const struct sockaddr_storage *fro
 	return memcmp(&((const struct sockaddr_in *)from)->sin_addr, ep->in.src, 4) == 0;
 }
 
+/*
+ * Volume 1, section 10.9.3: of our partition, the default one. The highest bit says whether a
+ * member is a full one; of two that talk one must be, and we are.
+ */
+static bool is_of_partition(uint16_t pkey)
+{
+	return ((pkey ^ ROCE_PKEY_DEFAULT) & 0x7fff) == 0;
+}
+
 static uint16_t source_port(const struct sockaddr_storage *from)
 {
 	return ntohs(from->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)from)->sin6_port
@@ -84,7 +93,7 @@ void roce_rx_packet(
 {
 	struct roce_packet p;
 
-	if (!roce_wire_decode(bytes, len, &p) || p.pkey != ROCE_PKEY_DEFAULT)
+	if (!roce_wire_decode(bytes, len, &p) || !is_of_partition(p.pkey))
 		return;
 	if (!is_for(ep, &p)) {
 		if (!about->handed_over)

@@ -22,6 +22,25 @@ Test(roce_packet, reserved_bits_are_not_looked_at)
 	rig_sees("rrrr");
 }
 
+/* Of its partition each limited member may talk to a full one. */
+Test(roce_packet, a_limited_member_of_the_partition_is_heard)
+{
+	static const uint16_t others[] = {0x8001, 0x0001, 0x7ffe, 0xfffe, 0xbfff, 0x8000};
+	struct peer_out o = rig_odd();
+
+	rig_receive(0, 100, 1);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		o.pkey = others[i];
+		peer_send(&peer, &o);
+	}
+	rig_none();
+	cr_assert_str_eq(seen, "");
+	o.pkey = 0x7fff;
+	peer_send(&peer, &o);
+	rig_answers(0x1f, peer.psn);
+	rig_sees("r");
+}
+
 Test(roce_packet, another_version_of_the_header_is_dropped)
 {
 	struct peer_out o = rig_odd();
