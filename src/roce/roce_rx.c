@@ -40,9 +40,10 @@ static uint16_t source_port(const struct sockaddr_storage *from)
 }
 
 /* Congestion on its way to us: the peer is to send less (annex A17.9.3). */
-static void notify(struct roce_ep *ep)
+static void notify(struct roce_ep *ep, uint16_t pkey)
 {
-	const struct roce_packet p = {.opcode = ROCE_OP_CNP, .qpn = ep->peer_qpn, .becn = true};
+	const struct roce_packet p = {
+		.opcode = ROCE_OP_CNP, .qpn = ep->peer_qpn, .becn = true, .pkey = pkey};
 	uint64_t now = reactor_clock(ep->r);
 
 	if (now - ep->cnp_ns < CNP_NS)
@@ -55,7 +56,7 @@ static void notify(struct roce_ep *ep)
 static void take(struct roce_ep *ep, const struct roce_packet *p, bool ce)
 {
 	if (ce)
-		notify(ep);
+		notify(ep, p->pkey);
 	if (p->kind & ROCE_IS_CNP) {
 		ep->stats.cnp++;
 		roce_send_slower(ep);

@@ -102,9 +102,9 @@ size_t roce_wire_encode(const struct roce_packet *p, uint8_t out[ROCE_HDR_MAX])
 	uint8_t *q = out;
 
 	*q++ = p->opcode;
-	/* Migration state: this path is the one that there is, as adapters say. */
-	*q++ = (uint8_t)(0x40 | roce_wire_pad(p->payload_len) << 4);
-	q = roce_wire_put16(q, ROCE_PKEY_DEFAULT);
+	/* Migration state: this path is the one that there is, as adapters say; a CNP does not. */
+	*q++ = (uint8_t)((kind & ROCE_IS_CNP ? 0 : 0x40) | roce_wire_pad(p->payload_len) << 4);
+	q = roce_wire_put16(q, p->pkey ? p->pkey : ROCE_PKEY_DEFAULT);
 	q = roce_wire_put32(q, (p->becn ? 0x40000000u : 0) | (p->qpn & ROCE_PSN_MASK));
 	q = roce_wire_put32(q, (p->ack_req ? 0x80000000u : 0) | (p->psn & ROCE_PSN_MASK));
 	if (kind & ROCE_HAS_DETH)

@@ -107,7 +107,7 @@ struct roce_packet {
 	unsigned int kind; /* ROCE_IS_*, ROCE_HAS_* */
 	uint8_t pad;
 	bool ack_req, becn, migrated;
-	uint16_t pkey;
+	uint16_t pkey; /* of what is sent: 0: the default one */
 	uint32_t qpn, psn;
 	/* by what it has */
 	uint64_t va;            /* RETH */

@@ -295,14 +295,19 @@ static void check(
 		p->port = port;
 	cr_assert_eq(port, p->port, "A17.3.2.1: one source port for a connection");
 	cr_assert_eq(b[1] & 0x80, 0, "no solicited event was asked for");
-	cr_assert_eq(b[1] & 0x40, 0x40, "IBA 9.2.3: MigReq of a queue pair that has one path");
-	cr_assert_eq(b[1] & 0x0f, 0, "IBA 9.2.4: TVer");
-	cr_assert_eq(be(b + 2, 2), 0xffff, "IBA 9.2.5: P_Key");
+	if (b[0] == 0x81)
+		cr_assert_eq(b[1] & 0x40, 0, "A17.9.3: MigReq of a CNP");
+	else
+		cr_assert_eq(b[1] & 0x40, 0x40, "IBA 9.2.3: MigReq of a path that is the only one");
+	cr_assert_eq(b[1] & 0x0f, 0, "IBA 9.2.5: TVer");
+	if (b[0] != 0x81)
+		cr_assert_eq(be(b + 2, 2), 0xffff, "IBA 9.2.6: P_Key");
 	cr_assert_eq(b[4] & 0xbf, 0, "IBA 9.2: reserved; FECN is a switch's");
 	cr_assert_eq(b[8] & 0x7f, 0, "IBA 9.2: reserved");
 	*ret = (struct peer_packet){.op = b[0],
 		.ack_req = b[8] & 0x80,
 		.becn = b[4] & 0x40,
+		.pkey = (uint16_t)be(b + 2, 2),
 		.qpn = be(b + 5, 3),
 		.psn = be(b + 9, 3),
 		.len = n - 12 - ext - pad - 4};

@@ -23,6 +23,7 @@
 struct peer_packet {
 	uint8_t op;
 	bool ack_req, becn;
+	uint16_t pkey;
 	uint32_t qpn, psn;
 	uint8_t syndrome; /* AETH */
 	uint32_t msn;

@@ -136,6 +136,7 @@ TestSuite(roce_ecn, .init = rig_set_up, .fini = rig_tear_down);
 Test(roce_ecn, congestion_is_told_to_the_peer)
 {
 	static const uint8_t zero[16];
+	struct peer_out o = rig_odd();
 
 	rig_receive(0, 100, 1);
 	rig_receive(100, 100, 2);
@@ -143,11 +144,14 @@ Test(roce_ecn, congestion_is_told_to_the_peer)
 	rig_asks(0x04, peer.psn, NULL, 0, "hello", 5);
 	rig_answers(0x1f, peer.psn);
 	peer_mark(&peer, 3);
-	rig_asks(0x04, peer.psn + 1, NULL, 0, "hello", 5);
+	o.psn++;
+	o.pkey = 0x7fff;
+	peer_send(&peer, &o);
 	cr_assert(peer_next(&peer, &k, rig_turn));
 	cr_assert_eq(k.op, 0x81);
 	cr_assert(k.becn);
 	cr_assert_eq(k.psn, 0);
+	cr_assert_eq(k.pkey, 0x7fff, "A17.9.3: as in the packet that was marked");
 	cr_assert_eq(k.len, 0);
 	cr_assert_arr_eq(k.ext, zero, 16, "A17.9.3: reserved");
 	rig_answers(0x1f, peer.psn + 1);
