@@ -259,10 +259,7 @@ static void not_acknowledged(struct roce_ep *ep, const struct roce_packet *p)
 		roce_send_slower(ep);
 		again(ep, p->psn);
 		break;
-	case ROCE_AETH_NAK_ACCESS:
-	case ROCE_AETH_NAK_OPERATION:
-	case ROCE_AETH_NAK_INVALID:
-	default:
+	default: /* invalid request, remote access, remote operation */
 		log_warn_limited(
 			"%s: the server refuses a message: NAK %#x", ep->name, p->syndrome);
 		roce_ep_lost(ep, -EREMOTEIO);
@@ -272,13 +269,23 @@ static void not_acknowledged(struct roce_ep *ep, const struct roce_packet *p)
 		arm(ep);
 }
 
+/* The others are reserved (section 9.7.5.2): they mean nothing yet. */
+static bool is_known(uint8_t syndrome)
+{
+	unsigned int kind = syndrome & 0xe0; /* the highest bit is reserved, too */
+
+	return kind == 0 || kind == ROCE_AETH_RNR ||
+	       (syndrome >= ROCE_AETH_NAK_SEQUENCE && syndrome <= ROCE_AETH_NAK_OPERATION);
+}
+
 void roce_send_received(struct roce_ep *ep, const struct roce_packet *p)
 {
 	struct roce_requester *q = &ep->req;
 	bool is_ack = (p->syndrome & 0xe0) == 0, is_rnr = (p->syndrome & 0xe0) == ROCE_AETH_RNR;
 
 	/* Of a packet that was not sent, or that is acknowledged (section 9.7.5.1.2): a ghost. */
-	if (p->opcode != ROCE_OP_ACK || roce_wire_psn_diff(p->psn, q->acked) < 0 ||
+	if (p->opcode != ROCE_OP_ACK || !is_known(p->syndrome) ||
+		roce_wire_psn_diff(p->psn, q->acked) < 0 ||
 		roce_wire_psn_diff(p->psn, q->sent) >= 0)
 		return;
 	/* A NAK acknowledges what was before it. */

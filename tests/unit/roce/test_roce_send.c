@@ -27,6 +27,20 @@ Test(roce_requester, credits_are_not_counted)
 		rig_sends(0x04, OURS + 32 + i, 0, 10);
 }
 
+Test(roce_requester, what_is_reserved_is_not_there)
+{
+	static const uint8_t reserved[] = {0x40, 0x5f, 0x64, 0x7f, 0x80, 0x9f, 0xa0, 0xe0, 0xff};
+
+	rig_post(0, 100, 1);
+	rig_sends(0x04, OURS, 0, 100);
+	for (size_t i = 0; i < sizeof(reserved); i++)
+		peer_ack(&peer, reserved[i], OURS);
+	rig_none();
+	cr_assert_str_eq(seen, "");
+	peer_ack(&peer, 0x1f, OURS);
+	rig_sees("s");
+}
+
 Test(roce_requester, each_refusal_is_the_end)
 {
 	for (uint8_t code = 0x61; code <= 0x63; code++) {
