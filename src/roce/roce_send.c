@@ -178,6 +178,16 @@ static uint8_t opcode_of(bool first, bool last)
 	return last ? ROCE_OP_SEND_LAST : ROCE_OP_SEND_MIDDLE;
 }
 
+/*
+ * Responders acknowledge what asks for it (section 9.7.5.1.2): the last packet of a message, and
+ * one in so many that the smallest window has one. A window without one would wait for the timeout,
+ * and for the next one.
+ */
+static bool asks(uint32_t off, bool last)
+{
+	return last || off % WINDOW_LEAST == WINDOW_LEAST - 1;
+}
+
 static void put_next(struct roce_ep *ep)
 {
 	struct roce_requester *q = &ep->req;
@@ -185,7 +195,7 @@ static void put_next(struct roce_ep *ep)
 	uint32_t off = q->next_off * ep->mtu, left = w->len - off;
 	bool last = q->next_off + 1 == w->packets;
 	struct roce_packet p = {.opcode = opcode_of(q->next_off == 0, last),
-		.ack_req = last,
+		.ack_req = asks(q->next_off, last),
 		.qpn = ep->peer_qpn,
 		.psn = roce_wire_psn_add(w->psn, q->next_off),
 		.payload_len = left < ep->mtu ? left : ep->mtu};

@@ -133,6 +133,23 @@ Test(roce_requester, congestion_makes_it_slower)
 	rig_sees("s");
 }
 
+/* A peer acknowledges only what asks for it: nothing else would move the window. */
+Test(roce_requester, a_message_longer_than_the_window_asks_on_its_way)
+{
+	roce_of(ep)->req.window = 4;
+	rig_post(0, 14 * MTU, 1);
+	for (uint32_t i = 0, from = 0; i < 14; i++) {
+		rig_sends(i == 0 ? 0x00 : i == 13 ? 0x02 : 0x01, OURS + i, i * MTU, MTU);
+		cr_assert(k.ack_req || i - from < 3, "nothing asked");
+		if (!k.ack_req)
+			continue;
+		peer_ack(&peer, 0x1f, OURS + i);
+		from = i + 1;
+	}
+	cr_assert(k.ack_req);
+	rig_sees("s");
+}
+
 Test(roce_requester, an_empty_message_is_one_packet)
 {
 	rig_post(0, 0, 1);
