@@ -259,13 +259,18 @@ static bool acknowledge(struct roce_ep *ep, uint32_t psn)
 	return true;
 }
 
-static void not_acknowledged(struct roce_ep *ep, const struct roce_packet *p)
+static void not_acknowledged(struct roce_ep *ep, const struct roce_packet *p, bool is_again)
 {
 	struct roce_requester *q = &ep->req;
 
 	ep->stats.naks++;
 	switch (p->syndrome) {
 	case ROCE_AETH_NAK_SEQUENCE:
+		/* For the same packet it is one more try, as a timeout is (section 9.9.2). */
+		if (is_again && q->tries++ >= ep->path.ack_tries) {
+			roce_ep_lost(ep, -ETIMEDOUT);
+			return;
+		}
 		roce_send_slower(ep);
 		again(ep, p->psn);
 		break;
@@ -292,6 +297,7 @@ void roce_send_received(struct roce_ep *ep, const struct roce_packet *p)
 {
 	struct roce_requester *q = &ep->req;
 	bool is_ack = (p->syndrome & 0xe0) == 0, is_rnr = (p->syndrome & 0xe0) == ROCE_AETH_RNR;
+	bool more;
 
 	/* Of a packet that was not sent, or that is acknowledged (section 9.7.5.1.2): a ghost. */
 	if (p->opcode != ROCE_OP_ACK || !is_known(p->syndrome) ||
@@ -299,12 +305,13 @@ void roce_send_received(struct roce_ep *ep, const struct roce_packet *p)
 		roce_wire_psn_diff(p->psn, q->sent) >= 0)
 		return;
 	/* A NAK acknowledges what was before it. */
-	if (acknowledge(ep, is_ack ? roce_wire_psn_add(p->psn, 1) : p->psn) && ep->state == ROCE_UP)
+	more = acknowledge(ep, is_ack ? roce_wire_psn_add(p->psn, 1) : p->psn);
+	if (more && ep->state == ROCE_UP)
 		arm(ep);
 	if (ep->state != ROCE_UP || is_ack)
 		return;
 	if (!is_rnr) {
-		not_acknowledged(ep, p);
+		not_acknowledged(ep, p, !more);
 		return;
 	}
 	ep->stats.rnr++;

@@ -108,6 +108,21 @@ Test(roce_requester, each_time_without_an_answer_is_twice_as_long)
 	cr_assert_eq(roce_of(ep)->req.tries, 0, "the next one begins with the shortest");
 }
 
+Test(roce_requester, one_that_wants_the_same_again_and_again_is_lost)
+{
+	rig_post(0, 2 * MTU, 1);
+	rig_sends(0x00, OURS, 0, MTU);
+	rig_sends(0x02, OURS + 1, MTU, MTU);
+	peer_ack(&peer, 0x60, OURS + 1); /* it has the first one */
+	rig_sends(0x02, OURS + 1, MTU, MTU);
+	for (int i = 0; i < 3; i++) { /* the retry count */
+		peer_ack(&peer, 0x60, OURS + 1);
+		rig_sends(0x02, OURS + 1, MTU, MTU);
+	}
+	peer_ack(&peer, 0x60, OURS + 1);
+	rig_sees("Dx.");
+}
+
 Test(roce_requester, congestion_makes_it_slower)
 {
 	static const uint8_t zero[16];
