@@ -143,6 +143,8 @@ struct roce_responder {
 	uint32_t rkey, total; /* of a Write */
 	uint64_t va;
 	bool ack_due, nak_sent; /* once for each gap */
+	uint8_t nak_due;        /* its syndrome; it follows the answers before it. 0: none */
+	uint32_t nak_psn;       /* when this one has come it is of no use */
 	struct roce_read reads[ROCE_READ_QUEUE];
 	unsigned int read_first, read_cnt;
 };

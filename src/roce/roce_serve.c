@@ -84,6 +84,14 @@ static void refuse(struct roce_ep *ep, uint8_t syndrome, int err, const char *wh
 	roce_ep_lost(ep, err);
 }
 
+/* The expected packet has to come again, and all that is behind it, as this one. */
+static void ask_again(struct roce_responder *q, uint8_t syndrome, uint32_t psn)
+{
+	q->nak_due = syndrome;
+	q->nak_psn = psn;
+	q->nak_sent = true;
+}
+
 static uint8_t resp_opcode(bool first, bool last)
 {
 	if (first)
@@ -135,16 +143,25 @@ static void read_ended(struct roce_responder *q)
 	q->read_cnt--;
 }
 
+/*
+ * In the order of PSNs (section 9.5): a requester that hears of a later one takes the answer of a
+ * Read for lost.
+ */
 void roce_serve_go(struct roce_ep *ep)
 {
 	struct roce_responder *q = &ep->resp;
 
-	while (q->read_cnt > 0) {
+	for (;;) {
 		struct roce_read *rd = read_at(q, 0);
 
 		if (!roce_tx_has_room(ep) && !roce_tx_flush(ep))
 			return;
-		if (rd->done == rd->packets) {
+		if (q->ack_due && may_ack(q)) {
+			q->ack_due = false;
+			answer(ep, ROCE_AETH_ACK, q->done_psn);
+		} else if (q->read_cnt == 0) {
+			break;
+		} else if (rd->done == rd->packets) {
 			/* Those that were put together may come back (roce_serve_back()). */
 			if (!roce_tx_flush(ep))
 				return;
@@ -160,10 +177,11 @@ void roce_serve_go(struct roce_ep *ep)
 			return;
 		}
 	}
-	if (!q->ack_due || !may_ack(q) || (!roce_tx_has_room(ep) && !roce_tx_flush(ep)))
-		return;
-	q->ack_due = false;
-	answer(ep, ROCE_AETH_ACK, q->done_psn);
+	if (q->nak_due != 0 && roce_wire_psn_diff(q->nak_psn, q->psn) >= 0) {
+		answer(ep, q->nak_due, q->psn);
+		q->nak_sent = true;
+	}
+	q->nak_due = 0;
 }
 
 void roce_serve_back(struct roce_ep *ep, uint32_t psn)
@@ -280,8 +298,7 @@ static void take_send(struct roce_ep *ep, const struct roce_packet *p)
 	uint32_t inv = 0, len;
 
 	if (q->first == q->end) {
-		answer(ep, ROCE_AETH_RNR | RNR_TIMER, q->psn);
-		q->nak_sent = true; /* what is behind it comes again, too */
+		ask_again(q, ROCE_AETH_RNR | RNR_TIMER, q->psn);
 		ep->stats.rnr++;
 		return;
 	}
@@ -357,8 +374,9 @@ void roce_serve_received(struct roce_ep *ep, const struct roce_packet *p)
 	} else if (early > 0) {
 		ep->stats.gaps++;
 		if (!q->nak_sent)
-			answer(ep, ROCE_AETH_NAK_SEQUENCE, q->psn);
-		q->nak_sent = true;
+			ask_again(q, ROCE_AETH_NAK_SEQUENCE, p->psn);
+		else if (roce_wire_psn_diff(p->psn, q->nak_psn) > 0)
+			q->nak_psn = p->psn;
 	} else if (p->kind & ROCE_IS_READ) {
 		if (q->kind != 0 || p->payload_len > 0)
 			refuse(ep, ROCE_AETH_NAK_INVALID, -EPROTO, "a Read within a message");

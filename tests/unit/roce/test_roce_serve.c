@@ -48,6 +48,56 @@ Test(roce_responder, acknowledgements_stand_behind_the_reads_before_them)
 	cr_assert_eq(k.msn, 2);
 }
 
+/* A requester that hears of a later packet first takes the Read's answer for lost. */
+Test(roce_responder, answers_are_in_order)
+{
+	uint32_t rkey = rig_window(1000, 3 * MTU, FAB_REMOTE_READ);
+
+	for (uint32_t i = 0; i < 2; i++)
+		rig_receive(0, 100, i);
+	rig_asks(0x04, peer.psn, NULL, 0, "hello", 5);
+	rig_asks_read(peer.psn + 1, rkey, 1000, 10);
+	rig_answers(0x1f, peer.psn);
+	rig_reads(0x10, peer.psn + 1, 1000, 10);
+	rig_asks_read(peer.psn + 2, rkey, 1010, 10);
+	rig_asks(0x04, peer.psn + 3, NULL, 0, "hello", 5);
+	rig_asks_read(peer.psn + 4, rkey, 1020, 10);
+	rig_reads(0x10, peer.psn + 2, 1010, 10);
+	rig_answers(0x1f, peer.psn + 3);
+	rig_reads(0x10, peer.psn + 4, 1020, 10);
+	/* A gap behind a Read; no receive behind one. */
+	rig_asks_read(peer.psn + 5, rkey, 1030, 10);
+	rig_asks(0x04, peer.psn + 7, NULL, 0, "hello", 5);
+	rig_reads(0x10, peer.psn + 5, 1030, 10);
+	rig_answers(0x60, peer.psn + 6);
+	rig_asks_read(peer.psn + 6, rkey, 1040, 10);
+	rig_asks(0x04, peer.psn + 7, NULL, 0, "hello", 5);
+	rig_reads(0x10, peer.psn + 6, 1040, 10);
+	rig_answers(0x20 | 12, peer.psn + 7);
+	rig_none();
+}
+
+/* Packets that overtake each other: what was dropped is asked for, and nothing else. */
+Test(roce_responder, what_came_after_all_is_not_asked_for)
+{
+	for (uint32_t i = 0; i < 4; i++)
+		rig_receive(100 * i, 100, i);
+	rig_asks(0x04, peer.psn + 1, NULL, 0, "two", 3);
+	rig_asks(0x04, peer.psn, NULL, 0, "one", 3);
+	rig_answers(0x1f, peer.psn);
+	rig_answers(0x60, peer.psn + 1);
+	rig_asks(0x04, peer.psn + 2, NULL, 0, "three", 5);
+	rig_none();
+	rig_asks(0x04, peer.psn + 1, NULL, 0, "two", 3);
+	rig_answers(0x1f, peer.psn + 1);
+	rig_asks(0x04, peer.psn + 3, NULL, 0, "four", 4);
+	rig_asks(0x04, peer.psn + 2, NULL, 0, "three", 5);
+	rig_asks(0x04, peer.psn + 3, NULL, 0, "four", 4);
+	rig_answers(0x1f, peer.psn + 3);
+	rig_none();
+	rig_sees("rrrr");
+}
+
 Test(roce_responder, numbers_of_packets_and_messages_begin_again_at_0)
 {
 	uint32_t rkey = rig_window(1000, 3 * MTU, FAB_REMOTE_READ);
