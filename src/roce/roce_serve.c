@@ -360,7 +360,7 @@ static void take_duplicate(struct roce_ep *ep, const struct roce_packet *p)
 	ep->stats.dups++;
 	if (p->kind & ROCE_IS_READ)
 		take_read(ep, p, false);
-	else
+	else if (p->kind & (ROCE_IS_SEND | ROCE_IS_WRITE))
 		ep->resp.ack_due = true;
 }
 
@@ -383,7 +383,9 @@ void roce_serve_received(struct roce_ep *ep, const struct roce_packet *p)
 		else
 			take_read(ep, p, true);
 		q->nak_sent = false;
-	} else if (!is_in_turn(ep, p) || (p->kind & ROCE_HAS_IMM)) {
+	} else if (p->kind & (ROCE_IS_OTHER | ROCE_HAS_IMM)) {
+		refuse(ep, ROCE_AETH_NAK_INVALID, -EPROTO, "it is not done here");
+	} else if (!is_in_turn(ep, p)) {
 		refuse(ep, ROCE_AETH_NAK_INVALID, -EPROTO, "it is out of turn");
 	} else if (p->kind & ROCE_IS_SEND) {
 		take_send(ep, p);

@@ -30,6 +30,8 @@ unsigned int roce_wire_kind(uint8_t opcode)
 		[ROCE_OP_CNP] = ROCE_IS_CNP,
 	};
 
+	if (kinds[opcode] == 0 && opcode < ROCE_OP_RC_END && opcode != ROCE_OP_ATOMIC_ACK)
+		return ROCE_IS_OTHER;
 	return kinds[opcode];
 }
 

@@ -63,8 +63,10 @@ enum {
 	ROCE_OP_READ_RESP_LAST = 0x0f,
 	ROCE_OP_READ_RESP_ONLY = 0x10,
 	ROCE_OP_ACK = 0x11,
+	ROCE_OP_ATOMIC_ACK = 0x12,
 	ROCE_OP_SEND_LAST_INV = 0x16,
 	ROCE_OP_SEND_ONLY_INV = 0x17,
+	ROCE_OP_RC_END = 0x20, /* of a reliable connection: those below */
 	ROCE_OP_UD_SEND_ONLY = 0x64,
 	ROCE_OP_CNP = 0x81, /* annex A17.9.3 */
 };
@@ -83,6 +85,7 @@ enum {
 	ROCE_HAS_DETH = 1 << 9,
 	ROCE_HAS_IMM = 1 << 10,
 	ROCE_IS_CNP = 1 << 11,
+	ROCE_IS_OTHER = 1 << 12, /* a request that is not done here, or reserved; all is payload */
 };
 
 unsigned int roce_wire_kind(uint8_t opcode);

@@ -155,6 +155,31 @@ Test(roce_responder, a_message_that_is_left_for_another_is_refused)
 	}
 }
 
+/* Section 9.7.4.1.3: atomic operations, with immediate data, reserved. */
+Test(roce_responder, what_is_not_done_here_is_refused)
+{
+	static const struct {
+		uint8_t op;
+		size_t ext;
+	} others[] = {
+		{0x13, 28}, {0x14, 28}, {0x15, 0}, {0x18, 0}, {0x1f, 16}, {0x05, 4}, {0x0b, 20}};
+	static const uint8_t ext[28];
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		rig_receive(0, 100, 1);
+		rig_asks(others[i].op, peer.psn - 1, ext, others[i].ext, NULL, 0);
+		if (others[i].op < 0x10) /* a Send or Write of before */
+			rig_answers(0x1f, peer.psn - 1);
+		rig_none();
+		rig_asks(others[i].op, peer.psn + 1, ext, others[i].ext, NULL, 0);
+		rig_answers(0x60, peer.psn);
+		rig_asks(others[i].op, peer.psn, ext, others[i].ext, NULL, 0);
+		rig_answers(0x61, peer.psn);
+		rig_sees("Df.");
+		rig_connect_again();
+	}
+}
+
 /* One that says how far the Write goes, and goes further; it ends before that. */
 Test(roce_responder, a_write_of_several_packets_keeps_its_length)
 {
