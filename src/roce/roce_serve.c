@@ -244,6 +244,9 @@ static void take_read(struct roce_ep *ep, const struct roce_packet *p, bool is_n
 				"a Read of memory that is not open");
 		return;
 	}
+	/* More than it can have asked for: its answer would have PSNs that are not in use yet. */
+	if (!is_new && roce_wire_psn_diff(roce_wire_psn_add(p->psn, rd.packets), q->psn) > 0)
+		return;
 	if (!is_new && is_answered(q, p->psn))
 		return;
 	if (q->read_cnt >= (is_new ? ROCE_READ_QUEUE : ROCE_READ_QUEUE / 2))

@@ -284,6 +284,20 @@ Test(roce_reading, what_comes_twice_may_be_closed_by_then)
 	rig_sees("iD.");
 }
 
+Test(roce_reading, one_that_comes_twice_asks_for_no_more_than_before)
+{
+	uint32_t rkey = rig_window(1000, 3 * MTU, FAB_REMOTE_READ);
+
+	rig_asks_read(peer.psn, rkey, 1000, MTU + 1);
+	rig_reads(0x0d, peer.psn, 1000, MTU);
+	rig_reads(0x0f, peer.psn + 1, 1000 + MTU, 1);
+	rig_asks_read(peer.psn, rkey, 1000, 3 * MTU);
+	rig_asks_read(peer.psn + 1, rkey, 1000, MTU + 1);
+	rig_none();
+	rig_asks_read(peer.psn + 1, rkey, 1000 + MTU, 1);
+	rig_reads(0x10, peer.psn + 1, 1000 + MTU, 1);
+}
+
 /* Linux' rxe once forgot that a Write had begun. */
 Test(roce_reading, one_that_comes_twice_does_not_disturb_a_write)
 {
