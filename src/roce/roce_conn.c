@@ -173,7 +173,8 @@ static void reply(struct roce_ep *ep, const struct roce_mad *to, enum roce_mad_a
 		.tid = to->tid,
 		.local_id = to->remote_id,
 		.remote_id = to->local_id,
-		.reason = ROCE_REJ_CONSUMER};
+		.reason = ROCE_REJ_CONSUMER,
+		.rejected = 1};
 
 	send_mad(ep, &m);
 }

@@ -85,8 +85,10 @@ void roce_mad_put(const struct roce_mad *m, uint8_t mad[ROCE_MAD_LEN])
 	roce_wire_put32(p + 4, m->remote_id);
 	if (m->attr == ROCE_MAD_DREQ)
 		roce_wire_put32(p + 8, m->qpn << 8);
-	if (m->attr == ROCE_MAD_REJ)
+	if (m->attr == ROCE_MAD_REJ) {
+		p[8] = (uint8_t)(m->rejected << 6);
 		roce_wire_put16(p + 10, m->reason);
+	}
 }
 
 static bool is_cm(const uint8_t *mad, size_t len)

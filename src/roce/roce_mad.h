@@ -46,6 +46,7 @@ struct roce_mad {
 	uint32_t psn;                 /* REP: what the receiver starts to send with */
 	uint8_t rnr_retry;            /* REP */
 	uint8_t reason;               /* REJ */
+	uint8_t rejected;             /* REJ: 0: a REQ; 1: a REP */
 	uint8_t timeout;              /* MRA: 4.096 us << timeout, in all */
 	const uint8_t *priv;          /* REP */
 	size_t priv_len;

@@ -133,6 +133,8 @@ Test(roce_mads, a_reply_that_names_no_queue_pair_is_refused)
 	peer_next_mad(&peer, REJ, answer, rig_turn);
 	cr_assert_arr_eq(answer, body + 4, 4);
 	cr_assert_arr_eq(answer + 4, body, 4);
+	cr_assert_eq(answer[8], 1 << 6, "a REP is rejected");
+	cr_assert_eq(answer[11], 28, "by the consumer");
 	goes_on();
 }
 
