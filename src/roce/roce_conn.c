@@ -210,6 +210,12 @@ static void on_rej(struct roce_ep *ep, const struct roce_mad *m)
 {
 	int err = -ECONNREFUSED;
 
+	/* It did not hear in time that we know, or does not know us any more. */
+	if (ep->state == ROCE_UP && is_ours(ep, m)) {
+		log_debug("%s: the connection is rejected: reason %u", ep->name, m->reason);
+		roce_ep_lost(ep, -ECONNRESET);
+		return;
+	}
 	/* It may not have had a number for us yet. */
 	if (ep->state != ROCE_CONNECTING || m->remote_id != ep->conn.local_id)
 		return;

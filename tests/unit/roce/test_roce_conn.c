@@ -138,6 +138,23 @@ Test(roce_mads, a_reply_that_names_no_queue_pair_is_refused)
 	goes_on();
 }
 
+/* The peer waited too long for the RTU: it has no connection. */
+Test(roce_mads, a_connection_that_is_rejected_is_lost)
+{
+	rig_connect(OURS);
+	rig_post(0, 100, 1);
+	rig_sends(0x04, OURS, 0, 100);
+	about(peer.id);
+	body[11] = 4;
+	body[3] ^= 1; /* of another one */
+	peer_send_mad(&peer, REJ, body);
+	rig_none();
+	cr_assert_str_eq(seen, "");
+	body[3] ^= 1;
+	peer_send_mad(&peer, REJ, body);
+	rig_sees("Dx.");
+}
+
 Test(roce_mads, nobody_is_listening)
 {
 	static uint8_t req[232];
