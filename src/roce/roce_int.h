@@ -14,6 +14,8 @@
  *   roce_key.c   registrations, windows and their keys
  *   roce_wire.c, roce_mad.c, roce_icrc.c  formats
  *
+ * docs/protocol/rocev2.md says what the standard asks of each, and where it is done otherwise.
+ *
  * Anybody who can send UDP to the port is hostile. Numbers that name something of ours are random;
  * a packet of nobody's costs a look at a table, one of a connection must come from its peer's
  * address and be whole (ICRC) before anything is done for it; answers are no longer than questions.
