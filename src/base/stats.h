@@ -60,7 +60,17 @@
 	X(sessions, "sessions created")                                                            \
 	X(delays, "NFS4ERR_DELAY and NFS4ERR_GRACE waited out")                                    \
 	X(verifier_changes, "write verifiers that changed before COMMIT")                          \
-	X(invals, "kernel cache invalidations sent")
+	X(invals, "kernel cache invalidations sent")                                               \
+	X(packets_resent, "packets sent again after a loss (this and the next: fabric=soft)")      \
+	X(packets_early, "packets received after one that is missing: they come again")            \
+	X(packets_twice, "packets received a second time")                                         \
+	X(bad_icrc, "packets dropped because their ICRC is wrong")                                 \
+	X(naks, "NAKs received, but those of RNR")                                                 \
+	X(naks_sent, "NAKs sent, but those of RNR")                                                \
+	X(rnr_naks, "RNR NAKs received: the server had no receive")                                \
+	X(rnr_naks_sent, "RNR NAKs sent")                                                          \
+	X(cnps, "congestion notifications (CNP) received")                                         \
+	X(cnps_sent, "congestion notifications sent, for packets marked on their way")
 
 /* Gauges: last value, not a count. */
 #define STATS_GAUGES(X)                                                                            \

@@ -136,10 +136,7 @@ void roce_ep_lost(struct roce_ep *ep, int err)
 
 	if (ep->state != ROCE_UP)
 		return;
-	log_debug("%s: lost: %s; sent again %llu, NAKs %llu, RNR %llu, gaps %llu, duplicates %llu",
-		ep->name, strerror(-err), (unsigned long long)ep->stats.resent,
-		(unsigned long long)ep->stats.naks, (unsigned long long)ep->stats.rnr,
-		(unsigned long long)ep->stats.gaps, (unsigned long long)ep->stats.dups);
+	log_debug("%s: lost: %s", ep->name, strerror(-err));
 	drain(ep, &final, err != 0);
 	emit(ep, &down);
 }
@@ -400,6 +397,7 @@ struct fab_ep *roce_ep_new(
 		return NULL;
 	ep->r = r;
 	ep->conf = *conf;
+	ep->stats = conf->stats;
 	ep->ops = ops;
 	ep->ctx = ctx;
 	ep->caps = (struct fab_caps){.dev_name = "soft",

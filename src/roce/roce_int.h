@@ -200,10 +200,6 @@ struct roce_conn {
 	struct reactor_timer dreq_timer;
 };
 
-struct roce_stats {
-	uint64_t resent, naks, bad_icrc, rnr, cnp, dups, gaps;
-};
-
 struct roce_ep {
 	struct fab_ep base;
 	struct reactor *r;
@@ -241,7 +237,7 @@ struct roce_ep {
 	struct reactor_timer done_timer;
 	bool delivering; /* callbacks of a batch: what they post goes out after it */
 	struct roce_icrc_ids ids;
-	struct roce_stats stats;
+	struct stats *stats;
 	uint64_t cnp_ns; /* the last one that was sent */
 };
 

@@ -49,6 +49,7 @@ static void notify(struct roce_ep *ep, uint16_t pkey)
 	if (now - ep->cnp_ns < CNP_NS)
 		return;
 	ep->cnp_ns = now;
+	stats_count(&ep->stats->cnps_sent, 1);
 	roce_tx_put(ep, &p, NULL, 0, NULL);
 }
 
@@ -58,7 +59,7 @@ static void take(struct roce_ep *ep, const struct roce_packet *p, bool ce)
 	if (ce)
 		notify(ep, p->pkey);
 	if (p->kind & ROCE_IS_CNP) {
-		ep->stats.cnp++;
+		stats_count(&ep->stats->cnps, 1);
 		roce_send_slower(ep);
 	} else if (p->kind & ROCE_IS_RESP) {
 		roce_send_received(ep, p);
@@ -105,7 +106,7 @@ void roce_rx_packet(
 		(about->handed_over && !about->trusted && p.qpn != ROCE_QP_GSI))
 		return;
 	if (!roce_icrc_check(&ep->ids, &ep->in, source_port(about->from), bytes, len)) {
-		ep->stats.bad_icrc++;
+		stats_count(&ep->stats->bad_icrc, 1);
 		return;
 	}
 	if (p.qpn == ROCE_QP_GSI) {

@@ -87,7 +87,8 @@ static void again(struct roce_ep *ep, uint32_t psn)
 	uint32_t before = next_psn(&ep->req);
 
 	roce_send_back(ep, psn);
-	ep->stats.resent += (uint64_t)roce_wire_psn_diff(before, next_psn(&ep->req));
+	stats_count(&ep->stats->packets_resent,
+		(uint64_t)roce_wire_psn_diff(before, next_psn(&ep->req)));
 }
 
 static void on_timer(struct reactor_timer *t)
@@ -263,7 +264,7 @@ static void not_acknowledged(struct roce_ep *ep, const struct roce_packet *p, bo
 {
 	struct roce_requester *q = &ep->req;
 
-	ep->stats.naks++;
+	stats_count(&ep->stats->naks, 1);
 	switch (p->syndrome) {
 	case ROCE_AETH_NAK_SEQUENCE:
 		/* For the same packet it is one more try, as a timeout is (section 9.9.2). */
@@ -314,7 +315,7 @@ void roce_send_received(struct roce_ep *ep, const struct roce_packet *p)
 		not_acknowledged(ep, p, !more);
 		return;
 	}
-	ep->stats.rnr++;
+	stats_count(&ep->stats->rnr_naks, 1);
 	q->waits = true;
 	roce_send_back(ep, p->psn);
 	reactor_timer_in(ep->r, &q->timer, roce_wire_rnr_ns(p->syndrome & 0x1f));

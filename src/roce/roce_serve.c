@@ -73,6 +73,10 @@ static void answer(struct roce_ep *ep, uint8_t syndrome, uint32_t psn)
 		.syndrome = syndrome,
 		.msn = ep->resp.msn};
 
+	if ((syndrome & ROCE_AETH_NAK) == ROCE_AETH_NAK)
+		stats_count(&ep->stats->naks_sent, 1);
+	else if (syndrome & ROCE_AETH_RNR)
+		stats_count(&ep->stats->rnr_naks_sent, 1);
 	roce_tx_put(ep, &p, NULL, 0, NULL);
 }
 
@@ -302,7 +306,6 @@ static void take_send(struct roce_ep *ep, const struct roce_packet *p)
 
 	if (q->first == q->end) {
 		ask_again(q, ROCE_AETH_RNR | RNR_TIMER, q->psn);
-		ep->stats.rnr++;
 		return;
 	}
 	if (p->kind & ROCE_IS_FIRST)
@@ -360,7 +363,7 @@ static void take_write(struct roce_ep *ep, const struct roce_packet *p)
 /* Behind what is expected: it came before, and its acknowledgement may not have. */
 static void take_duplicate(struct roce_ep *ep, const struct roce_packet *p)
 {
-	ep->stats.dups++;
+	stats_count(&ep->stats->packets_twice, 1);
 	if (p->kind & ROCE_IS_READ)
 		take_read(ep, p, false);
 	else if (p->kind & (ROCE_IS_SEND | ROCE_IS_WRITE))
@@ -375,7 +378,7 @@ void roce_serve_received(struct roce_ep *ep, const struct roce_packet *p)
 	if (early < 0) {
 		take_duplicate(ep, p);
 	} else if (early > 0) {
-		ep->stats.gaps++;
+		stats_count(&ep->stats->packets_early, 1);
 		if (!q->nak_sent)
 			ask_again(q, ROCE_AETH_NAK_SEQUENCE, p->psn);
 		else if (roce_wire_psn_diff(p->psn, q->nak_psn) > 0)

@@ -94,6 +94,7 @@ unsigned int roce_wire_kind(uint8_t opcode);
 enum {
 	ROCE_AETH_ACK = 0x1f, /* without a count of credits */
 	ROCE_AETH_RNR = 0x20, /* | timer */
+	ROCE_AETH_NAK = 0x60, /* | why */
 	ROCE_AETH_NAK_SEQUENCE = 0x60,
 	ROCE_AETH_NAK_INVALID = 0x61,
 	ROCE_AETH_NAK_ACCESS = 0x62,

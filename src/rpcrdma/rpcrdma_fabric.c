@@ -12,7 +12,8 @@ int rpcrdma_fabric_use(struct rpcrdma *x, enum fab_kind kind, const struct fab_e
 		.resolve_timeout_ns = x->conf.resolve_timeout_ns,
 		.connect_timeout_ns = x->conf.connect_timeout_ns,
 		.ack_timeout = x->conf.ack_timeout,
-		.retry_count = x->conf.retry_count};
+		.retry_count = x->conf.retry_count,
+		.stats = x->stats};
 	struct fab_ep *ep;
 
 	errno = 0;

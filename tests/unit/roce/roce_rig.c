@@ -21,7 +21,9 @@ uint8_t text[3 * MTU];
 struct fab_mw *mw;
 uint8_t reth[16];
 
-const struct fab_conf rig_conf = {.connect_timeout_ns = 60 * NSEC_PER_SEC,
+struct stats stats;
+const struct fab_conf rig_conf = {.stats = &stats,
+	.connect_timeout_ns = 60 * NSEC_PER_SEC,
 	.retry_count = 3,
 	.ack_timeout = 24}; /* a minute: a slow machine is none that is silent */
 

@@ -20,6 +20,7 @@ extern struct fab_ep *ep;
 extern struct peer peer;
 extern struct fab_mr *mr; /* of mem */
 extern uint8_t mem[64 << 10];
+extern struct stats stats;
 extern const struct fab_conf rig_conf;
 
 /* The endpoint's owner saw this: a letter for each, in order. */

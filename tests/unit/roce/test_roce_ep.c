@@ -194,6 +194,8 @@ Test(roce_send, what_is_lost_is_sent_again)
 	rig_sends(0x01, OURS + 1, MTU, MTU);
 	peer_ack(&peer, 0x1f, OURS + 3);
 	rig_sees("ss");
+	cr_assert_eq(stats.naks, 1);
+	cr_assert_eq(stats.packets_resent, 3 + 3);
 }
 
 Test(roce_send, a_peer_that_is_silent_is_lost)
@@ -216,6 +218,8 @@ Test(roce_send, a_peer_without_receives_is_waited_for)
 	rig_sends(0x04, OURS, 0, 100);
 	peer_ack(&peer, 0x1f, OURS);
 	rig_sees("s");
+	cr_assert_eq(stats.rnr_naks, 10);
+	cr_assert_eq(stats.naks, 0);
 }
 
 Test(roce_send, one_that_the_peer_refuses_is_the_end)
@@ -303,6 +307,9 @@ Test(roce_recv, what_is_missing_is_asked_for_once)
 	rig_asks(0x04, peer.psn, NULL, 0, "one", 3); /* once more: the answer was lost */
 	rig_answers(0x1f, peer.psn + 1);
 	rig_sees("rr");
+	cr_assert_eq(stats.packets_early, 2);
+	cr_assert_eq(stats.naks_sent, 1);
+	cr_assert_eq(stats.packets_twice, 1);
 }
 
 Test(roce_recv, without_a_receive_the_peer_waits)
@@ -355,7 +362,7 @@ Test(roce_recv, what_is_not_whole_or_not_the_peers_was_not_there)
 	o.pkey = 0;
 	rig_none();
 	cr_assert_str_eq(seen, "");
-	cr_assert_eq(roce_of(ep)->stats.bad_icrc, 1);
+	cr_assert_eq(stats.bad_icrc, 1);
 	peer_send(&peer, &o);
 	rig_answers(0x1f, peer.psn);
 	rig_sees("r");

@@ -87,7 +87,7 @@ Test(roce_v6, what_is_not_whole_or_not_the_peers_was_not_there)
 	peer_send_from(&peer, "fd00::3", &o);
 	rig_none();
 	cr_assert_str_eq(seen, "");
-	cr_assert_eq(roce_of(ep)->stats.bad_icrc, 1);
+	cr_assert_eq(stats.bad_icrc, 1);
 	peer_mark(&peer, 3);
 	peer_send(&peer, &o);
 	cr_assert(peer_next(&peer, &k, rig_turn));

@@ -41,6 +41,7 @@ check "a packet in a hundred is lost, and no data" moves
 check "more data" moves
 netem del
 check_equal "no connection was lost" "$(lost)" "$before"
+check "stat tells of it" grep -q '^  packets: sent again' <<<"$("$daemon" stat $mnt)"
 
 # Programs go on when the wire does.
 writes() { local n; for n in $(seq 40); do echo $n >$mnt/line$n && sync $mnt/line$n && sleep 0.2 || return; done; }
