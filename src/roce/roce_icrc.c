@@ -17,11 +17,11 @@ static uint8_t *put_bytes(uint8_t *p, const void *v, size_t len)
 }
 
 /* Type of service, time to live and checksum are ones. */
-static uint8_t *put_ipv4(uint8_t *p, const struct roce_flow_addrs *a, size_t udp_len)
+static uint8_t *put_ipv4(uint8_t *p, const struct roce_flow_addrs *a, uint16_t id, size_t udp_len)
 {
 	p = roce_wire_put16(p, 0x45ff);
 	p = roce_wire_put16(p, (uint32_t)(IPV4_LEN + udp_len));
-	p = roce_wire_put32(p, 0x4000); /* Identification 0; do not fragment */
+	p = roce_wire_put32(p, (uint32_t)id << 16 | 0x4000); /* do not fragment */
 	p = roce_wire_put32(p, 0xff00ffffu | IP_UDP << 16);
 	return put_bytes(put_bytes(p, a->src, 4), a->dst, 4);
 }
@@ -39,13 +39,13 @@ uint32_t roce_icrc_add(uint32_t crc, const void *p, size_t len)
 	return libdeflate_crc32(crc, p, len);
 }
 
-uint32_t roce_icrc_begin(const struct roce_flow_addrs *a, uint16_t src_port, size_t udp_len,
-	const uint8_t bth[ROCE_BTH_LEN])
+uint32_t roce_icrc_begin(const struct roce_flow_addrs *a, uint16_t id, uint16_t src_port,
+	size_t udp_len, const uint8_t bth[ROCE_BTH_LEN])
 {
 	uint8_t head[8 + IPV6_LEN + UDP_LEN + ROCE_BTH_LEN], *p = head;
 
 	memset(p, 0xff, 8);
-	p = a->is_v6 ? put_ipv6(p + 8, a, udp_len) : put_ipv4(p + 8, a, udp_len);
+	p = a->is_v6 ? put_ipv6(p + 8, a, udp_len) : put_ipv4(p + 8, a, id, udp_len);
 	p = roce_wire_put16(roce_wire_put16(p, src_port), ROCE_PORT);
 	p = roce_wire_put16(roce_wire_put16(p, (uint32_t)udp_len), 0xffff);
 	p = put_bytes(p, bth, ROCE_BTH_LEN);
@@ -104,7 +104,7 @@ bool roce_icrc_check(struct roce_icrc_ids *ids, const struct roce_flow_addrs *a,
 {
 	size_t body = len - ROCE_ICRC_LEN;
 	const uint8_t *icrc = p + body;
-	uint32_t crc = roce_icrc_begin(a, src_port, UDP_LEN + len, p), diff;
+	uint32_t crc = roce_icrc_begin(a, 0, src_port, UDP_LEN + len, p), diff;
 
 	crc = roce_icrc_add(crc, p + ROCE_BTH_LEN, body - ROCE_BTH_LEN);
 	diff = crc ^ ((uint32_t)icrc[3] << 24 | (uint32_t)icrc[2] << 16 | (uint32_t)icrc[1] << 8 |

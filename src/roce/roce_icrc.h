@@ -23,9 +23,12 @@ struct roce_flow_addrs {
 	uint8_t src[16], dst[16];
 };
 
-/* Over the headers of a datagram of udp_len bytes (header, packet, ICRC), up to the BTH. */
-uint32_t roce_icrc_begin(
-	const struct roce_flow_addrs *a, uint16_t src_port, size_t udp_len, const uint8_t bth[12]);
+/*
+ * Over the headers of a datagram of udp_len bytes (header, packet, ICRC), up to the BTH. id: IPv4's
+ * Identification.
+ */
+uint32_t roce_icrc_begin(const struct roce_flow_addrs *a, uint16_t id, uint16_t src_port,
+	size_t udp_len, const uint8_t bth[12]);
 /* ... and over what follows the BTH, piece by piece. */
 uint32_t roce_icrc_add(uint32_t crc, const void *p, size_t len);
 /* As it stands in the packet: the lowest byte first. */

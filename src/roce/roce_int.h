@@ -131,6 +131,7 @@ struct roce_read {
 	uint64_t va;
 	uint32_t msn;
 	bool again; /* the peer may have had the answer */
+	bool lost;  /* it was asked for once more */
 };
 
 struct roce_responder {
@@ -153,22 +154,44 @@ struct roce_responder {
 
 /* ---- packets ---- */
 
-#define ROCE_TX_BATCH 32u
-#define ROCE_TX_IOV   (ROCE_SGES + 2)
+#define ROCE_TX_BATCH 64u
+#define ROCE_TX_IOV   (4 * ROCE_TX_BATCH + ROCE_SGES + 2)
 
 /* Whose packet it is, so that it goes out again if the socket was full. */
 struct roce_tx_from {
 	bool is_send;
+	bool alone; /* it was lost before: not in a train */
 	uint32_t psn;
 };
 
+struct roce_tx_packet {
+	uint8_t head[ROCE_HDR_MAX];
+	uint8_t tail[3 + ROCE_ICRC_LEN];
+	unsigned int iov_at, iov_cnt;
+	uint32_t payload_len;
+	size_t len; /* of the datagram */
+	struct roce_tx_from from;
+};
+
+/* Packets that the kernel makes of one long datagram (UDP_SEGMENT). */
+struct roce_trains {
+	enum {
+		ROCE_TRAINS_TRIED,
+		ROCE_TRAINS_TRUSTED, /* enough of them arrived */
+		ROCE_TRAINS_OFF,     /* the kernel does not do it; or the peer gets none of them */
+	} state;
+	/* While they are tried: */
+	unsigned int reads, lost;  /* that were answered by them; that were asked for again */
+	unsigned int alone_lost;   /* ... once more, when they had gone out one by one */
+	uint32_t first, end;       /* PSNs that went out in trains, if lost > 0 or reads > 0 */
+	uint32_t alone, alone_end; /* and one by one after a loss */
+};
+
 struct roce_tx {
-	unsigned int cnt;
-	uint8_t heads[ROCE_TX_BATCH][ROCE_HDR_MAX];
-	uint8_t tails[ROCE_TX_BATCH][3 + ROCE_ICRC_LEN];
-	struct iovec iov[ROCE_TX_BATCH][ROCE_TX_IOV];
-	struct mmsghdr msgs[ROCE_TX_BATCH];
-	struct roce_tx_from from[ROCE_TX_BATCH];
+	unsigned int cnt, iov_cnt;
+	struct roce_tx_packet packets[ROCE_TX_BATCH];
+	struct iovec iov[ROCE_TX_IOV];
+	struct roce_trains trains;
 };
 
 #define ROCE_RX_BATCH 32u
@@ -338,6 +361,9 @@ void roce_tx_mad(struct roce_ep *ep, const uint8_t mad[ROCE_MAD_LEN]);
 bool roce_tx_flush(struct roce_ep *ep);
 /* All that waits to be sent. */
 void roce_tx_go(struct roce_ep *ep);
+/* Packets of the answer to a Read are put; they are asked for once more, from this PSN on. */
+void roce_tx_read(struct roce_ep *ep, uint32_t psn, uint32_t packets);
+void roce_tx_lost(struct roce_ep *ep, uint32_t psn, uint32_t packets);
 
 /* roce_sock.c */
 /* Of the endpoint's local address. 0; -EADDRINUSE: the port is somebody's alone; -errno. */
@@ -354,7 +380,8 @@ void roce_sock_from(struct roce_ep *ep, uint16_t port);
 /* The source port of what we send. */
 uint16_t roce_sock_port(const struct roce_ep *ep);
 int roce_sock_recv(int fd, struct mmsghdr *msgs, unsigned int cnt);
-int roce_sock_send(struct roce_ep *ep, struct mmsghdr *msgs, unsigned int cnt);
+/* trains: some of them are of several packets (UDP_SEGMENT). */
+int roce_sock_send(struct roce_ep *ep, struct mmsghdr *msgs, unsigned int cnt, bool trains);
 /* The socket is full: roce_tx_go() is called when there is room. */
 void roce_sock_wait(struct roce_ep *ep);
 /* A packet of the endpoint that has this number. */

@@ -114,7 +114,7 @@ static bool put_read(struct roce_ep *ep, struct roce_read *rd)
 		.syndrome = ROCE_AETH_ACK,
 		.msn = rd->msn,
 		.payload_len = left < ep->mtu ? left : ep->mtu};
-	const struct roce_tx_from from = {.psn = p.psn};
+	const struct roce_tx_from from = {.psn = p.psn, .alone = rd->lost};
 	struct iovec piece = {.iov_len = p.payload_len};
 
 	if (rd->len > 0) {
@@ -214,7 +214,7 @@ static bool is_answered(struct roce_responder *q, uint32_t psn)
 			continue;
 		if ((uint32_t)off < rd->done)
 			rd->done = (uint32_t)off;
-		rd->again = true;
+		rd->again = rd->lost = true;
 		return true;
 	}
 	return false;
@@ -239,7 +239,8 @@ static void take_read(struct roce_ep *ep, const struct roce_packet *p, bool is_n
 		.rkey = p->rkey,
 		.va = p->va,
 		.len = p->dma_len,
-		.again = !is_new};
+		.again = !is_new,
+		.lost = !is_new};
 
 	if (p->dma_len > 0 && !roce_key_find(ep, p->rkey, p->va, p->dma_len, FAB_REMOTE_READ)) {
 		/* It was right once, and may be invalid since: then nobody waits for it. */
@@ -251,6 +252,8 @@ static void take_read(struct roce_ep *ep, const struct roce_packet *p, bool is_n
 	/* More than it can have asked for: its answer would have PSNs that are not in use yet. */
 	if (!is_new && roce_wire_psn_diff(roce_wire_psn_add(p->psn, rd.packets), q->psn) > 0)
 		return;
+	if (!is_new)
+		roce_tx_lost(ep, p->psn, rd.packets);
 	if (!is_new && is_answered(q, p->psn))
 		return;
 	if (q->read_cnt >= (is_new ? ROCE_READ_QUEUE : ROCE_READ_QUEUE / 2))
@@ -260,6 +263,7 @@ static void take_read(struct roce_ep *ep, const struct roce_packet *p, bool is_n
 		return;
 	}
 	if (is_new) {
+		roce_tx_read(ep, p->psn, rd.packets);
 		q->psn = roce_wire_psn_add(q->psn, rd.packets);
 		q->msn = roce_wire_psn_add(q->msn, 1);
 	}

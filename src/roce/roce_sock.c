@@ -4,15 +4,17 @@
  * machine's sockets is bound to it: of this mount or another one, of this user or another one. So
  * there are
  *
- *   out  unconnected, with a port of its own: the source port is no part of a connection, and
- * spreads connections over the paths of a network. For a socket that is not connected and does not
- * let packets be fragmented the kernel writes 0 as their Identification, which the ICRC covers. in
- * bound to the port, as those of all others: the kernel chooses one of them for what it knows no
- * better socket for, which are the datagrams of the CM, and first packets. rc   bound to the port
- * and connected to the one that the peer sends from: the kernel chooses it for packets of this
- * connection. box  a Unix socket whose name is the endpoint's number, which is the queue pair's,
- * and the lower bits of the communication ID. Whoever got a packet with that number hands it over
- * there.
+ * - out: unconnected, with a port of its own: the source port is no part of a connection, and
+ *   spreads connections over the paths of a network. For a socket that is not connected and does
+ *   not let packets be fragmented the kernel writes 0 as their Identification, which the ICRC
+ *   covers.
+ * - train: the same, for datagrams that the kernel is to cut.
+ * - in: bound to the port, as those of all others: the kernel chooses one of them for what it knows
+ *   no better socket for, which are the datagrams of the CM, and first packets.
+ * - rc: bound to the port and connected to the one that the peer sends from: the kernel chooses it
+ *   for packets of this connection.
+ * - box: a Unix socket whose name is the endpoint's number, which is the queue pair's, and the
+ * lower bits of the communication ID. Whoever got a packet with that number hands it over there.
  *
  * A packet that was handed over is looked at as any other. One of a connection must come from a
  * process of our user or of root: others cannot write our peer's address into a packet, but here.
@@ -39,10 +41,10 @@
 
 struct roce_sock {
 	struct roce_ep *ep;
-	int out, in, rc, box; /* -1: there is none */
-	int full;             /* the same as `out`, waited for when it is full */
-	uint16_t port;        /* of `out` */
-	uint16_t peer_port;   /* that `rc` is connected to */
+	int out, train, in, rc, box; /* -1: there is none */
+	int full;                    /* the same as `out`, waited for when it is full */
+	uint16_t port;               /* of `out` */
+	uint16_t peer_port;          /* that `rc` is connected to */
 	struct reactor_fd in_src, rc_src, box_src, full_src;
 	struct sockaddr_storage local;
 };
@@ -118,7 +120,7 @@ static int open_udp(const struct roce_sock *s, uint16_t port)
 	int fd = socket(local.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	int err = fd < 0 ? -errno : local.ss_family == AF_INET6 ? set_ipv6(fd) : set_ipv4(fd);
 
-	if (!err && port != 0) /* others have it, too */
+	if (!err) /* others have it, too */
 		err = set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	set_port(&local, port);
 	if (!err && bind(fd, (struct sockaddr *)&local, addr_len(&local)))
@@ -186,7 +188,7 @@ int roce_sock_open(struct roce_ep *ep)
 		return -ENOMEM;
 	s->ep = ep;
 	s->local = ep->local;
-	s->out = s->in = s->rc = s->box = s->full = -1;
+	s->out = s->train = s->in = s->rc = s->box = s->full = -1;
 	ep->sock = s;
 	err = open_all(s);
 	if (err)
@@ -229,9 +231,25 @@ int roce_sock_recv(int fd, struct mmsghdr *msgs, unsigned int cnt)
 	return n < 0 ? -errno : n;
 }
 
-int roce_sock_send(struct roce_ep *ep, struct mmsghdr *msgs, unsigned int cnt)
+/* From the port of `out`. The kernel wants to compute the checksums of what it cuts. */
+static int open_train(const struct roce_sock *s)
 {
-	int n = sendmmsg(ep->sock->out, msgs, cnt, MSG_DONTWAIT);
+	int fd = open_udp(s, s->port);
+
+	if (fd >= 0)
+		(void)set(fd, SOL_SOCKET, SO_NO_CHECK, 0);
+	return fd;
+}
+
+int roce_sock_send(struct roce_ep *ep, struct mmsghdr *msgs, unsigned int cnt, bool trains)
+{
+	int n;
+
+	if (trains && ep->sock->train < 0)
+		ep->sock->train = open_train(ep->sock);
+	if (trains && ep->sock->train < 0)
+		return ep->sock->train;
+	n = sendmmsg(trains ? ep->sock->train : ep->sock->out, msgs, cnt, MSG_DONTWAIT);
 
 	return n < 0 ? -errno : n;
 }
@@ -344,6 +362,9 @@ void roce_sock_part(struct roce_ep *ep)
 
 	close_one(&s->rc, &s->rc_src);
 	close_one(&s->box, &s->box_src);
+	if (s->train >= 0) /* what ICMP says is for `out` while we connect (roce_sock_hear()) */
+		close(s->train);
+	s->train = -1;
 	s->peer_port = 0;
 }
 

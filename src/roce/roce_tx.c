@@ -7,60 +7,182 @@
 #include "roce_int.h"
 
 #include <errno.h>
+#include <netinet/udp.h>
 #include <string.h>
 
 #include "log.h"
 
-#define UDP_LEN 8u
+#define UDP_LEN      8u
+#define TRAIN_BYTES  (65535u - 40u - UDP_LEN) /* of a datagram, before it is cut */
+#define TRAIN_LEAST  4u /* packets of a Read: the first and the last one are no part of it */
+#define TRAINS_TRIES 64u
+#define TRAINS_LOST  8u
 
 bool roce_tx_has_room(const struct roce_ep *ep)
 {
-	return ep->tx.cnt < ROCE_TX_BATCH;
-}
-
-/* Of one packet: pad and ICRC behind the payload. */
-static size_t put_tail(struct roce_ep *ep, const struct iovec *iov, unsigned int cnt, uint8_t *tail,
-	uint32_t payload_len)
-{
-	uint32_t pad = roce_wire_pad(payload_len);
-	size_t udp_len = UDP_LEN + iov[0].iov_len + payload_len + pad + ROCE_ICRC_LEN;
-	const uint8_t *head = iov[0].iov_base;
-	uint32_t crc = roce_icrc_begin(&ep->out, roce_sock_port(ep), udp_len, head);
-
-	crc = roce_icrc_add(crc, head + ROCE_BTH_LEN, iov[0].iov_len - ROCE_BTH_LEN);
-	for (unsigned int i = 1; i < cnt; i++)
-		crc = roce_icrc_add(crc, iov[i].iov_base, iov[i].iov_len);
-	memset(tail, 0, pad);
-	crc = roce_icrc_add(crc, tail, pad);
-	roce_icrc_put(tail + pad, crc);
-	return pad + ROCE_ICRC_LEN;
+	return ep->tx.cnt < ROCE_TX_BATCH && ep->tx.iov_cnt + ROCE_SGES + 2 <= ROCE_TX_IOV;
 }
 
 void roce_tx_put(struct roce_ep *ep, const struct roce_packet *p, const struct iovec *pieces,
 	unsigned int cnt, const struct roce_tx_from *from)
 {
 	struct roce_tx *tx = &ep->tx;
-	unsigned int i = tx->cnt;
-	struct iovec *iov = tx->iov[i];
+	struct roce_tx_packet *k;
+	struct iovec *iov;
+	uint32_t pad = roce_wire_pad(p->payload_len);
 
 	/* One that nobody misses is not waited for. */
 	if (!roce_tx_has_room(ep) && !roce_tx_flush(ep))
 		return;
-	i = tx->cnt++;
-	iov = tx->iov[i];
-	iov[0] = (struct iovec){tx->heads[i], roce_wire_encode(p, tx->heads[i])};
-	for (unsigned int k = 0; k < cnt; k++)
-		iov[1 + k] = pieces[k];
-	iov[1 + cnt] = (struct iovec){
-		tx->tails[i], put_tail(ep, iov, 1 + cnt, tx->tails[i], p->payload_len)};
-	tx->from[i] = from ? *from : (struct roce_tx_from){.psn = UINT32_MAX};
-	tx->msgs[i].msg_hdr = (struct msghdr){
-		.msg_name = &ep->to,
-		.msg_namelen =
-			ep->out.is_v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in),
-		.msg_iov = iov,
-		.msg_iovlen = 2 + cnt,
-	};
+	k = &tx->packets[tx->cnt++];
+	iov = &tx->iov[tx->iov_cnt];
+	iov[0] = (struct iovec){k->head, roce_wire_encode(p, k->head)};
+	for (unsigned int i = 0; i < cnt; i++)
+		iov[1 + i] = pieces[i];
+	iov[1 + cnt] = (struct iovec){k->tail, pad + ROCE_ICRC_LEN};
+	memset(k->tail, 0, pad);
+	k->iov_at = tx->iov_cnt;
+	k->iov_cnt = 2 + cnt;
+	k->payload_len = p->payload_len;
+	k->len = iov[0].iov_len + p->payload_len + pad + ROCE_ICRC_LEN;
+	k->from = from ? *from : (struct roce_tx_from){.psn = UINT32_MAX};
+	tx->iov_cnt += k->iov_cnt;
+}
+
+/* ---- trains ---- */
+
+/*
+ * How many packets from the i-th on go out as one datagram, which the kernel cuts: full ones of a
+ * Read's answer, as long as each other. That saves most of what a packet costs. Their
+ * Identifications count up from 0 (Linux); what an adapter that cuts them itself does is not known,
+ * so it is seen at first whether the peer gets them at all.
+ */
+static unsigned int train_len(const struct roce_ep *ep, unsigned int i)
+{
+	const struct roce_tx *tx = &ep->tx;
+	const struct roce_tx_packet *first = &tx->packets[i];
+	unsigned int n = 1;
+	size_t bytes = first->len;
+
+	if (tx->trains.state == ROCE_TRAINS_OFF || first->payload_len != ep->mtu)
+		return 1;
+	while (i + n < tx->cnt && tx->packets[i + n].len == first->len &&
+		bytes + first->len <= TRAIN_BYTES) {
+		bytes += first->len;
+		n++;
+	}
+	for (unsigned int k = i; k < i + n; k++)
+		if (tx->packets[k].from.psn == UINT32_MAX || tx->packets[k].from.is_send ||
+			tx->packets[k].from.alone)
+			return 1;
+	return n;
+}
+
+void roce_tx_read(struct roce_ep *ep, uint32_t psn, uint32_t packets)
+{
+	struct roce_trains *t = &ep->tx.trains;
+
+	if (t->state != ROCE_TRAINS_TRIED || packets < TRAIN_LEAST)
+		return;
+	if (t->reads++ == 0)
+		t->first = psn;
+	t->end = roce_wire_psn_add(psn, packets);
+	if (t->reads == TRAINS_TRIES)
+		t->state = ROCE_TRAINS_TRUSTED;
+}
+
+static bool is_in(uint32_t psn, uint32_t first, uint32_t end)
+{
+	return roce_wire_psn_diff(psn, first) >= 0 && roce_wire_psn_diff(psn, end) < 0;
+}
+
+/* Where packets that go out one by one are lost as well, it is the network that loses them. */
+void roce_tx_lost(struct roce_ep *ep, uint32_t psn, uint32_t packets)
+{
+	struct roce_trains *t = &ep->tx.trains;
+
+	if (t->state != ROCE_TRAINS_TRIED || t->reads == 0 || !is_in(psn, t->first, t->end))
+		return;
+	if (t->lost > 0 && is_in(psn, t->alone, t->alone_end))
+		t->alone_lost++;
+	else
+		t->lost++;
+	t->alone = psn;
+	t->alone_end = roce_wire_psn_add(psn, packets);
+	if (t->lost < TRAINS_LOST || 2 * t->lost < t->reads || t->alone_lost > 0)
+		return;
+	t->state = ROCE_TRAINS_OFF;
+	log_info("%s: packets that the kernel cuts do not get there (UDP_SEGMENT): done without",
+		ep->name);
+}
+
+/* ---- out ---- */
+
+/* ICRC behind the pad. */
+static void seal(const struct roce_ep *ep, const struct roce_tx_packet *k, uint16_t id)
+{
+	const struct iovec *iov = &ep->tx.iov[k->iov_at];
+	struct iovec tail = iov[k->iov_cnt - 1];
+	size_t pad = tail.iov_len - ROCE_ICRC_LEN;
+	uint32_t crc = roce_icrc_begin(
+		&ep->out, id, roce_sock_port(ep), UDP_LEN + k->len, iov[0].iov_base);
+
+	crc = roce_icrc_add(crc, k->head + ROCE_BTH_LEN, iov[0].iov_len - ROCE_BTH_LEN);
+	for (unsigned int i = 1; i + 1 < k->iov_cnt; i++)
+		crc = roce_icrc_add(crc, iov[i].iov_base, iov[i].iov_len);
+	crc = roce_icrc_add(crc, tail.iov_base, pad);
+	roce_icrc_put((uint8_t *)tail.iov_base + pad, crc);
+}
+
+struct out {
+	struct mmsghdr msgs[ROCE_TX_BATCH];
+	unsigned int packets[ROCE_TX_BATCH]; /* of each */
+	unsigned int cnt;
+	bool trains;
+	_Alignas(struct cmsghdr) uint8_t control[ROCE_TX_BATCH][CMSG_SPACE(sizeof(uint16_t))];
+};
+
+static void cut_here(struct msghdr *m, void *control, size_t control_len, size_t len)
+{
+	uint16_t segment = (uint16_t)len;
+	struct cmsghdr *c;
+
+	m->msg_control = control;
+	m->msg_controllen = control_len;
+	c = CMSG_FIRSTHDR(m);
+	c->cmsg_level = IPPROTO_UDP;
+	c->cmsg_type = UDP_SEGMENT;
+	c->cmsg_len = CMSG_LEN(sizeof(segment));
+	memcpy(CMSG_DATA(c), &segment, sizeof(segment));
+}
+
+/* Messages of the packets from the i-th on. */
+static void put_together(struct roce_ep *ep, unsigned int i, struct out *out)
+{
+	struct roce_tx *tx = &ep->tx;
+
+	out->cnt = 0;
+	out->trains = false;
+	while (i < tx->cnt) {
+		unsigned int n = train_len(ep, i), last = i + n - 1;
+		struct msghdr *m = &out->msgs[out->cnt].msg_hdr;
+
+		for (unsigned int k = 0; k < n; k++)
+			seal(ep, &tx->packets[i + k], (uint16_t)(ep->out.is_v6 ? 0 : k));
+		*m = (struct msghdr){.msg_name = &ep->to,
+			.msg_namelen = ep->out.is_v6 ? sizeof(struct sockaddr_in6)
+						     : sizeof(struct sockaddr_in),
+			.msg_iov = &tx->iov[tx->packets[i].iov_at],
+			.msg_iovlen = tx->packets[last].iov_at + tx->packets[last].iov_cnt -
+				      tx->packets[i].iov_at};
+		if (n > 1) {
+			cut_here(m, out->control[out->cnt], sizeof(out->control[0]),
+				tx->packets[i].len);
+			out->trains = true;
+		}
+		out->packets[out->cnt++] = n;
+		i += n;
+	}
 }
 
 void roce_tx_mad(struct roce_ep *ep, const uint8_t mad[ROCE_MAD_LEN])
@@ -83,7 +205,7 @@ static void take_back(struct roce_ep *ep, unsigned int i)
 	bool sends = false, reads = false;
 
 	for (; i < ep->tx.cnt; i++) {
-		const struct roce_tx_from *from = &ep->tx.from[i];
+		const struct roce_tx_from *from = &ep->tx.packets[i].from;
 
 		if (from->psn == UINT32_MAX || (from->is_send ? sends : reads))
 			continue;
@@ -97,31 +219,45 @@ static void take_back(struct roce_ep *ep, unsigned int i)
 	}
 }
 
+/* Returns how many packets went out, or can never. 0: the socket is full. */
+static unsigned int send_some(struct roce_ep *ep, unsigned int done)
+{
+	struct roce_tx *tx = &ep->tx;
+	unsigned int sent = 0;
+	struct out out;
+	int n;
+
+	put_together(ep, done, &out);
+	n = roce_sock_send(ep, out.msgs, out.cnt, out.trains);
+	for (int m = 0; m < n; m++)
+		sent += out.packets[m];
+	if (n >= 0 || n == -EAGAIN || n == -ENOBUFS)
+		return sent;
+	if (out.packets[0] > 1) {
+		log_info("%s: packets are not cut by the kernel: %s", ep->name, strerror(-n));
+		tx->trains.state = ROCE_TRAINS_OFF;
+		return send_some(ep, done);
+	}
+	/* No route for a moment, or a path that takes less: as if it were lost. */
+	log_debug("%s: a packet cannot be sent: %s", ep->name, strerror(-n));
+	return 1;
+}
+
 bool roce_tx_flush(struct roce_ep *ep)
 {
 	struct roce_tx *tx = &ep->tx;
-	unsigned int done = 0;
-	bool full = false;
+	unsigned int done = 0, n = 1;
 
-	while (done < tx->cnt && !full) {
-		int n = roce_sock_send(ep, tx->msgs + done, tx->cnt - done);
-
-		if (n > 0) {
-			done += (unsigned int)n;
-		} else if (n == -EAGAIN || n == -ENOBUFS) {
-			full = true;
-		} else {
-			/* No route for a moment, or a path that takes less: as if it were lost. */
-			log_debug("%s: a packet cannot be sent: %s", ep->name, strerror(-n));
-			done++;
-		}
+	while (done < tx->cnt && n > 0) {
+		n = send_some(ep, done);
+		done += n;
 	}
-	if (full) {
+	if (n == 0) {
 		take_back(ep, done);
 		roce_sock_wait(ep);
 	}
-	tx->cnt = 0;
-	return !full;
+	tx->cnt = tx->iov_cnt = 0;
+	return n > 0;
 }
 
 void roce_tx_go(struct roce_ep *ep)

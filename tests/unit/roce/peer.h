@@ -31,6 +31,7 @@ struct peer_packet {
 	uint8_t payload[PEER_PACKET];
 	size_t len;
 	uint8_t ecn; /* of the IP header */
+	uint16_t id; /* its Identification */
 };
 
 struct peer {
@@ -41,6 +42,7 @@ struct peer {
 	uint16_t port;    /* that it sends from */
 	uint64_t tid;     /* of the MAD that came last */
 	uint8_t req[256]; /* the REQ */
+	uint16_t id_next; /* the Identification of the next packet, unless it is 0 */
 };
 
 /* Before anything else: a network of its own, if that may be. */

@@ -468,6 +468,72 @@ Test(roce_mem, the_peer_reads_a_window)
 	rig_answers(0x1f, peer.psn + 3);
 }
 
+#define LONG 12u /* packets of a Read */
+
+/* A Read of all of the window, its packets; the last Identification of those in the middle. */
+static uint16_t reads_long(uint32_t rkey, uint32_t from)
+{
+	uint16_t id = 0;
+
+	peer_reth(reth, rig_at(1000) + from * MTU, rkey, (LONG - from) * MTU - 1);
+	rig_asks(0x0c, peer.psn + from, reth, 16, NULL, 0);
+	for (uint32_t i = from; i < LONG; i++) {
+		cr_assert(peer_next(&peer, &k, rig_turn));
+		cr_assert_eq(k.psn, (peer.psn + i) & 0xffffff);
+		cr_assert_arr_eq(k.payload, mem + 1000 + i * MTU, k.len);
+		if (i + 2 == LONG)
+			id = k.id;
+		else if (i == from || i + 1 == LONG)
+			cr_assert_eq(k.id, 0);
+	}
+	return id;
+}
+
+Test(roce_mem, long_answers_are_cut_by_the_kernel)
+{
+	uint32_t rkey = rig_window(1000, LONG * MTU, FAB_REMOTE_READ);
+
+	cr_assert_eq(reads_long(rkey, 0), LONG - 3);
+	cr_assert_eq(reads_long(rkey, 1), 0, "what was lost goes out one by one");
+}
+
+Test(roce_mem, what_the_kernel_cuts_is_given_up_when_only_that_is_lost)
+{
+	uint32_t rkey = rig_window(1000, LONG * MTU, FAB_REMOTE_READ);
+
+	for (int i = 0; i < 8; i++) {
+		cr_assert_eq(reads_long(rkey, 0), LONG - 3, "%d", i);
+		cr_assert_eq(reads_long(rkey, 1), 0);
+		peer.psn += LONG;
+	}
+	cr_assert_eq(reads_long(rkey, 0), 0);
+}
+
+Test(roce_mem, and_not_when_others_are_lost_too)
+{
+	uint32_t rkey = rig_window(1000, LONG * MTU, FAB_REMOTE_READ);
+
+	for (int i = 0; i < 12; i++) {
+		cr_assert_eq(reads_long(rkey, 0), LONG - 3, "%d", i);
+		cr_assert_eq(reads_long(rkey, 1), 0);
+		if (i % 4 == 1)
+			cr_assert_eq(reads_long(rkey, 3), 0);
+		peer.psn += LONG;
+	}
+}
+
+Test(roce_mem, what_arrives_64_times_is_trusted)
+{
+	uint32_t rkey = rig_window(1000, LONG * MTU, FAB_REMOTE_READ);
+
+	for (int i = 0; i < 64 + 70; i++) {
+		cr_assert_eq(reads_long(rkey, 0), LONG - 3, "%d", i);
+		if (i >= 64)
+			cr_assert_eq(reads_long(rkey, 1), 0);
+		peer.psn += LONG;
+	}
+}
+
 Test(roce_mem, and_reads_nothing_else)
 {
 	for (int i = 0; i < 3; i++) {

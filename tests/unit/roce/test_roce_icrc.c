@@ -110,7 +110,7 @@ Test(roce_icrc, what_was_changed_is_not_whole)
 Test(roce_icrc, piece_by_piece_it_is_the_same)
 {
 	size_t len = make(&v4, 0, 1000);
-	uint32_t crc = roce_icrc_begin(&v4, PORT, 8 + len, packet);
+	uint32_t crc = roce_icrc_begin(&v4, 0, PORT, 8 + len, packet);
 	uint8_t out[4];
 
 	for (size_t i = ROCE_BTH_LEN; i < len - 4; i += 7)
