@@ -74,6 +74,7 @@ struct fab_event {
 	int err; /* FAILED, DOWN: -errno (-ECONNREFUSED, -EHOSTUNREACH, -ETIMEDOUT, -ENODEV,
 		    -ENETUNREACH, -ECONNRESET, -ENOMEM ...) */
 	enum fab_step step;
+	const char *detail; /* FAILED: what err does not tell, for the user; NULL: nothing */
 	bool new_device; /* RESOLVED: first time, or earlier fab_mr are gone (freed by the endpoint)
 			  */
 	const uint8_t *priv;

@@ -13,6 +13,8 @@
 #include "roce_int.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "log.h"
@@ -126,12 +128,71 @@ void roce_conn_start(struct roce_ep *ep)
 	roce_serve_begin(ep, req.psn);
 	ep->path.remote_psn = req.psn;
 	c->tries = 0;
+	c->heard = false;
+	c->send_err = 0;
+	roce_sock_hear(ep, true);
 	send_req(ep);
 }
 
 void roce_conn_stop(struct roce_ep *ep)
 {
 	reactor_timer_cancel(ep->r, &ep->conn.timer);
+	if (ep->sock)
+		roce_sock_hear(ep, false);
+}
+
+static void fail(struct roce_ep *ep, int err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void fail(struct roce_ep *ep, int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(ep->conn.why, sizeof(ep->conn.why), fmt, ap);
+	va_end(ap);
+	roce_ep_fail(ep, FAB_STEP_CONNECT, err, ep->conn.why);
+}
+
+void roce_conn_send_failed(struct roce_ep *ep, int err)
+{
+	if (ep->state == ROCE_CONNECTING)
+		ep->conn.send_err = err;
+}
+
+void roce_conn_timed_out(struct roce_ep *ep)
+{
+	const struct roce_conn *c = &ep->conn;
+
+	switch (c->heard ? 0 : c->send_err) {
+	case 0:
+		break;
+	case -ECONNREFUSED:
+		fail(ep, -ECONNREFUSED,
+			"the server's machine has nothing at UDP port 4791: neither an RDMA "
+			"adapter that speaks RoCEv2 at this address, nor rdma_rxe on its "
+			"interface");
+		return;
+	case -EPERM:
+		fail(ep, -EPERM,
+			"a packet filter of this machine does not let UDP packets to port 4791 "
+			"out");
+		return;
+	default:
+		fail(ep, c->send_err, "UDP packets to port 4791 of the server: %s",
+			strerror(-c->send_err));
+		return;
+	}
+	if (c->heard)
+		fail(ep, -ETIMEDOUT,
+			"the server asked for more time, and did not accept the connection: its "
+			"log may say why");
+	else
+		fail(ep, -ETIMEDOUT,
+			"no answer to RoCEv2: the server has no RDMA at this address; or a "
+			"firewall does not let UDP port 4791 pass, in both directions, since the "
+			"server's packets are a flow of their own; or NAT is between, which RoCE "
+			"cannot pass: use the host's network, macvlan or a network that routes");
 }
 
 void roce_conn_part(struct roce_ep *ep, bool tell)
@@ -208,8 +269,6 @@ static void on_rep(struct roce_ep *ep, const struct roce_mad *m)
 
 static void on_rej(struct roce_ep *ep, const struct roce_mad *m)
 {
-	int err = -ECONNREFUSED;
-
 	/* It did not hear in time that we know, or does not know us any more. */
 	if (ep->state == ROCE_UP && is_ours(ep, m)) {
 		log_debug("%s: the connection is rejected: reason %u", ep->name, m->reason);
@@ -219,12 +278,32 @@ static void on_rej(struct roce_ep *ep, const struct roce_mad *m)
 	/* It may not have had a number for us yet. */
 	if (ep->state != ROCE_CONNECTING || m->remote_id != ep->conn.local_id)
 		return;
-	log_debug("%s: the connection is refused: reason %u", ep->name, m->reason);
-	if (m->reason == ROCE_REJ_STALE)
-		err = -ECONNRESET;
-	else if (m->reason == ROCE_REJ_TIMEOUT)
-		err = -ETIMEDOUT;
-	roce_ep_fail(ep, FAB_STEP_CONNECT, err);
+	switch (m->reason) {
+	case ROCE_REJ_BAD_SERVICE: /* what listens is NFS' matter */
+		roce_ep_fail(ep, FAB_STEP_CONNECT, -ECONNREFUSED, NULL);
+		break;
+	case ROCE_REJ_NO_QP:
+	case ROCE_REJ_NO_RESOURCES:
+		fail(ep, -ECONNREFUSED,
+			"the server's adapter has no room for another connection (REJ, reason %u)",
+			m->reason);
+		break;
+	case ROCE_REJ_TIMEOUT:
+		fail(ep, -ETIMEDOUT,
+			"the server did not get what we sent, though its answers came: a firewall "
+			"does not let UDP port 4791 pass to it?");
+		break;
+	case ROCE_REJ_STALE:
+		fail(ep, -ECONNRESET, "the server takes this for a connection of before");
+		break;
+	case ROCE_REJ_CONSUMER:
+		fail(ep, -ECONNREFUSED,
+			"the server's NFS refuses the connection: its log may say why");
+		break;
+	default:
+		fail(ep, -ECONNREFUSED, "the server refuses the connection (REJ, reason %u)",
+			m->reason);
+	}
 }
 
 static void on_dreq(struct roce_ep *ep, const struct roce_mad *m)
@@ -241,7 +320,7 @@ static void on_dreq(struct roce_ep *ep, const struct roce_mad *m)
 	if (ep->state == ROCE_UP)
 		roce_ep_lost(ep, 0);
 	else
-		roce_ep_fail(ep, FAB_STEP_CONNECT, -ECONNRESET);
+		fail(ep, -ECONNRESET, "the server ended the connection before it was there");
 }
 
 void roce_conn_received(struct roce_ep *ep, const struct roce_packet *p)
@@ -252,6 +331,7 @@ void roce_conn_received(struct roce_ep *ep, const struct roce_packet *p)
 	if (p->opcode != ROCE_OP_UD_SEND_ONLY || p->qkey != ROCE_QKEY_GSI ||
 		!roce_mad_get(p->payload, p->payload_len, &m))
 		return;
+	c->heard = true;
 	switch (m.attr) {
 	case ROCE_MAD_REP:
 		on_rep(ep, &m);

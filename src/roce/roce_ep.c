@@ -121,9 +121,10 @@ static void finish(struct roce_ep *ep)
 	emit(ep, &final); /* may free the endpoint */
 }
 
-void roce_ep_fail(struct roce_ep *ep, enum fab_step step, int err)
+void roce_ep_fail(struct roce_ep *ep, enum fab_step step, int err, const char *detail)
 {
-	struct fab_event final = {.type = FAB_EV_FAILED, .err = err, .step = step};
+	struct fab_event final = {
+		.type = FAB_EV_FAILED, .err = err, .step = step, .detail = detail};
 
 	if (ep->state == ROCE_RESOLVING || ep->state == ROCE_CONNECTING)
 		drain(ep, &final, false);
@@ -316,7 +317,7 @@ static void on_timer(struct reactor_timer *t)
 	if (ep->state == ROCE_RESOLVING)
 		resolved(ep);
 	else if (ep->state == ROCE_CONNECTING)
-		roce_ep_fail(ep, FAB_STEP_CONNECT, -ETIMEDOUT);
+		roce_conn_timed_out(ep);
 	else if (ep->state == ROCE_DRAINING)
 		finish(ep);
 }

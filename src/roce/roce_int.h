@@ -216,6 +216,9 @@ struct roce_conn {
 	uint64_t tid;
 	uint8_t req[ROCE_MAD_LEN];
 	unsigned int tries;
+	bool heard;    /* a datagram of the CM came */
+	int send_err;  /* what the network, or this machine, said of ours; 0: nothing */
+	char why[320]; /* the attempt failed, for the user */
 	struct reactor_timer timer;
 	/* The connection before, which the peer is to hear of. 0: none */
 	struct roce_mad dreq;
@@ -287,9 +290,10 @@ int roce_ep_bind(struct fab_ep *ep, const struct fab_bind *bind, uint64_t cookie
 int roce_ep_invalidate(
 	struct fab_ep *ep, struct fab_mw *const *mws, unsigned int cnt, uint64_t cookie);
 
-/* The connection broke, err as in DOWN; the attempt failed. */
+/* The connection broke, err as in DOWN. */
 void roce_ep_lost(struct roce_ep *ep, int err);
-void roce_ep_fail(struct roce_ep *ep, enum fab_step step, int err);
+/* The attempt failed; detail: as fab_event's, valid until the next one; may be NULL. */
+void roce_ep_fail(struct roce_ep *ep, enum fab_step step, int err, const char *detail);
 /* The peer accepted, and was told that we know. */
 void roce_ep_up(struct roce_ep *ep, const struct roce_mad *rep);
 /* Around callbacks of completions: what they cause goes out at the end. */
@@ -305,6 +309,10 @@ void roce_conn_stop(struct roce_ep *ep);
 void roce_conn_part(struct roce_ep *ep, bool tell);
 void roce_conn_free(struct roce_ep *ep);
 void roce_conn_received(struct roce_ep *ep, const struct roce_packet *p);
+/* Nobody accepted, or refused, in time. */
+void roce_conn_timed_out(struct roce_ep *ep);
+/* A datagram could not be sent, or the network says that an earlier one did not arrive. */
+void roce_conn_send_failed(struct roce_ep *ep, int err);
 
 /* roce_send.c */
 int roce_send_setup(struct roce_ep *ep);
@@ -377,6 +385,8 @@ int roce_sock_number(struct roce_ep *ep, uint32_t *ret_number);
 void roce_sock_part(struct roce_ep *ep);
 /* The peer sends packets of this connection from there. */
 void roce_sock_from(struct roce_ep *ep, uint16_t port);
+/* Whether roce_sock_send() returns what ICMP says of packets before: while connecting. */
+void roce_sock_hear(struct roce_ep *ep, bool on);
 /* The source port of what we send. */
 uint16_t roce_sock_port(const struct roce_ep *ep);
 int roce_sock_recv(int fd, struct mmsghdr *msgs, unsigned int cnt);

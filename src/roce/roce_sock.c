@@ -254,6 +254,14 @@ int roce_sock_send(struct roce_ep *ep, struct mmsghdr *msgs, unsigned int cnt, b
 	return n < 0 ? -errno : n;
 }
 
+void roce_sock_hear(struct roce_ep *ep, bool on)
+{
+	if (ep->out.is_v6)
+		(void)set(ep->sock->out, IPPROTO_IPV6, IPV6_RECVERR, on);
+	else
+		(void)set(ep->sock->out, IPPROTO_IP, IP_RECVERR, on);
+}
+
 void roce_sock_wait(struct roce_ep *ep)
 {
 	struct roce_sock *s = ep->sock;

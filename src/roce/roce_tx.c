@@ -240,6 +240,7 @@ static unsigned int send_some(struct roce_ep *ep, unsigned int done)
 	}
 	/* No route for a moment, or a path that takes less: as if it were lost. */
 	log_debug("%s: a packet cannot be sent: %s", ep->name, strerror(-n));
+	roce_conn_send_failed(ep, n);
 	return 1;
 }
 

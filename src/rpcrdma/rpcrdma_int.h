@@ -176,7 +176,7 @@ struct rpcrdma {
 
 	/* rpcrdma_conn.c */
 	enum rpcrdma_cstate state;
-	char detail[224]; /* why set-up failed, for the user */
+	char detail[320]; /* why set-up or connecting failed, for the user */
 	bool ever_up;     /* ->up ran once: failures are retried from now on */
 	bool was_up;      /* this connection was up: ->down is due */
 	bool reached;     /* the server accepted: another attempt is worth it though none was up */

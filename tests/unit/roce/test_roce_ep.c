@@ -2,6 +2,7 @@
 /*
  * A connection of RoCEv2 in this process, against a strict peer on the loopback.
  */
+#include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
@@ -66,6 +67,49 @@ Test(roce_conn, one_that_is_refused)
 	rig_sees("RF");
 	cr_assert_eq(last.err, -ECONNREFUSED);
 	cr_assert_eq(last.step, FAB_STEP_CONNECT);
+	cr_assert_null(last.detail, "NFS knows what should listen");
+}
+
+Test(roce_conn, reasons_of_a_refusal_are_told)
+{
+	static const struct {
+		uint8_t reason;
+		int err;
+		const char *says;
+	} reasons[] = {{1, -ECONNREFUSED, "no room"}, {3, -ECONNREFUSED, "reason 3"},
+		{4, -ETIMEDOUT, "firewall"}, {10, -ECONNRESET, "of before"},
+		{28, -ECONNREFUSED, "NFS refuses"}, {33, -ECONNREFUSED, "reason 33"}};
+
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		uint8_t rej[232] = {0};
+
+		rig_resolve();
+		cr_assert_eq(roce_impl.ep_connect(ep, NULL, 0), 0);
+		peer_take_req(&peer, rig_turn);
+		memcpy(rej + 4, peer.req, 4);
+		rej[11] = reasons[i].reason;
+		peer_send_mad(&peer, 0x12, rej);
+		rig_sees("RF");
+		cr_assert_eq(last.err, reasons[i].err);
+		cr_assert_not_null(strstr(last.detail, reasons[i].says), "%s", last.detail);
+	}
+}
+
+/* There is no socket at the port: the kernel says so, for every REQ. */
+Test(roce_conn, a_machine_without_roce_says_so)
+{
+	const struct fab_qp_conf qp = {.send_wr = 1, .recv_wr = 1, .max_send_sge = 1};
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(20049)};
+
+	inet_pton(AF_INET, "127.0.0.77", &in.sin_addr);
+	roce_of(ep)->conf.connect_timeout_ns = 700 * NSEC_PER_MSEC;
+	cr_assert_eq(roce_impl.ep_resolve(ep, NULL, (struct sockaddr *)&in), 0);
+	rig_sees("R");
+	cr_assert_eq(roce_impl.ep_setup(ep, &qp), 0);
+	cr_assert_eq(roce_impl.ep_connect(ep, NULL, 0), 0);
+	rig_sees("RF");
+	cr_assert_eq(last.err, -ECONNREFUSED);
+	cr_assert_not_null(strstr(last.detail, "nothing at UDP port 4791"), "%s", last.detail);
 }
 
 Test(roce_conn, a_request_that_is_lost_is_sent_again)
@@ -92,6 +136,7 @@ Test(roce_conn, one_that_nobody_answers)
 	cr_assert_eq(roce_impl.ep_connect(ep, NULL, 0), 0);
 	rig_sees("RF");
 	cr_assert_eq(last.err, -ETIMEDOUT);
+	cr_assert_not_null(strstr(last.detail, "firewall"));
 	/* An answer that comes now is refused: the peer is to forget it. */
 	peer_take_req(&peer, rig_turn);
 	peer_send_rep(&peer, OURS, NULL, 0);
