@@ -51,6 +51,8 @@ struct fab_caps {
 	uint32_t max_mw;  /* windows */
 	uint32_t max_rd;  /* RDMA Reads the device serves at once on a queue pair */
 	uint64_t max_mr_size;
+	/* Bytes that the peer may be asked to write at a time, lest they get lost; 0: any number */
+	uint64_t max_inbound;
 };
 
 enum fab_event_type {

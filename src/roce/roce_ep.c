@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -206,6 +207,24 @@ static int use_socket(struct roce_ep *ep, const struct sockaddr_storage *local)
 	return roce_sock_open(ep);
 }
 
+/*
+ * The kernel counts the memory that a packet lies in: for one of 1 KiB or 4 KiB twice as much as it
+ * has in it. Packets without room are lost, and come again after a while.
+ */
+static void set_room(struct roce_ep *ep)
+{
+	static _Atomic bool told;
+	unsigned int room = roce_sock_room(ep);
+
+	ep->caps.max_inbound = room * 2ull / 5;
+	if (room < ROCE_ROOM && !atomic_exchange(&told, true))
+		log_info("%s: the kernel keeps %u KiB of packets for this process at most, so the "
+			 "server sends %u KiB at a time: net.core.rmem_max=%u (sysctl) makes it "
+			 "faster",
+			ep->name, room / 1024, (unsigned int)(ep->caps.max_inbound / 1024),
+			ROCE_ROOM / 2);
+}
+
 int roce_ep_resolve(struct fab_ep *fep, const struct sockaddr *src, const struct sockaddr *dst)
 {
 	struct roce_ep *ep = roce_of(fep);
@@ -227,6 +246,7 @@ int roce_ep_resolve(struct fab_ep *fep, const struct sockaddr *src, const struct
 			ep->name);
 	if (err)
 		return err;
+	set_room(ep);
 	memset(&ep->remote, 0, sizeof(ep->remote));
 	memcpy(&ep->remote, dst, is_v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
 	ep->to = ep->remote;

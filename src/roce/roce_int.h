@@ -48,6 +48,8 @@
 #define ROCE_PRIV_MAX    ROCE_MAD_REQ_PRIV
 #define ROCE_ACK_TIMEOUT 14u  /* 67 ms, if nobody says otherwise */
 #define ROCE_UNACKED     128u /* packets of ours under way at most */
+/* Memory for packets that came: the kernel counts, and doubles, half of it. */
+#define ROCE_ROOM 8388608u
 
 enum roce_state {
 	ROCE_IDLE,
@@ -377,6 +379,8 @@ void roce_tx_lost(struct roce_ep *ep, uint32_t psn, uint32_t packets);
 /* Of the endpoint's local address. 0; -EADDRINUSE: the port is somebody's alone; -errno. */
 int roce_sock_open(struct roce_ep *ep);
 void roce_sock_close(struct roce_ep *ep);
+/* Bytes of memory in which the kernel keeps what came, and was not read. */
+unsigned int roce_sock_room(const struct roce_ep *ep);
 /* Which local address leads to the remote one, and by what MTU of IP; src may be NULL. */
 int roce_sock_route(const struct sockaddr *src, const struct sockaddr *dst,
 	struct sockaddr_storage *ret_local, unsigned int *ret_mtu);

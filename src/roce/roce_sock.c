@@ -35,8 +35,8 @@
 
 #include "log.h"
 
-#define BUFFER 4194304
-#define ECT0   2 /* we answer CE */
+#define BUFFER ((int)ROCE_ROOM / 2) /* the kernel doubles it */
+#define ECT0   2                    /* we answer CE */
 #define TRIES  16u
 
 struct roce_sock {
@@ -132,6 +132,16 @@ static int open_udp(const struct roce_sock *s, uint16_t port)
 	}
 	set_buffers(fd);
 	return fd;
+}
+
+unsigned int roce_sock_room(const struct roce_ep *ep)
+{
+	int bytes = 0;
+	socklen_t len = sizeof(bytes);
+
+	if (getsockopt(ep->sock->in, SOL_SOCKET, SO_RCVBUF, &bytes, &len))
+		return 0;
+	return bytes < 0 ? 0 : (unsigned int)bytes;
 }
 
 static void on_in(struct reactor_fd *src, uint32_t events)

@@ -120,6 +120,15 @@ static uint32_t write_list_len(const struct rpcrdma_req *req, uint32_t cnt, uint
 	return len;
 }
 
+uint64_t rpcrdma_chunk_inbound(const struct rpcrdma_req *req, const struct rpcrdma_plan *plan)
+{
+	uint64_t bytes = plan->reply == RPCRDMA_REPLY_CHUNK ? req->reply_sink.len : 0;
+
+	for (uint32_t i = 0; i < plan->write_cnt; i++)
+		bytes += rpcrdma_chunk_result_room(&req->results[i]);
+	return bytes;
+}
+
 /*
  * Small results come inline, where they are used straight from the receive
  * buffer. A Write list and a Reply chunk never go together: nfsd 6.1 measures

@@ -76,6 +76,8 @@ static inline uint32_t rpcrdma_chunk_result_room(const struct rpcrdma_result *r)
 	return r->sink.buf ? r->sink.len : 0;
 }
 
+/* Bytes that the server may write by RDMA for the reply of a planned call. */
+uint64_t rpcrdma_chunk_inbound(const struct rpcrdma_req *req, const struct rpcrdma_plan *plan);
 /* The `max_seg` that piece i of the args is cut by: all of them have RPCRDMA_MAX_SEGS at most. */
 uint32_t rpcrdma_chunk_args_seg(const struct rpcrdma_req *req, unsigned int i, uint32_t max_seg);
 /* Segments that a chunk of `len` bytes is cut into. */

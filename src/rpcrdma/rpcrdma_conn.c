@@ -265,6 +265,7 @@ void rpcrdma_conn_up(struct rpcrdma *x)
 
 	rpcrdma_setup_works(x);
 	rpcrdma_credit_reset(&x->credit, x->conf.credits);
+	x->credit.inbound_max = fab_ep_caps(x->ep)->max_inbound;
 	set_state(x, RPCRDMA_C_UP, "established");
 	x->generation++;
 	x->up_ns = reactor_now(x->reactor);

@@ -9,6 +9,7 @@ void rpcrdma_credit_reset(struct rpcrdma_credit *c, uint32_t asked)
 	c->granted = 1;
 	c->calls = 0;
 	c->probe = false;
+	c->inbound = 0;
 }
 
 void rpcrdma_credit_grant(struct rpcrdma_credit *c, uint32_t granted)
@@ -28,17 +29,26 @@ bool rpcrdma_credit_is_free(const struct rpcrdma_credit *c, bool probe)
 	return c->calls < c->granted - 1;
 }
 
-void rpcrdma_credit_take(struct rpcrdma_credit *c, bool probe)
+bool rpcrdma_credit_has_room(const struct rpcrdma_credit *c, uint64_t inbound)
 {
-	assert(rpcrdma_credit_is_free(c, probe));
+	return inbound == 0 || c->inbound == 0 || c->inbound_max == 0 ||
+	       (c->inbound <= c->inbound_max && inbound <= c->inbound_max - c->inbound);
+}
+
+void rpcrdma_credit_take(struct rpcrdma_credit *c, bool probe, uint64_t inbound)
+{
+	assert(rpcrdma_credit_is_free(c, probe) && rpcrdma_credit_has_room(c, inbound));
+	c->inbound += inbound;
 	if (probe)
 		c->probe = true;
 	else
 		c->calls++;
 }
 
-void rpcrdma_credit_give(struct rpcrdma_credit *c, bool probe)
+void rpcrdma_credit_give(struct rpcrdma_credit *c, bool probe, uint64_t inbound)
 {
+	assert(inbound <= c->inbound);
+	c->inbound -= inbound;
 	if (probe) {
 		assert(c->probe);
 		c->probe = false;

@@ -146,6 +146,7 @@ struct rpcrdma_reqpriv {
 	unsigned int alone_losses; /* ... with nothing else on them */
 	bool timed_out;            /* the connection is replaced for it */
 	struct rpcrdma_plan plan;
+	uint64_t inbound;    /* as rpcrdma_chunk_inbound() says of the plan */
 	uint32_t limits_seq; /* of the limits the plan was made with */
 	struct rpcrdma_win *wins[RPCRDMA_MAX_WINS];
 	unsigned int win_cnt;

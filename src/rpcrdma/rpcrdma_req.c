@@ -219,7 +219,7 @@ static void finish(struct rpcrdma_reqpriv *priv)
 	while (priv->win_cnt > 0)
 		rpcrdma_win_put(x, priv->wins[--priv->win_cnt]);
 	rpcrdma_send_copy_put(priv);
-	rpcrdma_credit_give(&x->credit, priv->is_probe);
+	rpcrdma_credit_give(&x->credit, priv->is_probe, priv->inbound);
 	rpcrdma_send_flight_changed(x);
 	deliver(priv);
 }

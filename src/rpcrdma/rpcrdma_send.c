@@ -34,9 +34,17 @@ static int plan(struct rpcrdma_reqpriv *priv)
 {
 	int err = rpcrdma_chunk_plan(priv->req, &priv->x->limits, &priv->plan);
 
-	if (!err)
-		priv->limits_seq = priv->x->limits_seq;
-	return err;
+	if (err)
+		return err;
+	priv->limits_seq = priv->x->limits_seq;
+	priv->inbound = rpcrdma_chunk_inbound(priv->req, &priv->plan);
+	return 0;
+}
+
+/* Its plan was made with limits of another connection, maybe. */
+static int replan(struct rpcrdma_reqpriv *priv)
+{
+	return priv->limits_seq == priv->x->limits_seq || !plan(priv) ? 0 : -EMSGSIZE;
 }
 
 int rpcrdma_send(struct rpcrdma *x, struct rpcrdma_req *req)
@@ -226,7 +234,7 @@ static void posted(struct rpcrdma_reqpriv *priv, const struct rpcrdma_expo *expo
 	req->pending = RPCRDMA_PENDING_SEND | RPCRDMA_PENDING_REPLY;
 	if (priv->win_cnt > 0)
 		req->pending |= RPCRDMA_PENDING_INV;
-	rpcrdma_credit_take(&x->credit, priv->is_probe);
+	rpcrdma_credit_take(&x->credit, priv->is_probe, priv->inbound);
 	rpcrdma_timeo_sent(priv);
 	count_call(priv);
 	rpcrdma_send_flight_changed(x);
@@ -245,8 +253,9 @@ int rpcrdma_send_transmit(struct rpcrdma_reqpriv *priv)
 	int err;
 
 	assert(x->state == RPCRDMA_C_UP); /* I7 */
-	if (priv->limits_seq != x->limits_seq && plan(priv))
-		return -EMSGSIZE;
+	err = replan(priv);
+	if (err)
+		return err;
 	/* A call in flight brings back what there is too little of. */
 	if (!copy_get(priv))
 		return -EAGAIN;
@@ -300,20 +309,32 @@ static bool has_to_wait(const struct rpcrdma *x, const struct rpcrdma_reqpriv *p
 		       RPCRDMA_SUSPECT_LOSSES;
 }
 
+/*
+ * In their order, but that calls for which the server writes nothing by RDMA pass those that wait
+ * for room. These are not passed by each other: a long one has its turn.
+ */
 void rpcrdma_send_pump(struct rpcrdma *x)
 {
-	while (x->state == RPCRDMA_C_UP && !x->proving && !list_empty(&x->queue)) {
-		struct rpcrdma_reqpriv *priv =
-			list_first(&x->queue, struct rpcrdma_req, link)->priv;
+	struct list *pos = x->queue.next;
+	bool full = false;
+
+	while (x->state == RPCRDMA_C_UP && !x->proving && pos != &x->queue) {
+		struct rpcrdma_reqpriv *priv = container_of(pos, struct rpcrdma_req, link)->priv;
 		int err;
 
+		pos = pos->next;
 		if (has_to_wait(x, priv))
 			return; /* what is in flight ends */
 		if (!rpcrdma_credit_is_free(&x->credit, false)) {
 			count_waiting(x);
 			return;
 		}
-		err = rpcrdma_send_transmit(priv);
+		err = replan(priv);
+		full = full || (!err && !rpcrdma_credit_has_room(&x->credit, priv->inbound));
+		if (!err && full && priv->inbound > 0)
+			continue;
+		if (!err)
+			err = rpcrdma_send_transmit(priv);
 		if (err == -EAGAIN)
 			return;
 		if (err == -EMSGSIZE && priv->limits_seq != x->limits_seq) {

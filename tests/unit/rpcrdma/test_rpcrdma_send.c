@@ -461,3 +461,57 @@ Test(rpcrdma_send, unblocked_tells_when_requests_and_buffers_come_back)
 	cr_assert_eq(rig.stats.buf_waits, 2);
 	rig_fini();
 }
+
+/* A call whose result of `len` bytes is written by RDMA. */
+static void read_start(struct call *call, struct rpcrdma_buf *buf, uint32_t len)
+{
+	call_init(call, 20);
+	call->req.results[0].sink = (struct rpcrdma_span){buf, buf->data, len};
+	call->req.result_cnt = 1;
+	cr_assert_eq(call_send(call), 0);
+}
+
+Test(rpcrdma_send, what_the_server_may_write_waits_for_room_and_nothing_else_does)
+{
+	struct rpcrdma_buf *bufs[4];
+	struct rpcrdma_hdr hdr;
+
+	fake.caps.max_inbound = 100000;
+	cr_assert(rig_connect());
+	call_start(&c[0], false); /* for its credits */
+	rig_run(1000);
+	rig.silent = true;
+	for (int i = 0; i < 4; i++)
+		bufs[i] = rpcrdma_buf_get(rig.x);
+	read_start(&c[1], bufs[0], 60000);
+	rig_run(1000);
+	hdr = rig.hdr;
+	read_start(&c[2], bufs[1], 60000);
+	read_start(&c[3], bufs[2], 20000); /* it would fit: not before the one that waits */
+	call_start(&c[4], false);
+	rig_run(1000);
+	cr_assert_eq(rig.calls, 3);
+	cr_assert_eq(rig.xids[2], c[4].req.xid);
+	rig.hdr = hdr;
+	rig_reply(c[1].req.xid);
+	rig_run(1000);
+	cr_assert_eq(c[1].end, RPCRDMA_REPLY);
+	cr_assert_eq(rig.calls, 5);
+	cr_assert_eq(rig.xids[3], c[2].req.xid);
+	cr_assert_eq(rig.xids[4], c[3].req.xid);
+	read_start(&c[5], bufs[3], 40000);
+	rig_run(1000);
+	cr_assert_eq(rig.calls, 5);
+	rig_reply(c[3].req.xid);
+	rig_run(1000);
+	cr_assert_eq(rig.calls, 6);
+	/* Another connection has room for those of before. */
+	rig.silent = false;
+	fake_down(-ECONNRESET);
+	rig_run(10 * NSEC_PER_SEC);
+	for (int i = 0; i < 6; i++)
+		cr_assert_eq(c[i].done, 1);
+	for (int i = 0; i < 4; i++)
+		rpcrdma_buf_put(rig.x, bufs[i]);
+	rig_fini();
+}
