@@ -269,6 +269,17 @@ int roce_ep_resolve(struct fab_ep *fep, const struct sockaddr *src, const struct
 static void resolved(struct roce_ep *ep)
 {
 	struct fab_event ev = {.type = FAB_EV_RESOLVED, .new_device = !ep->resolved_before};
+	char adapter[64];
+
+	if (roce_sys_adapter(&ep->local, adapter)) {
+		snprintf(ep->conn.why, sizeof(ep->conn.why),
+			"the adapter takes RoCE's packets (UDP port 4791) for its RDMA device %s: "
+			"that is needed, fabric=verbs and access to /dev/infiniband; or its RoCE "
+			"is to be turned off",
+			adapter);
+		roce_ep_fail(ep, FAB_STEP_ADDR, -EADDRINUSE, ep->conn.why);
+		return;
+	}
 
 	ep->resolved_before = true;
 	set_state(ep, ROCE_RESOLVED);

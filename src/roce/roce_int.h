@@ -11,6 +11,7 @@
  *   roce_rx.c    what comes: whose it is, whether it is whole
  *   roce_tx.c    what goes out, many packets at once
  *   roce_sock.c  the sockets, and how a packet that reached another's is handed over
+ *   roce_sys.c   whether an adapter takes our packets
  *   roce_key.c   registrations, windows and their keys
  *   roce_wire.c, roce_mad.c, roce_icrc.c  formats
  *
@@ -401,6 +402,12 @@ void roce_sock_wait(struct roce_ep *ep);
 /* A packet of the endpoint that has this number. */
 void roce_sock_hand_over(struct roce_ep *ep, uint32_t number, const uint8_t *p, size_t len,
 	const struct roce_rx_about *about);
+
+/* roce_sys.c */
+/* Does the adapter of that local address take UDP port 4791? Its name, for the user. */
+bool roce_sys_adapter(const struct sockaddr_storage *local, char ret[64]);
+/* The same of a network interface, or one below it. sys: "/sys", but for tests. */
+bool roce_sys_takes_port(const char *sys, const char *netdev, char ret[64]);
 
 /* roce_key.c */
 uint32_t roce_key_random(void);

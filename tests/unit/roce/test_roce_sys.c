@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <criterion/criterion.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "roce_int.h"
+
+/* The /sys of a machine. */
+static char sys[64];
+
+static void file(const char *path, const char *text)
+{
+	char full[256];
+	FILE *f;
+
+	snprintf(full, sizeof(full), "%s/%s", sys, path);
+	for (char *p = full + strlen(sys) + 1; (p = strchr(p, '/')) != NULL; p++) {
+		*p = '\0';
+		mkdir(full, 0700);
+		*p = '/';
+	}
+	f = fopen(full, "w");
+	cr_assert_not_null(f, "%s", full);
+	fputs(text, f);
+	fclose(f);
+}
+
+static int one_gone(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+	return remove(path);
+}
+
+static void set_up(void)
+{
+	strcpy(sys, "/tmp/roce_sys.XXXXXX");
+	cr_assert_not_null(mkdtemp(sys));
+	file("class/infiniband/mlx5_0/node_type", "1: CA\n");
+	file("class/infiniband/cxgb4_0/node_type", "4: RNIC\n");
+	file("class/infiniband/rxe0/node_type", "1: CA\n");
+	file("class/net/eth0/device/infiniband/mlx5_0/dev", "231:0\n");
+	file("class/net/eth1/device/infiniband/cxgb4_0/dev", "231:1\n");
+	file("class/net/eth2/device/vendor", "0x1af4\n");
+	file("class/net/bond0/lower_eth2", "");
+	file("class/net/bond0/lower_eth0", "");
+	file("class/net/bond0.7/lower_bond0", "");
+}
+
+static void tear_down(void)
+{
+	cr_assert_eq(nftw(sys, one_gone, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+TestSuite(roce_sys, .init = set_up, .fini = tear_down);
+
+Test(roce_sys, an_adapter_that_speaks_roce_takes_the_port)
+{
+	char name[64];
+
+	cr_assert(roce_sys_takes_port(sys, "eth0", name));
+	cr_assert_str_eq(name, "mlx5_0");
+	cr_assert_not(roce_sys_takes_port(sys, "eth1", name), "iWARP is TCP");
+	cr_assert_not(roce_sys_takes_port(sys, "eth2", name), "rxe has no device below it");
+	cr_assert_not(roce_sys_takes_port(sys, "eth3", name));
+}
+
+Test(roce_sys, so_does_one_below_a_bond_or_a_vlan)
+{
+	char name[64] = "";
+
+	cr_assert(roce_sys_takes_port(sys, "bond0.7", name));
+	cr_assert_str_eq(name, "mlx5_0");
+}
+
+Test(roce_sys, one_that_is_below_itself_ends)
+{
+	char name[64];
+
+	file("class/net/odd/lower_odd", "");
+	cr_assert_not(roce_sys_takes_port(sys, "odd", name));
+}
