@@ -143,6 +143,12 @@ void roce_ep_lost(struct roce_ep *ep, int err)
 	emit(ep, &down);
 }
 
+void roce_ep_path_changed(struct roce_ep *ep)
+{
+	if (ep->state == ROCE_UP) /* maybe within a call of the owner's */
+		reactor_timer_in(ep->r, &ep->timer, 0);
+}
+
 void roce_ep_disconnect(struct fab_ep *fep)
 {
 	struct roce_ep *ep = roce_of(fep);
@@ -349,6 +355,8 @@ static void on_timer(struct reactor_timer *t)
 		resolved(ep);
 	else if (ep->state == ROCE_CONNECTING)
 		roce_conn_timed_out(ep);
+	else if (ep->state == ROCE_UP)
+		roce_ep_lost(ep, -EMSGSIZE);
 	else if (ep->state == ROCE_DRAINING)
 		finish(ep);
 }

@@ -238,7 +238,7 @@ struct roce_ep {
 	enum roce_state state; /* by set_state() only */
 	enum fab_step step;
 	struct fab_event final;
-	struct reactor_timer timer; /* resolved; the attempt took too long; the end */
+	struct reactor_timer timer; /* resolved; the attempt took too long; path changed; the end */
 	struct fab_caps caps;
 	char name[128];
 	bool resolved_before;
@@ -295,6 +295,8 @@ int roce_ep_invalidate(
 
 /* The connection broke, err as in DOWN. */
 void roce_ep_lost(struct roce_ep *ep, int err);
+/* The path takes no packet of this MTU any more: the next connection has another one. */
+void roce_ep_path_changed(struct roce_ep *ep);
 /* The attempt failed; detail: as fab_event's, valid until the next one; may be NULL. */
 void roce_ep_fail(struct roce_ep *ep, enum fab_step step, int err, const char *detail);
 /* The peer accepted, and was told that we know. */

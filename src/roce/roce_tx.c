@@ -238,9 +238,11 @@ static unsigned int send_some(struct roce_ep *ep, unsigned int done)
 		tx->trains.state = ROCE_TRAINS_OFF;
 		return send_some(ep, done);
 	}
-	/* No route for a moment, or a path that takes less: as if it were lost. */
+	/* No route for a moment: as if it were lost. */
 	log_debug("%s: a packet cannot be sent: %s", ep->name, strerror(-n));
 	roce_conn_send_failed(ep, n);
+	if (n == -EMSGSIZE)
+		roce_ep_path_changed(ep);
 	return 1;
 }
 

@@ -70,6 +70,20 @@ void peer_addrs(struct sockaddr_storage *ret_ep, struct sockaddr_storage *ret_pe
 }
 
 static bool is_own; /* the network */
+static uint32_t path_mtu = 4096;
+
+bool peer_path_mtu(int mtu)
+{
+	struct ifreq ifr = {.ifr_name = "lo", .ifr_mtu = mtu};
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	if (is_own)
+		cr_assert_eq(ioctl(fd, SIOCSIFMTU, &ifr), 0);
+	while (is_own && path_mtu + 68 > (uint32_t)mtu)
+		path_mtu /= 2;
+	close(fd);
+	return is_own;
+}
 
 static bool own_network(void)
 {
@@ -554,7 +568,7 @@ void peer_take_req(struct peer *p, void (*turn)(void))
 	cr_assert_eq(r[47] & 7, 3, "IBA 12.7.38: retry count, as configured");
 	cr_assert_eq(be(r + 48, 2), 0xffff);
 	p->mtu = 128u << (r[50] >> 4);
-	cr_assert_eq(p->mtu, 4096, "IBA 12.7.27: the loopback takes it");
+	cr_assert_eq(p->mtu, path_mtu, "IBA 12.7.27: the loopback takes it");
 	cr_assert_eq(r[50] & 7, 7, "RNR retry: for ever");
 	cr_assert_eq(be(r + 52, 4), 0xffffffff, "A17: there are no LIDs");
 	gid_of(theirs, gid);

@@ -51,6 +51,8 @@ void peer_network(void);
 bool peer_network6(void);
 /* Of the endpoint, and of the peer with the port of the service. */
 void peer_addrs(struct sockaddr_storage *ret_ep, struct sockaddr_storage *ret_peer);
+/* Packets of IP are no longer from now on. False: the network is not ours. */
+bool peer_path_mtu(int mtu);
 void peer_new(struct peer *p);
 void peer_free(struct peer *p);
 /* All that came until now is dropped. */

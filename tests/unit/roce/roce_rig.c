@@ -12,6 +12,7 @@ uint8_t mem[64 << 10];
 
 char seen[256];
 struct fab_event last;
+int down;
 uint8_t priv[256];
 uint64_t cookie;
 uint32_t len, inv;
@@ -47,6 +48,8 @@ static void on_event(void *ctx, const struct fab_event *ev)
 
 	note(letters[ev->type]);
 	last = *ev;
+	if (ev->type == FAB_EV_DOWN)
+		down = ev->err;
 	if (ev->type == FAB_EV_ESTABLISHED)
 		memcpy(priv, ev->priv, ev->priv_len);
 }

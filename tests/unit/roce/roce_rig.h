@@ -26,6 +26,7 @@ extern const struct fab_conf rig_conf;
 /* The endpoint's owner saw this: a letter for each, in order. */
 extern char seen[256];
 extern struct fab_event last;
+extern int down; /* why the connection was lost */
 extern uint8_t priv[256];
 extern uint64_t cookie;
 extern uint32_t len, inv;

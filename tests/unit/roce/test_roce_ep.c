@@ -291,6 +291,24 @@ Test(roce_send, there_are_as_many_as_there_may_be)
 	rig_sends(0x04, OURS + SENDS, 0, 10);
 }
 
+Test(roce_send, a_path_that_takes_less_is_the_end_and_the_next_one_is_narrower)
+{
+	struct fab_path path;
+
+	if (!peer_path_mtu(1500))
+		cr_skip_test("no network of its own");
+	rig_post(0, MTU, 1);
+	rig_sees("Dx.");
+	cr_assert_eq(down, -EMSGSIZE);
+	peer_next_mad(&peer, 0x15, (uint8_t[232]){0}, rig_turn);
+	roce_of(ep)->conn.dreq_tries = 0;
+	rig_connect(OURS);
+	cr_assert(roce_impl.ep_path(ep, &path));
+	cr_assert_eq(path.mtu, 1024);
+	rig_post(0, 1024, 1);
+	rig_sends(0x04, OURS, 0, 1024);
+}
+
 TestSuite(roce_wrap, .init = rig_make, .fini = rig_tear_down);
 
 Test(roce_wrap, sequence_numbers_begin_again_at_0)
