@@ -22,6 +22,7 @@
 #define LANES 4
 #define WIDTH 8
 #define CALLS 1500
+#define TURNS 20 /* of the main thread */
 
 struct call {
 	struct rpcrdma_req req; /* first */
@@ -35,7 +36,8 @@ struct lane {
 	struct rpcrdma *x;
 	struct stats st;
 	struct call calls[WIDTH];
-	unsigned int started, done, bad, failed;
+	unsigned int started, bad;
+	_Atomic unsigned int done, failed;
 };
 
 static struct capture *capture;
@@ -155,6 +157,22 @@ static bool toggle_capture(int i)
 	return capture_start(capture, fd, &lim) == 0;
 }
 
+/*
+ * For the i-th part of all calls: however fast the lanes are, each turn finds them at work, and
+ * what one began to capture the next one finds captured.
+ */
+static void wait_for(struct lane lanes[LANES], int i)
+{
+	unsigned int done = 0, wanted = (unsigned int)i * (LANES * CALLS / (TURNS + 1));
+
+	while (done < wanted) {
+		usleep(200);
+		done = 0;
+		for (int k = 0; k < LANES; k++)
+			done += lanes[k].failed ? CALLS : lanes[k].done;
+	}
+}
+
 int main(void)
 {
 	static struct lane lanes[LANES];
@@ -170,8 +188,8 @@ int main(void)
 		abort();
 	for (int i = 0; i < LANES; i++)
 		pthread_create(&lanes[i].thread, NULL, lane_main, &lanes[i]);
-	for (int i = 0; i < 20; i++) {
-		usleep(10000);
+	for (int i = 0; i < TURNS; i++) {
+		wait_for(lanes, i);
 		bad += !toggle_capture(i);
 		nfsd_sim_callback(srv, NFSD_SIM_CB_NULL, true);
 		if (i > 5 && i % 5 == 0)
