@@ -36,10 +36,9 @@ check "so does the first one" moves $mnt
 check "that one ends" funmount $mnt
 check "the other goes on" moves /mnt2
 check_fails "with fabric=verbs there is none" fmount $mnt fabric=verbs
-check "unmounted" funmount /mnt2
 check "no connection was lost" [ "$(cat "$(fmount_log $mnt)" "$(fmount_log /mnt2)" | grep -c 'lost:')" = 0 ]
 
-# Nobody in particular, without a capability, a device node or locked memory.
+# Nobody in particular, without a capability, a device node or locked memory; beside root's mount.
 own() {
 	exec 3<>/dev/fuse
 	mount -i -t fuse.rpcrdmafs -o fd=3,rootmode=40000,user_id=1000,group_id=1000,allow_other \
@@ -49,16 +48,19 @@ own() {
 		"$daemon" -f -o allow_other,fabric=soft $server:/ /dev/fd/3 >/run/own.log 2>&1 &
 	own=$!
 	exec 3>&-
-	stat $mnt/data >/dev/null
+	stat $mnt/own >/dev/null
 }
 mkdir -m 777 $export_dir/own
 chmod 700 /dev/infiniband
 check "mounted by a user without any rights" own
 check "data goes there" cp /run/data $mnt/own/data
 check "and is right" cmp /run/data $export_dir/own/data
+check "root's mount goes on beside it" moves /mnt2
 check "unmounted by root" umount $mnt
 ended() { ! kill -0 $own 2>/dev/null; }
 check "the daemon has ended" wait_for 30 ended
+check "root's mount goes on without it" moves /mnt2
+check "unmounted" funmount /mnt2
 chmod 755 /dev/infiniband
 soft_down
 tap_end
