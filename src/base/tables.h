@@ -48,7 +48,7 @@ void tables_begin(struct tables_out *t, int fd);
 void tables_record(struct tables_out *t, uint16_t type);
 void tables_put(struct tables_out *t, uint16_t field, uint64_t value);
 /* len: at most TABLES_FIELD_MAX; 0: the field is left out. */
-void tables_put_bytes(struct tables_out *t, uint16_t field, const void *p, size_t len);
+void tables_put_bytes(struct tables_out *t, uint16_t field, const void *bytes, size_t len);
 /* Bytes of any length: several fields of this number, each of TABLES_PIECE bytes at most. */
 void tables_put_pieces(struct tables_out *t, uint16_t field, const void *p, size_t len);
 /* A new record with the bytes of a whole one (tables_is_record()), but END; more fields may follow.

@@ -358,7 +358,7 @@ struct roce_rx_about {
 void roce_rx_ready(struct roce_ep *ep, int fd);
 /* One packet of len bytes. */
 void roce_rx_packet(
-	struct roce_ep *ep, const uint8_t *p, size_t len, const struct roce_rx_about *about);
+	struct roce_ep *ep, const uint8_t *bytes, size_t len, const struct roce_rx_about *about);
 
 /* roce_tx.c */
 /* There is room for one more. */
