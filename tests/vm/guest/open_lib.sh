@@ -90,19 +90,35 @@ freeze() { # NAME
 
 # ---- under load ----
 
+# restart_nr N: of the server, in turn with a grace period in which files and locks are reclaimed, and
+# without one, which is over before a client can connect.
+restart_without_grace() {
+	nfsd_stop
+	rpc.nfsd -N 3 "$THREADS"
+	end_grace
+	echo "rdma 20049" >/proc/fs/nfsd/portlist
+}
+restart_nr() {
+	case $(($1 % 4)) in
+	1 | 3) GRACE=keep nfsd_restart ;;
+	2) restart_without_grace ;;
+	0) nfsd_restart ;; # it ends while files are reclaimed, or just before
+	esac
+}
+
 keep_log=$RESULTS/keepopen
 laps() { grep -c ^lap "$keep_log"; }
 has_lapped() { [ "$(laps)" -ge "$1" ] || grep -q ^keepopen: "$keep_log"; }
-# STEP, with its number, ten times under it, a lap or LAPS after each other. Fails if a call failed
-# or a state was lost.
-keep_open() { # STEP [LAPS]
-	local rc=0 load i
+# STEP, with its number, ten or STEPS times under it, a lap or LAPS after each other. Fails if a call
+# failed or a state was lost.
+keep_open() { # STEP [LAPS [STEPS]]
+	local rc=0 load i steps=${3:-10}
 	: >"$keep_log"
 	rm -rf $export_dir/keep
 	mkdir $export_dir/keep
 	"$bin_dir/keepopen" $mnt/keep $export_dir/keep >>"$keep_log" 2>&1 &
 	load=$!
-	for ((i = 1; i <= 10; i++)); do
+	for ((i = 1; i <= steps; i++)); do
 		wait_for 200 has_lapped $(($(laps) + ${2:-1})) || break
 		! grep -q ^keepopen: "$keep_log" || break
 		echo "$1 $i" >>"$keep_log"
@@ -112,5 +128,5 @@ keep_open() { # STEP [LAPS]
 	kill -TERM $load
 	wait $load || rc=$?
 	cat "$keep_log"
-	[ $rc = 0 ] && [ $i = 11 ]
+	[ $rc = 0 ] && [ $i = $((steps + 1)) ]
 }

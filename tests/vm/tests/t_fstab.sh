@@ -5,7 +5,6 @@
 # wrong ones, each with its message; umount in all its ways; a server that comes
 # later; a daemon that was killed under load.
 # vm-boot: own
-# tier: quick
 # vm-timeout: 300
 
 . "$(dirname "$0")/../guest/guest.sh"
