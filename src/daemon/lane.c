@@ -224,20 +224,14 @@ static struct lane_msg *msg_new(struct lane *l, void (*run)(struct lane_msg *))
 
 static void run_connect(struct lane_msg *m)
 {
-	struct nfs4_failure f = {.step = "connect"};
+	struct nfs4_failure f;
 	int err = nfs4_session_start(m->lane->sess,
 		m->has_src ? (const struct sockaddr *)&m->src : NULL,
 		(const struct sockaddr *)&m->dst);
 
 	if (err == 0)
 		return;
-	f.err = -err;
-	if (err == -ENODEV || err == -ENOENT)
-		snprintf(f.text, sizeof(f.text),
-			"no RDMA device: check `rdma link`, and that ib_uverbs and rdma_ucm are "
-			"loaded");
-	else
-		snprintf(f.text, sizeof(f.text), "%s: check `rdma link`", strerror(-err));
+	nfs4_failure_start(&f, err);
 	lane_report(m->lane, LANE_FAILED, &f);
 }
 

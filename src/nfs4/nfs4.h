@@ -197,6 +197,13 @@ struct nfs4_failure {
 	char text[256];   /* what happened and what to check, one line */
 };
 
+/* rpcrdma_connect() returned err, and began nothing. */
+void nfs4_failure_start(struct nfs4_failure *ret, int err);
+/* ->failed of a transport was told err and step; detail: rpcrdma_failure_detail(). */
+void nfs4_failure_connect(struct nfs4_failure *ret, int err, const char *step, const char *detail);
+/* A call of that name ended so, which is not RPC_OK; one line. */
+void nfs4_failure_rpc(char *text, size_t len, const char *call, enum rpc_result result);
+
 struct nfs4_session_ops {
 	/* The session exists: calls may be started. Once. */
 	void (*up)(void *ctx);

@@ -194,41 +194,18 @@ static void xprt_down(void *ctx, int err)
 			s->peer, s->losses, strerror(-err));
 }
 
-static const char *connect_hint(int err)
-{
-	switch (err) {
-	case ECONNREFUSED:
-		return "nothing listens there for NFS over RDMA: check that nfsd runs and "
-		       "/proc/fs/nfsd/portlist has `rdma 20049`";
-	case ETIMEDOUT:
-	case EHOSTUNREACH:
-	case ENETUNREACH:
-		return "the server does not answer: check the address and the network";
-	case EADDRINUSE:
-		return "UDP port 4791, which RoCE uses, is taken here: by the kernel's rdma_rxe, "
-		       "for instance, which fabric=verbs can use";
-	case ENODEV:
-	case EADDRNOTAVAIL:
-		return "no RDMA device reaches that address: check `rdma link`";
-	case ENOMEM:
-		return "no memory to register: check the memlock limit (ulimit -l)";
-	default:
-		return "check the address, the port and `rdma link`";
-	}
-}
-
 static void xprt_failed(void *ctx, int err, const char *step)
 {
 	struct nfs4_session *s = ctx;
-	const char *detail = rpcrdma_failure_detail(s->x);
+	struct nfs4_failure f;
 
 	s->xprt_gone = true;
-	if (s->state == NFS4_SESSION_CONNECTING && *detail != '\0')
-		nfs4_stop_fail(s, -err, step, "%s", detail);
-	else if (s->state == NFS4_SESSION_CONNECTING)
-		nfs4_stop_fail(s, -err, step, "%s: %s", strerror(-err), connect_hint(-err));
-	else
+	if (s->state != NFS4_SESSION_CONNECTING) {
 		nfs4_stop_next(s);
+		return;
+	}
+	nfs4_failure_connect(&f, err, step, rpcrdma_failure_detail(s->x));
+	nfs4_stop_fail(s, f.err, f.step, "%s", f.text);
 }
 
 static void xprt_stopped(void *ctx)

@@ -28,15 +28,6 @@
 /* A client ID that is lost again within so many leases is somebody's doing. */
 #define LOST_AGAIN 3u
 
-static const char *rpc_hint(enum rpc_result result)
-{
-	if (result == RPC_PROG_UNAVAIL || result == RPC_PROG_MISMATCH)
-		return ": no NFSv4 there, check the port and the versions the server has enabled";
-	if (result == RPC_AUTH_ERROR)
-		return ": check sec= and that the server takes AUTH_SYS";
-	return "";
-}
-
 static void step_refused(struct nfs4_session *s, const struct nfs4_call *call, const char *hint)
 {
 	char text[200];
@@ -45,8 +36,7 @@ static void step_refused(struct nfs4_session *s, const struct nfs4_call *call, c
 		snprintf(text, sizeof(text), "the server answers %s with %s%s", call->desc->name,
 			nfs4_status_name(call->status), hint);
 	else if (call->rpc.result != RPC_OK)
-		snprintf(text, sizeof(text), "%s failed: %s%s", call->desc->name,
-			rpc_result_name(call->rpc.result), rpc_hint(call->rpc.result));
+		nfs4_failure_rpc(text, sizeof(text), call->desc->name, call->rpc.result);
 	else
 		snprintf(text, sizeof(text), "%s failed: %s", call->desc->name,
 			call->err == -EIO ? "the reply is malformed" : strerror(-call->err));
