@@ -179,3 +179,25 @@ void rpcrdma_thresholds(const struct rpcrdma *x, uint32_t *ret_send, uint32_t *r
 	*ret_send = x->limits.send_max;
 	*ret_recv = x->limits.recv_max;
 }
+
+bool rpcrdma_facts(const struct rpcrdma *x, struct rpcrdma_facts *ret)
+{
+	struct fab_path path = {.mtu = 0};
+
+	if (x->state != RPCRDMA_C_UP)
+		return false;
+	(void)fab_ep_path(x->ep, &path);
+	*ret = (struct rpcrdma_facts){
+		.fabric = x->conf.fabric == RPCRDMA_FABRIC_SOFT ? RPCRDMA_FABRIC_SOFT
+								: RPCRDMA_FABRIC_VERBS,
+		.local = path.local,
+		.remote = path.remote,
+		.mtu = path.mtu,
+		.version = RPCRDMA_VERSION, /* no other is understood */
+		.asked = x->credit.asked,
+		.granted = x->credit.granted,
+	};
+	ret->has_priv = rpcrdma_priv_decode(
+		x->tap.peer_priv, x->tap.peer_priv_len, &ret->peer_send, &ret->peer_recv);
+	return true;
+}

@@ -246,6 +246,20 @@ const char *rpcrdma_peer_name(const struct rpcrdma *x);
 const char *rpcrdma_device_name(const struct rpcrdma *x);
 void rpcrdma_thresholds(const struct rpcrdma *x, uint32_t *ret_send, uint32_t *ret_recv);
 
+/* A connection, and what the server said when it accepted and when it answered. */
+struct rpcrdma_facts {
+	enum rpcrdma_fabric fabric;            /* never AUTO */
+	struct sockaddr_storage local, remote; /* of its packets; AF_UNSPEC: not known */
+	uint32_t mtu;                          /* bytes of payload of a packet; 0: not known */
+	unsigned int version;                  /* of RPC-over-RDMA */
+	uint32_t asked, granted;               /* credits; granted is 1 before the first reply */
+	bool has_priv;                         /* there was private data (RFC 8797): */
+	uint32_t peer_send, peer_recv;         /* bytes that the server sends and takes inline */
+};
+
+/* Of the connection that is up; false: none is, *ret is untouched. */
+bool rpcrdma_facts(const struct rpcrdma *x, struct rpcrdma_facts *ret);
+
 /*
  * rpcrdma_req_get / _put - lend a request's message memory
  *

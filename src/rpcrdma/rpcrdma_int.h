@@ -345,6 +345,8 @@ void rpcrdma_setup_works(const struct rpcrdma *x);
 /* ---- rpcrdma_priv.c ---- */
 /* Our RFC 8797 private data; returns its length. */
 size_t rpcrdma_priv_encode(const struct rpcrdma *x, uint8_t priv[RPCRDMA_PRIV_LEN]);
+/* Inline sizes of the peer, from what it sent. False: it sent none that RFC 8797 knows. */
+bool rpcrdma_priv_decode(const uint8_t *priv, size_t len, uint32_t *ret_send, uint32_t *ret_recv);
 /* Sets the limits of this connection from what the peer sent. */
 void rpcrdma_priv_apply(struct rpcrdma *x, const uint8_t *priv, size_t len);
 

@@ -192,6 +192,44 @@ Test(rpcrdma_conn, foreign_private_data_is_as_none)
 	rig_fini();
 }
 
+Test(rpcrdma_conn, it_says_what_it_is_while_it_is_up)
+{
+	struct rpcrdma_facts f = {.mtu = 7};
+
+	rig.grant = 5;
+	memcpy(fake.peer_priv, "\xf6\xab\x0e\x18\x01\x00\x3f\x1f", 8);
+	cr_assert(rig_connect());
+	cr_assert(rpcrdma_facts(rig.x, &f));
+	cr_assert_eq(f.fabric, RPCRDMA_FABRIC_VERBS);
+	cr_assert_eq(((struct sockaddr_in *)&f.local)->sin_addr.s_addr, htonl(0x0a000002));
+	cr_assert_eq(((struct sockaddr_in *)&f.remote)->sin_addr.s_addr, htonl(0x0a000001));
+	cr_assert_eq(f.mtu, 1024);
+	cr_assert_eq(f.version, 1);
+	cr_assert(f.has_priv);
+	cr_assert_eq(f.peer_send, 65536);
+	cr_assert_eq(f.peer_recv, 32768);
+	cr_assert_eq(f.asked, 8);
+	cr_assert_eq(f.granted, 1, "nothing was answered yet");
+	call_start(&c[0], false);
+	rig_run(NSEC_PER_MSEC);
+	cr_assert_eq(c[0].done, 1);
+	cr_assert(rpcrdma_facts(rig.x, &f));
+	cr_assert_eq(f.granted, 5);
+	fake_down(-EIO);
+	rig_run(1000);
+	cr_assert_eq(rig.down, 1);
+	f.mtu = 7;
+	cr_assert_not(rpcrdma_facts(rig.x, &f));
+	cr_assert_eq(f.mtu, 7);
+	rig_fini();
+	rig_init();
+	fake.peer_priv_len = 0;
+	cr_assert(rig_connect());
+	cr_assert(rpcrdma_facts(rig.x, &f));
+	cr_assert_not(f.has_priv);
+	rig_fini();
+}
+
 /* RFC 8797 section 3.2: with standing registrations R is clear. */
 Test(rpcrdma_conn, an_invalidation_where_r_is_clear_replaces_the_connection)
 {
