@@ -82,6 +82,11 @@ int options_finish(struct options *o, char *fault, size_t fault_len);
 
 /* "server:/path", "[v6]:/path" or "nfs://server[:port]/path" (parsed by libnfs). 0 or -EINVAL. */
 int source_parse(struct options *o, const char *source, char *fault, size_t fault_len);
+/*
+ * "server", "server:port", "[v6]:port" or an address without brackets; or a source, whose path is
+ * not looked at. 0 or -EINVAL.
+ */
+int source_parse_server(struct options *o, const char *server, char *fault, size_t fault_len);
 
 /* cmdline.c: the whole command line. 0 or -EINVAL. */
 int cmdline_parse(struct options *o, int argc, char **argv, options_say_fn warn, void *ctx,

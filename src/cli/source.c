@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is mounted: "server:/path", "[v6]:/path", "nfs://server[:port]/path". */
+/* A source: "server:/path", "[v6]:/path", "nfs://server[:port]/path"; or a server alone. */
 #include <errno.h>
 #include <nfsc/libnfs.h>
 #include <stdio.h>
@@ -93,4 +93,36 @@ int source_parse(struct options *o, const char *source, char *fault, size_t faul
 	if (strncmp(source, "nfs://", 6) == 0)
 		return parse_url(o, source, fault, fault_len);
 	return parse_plain(o, source, fault, fault_len);
+}
+
+static int bad_server(const char *server, const char *why, char *fault, size_t len)
+{
+	snprintf(fault, len, "%s: %s: expected SERVER, SERVER:PORT or [IPv6]:PORT", server, why);
+	return -EINVAL;
+}
+
+int source_parse_server(struct options *o, const char *server, char *fault, size_t fault_len)
+{
+	const char *colon = strchr(server, ':');
+	char *copy;
+	int err;
+
+	if (strchr(server, '/') != NULL)
+		return source_parse(o, server, fault, fault_len);
+	o->source = strdup(server);
+	copy = strdup(server);
+	if (o->source == NULL || copy == NULL) {
+		err = -ENOMEM;
+	} else if (server[0] != '[' && colon != NULL && strchr(colon + 1, ':') != NULL) {
+		o->host = strdup(server); /* an IPv6 address without brackets has no port */
+		err = o->host == NULL ? -ENOMEM : 0;
+	} else {
+		err = split_port(o, copy);
+	}
+	free(copy);
+	if (err != 0)
+		return bad_server(server,
+			err == -ENOMEM ? "out of memory" : "the server's name is wrong", fault,
+			fault_len);
+	return 0;
 }
