@@ -18,8 +18,7 @@ static void member(struct info *i, const char *key)
 	i->comma = ",";
 }
 
-/* "label   value", or a member `key` that is a string, or a number. */
-static void put_text(struct info *i, const char *key, const char *label, const char *value)
+void info_text(struct info *i, const char *key, const char *label, const char *value)
 {
 	if (i->json) {
 		member(i, key);
@@ -31,7 +30,7 @@ static void put_text(struct info *i, const char *key, const char *label, const c
 	fputc('\n', i->out);
 }
 
-static void put_number(
+void info_number(
 	struct info *i, const char *key, const char *label, uint64_t value, const char *unit)
 {
 	if (i->json) {
@@ -82,20 +81,20 @@ static void print_keeper(struct info *i, const struct mount *m)
 	bool is_there = keeper_is_there(&m->keeper);
 	const char *fault = mount_keep_fault(m);
 
-	put_number(i, "keeper", "keeper", is_there ? (uint64_t)m->keeper.pid : 0,
+	info_number(i, "keeper", "keeper", is_there ? (uint64_t)m->keeper.pid : 0,
 		is_there        ? "is its pid"
 		: fault == NULL ? "another keeps it"
 				: "there is none: the mount ends with this process");
-	put_text(i, "kept_by", "  kept by",
+	info_text(i, "kept_by", "  kept by",
 		fault != NULL ? "nobody"
 		: is_there    ? "a process"
 		: held_is()   ? "a holder"
 			      : "systemd");
 	if (fault != NULL)
-		put_text(i, "kept_fault", "  because", fault);
-	put_number(i, "kept_bytes", "  kept", live_bytes(m->live), "bytes");
-	put_number(i, "kept_huge", "  in huge pages", live_raw_huge_bytes(m->live), "bytes");
-	put_number(i, "crashes", "  daemons that died", m->crashes, "");
+		info_text(i, "kept_fault", "  because", fault);
+	info_number(i, "kept_bytes", "  kept", live_bytes(m->live), "bytes");
+	info_number(i, "kept_huge", "  in huge pages", live_raw_huge_bytes(m->live), "bytes");
+	info_number(i, "crashes", "  daemons that died", m->crashes, "");
 }
 
 static void print_server(struct info *i, const struct mount *m, const struct nfs4_session_view *v)
@@ -103,39 +102,39 @@ static void print_server(struct info *i, const struct mount *m, const struct nfs
 	const struct nfs4_fsinfo *fi = nfs4_client_fsinfo(m->client);
 	char impl[200], version[16];
 
-	put_text(i, "source", "source", m->opt->source);
-	put_text(i, "mountpoint", "mountpoint", m->opt->mountpoint);
-	put_number(i, "pid", "pid", (uint64_t)getpid(), "");
-	put_text(i, "server", "server", m->opt->host);
-	put_text(i, "address", "address", v->peer);
+	info_text(i, "source", "source", m->opt->source);
+	info_text(i, "mountpoint", "mountpoint", m->opt->mountpoint);
+	info_number(i, "pid", "pid", (uint64_t)getpid(), "");
+	info_text(i, "server", "server", m->opt->host);
+	info_text(i, "address", "address", v->peer);
 	nfs4_client_server_impl(m->client, impl, sizeof(impl));
 	if (impl[0] != '\0')
-		put_text(i, "implementation", "implementation", impl);
-	put_text(i, "identity", "identity", m->identity.owner);
-	put_text(i, "identity_from", "  which is",
+		info_text(i, "implementation", "implementation", impl);
+	info_text(i, "identity", "identity", m->identity.owner);
+	info_text(i, "identity_from", "  which is",
 		m->identity.kind == IDENTITY_KEPT    ? m->identity.path
 		: m->identity.kind == IDENTITY_GIVEN ? "given by clientid="
 						     : m->identity.why);
-	put_text(i, "code", "code",
+	info_text(i, "code", "code",
 		m->code_lock == 0 ? "stays in memory"
 				  : "may be thrown away when memory is short (LimitMEMLOCK=)");
-	put_number(i, "upgrades", "upgrades", m->upgrades, "");
+	info_number(i, "upgrades", "upgrades", m->upgrades, "");
 	if (m->upgrades > 0) {
-		put_number(i, "upgrade_waited_ms", "  requests waited", m->pause_ns / NSEC_PER_MSEC,
-			"ms");
-		put_number(i, "upgrade_longest_ms", "  longest",
+		info_number(i, "upgrade_waited_ms", "  requests waited",
+			m->pause_ns / NSEC_PER_MSEC, "ms");
+		info_number(i, "upgrade_longest_ms", "  longest",
 			m->longest_pause_ns / NSEC_PER_MSEC, "ms");
 	}
 	if (m->live != NULL)
 		print_keeper(i, m);
-	put_text(i, "device", "device", v->device);
-	put_text(i, "memory_registration", "memory registration",
+	info_text(i, "device", "device", v->device);
+	info_text(i, "memory_registration", "memory registration",
 		v->memreg == RPCRDMA_MEMREG_MW ? "mw" : "static");
 	snprintf(version, sizeof(version), "4.%u", (unsigned int)fi->minor);
-	put_text(i, "nfs_version", "NFS version", version);
-	put_number(i, "lease_seconds", "lease", fi->lease_s, "s");
-	put_number(i, "max_name", "longest name", fi->fs.maxname, "bytes");
-	put_number(i, "max_file_size", "largest file", fi->fs.maxfilesize, "bytes");
+	info_text(i, "nfs_version", "NFS version", version);
+	info_number(i, "lease_seconds", "lease", fi->lease_s, "s");
+	info_number(i, "max_name", "longest name", fi->fs.maxname, "bytes");
+	info_number(i, "max_file_size", "largest file", fi->fs.maxfilesize, "bytes");
 }
 
 static void print_lane(struct info *i, const struct mount *m, unsigned int n)
@@ -148,19 +147,19 @@ static void print_lane(struct info *i, const struct mount *m, unsigned int n)
 	snprintf(key, sizeof(key), "%u", n);
 	snprintf(label, sizeof(label), "lane %u%s", n, n == m->opt->nconnect ? " (metadata)" : "");
 	group_begin(i, key, label);
-	put_text(i, "session", "  session", v.state);
-	put_text(i, "connection", "  connection", v.connected ? "up" : "down");
-	put_number(i, "credits", "  credits granted",
+	info_text(i, "session", "  session", v.state);
+	info_text(i, "connection", "  connection", v.connected ? "up" : "down");
+	info_number(i, "credits", "  credits granted",
 		__atomic_load_n(&st->credits, __ATOMIC_RELAXED), "");
-	put_number(i, "slots", "  slots", __atomic_load_n(&st->slots, __ATOMIC_RELAXED), "");
-	put_number(i, "inline_send", "  inline sent", v.send_max, "bytes");
-	put_number(i, "inline_receive", "  inline received", v.recv_max, "bytes");
-	put_number(i, "ca_maxrequestsize", "  ca_maxrequestsize", v.maxreq, "");
-	put_number(i, "ca_maxresponsesize", "  ca_maxresponsesize", v.maxresp, "");
-	put_number(i, "ca_maxresponsesize_cached", "  ...size_cached", v.maxcached, "");
-	put_number(i, "ca_maxoperations", "  ca_maxoperations", v.maxops, "");
-	put_number(i, "ca_maxrequests", "  ca_maxrequests", v.maxreqs, "");
-	put_text(i, "backchannel", "  backchannel", v.back ? "yes" : "no");
+	info_number(i, "slots", "  slots", __atomic_load_n(&st->slots, __ATOMIC_RELAXED), "");
+	info_number(i, "inline_send", "  inline sent", v.send_max, "bytes");
+	info_number(i, "inline_receive", "  inline received", v.recv_max, "bytes");
+	info_number(i, "ca_maxrequestsize", "  ca_maxrequestsize", v.maxreq, "");
+	info_number(i, "ca_maxresponsesize", "  ca_maxresponsesize", v.maxresp, "");
+	info_number(i, "ca_maxresponsesize_cached", "  ...size_cached", v.maxcached, "");
+	info_number(i, "ca_maxoperations", "  ca_maxoperations", v.maxops, "");
+	info_number(i, "ca_maxrequests", "  ca_maxrequests", v.maxreqs, "");
+	info_text(i, "backchannel", "  backchannel", v.back ? "yes" : "no");
 	group_end(i);
 }
 

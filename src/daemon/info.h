@@ -14,13 +14,18 @@
 
 void info_print(FILE *out, const struct mount *m, bool json);
 
-/* ---- for info.c and info_opts.c ---- */
+/* ---- for info.c, info_opts.c and probe_print.c ---- */
 
 struct info {
 	FILE *out;
 	bool json;
 	const char *comma; /* JSON: before the next member */
 };
+
+/* "label   value", or a member `key` that is a string, or a number. */
+void info_text(struct info *i, const char *key, const char *label, const char *value);
+void info_number(
+	struct info *i, const char *key, const char *label, uint64_t value, const char *unit);
 
 /* An option: where its value is from. */
 void info_option(struct info *i, const char *name, const char *value, const char *from);
