@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The program does what was asked: a mount, a change of one, a word about one (cmd.h), help. */
+/* The program does what was asked: a mount, a change of one, a command (cmd.h), a probe, help. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 #include "notifier.h"
 #include "options.h"
 #include "optset.h"
+#include "probe.h"
 #include "remount.h"
 
 static void say_warning(void *ctx, const char *line)
@@ -30,7 +31,7 @@ int main(int argc, char **argv)
 		return status;
 	if (argc == 2 && handover_is_asked(argv[1], &status))
 		return status;
-	if (cmd_run(argc, argv, &status))
+	if (cmd_run(argc, argv, &status) || probe_is_asked(argc, argv, &status))
 		return status;
 	handover = handover_take();
 	if (handover == NULL && errno != 0) {

@@ -83,6 +83,10 @@ _rpcrdmafs()
 			return
 			;;
 		upgrade) _rpcrdmafs_command "$cur" '-h --all --check'; return ;;
+		probe)
+			COMPREPLY=($(compgen -W '-o -t -h --json' -- "$cur") $(compgen -A hostname -- "$cur"))
+			return
+			;;
 		set)
 			if [[ $COMP_CWORD -gt 2 ]]; then
 				_rpcrdmafs_offer_options "$cur"
@@ -95,7 +99,7 @@ _rpcrdmafs()
 		esac
 	fi
 	if [[ $COMP_CWORD -eq 1 && ${COMP_WORDS[0]##*/} == rpcrdmafs && $cur == [a-z]* ]]; then
-		COMPREPLY=($(compgen -W 'stat info log sync capture upgrade set leave hold' -- "$cur"))
+		COMPREPLY=($(compgen -W 'stat info log sync capture upgrade set leave hold probe' -- "$cur"))
 		return 0
 	fi
 	case $cur in

@@ -11,7 +11,7 @@ void cmdline_help(void)
 {
 	puts("usage: rpcrdmafs [options] server:/path mountpoint\n"
 	     "       rpcrdmafs [options] nfs://server/path mountpoint\n"
-	     "       rpcrdmafs stat|info|log|sync|capture|upgrade|set|leave|hold ...; -h: more\n"
+	     "       rpcrdmafs stat|info|log|sync|capture|upgrade|set|leave|hold|probe ... -h\n"
 	     "\n"
 	     "Mounts an NFSv4.1/4.2 export over RDMA.\n"
 	     "\n"

@@ -36,7 +36,8 @@
  *   leave           state may be left on the server at the end
  *   unjudged        a client that was lied to may do what it must not
  *
- * The server is at 127.0.0.1 alone. The name `two` stands for 127.0.0.9 and then 127.0.0.1.
+ * The server is at 127.0.0.1 alone. The name `two` stands for 127.0.0.9 and then 127.0.0.1; of
+ * `never` no name server tells anything; `term` is 127.0.0.1, and SIGTERM comes with it.
  *
  * Exit status: the program's; 90 if that is 0 and the judge found something or
  * anything is left: a client ID, a session, an open, a key, a fabric object.
@@ -74,8 +75,16 @@ int __wrap_getaddrinfo(
 	const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **res)
 {
 	bool two = strcmp(node, "two") == 0;
-	int err = __real_getaddrinfo(two ? "127.0.0.9" : node, service, hints, res);
+	int err;
 
+	while (strcmp(node, "never") == 0)
+		pause();
+	if (strcmp(node, "term") == 0) {
+		err = __real_getaddrinfo("127.0.0.1", service, hints, res);
+		kill(getpid(), SIGTERM);
+		return err;
+	}
+	err = __real_getaddrinfo(two ? "127.0.0.9" : node, service, hints, res);
 	/* As one list it is freed, too. */
 	if (err == 0 && two)
 		err = __real_getaddrinfo("127.0.0.1", service, hints, &(*res)->ai_next);
