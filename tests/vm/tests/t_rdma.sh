@@ -49,6 +49,31 @@ transfer() {
 	check "$mode: unmounted" funmount $mnt
 }
 
+# A question without a mount, by the device.
+daemon_path
+probe() {
+	local rc=0
+	"$daemon" probe "$@" >/tmp/probe 2>&1 </dev/null || rc=$?
+	cat /tmp/probe
+	return $rc
+}
+probe_says() { grep -Eq "$1" /tmp/probe || { cat /tmp/probe; return 1; }; }
+check "a probe is answered" probe "$server"
+check "by a device" probe_says '^fabric +verbs$'
+check "which is named" probe_says '^device +rxe'
+check "over a path" probe_says '^path MTU +(1024|2048|4096) bytes$'
+check "credits are granted" probe_says '^credits granted +[1-9]'
+check "nfsd says its inline sizes" probe_says '^  server sends +[1-9]'
+check "and invalidates windows" probe_says '^remote invalidation +yes$'
+check "five calls were answered" probe_says '^NULL calls answered +5$'
+check "without windows too" probe -o memreg=static "$server"
+check_fails "at another port nobody listens" probe "$server:20050"
+check "which is said" probe_says 'connect: Connection refused: nothing listens'
+check_fails "a host that is not there does not answer" probe -t 5 10.77.0.99
+check "the step is named" probe_says '^rpcrdmafs: probe: 10\.77\.0\.99 at .*: (connect|resolve|route): '
+check_equal "no queue pair is left" "$(rdma resource show qp | grep -c ' pid [1-9]')" 0
+check "and no client at the server" [ -z "$(ls /proc/fs/nfsd/clients)" ]
+
 transfer mw,write=eager
 check "windows were bound" at_least "$(client mw_binds)" 1
 check "and invalidated by the server" at_least "$(client remote_invals)" "$(client mw_binds)"

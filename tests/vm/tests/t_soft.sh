@@ -13,7 +13,7 @@ nfsd_up
 soft_up
 mnt=/mnt
 server=$soft_server FMOUNT_WRAP=$soft_in
-mib=8
+mib=4
 head -c $((mib << 20)) /dev/urandom >/run/data
 drop() { sync && echo 3 >/proc/sys/vm/drop_caches; }
 log_says() { grep -q "$2" "$(fmount_log "$1")"; }
@@ -25,6 +25,37 @@ moves() { # MNT: data there and back, names
 		mkdir "$1/dir" && (cd "$1/dir" && seq 50 | xargs touch) &&
 		[ "$(ls "$1/dir" | wc -l)" = 50 ] && rm -r "$1/dir"
 }
+
+# A question without a mount: by nobody in particular, without a capability, a device node or
+# locked memory.
+daemon_path
+probe() {
+	local rc=0
+	$soft_in prlimit --memlock=0 setpriv --reuid 1000 --regid 1000 --clear-groups --no-new-privs \
+		--bounding-set -all --inh-caps -all "$daemon" probe "$@" >/run/probe 2>&1 || rc=$?
+	cat /run/probe
+	return $rc
+}
+probe_says() { grep -Eq "$1" /run/probe || { cat /run/probe; return 1; }; }
+check "a probe is answered" probe $soft_server
+check "without a device" probe_says '^fabric +soft$'
+check "from here" probe_says '^local address +10\.79\.0\.2$'
+check "to there" probe_says "^address +${soft_server//./\\.}:20049$"
+check "over a path" probe_says '^path MTU +(1024|2048|4096) bytes$'
+check "credits are granted" probe_says '^credits granted +[1-9]'
+check "windows are invalidated by the server" probe_says '^remote invalidation +yes$'
+check "five calls were answered" probe_says '^NULL calls answered +5$'
+check "so it is by IPv6" probe "[$soft_server6]:20049"
+check "from here" probe_says '^local address +fd79::2$'
+check_fails "with fabric=verbs there is no device" probe -o fabric=verbs $soft_server
+check "which is said" probe_says '^rpcrdmafs: probe: .*: no RDMA device'
+check_fails "at another port nobody listens" probe $soft_server:20050
+check "which is said" probe_says 'connect: Connection refused: nothing listens'
+check_fails "a host that is not there does not answer" probe -t 2 10.79.0.99
+check "the step is named" probe_says '^rpcrdmafs: probe: 10\.79\.0\.99 at .*: (connect|resolve|route): '
+chmod 700 /dev/infiniband
+check "with fabric=soft nobody looks for one" probe -o fabric=soft $soft_server
+chmod 755 /dev/infiniband
 
 check "where no device leads to the server it goes without" fmount $mnt nconnect=2
 check "the log says so" log_says $mnt 'no RDMA device leads to the server'
