@@ -7,7 +7,7 @@ _rpcrdmafs_options()
 	local done= last=$1
 	# mount options
 	local options='vers= nfsvers= minorversion= v4 v4.1 v4.2 proto= rdma port= srcaddr= sec=
-		nconnect= metalane nometalane credits= inline= fabric= memreg= ack_timeout= max_seg= probe=
+		nconnect= metalane nometalane credits= inline= fabric= memreg= ack_timeout= tos= max_seg= probe=
 		hard soft softerr timeo= retrans= rw ro rsize= wsize= write= dirty= buffers=
 		readahead= read_ahead_kb= max_background= sync async ac noac acregmin= acregmax=
 		acdirmin= acdirmax= actimeo= cto nocto lookupcache= rdirplus nordirplus

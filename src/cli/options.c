@@ -170,6 +170,8 @@ static void set_transport(struct options *o, enum opt_id id, uint64_t v)
 		c->inline_size = (uint32_t)v;
 	else if (id == ID_ACKTIMEOUT)
 		c->ack_timeout = (uint8_t)v;
+	else if (id == ID_TOS)
+		c->tos = (uint8_t)v & 0xfc; /* below are ECN's bits */
 	else if (id == ID_BUFFERS)
 		c->data_cnt = (unsigned int)v;
 	else if (id == ID_MAX_SEG)

@@ -59,6 +59,7 @@ static const struct opt opts[] = {
 	{"credits", OPT_UINT, ID_CREDITS, 4, RPCRDMA_MAX_CREDITS},
 	{"inline", OPT_UINT, ID_INLINE, 1024, 65536},
 	{"ack_timeout", OPT_UINT, ID_ACKTIMEOUT, 0, 31},
+	{"tos", OPT_UINT, ID_TOS, 0, 255},
 	{"buffers", OPT_UINT, ID_BUFFERS, 4, 1024},
 	{"dirty", OPT_UINT, ID_DIRTY, 0, 1024},
 	{"readahead", OPT_UINT, ID_STREAM, 0, 1024},

@@ -116,6 +116,7 @@ static void put_transport(struct info *i, const struct mount *m)
 		put_number(i, m, "credits", c->credits, ID(CREDITS));
 	put_number(i, m, "inline", c->inline_size, ID(INLINE));
 	put_number(i, m, "ack_timeout", c->ack_timeout, ID(ACKTIMEOUT));
+	put_number(i, m, "tos", c->tos, ID(TOS));
 	put_number(i, m, "buffers", c->data_cnt, ID(BUFFERS));
 	put_number(i, m, "max_seg", c->max_seg, ID(MAX_SEG));
 	put_number(i, m, "probe", c->idle_probe_ns / NSEC_PER_SEC, ID(PROBE));

@@ -118,6 +118,7 @@ struct fab_conf {
 	uint64_t connect_timeout_ns; /* from fab_ep_connect to ESTABLISHED: our own timer */
 	uint8_t ack_timeout; /* RoCE local ACK timeout exponent (4.096 us << n), 0: default */
 	uint8_t retry_count; /* 0..7 transport retries */
+	uint8_t tos;         /* of IP, without the bits of ECN, of what both sides send */
 	struct stats *stats; /* of the lane, for what FAB_SOFT counts; they outlive the endpoint */
 };
 

@@ -111,6 +111,7 @@ void roce_conn_start(struct roce_ep *ep)
 		.retries = ep->conf.retry_count < RETRY_MOST ? ep->conf.retry_count : RETRY_MOST,
 		.ack_timeout = ep->conf.ack_timeout ? ep->conf.ack_timeout : ROCE_ACK_TIMEOUT,
 		.mtu = ep->mtu,
+		.tos = ep->conf.tos,
 		/* Of it the peer makes the source port of its packets: another way for each. */
 		.flow_label = ep->flow_label = 1 + roce_key_random() % 0xfffff,
 		.priv = ep->priv,

@@ -70,6 +70,7 @@ void roce_mad_put_req(const struct roce_mad_req *req, uint8_t mad[ROCE_MAD_LEN])
 	memcpy(p + 56, req->local, 16);
 	memcpy(p + 72, req->remote, 16);
 	roce_wire_put32(p + 88, req->flow_label << 12);
+	p[92] = req->tos;
 	p[93] = HOPS;
 	p[95] = (uint8_t)(req->ack_timeout << 3);
 	put_ip_cm(req, p + 140);

@@ -66,6 +66,7 @@ struct roce_mad_req {
 	uint8_t retries, ack_timeout;
 	uint32_t mtu; /* bytes */
 	uint32_t flow_label;
+	uint8_t tos; /* of what the peer is to send */
 	const uint8_t *priv;
 	size_t priv_len; /* what is longer than ROCE_MAD_REQ_PRIV is cut */
 };

@@ -76,19 +76,19 @@ static int set(int fd, int level, int name, int value)
 
 /* ---- UDP ---- */
 
-static int set_ipv4(int fd)
+static int set_ipv4(int fd, int tos)
 {
 	int err = set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
 
 	if (!err)
 		err = set(fd, IPPROTO_IP, IP_RECVTOS, 1);
 	if (!err)
-		err = set(fd, IPPROTO_IP, IP_TOS, ECT0);
+		err = set(fd, IPPROTO_IP, IP_TOS, tos);
 	/* RoCEv2 has the ICRC. */
 	return err ? err : set(fd, SOL_SOCKET, SO_NO_CHECK, 1);
 }
 
-static int set_ipv6(int fd)
+static int set_ipv6(int fd, int tos)
 {
 	int err = set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 
@@ -97,7 +97,7 @@ static int set_ipv6(int fd)
 	if (!err)
 		err = set(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
 	if (!err)
-		err = set(fd, IPPROTO_IPV6, IPV6_TCLASS, ECT0);
+		err = set(fd, IPPROTO_IPV6, IPV6_TCLASS, tos);
 	if (!err)
 		err = set(fd, IPPROTO_UDP, UDP_NO_CHECK6_TX, 1);
 	/* Else the kernel drops what has no checksum. */
@@ -118,7 +118,10 @@ static int open_udp(const struct roce_sock *s, uint16_t port)
 {
 	struct sockaddr_storage local = s->local;
 	int fd = socket(local.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	int err = fd < 0 ? -errno : local.ss_family == AF_INET6 ? set_ipv6(fd) : set_ipv4(fd);
+	int tos = s->ep->conf.tos | ECT0;
+	int err = fd < 0                        ? -errno
+		  : local.ss_family == AF_INET6 ? set_ipv6(fd, tos)
+						: set_ipv4(fd, tos);
 
 	if (!err) /* others have it, too */
 		err = set(fd, SOL_SOCKET, SO_REUSEADDR, 1);

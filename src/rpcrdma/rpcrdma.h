@@ -60,7 +60,7 @@ struct rpcrdma_conf {
 	uint64_t timeo_ns;     /* no reply for so long: reconnect and resend, or fail if soft */
 	unsigned int retrans;  /* soft: give up after so many resends */
 	uint64_t resolve_timeout_ns, connect_timeout_ns;
-	uint8_t ack_timeout, retry_count;        /* fab.h */
+	uint8_t ack_timeout, retry_count, tos;   /* fab.h */
 	uint64_t backoff_min_ns, backoff_max_ns; /* between attempts to reconnect, with jitter */
 	uint64_t idle_probe_ns;    /* silence after which a connection is probed; 0: never */
 	uint64_t probe_timeout_ns; /* a probe unanswered for so long: the connection is dead */

@@ -13,6 +13,7 @@ int rpcrdma_fabric_use(struct rpcrdma *x, enum fab_kind kind, const struct fab_e
 		.connect_timeout_ns = x->conf.connect_timeout_ns,
 		.ack_timeout = x->conf.ack_timeout,
 		.retry_count = x->conf.retry_count,
+		.tos = x->conf.tos,
 		.stats = x->stats};
 	struct fab_ep *ep;
 

@@ -288,7 +288,7 @@ void verbs_cm_disconnect(struct verbs_ep *ep)
 
 int verbs_cm_resolve(struct verbs_ep *ep, const struct sockaddr *src, const struct sockaddr *dst)
 {
-	uint8_t ack_timeout = ep->conf.ack_timeout;
+	uint8_t ack_timeout = ep->conf.ack_timeout, tos = ep->conf.tos;
 	int rc;
 
 	if (ep->state != EP_IDLE)
@@ -309,6 +309,8 @@ int verbs_cm_resolve(struct verbs_ep *ep, const struct sockaddr *src, const stru
 	if (ack_timeout && rdma_set_option(ep->id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT,
 				   &ack_timeout, sizeof(ack_timeout)))
 		log_debug("%s: the ACK timeout cannot be set: %s", ep->name, strerror(errno));
+	if (tos && rdma_set_option(ep->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof(tos)))
+		log_debug("%s: the type of service cannot be set: %s", ep->name, strerror(errno));
 	ep->step = FAB_STEP_ADDR;
 	/* librdmacm does not write to the addresses, it only forgot to say so. */
 	if (rdma_resolve_addr(ep->id, (struct sockaddr *)(uintptr_t)src,

@@ -236,6 +236,13 @@ Test(options, what_a_capture_contains_means_nothing_without_one)
 	cr_assert_not_null(strstr(fault, "capture=FILE"));
 }
 
+Test(options, a_type_of_service_leaves_ecn_alone)
+{
+	cr_assert_eq(apply("tos=107"), 0, "%s", fault);
+	cr_assert_eq(o.nfs.rdma.tos, 104);
+	refused("tos=256", "tos");
+}
+
 Test(options, words_set_what_they_say)
 {
 	cr_assert_eq(apply("ro,nocto,lookupcache=pos,nordirplus,local_lock=flock,memreg=static,"

@@ -379,6 +379,7 @@ bool peer_next(struct peer *p, struct peer_packet *ret, void (*turn)(void))
 		return false;
 	check(p, buf, (size_t)n, port, ret);
 	ret->ecn = tos & 3;
+	ret->tos = tos & 0xfc;
 	return true;
 }
 

@@ -30,8 +30,8 @@ struct peer_packet {
 	uint8_t ext[16]; /* extended headers */
 	uint8_t payload[PEER_PACKET];
 	size_t len;
-	uint8_t ecn; /* of the IP header */
-	uint16_t id; /* its Identification */
+	uint8_t ecn, tos; /* of the IP header; tos: without it */
+	uint16_t id;      /* its Identification */
 };
 
 struct peer {

@@ -222,3 +222,14 @@ Test(roce_mads, a_parting_answers_ours_as_well)
 	peer_next_mad(&peer, DREP, answer, rig_turn);
 	cr_assert_eq(roce_of(ep)->conn.dreq_tries, 0);
 }
+
+Test(roce_mads, the_type_of_service_is_of_both_sides)
+{
+	roce_of(ep)->conf.tos = 104;
+	rig_connect(OURS);
+	cr_assert_eq(peer.req[92], 104, "IBA 12.7.13: traffic class, of what we send");
+	rig_post(0, 100, 1);
+	rig_sends(0x04, OURS, 0, 100);
+	cr_assert_eq(k.tos, 104);
+	cr_assert_eq(k.ecn, 2);
+}
