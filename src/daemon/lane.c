@@ -11,6 +11,7 @@
 #include "log.h"
 #include "nfs4_keep.h"
 #include "reactor.h"
+#include "rpcrdma.h"
 #include "stats.h"
 
 /* Of a lane for metadata: so many READDIRs, symbolic links and values of attributes at once. */
@@ -228,10 +229,11 @@ static void run_connect(struct lane_msg *m)
 	int err = nfs4_session_start(m->lane->sess,
 		m->has_src ? (const struct sockaddr *)&m->src : NULL,
 		(const struct sockaddr *)&m->dst);
+	const char *detail = rpcrdma_failure_detail(nfs4_session_xprt(m->lane->sess));
 
 	if (err == 0)
 		return;
-	nfs4_failure_start(&f, err);
+	nfs4_failure_start(&f, err, detail);
 	lane_report(m->lane, LANE_FAILED, &f);
 }
 

@@ -239,7 +239,7 @@ bool probe_conn_start(struct probe_conn *p, const struct sockaddr *src, const st
 	snprintf(p->found.peer, sizeof(p->found.peer), "%s", rpcrdma_peer_name(p->x));
 	if (err == 0)
 		return true;
-	nfs4_failure_start(&p->failure, err);
+	nfs4_failure_start(&p->failure, err, rpcrdma_failure_detail(p->x));
 	p->over = true;
 	return false;
 }

@@ -56,6 +56,11 @@ const char *fab_ep_name(const struct fab_ep *ep)
 	return ep->impl->ep_name(ep);
 }
 
+const char *fab_ep_why(const struct fab_ep *ep)
+{
+	return ep->impl->ep_why(ep);
+}
+
 struct fab_mr *fab_mr_reg(struct fab_ep *ep, void *addr, size_t len, unsigned int access, bool bind)
 {
 	return ep->impl->mr_reg(ep, addr, len, access, bind);

@@ -134,7 +134,12 @@ struct fab_ep *fab_ep_new(
 /* State IDLE only; frees every fab_mr left. NULL is accepted. */
 void fab_ep_free(struct fab_ep *ep);
 
-/* src may be NULL. Returns: 0: RESOLVED or FAILED follows; -errno: nothing follows. */
+/*
+ * fab_ep_resolve - find the way to dst, and the device on it
+ *
+ * src may be NULL. Returns: 0: RESOLVED or FAILED follows; -errno: nothing follows. -ENODEV: there
+ * is no device, -ELIBACC: no library that knows devices; fab_ep_why() may tell more.
+ */
 int fab_ep_resolve(struct fab_ep *ep, const struct sockaddr *src, const struct sockaddr *dst);
 /* Valid from RESOLVED until the device changes. */
 const struct fab_caps *fab_ep_caps(const struct fab_ep *ep);
@@ -272,5 +277,7 @@ bool fab_ep_path(const struct fab_ep *ep, struct fab_path *ret);
 
 /* For logs: "rxe0 10.0.0.1:20049"; valid until the next call on this endpoint. */
 const char *fab_ep_name(const struct fab_ep *ep);
+/* After an error of fab_ep_resolve(), until the next call: one line that says more; or "". */
+const char *fab_ep_why(const struct fab_ep *ep);
 
 #endif

@@ -22,6 +22,7 @@ struct fab_impl {
 	void (*ep_set_busy)(struct fab_ep *ep, unsigned int in_flight);
 	bool (*ep_path)(const struct fab_ep *ep, struct fab_path *ret);
 	const char *(*ep_name)(const struct fab_ep *ep);
+	const char *(*ep_why)(const struct fab_ep *ep);
 	int (*post_send)(struct fab_ep *ep, const struct fab_sge *sges, unsigned int sge_cnt,
 		const struct fab_bind *binds, unsigned int bind_cnt, uint64_t cookie);
 	int (*post_recv)(struct fab_ep *ep, void *addr, uint32_t len, const struct fab_mr *mr,

@@ -194,11 +194,11 @@ uint32_t nfs4_client_generation(const struct nfs4_client *cl);
 struct nfs4_failure {
 	int err;          /* errno value, positive */
 	const char *step; /* "resolve", "route", "set-up", "connect", "session", "export path" */
-	char text[256];   /* what happened and what to check, one line */
+	char text[384];   /* what happened and what to check, one line */
 };
 
-/* rpcrdma_connect() returned err, and began nothing. */
-void nfs4_failure_start(struct nfs4_failure *ret, int err);
+/* rpcrdma_connect() returned err, and began nothing; detail: rpcrdma_failure_detail(). */
+void nfs4_failure_start(struct nfs4_failure *ret, int err, const char *detail);
 /* ->failed of a transport was told err and step; detail: rpcrdma_failure_detail(). */
 void nfs4_failure_connect(struct nfs4_failure *ret, int err, const char *step, const char *detail);
 /* A call of that name ended so, which is not RPC_OK; one line. */

@@ -29,11 +29,13 @@ static const char *connect_hint(int err)
 	}
 }
 
-void nfs4_failure_start(struct nfs4_failure *ret, int err)
+void nfs4_failure_start(struct nfs4_failure *ret, int err, const char *detail)
 {
 	ret->err = -err;
 	ret->step = "connect";
-	if (err == -ENODEV || err == -ENOENT)
+	if (*detail != '\0')
+		snprintf(ret->text, sizeof(ret->text), "%s", detail);
+	else if (err == -ENODEV || err == -ENOENT)
 		snprintf(ret->text, sizeof(ret->text),
 			"no RDMA device: check `rdma link`, and that ib_uverbs and rdma_ucm are "
 			"loaded");

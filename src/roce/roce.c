@@ -22,6 +22,12 @@ static const char *ep_name(const struct fab_ep *ep)
 	return roce_of(ep)->name;
 }
 
+/* It needs no device: errno says it all. */
+static const char *ep_why(const struct fab_ep *ep)
+{
+	return "";
+}
+
 /* There is nothing to spin for: the kernel wakes the lane. */
 static void ep_set_busy(struct fab_ep *ep, unsigned int in_flight)
 {
@@ -58,6 +64,7 @@ const struct fab_impl roce_impl = {
 	.ep_set_busy = ep_set_busy,
 	.ep_path = roce_ep_path,
 	.ep_name = ep_name,
+	.ep_why = ep_why,
 	.post_send = roce_ep_send,
 	.post_recv = roce_ep_recv,
 	.mr_reg = mr_reg,

@@ -216,7 +216,9 @@ struct rpcrdma_ops {
  */
 struct rpcrdma *rpcrdma_new(struct reactor *r, const struct rpcrdma_conf *conf,
 	const struct rpcrdma_ops *ops, void *ctx, struct stats *stats);
-/* During ->failed: one line that says more than errno and step do; "" if there is nothing to add.
+/*
+ * During ->failed, and after an error of rpcrdma_connect(): one line that says more than errno and
+ * step do; "" if there is nothing to add.
  */
 const char *rpcrdma_failure_detail(const struct rpcrdma *x);
 /* src may be NULL; with conf.addrs dst is not looked at. Returns 0: ->up or ->failed follows;

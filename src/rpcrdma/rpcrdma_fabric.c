@@ -3,6 +3,7 @@
 #include "rpcrdma_int.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "log.h"
 
@@ -29,11 +30,12 @@ int rpcrdma_fabric_use(struct rpcrdma *x, enum fab_kind kind, const struct fab_e
 
 bool rpcrdma_fabric_other(struct rpcrdma *x, int err, const struct fab_ep_ops *ops)
 {
-	if (err != -ENODEV || x->conf.fabric != RPCRDMA_FABRIC_AUTO || x->ever_up ||
-		rpcrdma_fabric_use(x, FAB_SOFT, ops) != 0)
+	if ((err != -ENODEV && err != -ELIBACC) || x->conf.fabric != RPCRDMA_FABRIC_AUTO ||
+		x->ever_up || rpcrdma_fabric_use(x, FAB_SOFT, ops) != 0)
 		return false;
-	log_info("%s: no RDMA device leads to the server: RoCEv2 is spoken by this process",
-		x->peer);
+	log_info("%s: %s: RoCEv2 is spoken by this process", x->peer,
+		x->detail[0] ? x->detail : "no RDMA device leads to the server");
+	x->detail[0] = '\0';
 	return true;
 }
 
@@ -42,5 +44,7 @@ int rpcrdma_fabric_resolve(struct rpcrdma *x, const struct fab_ep_ops *ops)
 	const struct sockaddr *src = x->has_src ? (const struct sockaddr *)&x->src : NULL;
 	int err = fab_ep_resolve(x->ep, src, (const struct sockaddr *)&x->dst);
 
+	if (err)
+		snprintf(x->detail, sizeof(x->detail), "%s", fab_ep_why(x->ep));
 	return rpcrdma_fabric_other(x, err, ops) ? rpcrdma_fabric_resolve(x, ops) : err;
 }

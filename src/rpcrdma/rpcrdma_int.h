@@ -177,7 +177,7 @@ struct rpcrdma {
 
 	/* rpcrdma_conn.c */
 	enum rpcrdma_cstate state;
-	char detail[320]; /* why set-up or connecting failed, for the user */
+	char detail[320]; /* why there is no device or no connection, for the user */
 	bool ever_up;     /* ->up ran once: failures are retried from now on */
 	bool was_up;      /* this connection was up: ->down is due */
 	bool reached;     /* the server accepted: another attempt is worth it though none was up */
@@ -325,7 +325,10 @@ void rpcrdma_conn_init(struct rpcrdma *x);
 int rpcrdma_fabric_use(struct rpcrdma *x, enum fab_kind kind, const struct fab_ep_ops *ops);
 /* To x->dst: as fab_ep_resolve(). */
 int rpcrdma_fabric_resolve(struct rpcrdma *x, const struct fab_ep_ops *ops);
-/* No device leads to the server, and there was none before. True: the next attempt needs none. */
+/*
+ * No device leads to the server, and there was none before. True: the next attempt needs none, and
+ * the log has the reason, which is x->detail if there is one.
+ */
 bool rpcrdma_fabric_other(struct rpcrdma *x, int err, const struct fab_ep_ops *ops);
 /* Gives the connection up; calls in flight are sent again on the next one. Harmless when down. */
 void rpcrdma_conn_drop(struct rpcrdma *x, int err, const char *why);

@@ -62,6 +62,11 @@ static const char *ep_name(const struct fab_ep *ep)
 	return of(ep)->name;
 }
 
+static const char *ep_why(const struct fab_ep *ep)
+{
+	return of(ep)->why;
+}
+
 static int post_send(struct fab_ep *ep, const struct fab_sge *sges, unsigned int sge_cnt,
 	const struct fab_bind *binds, unsigned int bind_cnt, uint64_t cookie)
 {
@@ -138,6 +143,7 @@ const struct fab_impl verbs_impl = {
 	.ep_set_busy = ep_set_busy,
 	.ep_path = ep_path,
 	.ep_name = ep_name,
+	.ep_why = ep_why,
 	.post_send = post_send,
 	.post_recv = post_recv,
 	.mr_reg = mr_reg,

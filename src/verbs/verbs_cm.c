@@ -80,7 +80,7 @@ static void on_route_resolved(struct verbs_ep *ep)
 	};
 
 	ep->step = FAB_STEP_CONNECT;
-	if (rdma_connect(ep->id, &param))
+	if (rdma.connect(ep->id, &param))
 		verbs_ep_fail(ep, FAB_STEP_CONNECT, -errno);
 	else
 		ep->cm_connected = true;
@@ -104,7 +104,7 @@ static void on_response(struct verbs_ep *ep, const struct rdma_conn_param *param
 {
 	int rc = verbs_qp_to_rts(ep);
 
-	if (!rc && rdma_establish(ep->id))
+	if (!rc && rdma.establish(ep->id))
 		rc = -errno;
 	if (rc)
 		verbs_ep_fail(ep, FAB_STEP_CONNECT, rc);
@@ -140,7 +140,7 @@ static void on_progress(struct verbs_ep *ep, const struct rdma_cm_event *ev)
 
 static void dispatch(struct verbs_ep *ep, const struct rdma_cm_event *ev)
 {
-	log_debug("%s: %s, status %d", ep->name, rdma_event_str(ev->event), ev->status);
+	log_debug("%s: %s, status %d", ep->name, rdma.event_str(ev->event), ev->status);
 	switch (ev->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
@@ -185,12 +185,12 @@ static void on_channel(struct reactor_fd *src, uint32_t events)
 	 * No callback from here destroys the event's id or the endpoint (that is
 	 * left to a timer), so that the event may be acknowledged afterwards.
 	 */
-	while (!rdma_get_cm_event(ep->ch, &ev)) {
+	while (!rdma.get_cm_event(ep->ch, &ev)) {
 		if (ev->id == ep->id)
 			dispatch(ep, ev);
 		else if (ev->id == ep->dev.watch && ev->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
 			on_removal(ep);
-		rdma_ack_cm_event(ev);
+		rdma.ack_cm_event(ev);
 	}
 }
 
@@ -206,7 +206,7 @@ static void on_channel(struct reactor_fd *src, uint32_t events)
  */
 static void survive_forks(void)
 {
-	int rc = ibv_fork_init();
+	int rc = ibv.fork_init();
 
 	if (rc)
 		log_warn("libibverbs cannot prepare for fork(): %s; with a kernel before 5.9 wrong "
@@ -214,7 +214,10 @@ static void survive_forks(void)
 			strerror(rc));
 }
 
-/* Opened when it is needed first: a machine without a device is an error of fab_ep_resolve(). */
+/*
+ * Opened when it is needed first: a machine without a device, or without the libraries, is an error
+ * of fab_ep_resolve().
+ */
 static int id_open(struct verbs_ep *ep)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -222,9 +225,12 @@ static int id_open(struct verbs_ep *ep)
 
 	if (ep->ch)
 		return 0;
+	rc = verbs_lib_load(ep->why, sizeof(ep->why));
+	if (rc)
+		return rc;
 	pthread_once(&once, survive_forks);
 	errno = 0;
-	ep->ch = rdma_create_event_channel();
+	ep->ch = rdma.create_event_channel();
 	if (!ep->ch) {
 		rc = errno;
 		/* No device, no module, no device node: all the same to the user. */
@@ -243,7 +249,7 @@ void verbs_cm_close(struct verbs_ep *ep)
 	if (!ep->ch)
 		return;
 	reactor_fd_del(&ep->ch_fd);
-	rdma_destroy_event_channel(ep->ch);
+	rdma.destroy_event_channel(ep->ch);
 	ep->ch = NULL;
 }
 
@@ -251,7 +257,7 @@ void verbs_cm_destroy_id(struct verbs_ep *ep)
 {
 	if (!ep->id)
 		return;
-	rdma_destroy_id(ep->id);
+	rdma.destroy_id(ep->id);
 	ep->id = NULL;
 	ep->cm_connected = false;
 }
@@ -269,12 +275,12 @@ struct rdma_cm_id *verbs_cm_watch(struct verbs_ep *ep)
 		memcpy(&addr, local, sizeof(struct sockaddr_in));
 		((struct sockaddr_in *)&addr)->sin_port = 0;
 	}
-	if (rdma_create_id(ep->ch, &watch, ep, RDMA_PS_TCP))
+	if (rdma.create_id(ep->ch, &watch, ep, RDMA_PS_TCP))
 		return NULL;
-	if (!rdma_bind_addr(watch, (struct sockaddr *)&addr) && watch->verbs)
+	if (!rdma.bind_addr(watch, (struct sockaddr *)&addr) && watch->verbs)
 		return watch;
 	log_debug("%s: the device cannot be watched: %s", ep->name, strerror(errno));
-	rdma_destroy_id(watch);
+	rdma.destroy_id(watch);
 	return NULL;
 }
 
@@ -282,7 +288,7 @@ struct rdma_cm_id *verbs_cm_watch(struct verbs_ep *ep)
 void verbs_cm_disconnect(struct verbs_ep *ep)
 {
 	if (ep->cm_connected)
-		(void)rdma_disconnect(ep->id);
+		(void)rdma.disconnect(ep->id);
 	ep->cm_connected = false;
 }
 
@@ -294,10 +300,11 @@ int verbs_cm_resolve(struct verbs_ep *ep, const struct sockaddr *src, const stru
 	if (ep->state != EP_IDLE)
 		return -EBUSY;
 	verbs_ep_set_name(ep, dst);
+	ep->why[0] = '\0';
 	rc = id_open(ep);
 	if (rc)
 		return rc;
-	if (rdma_create_id(ep->ch, &ep->id, ep, RDMA_PS_TCP)) {
+	if (rdma.create_id(ep->ch, &ep->id, ep, RDMA_PS_TCP)) {
 		ep->id = NULL;
 		return -errno;
 	}
@@ -306,14 +313,14 @@ int verbs_cm_resolve(struct verbs_ep *ep, const struct sockaddr *src, const stru
 	 * request, and so to the server's queue pair. The default is 2 s: what one
 	 * lost packet costs.
 	 */
-	if (ack_timeout && rdma_set_option(ep->id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT,
+	if (ack_timeout && rdma.set_option(ep->id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT,
 				   &ack_timeout, sizeof(ack_timeout)))
 		log_debug("%s: the ACK timeout cannot be set: %s", ep->name, strerror(errno));
-	if (tos && rdma_set_option(ep->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof(tos)))
+	if (tos && rdma.set_option(ep->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof(tos)))
 		log_debug("%s: the type of service cannot be set: %s", ep->name, strerror(errno));
 	ep->step = FAB_STEP_ADDR;
 	/* librdmacm does not write to the addresses, it only forgot to say so. */
-	if (rdma_resolve_addr(ep->id, (struct sockaddr *)(uintptr_t)src,
+	if (rdma.resolve_addr(ep->id, (struct sockaddr *)(uintptr_t)src,
 		    (struct sockaddr *)(uintptr_t)dst, to_ms(ep->conf.resolve_timeout_ns))) {
 		rc = -errno;
 		verbs_cm_destroy_id(ep);
@@ -334,7 +341,7 @@ int verbs_cm_connect(struct verbs_ep *ep, const void *priv, size_t priv_len)
 	if (priv_len)
 		memcpy(ep->priv, priv, priv_len);
 	ep->priv_len = (uint8_t)priv_len;
-	if (rdma_resolve_route(ep->id, to_ms(ep->conf.resolve_timeout_ns)))
+	if (rdma.resolve_route(ep->id, to_ms(ep->conf.resolve_timeout_ns)))
 		return -errno;
 	ep->step = FAB_STEP_ROUTE;
 	verbs_ep_set_state(ep, EP_CONNECTING);

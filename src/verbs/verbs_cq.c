@@ -78,7 +78,7 @@ static void dispatch(struct verbs_ep *ep, const struct ibv_wc *wc)
 	}
 	if (broke)
 		log_warn("%s: a %s failed: %s (vendor error 0x%x)", ep->name,
-			kind_name((enum wr_kind)kind), ibv_wc_status_str(wc->status),
+			kind_name((enum wr_kind)kind), ibv.wc_status_str(wc->status),
 			wc->vendor_err);
 	if (kind == WR_BIND || kind == WR_INV_MORE) {
 		/* What ends the chain is flushed now, and takes the blame. */
@@ -176,11 +176,11 @@ static void on_comp(struct reactor_fd *src, uint32_t events)
 	void *ctx;
 
 	/* There is one at most: it is armed again only when that was read. */
-	if (!ibv_get_cq_event(ep->comp, &cq, &ctx)) {
+	if (!ibv.get_cq_event(ep->comp, &cq, &ctx)) {
 		ep->armed = false;
 		/* Acknowledging takes a lock: many at once. */
 		if (++ep->unacked == 1024) {
-			ibv_ack_cq_events(ep->cq, ep->unacked);
+			ibv.ack_cq_events(ep->cq, ep->unacked);
 			ep->unacked = 0;
 		}
 	}
@@ -197,14 +197,14 @@ int verbs_cq_create(struct verbs_ep *ep, uint32_t cqe)
 	int fd, rc;
 
 	errno = 0;
-	ep->comp = ibv_create_comp_channel(ep->dev.verbs);
+	ep->comp = ibv.create_comp_channel(ep->dev.verbs);
 	if (!ep->comp)
 		return errno ? -errno : -ENOMEM;
 	fd = ep->comp->fd;
 	if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK))
 		return -errno;
 	errno = 0;
-	ep->cq = ibv_create_cq(ep->dev.verbs, (int)cqe, ep, ep->comp, vector);
+	ep->cq = ibv.create_cq(ep->dev.verbs, (int)cqe, ep, ep->comp, vector);
 	if (!ep->cq)
 		return errno ? -errno : -ENOMEM;
 	ep->armed = false;
@@ -226,11 +226,11 @@ void verbs_cq_destroy(struct verbs_ep *ep)
 	reactor_fd_del(&ep->comp_fd);
 	if (ep->cq) {
 		/* Else destroying it waits for ever. */
-		ibv_ack_cq_events(ep->cq, ep->unacked);
-		rc = ibv_destroy_cq(ep->cq);
+		ibv.ack_cq_events(ep->cq, ep->unacked);
+		rc = ibv.destroy_cq(ep->cq);
 	}
 	if (!rc && ep->comp)
-		rc = ibv_destroy_comp_channel(ep->comp);
+		rc = ibv.destroy_comp_channel(ep->comp);
 	if (rc)
 		log_warn("%s: cannot destroy the completion queue: error %d", ep->name, rc);
 	ep->cq = NULL;

@@ -38,7 +38,7 @@ static void on_event(struct verbs_ep *ep, enum ibv_event_type type, bool ours, i
 	case IBV_EVENT_CQ_ERR:
 		if (!ours)
 			return;
-		log_warn("%s: %s", ep->name, ibv_event_type_str(type));
+		log_warn("%s: %s", ep->name, ibv.event_type_str(type));
 		verbs_ep_lost(ep, -EIO);
 		break;
 	case IBV_EVENT_DEVICE_FATAL:
@@ -64,7 +64,7 @@ static void on_event(struct verbs_ep *ep, enum ibv_event_type type, bool ours, i
 	case IBV_EVENT_GID_CHANGE:
 	case IBV_EVENT_WQ_FATAL:
 	default:
-		log_debug("%s: %s", ep->name, ibv_event_type_str(type));
+		log_debug("%s: %s", ep->name, ibv.event_type_str(type));
 		break;
 	}
 }
@@ -74,14 +74,14 @@ static void on_async(struct reactor_fd *src, uint32_t events)
 	struct verbs_ep *ep = container_of(src, struct verbs_ep, dev.async);
 	struct ibv_async_event ev;
 
-	while (ep->dev.verbs && !ibv_get_async_event(ep->dev.verbs, &ev)) {
+	while (ep->dev.verbs && !ibv.get_async_event(ep->dev.verbs, &ev)) {
 		enum ibv_event_type type = ev.event_type;
 		bool ours = type == IBV_EVENT_CQ_ERR ? ev.element.cq == ep->cq
 						     : ev.element.qp == ep->qp;
 		int port = ev.element.port_num;
 
 		/* First: destroying the queue pair waits for it. */
-		ibv_ack_async_event(&ev);
+		ibv.ack_async_event(&ev);
 		on_event(ep, type, ours, port);
 	}
 }
@@ -107,7 +107,7 @@ static int query_caps(struct verbs_dev *dev)
 	struct fab_caps *caps = &dev->caps;
 	const unsigned int mw_flags = IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS;
 	struct ibv_device_attr attr;
-	int rc = ibv_query_device(dev->verbs, &attr);
+	int rc = ibv.query_device(dev->verbs, &attr);
 
 	if (rc)
 		return -rc;
@@ -124,7 +124,7 @@ static int query_caps(struct verbs_dev *dev)
 		caps->max_wr = clamp(attr.max_cqe) / 2;
 	if (caps->max_sge > VERBS_SEND_SGES)
 		caps->max_sge = VERBS_SEND_SGES;
-	strncpy(caps->dev_name, ibv_get_device_name(dev->verbs->device),
+	strncpy(caps->dev_name, ibv.get_device_name(dev->verbs->device),
 		sizeof(caps->dev_name) - 1);
 	/*
 	 * The name is the administrator's choice, and rdma-ndd overwrites the node
@@ -148,14 +148,14 @@ int verbs_dev_open(struct verbs_ep *ep, bool *ret_new)
 	verbs_dev_close(ep);
 	verbs_mem_free_mrs(ep);
 	errno = 0;
-	dev->verbs = ibv_open_device(device);
+	dev->verbs = ibv.open_device(device);
 	if (!dev->verbs)
 		return errno ? -errno : -ENODEV;
 	rc = query_caps(dev);
 	if (rc)
 		goto out_close;
 	errno = 0;
-	dev->pd = ibv_alloc_pd(dev->verbs);
+	dev->pd = ibv.alloc_pd(dev->verbs);
 	if (!dev->pd) {
 		rc = errno ? -errno : -ENOMEM;
 		goto out_close;
@@ -201,7 +201,7 @@ void verbs_dev_close(struct verbs_ep *ep)
 	if (dev->watch) {
 		if (dev->removed)
 			orphan(dev->watch->verbs);
-		rdma_destroy_id(dev->watch);
+		rdma.destroy_id(dev->watch);
 	}
 	dev->watch = NULL;
 	dev->gone = dev->removed = false;
@@ -210,10 +210,10 @@ void verbs_dev_close(struct verbs_ep *ep)
 	reactor_fd_del(&dev->async);
 	list_for_each (pos, &dev->mrs)
 		verbs_mem_release_mr(container_of(pos, struct verbs_mr, link));
-	if (dev->pd && ibv_dealloc_pd(dev->pd))
+	if (dev->pd && ibv.dealloc_pd(dev->pd))
 		log_debug("%s: protection domain: %s", ep->name, strerror(errno));
 	dev->pd = NULL;
-	if (ibv_close_device(dev->verbs))
+	if (ibv.close_device(dev->verbs))
 		log_debug("%s: device: %s", ep->name, strerror(errno));
 	dev->verbs = NULL;
 }

@@ -10,6 +10,7 @@
  *   verbs_post.c posts, held back and chained while completions are delivered
  *   verbs_cq.c   completion queue: polling, arming, dispatch
  *   verbs_mem.c  registrations and windows
+ *   verbs_lib.c  both libraries, loaded at run time: ibv.open_device() is ibv_open_device()
  *
  * librdmacm keeps one context for each device and shares it among all threads
  * of the process. An endpoint opens a context of its own instead: its
@@ -27,12 +28,10 @@
 #ifndef RPCRDMAFS_VERBS_INT_H
 #define RPCRDMAFS_VERBS_INT_H
 
-#include <infiniband/verbs.h>
-#include <rdma/rdma_cma.h>
-
 #include "fab_impl.h"
 #include "list.h"
 #include "reactor.h"
+#include "verbs_lib.h"
 
 #define VERBS_DRAIN_NS    (3 * NSEC_PER_SEC) /* flushed work requests may take this long */
 #define VERBS_POLL_BATCH  32                 /* completions taken at once */
@@ -126,6 +125,7 @@ struct verbs_ep {
 	/* CONNECTING: the attempt took too long. DRAINING: time to finish. */
 	struct reactor_timer timer;
 	char name[128];
+	char why[224]; /* of verbs_cm_resolve(), as fab_ep_why() */
 
 	struct rdma_event_channel *ch;
 	struct reactor_fd ch_fd;

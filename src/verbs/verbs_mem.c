@@ -29,7 +29,7 @@ struct verbs_mr *verbs_mem_reg(
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return NULL;
-	mr->mr = ibv_reg_mr(ep->dev.pd, addr, len, flags);
+	mr->mr = ibv.reg_mr(ep->dev.pd, addr, len, flags);
 	if (!mr->mr) {
 		int err = errno;
 
@@ -45,7 +45,7 @@ struct verbs_mr *verbs_mem_reg(
 
 void verbs_mem_release_mr(struct verbs_mr *mr)
 {
-	int rc = mr->mr ? ibv_dereg_mr(mr->mr) : 0;
+	int rc = mr->mr ? ibv.dereg_mr(mr->mr) : 0;
 
 	if (rc)
 		log_warn("cannot deregister memory: error %d", rc);

@@ -78,12 +78,12 @@ static int qp_modify(struct verbs_ep *ep, enum ibv_qp_state state)
 	struct ibv_qp_attr attr = {.qp_state = state};
 	int mask, rc;
 
-	if (rdma_init_qp_attr(ep->id, &attr, &mask))
+	if (rdma.init_qp_attr(ep->id, &attr, &mask))
 		return -errno;
 	if (mask & IBV_QP_MIN_RNR_TIMER) /* not on iWARP */
 		attr.min_rnr_timer = MIN_RNR_TIMER;
 	note_path(&ep->path, &attr);
-	rc = ibv_modify_qp(ep->qp, &attr, mask);
+	rc = ibv.modify_qp(ep->qp, &attr, mask);
 	return rc > 0 ? -rc : rc;
 }
 
@@ -103,7 +103,7 @@ void verbs_qp_to_err(struct verbs_ep *ep)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 
-	if (ep->qp && ibv_modify_qp(ep->qp, &attr, IBV_QP_STATE))
+	if (ep->qp && ibv.modify_qp(ep->qp, &attr, IBV_QP_STATE))
 		log_debug("%s: the queue pair cannot be moved to error", ep->name);
 }
 
@@ -124,7 +124,7 @@ static int qp_create(struct verbs_ep *ep)
 	};
 
 	errno = 0;
-	ep->qp = ibv_create_qp(ep->dev.pd, &attr);
+	ep->qp = ibv.create_qp(ep->dev.pd, &attr);
 	if (!ep->qp)
 		return errno ? -errno : -ENOMEM;
 	/* iWARP tells none of the others */
@@ -135,7 +135,7 @@ static int qp_create(struct verbs_ep *ep)
 
 void verbs_qp_destroy(struct verbs_ep *ep)
 {
-	int rc = ep->qp ? ibv_destroy_qp(ep->qp) : 0;
+	int rc = ep->qp ? ibv.destroy_qp(ep->qp) : 0;
 
 	if (rc)
 		log_warn("%s: cannot destroy the queue pair: error %d", ep->name, rc);

@@ -361,3 +361,8 @@ const char *fab_ep_name(const struct fab_ep *ep)
 {
 	return "null";
 }
+
+const char *fab_ep_why(const struct fab_ep *ep)
+{
+	return "";
+}

@@ -624,3 +624,8 @@ const char *fab_ep_name(const struct fab_ep *ep)
 {
 	return ep->name;
 }
+
+const char *fab_ep_why(const struct fab_ep *ep)
+{
+	return "";
+}

@@ -25,13 +25,15 @@ Test(nfs4_failure, what_the_transport_knows_takes_the_place_of_the_hint)
 
 Test(nfs4_failure, without_a_device_modules_are_named)
 {
-	nfs4_failure_start(&f, -ENODEV);
+	nfs4_failure_start(&f, -ENODEV, "");
 	cr_assert_eq(f.err, ENODEV);
 	cr_assert_str_eq(f.step, "connect");
 	cr_assert(strstr(f.text, "ib_uverbs and rdma_ucm"), "%s", f.text);
-	nfs4_failure_start(&f, -EADDRINUSE);
+	nfs4_failure_start(&f, -EADDRINUSE, "");
 	cr_assert_eq(f.err, EADDRINUSE);
 	cr_assert(strstr(f.text, strerror(EADDRINUSE)), "%s", f.text);
+	nfs4_failure_start(&f, -ELIBACC, "no library");
+	cr_assert_str_eq(f.text, "no library");
 }
 
 Test(nfs4_failure, a_call_that_is_refused_has_a_hint_if_there_is_one)

@@ -639,6 +639,11 @@ const char *fab_ep_name(const struct fab_ep *ep)
 	return "fake0";
 }
 
+const char *fab_ep_why(const struct fab_ep *ep)
+{
+	return fake.why ? fake.why : "";
+}
+
 void fake_message(const void *msg, size_t len, uint32_t inv_rkey)
 {
 	struct ev *ev = ev_new(the_ep, EV_TO_CLIENT, len);

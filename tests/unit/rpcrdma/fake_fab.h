@@ -48,6 +48,7 @@ struct fake {
 	bool bind_kills;      /* the connection is gone before it completes */
 	bool inval_breaks;    /* each invalidation as bind_breaks */
 	int fail[FAKE_CALLS]; /* -errno for the next call of this kind, once */
+	const char *why;      /* in words, until fake_reset() */
 	unsigned int fail_at; /* the n-th call of all fails, once; 0: none */
 	int fail_err;
 	unsigned int cut_at; /* the connection is lost right after the n-th call */

@@ -2,8 +2,10 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "log.h"
 #include "rig.h"
 
 static struct call c[12];
@@ -408,6 +410,39 @@ Test(rpcrdma_conn, without_a_device_the_first_connection_needs_none)
 	cr_assert_eq(rig.up, 2);
 	cr_assert_eq(fake.kind, FAB_SOFT, "nor do the next ones");
 	rig_fini();
+}
+
+static char told[300];
+
+static void keep_line(void *ctx, enum log_level level, const char *line)
+{
+	if (strstr(line, "RoCEv2"))
+		snprintf(told, sizeof(told), "%s", line);
+}
+
+Test(rpcrdma_conn, without_the_libraries_of_devices_neither_and_the_log_names_them)
+{
+	fake.fail[FAKE_RESOLVE] = -ELIBACC;
+	fake.why = "librdmacm.so.1 is not installed";
+	log_set_level(LOG_LVL_INFO);
+	log_set_sink(keep_line, NULL);
+	cr_assert(rig_connect());
+	cr_assert_eq(fake.kind, FAB_SOFT);
+	cr_assert_not_null(strstr(told, "librdmacm.so.1 is not installed"), "%s", told);
+	cr_assert_str_eq(rpcrdma_failure_detail(rig.x), "", "it has done without");
+	rig_fini();
+}
+
+Test(rpcrdma_conn, a_user_who_asks_for_a_device_hears_which_library_is_missing)
+{
+	rig.conf.fabric = RPCRDMA_FABRIC_VERBS;
+	fake.fail[FAKE_RESOLVE] = -ELIBACC;
+	fake.why = "librdmacm.so.1 is not installed";
+	cr_assert_not(rig_connect());
+	cr_assert_eq(fake.kind, FAB_VERBS);
+	cr_assert_str_eq(rpcrdma_failure_detail(rig.x), "librdmacm.so.1 is not installed");
+	rpcrdma_free(rig.x);
+	reactor_free(rig.r);
 }
 
 Test(rpcrdma_conn, a_device_that_is_gone_for_a_while_is_waited_for)

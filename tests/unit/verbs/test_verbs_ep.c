@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,12 +96,14 @@ static int post_send(struct ibv_qp *q, struct ibv_send_wr *wr, struct ibv_send_w
 	return 0;
 }
 
-/* In place of libibverbs' own: the last change of the queue pair. */
+/* ---- in place of the libraries ---- */
+
+/* The last change of the queue pair. */
 static struct ibv_qp_attr changed;
 static bool iwarp;
 static uint8_t rnr_timer = 0xff; /* of the receive side */
 
-int ibv_modify_qp(struct ibv_qp *q, struct ibv_qp_attr *attr, int mask)
+static int modify_qp(struct ibv_qp *q, struct ibv_qp_attr *attr, int mask)
 {
 	changed = *attr;
 	if (mask & IBV_QP_MIN_RNR_TIMER)
@@ -109,7 +112,7 @@ int ibv_modify_qp(struct ibv_qp *q, struct ibv_qp_attr *attr, int mask)
 }
 
 /* As the CM fills it in. */
-int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask)
+static int init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask)
 {
 	*mask = IBV_QP_STATE;
 	if (attr->qp_state == IBV_QPS_RTR && !iwarp)
@@ -118,20 +121,51 @@ int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask
 	return 0;
 }
 
-/* Likewise: in which order libraries are used first. */
+/* In which order they are used first. */
 static char first_use[8];
 
-int ibv_fork_init(void)
+static int fork_init(void)
 {
 	strncat(first_use, "f", sizeof(first_use) - strlen(first_use) - 1);
 	return 0;
 }
 
-struct rdma_event_channel *rdma_create_event_channel(void)
+static struct rdma_event_channel *create_event_channel(void)
 {
 	strncat(first_use, "c", sizeof(first_use) - strlen(first_use) - 1);
 	errno = ENODEV;
 	return NULL;
+}
+
+static int destroy_cq(struct ibv_cq *q)
+{
+	return 0;
+}
+
+static void ack_cq_events(struct ibv_cq *q, unsigned int cnt)
+{
+}
+
+static const char *wc_status_str(enum ibv_wc_status status)
+{
+	return "failed";
+}
+
+struct verbs_lib_ibv ibv = {.ack_cq_events = ack_cq_events,
+	.wc_status_str = wc_status_str,
+	.modify_qp = modify_qp,
+	.fork_init = fork_init,
+	.destroy_cq = destroy_cq};
+struct verbs_lib_rdma rdma = {
+	.init_qp_attr = init_qp_attr, .create_event_channel = create_event_channel};
+static bool not_installed;
+
+int verbs_lib_load(char *why, size_t why_len)
+{
+	if (!not_installed)
+		return 0;
+	snprintf(why, why_len, "librdmacm.so.1 is not installed");
+	return -ELIBACC;
 }
 
 static void no_log(void *ctx, enum log_level level, const char *line)
@@ -221,11 +255,6 @@ Test(verbs_ep, a_queue_that_cannot_be_polled_ends_the_connection_too)
 
 /* ---- what does not come back ---- */
 
-int ibv_destroy_cq(struct ibv_cq *q)
-{
-	return 0;
-}
-
 static void run(uint64_t ns)
 {
 	uint64_t end = reactor_now(ep.r) + ns;
@@ -303,18 +332,36 @@ Test(verbs_ep, a_bind_that_is_refused_leaves_nothing_behind)
 	cr_assert_eq(verbs_post_bind(&ep, &bind, 7), -ENOTCONN);
 }
 
-/* ---- fork ---- */
+/* ---- the first use of the libraries ---- */
 
-/* Kernels before 5.9 give a child the pages that the adapter knows. */
-Test(verbs_ep, libibverbs_hears_of_forks_before_it_is_used_and_once)
+static int resolve(void)
 {
 	struct sockaddr_in dst = {.sin_family = AF_INET};
 
 	ep.state = EP_IDLE;
-	cr_assert_eq(verbs_cm_resolve(&ep, NULL, (const struct sockaddr *)&dst), -ENODEV);
+	return verbs_cm_resolve(&ep, NULL, (const struct sockaddr *)&dst);
+}
+
+/* Kernels before 5.9 give a child the pages that the adapter knows. */
+Test(verbs_ep, libibverbs_hears_of_forks_before_it_is_used_and_once)
+{
+	cr_assert_eq(resolve(), -ENODEV);
 	cr_assert_str_eq(first_use, "fc");
-	cr_assert_eq(verbs_cm_resolve(&ep, NULL, (const struct sockaddr *)&dst), -ENODEV);
+	cr_assert_eq(resolve(), -ENODEV);
 	cr_assert_str_eq(first_use, "fcc");
+	cr_assert_str_eq(ep.why, "");
+}
+
+Test(verbs_ep, a_library_that_cannot_be_loaded_is_told_and_not_called)
+{
+	not_installed = true;
+	cr_assert_eq(resolve(), -ELIBACC);
+	cr_assert_str_eq(ep.why, "librdmacm.so.1 is not installed");
+	cr_assert_str_eq(first_use, "");
+	cr_assert_eq(ep.state, EP_IDLE);
+	not_installed = false;
+	cr_assert_eq(resolve(), -ENODEV);
+	cr_assert_str_eq(ep.why, "", "that was the last time");
 }
 
 /* ---- queue pair ---- */

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Mounts without an RDMA device: RoCEv2 in the process, over a wire to rxe. From a network namespace
-# that has no device, by several mounts at once, and by a daemon that may do nothing.
+# that has no device, by several mounts at once, by a daemon that may do nothing, and without rdma-core.
 # tier: quick
 # vm-timeout: 300
 
@@ -69,21 +69,26 @@ check "the other goes on" moves /mnt2
 check_fails "with fabric=verbs there is none" fmount $mnt fabric=verbs
 check "no connection was lost" [ "$(cat "$(fmount_log $mnt)" "$(fmount_log /mnt2)" | grep -c 'lost:')" = 0 ]
 
+# Programs that need librdmacm or libibverbs find empty files.
+rdma_core=$(ldconfig -p | awk '$1 ~ /^lib(rdmacm|ibverbs)\.so\.1$/ { print $NF }')
+hide() { local file; for file in $rdma_core; do mount --bind /dev/null "$file" || return; done; }
+
 # Nobody in particular, without a capability, a device node or locked memory; beside root's mount.
-own() {
+own() { # OPTIONS
 	exec 3<>/dev/fuse
 	mount -i -t fuse.rpcrdmafs -o fd=3,rootmode=40000,user_id=1000,group_id=1000,allow_other \
 		$server:/ $mnt || return
 	$soft_in prlimit --memlock=0 setpriv --reuid 1000 --regid 1000 --clear-groups --no-new-privs \
 		--bounding-set -all --inh-caps -all \
-		"$daemon" -f -o allow_other,fabric=soft $server:/ /dev/fd/3 >/run/own.log 2>&1 &
+		"$daemon" -f -o "allow_other,$1" $server:/ /dev/fd/3 >/run/own.log 2>&1 &
 	own=$!
 	exec 3>&-
 	stat $mnt/own >/dev/null
 }
 mkdir -m 777 $export_dir/own
 chmod 700 /dev/infiniband
-check "mounted by a user without any rights" own
+check "rdma-core is hidden" hide
+check "mounted by a user without any rights" own fabric=soft
 check "data goes there" cp /run/data $mnt/own/data
 check "and is right" cmp /run/data $export_dir/own/data
 check "root's mount goes on beside it" moves /mnt2
@@ -92,6 +97,19 @@ ended() { ! kill -0 $own 2>/dev/null; }
 check "the daemon has ended" wait_for 30 ended
 check "root's mount goes on without it" moves /mnt2
 check "unmounted" funmount /mnt2
+
+# auto_own REASON: so does fabric=auto, and this is why.
+auto_own() {
+	local rc=0
+	own fabric=auto && grep "$1: RoCEv2 is spoken by this process" /run/own.log || rc=1
+	umount $mnt && wait_for 30 ended || rc=1
+	[ $rc = 0 ] || cat /run/own.log
+	return $rc
+}
+check "fabric=auto does without the libraries" \
+	auto_own 'rdma-core cannot be loaded: .*libibverbs.so.1: .*'
+# shellcheck disable=SC2086  # a list
+check "rdma-core is back" umount $rdma_core
 chmod 755 /dev/infiniband
 soft_down
 tap_end
