@@ -226,6 +226,8 @@ static int id_open(struct verbs_ep *ep)
 	if (ep->ch)
 		return 0;
 	rc = verbs_lib_load(ep->why, sizeof(ep->why));
+	if (!rc)
+		rc = verbs_probe(ep->why, sizeof(ep->why));
 	if (rc)
 		return rc;
 	pthread_once(&once, survive_forks);

@@ -11,6 +11,7 @@
  *   verbs_cq.c   completion queue: polling, arming, dispatch
  *   verbs_mem.c  registrations and windows
  *   verbs_lib.c  both libraries, loaded at run time: ibv.open_device() is ibv_open_device()
+ *   verbs_probe.c: is there a device, before librdmacm is asked
  *
  * librdmacm keeps one context for each device and shares it among all threads
  * of the process. An endpoint opens a context of its own instead: its
@@ -206,6 +207,14 @@ void verbs_cm_disconnect(struct verbs_ep *ep);
 void verbs_cm_destroy_id(struct verbs_ep *ep);
 /* An id bound to the device of ep->id; NULL: none to be had. */
 struct rdma_cm_id *verbs_cm_watch(struct verbs_ep *ep);
+
+/* verbs_probe.c */
+/*
+ * Returns: -ENODEV: there is no device, or why says in words what stands in its way; 0: librdmacm
+ * is to be asked.
+ */
+int verbs_probe(char *why, size_t why_len);
+extern const char *verbs_probe_root; /* where /sys and /dev are; tests have their own */
 
 /* verbs_dev.c */
 /* The device of ep->id: opened unless it is open already. */

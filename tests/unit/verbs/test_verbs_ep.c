@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "verbs_int.h"
 #include "log.h"
@@ -345,6 +347,7 @@ static int resolve(void)
 /* Kernels before 5.9 give a child the pages that the adapter knows. */
 Test(verbs_ep, libibverbs_hears_of_forks_before_it_is_used_and_once)
 {
+	verbs_probe_root = "/dev/null"; /* no sysfs: librdmacm is asked */
 	cr_assert_eq(resolve(), -ENODEV);
 	cr_assert_str_eq(first_use, "fc");
 	cr_assert_eq(resolve(), -ENODEV);
@@ -354,6 +357,7 @@ Test(verbs_ep, libibverbs_hears_of_forks_before_it_is_used_and_once)
 
 Test(verbs_ep, a_library_that_cannot_be_loaded_is_told_and_not_called)
 {
+	verbs_probe_root = "/dev/null";
 	not_installed = true;
 	cr_assert_eq(resolve(), -ELIBACC);
 	cr_assert_str_eq(ep.why, "librdmacm.so.1 is not installed");
@@ -362,6 +366,26 @@ Test(verbs_ep, a_library_that_cannot_be_loaded_is_told_and_not_called)
 	not_installed = false;
 	cr_assert_eq(resolve(), -ENODEV);
 	cr_assert_str_eq(ep.why, "", "that was the last time");
+}
+
+/* It would look for 5 s. */
+Test(verbs_ep, librdmacm_is_not_asked_where_there_is_no_device)
+{
+	static char root[] = "/tmp/verbs_ep.XXXXXX";
+	char path[64];
+
+	cr_assert_not_null(mkdtemp(root));
+	verbs_probe_root = root;
+	snprintf(path, sizeof(path), "%s/sys", root);
+	cr_assert_eq(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/sys/class", root);
+	cr_assert_eq(mkdir(path, 0700), 0);
+	cr_assert_eq(resolve(), -ENODEV);
+	cr_assert_str_eq(first_use, "");
+	cr_assert_eq(rmdir(path), 0);
+	snprintf(path, sizeof(path), "%s/sys", root);
+	cr_assert_eq(rmdir(path), 0);
+	cr_assert_eq(rmdir(root), 0);
 }
 
 /* ---- queue pair ---- */

@@ -110,6 +110,7 @@ check "fabric=auto does without the libraries" \
 	auto_own 'rdma-core cannot be loaded: .*libibverbs.so.1: .*'
 # shellcheck disable=SC2086  # a list
 check "rdma-core is back" umount $rdma_core
+check "and without a device that it may not open" auto_own '/dev/infiniband/rdma_cm: Permission denied'
 chmod 755 /dev/infiniband
 soft_down
 tap_end
