@@ -76,7 +76,6 @@ struct fab_event {
 	int err; /* FAILED, DOWN: -errno (-ECONNREFUSED, -EHOSTUNREACH, -ETIMEDOUT, -ENODEV,
 		    -ENETUNREACH, -ECONNRESET, -ENOMEM ...) */
 	enum fab_step step;
-	const char *detail; /* FAILED: what err does not tell, for the user; NULL: nothing */
 	bool new_device; /* RESOLVED: first time, or earlier fab_mr are gone (freed by the endpoint)
 			  */
 	const uint8_t *priv;
@@ -277,7 +276,7 @@ bool fab_ep_path(const struct fab_ep *ep, struct fab_path *ret);
 
 /* For logs: "rxe0 10.0.0.1:20049"; valid until the next call on this endpoint. */
 const char *fab_ep_name(const struct fab_ep *ep);
-/* After an error of fab_ep_resolve(), until the next call: one line that says more; or "". */
+/* After an error of fab_ep_resolve(), and during FAILED: one line that says more; or "". */
 const char *fab_ep_why(const struct fab_ep *ep);
 
 #endif

@@ -22,10 +22,9 @@ static const char *ep_name(const struct fab_ep *ep)
 	return roce_of(ep)->name;
 }
 
-/* It needs no device: errno says it all. */
 static const char *ep_why(const struct fab_ep *ep)
 {
-	return "";
+	return roce_of(ep)->why;
 }
 
 /* There is nothing to spin for: the kernel wakes the lane. */

@@ -150,9 +150,9 @@ static void fail(struct roce_ep *ep, int err, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(ep->conn.why, sizeof(ep->conn.why), fmt, ap);
+	vsnprintf(ep->why, sizeof(ep->why), fmt, ap);
 	va_end(ap);
-	roce_ep_fail(ep, FAB_STEP_CONNECT, err, ep->conn.why);
+	roce_ep_fail(ep, FAB_STEP_CONNECT, err);
 }
 
 void roce_conn_send_failed(struct roce_ep *ep, int err)
@@ -281,7 +281,7 @@ static void on_rej(struct roce_ep *ep, const struct roce_mad *m)
 		return;
 	switch (m->reason) {
 	case ROCE_REJ_BAD_SERVICE: /* what listens is NFS' matter */
-		roce_ep_fail(ep, FAB_STEP_CONNECT, -ECONNREFUSED, NULL);
+		roce_ep_fail(ep, FAB_STEP_CONNECT, -ECONNREFUSED);
 		break;
 	case ROCE_REJ_NO_QP:
 	case ROCE_REJ_NO_RESOURCES:

@@ -122,10 +122,9 @@ static void finish(struct roce_ep *ep)
 	emit(ep, &final); /* may free the endpoint */
 }
 
-void roce_ep_fail(struct roce_ep *ep, enum fab_step step, int err, const char *detail)
+void roce_ep_fail(struct roce_ep *ep, enum fab_step step, int err)
 {
-	struct fab_event final = {
-		.type = FAB_EV_FAILED, .err = err, .step = step, .detail = detail};
+	struct fab_event final = {.type = FAB_EV_FAILED, .err = err, .step = step};
 
 	if (ep->state == ROCE_RESOLVING || ep->state == ROCE_CONNECTING)
 		drain(ep, &final, false);
@@ -241,6 +240,7 @@ int roce_ep_resolve(struct fab_ep *fep, const struct sockaddr *src, const struct
 
 	if (ep->state != ROCE_IDLE)
 		return -EBUSY;
+	ep->why[0] = '\0';
 	set_name(ep, dst);
 	err = roce_sock_route(src, dst, &local, &ip_mtu);
 	if (!err)
@@ -278,12 +278,12 @@ static void resolved(struct roce_ep *ep)
 	char adapter[64];
 
 	if (roce_sys_adapter(&ep->local, adapter)) {
-		snprintf(ep->conn.why, sizeof(ep->conn.why),
+		snprintf(ep->why, sizeof(ep->why),
 			"the adapter takes RoCE's packets (UDP port 4791) for its RDMA device %s: "
 			"that is needed, fabric=verbs and access to /dev/infiniband; or its RoCE "
 			"is to be turned off",
 			adapter);
-		roce_ep_fail(ep, FAB_STEP_ADDR, -EADDRINUSE, ep->conn.why);
+		roce_ep_fail(ep, FAB_STEP_ADDR, -EADDRINUSE);
 		return;
 	}
 

@@ -219,9 +219,8 @@ struct roce_conn {
 	uint64_t tid;
 	uint8_t req[ROCE_MAD_LEN];
 	unsigned int tries;
-	bool heard;    /* a datagram of the CM came */
-	int send_err;  /* what the network, or this machine, said of ours; 0: nothing */
-	char why[320]; /* the attempt failed, for the user */
+	bool heard;   /* a datagram of the CM came */
+	int send_err; /* what the network, or this machine, said of ours; 0: nothing */
 	struct reactor_timer timer;
 	/* The connection before, which the peer is to hear of. 0: none */
 	struct roce_mad dreq;
@@ -241,6 +240,7 @@ struct roce_ep {
 	struct reactor_timer timer; /* resolved; the attempt took too long; path changed; the end */
 	struct fab_caps caps;
 	char name[128];
+	char why[320]; /* the attempt failed, for the user (fab_ep_why()) */
 	bool resolved_before;
 
 	struct sockaddr_storage local, remote;
@@ -297,8 +297,8 @@ int roce_ep_invalidate(
 void roce_ep_lost(struct roce_ep *ep, int err);
 /* The path takes no packet of this MTU any more: the next connection has another one. */
 void roce_ep_path_changed(struct roce_ep *ep);
-/* The attempt failed; detail: as fab_event's, valid until the next one; may be NULL. */
-void roce_ep_fail(struct roce_ep *ep, enum fab_step step, int err, const char *detail);
+/* The attempt failed; ep->why says more, or is empty. */
+void roce_ep_fail(struct roce_ep *ep, enum fab_step step, int err);
 /* The peer accepted, and was told that we know. */
 void roce_ep_up(struct roce_ep *ep, const struct roce_mad *rep);
 /* Around callbacks of completions: what they cause goes out at the end. */

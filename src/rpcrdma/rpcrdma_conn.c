@@ -295,7 +295,7 @@ static void attempt_failed(struct rpcrdma *x, const struct fab_event *ev)
 	if (rpcrdma_fabric_other(x, ev->err, &rpcrdma_fab_ops) &&
 		!rpcrdma_fabric_resolve(x, &rpcrdma_fab_ops))
 		return;
-	snprintf(x->detail, sizeof(x->detail), "%s", ev->detail ? ev->detail : "");
+	snprintf(x->detail, sizeof(x->detail), "%s", fab_ep_why(x->ep));
 	if (x->ever_up)
 		log_debug("%s: %s: %s: %s", x->peer, step_name(ev->step), strerror(-ev->err),
 			x->detail);

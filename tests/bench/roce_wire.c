@@ -527,8 +527,7 @@ static void on_event(void *ctx, const struct fab_event *ev)
 		break;
 	case FAB_EV_FAILED:
 	case FAB_EV_DOWN:
-		DIE("the connection is lost: %s %s", strerror(-ev->err),
-			ev->detail ? ev->detail : "");
+		DIE("the connection is lost: %s %s", strerror(-ev->err), roce_impl.ep_why(ep));
 	case FAB_EV_DRAINED:
 		up = false;
 		break;
