@@ -145,7 +145,11 @@ int roce_send_post(
 	q->psn = roce_wire_psn_add(q->psn, w->packets);
 	if (q->end++ == q->una)
 		arm(ep);
-	roce_tx_go(ep);
+	/* A Read that cannot be answered any more is the end, which nobody is told from here. */
+	if (ep->delivering)
+		return 0;
+	roce_send_go(ep);
+	(void)roce_tx_flush(ep);
 	return 0;
 }
 

@@ -6,8 +6,21 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "roce_rig.h"
+
+/* The kernel's, but for a socket that a test says is full. */
+static bool is_full;
+
+int sendmmsg(int fd, struct mmsghdr *msgs, unsigned int cnt, int flags)
+{
+	if (!is_full)
+		return (int)syscall(SYS_sendmmsg, fd, msgs, cnt, flags);
+	errno = EAGAIN;
+	return -1;
+}
 
 /* ---- connecting ---- */
 
@@ -641,6 +654,29 @@ Test(roce_mem, one_that_the_peer_gives_back_is_closed)
 	rig_asks(0x17, peer.psn + 1, ieth, 4, "done", 4); /* there is none any more */
 	rig_answers(0x62, peer.psn + 1);
 	rig_sees("rDf.");
+}
+
+/* A Read of a window of 100 bytes, which waits as the socket is full. The window closes. */
+static void read_waits(uint32_t rkey)
+{
+	is_full = true;
+	peer_reth(reth, rig_at(1000), rkey, 100);
+	rig_asks(0x0c, peer.psn, reth, 16, NULL, 0);
+	for (int i = 0; i < 20000 && roce_of(ep)->resp.read_cnt == 0; i++)
+		rig_turn();
+	cr_assert_eq(roce_of(ep)->resp.read_cnt, 1);
+	cr_assert_eq(roce_impl.mw_invalidate(ep, &mw, 1, 5), 0);
+}
+
+Test(roce_mem, a_read_that_waits_ends_nothing_from_inside_a_call)
+{
+	read_waits(rig_window(1000, 100, FAB_REMOTE_READ));
+	is_full = false;
+	rig_post(0, 10, 2);
+	cr_assert_str_eq(seen, "", "not from inside the call");
+	rig_sends(0x04, OURS + 1, 0, 10);
+	rig_answers(0x62, peer.psn);
+	rig_sees("iDx.");
 }
 
 /* ---- several endpoints ---- */
