@@ -267,9 +267,10 @@ void roce_tx_go(struct roce_ep *ep)
 {
 	if (ep->delivering)
 		return;
-	if (ep->state == ROCE_UP) {
+	if (ep->state == ROCE_UP)
 		roce_serve_go(ep);
+	/* Unless that was the end. */
+	if (ep->state == ROCE_UP)
 		roce_send_go(ep);
-	}
 	(void)roce_tx_flush(ep);
 }

@@ -679,6 +679,18 @@ Test(roce_mem, a_read_that_waits_ends_nothing_from_inside_a_call)
 	rig_sees("iDx.");
 }
 
+Test(roce_mem, a_read_that_is_refused_is_the_last_packet)
+{
+	read_waits(rig_window(1000, 100, FAB_REMOTE_READ));
+	rig_post(0, 10, 2);
+	is_full = false;
+	rig_answers(0x62, peer.psn);
+	peer_next_mad(&peer, 0x15, (uint8_t[232]){0}, rig_turn);
+	roce_of(ep)->conn.dreq_tries = 0;
+	rig_none();
+	rig_sees("iDx.");
+}
+
 /* ---- several endpoints ---- */
 
 /* Another socket got it; whoever hands it over may write what he likes before it. */
