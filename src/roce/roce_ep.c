@@ -99,7 +99,7 @@ static void drain(struct roce_ep *ep, const struct fab_event *final, bool tell)
 
 static void finish(struct roce_ep *ep)
 {
-	struct fab_event final = ep->final;
+	struct fab_event final;
 
 	roce_ep_deliver_begin(ep);
 	tell_done(ep, FAB_FLUSHED);
@@ -119,6 +119,8 @@ static void finish(struct roce_ep *ep)
 		roce_sock_part(ep);
 	reactor_timer_cancel(ep->r, &ep->done_timer);
 	set_state(ep, ROCE_IDLE);
+	/* Only now: whoever was told that something is flushed may have parted. */
+	final = ep->final;
 	emit(ep, &final); /* may free the endpoint */
 }
 

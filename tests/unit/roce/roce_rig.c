@@ -16,6 +16,7 @@ int down;
 uint8_t priv[256];
 uint64_t cookie;
 uint32_t len, inv;
+bool rig_parts;
 
 struct peer_packet k;
 uint8_t text[3 * MTU];
@@ -66,6 +67,8 @@ static void on_received(void *ctx, uint64_t c, uint32_t n, uint32_t key, enum fa
 	cookie = c;
 	len = n;
 	inv = key;
+	if (rig_parts)
+		roce_impl.ep_disconnect(ep);
 }
 
 static void on_invalidated(void *ctx, uint64_t c, enum fab_status status)

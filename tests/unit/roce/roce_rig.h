@@ -30,6 +30,7 @@ extern int down; /* why the connection was lost */
 extern uint8_t priv[256];
 extern uint64_t cookie;
 extern uint32_t len, inv;
+extern bool rig_parts; /* the owner parts when it hears of a receive */
 extern const struct fab_ep_ops rig_ops;
 
 /* Of tests: the last packet that came, what is sent, a window, a RETH. */

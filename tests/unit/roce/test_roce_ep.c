@@ -158,6 +158,20 @@ Test(roce_conn, one_that_nobody_answers)
 	peer_next_mad(&peer, 0x12, (uint8_t[232]){0}, rig_turn);
 }
 
+Test(roce_conn, one_that_is_parted_from_while_it_fails)
+{
+	uint8_t rej[232] = {0};
+
+	rig_resolve();
+	cr_assert_eq(roce_impl.post_recv(ep, mem, 100, mr, 1), 0);
+	cr_assert_eq(roce_impl.ep_connect(ep, NULL, 0), 0);
+	peer_take_req(&peer, rig_turn);
+	memcpy(rej + 4, peer.req, 4);
+	rig_parts = true;
+	peer_send_mad(&peer, 0x12, rej);
+	rig_sees("Rf.");
+}
+
 Test(roce_conn, the_peer_parts)
 {
 	uint8_t dreq[232] = {0}, drep[232];
