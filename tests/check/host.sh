@@ -117,6 +117,13 @@ fuzzed() {
 	say "fuzz: $("$top/tests/tally.sh" "$logs/fuzz" || true)"
 }
 
+# Packets of a generator against src/roce, other ones each time: the log has the seed.
+a_storm() {
+	asan_built storm_roce &&
+		PACKETS=100000000 SEED=$RANDOM "$top/tests/run-sanitized" "$out/asan/tests/fuzz/replay/storm_roce"
+}
+stormed() { test_step storm_roce_long "a storm of 100,000,000 packets" a_storm; }
+
 # Static analysis, of the sources as the sanitizer build compiles them.
 analyzed() {
 	step deps-analyze "installing clang-tidy" "$top/contrib/deps" analyze || return
@@ -183,6 +190,7 @@ host_tests() (
 	if is_picked unit sim fuse replay bench; then asan_tests || true; fi
 	if is_picked race; then phase tsan tsan_tests || true; fi
 	if is_picked fuzz; then phase fuzz fuzzed || true; fi
+	if is_picked storm; then phase storm stormed || true; fi
 	if is_picked analyze; then phase analyze analyzed || true; fi
 	if is_picked mutants; then phase mutants mutated || true; fi
 )
