@@ -19,7 +19,8 @@
  *
  * Anybody who can send UDP to the port is hostile. Numbers that name something of ours are random;
  * a packet of nobody's costs a look at a table, one of a connection must come from its peer's
- * address and be whole (ICRC) before anything is done for it; answers are no longer than questions.
+ * address and be whole (ICRC) before anything is done for it. Answers are no longer than questions,
+ * but for 4 bytes of an acknowledgement and 16 of a CNP, and what a Read or a NAK asks for.
  *
  * I13 (work request): as I1 (verbs_int.h).
  *    Asserted: finish()
