@@ -107,9 +107,16 @@ wire_up() {
 	rdma link add rxe2 type rxe netdev wire1
 }
 
-# Every packet is lost, in both directions; the devices see a link that is up.
-wire_cut() { for i in 0 1; do tc qdisc add dev wire$i root netem loss 100%; done; }
-wire_mend() { for i in 0 1; do tc qdisc del dev wire$i root; done; }
+# Every packet is lost, in both directions; the devices see a link that is up. So it is on the wire
+# of mounts without a device, if that is there (soft_up).
+on_wires() { # add|del ARGUMENTS
+	local i
+	for i in 0 1; do tc qdisc "$1" dev wire$i root "${@:2}"; done
+	[ ! -e /sys/class/net/soft0 ] || on_soft_wire "$@"
+}
+on_soft_wire() { tc qdisc "$1" dev soft0 root "${@:2}" && tc -n soft qdisc "$1" dev soft1 root "${@:2}"; }
+wire_cut() { on_wires add netem loss 100%; }
+wire_mend() { on_wires del; }
 
 wire_down() {
 	rdma link delete rxe1

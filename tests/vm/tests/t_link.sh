@@ -31,7 +31,13 @@ cp "$BUILD_DIR/tests/vm/linkload" "$load"
 declare -A job=()
 
 own_qps() { rdma resource show qp | grep -c ' pid [1-9]'; }
-packets() { cat /sys/class/net/wire1/statistics/tx_packets; }
+packets() {
+	local dev n=0
+	for dev in wire1 soft0; do
+		[ ! -e /sys/class/net/$dev ] || n=$((n + $(cat /sys/class/net/$dev/statistics/tx_packets)))
+	done
+	echo $n
+}
 start() {
 	mkdir -p "$export_dir/link-$1"
 	"$load" "/mnt-$1/link-$1" "$export_dir/link-$1" >"/run/link/$1" 2>&1 &
@@ -93,7 +99,9 @@ no_failure
 cut 2
 counters new
 counters keep
-check_equal "keep: it cost no connection" "$(stat_of reconnects <<<"$stats")" 0
+# Without a device the server's queue pair gives up sooner (docs/quirks.md).
+[ "${FABRIC:-}" = soft ] ||
+	check_equal "keep: it cost no connection" "$(stat_of reconnects <<<"$stats")" 0
 no_failure
 cut 20
 for m in new keep; do

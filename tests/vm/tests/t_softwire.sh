@@ -20,7 +20,6 @@ moves() {
 	cp /run/data $export_dir/other
 	cp /run/data $mnt/data && cmp /run/data $export_dir/data && drop && cmp $mnt/other /run/data
 }
-netem() { tc qdisc "$1" dev soft0 root "${@:2}" && tc -n soft qdisc "$1" dev soft1 root "${@:2}"; }
 
 for mtu in 4200 1500; do
 	soft_up $mtu
@@ -36,10 +35,10 @@ soft_up
 server=$soft_server
 check "mounted" fmount $mnt fabric=soft
 before=$(lost)
-netem add netem loss 1%
+on_soft_wire add netem loss 1%
 check "a packet in a hundred is lost, and no data" moves
 check "more data" moves
-netem del
+on_soft_wire del
 check_equal "no connection was lost" "$(lost)" "$before"
 check "stat tells of it" grep -q '^  packets: sent again' <<<"$("$daemon" stat $mnt)"
 
@@ -47,9 +46,9 @@ check "stat tells of it" grep -q '^  packets: sent again' <<<"$("$daemon" stat $
 writes() { local n; for n in $(seq 40); do echo $n >$mnt/line$n && sync $mnt/line$n && sleep 0.2 || return; done; }
 writes & job=$!
 sleep 2
-netem add netem loss 100%
+on_soft_wire add netem loss 100%
 sleep 5
-netem del
+on_soft_wire del
 check "what was written while the wire was cut is written" wait $job
 check "it is there" [ "$(cat $export_dir/line40)" = 40 ]
 check "data" moves
