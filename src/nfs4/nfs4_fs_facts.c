@@ -88,12 +88,13 @@ static void complete(const struct nfs4_session *s, struct nfs4_fs *fs, const str
 {
 	const struct nfs4_conf *conf = &s->cl->conf;
 	uint64_t data = rpcrdma_data_size(s->x);
+	uint64_t result = conf->rsize ? data : rpcrdma_result_size(s->x);
 
 	if (!fs->maxname || fs->maxname > NFS4_MAXNAMLEN)
 		fs->maxname = NFS4_MAXNAMLEN;
 	if (!fs->maxfilesize || fs->maxfilesize > INT64_MAX)
 		fs->maxfilesize = INT64_MAX;
-	fs->rsize = nfs4_fs_io_size(conf->rsize, data, io->read, s->params.fore.maxresp);
+	fs->rsize = nfs4_fs_io_size(conf->rsize, result, io->read, s->params.fore.maxresp);
 	fs->wsize = nfs4_fs_io_size(conf->wsize, data, io->write, s->params.fore.maxreq);
 }
 

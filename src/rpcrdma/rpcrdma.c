@@ -154,6 +154,18 @@ size_t rpcrdma_data_size(const struct rpcrdma *x)
 	return x->conf.data_size;
 }
 
+size_t rpcrdma_result_size(const struct rpcrdma *x)
+{
+	uint64_t room = x->credit.inbound_max;
+	size_t size = 4096;
+
+	if (room == 0 || room / 2 >= x->conf.data_size)
+		return x->conf.data_size;
+	while (2 * size <= room / 2)
+		size *= 2;
+	return size;
+}
+
 enum rpcrdma_memreg rpcrdma_memreg(const struct rpcrdma *x)
 {
 	return x->memreg;

@@ -242,6 +242,11 @@ uint64_t rpcrdma_generation(const struct rpcrdma *x);
 size_t rpcrdma_inline_call_max(const struct rpcrdma *x);
 size_t rpcrdma_inline_reply_max(const struct rpcrdma *x);
 size_t rpcrdma_data_size(const struct rpcrdma *x);
+/*
+ * Bytes of a result that the server is best asked for in one call, once connected: data_size, or a
+ * power of two that has room twice where what it writes may get lost (fab_caps.max_inbound).
+ */
+size_t rpcrdma_result_size(const struct rpcrdma *x);
 enum rpcrdma_memreg rpcrdma_memreg(const struct rpcrdma *x); /* what AUTO became */
 const char *rpcrdma_peer_name(const struct rpcrdma *x);
 /* Once ->up ran: the RDMA device, and the inline thresholds of this connection. */

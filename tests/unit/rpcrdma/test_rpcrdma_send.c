@@ -515,3 +515,21 @@ Test(rpcrdma_send, what_the_server_may_write_waits_for_room_and_nothing_else_doe
 		rpcrdma_buf_put(rig.x, bufs[i]);
 	rig_fini();
 }
+
+Test(rpcrdma_send, results_are_as_long_as_there_is_room_for_two)
+{
+	static const struct {
+		uint64_t room;
+		size_t size;
+	} rooms[] = {{0, 65536}, {131072, 65536}, {131071, 32768}, {170393, 65536}, {70000, 32768},
+		{8192, 4096}, {100, 4096}};
+
+	cr_assert(rig_connect());
+	for (size_t i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++) {
+		rig.x->credit.inbound_max = rooms[i].room;
+		rig.x->conf.data_size = 65536;
+		cr_assert_eq(rpcrdma_result_size(rig.x), rooms[i].size, "%zu", i);
+	}
+	rig.x->conf.data_size = rig.conf.data_size;
+	rig_fini();
+}
