@@ -134,8 +134,7 @@ struct roce_read {
 	uint32_t rkey, len;
 	uint64_t va;
 	uint32_t msn;
-	bool again; /* the peer may have had the answer */
-	bool lost;  /* it was asked for once more */
+	bool again; /* it was asked for once more: the peer may have had the answer, or lost it */
 };
 
 struct roce_responder {

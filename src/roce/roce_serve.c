@@ -114,7 +114,7 @@ static bool put_read(struct roce_ep *ep, struct roce_read *rd)
 		.syndrome = ROCE_AETH_ACK,
 		.msn = rd->msn,
 		.payload_len = left < ep->mtu ? left : ep->mtu};
-	const struct roce_tx_from from = {.psn = p.psn, .alone = rd->lost};
+	const struct roce_tx_from from = {.psn = p.psn, .alone = rd->again};
 	struct iovec piece = {.iov_len = p.payload_len};
 
 	if (rd->len > 0) {
@@ -214,7 +214,7 @@ static bool is_answered(struct roce_responder *q, uint32_t psn)
 			continue;
 		if ((uint32_t)off < rd->done)
 			rd->done = (uint32_t)off;
-		rd->again = rd->lost = true;
+		rd->again = true;
 		return true;
 	}
 	return false;
@@ -239,8 +239,7 @@ static void take_read(struct roce_ep *ep, const struct roce_packet *p, bool is_n
 		.rkey = p->rkey,
 		.va = p->va,
 		.len = p->dma_len,
-		.again = !is_new,
-		.lost = !is_new};
+		.again = !is_new};
 
 	if (p->dma_len > 0 && !roce_key_find(ep, p->rkey, p->va, p->dma_len, FAB_REMOTE_READ)) {
 		/* It was right once, and may be invalid since: then nobody waits for it. */
