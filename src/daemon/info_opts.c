@@ -15,6 +15,7 @@
 #define BY_SERVER  "server's limit"
 #define BY_KERNEL  "kernel's limit"
 #define BY_DEVICE  "device"
+#define BY_ROOM    "room for packets"
 #define BY_ANOTHER "follows from noac"
 #define BY_HELPER  "default of mount.rpcrdmafs"
 
@@ -50,15 +51,20 @@ static void put_number(
 	put_number_from(i, name, value, from(m, ids));
 }
 
-/* rsize and wsize: what the server takes, then what the kernel sends. */
+/*
+ * rsize and wsize: what the server takes, then what the kernel sends. room: of a READ's data where
+ * packets have little of it (rpcrdma_result_size()).
+ */
 static void put_io(struct info *i, const struct mount *m, const char *name, uint32_t asked,
-	uint32_t server, uint32_t kernel, uint64_t id)
+	uint32_t server, uint32_t kernel, uint32_t room, uint64_t id)
 {
 	uint32_t value = server < kernel ? server : kernel;
 	const char *whence = from(m, id);
 
 	if (value < (asked != 0 ? asked : MAX_IO))
-		whence = server <= kernel ? BY_SERVER : BY_KERNEL;
+		whence = asked == 0 && value == room ? BY_ROOM
+			 : server <= kernel          ? BY_SERVER
+						     : BY_KERNEL;
 	put_number_from(i, name, value, whence);
 }
 
@@ -67,9 +73,11 @@ static void put_protocol(struct info *i, const struct mount *m)
 	static const char *const failing[] = {"hard", "soft", "softerr"};
 	const struct nfs4_fsinfo *fi = nfs4_client_fsinfo(m->client);
 	const struct options *o = m->opt;
+	struct nfs4_session_view v;
 	uint32_t max_read, max_write;
 	char vers[8];
 
+	lane_view(m->lanes[0], &v);
 	fs_limits(m->fs, &max_read, &max_write);
 	put(i, m, "access", o->fs.read_only ? "ro" : "rw", ID(RW));
 	put(i, m, "proto", m->dst.ss_family == AF_INET6 ? "rdma6" : "rdma", ID(PROTO));
@@ -78,8 +86,8 @@ static void put_protocol(struct info *i, const struct mount *m)
 		fi->minor < o->nfs.minor_max ? BY_SERVER : from(m, ID(VERS) | ID(MINOR)));
 	put_number(i, m, "port", o->port, ID(PORT));
 	put(i, m, "sec", o->nfs.flavor == RPC_AUTH_NONE ? "none" : "sys", ID(SEC));
-	put_io(i, m, "rsize", o->nfs.rsize, fi->fs.rsize, max_read, ID(RSIZE));
-	put_io(i, m, "wsize", o->nfs.wsize, fi->fs.wsize, max_write, ID(WSIZE));
+	put_io(i, m, "rsize", o->nfs.rsize, fi->fs.rsize, max_read, v.result_max, ID(RSIZE));
+	put_io(i, m, "wsize", o->nfs.wsize, fi->fs.wsize, max_write, 0, ID(WSIZE));
 	put(i, m, "hard/soft",
 		failing[o->nfs.hard                         ? 0
 			: o->nfs.timeout_errno == ETIMEDOUT ? 2

@@ -257,6 +257,7 @@ struct nfs4_session_view {
 	char peer[64], device[64];   /* the server's address; the RDMA device */
 	enum rpcrdma_memreg memreg;  /* never AUTO */
 	uint32_t send_max, recv_max; /* inline thresholds */
+	uint32_t result_max;         /* rpcrdma_result_size() */
 	uint32_t maxreq, maxresp, maxcached, maxops, maxreqs; /* ca_* of the fore channel */
 	bool connected;                                       /* now */
 	bool back;                                            /* the server can call us */

@@ -77,6 +77,7 @@ static void publish_connected(struct nfs4_session *s, bool connected)
 	s->view.connected = connected;
 	if (connected) {
 		rpcrdma_thresholds(s->x, &s->view.send_max, &s->view.recv_max);
+		s->view.result_max = (uint32_t)rpcrdma_result_size(s->x);
 		snprintf(s->view.peer, sizeof(s->view.peer), "%s", s->peer);
 	}
 	mutex_unlock(&s->view_lock);
