@@ -4,17 +4,18 @@
  * machine's sockets is bound to it: of this mount or another one, of this user or another one. So
  * there are
  *
- * - out: unconnected, with a port of its own: the source port is no part of a connection, and
- *   spreads connections over the paths of a network. For a socket that is not connected and does
- *   not let packets be fragmented the kernel writes 0 as their Identification, which the ICRC
- *   covers.
- * - train: the same, for datagrams that the kernel is to cut.
- * - in: bound to the port, as those of all others: the kernel chooses one of them for what it knows
- *   no better socket for, which are the datagrams of the CM, and first packets.
- * - rc: bound to the port and connected to the one that the peer sends from: the kernel chooses it
- *   for packets of this connection.
- * - box: a Unix socket whose name is the endpoint's number, which is the queue pair's, and the
- * lower bits of the communication ID. Whoever got a packet with that number hands it over there.
+ *   out    unconnected, with a port of its own: the source port is no part of a connection, and
+ *          spreads connections over the paths of a network. For a socket that is not connected and
+ *          does not let packets be fragmented the kernel writes 0 as their Identification, which
+ *          the ICRC covers.
+ *   train  the same, for datagrams that the kernel is to cut.
+ *   in     bound to the port, as those of all others: the kernel chooses one of them for what it
+ *          knows no better socket for, which are the datagrams of the CM, and first packets.
+ *   rc     bound to the port and connected to the one that the peer sends from: the kernel chooses
+ *          it for packets of this connection.
+ *   box    a Unix socket whose name is the endpoint's number, which is the queue pair's, and the
+ *          lower bits of the communication ID. A process that got a packet with that number hands
+ *          it over there.
  *
  * A packet that was handed over is looked at as any other. One of a connection must come from a
  * process of our user or of root: others cannot write our peer's address into a packet, but here.
@@ -315,7 +316,7 @@ static socklen_t name_box(struct sockaddr_un *sun, uint32_t number)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
 }
 
-/* Whoever sent it: may it be of a connection? */
+/* May its sender hand over packets of a connection? */
 static bool is_trusted(struct msghdr *m)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
