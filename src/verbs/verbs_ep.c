@@ -137,7 +137,7 @@ void verbs_ep_drain_check(struct verbs_ep *ep)
 
 static void finish(struct verbs_ep *ep)
 {
-	struct fab_event final = ep->final;
+	struct fab_event final;
 
 	while (ep->wr_used && verbs_cq_poll(ep))
 		;
@@ -154,6 +154,7 @@ static void finish(struct verbs_ep *ep)
 	reactor_timer_cancel(ep->r, &ep->timer);
 	assert(!ep->wr_used && !ep->qp && list_empty(&ep->mws)); /* I1 */
 	verbs_ep_set_state(ep, EP_IDLE);
+	final = ep->final;
 	verbs_ep_emit(ep, &final); /* may free the endpoint */
 }
 

@@ -35,7 +35,10 @@ static void note(char what)
 
 static void on_event(void *ctx, const struct fab_event *ev)
 {
-	note(ev->type == FAB_EV_DOWN ? 'D' : ev->type == FAB_EV_DRAINED ? '.' : '?');
+	note(ev->type == FAB_EV_DOWN         ? 'D'
+		: ev->type == FAB_EV_DRAINED ? '.'
+		: ev->type == FAB_EV_FAILED  ? 'F'
+					     : '?');
 	if (ev->type == FAB_EV_DOWN)
 		down_err = ev->err;
 }
@@ -265,17 +268,23 @@ static void run(uint64_t ns)
 		reactor_turn(ep.r, end - reactor_now(ep.r));
 }
 
-/* I1: the owner of a post waits for it, and must not be told of the end before. */
-Test(verbs_ep, what_is_never_flushed_is_told_before_the_end)
+/* The end of the endpoint, too, can be had: its timer, and what is freed with the queue. */
+static void can_end(void)
 {
 	struct verbs_ep *other = verbs_ep_new(ep.r, &ep.conf, &ops, NULL);
 
 	ep.timer = other->timer; /* which knows what to do */
 	verbs_ep_free(other);
-	ep.wrs = calloc(ep.wr_cnt, sizeof(*ep.wrs)); /* freed with the queue */
+	ep.wrs = calloc(ep.wr_cnt, sizeof(*ep.wrs));
 	memcpy(ep.wrs, wrs, sizeof(wrs));
 	list_init(&ep.mws);
 	ep.qp = NULL;
+}
+
+/* I1: the owner of a post waits for it, and must not be told of the end before. */
+Test(verbs_ep, what_is_never_flushed_is_told_before_the_end)
+{
+	can_end();
 	cr_assert_eq(verbs_qp_wr_get(&ep, WR_SEND, 1, 1), 0);
 	cr_assert_eq(verbs_qp_wr_get(&ep, WR_RECV, 0, 2), 1);
 	verbs_ep_lost(&ep, -EIO);
@@ -284,6 +293,19 @@ Test(verbs_ep, what_is_never_flushed_is_told_before_the_end)
 	run(VERBS_DRAIN_NS);
 	cr_assert_str_eq(seen, "Dxf.");
 	cr_assert_eq(ep.wr_used, 0);
+	cr_assert_eq(ep.state, EP_IDLE);
+}
+
+/* A disconnection is answered by DRAINED, also one from where the last receives come back. */
+Test(verbs_ep, a_user_that_gives_a_failed_attempt_up_is_told_of_that_end)
+{
+	can_end();
+	hang_up = true;
+	ep.state = EP_CONNECTING;
+	cr_assert_eq(verbs_qp_wr_get(&ep, WR_RECV, 0, 1), 0);
+	verbs_ep_fail(&ep, FAB_STEP_CONNECT, -ECONNREFUSED);
+	run(2 * VERBS_DRAIN_NS);
+	cr_assert_str_eq(seen, "f.");
 	cr_assert_eq(ep.state, EP_IDLE);
 }
 
