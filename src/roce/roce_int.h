@@ -8,6 +8,7 @@
  *   roce_conn.c  connecting and parting by datagrams of the CM
  *   roce_send.c  requester: Sends, their acknowledgements, what is sent again
  *   roce_serve.c responder: the peer's Sends, RDMA Writes and RDMA Reads
+ *   roce_pace.c  how fast answers of Reads go out after congestion
  *   roce_rx.c    what comes: whose it is, whether it is whole
  *   roce_tx.c    what goes out, many packets at once
  *   roce_sock.c  the sockets, and how a packet that reached another's is handed over
@@ -137,6 +138,16 @@ struct roce_read {
 	bool again; /* it was asked for once more: the peer may have had the answer, or lost it */
 };
 
+/* The rate of answers (roce_pace.c): packets in a tick of a millisecond. */
+struct roce_pace {
+	uint64_t tick;   /* its number, by the clock of the reactor */
+	uint32_t sent;   /* in this tick */
+	uint32_t before; /* the most in one of the last ticks, less with each */
+	uint32_t limit;  /* 0: none */
+	uint32_t aim;    /* what the limit grows to */
+	uint32_t grown;  /* ticks since it was cut */
+};
+
 struct roce_responder {
 	struct roce_recv *ring; /* receives: [first, end) */
 	uint32_t size, first, end;
@@ -153,6 +164,8 @@ struct roce_responder {
 	uint32_t nak_psn;       /* when this one has come it is of no use */
 	struct roce_read reads[ROCE_READ_QUEUE];
 	unsigned int read_first, read_cnt;
+	struct roce_pace pace;
+	struct reactor_timer pace_timer; /* the next tick, which answers wait for */
 };
 
 /* ---- packets ---- */
@@ -345,6 +358,17 @@ void roce_serve_received(struct roce_ep *ep, const struct roce_packet *p);
 void roce_serve_go(struct roce_ep *ep);
 void roce_serve_back(struct roce_ep *ep, uint32_t psn);
 void roce_serve_flush(struct roce_ep *ep);
+/* Congestion: answers of Reads are to go out more slowly. */
+void roce_serve_slower(struct roce_ep *ep);
+
+/* roce_pace.c. now_ns: of reactor_now(); all zeros: there is no limit. */
+/* The peer heard of congestion. */
+void roce_pace_slower(struct roce_pace *p, uint64_t now_ns);
+/* Packets that may go out in this tick; UINT32_MAX: there is no limit. */
+uint32_t roce_pace_room(struct roce_pace *p, uint64_t now_ns);
+void roce_pace_sent(struct roce_pace *p, uint32_t packets);
+/* After roce_pace_room(): how long this tick is yet. */
+uint64_t roce_pace_wait_ns(const struct roce_pace *p, uint64_t now_ns);
 
 /* roce_rx.c */
 struct roce_rx_about {

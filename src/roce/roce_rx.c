@@ -61,6 +61,7 @@ static void take(struct roce_ep *ep, const struct roce_packet *p, bool ce)
 	if (p->kind & ROCE_IS_CNP) {
 		stats_count(&ep->stats->cnps, 1);
 		roce_send_slower(ep);
+		roce_serve_slower(ep);
 	} else if (p->kind & ROCE_IS_RESP) {
 		roce_send_received(ep, p);
 	} else if (!(p->kind & ROCE_HAS_DETH)) {

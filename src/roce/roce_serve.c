@@ -29,12 +29,24 @@ int roce_serve_setup(struct roce_ep *ep)
 
 void roce_serve_free(struct roce_ep *ep)
 {
+	reactor_timer_cancel(ep->r, &ep->resp.pace_timer);
 	free(ep->resp.ring);
 	ep->resp = (struct roce_responder){.size = 0};
 }
 
+static void on_tick(struct reactor_timer *t)
+{
+	roce_tx_go(container_of(t, struct roce_ep, resp.pace_timer));
+}
+
+void roce_serve_slower(struct roce_ep *ep)
+{
+	roce_pace_slower(&ep->resp.pace, reactor_now(ep->r));
+}
+
 void roce_serve_begin(struct roce_ep *ep, uint32_t psn)
 {
+	reactor_timer_init(&ep->resp.pace_timer, on_tick);
 	ep->resp.psn = psn;
 	ep->resp.done_psn = roce_wire_psn_add(psn, ROCE_PSN_MASK);
 }
@@ -154,6 +166,7 @@ static void read_ended(struct roce_responder *q)
 void roce_serve_go(struct roce_ep *ep)
 {
 	struct roce_responder *q = &ep->resp;
+	uint64_t now_ns = reactor_now(ep->r);
 
 	for (;;) {
 		struct roce_read *rd = read_at(q, 0);
@@ -170,8 +183,12 @@ void roce_serve_go(struct roce_ep *ep)
 			if (!roce_tx_flush(ep))
 				return;
 			read_ended(q);
+		} else if (roce_pace_room(&q->pace, now_ns) == 0) {
+			reactor_timer_in(
+				ep->r, &q->pace_timer, roce_pace_wait_ns(&q->pace, now_ns));
+			return;
 		} else if (put_read(ep, rd)) {
-			continue;
+			roce_pace_sent(&q->pace, 1);
 		} else if (rd->again) {
 			/* The peer has had it, and the memory is something else's. */
 			read_ended(q);

@@ -44,8 +44,9 @@ static void check_responder(const struct roce_responder *q)
 
 		RIG_CHECK(rd->done <= rd->packets);
 	}
-	/* It waits for room, and for nothing else. */
-	RIG_CHECK(q->read_cnt == 0 || rig.waits);
+	/* It waits for room, or for the next tick after congestion, and for nothing else. */
+	RIG_CHECK(q->read_cnt == 0 || rig.waits || reactor_timer_armed(&q->pace_timer));
+	RIG_CHECK(q->pace.limit == 0 || q->pace.limit >= 8);
 }
 
 static void check_timers(void)
@@ -59,7 +60,8 @@ static void check_timers(void)
 			  e->state == ROCE_DRAINING));
 	RIG_CHECK(!is_up || reactor_timer_armed(&e->done_timer) == (e->done_cnt > 0));
 	RIG_CHECK(e->state != ROCE_IDLE ||
-		  (!reactor_timer_armed(&e->done_timer) && !reactor_timer_armed(&e->req.timer)));
+		  (!reactor_timer_armed(&e->done_timer) && !reactor_timer_armed(&e->req.timer) &&
+			  !reactor_timer_armed(&e->resp.pace_timer)));
 }
 
 void roce_rig_check_queues(void)

@@ -488,6 +488,18 @@ void peer_ack(const struct peer *p, uint8_t syndrome, uint32_t psn)
 			     .op = 0x11, .qpn = p->qpn, .psn = psn, .ext = aeth, .ext_len = 4});
 }
 
+void peer_notify(const struct peer *p)
+{
+	static const uint8_t zero[16];
+
+	peer_send(p, &(struct peer_out){.op = 0x81,
+			     .qpn = p->qpn,
+			     .bth1 = 0x40, /* no MigReq */
+			     .bth4 = 0x40, /* BECN */
+			     .ext = zero,
+			     .ext_len = sizeof(zero)});
+}
+
 void peer_mark(const struct peer *p, uint8_t ecn)
 {
 	set(p->fd, is_v6() ? IPPROTO_IPV6 : IPPROTO_IP, is_v6() ? IPV6_TCLASS : IP_TOS, ecn);

@@ -125,15 +125,8 @@ Test(roce_requester, one_that_wants_the_same_again_and_again_is_lost)
 
 Test(roce_requester, congestion_makes_it_slower)
 {
-	static const uint8_t zero[16];
-
 	for (int i = 0; i < 6; i++)
-		peer_send(&peer, &(struct peer_out){.op = 0x81,
-					 .qpn = peer.qpn,
-					 .bth1 = 0x40,
-					 .bth4 = 0x40,
-					 .ext = zero,
-					 .ext_len = 16});
+		peer_notify(&peer);
 	rig_turns();
 	rig_post(0, 8 * MTU, 1);
 	for (uint32_t i = 0; i < 4; i++)

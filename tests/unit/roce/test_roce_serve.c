@@ -328,6 +328,25 @@ Test(roce_reading, one_with_data_is_refused)
 
 /* ---- Send with Invalidate ---- */
 
+/*
+ * The notice and the Read are there before the endpoint looks, and both are looked at by the time
+ * of one turn of the reactor. The rest follows in later ones.
+ */
+Test(roce_reading, congestion_makes_answers_slower)
+{
+	uint32_t rkey = rig_window(0, 12 * MTU, FAB_REMOTE_READ);
+
+	peer_notify(&peer);
+	rig_asks_read(peer.psn, rkey, 0, 12 * MTU);
+	for (int i = 0; i < 1000 && roce_of(ep)->resp.read_cnt == 0; i++)
+		rig_turn();
+	cr_assert_eq(roce_of(ep)->resp.reads[roce_of(ep)->resp.read_first].done, 8);
+	cr_assert(reactor_timer_armed(&roce_of(ep)->resp.pace_timer));
+	for (uint32_t i = 0; i < 12; i++)
+		rig_reads(i == 0 ? 0x0d : i == 11 ? 0x0f : 0x0e, peer.psn + i, i * MTU, MTU);
+	rig_none();
+}
+
 TestSuite(roce_invalidate, .init = rig_set_up, .fini = rig_tear_down);
 
 static const uint8_t *ieth(uint32_t rkey)
