@@ -2,7 +2,9 @@
 #include "addrs.h"
 
 #include <errno.h>
+#include <netdb.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,6 +40,19 @@ static bool same(const struct sockaddr_storage *a, const struct sockaddr_storage
 		return a4->sin_port == b4->sin_port && a4->sin_addr.s_addr == b4->sin_addr.s_addr;
 	return a6->sin6_port == b6->sin6_port && a6->sin6_scope_id == b6->sin6_scope_id &&
 	       memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr)) == 0;
+}
+
+void addrs_print(char *out, size_t size, const struct sockaddr *sa)
+{
+	bool is_v6 = sa->sa_family == AF_INET6;
+	socklen_t len = is_v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+	char host[NI_MAXHOST], port[NI_MAXSERV];
+
+	if (getnameinfo(sa, len, host, sizeof(host), port, sizeof(port),
+		    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+		snprintf(out, size, "(address family %d)", sa->sa_family);
+	else
+		snprintf(out, size, is_v6 ? "[%.70s]:%.8s" : "%.70s:%.8s", host, port);
 }
 
 static bool has(const struct addrs_list *list, const struct sockaddr_storage *addr)

@@ -25,6 +25,12 @@ struct addrs_list {
 	struct sockaddr_storage addr[ADDRS_MAX]; /* AF_INET, AF_INET6; in the order to be tried */
 };
 
+/*
+ * An address with its port, for messages: 192.0.2.1:20049, [2001:db8::1]:20049,
+ * [fe80::1%eth0]:20049. Asks no name server.
+ */
+void addrs_print(char *out, size_t size, const struct sockaddr *sa);
+
 /* False: it is there already, of another family than those, or there is no room. */
 bool addrs_list_add(struct addrs_list *list, const struct sockaddr *sa);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "roce_int.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
@@ -9,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "addrs.h"
 #include "log.h"
 
 /* Of IP and UDP, of the longest header that we or the peer send, and of the ICRC. */
@@ -167,16 +167,10 @@ void roce_ep_disconnect(struct fab_ep *fep)
 
 static void set_name(struct roce_ep *ep, const struct sockaddr *dst)
 {
-	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)dst;
-	const struct sockaddr_in *in = (const struct sockaddr_in *)dst;
-	bool is_v6 = dst->sa_family == AF_INET6;
-	char addr[INET6_ADDRSTRLEN] = "?";
+	char addr[80];
 
-	inet_ntop(dst->sa_family,
-		is_v6 ? (const void *)&in6->sin6_addr : (const void *)&in->sin_addr, addr,
-		sizeof(addr));
-	snprintf(ep->name, sizeof(ep->name), is_v6 ? "soft [%s]:%u" : "soft %s:%u", addr,
-		ntohs(is_v6 ? in6->sin6_port : in->sin_port));
+	addrs_print(addr, sizeof(addr), dst);
+	snprintf(ep->name, sizeof(ep->name), "soft %s", addr);
 }
 
 static void copy_addr(uint8_t to[16], const struct sockaddr_storage *ss)

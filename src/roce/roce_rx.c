@@ -17,10 +17,15 @@
 
 static bool is_peer(const struct roce_ep *ep, const struct sockaddr_storage *from)
 {
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)from;
+	const struct sockaddr_in6 *peer6 = (const struct sockaddr_in6 *)&ep->remote;
+
 	if (from->ss_family != ep->remote.ss_family)
 		return false;
 	if (from->ss_family == AF_INET6)
-		return memcmp(&((const struct sockaddr_in6 *)from)->sin6_addr, ep->in.src, 16) == 0;
+		return memcmp(&in6->sin6_addr, ep->in.src, 16) == 0 &&
+		       (!IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr) ||
+			       in6->sin6_scope_id == peer6->sin6_scope_id);
 	return memcmp(&((const struct sockaddr_in *)from)->sin_addr, ep->in.src, 4) == 0;
 }
 

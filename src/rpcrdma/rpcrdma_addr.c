@@ -5,23 +5,11 @@
  */
 #include "rpcrdma_int.h"
 
-#include <netdb.h>
-#include <stdio.h>
+#include <netinet/in.h>
 #include <string.h>
 
+#include "addrs.h"
 #include "log.h"
-
-static void print_addr(char *out, size_t size, const struct sockaddr *sa, socklen_t len)
-{
-	char host[NI_MAXHOST], port[NI_MAXSERV];
-
-	if (getnameinfo(sa, len, host, sizeof(host), port, sizeof(port),
-		    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
-		snprintf(out, size, "(address family %d)", sa->sa_family);
-	else
-		snprintf(out, size, sa->sa_family == AF_INET6 ? "[%.50s]:%.8s" : "%.50s:%.8s", host,
-			port);
-}
 
 static socklen_t addr_len(const struct sockaddr *sa)
 {
@@ -34,7 +22,7 @@ void rpcrdma_addr_set(struct rpcrdma *x, const struct sockaddr *src, const struc
 	if (src && src != (const struct sockaddr *)&x->src)
 		memcpy(&x->src, src, addr_len(src));
 	memcpy(&x->dst, dst, addr_len(dst));
-	print_addr(x->peer, sizeof(x->peer), dst, addr_len(dst));
+	addrs_print(x->peer, sizeof(x->peer), dst);
 }
 
 void rpcrdma_addr_failed(struct rpcrdma *x)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "verbs_int.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -9,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "addrs.h"
 #include "log.h"
 
 #define TO(name) (1u << EP_##name)
@@ -90,21 +90,11 @@ bool verbs_ep_path(const struct verbs_ep *ep, struct fab_path *ret)
 
 void verbs_ep_set_name(struct verbs_ep *ep, const struct sockaddr *dst)
 {
-	const struct sockaddr_in *in = (const struct sockaddr_in *)dst;
-	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)dst;
 	const char *dev = ep->dev.verbs ? ep->dev.caps.dev_name : "";
-	const char *sep = *dev ? " " : "";
-	char addr[INET6_ADDRSTRLEN] = "?";
+	char addr[80];
 
-	if (dst->sa_family == AF_INET6) {
-		inet_ntop(AF_INET6, &in6->sin6_addr, addr, sizeof(addr));
-		snprintf(ep->name, sizeof(ep->name), "%s%s[%s]:%u", dev, sep, addr,
-			ntohs(in6->sin6_port));
-	} else {
-		inet_ntop(AF_INET, &in->sin_addr, addr, sizeof(addr));
-		snprintf(ep->name, sizeof(ep->name), "%s%s%s:%u", dev, sep, addr,
-			ntohs(in->sin_port));
-	}
+	addrs_print(addr, sizeof(addr), dst);
+	snprintf(ep->name, sizeof(ep->name), "%.45s%s%s", dev, *dev ? " " : "", addr);
 }
 
 void verbs_ep_emit(struct verbs_ep *ep, const struct fab_event *ev)

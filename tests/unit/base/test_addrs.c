@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <dirent.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -71,6 +72,25 @@ Test(addrs, are_listed_once_each_and_in_order)
 	for (unsigned int i = 10; i < 10 + 2 * ADDRS_MAX; i++)
 		add(&list, i);
 	cr_assert_eq(list.cnt, ADDRS_MAX);
+}
+
+Test(addrs, are_printed_with_port_and_link)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(20049)};
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons(1)};
+	char text[80];
+
+	in.sin_addr.s_addr = htonl(0xc0000201);
+	addrs_print(text, sizeof(text), (struct sockaddr *)&in);
+	cr_assert_str_eq(text, "192.0.2.1:20049");
+	in6.sin6_addr = (struct in6_addr){.s6_addr = {0xfe, 0x80, [15] = 1}};
+	in6.sin6_scope_id = if_nametoindex("lo");
+	addrs_print(text, sizeof(text), (struct sockaddr *)&in6);
+	cr_assert_str_eq(text, "[fe80::1%lo]:1");
+	in6.sin6_addr.s6_addr[0] = 0xfd;
+	in6.sin6_scope_id = 0;
+	addrs_print(text, 8, (struct sockaddr *)&in6);
+	cr_assert_str_eq(text, "[fd80::");
 }
 
 Test(addrs, the_next_is_tried_after_some_attempts)

@@ -21,6 +21,7 @@
 #include <linux/ipv6.h> /* after netinet/in.h */
 
 #define TURNS 20000
+#define LO    1 /* index of the loopback's interface in a new network */
 
 static const char *ours = "127.0.0.2", *theirs = "127.0.0.1";
 
@@ -50,6 +51,8 @@ static socklen_t addr_of(const char *text, uint16_t port, struct sockaddr_storag
 		in6->sin6_family = AF_INET6;
 		in6->sin6_port = htons(port);
 		cr_assert_eq(inet_pton(AF_INET6, text, &in6->sin6_addr), 1);
+		if (IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr))
+			in6->sin6_scope_id = LO;
 		return sizeof(*in6);
 	}
 	in->sin_family = AF_INET;
@@ -109,7 +112,7 @@ void peer_network(void)
 /* It is there when it can be bound to. */
 static bool add_addr(int fd, const char *text)
 {
-	struct in6_ifreq ifr = {.ifr6_prefixlen = 128, .ifr6_ifindex = 1};
+	struct in6_ifreq ifr = {.ifr6_prefixlen = 128, .ifr6_ifindex = LO};
 	struct sockaddr_storage ss;
 	socklen_t n = addr_of(text, 0, &ss);
 	int err = -1;
@@ -128,16 +131,17 @@ static bool add_addr(int fd, const char *text)
 	return err == 0;
 }
 
-bool peer_network6(void)
+bool peer_network6(bool link_local)
 {
 	int fd = own_network() ? socket(AF_INET6, SOCK_DGRAM, 0) : -1;
 	bool is_there;
 
-	ours = "fd00::2";
-	theirs = "fd00::1";
+	ours = link_local ? "fe80::2" : "fd00::2";
+	theirs = link_local ? "fe80::1" : "fd00::1";
 	if (fd < 0)
 		return false;
-	is_there = add_addr(fd, ours) && add_addr(fd, theirs) && add_addr(fd, "fd00::3");
+	is_there = add_addr(fd, ours) && add_addr(fd, theirs) &&
+		   add_addr(fd, link_local ? "fe80::3" : "fd00::3");
 	close(fd);
 	return is_there;
 }

@@ -47,8 +47,11 @@ struct peer {
 
 /* Before anything else: a network of its own, if that may be. */
 void peer_network(void);
-/* The same, with fd00::1 to 3, which are used from now on. False: there is none, or no IPv6. */
-bool peer_network6(void);
+/*
+ * The same, with fd00::1 to 3, or fe80::1 to 3, which are used from now on. False: there is none,
+ * or no IPv6.
+ */
+bool peer_network6(bool link_local);
 /* Of the endpoint, and of the peer with the port of the service. */
 void peer_addrs(struct sockaddr_storage *ret_ep, struct sockaddr_storage *ret_peer);
 /* Packets of IP are no longer from now on. False: the network is not ours. */

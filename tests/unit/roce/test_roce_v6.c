@@ -7,7 +7,7 @@
 
 static void set_up(void)
 {
-	if (!peer_network6())
+	if (!peer_network6(false))
 		cr_skip_test("there may be no network of its own, or none of IPv6");
 	rig_set_up();
 }
@@ -20,9 +20,8 @@ static void tear_down(void)
 
 TestSuite(roce_v6, .init = set_up, .fini = tear_down);
 
-Test(roce_v6, messages_go_both_ways)
+static void messages_go_both_ways(void)
 {
-	cr_assert_str_eq(roce_impl.ep_name(ep), "soft [fd00::2]:20049");
 	rig_post(3, 2 * MTU + 1, 7);
 	rig_sends(0x00, OURS, 3, MTU);
 	rig_sends(0x01, OURS + 1, 3 + MTU, MTU);
@@ -34,6 +33,12 @@ Test(roce_v6, messages_go_both_ways)
 	rig_answers(0x1f, peer.psn);
 	rig_sees("sr");
 	cr_assert_arr_eq(mem, "hello", 5);
+}
+
+Test(roce_v6, messages_go_both_ways)
+{
+	cr_assert_str_eq(roce_impl.ep_name(ep), "soft [fd00::2]:20049");
+	messages_go_both_ways();
 }
 
 Test(roce_v6, memory_is_read_and_written)
@@ -102,4 +107,38 @@ Test(roce_v6, both_part)
 	rig_sees(".");
 	rig_connect_again();
 	cr_assert_str_eq(seen, "");
+}
+
+/* ---- addresses of one link ---- */
+
+static void set_up_link(void)
+{
+	if (!peer_network6(true))
+		cr_skip_test("there may be no network of its own, or none of IPv6");
+	rig_set_up();
+}
+
+TestSuite(roce_v6_link, .init = set_up_link, .fini = tear_down);
+
+Test(roce_v6_link, messages_go_both_ways)
+{
+	cr_assert_str_eq(roce_impl.ep_name(ep), "soft [fe80::2%lo]:20049");
+	messages_go_both_ways();
+}
+
+/* On another link the same address is somebody else's. */
+Test(roce_v6_link, what_is_of_another_link_was_not_there)
+{
+	struct sockaddr_in6 *remote = (struct sockaddr_in6 *)&roce_of(ep)->remote;
+	struct peer_out o = rig_odd();
+
+	rig_receive(0, 100, 1);
+	remote->sin6_scope_id++;
+	peer_hand_over(&o, peer.qpn, 0);
+	rig_none();
+	cr_assert_str_eq(seen, "");
+	remote->sin6_scope_id--;
+	peer_hand_over(&o, peer.qpn, 0);
+	rig_answers(0x1f, peer.psn);
+	rig_sees("r");
 }
