@@ -132,6 +132,7 @@ wire_down() {
 # started by soft_in reaches the server there by RoCEv2 of its own (fabric=soft).
 soft_server=10.79.0.1
 soft_server6=fd79::1
+soft_server_link=fe80::79%soft1 # of this link alone
 
 soft_up() { # [MTU]
 	rxe_up
@@ -146,6 +147,8 @@ soft_up() { # [MTU]
 	ip addr add $soft_server6/64 dev soft0 nodad
 	ip -n soft addr add 10.79.0.2/24 dev soft1
 	ip -n soft addr add fd79::2/64 dev soft1 nodad
+	ip addr add ${soft_server_link%\%*}/64 dev soft0 nodad
+	ip -n soft addr add fe80::7a/64 dev soft1 nodad
 	rdma link add rxe3 type rxe netdev soft0
 }
 # nsenter leaves the mounts as they are.

@@ -23,7 +23,7 @@ moves() {
 
 for mtu in 4200 1500; do
 	soft_up $mtu
-	for server in $soft_server "[$soft_server6]"; do
+	for server in $soft_server "[$soft_server6]" "[$soft_server_link]"; do
 		check "$server, MTU $mtu: mounted" fmount $mnt fabric=soft
 		check "$server, MTU $mtu: data" moves
 		check "$server, MTU $mtu: unmounted" funmount $mnt
