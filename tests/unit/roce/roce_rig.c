@@ -247,6 +247,15 @@ struct peer_out rig_odd(void)
 		.len = 5};
 }
 
+void rig_none_but(const struct peer_out *o)
+{
+	rig_none();
+	cr_assert_str_eq(seen, "");
+	peer_send(&peer, o);
+	rig_answers(0x1f, peer.psn);
+	rig_sees("r");
+}
+
 void rig_asks_read(uint32_t psn, uint32_t rkey, size_t off, uint32_t n)
 {
 	uint8_t ext[16];

@@ -57,6 +57,8 @@ void rig_turns(void);
 void rig_sees(const char *what);
 /* No packet comes. */
 void rig_none(void);
+/* Packets of before were dropped; this one is received. */
+void rig_none_but(const struct peer_out *o);
 
 void rig_post(size_t off, uint32_t n, uint64_t c);
 void rig_receive(size_t off, uint32_t n, uint64_t c);

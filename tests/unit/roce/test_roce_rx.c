@@ -33,12 +33,8 @@ Test(roce_packet, a_limited_member_of_the_partition_is_heard)
 		o.pkey = others[i];
 		peer_send(&peer, &o);
 	}
-	rig_none();
-	cr_assert_str_eq(seen, "");
 	o.pkey = 0x7fff;
-	peer_send(&peer, &o);
-	rig_answers(0x1f, peer.psn);
-	rig_sees("r");
+	rig_none_but(&o);
 }
 
 Test(roce_packet, another_version_of_the_header_is_dropped)
@@ -48,12 +44,8 @@ Test(roce_packet, another_version_of_the_header_is_dropped)
 	rig_receive(0, 100, 1);
 	for (o.bth1 = 1; o.bth1 < 16; o.bth1++)
 		peer_send(&peer, &o);
-	rig_none();
-	cr_assert_str_eq(seen, "");
 	o.bth1 = 0;
-	peer_send(&peer, &o);
-	rig_answers(0x1f, peer.psn);
-	rig_sees("r");
+	rig_none_but(&o);
 }
 
 Test(roce_packet, one_of_another_service_is_dropped)
@@ -69,11 +61,8 @@ Test(roce_packet, one_of_another_service_is_dropped)
 		o.op = opcodes[i];
 		peer_send(&peer, &o);
 	}
-	rig_none();
-	cr_assert_str_eq(seen, "");
-	rig_asks(0x04, peer.psn, NULL, 0, "hello", 5);
-	rig_answers(0x1f, peer.psn);
-	rig_sees("r");
+	o = rig_odd();
+	rig_none_but(&o);
 }
 
 Test(roce_packet, one_that_is_shorter_than_its_headers_is_dropped)
@@ -91,12 +80,8 @@ Test(roce_packet, one_that_is_shorter_than_its_headers_is_dropped)
 	o.op = 0x04;
 	o.bth1 = 0x30; /* three bytes of pad, of none */
 	peer_send(&peer, &o);
-	rig_none();
-	cr_assert_str_eq(seen, "");
 	o.bth1 = 0;
-	peer_send(&peer, &o);
-	rig_answers(0x1f, peer.psn);
-	rig_sees("r");
+	rig_none_but(&o);
 	cr_assert_eq(len, 0);
 }
 
