@@ -11,7 +11,9 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -20,16 +22,37 @@ SOURCES = ("src", "tests", "docs", "contrib", "meson.build", "meson_options.txt"
 LIMITS = ("prlimit", f"--as={4 << 30}", f"--fsize={16 << 20}", "--core=0")
 
 
+# Of each command that runs now: its process group.
+groups = set()
+
+
+def end_all(number, _frame):
+    """On a signal: nothing that was started is left."""
+    for group in list(groups):
+        os.killpg(group, 9)
+    sys.stdout.flush()
+    os._exit(128 + number)
+
+
+def end_on_signals():
+    """In the main thread, once. A command has a session of its own, which nobody else ends."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end_all)
+
+
 def run(args, cwd, timeout=600):
     """Returns (status, output); a timeout is status -1."""
     with subprocess.Popen(args, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, errors="replace",
                           start_new_session=True) as child:
+        groups.add(child.pid)
         try:
             return (child.communicate(timeout=timeout)[0], child.returncode)[::-1]
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, 9)
             return -1, child.communicate()[0]
+        finally:
+            groups.discard(child.pid)
 
 
 def ends_within(pid, seconds):
@@ -205,10 +228,12 @@ class Bench:
         with open(log, "w") as out:
             child = subprocess.Popen(args, cwd=self.work, stdin=subprocess.DEVNULL, stdout=out,
                                      stderr=subprocess.STDOUT, start_new_session=True)
+            groups.add(child.pid)
             hangs = not ends_within(child.pid, seconds)
             # Also the rest of its tests, and what they forked; not waited for yet, it has the
             # number, which is no other group's.
             os.killpg(child.pid, 9)
+            groups.discard(child.pid)
             status = child.wait()
         lines = tap.read_text(errors="replace").split("\n") if tap.exists() else []
         ran = sum(line.startswith(("ok", "not ok")) for line in lines)
