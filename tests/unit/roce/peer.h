@@ -45,7 +45,7 @@ struct peer {
 	uint16_t id_next; /* the Identification of the next packet, unless it is 0 */
 };
 
-/* Before anything else: a network of its own, if that may be. */
+/* Before anything else: a network of its own, if that may be; else it waits for other tests. */
 void peer_network(void);
 /*
  * The same, with fd00::1 to 3, or fe80::1 to 3, which are used from now on. False: there is none,
