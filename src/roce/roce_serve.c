@@ -167,6 +167,7 @@ void roce_serve_go(struct roce_ep *ep)
 {
 	struct roce_responder *q = &ep->resp;
 	uint64_t now_ns = reactor_now(ep->r);
+	uint32_t room = roce_pace_room(&q->pace, now_ns);
 
 	for (;;) {
 		struct roce_read *rd = read_at(q, 0);
@@ -183,12 +184,13 @@ void roce_serve_go(struct roce_ep *ep)
 			if (!roce_tx_flush(ep))
 				return;
 			read_ended(q);
-		} else if (roce_pace_room(&q->pace, now_ns) == 0) {
+		} else if (room == 0) {
 			reactor_timer_in(
 				ep->r, &q->pace_timer, roce_pace_wait_ns(&q->pace, now_ns));
 			return;
 		} else if (put_read(ep, rd)) {
 			roce_pace_sent(&q->pace, 1);
+			room--;
 		} else if (rd->again) {
 			/* The peer has had it, and the memory is something else's. */
 			read_ended(q);
