@@ -46,10 +46,8 @@ static void fail(struct probe_conn *p, int err, const char *step, const char *fm
 {
 	va_list ap;
 
-	p->failure.err = err;
-	p->failure.step = step;
 	va_start(ap, fmt);
-	vsnprintf(p->failure.text, sizeof(p->failure.text), fmt, ap);
+	nfs4_failure_put(&p->failure, err, step, fmt, ap);
 	va_end(ap);
 	end(p);
 }

@@ -10,6 +10,7 @@
 #ifndef RPCRDMAFS_NFS4_H
 #define RPCRDMAFS_NFS4_H
 
+#include <stdarg.h>
 #include <sys/socket.h>
 #include <time.h>
 
@@ -201,6 +202,9 @@ struct nfs4_failure {
 void nfs4_failure_start(struct nfs4_failure *ret, int err, const char *detail);
 /* ->failed of a transport was told err and step; detail: rpcrdma_failure_detail(). */
 void nfs4_failure_connect(struct nfs4_failure *ret, int err, const char *step, const char *detail);
+/* err is positive; fmt makes one line: what happened and what to check. */
+void nfs4_failure_put(struct nfs4_failure *ret, int err, const char *step, const char *fmt,
+	va_list ap) __attribute__((format(printf, 4, 0)));
 /* A call of that name ended so, which is not RPC_OK; one line. */
 void nfs4_failure_rpc(char *text, size_t len, const char *call, enum rpc_result result);
 

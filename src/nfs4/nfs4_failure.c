@@ -54,6 +54,14 @@ void nfs4_failure_connect(struct nfs4_failure *ret, int err, const char *step, c
 			ret->text, sizeof(ret->text), "%s: %s", strerror(-err), connect_hint(-err));
 }
 
+void nfs4_failure_put(
+	struct nfs4_failure *ret, int err, const char *step, const char *fmt, va_list ap)
+{
+	ret->err = err;
+	ret->step = step;
+	vsnprintf(ret->text, sizeof(ret->text), fmt, ap);
+}
+
 static const char *rpc_hint(enum rpc_result result)
 {
 	if (result == RPC_PROG_UNAVAIL || result == RPC_PROG_MISMATCH)

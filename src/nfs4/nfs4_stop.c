@@ -186,10 +186,8 @@ void nfs4_stop_fail(struct nfs4_session *s, int err, const char *step, const cha
 {
 	va_list ap;
 
-	s->failure.err = err;
-	s->failure.step = step;
 	va_start(ap, fmt);
-	vsnprintf(s->failure.text, sizeof(s->failure.text), fmt, ap);
+	nfs4_failure_put(&s->failure, err, step, fmt, ap);
 	va_end(ap);
 	nfs4_session_set_state(s, NFS4_SESSION_FAILING, step);
 	begin_end(s, -EIO);
