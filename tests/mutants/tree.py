@@ -6,6 +6,7 @@ its file is compiled to an object elsewhere, each library that has its object is
 made again as a thin archive with the new one in it, and the programs are linked
 with that library. So no mutant can get into the build of the next.
 """
+import contextlib
 import hashlib
 import json
 import os
@@ -14,6 +15,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -24,28 +26,52 @@ LIMITS = ("prlimit", f"--as={4 << 30}", f"--fsize={16 << 20}", "--core=0")
 
 # Of each command that runs now: its process group.
 groups = set()
+# Held while a command is started and its group is not known yet, and for ever by what ends all.
+starting = threading.Lock()
+# The signal that came, if one did.
+ended_by = 0
 
 
-def end_all(number, _frame):
-    """On a signal: nothing that was started is left."""
+def end_all():
+    """Nothing that was started is left. With `starting` held."""
     for group in list(groups):
-        os.killpg(group, 9)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(group, 9)
     sys.stdout.flush()
-    os._exit(128 + number)
+    os._exit(128 + ended_by)
+
+
+def on_signal(number, _frame):
+    """Ends all now, or leaves it to the thread that is starting a command."""
+    global ended_by
+    ended_by = number
+    if starting.acquire(blocking=False):
+        end_all()
 
 
 def end_on_signals():
     """In the main thread, once. A command has a session of its own, which nobody else ends."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, end_all)
+        signal.signal(number, on_signal)
+
+
+def start(args, cwd, out, **more):
+    """A command in a process group of its own, which is among `groups`; its output goes to `out`."""
+    try:
+        with starting:
+            child = subprocess.Popen(args, cwd=cwd, stdin=subprocess.DEVNULL, stdout=out,
+                                     stderr=subprocess.STDOUT, start_new_session=True, **more)
+            groups.add(child.pid)
+    finally:
+        if ended_by:
+            starting.acquire()
+            end_all()
+    return child
 
 
 def run(args, cwd, timeout=600):
     """Returns (status, output); a timeout is status -1."""
-    with subprocess.Popen(args, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, errors="replace",
-                          start_new_session=True) as child:
-        groups.add(child.pid)
+    with start(args, cwd, subprocess.PIPE, text=True, errors="replace") as child:
         try:
             return (child.communicate(timeout=timeout)[0], child.returncode)[::-1]
         except subprocess.TimeoutExpired:
@@ -226,9 +252,7 @@ class Bench:
             args += ["--filter", f"@({'|'.join(sorted(suites))})/@({'|'.join(sorted(tests))})"]
         tap.unlink(missing_ok=True)
         with open(log, "w") as out:
-            child = subprocess.Popen(args, cwd=self.work, stdin=subprocess.DEVNULL, stdout=out,
-                                     stderr=subprocess.STDOUT, start_new_session=True)
-            groups.add(child.pid)
+            child = start(args, self.work, out)
             hangs = not ends_within(child.pid, seconds)
             # Also the rest of its tests, and what they forked; not waited for yet, it has the
             # number, which is no other group's.
