@@ -163,8 +163,10 @@ void roce_conn_send_failed(struct roce_ep *ep, int err)
 
 void roce_conn_timed_out(struct roce_ep *ep)
 {
-	const struct roce_conn *c = &ep->conn;
+	struct roce_conn *c = &ep->conn;
 
+	if (c->send_err == 0)
+		c->send_err = roce_sock_error(ep);
 	switch (c->heard ? 0 : c->send_err) {
 	case 0:
 		break;

@@ -418,6 +418,8 @@ void roce_sock_part(struct roce_ep *ep);
 void roce_sock_from(struct roce_ep *ep, uint16_t port);
 /* Whether roce_sock_send() returns what ICMP says of packets before: while connecting. */
 void roce_sock_hear(struct roce_ep *ep, bool on);
+/* The same at once, of the last one: 0 or -errno, once. */
+int roce_sock_error(const struct roce_ep *ep);
 /* The source port of what we send. */
 uint16_t roce_sock_port(const struct roce_ep *ep);
 int roce_sock_recv(int fd, struct mmsghdr *msgs, unsigned int cnt);

@@ -276,6 +276,16 @@ void roce_sock_hear(struct roce_ep *ep, bool on)
 		(void)set(ep->sock->out, IPPROTO_IP, IP_RECVERR, on);
 }
 
+int roce_sock_error(const struct roce_ep *ep)
+{
+	int err = 0;
+	socklen_t n = sizeof(err);
+
+	if (getsockopt(ep->sock->out, SOL_SOCKET, SO_ERROR, &err, &n) != 0)
+		return -errno;
+	return -err;
+}
+
 void roce_sock_wait(struct roce_ep *ep)
 {
 	struct roce_sock *s = ep->sock;

@@ -258,6 +258,12 @@ void roce_sock_hear(struct roce_ep *ep, bool on)
 {
 }
 
+int roce_sock_error(const struct roce_ep *ep)
+{
+	RIG_CHECK(ep->sock == &sock);
+	return 0;
+}
+
 bool roce_sys_adapter(const struct sockaddr_storage *local, char ret[64])
 {
 	return false;
