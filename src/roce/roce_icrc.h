@@ -4,9 +4,9 @@
  * of what may change on the way, behind eight bytes of ones.
  *
  * It covers the Identification of an IPv4 header, which no socket tells. Ours is 0: the kernel
- * writes that where a datagram must not be fragmented and the socket is not connected. A peer's may
- * be any. CRCs are linear, so it is found from the difference: 16 of 32 bits remain that check the
- * packet. IPv6 has no such field.
+ * writes that where a datagram must not be fragmented and the socket is not connected. Where it
+ * cuts packets from one datagram, they count up from 0. A peer's may be any. CRCs are linear, so it
+ * is found from the difference: 16 of 32 bits remain that check the packet. IPv6 has no such field.
  *
  * Context: pure, but for the struct that remembers.
  */

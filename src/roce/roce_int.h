@@ -367,6 +367,8 @@ void roce_pace_slower(struct roce_pace *p, uint64_t now_ns);
 /* Packets that may go out in this tick; UINT32_MAX: there is no limit. */
 uint32_t roce_pace_room(struct roce_pace *p, uint64_t now_ns);
 void roce_pace_sent(struct roce_pace *p, uint32_t packets);
+/* The last ones did not go out. */
+void roce_pace_back(struct roce_pace *p, uint32_t packets);
 /* After roce_pace_room(): how long this tick is yet. */
 uint64_t roce_pace_wait_ns(const struct roce_pace *p, uint64_t now_ns);
 
@@ -423,10 +425,14 @@ int roce_sock_error(const struct roce_ep *ep);
 /* The source port of what we send. */
 uint16_t roce_sock_port(const struct roce_ep *ep);
 int roce_sock_recv(int fd, struct mmsghdr *msgs, unsigned int cnt);
+/* Before the first train. 0 or -errno: without trains. */
+int roce_sock_train(struct roce_ep *ep);
 /* trains: some of them are of several packets (UDP_SEGMENT). */
 int roce_sock_send(struct roce_ep *ep, struct mmsghdr *msgs, unsigned int cnt, bool trains);
-/* The socket is full: roce_tx_go() is called when there is room. */
+/* That socket is full: roce_tx_go() is called when there is room. */
 void roce_sock_wait(struct roce_ep *ep);
+/* It is still. */
+bool roce_sock_is_full(const struct roce_ep *ep);
 /* A packet of the endpoint that has this number. */
 void roce_sock_hand_over(struct roce_ep *ep, uint32_t number, const uint8_t *p, size_t len,
 	const struct roce_rx_about *about);

@@ -65,6 +65,11 @@ void roce_pace_sent(struct roce_pace *p, uint32_t packets)
 	p->sent += packets;
 }
 
+void roce_pace_back(struct roce_pace *p, uint32_t packets)
+{
+	p->sent -= packets < p->sent ? packets : p->sent;
+}
+
 uint64_t roce_pace_wait_ns(const struct roce_pace *p, uint64_t now_ns)
 {
 	return (p->tick + 1) * TICK_NS - now_ns;

@@ -168,6 +168,7 @@ void roce_serve_go(struct roce_ep *ep)
 	struct roce_responder *q = &ep->resp;
 	uint64_t now_ns = reactor_now(ep->r);
 	uint32_t room = roce_pace_room(&q->pace, now_ns);
+	bool is_full = roce_sock_is_full(ep);
 
 	for (;;) {
 		struct roce_read *rd = read_at(q, 0);
@@ -184,6 +185,8 @@ void roce_serve_go(struct roce_ep *ep)
 			if (!roce_tx_flush(ep))
 				return;
 			read_ended(q);
+		} else if (is_full) {
+			return; /* all would come back */
 		} else if (room == 0) {
 			reactor_timer_in(
 				ep->r, &q->pace_timer, roce_pace_wait_ns(&q->pace, now_ns));
@@ -215,8 +218,10 @@ void roce_serve_back(struct roce_ep *ep, uint32_t psn)
 		struct roce_read *rd = read_at(q, n);
 		int32_t off = roce_wire_psn_diff(psn, rd->psn);
 
-		if (off >= 0 && off < (int32_t)rd->packets)
-			rd->done = (uint32_t)off;
+		if (off < 0 || off >= (int32_t)rd->packets)
+			continue;
+		roce_pace_back(&q->pace, rd->done - (uint32_t)off);
+		rd->done = (uint32_t)off;
 	}
 }
 

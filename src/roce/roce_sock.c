@@ -25,8 +25,8 @@
 #include "roce_int.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/udp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@
 struct roce_sock {
 	struct roce_ep *ep;
 	int out, train, in, rc, box; /* -1: there is none */
-	int full;                    /* the same as `out`, waited for when it is full */
+	int used;                    /* of out and train, that of the last packets */
 	uint16_t port;               /* of `out` */
 	uint16_t peer_port;          /* that `rc` is connected to */
 	struct reactor_fd in_src, rc_src, box_src, full_src;
@@ -124,11 +124,14 @@ static int open_udp(const struct roce_sock *s, uint16_t port)
 		  : local.ss_family == AF_INET6 ? set_ipv6(fd, tos)
 						: set_ipv4(fd, tos);
 
-	if (!err) /* others have it, too */
+	/* Others have it, too; but one that the kernel chooses is to be nobody's. */
+	if (!err && port != 0)
 		err = set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	set_port(&local, port);
 	if (!err && bind(fd, (struct sockaddr *)&local, addr_len(&local)))
 		err = -errno;
+	if (!err && port == 0) /* `train` has it, too */
+		err = set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	if (err) {
 		if (fd >= 0)
 			close(fd);
@@ -184,9 +187,7 @@ static int open_all(struct roce_sock *s)
 	if (s->out < 0)
 		return s->out;
 	s->port = port_of(s->out);
-	s->full = fcntl(s->out, F_DUPFD_CLOEXEC, 3);
-	if (s->full < 0)
-		return -errno;
+	s->used = s->out;
 	s->in = open_udp(s, ROCE_PORT);
 	if (s->in < 0)
 		return s->in;
@@ -202,7 +203,7 @@ int roce_sock_open(struct roce_ep *ep)
 		return -ENOMEM;
 	s->ep = ep;
 	s->local = ep->local;
-	s->out = s->train = s->in = s->rc = s->box = s->full = -1;
+	s->out = s->train = s->in = s->rc = s->box = s->used = -1;
 	ep->sock = s;
 	err = open_all(s);
 	if (err)
@@ -226,9 +227,7 @@ void roce_sock_close(struct roce_ep *ep)
 		return;
 	roce_sock_part(ep);
 	close_one(&s->in, &s->in_src);
-	close_one(&s->full, &s->full_src);
-	if (s->out >= 0)
-		close(s->out);
+	close_one(&s->out, &s->full_src);
 	free(s);
 	ep->sock = NULL;
 }
@@ -250,20 +249,29 @@ static int open_train(const struct roce_sock *s)
 {
 	int fd = open_udp(s, s->port);
 
-	if (fd >= 0)
+	if (fd >= 0 && s->local.ss_family == AF_INET6)
+		(void)set(fd, IPPROTO_UDP, UDP_NO_CHECK6_TX, 0);
+	else if (fd >= 0)
 		(void)set(fd, SOL_SOCKET, SO_NO_CHECK, 0);
 	return fd;
 }
 
+int roce_sock_train(struct roce_ep *ep)
+{
+	struct roce_sock *s = ep->sock;
+
+	if (s->train < 0)
+		s->train = open_train(s);
+	return s->train < 0 ? s->train : 0;
+}
+
 int roce_sock_send(struct roce_ep *ep, struct mmsghdr *msgs, unsigned int cnt, bool trains)
 {
+	struct roce_sock *s = ep->sock;
 	int n;
 
-	if (trains && ep->sock->train < 0)
-		ep->sock->train = open_train(ep->sock);
-	if (trains && ep->sock->train < 0)
-		return ep->sock->train;
-	n = sendmmsg(trains ? ep->sock->train : ep->sock->out, msgs, cnt, MSG_DONTWAIT);
+	s->used = trains ? s->train : s->out;
+	n = sendmmsg(s->used, msgs, cnt, MSG_DONTWAIT);
 
 	return n < 0 ? -errno : n;
 }
@@ -290,8 +298,17 @@ void roce_sock_wait(struct roce_ep *ep)
 {
 	struct roce_sock *s = ep->sock;
 
-	if (!s->full_src.reactor)
-		(void)reactor_fd_add(ep->r, &s->full_src, s->full, EPOLLOUT, on_room);
+	if (s->full_src.reactor && s->full_src.fd == s->used)
+		return;
+	reactor_fd_del(&s->full_src);
+	(void)reactor_fd_add(ep->r, &s->full_src, s->used, EPOLLOUT, on_room);
+}
+
+bool roce_sock_is_full(const struct roce_ep *ep)
+{
+	struct pollfd p = {.fd = ep->sock->full_src.fd, .events = POLLOUT};
+
+	return ep->sock->full_src.reactor && poll(&p, 1, 0) == 0;
 }
 
 void roce_sock_from(struct roce_ep *ep, uint16_t port)
@@ -394,9 +411,9 @@ void roce_sock_part(struct roce_ep *ep)
 
 	close_one(&s->rc, &s->rc_src);
 	close_one(&s->box, &s->box_src);
-	if (s->train >= 0) /* what ICMP says is for `out` while we connect (roce_sock_hear()) */
-		close(s->train);
-	s->train = -1;
+	/* While we connect, `out` is to hear what ICMP says (roce_sock_hear()). */
+	close_one(&s->train, &s->full_src);
+	s->used = s->out;
 	s->peer_port = 0;
 }
 

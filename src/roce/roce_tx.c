@@ -219,21 +219,28 @@ static void take_back(struct roce_ep *ep, unsigned int i)
 	}
 }
 
+/* UDP_SEGMENT is not known, or not for this socket or device. */
+static bool is_about_trains(int err)
+{
+	return err == -EINVAL || err == -EIO || err == -EMSGSIZE || err == -EOPNOTSUPP;
+}
+
 /* Returns how many packets went out, or can never. 0: the socket is full. */
 static unsigned int send_some(struct roce_ep *ep, unsigned int done)
 {
 	struct roce_tx *tx = &ep->tx;
 	unsigned int sent = 0;
 	struct out out;
-	int n;
+	int err, n;
 
 	put_together(ep, done, &out);
-	n = roce_sock_send(ep, out.msgs, out.cnt, out.trains);
+	err = out.trains ? roce_sock_train(ep) : 0;
+	n = err ? err : roce_sock_send(ep, out.msgs, out.cnt, out.trains);
 	for (int m = 0; m < n; m++)
 		sent += out.packets[m];
-	if (n >= 0 || n == -EAGAIN || n == -ENOBUFS)
+	if (n >= 0 || (!err && (n == -EAGAIN || n == -ENOBUFS)))
 		return sent;
-	if (out.packets[0] > 1) {
+	if (err || (out.packets[0] > 1 && is_about_trains(n))) {
 		log_info("%s: packets are not cut by the kernel: %s", ep->name, strerror(-n));
 		tx->trains.state = ROCE_TRAINS_OFF;
 		return send_some(ep, done);
@@ -243,7 +250,7 @@ static unsigned int send_some(struct roce_ep *ep, unsigned int done)
 	roce_conn_send_failed(ep, n);
 	if (n == -EMSGSIZE)
 		roce_ep_path_changed(ep);
-	return 1;
+	return out.packets[0];
 }
 
 bool roce_tx_flush(struct roce_ep *ep)

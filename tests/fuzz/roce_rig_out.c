@@ -269,6 +269,11 @@ bool roce_sys_adapter(const struct sockaddr_storage *local, char ret[64])
 	return false;
 }
 
+int roce_sock_train(struct roce_ep *ep)
+{
+	return 0;
+}
+
 int roce_sock_send(struct roce_ep *ep, struct mmsghdr *msgs, unsigned int cnt, bool trains)
 {
 	RIG_CHECK(ep->sock == &sock && cnt > 0 && cnt <= ROCE_TX_BATCH);
@@ -293,6 +298,11 @@ int roce_sock_send(struct roce_ep *ep, struct mmsghdr *msgs, unsigned int cnt, b
 void roce_sock_wait(struct roce_ep *ep)
 {
 	rig.waits = true;
+}
+
+bool roce_sock_is_full(const struct roce_ep *ep)
+{
+	return rig.waits && rig.room == 0;
 }
 
 void roce_sock_hand_over(struct roce_ep *ep, uint32_t number, const uint8_t *p, size_t len,

@@ -89,6 +89,16 @@ bool peer_path_mtu(int mtu)
 	return is_own;
 }
 
+bool peer_ports(unsigned int first, unsigned int last)
+{
+	FILE *f = is_own ? fopen("/proc/sys/net/ipv4/ip_local_port_range", "we") : NULL;
+
+	if (!f)
+		return false;
+	fprintf(f, "%u %u\n", first, last);
+	return fclose(f) == 0;
+}
+
 static bool own_network(void)
 {
 	struct ifreq ifr = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};

@@ -56,6 +56,8 @@ bool peer_network6(bool link_local);
 void peer_addrs(struct sockaddr_storage *ret_ep, struct sockaddr_storage *ret_peer);
 /* Packets of IP are no longer from now on. False: the network is not ours. */
 bool peer_path_mtu(int mtu);
+/* The kernel chooses ports of these from now on. False: the network is not ours. */
+bool peer_ports(unsigned int first, unsigned int last);
 void peer_new(struct peer *p);
 void peer_free(struct peer *p);
 /* All that came until now is dropped. */

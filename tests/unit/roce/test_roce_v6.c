@@ -101,6 +101,18 @@ Test(roce_v6, what_is_not_whole_or_not_the_peers_was_not_there)
 	rig_sees("r");
 }
 
+/* As with IPv4 (roce_mem::long_answers_are_cut_by_the_kernel). */
+Test(roce_v6, the_kernel_cuts_long_answers)
+{
+	uint32_t rkey = rig_window(1000, 12 * MTU, FAB_REMOTE_READ);
+
+	rig_asks_read(peer.psn, rkey, 1000, 12 * MTU);
+	for (uint32_t i = 0; i < 12; i++)
+		rig_reads(i == 0 ? 0x0d : i == 11 ? 0x0f : 0x0e, peer.psn + i, 1000 + i * MTU, MTU);
+	cr_assert_eq(roce_of(ep)->tx.trains.reads, 1);
+	cr_assert_eq(roce_of(ep)->tx.trains.state, ROCE_TRAINS_TRIED, "it does");
+}
+
 Test(roce_v6, both_part)
 {
 	roce_impl.ep_disconnect(ep);

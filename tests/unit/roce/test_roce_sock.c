@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Errors of the kernel when packets are sent, and what an endpoint makes of them. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "roce_rig.h"
+
+#define LONG  12u /* packets of a Read */
+#define PORTS 32u
+#define PORT  41000u
+
+/* ---- the kernel's calls, but for what a test says ---- */
+
+static int err_of_train; /* of sends that have one */
+static unsigned int errs_of_train = UINT32_MAX;
+static bool no_port;
+
+static unsigned int refused; /* sends with a train */
+static int refused_fd = -1, awaited_fd = -1;
+
+static bool has_train(const struct mmsghdr *msgs, unsigned int cnt)
+{
+	for (unsigned int i = 0; i < cnt; i++)
+		if (msgs[i].msg_hdr.msg_controllen > 0)
+			return true;
+	return false;
+}
+
+int sendmmsg(int fd, struct mmsghdr *msgs, unsigned int cnt, int flags)
+{
+	bool train = has_train(msgs, cnt);
+
+	if (train && err_of_train != 0 && errs_of_train-- > 0) {
+		refused++;
+		refused_fd = fd;
+		errno = err_of_train;
+		return -1;
+	}
+	return (int)syscall(SYS_sendmmsg, fd, msgs, cnt, flags);
+}
+
+int epoll_ctl(int epoll_fd, int op, int fd, struct epoll_event *ev)
+{
+	if (err_of_train != EAGAIN || op != EPOLL_CTL_ADD || !(ev->events & EPOLLOUT))
+		return (int)syscall(SYS_epoll_ctl, epoll_fd, op, fd, ev);
+	awaited_fd = fd;
+	return 0;
+}
+
+int poll(struct pollfd *fds, nfds_t cnt, int ms)
+{
+	struct timespec ts = {ms / 1000, ms % 1000 * 1000000l};
+
+	if (err_of_train == EAGAIN)
+		return 0;
+	return (int)syscall(SYS_ppoll, fds, cnt, ms < 0 ? NULL : &ts, NULL, 0);
+}
+
+int bind(int fd, const struct sockaddr *sa, socklen_t sa_len)
+{
+	if (!no_port)
+		return (int)syscall(SYS_bind, fd, sa, sa_len);
+	errno = EMFILE;
+	return -1;
+}
+
+/* ---- long answers of Reads ---- */
+
+TestSuite(roce_train, .init = rig_set_up, .fini = rig_tear_down);
+
+static void asks_long(void)
+{
+	rig_asks_read(peer.psn, rig_window(1000, LONG * MTU, FAB_REMOTE_READ), 1000, LONG * MTU);
+}
+
+static void reads(uint32_t from)
+{
+	for (uint32_t i = from; i < LONG; i++)
+		rig_reads(i == 0          ? 0x0d
+			  : i + 1 == LONG ? 0x0f
+					  : 0x0e,
+			peer.psn + i, 1000 + i * MTU, MTU);
+}
+
+static void is_refused(unsigned int times)
+{
+	for (int i = 0; i < 20000 && refused < times; i++)
+		rig_turn();
+	rig_turns();
+	cr_assert_eq(refused, times);
+}
+
+/* Of the two sockets that packets go out by, it is the one that is full. */
+Test(roce_train, the_socket_that_is_full_is_waited_for)
+{
+	err_of_train = EAGAIN;
+	asks_long();
+	is_refused(1);
+	cr_assert_eq(awaited_fd, refused_fd);
+	cr_assert_eq(roce_of(ep)->resp.pace.sent, 0, "it is no part of the rate");
+	cr_assert_eq(roce_of(ep)->resp.pace.before, 0);
+	/* Whatever comes meanwhile, nothing is put together for nothing. */
+	peer_notify(&peer);
+	rig_asks_read(peer.psn + LONG, roce_of(ep)->resp.reads[0].rkey, 1000, 10);
+	for (int i = 0; i < 20000 && roce_of(ep)->resp.read_cnt < 2; i++)
+		rig_turn();
+	is_refused(1);
+	/* There is room, and something comes. */
+	err_of_train = 0;
+	roce_of(ep)->resp.pace.limit = 0;
+	peer_ack(&peer, 0x1f, OURS);
+	reads(0);
+	rig_reads(0x10, peer.psn + LONG, 1000, 10);
+}
+
+Test(roce_train, what_has_nothing_to_do_with_it_is_a_loss)
+{
+	err_of_train = ENETUNREACH;
+	errs_of_train = 2; /* the first packet, those that are one datagram */
+	asks_long();
+	rig_reads(0x0f, peer.psn + LONG - 1, 1000 + (LONG - 1) * MTU, MTU);
+	cr_assert_eq(refused, 2);
+	cr_assert_neq(roce_of(ep)->tx.trains.state, ROCE_TRAINS_OFF);
+}
+
+Test(roce_train, a_kernel_that_does_not_cut_is_done_without)
+{
+	err_of_train = EINVAL;
+	asks_long();
+	rig_reads(
+		0x0e, peer.psn + 1, 1000 + MTU, MTU); /* who knows what was wrong with the first */
+	reads(2);
+	cr_assert_eq(roce_of(ep)->tx.trains.state, ROCE_TRAINS_OFF);
+}
+
+Test(roce_train, without_another_socket_nothing_is_lost)
+{
+	asks_long();
+	no_port = true;
+	reads(0);
+	cr_assert_eq(roce_of(ep)->tx.trains.state, ROCE_TRAINS_OFF);
+}
+
+/* ---- ports ---- */
+
+TestSuite(roce_sock, .init = rig_make, .fini = rig_tear_down);
+
+/* Others may let their port be shared, and would not get their packets. */
+Test(roce_sock, its_port_is_nobody_elses)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET};
+	int one = 1, others[PORTS - 1];
+
+	if (!peer_ports(PORT, PORT + PORTS - 1))
+		cr_skip_test("no network of its own");
+	for (unsigned int i = 0; i < PORTS - 1; i++) {
+		in.sin_port = htons((uint16_t)(PORT + i));
+		others[i] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		cr_assert_eq(setsockopt(others[i], SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)), 0);
+		cr_assert_eq(bind(others[i], (struct sockaddr *)&in, sizeof(in)), 0);
+	}
+	rig_resolve();
+	cr_assert_eq(roce_sock_port(roce_of(ep)), PORT + PORTS - 1);
+	for (unsigned int i = 0; i < PORTS - 1; i++)
+		close(others[i]);
+}
