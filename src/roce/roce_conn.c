@@ -41,6 +41,9 @@ static void send_req(struct roce_ep *ep)
 	struct roce_conn *c = &ep->conn;
 	unsigned int grown = c->tries < REQ_GROWS ? c->tries : REQ_GROWS;
 
+	/* An error of the one before would come in place of this one's sending. */
+	(void)roce_sock_error(ep);
+	c->send_err = 0;
 	roce_tx_mad(ep, c->req);
 	c->tries++;
 	reactor_timer_in(ep->r, &c->timer, REQ_NS << grown);
@@ -130,7 +133,6 @@ void roce_conn_start(struct roce_ep *ep)
 	ep->path.remote_psn = req.psn;
 	c->tries = 0;
 	c->heard = false;
-	c->send_err = 0;
 	roce_sock_hear(ep, true);
 	send_req(ep);
 }
@@ -138,8 +140,10 @@ void roce_conn_start(struct roce_ep *ep)
 void roce_conn_stop(struct roce_ep *ep)
 {
 	reactor_timer_cancel(ep->r, &ep->conn.timer);
-	if (ep->sock)
-		roce_sock_hear(ep, false);
+	if (!ep->sock)
+		return;
+	roce_sock_hear(ep, false);
+	(void)roce_sock_error(ep); /* nor is the next packet to fail by it */
 }
 
 static void fail(struct roce_ep *ep, int err, const char *fmt, ...)
@@ -161,13 +165,16 @@ void roce_conn_send_failed(struct roce_ep *ep, int err)
 		ep->conn.send_err = err;
 }
 
+#define UNSENT "UDP packets to port 4791 of the server: %s"
+
 void roce_conn_timed_out(struct roce_ep *ep)
 {
-	struct roce_conn *c = &ep->conn;
+	const struct roce_conn *c = &ep->conn;
+	int err = roce_sock_error(ep);
 
-	if (c->send_err == 0)
-		c->send_err = roce_sock_error(ep);
-	switch (c->heard ? 0 : c->send_err) {
+	if (err == 0)
+		err = c->send_err;
+	switch (c->heard ? 0 : err) {
 	case 0:
 		break;
 	case -ECONNREFUSED:
@@ -176,14 +183,18 @@ void roce_conn_timed_out(struct roce_ep *ep)
 			"adapter that speaks RoCEv2 at this address, nor rdma_rxe on its "
 			"interface");
 		return;
-	case -EPERM:
-		fail(ep, -EPERM,
+	case -EPERM: /* it may let them out later */
+		fail(ep, -ETIMEDOUT,
 			"a packet filter of this machine does not let UDP packets to port 4791 "
 			"out");
 		return;
+	case -EHOSTUNREACH:
+	case -ENETUNREACH:
+	case -ENETDOWN:
+		fail(ep, err, UNSENT, strerror(-err));
+		return;
 	default:
-		fail(ep, c->send_err, "UDP packets to port 4791 of the server: %s",
-			strerror(-c->send_err));
+		fail(ep, -ETIMEDOUT, UNSENT, strerror(-err));
 		return;
 	}
 	if (c->heard)
@@ -334,7 +345,7 @@ void roce_conn_received(struct roce_ep *ep, const struct roce_packet *p)
 	if (p->opcode != ROCE_OP_UD_SEND_ONLY || p->qkey != ROCE_QKEY_GSI ||
 		!roce_mad_get(p->payload, p->payload_len, &m))
 		return;
-	c->heard = true;
+	c->heard |= m.remote_id == c->local_id; /* not the connection before */
 	switch (m.attr) {
 	case ROCE_MAD_REP:
 		on_rep(ep, &m);

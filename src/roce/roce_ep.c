@@ -193,6 +193,12 @@ static uint32_t mtu_of(unsigned int ip_mtu, bool is_v6)
 	return mtu;
 }
 
+/* Of an address that is of one link alone; else 0. A link that is made anew is another one. */
+static uint32_t link_of(const struct sockaddr_storage *ss)
+{
+	return ss->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)ss)->sin6_scope_id : 0;
+}
+
 /* Another address of ours needs another socket. */
 static int use_socket(struct roce_ep *ep, const struct sockaddr_storage *local)
 {
@@ -200,7 +206,8 @@ static int use_socket(struct roce_ep *ep, const struct sockaddr_storage *local)
 
 	copy_addr(addr, local);
 	if (ep->sock && ep->local.ss_family == local->ss_family &&
-		memcmp(addr, ep->out.src, sizeof(addr)) == 0)
+		memcmp(addr, ep->out.src, sizeof(addr)) == 0 &&
+		link_of(&ep->local) == link_of(local))
 		return 0;
 	roce_sock_close(ep);
 	ep->local = *local;
@@ -219,10 +226,10 @@ static void set_room(struct roce_ep *ep)
 
 	ep->caps.max_inbound = room * 2ull / 5;
 	if (room < ROCE_ROOM && !atomic_exchange(&told, true))
-		log_info("%s: the kernel keeps %u KiB of packets for this process at most, so the "
+		log_info("%s: the kernel keeps %u KiB of packets for a socket at most, so the "
 			 "server sends %u KiB at a time: net.core.rmem_max=%u (sysctl) makes it "
 			 "faster",
-			ep->name, room / 1024, (unsigned int)(ep->caps.max_inbound / 1024),
+			ep->name, room / 2 / 1024, (unsigned int)(ep->caps.max_inbound / 1024),
 			ROCE_ROOM / 2);
 }
 

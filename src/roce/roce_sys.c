@@ -8,6 +8,7 @@
 
 #include <dirent.h>
 #include <ifaddrs.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -60,7 +61,11 @@ static bool takes(const char *sys, const char *netdev, unsigned int level, char 
 
 bool roce_sys_takes_port(const char *sys, const char *netdev, char ret[64])
 {
-	return takes(sys, netdev, LEVELS, ret);
+	char name[IF_NAMESIZE];
+
+	/* Of an address with a label getifaddrs(3) says that: eth0:1. */
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(netdev, ":"), netdev);
+	return takes(sys, name, LEVELS, ret);
 }
 
 static bool is_same(const struct sockaddr *a, const struct sockaddr_storage *b)

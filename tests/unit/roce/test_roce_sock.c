@@ -17,12 +17,13 @@
 
 /* ---- the kernel's calls, but for what a test says ---- */
 
+static int err_of_all;   /* sends, from now on */
 static int err_of_train; /* of sends that have one */
 static unsigned int errs_of_train = UINT32_MAX;
 static bool no_port;
 
 static unsigned int refused; /* sends with a train */
-static int refused_fd = -1, awaited_fd = -1;
+static int last_fd = -1, refused_fd = -1, awaited_fd = -1;
 
 static bool has_train(const struct mmsghdr *msgs, unsigned int cnt)
 {
@@ -36,13 +37,15 @@ int sendmmsg(int fd, struct mmsghdr *msgs, unsigned int cnt, int flags)
 {
 	bool train = has_train(msgs, cnt);
 
+	last_fd = fd;
 	if (train && err_of_train != 0 && errs_of_train-- > 0) {
 		refused++;
 		refused_fd = fd;
-		errno = err_of_train;
-		return -1;
+	} else if (err_of_all == 0) {
+		return (int)syscall(SYS_sendmmsg, fd, msgs, cnt, flags);
 	}
-	return (int)syscall(SYS_sendmmsg, fd, msgs, cnt, flags);
+	errno = err_of_all ? err_of_all : err_of_train;
+	return -1;
 }
 
 int epoll_ctl(int epoll_fd, int op, int fd, struct epoll_event *ev)
@@ -147,9 +150,90 @@ Test(roce_train, without_another_socket_nothing_is_lost)
 	cr_assert_eq(roce_of(ep)->tx.trains.state, ROCE_TRAINS_OFF);
 }
 
-/* ---- ports ---- */
+/* ---- connecting ---- */
 
 TestSuite(roce_sock, .init = rig_make, .fini = rig_tear_down);
+
+static void time_is_up(void)
+{
+	reactor_timer_in(r, &roce_of(ep)->timer, 0);
+	rig_sees("RF");
+}
+
+/* There is no socket at the port: the kernel says so, also of the only request. */
+Test(roce_sock, a_machine_without_roce_says_so)
+{
+	struct pollfd p;
+
+	rig_resolve();
+	peer_free(&peer);
+	cr_assert_eq(roce_impl.ep_connect(ep, NULL, 0), 0);
+	p = (struct pollfd){.fd = last_fd};
+	cr_assert_eq(poll(&p, 1, 60000), 1);
+	cr_assert_eq(roce_of(ep)->conn.tries, 1);
+	time_is_up();
+	cr_assert_eq(last.err, -ECONNREFUSED);
+	cr_assert_not_null(strstr(roce_impl.ep_why(ep), "nothing at UDP port 4791"), "%s",
+		roce_impl.ep_why(ep));
+	peer_new(&peer);
+}
+
+/* An error that the kernel heard of one would come in place of the next one's sending. */
+Test(roce_sock, after_a_request_that_nobody_took_the_next_one_goes_out)
+{
+	rig_resolve();
+	peer_free(&peer);
+	cr_assert_eq(roce_impl.ep_connect(ep, NULL, 0), 0);
+	peer_new(&peer);
+	peer_take_req(&peer, rig_turn);
+	cr_assert_eq(roce_of(ep)->conn.tries, 2);
+	time_is_up();
+	cr_assert_eq(last.err, -ETIMEDOUT, "somebody is there by now");
+	cr_assert_not_null(strstr(roce_impl.ep_why(ep), "firewall"), "%s", roce_impl.ep_why(ep));
+}
+
+/* An error that may pass is tried again by whoever waits for the server (retry=). */
+Test(roce_sock, what_keeps_requests_here_is_told)
+{
+	static const struct {
+		int err, is;
+		const char *says;
+	} errs[] = {{EPERM, -ETIMEDOUT, "a packet filter of this machine"},
+		{EACCES, -ETIMEDOUT, "Permission denied"},
+		{ENETUNREACH, -ENETUNREACH, "Network is"},
+		{EHOSTUNREACH, -EHOSTUNREACH, "No route"}};
+
+	for (size_t i = 0; i < sizeof(errs) / sizeof(errs[0]); i++) {
+		rig_resolve();
+		err_of_all = errs[i].err;
+		cr_assert_eq(roce_impl.ep_connect(ep, NULL, 0), 0);
+		time_is_up();
+		cr_assert_eq(last.err, errs[i].is, "%s", strerror(errs[i].err));
+		cr_assert_not_null(
+			strstr(roce_impl.ep_why(ep), errs[i].says), "%s", roce_impl.ep_why(ep));
+		err_of_all = 0;
+	}
+}
+
+Test(roce_sock, a_late_answer_of_the_connection_before_is_none)
+{
+	uint8_t drep[232] = {0};
+
+	rig_connect(OURS);
+	memcpy(drep + 4, peer.req, 4);
+	roce_impl.ep_disconnect(ep);
+	rig_sees(".");
+	peer_next_mad(&peer, 0x15, (uint8_t[232]){0}, rig_turn);
+	rig_resolve();
+	cr_assert_eq(roce_impl.ep_connect(ep, NULL, 0), 0);
+	peer_take_req(&peer, rig_turn);
+	peer_send_mad(&peer, 0x16, drep);
+	for (int i = 0; i < 20000 && roce_of(ep)->conn.dreq_tries > 0; i++)
+		rig_turn();
+	cr_assert_eq(roce_of(ep)->conn.dreq_tries, 0, "it is heard");
+	time_is_up();
+	cr_assert_not_null(strstr(roce_impl.ep_why(ep), "firewall"), "%s", roce_impl.ep_why(ep));
+}
 
 /* Others may let their port be shared, and would not get their packets. */
 Test(roce_sock, its_port_is_nobody_elses)

@@ -61,6 +61,7 @@ Test(roce_sys, an_adapter_that_speaks_roce_takes_the_port)
 
 	cr_assert(roce_sys_takes_port(sys, "eth0", name));
 	cr_assert_str_eq(name, "mlx5_0");
+	cr_assert(roce_sys_takes_port(sys, "eth0:1", name), "by the label of an address");
 	cr_assert_not(roce_sys_takes_port(sys, "eth1", name), "iWARP is TCP");
 	cr_assert_not(roce_sys_takes_port(sys, "eth2", name), "rxe has no device below it");
 	cr_assert_not(roce_sys_takes_port(sys, "eth3", name));

@@ -138,6 +138,18 @@ Test(roce_v6_link, messages_go_both_ways)
 	messages_go_both_ways();
 }
 
+/* The link was made anew, with the same address: sockets are bound to the one that is gone. */
+Test(roce_v6_link, a_link_that_is_another_one_by_now_has_other_sockets)
+{
+	struct sockaddr_in6 *local = (struct sockaddr_in6 *)&roce_of(ep)->local;
+	uint32_t link = local->sin6_scope_id++;
+
+	roce_impl.ep_disconnect(ep);
+	rig_sees(".");
+	rig_connect_again();
+	cr_assert_eq(local->sin6_scope_id, link);
+}
+
 /* On another link the same address is somebody else's. */
 Test(roce_v6_link, what_is_of_another_link_was_not_there)
 {
