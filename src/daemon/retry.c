@@ -30,6 +30,7 @@ static bool may_pass(int err)
 	case ENETUNREACH:
 	case ENETDOWN:
 	case EADDRNOTAVAIL: /* srcaddr= is not configured yet */
+	case EADDRINUSE:    /* RoCE's port, by what may end */
 	case ENODEV:        /* no RDMA device yet, or none on the way there */
 	case EAGAIN:        /* the DNS cannot tell */
 		return true;

@@ -40,7 +40,8 @@ void nfs4_failure_start(struct nfs4_failure *ret, int err, const char *detail)
 			"no RDMA device: check `rdma link`, and that ib_uverbs and rdma_ucm are "
 			"loaded");
 	else
-		snprintf(ret->text, sizeof(ret->text), "%s: check `rdma link`", strerror(-err));
+		snprintf(
+			ret->text, sizeof(ret->text), "%s: %s", strerror(-err), connect_hint(-err));
 }
 
 void nfs4_failure_connect(struct nfs4_failure *ret, int err, const char *step, const char *detail)

@@ -290,22 +290,25 @@ void rpcrdma_conn_up(struct rpcrdma *x)
 
 static void attempt_failed(struct rpcrdma *x, const struct fab_event *ev)
 {
+	int err = ev->err;
+
 	if (x->state != RPCRDMA_C_RESOLVING && x->state != RPCRDMA_C_CONNECTING)
 		return;
-	if (rpcrdma_fabric_other(x, ev->err, &rpcrdma_fab_ops) &&
-		!rpcrdma_fabric_resolve(x, &rpcrdma_fab_ops))
-		return;
+	if (rpcrdma_fabric_other(x, err, &rpcrdma_fab_ops)) {
+		err = rpcrdma_fabric_resolve(x, &rpcrdma_fab_ops);
+		if (!err)
+			return;
+	}
 	snprintf(x->detail, sizeof(x->detail), "%s", fab_ep_why(x->ep));
-	if (x->ever_up)
-		log_debug("%s: %s: %s: %s", x->peer, step_name(ev->step), strerror(-ev->err),
-			x->detail);
-	if (ev->step == FAB_STEP_SETUP && ev->err == -EAGAIN) {
+	if (ev->step == FAB_STEP_SETUP && err == -EAGAIN)
 		snprintf(x->detail, sizeof(x->detail), "cannot open the RDMA device: %s",
 			rpcrdma_mem_strerror(EAGAIN));
-		if (x->ever_up)
-			log_warn_limited("%s: %s", x->peer, x->detail);
-	}
-	x->down_err = ev->err;
+	/* The first one's is told by the owner; that nobody answers is told as such. */
+	if (x->ever_up && x->detail[0] && err != -ETIMEDOUT)
+		log_warn_limited("%s: %s", x->peer, x->detail);
+	else if (x->ever_up)
+		log_debug("%s: %s: %s", x->peer, step_name(ev->step), strerror(-err));
+	x->down_err = err;
 	x->down_step = ev->step;
 	rpcrdma_addr_failed(x);
 	set_state(x, RPCRDMA_C_DRAINING, step_name(ev->step));

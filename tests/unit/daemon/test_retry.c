@@ -22,7 +22,7 @@ Test(retry, what_a_user_must_mend_is_not_tried_again)
 Test(retry, a_server_or_network_that_may_come_is_tried_again)
 {
 	static const int passing[] = {ECONNREFUSED, ETIMEDOUT, EHOSTUNREACH, ENETUNREACH, ENODEV,
-		EADDRNOTAVAIL, EAGAIN, ECONNRESET};
+		EADDRNOTAVAIL, EADDRINUSE, EAGAIN, ECONNRESET};
 
 	for (unsigned int i = 0; i < sizeof(passing) / sizeof(passing[0]); i++) {
 		retry_init(&r, 0, 1, false);

@@ -32,6 +32,7 @@ Test(nfs4_failure, without_a_device_modules_are_named)
 	nfs4_failure_start(&f, -EADDRINUSE, "");
 	cr_assert_eq(f.err, EADDRINUSE);
 	cr_assert(strstr(f.text, strerror(EADDRINUSE)), "%s", f.text);
+	cr_assert(strstr(f.text, "UDP port 4791"), "%s", f.text);
 	nfs4_failure_start(&f, -ELIBACC, "no library");
 	cr_assert_str_eq(f.text, "no library");
 }

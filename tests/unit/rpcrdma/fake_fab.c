@@ -291,6 +291,8 @@ static void run(struct reactor_timer *t)
 
 		deliver(ep, ev);
 		free(ev);
+		if (the_ep != ep) /* its owner took another one (FAILED) */
+			return;
 		if (completion)
 			ep->ops->batch_done(ep->ctx);
 	}

@@ -433,6 +433,39 @@ Test(rpcrdma_conn, without_the_libraries_of_devices_neither_and_the_log_names_th
 	rig_fini();
 }
 
+/* It cannot be had either, which is what keeps the mount from its server. */
+Test(rpcrdma_conn, what_keeps_it_from_doing_without_is_the_cause)
+{
+	fake.dev_err = -ENODEV;
+	fake.fail_at = 2;
+	fake.fail_err = -EADDRINUSE;
+	cr_assert_not(rig_connect());
+	cr_assert_eq(fake.count[FAKE_RESOLVE], 2);
+	cr_assert_eq(rig.x->down_err, -EADDRINUSE);
+	rig_fini();
+}
+
+/* An adapter that is new takes RoCE's packets, for instance. */
+Test(rpcrdma_conn, the_cause_of_a_later_failure_is_told)
+{
+	cr_assert(rig_connect());
+	log_set_level(LOG_LVL_INFO);
+	log_set_sink(keep_line, NULL);
+	fake.dev_err = -EADDRINUSE;
+	fake.why = "the adapter takes packets of RoCEv2";
+	fake_down(-EIO);
+	rig_run(2 * NSEC_PER_SEC);
+	cr_assert_not_null(strstr(told, "the adapter takes"), "%s", told);
+	told[0] = '\0';
+	fake.dev_err = -ETIMEDOUT;
+	rig_run(60 * NSEC_PER_SEC);
+	cr_assert_str_eq(told, "", "as it is told that the server does not respond");
+	fake.dev_err = 0;
+	rig_run(60 * NSEC_PER_SEC);
+	cr_assert_eq(rig.up, 2);
+	rig_fini();
+}
+
 Test(rpcrdma_conn, a_user_who_asks_for_a_device_hears_which_library_is_missing)
 {
 	rig.conf.fabric = RPCRDMA_FABRIC_VERBS;
