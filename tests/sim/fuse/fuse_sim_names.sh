@@ -53,7 +53,7 @@ stays() {
 leaves() { kill "$stayer" && ! wait "$stayer"; }
 where() {
 	local line
-	echo >&"$ask" && read -r -t 10 -u "$says" line && same "$line" "$m/$1"
+	echo >&"$ask" && read -r -t 60 -u "$says" line && same "$line" "$m/$1"
 }
 
 m=$work/m

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -102,9 +103,10 @@ static struct result obey(int *fd, const char *path, const struct command *c)
 		break;
 	case INTR:
 		sigaction(SIGALRM, &sa, NULL);
-		alarm(1);
+		/* One may come before it waits. */
+		setitimer(ITIMER_REAL, &(struct itimerval){{1, 0}, {1, 0}}, NULL);
 		r.err = set_lock(*fd, c->type, c->start, c->len, true);
-		alarm(0);
+		setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
 		break;
 	case CLOSE_OTHER:
 		r.err = close(open(path, O_RDONLY)) < 0 ? errno : 0;

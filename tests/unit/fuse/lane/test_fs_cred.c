@@ -70,10 +70,8 @@ const struct fuse_ctx *fuse_req_ctx(fuse_req_t req)
 
 int clock_gettime(clockid_t id, struct timespec *ts)
 {
-	long rc = syscall(SYS_clock_gettime, id, ts);
-
-	ts->tv_sec += later;
-	return (int)rc;
+	*ts = (struct timespec){.tv_sec = 1000 + later};
+	return 0;
 }
 
 static unsigned int shown_uid, shown_gid; /* /proc says, of who has `groups` */
