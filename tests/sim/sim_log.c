@@ -13,6 +13,8 @@ static void count(void *ctx, enum log_level level, const char *line)
 		sim_said.lost++;
 	if (strstr(line, "is lost again"))
 		sim_said.again++;
+	if (strstr(line, "the server says: "))
+		sim_said.flags++;
 	if (strstr(line, "less at once than before"))
 		sim_said.smaller++;
 }

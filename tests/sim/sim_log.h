@@ -9,6 +9,7 @@
 struct sim_said {
 	unsigned int lost;    /* an open, lock or delegation was not given back */
 	unsigned int again;   /* the client ID, soon after the last time */
+	unsigned int flags;   /* what a flag of SEQUENCE says */
 	unsigned int smaller; /* the server takes less at once than before */
 };
 /* Since sim_log_count(); tests may set it to 0. */

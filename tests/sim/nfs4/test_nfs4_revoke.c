@@ -247,6 +247,7 @@ Test(nfs4_revoke, flag_that_stays_makes_rounds_at_growing_distances, .init = sim
 
 		open_begin(2, FILES);
 		opens = sim_ops(&w, OP_OPEN);
+		sim_said.flags = 0;
 		sim_rule(&w, NFSD_SIM_SEQ_FLAGS, 0, 0, 0, flags[i]);
 		for (int j = 0; j < 200; j++) {
 			sim_nfs_run(&w, 30 * SIM_SEC);
@@ -257,6 +258,7 @@ Test(nfs4_revoke, flag_that_stays_makes_rounds_at_growing_distances, .init = sim
 			(unsigned int)sim_ops(&w, OP_TEST_STATEID));
 		cr_assert_eq(sim_ops(&w, OP_OPEN), opens);
 		cr_assert_eq(sim_ops(&w, OP_FREE_STATEID), 0);
+		cr_assert_eq(sim_said.flags, 2, "by each session, once: %u", sim_said.flags);
 		open_end(FILES);
 	}
 	cr_assert_eq(sim_said.lost, 0);

@@ -247,6 +247,7 @@ Test(nfs4_session, the_view_tells_what_was_agreed_on_and_whether_it_is_connected
 	cr_assert_eq(view.memreg, RPCRDMA_MEMREG_MW);
 	cr_assert_eq(view.maxreqs, 16);
 	cr_assert(view.connected && view.back);
+	cr_assert_geq(view.result_max, 65536);
 	fab_sim_conf()->refuse_err = -ECONNREFUSED;
 	sim_rule(&w, NFSD_SIM_CUT_BEFORE, OP_GETATTR, 0, 1, 0);
 	cr_assert(sim_op_get(&w, 0, &op));

@@ -52,6 +52,12 @@ Test(rpcrdma_chunk, the_last_byte_that_fits_is_inline)
 	req.args[0] = span(&buf, 4096);
 	req.arg_cnt = 1;
 	cr_assert_eq(make(), -EMSGSIZE);
+	/* The next call of this request is a short one. */
+	req.head_len = 200;
+	req.arg_cnt = 0;
+	plan.copies = true;
+	cr_assert_eq(make(), 0);
+	cr_assert_not(plan.copies);
 }
 
 Test(rpcrdma_chunk, a_head_may_fill_its_room)

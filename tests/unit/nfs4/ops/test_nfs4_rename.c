@@ -40,6 +40,20 @@ static const struct op_golden golden = {
 	.check = check,
 };
 
+Test(nfs4_rename, one_that_fails_tells_no_attributes)
+{
+	static const char *const results[] = {
+		RES_PUTFH, RES_SAVEFH, RES_PUTFH, "0000001d 00000011"};
+	struct op_test t;
+
+	op_test_init(&t, &golden);
+	t.call.u.rename.from_attr.valid = t.call.u.rename.to_attr.valid = NFS4_ATTR_CHANGE;
+	cr_assert_eq(op_test_decode(&t, results, 4, NFS4ERR_EXIST), 0);
+	cr_assert_eq(t.status, NFS4ERR_EXIST);
+	cr_assert_eq(t.call.u.rename.from_attr.valid, 0);
+	cr_assert_eq(t.call.u.rename.to_attr.valid, 0);
+}
+
 Test(nfs4_rename, source_is_saved_and_target_current)
 {
 	op_golden_check(&golden);

@@ -47,6 +47,18 @@ static struct nfs4_compound opened(void)
 	return open_len(xdr_enc_len(&res));
 }
 
+/* Results are decoded once more, from their begin, when names of owners have come. */
+Test(nfs4_compound, results_that_are_decoded_again_have_not_failed_yet)
+{
+	struct nfs4_compound c = {.failed_op = OP_GETATTR};
+
+	res_begin(NFS4_OK, 0);
+	xdr_dec_init(&c.dec, mem, xdr_enc_len(&res));
+	cr_assert(nfs4_compound_open(&c, NULL));
+	cr_assert_eq(c.failed_op, 0);
+	cr_assert(nfs4_compound_close(&c));
+}
+
 Test(nfs4_compound, golden_call_with_sequence)
 {
 	static const char want[] = "\0\0\0\0"                 /* no tag */
