@@ -334,9 +334,13 @@ Test(fs_handover, who_cannot_go_on_leaves_all_to_the_next)
 	cr_assert_not(file->used);
 }
 
-/* The same records, those of `type` twice; with `field` of them set to `value`, if there is one. */
-static int copy_tables(int from, uint16_t type, uint16_t field, uint64_t value)
+/*
+ * The same records, those of `type` twice; with `field` of them set to `value`, or to `zeros`
+ * bytes, if there is one.
+ */
+static int copy_tables(int from, uint16_t type, uint16_t field, uint64_t value, size_t zeros)
 {
+	static const uint8_t none[5000];
 	int fd = memfd_create("tables", MFD_CLOEXEC);
 	struct tables_record r;
 	struct tables_out t;
@@ -351,7 +355,9 @@ static int copy_tables(int from, uint16_t type, uint16_t field, uint64_t value)
 			for (uint16_t f = 1; f < 1100; f++) {
 				const void *p = NULL;
 
-				if (r.type == type && f == field)
+				if (r.type == type && f == field && zeros)
+					tables_put_bytes(&t, f, none, zeros);
+				else if (r.type == type && f == field)
 					tables_put(&t, f, value);
 				else
 					while ((p = tables_get_next(&r, f, p, &len)))
@@ -377,12 +383,22 @@ static int taken(int tables)
 	return err;
 }
 
+/* A file that is removed while it is open gets a name that none had. */
+Test(fs_handover, names_of_removed_files_are_counted_on)
+{
+	rig.fs->silly_cnt = 77;
+	rig_hand_over();
+	cr_assert_eq(rig.fs->silly_cnt, 77);
+	closed(fh.fh);
+}
+
 /* Whatever its checksum says. */
 Test(fs_handover, values_out_of_bounds_are_refused)
 {
 	static const struct {
 		uint16_t type, field;
 		uint64_t value;
+		size_t zeros;
 	} wrong[] = {
 		{FS_TABLES_LOCKOWNER, 0, 0},          /* an owner twice */
 		{FS_TABLES_LOCKWAIT, 25, 0},          /* a range of no bytes */
@@ -392,6 +408,8 @@ Test(fs_handover, values_out_of_bounds_are_refused)
 		{FS_TABLES_FILE, 10, 4},              /* the same */
 		{FS_TABLES_SHARE, 1, 1 << 20},        /* an inode that is none */
 		{FS_TABLES_MOUNT, 12, UINT64_MAX},    /* a descriptor */
+		{FS_TABLES_MOUNT, 10, 0, 5000},       /* a FUSE_INIT longer than there can be */
+		{FS_TABLES_MOUNT, 11, 0, 5000},       /* its answer */
 	};
 	uint64_t asleep;
 	int tables;
@@ -401,10 +419,10 @@ Test(fs_handover, values_out_of_bounds_are_refused)
 	rig_settle();
 	rig_pause();
 	tables = rig_write_tables();
-	cr_assert_eq(taken(copy_tables(tables, 0, 0, 0)), 0, "a true copy");
+	cr_assert_eq(taken(copy_tables(tables, 0, 0, 0, 0)), 0, "a true copy");
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		cr_expect_eq(
-			taken(copy_tables(tables, wrong[i].type, wrong[i].field, wrong[i].value)),
+		cr_expect_eq(taken(copy_tables(tables, wrong[i].type, wrong[i].field,
+				     wrong[i].value, wrong[i].zeros)),
 			-EBADMSG, "%zu", i);
 	rig_take_over(tables);
 	interrupt(asleep);
