@@ -273,6 +273,24 @@ Test(nfs4_held, what_is_in_hand_stays_there_whoever_finds_it_gone)
 	cr_assert_eq(read.stateid.other[0], 'b');
 }
 
+/* The OPEN that is on its way is not to be forgotten when its answer comes. */
+Test(nfs4_held, a_close_that_waits_for_the_open_has_not_been_sent)
+{
+	struct nfs4_call close;
+
+	call_on(&close, &close_desc);
+	open_read('a', 1);
+	sess_rig_bad(&st);
+	sr.s.state = NFS4_SESSION_UP;
+	nfs4_reclaim_kick(&sr.s);
+	cr_assert_eq(nfs4_state_close_take(&close), NFS4_STATE_WAIT);
+	cr_assert_not(st.is_closed);
+	sr.s.reopener.u.open.stateid = sess_rig_stateid('b', 1);
+	sess_rig_answer(&sr.s.reopener, NFS4_OK);
+	cr_assert_eq(nfs4_state_close_take(&close), NFS4_STATE_GO);
+	cr_assert(st.is_closed);
+}
+
 /* Soft: each wait for an open has its own time, however long ago the call began. */
 Test(nfs4_held, a_call_that_found_its_open_good_waits_anew_when_it_is_gone)
 {

@@ -24,6 +24,15 @@ Test(fs_deleg, a_second_open_and_its_close_cost_no_call)
 	cr_assert(fake_all_free());
 }
 
+Test(fs_deleg, without_any_a_lane_has_no_timer)
+{
+	delegated();
+	rig.fs->delegs->idle_ns = NSEC_PER_SEC;
+	rig_run_for(100 * NSEC_PER_SEC);
+	cr_assert_null(file->deleg, "it was not used for so long");
+	cr_assert_not(reactor_timer_armed(&rig.lane->deleg->timer));
+}
+
 Test(fs_deleg, an_open_beside_the_one_that_brought_it_shares_that)
 {
 	open_ok(O_RDONLY, &a);
