@@ -236,6 +236,19 @@ Test(fs_silly, a_rename_that_fails_is_the_unlinks_answer)
 	cr_assert_eq(strcmp(file->name, "f"), 0);
 }
 
+Test(fs_silly, and_that_of_a_rename_over_it)
+{
+	const struct fuse_rename_in in = {.newdir = FUSE_ROOT_ID};
+	struct fake_file *other = fake_add("g", 10);
+
+	cr_assert_eq(rig_open(ino, O_RDONLY, &fh), 0);
+	rig.fake.fail[FAKE_RENAME] = EACCES;
+	cr_assert_eq(rig_call(&re, FUSE_RENAME, FUSE_ROOT_ID, &in, sizeof(in), "g\0f", 4), EACCES);
+	cr_assert_eq(rig.fake.count[FAKE_RENAME], 1, "the target's own");
+	cr_assert_eq(strcmp(file->name, "f"), 0);
+	cr_assert_eq(strcmp(other->name, "g"), 0);
+}
+
 /* ---- the links that a stat shows ---- */
 
 /* The kernel may be told of stale pages first. */
