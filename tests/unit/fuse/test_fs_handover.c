@@ -383,6 +383,18 @@ static int taken(int tables)
 	return err;
 }
 
+/* The kernel is not asked again; it sends what was agreed on at the mount. */
+Test(fs_handover, requests_are_as_large_as_before_whatever_the_server_takes_now)
+{
+	uint32_t before = rig.fs->max_write;
+
+	rig.fake.info.fs.rsize = rig.fake.info.fs.wsize = RIG_WSIZE / 2;
+	rig_hand_over();
+	cr_assert_eq(rig.fs->max_write, before);
+	cr_assert_eq(rig.fs->max_read, before);
+	closed(fh.fh);
+}
+
 /* A file that is removed while it is open gets a name that none had. */
 Test(fs_handover, names_of_removed_files_are_counted_on)
 {
