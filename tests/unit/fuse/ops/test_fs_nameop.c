@@ -215,6 +215,37 @@ Test(fs_nameop, setattr_replies_what_the_server_has_now)
 	cr_assert_eq(rig.fake.count[FAKE_SETATTR], 1);
 }
 
+static struct nfs4_sattr asked;
+
+static int note_setattr(struct nfs4_call *call)
+{
+	asked = call->u.setattr.sattr;
+	return 0;
+}
+
+Test(fs_nameop, what_a_program_sets_is_set_and_nothing_else)
+{
+	static const struct {
+		uint32_t valid, set;
+	} each[] = {{FATTR_MODE, NFS4_ATTR_MODE}, {FATTR_UID, NFS4_ATTR_OWNER},
+		{FATTR_GID, NFS4_ATTR_GROUP}, {FATTR_SIZE, NFS4_ATTR_SIZE},
+		{FATTR_ATIME, NFS4_ATTR_ATIME}, {FATTR_MTIME, NFS4_ATTR_MTIME},
+		{FATTR_ATIME | FATTR_ATIME_NOW, NFS4_ATTR_ATIME},
+		{FATTR_UID | FATTR_GID, NFS4_ATTR_OWNER | NFS4_ATTR_GROUP}};
+	struct fuse_setattr_in in = {.mode = 0640, .uid = 1001, .gid = 1002, .size = 5};
+
+	rig.fake.refuse_setattr = note_setattr;
+	for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++) {
+		in.valid = each[i].valid;
+		cr_assert_eq(set_attr(&in), 0, "%zu", i);
+		cr_assert_eq(asked.set, each[i].set, "%zu: %#lx", i, (unsigned long)asked.set);
+		cr_assert_eq(asked.uid, 1001);
+		cr_assert_eq(asked.gid, 1002);
+		cr_assert_eq(asked.atime_now, i == 6);
+		cr_assert_not(asked.mtime_now);
+	}
+}
+
 /* A server lets the owner do it whatever the mode is. */
 Test(fs_nameop, truncate_by_name_asks_for_the_right_to_write)
 {

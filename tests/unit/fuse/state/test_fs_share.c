@@ -25,6 +25,16 @@ static void closed(uint64_t handle)
 	rig_settle();
 }
 
+/* Of who may write nobody asks whether he may read. */
+Test(fs_share, each_kind_of_open_needs_its_own_right)
+{
+	cr_assert(fs_share_allows(O_RDONLY, ACCESS4_READ));
+	cr_assert(fs_share_allows(O_RDWR, ACCESS4_READ));
+	cr_assert(fs_share_allows(O_WRONLY, ACCESS4_MODIFY));
+	cr_assert_not(fs_share_allows(O_RDONLY, ACCESS4_MODIFY));
+	cr_assert_not(fs_share_allows(O_RDWR, ACCESS4_MODIFY));
+}
+
 Test(fs_share, a_users_opens_are_one_and_each_is_asked_for)
 {
 	cr_assert_eq(rig_open(ino, O_RDONLY, &a), 0);
