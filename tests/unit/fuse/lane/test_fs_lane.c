@@ -2,10 +2,13 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "fs_rig.h"
 #include "latency.h"
+#include "log.h"
 
 TestSuite(fs_lane, .init = NULL, .fini = NULL);
 
@@ -109,5 +112,39 @@ Test(fs_lane, the_time_of_a_request_is_counted_once_in_each_phase)
 	cr_assert_eq(rig_getattr(rig_ino(fake_add("counted", 1)), &attr), 0);
 	for (int phase = 0; phase < LATENCY_PHASES; phase++)
 		cr_assert_eq(hist_count(&h[phase]), 1, "%d", phase);
+	rig_down();
+}
+
+static char told[800];
+
+static void note_line(void *ctx, enum log_level level, const char *line)
+{
+	if (strncmp(line, "op ", 3) == 0)
+		snprintf(told, sizeof(told), "%s", line);
+}
+
+Test(fs_lane, the_operation_log_says_what_each_is_about)
+{
+	static struct latency lat;
+	const struct fuse_rename_in in = {.newdir = FUSE_ROOT_ID};
+	struct fuse_open_out fh;
+	struct fake_file *f;
+	struct rig_reply re;
+	char file[40];
+
+	rig_up(NULL);
+	rig.stats.latency = &lat;
+	log_set_sink(note_line, NULL);
+	fs_set_ops_log(rig.fs, true);
+	f = fake_add("f", 100);
+	snprintf(file, sizeof(file), " file=%" PRIu64 " ", f->attr.fileid);
+	cr_assert_eq(rig_open(rig_ino(f), O_RDONLY, &fh), 0);
+	cr_assert(strstr(told, file), "%s", told);
+	cr_assert_eq(rig_read(&re, rig_ino(f), fh.fh, 20, 30), 30);
+	cr_assert(strstr(told, " at=20 size=30 "), "%s", told);
+	cr_assert_eq(rig_call(&re, FUSE_RENAME, FUSE_ROOT_ID, &in, sizeof(in), "f\0g", 4), 0);
+	cr_assert(strstr(told, " name=f to=g "), "%s", told);
+	cr_assert_eq(rig_release(rig_ino(f), fh.fh), 0);
+	rig_settle();
 	rig_down();
 }
