@@ -201,6 +201,24 @@ Test(fs_special, an_access_that_fails)
 	cr_assert(fake_all_free());
 }
 
+/* LOOKUP tells attributes, and the ACCESS behind it. */
+Test(fs_special, attributes_are_those_of_the_later_answer)
+{
+	uint64_t unique;
+
+	rig.fake.hold_ops = 1u << FAKE_ACCESS;
+	rig.uid = OWNER;
+	unique = rig_send(FUSE_LOOKUP, FUSE_ROOT_ID, NULL, 0, "f", 2);
+	rig_settle();
+	file->attr.mode = 0600;
+	fake_touch(file);
+	fake_release();
+	cr_assert(rig_reply(&re, 3000));
+	cr_assert_eq(re.h.unique, unique);
+	memcpy(&e, re.body, sizeof(e));
+	cr_assert_eq(e.attr.mode & 07777, 0600, "%o", e.attr.mode);
+}
+
 Test(fs_special, two_users_walk_at_once)
 {
 	uint64_t asked[4];
