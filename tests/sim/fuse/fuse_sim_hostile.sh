@@ -52,5 +52,7 @@ for m in $mounts; do check "the server is well" ctl "$m" hostile off; done
 for m in $mounts; do check "a new connection" ctl "$m" cut; done
 # What was a lie inside a good message may be believed for longer.
 check "well again" on_each "wire.mw wire.static" well_again
-for m in $mounts; do check "unmounted" sim_stop "$m"; done
+# A program that timeout(1) killed, and itself with it, may live a moment longer.
+stop() { wait_for 60 fusermount3 -qu "$work/$1" && sim_ends "$1" 60; }
+for m in $mounts; do check "unmounted" stop "$m"; done
 tap_end
