@@ -2,9 +2,12 @@
 /* Names of every length and byte, paths to PATH_MAX, symbolic links. */
 #include "compat.h"
 
+/* Two of them are good at a time. */
 static const char *name_of(size_t len)
 {
-	static char name[NAME_MAX + 2];
+	static char names[2][NAME_MAX + 2];
+	static unsigned int turn;
+	char *name = names[turn++ % 2];
 
 	memset(name, 'n', len);
 	name[len] = '\0';
