@@ -165,8 +165,6 @@ void roce_conn_send_failed(struct roce_ep *ep, int err)
 		ep->conn.send_err = err;
 }
 
-#define UNSENT "UDP packets to port 4791 of the server: %s"
-
 void roce_conn_timed_out(struct roce_ep *ep)
 {
 	const struct roce_conn *c = &ep->conn;
@@ -184,17 +182,13 @@ void roce_conn_timed_out(struct roce_ep *ep)
 			"interface");
 		return;
 	case -EPERM: /* it may let them out later */
-		fail(ep, -ETIMEDOUT,
+		fail(ep, -EHOSTUNREACH,
 			"a packet filter of this machine does not let UDP packets to port 4791 "
 			"out");
 		return;
-	case -EHOSTUNREACH:
-	case -ENETUNREACH:
-	case -ENETDOWN:
-		fail(ep, err, UNSENT, strerror(-err));
-		return;
 	default:
-		fail(ep, -ETIMEDOUT, UNSENT, strerror(-err));
+		fail(ep, -EHOSTUNREACH, "UDP packets to port 4791 of the server: %s",
+			strerror(-err));
 		return;
 	}
 	if (c->heard)

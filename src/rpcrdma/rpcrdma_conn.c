@@ -307,7 +307,8 @@ static void attempt_failed(struct rpcrdma *x, const struct fab_event *ev)
 	if (x->ever_up && x->detail[0] && err != -ETIMEDOUT)
 		log_warn_limited("%s: %s", x->peer, x->detail);
 	else if (x->ever_up)
-		log_debug("%s: %s: %s", x->peer, step_name(ev->step), strerror(-err));
+		log_debug("%s: %s: %s%s%s", x->peer, step_name(ev->step), strerror(-err),
+			x->detail[0] ? ": " : "", x->detail);
 	x->down_err = err;
 	x->down_step = ev->step;
 	rpcrdma_addr_failed(x);

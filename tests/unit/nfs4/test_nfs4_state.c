@@ -62,6 +62,13 @@ static void served(void)
 	cr_assert(nfs4_deleg_open(&d, &st, &sr.cred, OPEN4_SHARE_ACCESS_BOTH, 1, 0));
 }
 
+/* The OPEN that asks for it again is answered, with another stateid. */
+static void opened_again(void)
+{
+	sr.s.reopener.u.open.stateid = sess_rig_stateid('b', 1);
+	sess_rig_answer(&sr.s.reopener, NFS4_OK);
+}
+
 /* ---- stateids of calls ---- */
 
 Test(nfs4_held, close_names_the_open_it_means_and_others_the_newest)
@@ -241,8 +248,7 @@ Test(nfs4_held, a_call_goes_on_in_the_moment_that_its_open_is_there_again)
 	nfs4_call_start(&read, &read_desc);
 	cr_assert_eq(read.state, NFS4_CALL_DELAYED, "it waits for the open");
 	cr_assert_eq(sr.s.reopener.state, NFS4_CALL_WAITING, "which is asked for");
-	sr.s.reopener.u.open.stateid = sess_rig_stateid('b', 1);
-	sess_rig_answer(&sr.s.reopener, NFS4_OK);
+	opened_again();
 	cr_assert_eq(read.state, NFS4_CALL_WAITING, "for a slot, not for a while");
 }
 
@@ -265,8 +271,7 @@ Test(nfs4_held, what_is_in_hand_stays_there_whoever_finds_it_gone)
 	cr_assert_eq(nfs4_lock_io_take(&read), NFS4_STATE_WAIT, "for that very OPEN");
 	cr_assert(sess_rig_is_on(&all->in_hand, &st));
 	cr_assert(list_empty(&all->reopen), "nobody else is to ask for it");
-	sr.s.reopener.u.open.stateid = sess_rig_stateid('b', 1);
-	sess_rig_answer(&sr.s.reopener, NFS4_OK);
+	opened_again();
 	cr_assert(sess_rig_is_on(&all->held, &st));
 	cr_assert_null(st.reclaim);
 	cr_assert_eq(nfs4_lock_io_take(&read), NFS4_STATE_GO);
@@ -285,8 +290,7 @@ Test(nfs4_held, a_close_that_waits_for_the_open_has_not_been_sent)
 	nfs4_reclaim_kick(&sr.s);
 	cr_assert_eq(nfs4_state_close_take(&close), NFS4_STATE_WAIT);
 	cr_assert_not(st.is_closed);
-	sr.s.reopener.u.open.stateid = sess_rig_stateid('b', 1);
-	sess_rig_answer(&sr.s.reopener, NFS4_OK);
+	opened_again();
 	cr_assert_eq(nfs4_state_close_take(&close), NFS4_STATE_GO);
 	cr_assert(st.is_closed);
 }

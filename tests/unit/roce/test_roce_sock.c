@@ -196,19 +196,17 @@ Test(roce_sock, after_a_request_that_nobody_took_the_next_one_goes_out)
 Test(roce_sock, what_keeps_requests_here_is_told)
 {
 	static const struct {
-		int err, is;
+		int err;
 		const char *says;
-	} errs[] = {{EPERM, -ETIMEDOUT, "a packet filter of this machine"},
-		{EACCES, -ETIMEDOUT, "Permission denied"},
-		{ENETUNREACH, -ENETUNREACH, "Network is"},
-		{EHOSTUNREACH, -EHOSTUNREACH, "No route"}};
+	} errs[] = {{EPERM, "a packet filter of this machine"}, {EACCES, "Permission denied"},
+		{ENETUNREACH, "Network is"}, {EHOSTUNREACH, "No route"}};
 
 	for (size_t i = 0; i < sizeof(errs) / sizeof(errs[0]); i++) {
 		rig_resolve();
 		err_of_all = errs[i].err;
 		cr_assert_eq(roce_impl.ep_connect(ep, NULL, 0), 0);
 		time_is_up();
-		cr_assert_eq(last.err, errs[i].is, "%s", strerror(errs[i].err));
+		cr_assert_eq(last.err, -EHOSTUNREACH, "%s", strerror(errs[i].err));
 		cr_assert_not_null(
 			strstr(roce_impl.ep_why(ep), errs[i].says), "%s", roce_impl.ep_why(ep));
 		err_of_all = 0;
