@@ -18,7 +18,7 @@
 #include <assert.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <zlib.h>
+#include <libdeflate.h>
 
 #include "live.h"
 
@@ -168,7 +168,7 @@ static inline uint64_t live_chunk_word(unsigned int cls)
 	return 0x6c766368ull << 32 | cls << 16 | (0xffff ^ cls);
 }
 
-/* Of the numbers beside a record: a few instructions, where crc32() takes longer than all else. */
+/* Of the numbers beside a record: a few instructions, where a checksum takes longer. */
 static inline uint32_t live_mix(uint64_t seq, const struct live_about *a)
 {
 	uint64_t words[sizeof(*a) / 8], mix = seq;
@@ -185,7 +185,7 @@ static inline uint32_t live_crc(uint64_t seq, const struct live_about *a, const 
 {
 	uint32_t mix = live_mix(seq, a), max = a->crc_max;
 
-	return max == 0 ? mix : (uint32_t)crc32(mix, record, a->len < max ? a->len : max);
+	return max == 0 ? mix : libdeflate_crc32(mix, record, a->len < max ? a->len : max);
 }
 
 #endif

@@ -4,36 +4,23 @@
 #include <assert.h>
 #include <endian.h>
 #include <errno.h>
+#include <libdeflate.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #define RECORD_HEAD 8u
 #define FIELD_HEAD  4u
 #define NUMBER_MAX  8u
 #define END_CRC     1u
 /* Of END: its head, and one field of 4 bytes. */
-#define END_LEN   (RECORD_HEAD + FIELD_HEAD + 4u)
-#define WRITE_AT  (256u * 1024)
-#define BUF_MIN   512u /* most records are shorter: one allocation each */
-#define CRC_CHUNK (1u << 30)
+#define END_LEN  (RECORD_HEAD + FIELD_HEAD + 4u)
+#define WRITE_AT (256u * 1024)
+#define BUF_MIN  512u /* most records are shorter: one allocation each */
 
 static const uint8_t magic[8] = {'r', 'd', 'm', 'a', 'f', 's', 'T', '1'};
-
-static uint32_t crc_of(uint32_t crc, const uint8_t *p, size_t len)
-{
-	while (len > 0) {
-		size_t n = len < CRC_CHUNK ? len : CRC_CHUNK;
-
-		crc = (uint32_t)crc32(crc, p, (uInt)n);
-		p += n;
-		len -= n;
-	}
-	return crc;
-}
 
 /* ---- writing ---- */
 
@@ -80,7 +67,7 @@ static void flush(struct tables_out *t)
 		else if (errno != EINTR)
 			t->err = -errno;
 	}
-	t->crc = crc_of(t->crc, t->buf, t->used);
+	t->crc = libdeflate_crc32(t->crc, t->buf, t->used);
 	t->used = 0;
 }
 
@@ -314,7 +301,7 @@ static bool is_good(struct tables_in *t)
 	t->end = end - END_LEN;
 	if (!record_at(t->end, END_LEN, &r) || r.type != TABLES_END ||
 		!tables_copy(&r, END_CRC, &crc, sizeof(crc)) ||
-		le32toh(crc) != crc_of(0, t->map, t->len - END_LEN))
+		le32toh(crc) != libdeflate_crc32(0, t->map, t->len - END_LEN))
 		return false;
 	while (p < t->end) {
 		if (!inner_record_at(p, (size_t)(t->end - p), &r))

@@ -2,8 +2,8 @@
 #include "roce_frame.h"
 
 #include <assert.h>
+#include <libdeflate.h>
 #include <string.h>
-#include <zlib.h>
 
 #define ETH_LEN  14u
 #define IPV4_LEN 20u
@@ -138,7 +138,7 @@ void roce_frame_icrc(const uint8_t *ip, size_t len, uint8_t icrc[4])
 	bool is_v6 = ip[0] >> 4 == 6;
 	size_t ip_len = is_v6 ? IPV6_LEN : IPV4_LEN, head = ip_len + UDP_LEN + BTH_LEN;
 	uint8_t masked[8 + IPV6_LEN + UDP_LEN + BTH_LEN], *h = masked + 8;
-	uLong crc;
+	uint32_t crc;
 
 	assert(len >= head);
 	memset(masked, 0xff, 8);
@@ -154,8 +154,8 @@ void roce_frame_icrc(const uint8_t *ip, size_t len, uint8_t icrc[4])
 	}
 	h[ip_len + 6] = h[ip_len + 7] = 0xff; /* UDP's checksum */
 	h[ip_len + UDP_LEN + 4] = 0xff;       /* FECN, BECN, reserved */
-	crc = crc32(0, masked, (uInt)(8 + head));
-	crc = crc32(crc, ip + head, (uInt)(len - head));
+	crc = libdeflate_crc32(0, masked, 8 + head);
+	crc = libdeflate_crc32(crc, ip + head, len - head);
 	for (unsigned int i = 0; i < 4; i++)
 		icrc[i] = (uint8_t)(crc >> 8 * i);
 }
