@@ -257,15 +257,21 @@ static size_t field_at(const uint8_t *p, size_t left)
 	return len <= left ? len : 0;
 }
 
-/* The record at p, in bounds, with all its fields. */
-static bool record_at(const uint8_t *p, size_t left, struct tables_record *r)
+/* The record at p, in bounds; of its fields nothing is known. */
+static bool head_at(const uint8_t *p, size_t left, struct tables_record *r)
 {
 	if (left < RECORD_HEAD || get_le(p + 2, 2) != 0)
 		return false;
 	r->type = (uint16_t)get_le(p, 2);
 	r->fields = p + RECORD_HEAD;
 	r->len = (size_t)get_le(p + 4, 4);
-	if (r->len > left - RECORD_HEAD)
+	return r->len <= left - RECORD_HEAD;
+}
+
+/* The same with all its fields. */
+static bool record_at(const uint8_t *p, size_t left, struct tables_record *r)
+{
+	if (!head_at(p, left, r))
 		return false;
 	for (size_t at = 0; at < r->len;) {
 		size_t len = field_at(r->fields + at, r->len - at);
@@ -348,7 +354,8 @@ void tables_rewind(struct tables_in *t)
 
 bool tables_next(struct tables_in *t, struct tables_record *ret)
 {
-	if (t->next == t->end || !record_at(t->next, (size_t)(t->end - t->next), ret))
+	/* Its fields were looked at by tables_open(). */
+	if (t->next == t->end || !head_at(t->next, (size_t)(t->end - t->next), ret))
 		return false;
 	t->next = ret->fields + ret->len;
 	return true;

@@ -300,21 +300,10 @@ void fs_inode_put_back_all(struct fs *fs, uint32_t generation)
 	fs_inode_table_unlock(fs);
 }
 
-static void each_of_chain(
-	struct fs_table *t, uint32_t slot, void (*fn)(void *ctx, struct fs_inode *in), void *ctx)
-{
-	for (; slot != FS_SLOT_NONE; slot = *fs_slot_next(&t->slots, slot))
-		fn(ctx, at(t, slot));
-}
-
 void fs_inode_each(struct fs *fs, void (*fn)(void *ctx, struct fs_inode *in), void *ctx)
 {
-	struct fs_table *t = fs->table;
-
 	fs_inode_table_lock(fs);
-	for (size_t i = 0; i < t->size; i++)
-		each_of_chain(t, t->buckets[i], fn, ctx);
-	each_of_chain(t, t->unhashed, fn, ctx);
+	fs_slot_each(&fs->table->slots, fn, ctx);
 	fs_inode_table_unlock(fs);
 }
 

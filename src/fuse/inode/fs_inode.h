@@ -104,7 +104,7 @@ struct fs_inode *fs_inode_put_back(struct fs *fs, uint64_t slot, uint32_t genera
 	const struct nfs4_fh *fh, uint64_t nlookup);
 /* generation: of the inode that was made last there. */
 void fs_inode_put_back_all(struct fs *fs, uint32_t generation);
-/* Calls fn with each inode, table lock held. */
+/* Calls fn with each inode, in the order of their slots; table lock held. */
 void fs_inode_each(struct fs *fs, void (*fn)(void *ctx, struct fs_inode *in), void *ctx);
 /* Of the inode that was made last. */
 uint32_t fs_inode_generation(const struct fs *fs);

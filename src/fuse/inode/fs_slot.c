@@ -173,6 +173,14 @@ struct fs_inode *fs_slot_inode(const struct fs_slots *s, uint64_t slot)
 	return nr < s->chunks_cnt && s->chunks[nr] ? s->chunks[nr]->in[slot % CHUNK] : NULL;
 }
 
+void fs_slot_each(const struct fs_slots *s, void (*fn)(void *ctx, struct fs_inode *in), void *ctx)
+{
+	for (uint32_t nr = 0; nr < s->chunks_cnt; nr++)
+		for (uint32_t i = 0; s->chunks[nr] && i < CHUNK; i++)
+			if (s->chunks[nr]->in[i])
+				fn(ctx, s->chunks[nr]->in[i]);
+}
+
 uint32_t *fs_slot_next(const struct fs_slots *s, uint32_t slot)
 {
 	return &s->chunks[slot >> CHUNK_BITS]->next[slot % CHUNK];

@@ -50,6 +50,8 @@ bool fs_slot_put(struct fs_slots *s, uint64_t slot, struct fs_inode *in);
 void fs_slot_put_all(struct fs_slots *s, uint32_t generation);
 /* NULL: not in use, or out of range. WIRE: any number may be asked for. */
 struct fs_inode *fs_slot_inode(const struct fs_slots *s, uint64_t slot);
+/* Calls fn with the inode of each slot in use, in their order: mostly that of their memory. */
+void fs_slot_each(const struct fs_slots *s, void (*fn)(void *ctx, struct fs_inode *in), void *ctx);
 /* Of a slot in use: the next one in whatever chain it is, for the inode table. */
 uint32_t *fs_slot_next(const struct fs_slots *s, uint32_t slot);
 

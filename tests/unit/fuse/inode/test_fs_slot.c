@@ -52,6 +52,30 @@ Test(fs_slot, what_was_never_given_out_is_none)
 	cr_assert_null(fs_slot_inode(&slots, UINT64_MAX));
 }
 
+static unsigned int visited;
+
+static void visit(void *ctx, struct fs_inode *in)
+{
+	struct fs_inode *const *order = ctx;
+
+	cr_assert_eq(in, order[visited]);
+	visited++;
+}
+
+Test(fs_slot, each_inode_is_visited_once_in_the_order_of_the_slots)
+{
+	struct fs_inode *order[599];
+
+	for (unsigned int i = 0; i < 600; i++)
+		take(i);
+	fs_slot_give(&slots, 300);
+	for (unsigned int slot = 1; slot <= 600; slot++)
+		if (slot != 300)
+			order[slot - (slot > 300) - 1] = fs_slot_inode(&slots, slot);
+	fs_slot_each(&slots, visit, order);
+	cr_assert_eq(visited, 599);
+}
+
 Test(fs_slot, those_of_another_table_are_put_in_any_order)
 {
 	static const uint64_t put[] = {1000, 1, 3};
