@@ -18,7 +18,6 @@
 /* Of END: its head, and one field of 4 bytes. */
 #define END_LEN  (RECORD_HEAD + FIELD_HEAD + 4u)
 #define WRITE_AT (256u * 1024)
-#define BUF_MIN  512u /* most records are shorter: one allocation each */
 
 static const uint8_t magic[8] = {'r', 'd', 'm', 'a', 'f', 's', 'T', '1'};
 
@@ -34,20 +33,18 @@ static void put_le(uint8_t *to, uint64_t value, size_t len)
 /* `len` more bytes at the end of what is not written; NULL: there was a failure. */
 static uint8_t *room(struct tables_out *t, size_t len)
 {
-	uint8_t *buf;
-
 	if (t->err)
 		return NULL;
 	if (t->size - t->used < len) {
 		size_t size = (t->used + len) * 2;
+		uint8_t *buf = realloc(t->buf == t->few ? NULL : t->buf, size);
 
-		if (size < BUF_MIN)
-			size = BUF_MIN;
-		buf = realloc(t->buf, size);
 		if (!buf) {
 			t->err = -ENOMEM;
 			return NULL;
 		}
+		if (t->buf == t->few)
+			memcpy(buf, t->few, t->used);
 		t->buf = buf;
 		t->size = size;
 	}
@@ -71,11 +68,23 @@ static void flush(struct tables_out *t)
 	t->used = 0;
 }
 
+/* t->few is left as it is. */
+static void begin(struct tables_out *t, int fd)
+{
+	t->fd = fd;
+	t->err = 0;
+	t->crc = 0;
+	t->buf = t->few;
+	t->size = sizeof(t->few);
+	t->used = 0;
+	t->record = 0;
+}
+
 void tables_begin(struct tables_out *t, int fd)
 {
 	uint8_t *p;
 
-	*t = (struct tables_out){.fd = fd};
+	begin(t, fd);
 	p = room(t, sizeof(magic));
 	if (p)
 		memcpy(p, magic, sizeof(magic));
@@ -83,7 +92,7 @@ void tables_begin(struct tables_out *t, int fd)
 
 void tables_begin_in(struct tables_out *t)
 {
-	*t = (struct tables_out){.fd = -1};
+	begin(t, -1);
 }
 
 /* The length of the record that is complete. */
@@ -186,19 +195,22 @@ void tables_pieces_record(uint8_t *to, uint16_t type, uint16_t field, const void
 
 void tables_put(struct tables_out *t, uint16_t field, uint64_t value)
 {
-	uint64_t le = htole64(value);
-	size_t len = 0;
+	size_t len = value == 0 ? 0 : NUMBER_MAX - (size_t)__builtin_clzll(value) / 8;
+	uint8_t *p = len > 0 ? room(t, FIELD_HEAD + NUMBER_MAX) : NULL;
 
-	while (len < NUMBER_MAX && value >> (8 * len) != 0)
-		len++;
-	tables_put_bytes(t, field, &le, len);
+	if (!p)
+		return;
+	/* All its bytes, of which the last ones are not used: that is one store. */
+	put_le(put_field_head(p, field, len), value, NUMBER_MAX);
+	t->used -= NUMBER_MAX - len;
 }
 
 static void free_buf(struct tables_out *t)
 {
-	free(t->buf);
-	t->buf = NULL;
-	t->size = 0;
+	if (t->buf != t->few)
+		free(t->buf);
+	t->buf = t->few;
+	t->size = sizeof(t->few);
 }
 
 int tables_end(struct tables_out *t)

@@ -29,6 +29,7 @@
 #define TABLES_END       0u
 #define TABLES_FIELD_MAX 65535u /* bytes */
 #define TABLES_PIECE     61440u /* bytes of a file, in one field */
+#define TABLES_FEW       480u   /* bytes that most records do not exceed */
 
 /* ---- writing ---- */
 
@@ -36,13 +37,14 @@ struct tables_out {
 	int fd;       /* the caller's */
 	int err;      /* 0, or the first -errno: what follows is not written */
 	uint32_t crc; /* of what was written to fd */
-	uint8_t *buf; /* of what was not */
+	uint8_t *buf; /* of what was not: `few`, or on the heap */
 	size_t used, size;
 	size_t record; /* in buf: where the fields of the record begin; 0: there is none */
+	uint8_t few[TABLES_FEW];
 };
 
 /* fd: an empty file, written from its start; the caller's. No failure is told before tables_end().
- */
+ * *t is not copied until its end. */
 void tables_begin(struct tables_out *t, int fd);
 /* The next fields are of a new record. type: not TABLES_END. */
 void tables_record(struct tables_out *t, uint16_t type);

@@ -219,6 +219,34 @@ Test(tables, a_record_in_memory_is_one_of_a_file)
 	cr_assert_not(tables_next(&in, &r));
 }
 
+/* Around the end of the room that each writer has. */
+Test(tables, a_record_that_outgrows_its_place_is_whole)
+{
+	static uint8_t bytes[TABLES_FEW + 32];
+	struct tables_out one;
+	const void *record;
+	size_t len;
+
+	memset(bytes, 0x5a, sizeof(bytes));
+	for (uint16_t n = TABLES_FEW - 40; n < TABLES_FEW + 32; n++) {
+		tables_begin_in(&one);
+		tables_record(&one, 3);
+		tables_put_bytes(&one, 1, bytes, n);
+		tables_put(&one, 2, 0x1122334455667788);
+		tables_put(&one, 3, n);
+		record = tables_record_bytes(&one, &len);
+		cr_assert(tables_is_record(record, len));
+		cr_assert_eq(len, 8 + 4 + n + 4 + 8 + 4 + 2);
+		r = (struct tables_record){
+			.type = 3, .fields = (const uint8_t *)record + 8, .len = len - 8};
+		cr_assert(tables_copy(&r, 1, bytes, n));
+		cr_assert_eq(bytes[n - 1], 0x5a);
+		cr_assert_eq(tables_get(&r, 2), 0x1122334455667788);
+		cr_assert_eq(tables_get(&r, 3), n);
+		tables_end_in(&one);
+	}
+}
+
 /* More than a file's writer keeps before it writes. */
 Test(tables, a_long_record_stays_in_memory)
 {
