@@ -115,8 +115,8 @@ void *live_raw_small(struct live *l, const struct live_key *key, uint16_t type, 
 	size_t size, unsigned int cnt);
 /* record: where one may begin. LIVE_NONE: not in such memory. l NULL is accepted. */
 live_ref live_raw_ref(const struct live *l, const void *record);
-/* Its piece, of live_raw_pieces(), has all of its pages. False: there is no memory. */
-bool live_raw_reserve(struct live *l, const void *record);
+/* The piece, of live_raw_pieces(), has all of its pages. False: there is no memory. */
+bool live_raw_reserve(struct live *l, live_ref ref);
 void live_raw_place(struct live *l, live_ref ref, uint64_t place);
 uint64_t live_raw_placed(const struct live *l, live_ref ref);
 /* Bytes of all of l's memory that are in huge pages now, as the system says. It takes milliseconds.

@@ -131,18 +131,29 @@ live_ref live_raw_ref(const struct live *l, const void *record)
 	const struct live_raw *raw = l ? raw_of(l, record) : NULL;
 	size_t i = raw ? (size_t)((const uint8_t *)record - raw->first) / raw->size : 0;
 
-	return raw ? raw->ref + (live_ref)(i * sizeof(struct live_slot) / LIVE_UNIT) : LIVE_NONE;
+	return raw ? raw->ref + (live_ref)i : LIVE_NONE;
 }
 
-bool live_raw_reserve(struct live *l, const void *record)
+/* The one that has this record's piece. */
+static struct live_raw *raw_with(const struct live *l, live_ref ref)
 {
-	struct live_raw *raw = raw_of(l, record);
-	size_t i = (size_t)((const uint8_t *)record - raw->first) / raw->size;
-	uint8_t *piece = raw->first + i * raw->size;
+	struct live_raw *raw = atomic_load_explicit(&l->raws, memory_order_acquire);
+
+	while (ref < raw->ref || ref - raw->ref >= raw->cnt)
+		raw = raw->next;
+	return raw;
+}
+
+bool live_raw_reserve(struct live *l, live_ref ref)
+{
+	struct live_raw *raw = raw_with(l, ref);
+	live_ref i = ref - raw->ref;
+	uint8_t *piece;
 	int rc;
 
 	if (raw->reserved[i])
 		return true;
+	piece = raw->first + i * raw->size;
 	/* By way of the mapping, which wants huge pages; fallocate() would take small ones. */
 	do
 		rc = madvise(piece, raw->size, MADV_POPULATE_WRITE);

@@ -40,7 +40,7 @@ struct fs_asked {
 	live_ref first;  /* of places */
 	uint16_t free[PLACES];
 	uint32_t free_cnt;
-	_Atomic uint64_t order; /* counts what came */
+	uint64_t order; /* counts what came */
 	_Atomic uint32_t awaited, rewriting;
 };
 
@@ -231,12 +231,23 @@ static bool insert(struct fs_asked *a, const struct entry *new)
 	return true;
 }
 
+/* A request that has no place: its record is not written in the lock, which all requests take. */
+static void note_long(struct fs *fs, struct entry *e, const void *req, size_t len)
+{
+	struct fs_asked *a = fs->asked;
+
+	mutex_lock(&a->lock);
+	e->order = ++a->order;
+	mutex_unlock(&a->lock);
+	e->ref = put(fs, req, len, e->order, FS_ASKED_NEW);
+}
+
 void fs_asked_note(struct fs *fs, const void *req, size_t len, live_ref buf)
 {
 	const struct fuse_in_header *h = req;
 	const struct fuse_interrupt_in *in = (const void *)(h + 1);
 	struct fs_asked *a = fs->asked;
-	struct entry e = {.unique = h->unique};
+	struct entry e = {.unique = h->unique, .ref = buf};
 	bool is_new;
 
 	if (!a)
@@ -245,12 +256,12 @@ void fs_asked_note(struct fs *fs, const void *req, size_t len, live_ref buf)
 		note_interrupt(fs, in->unique);
 	if (!is_answered(h->opcode) || h->unique == 0)
 		return;
-	e.order = atomic_fetch_add(&a->order, 1) + 1;
 	e.in = h->opcode == FUSE_WRITE && buf != LIVE_NONE ? IN_BUF : IN_RECORD;
-	e.ref = buf;
-	if (e.in != IN_BUF && len > PLACE_SIZE) /* not in the lock, which all requests take */
-		e.ref = put(fs, req, len, e.order, FS_ASKED_NEW);
+	if (e.in != IN_BUF && len > PLACE_SIZE)
+		note_long(fs, &e, req, len);
 	mutex_lock(&a->lock);
+	if (e.order == 0)
+		e.order = ++a->order;
 	if (e.in != IN_BUF && len <= PLACE_SIZE)
 		put_in_place(fs, &e, h, len, FS_ASKED_NEW);
 	is_new = insert(a, &e);
@@ -276,21 +287,25 @@ void *fs_asked_memory(void *ctx, size_t size, unsigned int cnt)
 	return live_raw_pieces(ctx, &key, FS_TABLES_REQUEST, FS_ASKED_BYTES, size, cnt);
 }
 
-void fs_asked_leave(const struct fs_lane *l, const struct rpcrdma_buf *buf)
+/* ref: of the buffer where h begins. */
+static void leave(struct fs *fs, live_ref ref, const struct fuse_in_header *h)
 {
-	const struct fuse_in_header *h = (const void *)buf->mem;
-	live_ref ref = live_raw_ref(l->fs->live, buf->mem);
-	struct fs_asked *a = l->fs->asked;
+	struct fs_asked *a = fs->asked;
 	struct entry *e;
 
-	if (ref == LIVE_NONE || live_raw_placed(l->fs->live, ref) == LIVE_RAW_NONE)
+	if (ref == LIVE_NONE || live_raw_placed(fs->live, ref) == LIVE_RAW_NONE)
 		return;
 	mutex_lock(&a->lock);
 	e = find(a, h->unique);
 	if (e->unique != 0 && e->ref == ref)
-		put_in_place(l->fs, e, h, h->len, live_counted(l->fs->live, ref));
-	live_raw_place(l->fs->live, ref, LIVE_RAW_NONE);
+		put_in_place(fs, e, h, h->len, live_counted(fs->live, ref));
+	live_raw_place(fs->live, ref, LIVE_RAW_NONE);
 	mutex_unlock(&a->lock);
+}
+
+void fs_asked_leave(const struct fs_lane *l, const struct rpcrdma_buf *buf)
+{
+	leave(l->fs, live_raw_ref(l->fs->live, buf->mem), (const void *)buf->mem);
 }
 
 void fs_asked_put_buf(struct fs_lane *l, struct rpcrdma_buf *buf)
@@ -302,7 +317,7 @@ void fs_asked_put_buf(struct fs_lane *l, struct rpcrdma_buf *buf)
 /* Bytes that the kernel writes there next are a record at once. */
 static void expect(struct live *live, live_ref ref, struct fuse_in_header *h)
 {
-	if (!live_raw_reserve(live, h))
+	if (!live_raw_reserve(live, ref))
 		live_spoil(live);
 	__atomic_store_n(&h->len, 0, __ATOMIC_RELEASE);
 	live_count(live, ref, FS_ASKED_NEW);
@@ -316,7 +331,7 @@ int fs_asked_receive(struct fs_lane *l, struct fuse_buf *to)
 	live_ref ref = live_raw_ref(live, h);
 	int len;
 
-	fs_asked_leave(l, l->rxbuf);
+	leave(l->fs, ref, h);
 	if (ref != LIVE_NONE)
 		expect(live, ref, h);
 	len = fuse_session_receive_buf(l->fs->se, to);
@@ -349,8 +364,10 @@ static live_ref over(struct fs *fs, struct entry *e)
 /* Lock held. */
 static void await_no_more(struct fs_asked *a, struct entry *e)
 {
-	atomic_fetch_sub(&a->awaited, e->awaited);
-	atomic_fetch_sub(&a->rewriting, e->rewritten);
+	if (e->awaited)
+		atomic_fetch_sub(&a->awaited, 1);
+	if (e->rewritten)
+		atomic_fetch_sub(&a->rewriting, 1);
 	e->awaited = e->rewritten = false;
 }
 

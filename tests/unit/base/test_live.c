@@ -695,7 +695,7 @@ Test(live, bytes_that_the_kernel_wrote_are_a_record)
 	raw = raws(LIVE_PAGE + (1u << 20), 1);
 	cr_assert_not_null(raw);
 	raw_ref = live_raw_ref(l, raw);
-	cr_assert(live_raw_reserve(l, raw));
+	cr_assert(live_raw_reserve(l, raw_ref));
 	live_raw_place(l, raw_ref, LIVE_RAW_LAST);
 	cr_assert_eq(read_fd(live_fd(l)), 0);
 	expect(1);
@@ -885,7 +885,7 @@ Test(live, what_is_in_huge_pages_is_told)
 
 	cr_assert_not_null(raw);
 	cr_assert_eq(live_raw_huge_bytes(l), 0);
-	cr_assert(live_raw_reserve(l, raw));
+	cr_assert(live_raw_reserve(l, live_raw_ref(l, raw)));
 	huge = live_raw_huge_bytes(l);
 	cr_assert_leq(huge, 8u << 20);
 	cr_assert_eq(huge % (2u << 20), 0);
@@ -910,7 +910,7 @@ Test(live, memory_without_a_record_goes_back)
 
 	put(&ref, &key, 1, 10);
 	for (int i = 0; i < 2; i++) {
-		cr_assert(live_raw_reserve(l, raw + (i << 20)));
+		cr_assert(live_raw_reserve(l, live_raw_ref(l, raw + (i << 20))));
 		write_raw(raw + (i << 20), 1000);
 	}
 	live_raw_place(l, live_raw_ref(l, raw), 1);
