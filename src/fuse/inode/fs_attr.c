@@ -53,30 +53,17 @@ static void attr_merge(struct nfs4_attr *to, const struct nfs4_attr *a)
 		*to = *a;
 		return;
 	}
-	if (v & NFS4_ATTR_TYPE)
-		to->type = a->type;
+	fs_inode_record_note(to, a);
 	if (v & NFS4_ATTR_CHANGE)
 		to->change = a->change;
 	if (v & NFS4_ATTR_SIZE)
 		to->size = a->size;
-	if (v & NFS4_ATTR_FSID) {
-		to->fsid_major = a->fsid_major;
-		to->fsid_minor = a->fsid_minor;
-	}
-	if (v & NFS4_ATTR_FILEID)
-		to->fileid = a->fileid;
-	if (v & NFS4_ATTR_MODE)
-		to->mode = a->mode;
 	if (v & NFS4_ATTR_NLINK)
 		to->nlink = a->nlink;
 	if (v & (NFS4_ATTR_OWNER | NFS4_ATTR_GROUP)) {
 		to->owner_late = a->owner_late;
 		to->owner_alien = a->owner_alien;
 	}
-	if (v & NFS4_ATTR_OWNER)
-		to->uid = a->uid;
-	if (v & NFS4_ATTR_GROUP)
-		to->gid = a->gid;
 	if (v & NFS4_ATTR_RDEV) {
 		to->rdev_major = a->rdev_major;
 		to->rdev_minor = a->rdev_minor;

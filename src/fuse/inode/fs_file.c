@@ -101,13 +101,11 @@ void fs_file_opened(struct fs *fs, struct fs_file *f)
 	mutex_lock(&in->lock);
 	list_push_back(&in->open_files, &f->link);
 	in->opens++;
-	in->live_old |= !in->opened;
 	in->opened = true;
 	atomic_fetch_add(&fs->files_open, 1);
 	open_over(fs, f);
 	mutex_unlock(&in->lock);
 	fs_inode_table_unlock(fs);
-	fs_live_inode(fs, in, false);
 }
 
 bool fs_file_of_request(struct fs *fs, uint64_t unique, uint64_t *ret_handle)

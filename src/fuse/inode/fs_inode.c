@@ -12,6 +12,7 @@
 #include "fs_inode.h"
 #include "fs_facts.h"
 #include "fs_dentry.h"
+#include "fs_inode_record.h"
 #include "fs_live.h"
 #include "fs_slot.h"
 #include "fs_part.h"
@@ -351,6 +352,9 @@ struct fs_inode *fs_inode_lookup(
 		in = inode_new(t, fh);
 		if (!in)
 			goto out;
+		/* Else there would be another record when they are noted (fs_attr.h). */
+		if (attr)
+			fs_inode_record_note(&in->attr, attr);
 		table_add(t, in);
 		fs_live_inode_locked(fs, in);
 	}

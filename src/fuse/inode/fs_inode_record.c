@@ -16,10 +16,10 @@ static const struct {
 	{NFS4_ATTR_GROUP, 1u << 5},
 };
 
-static uint32_t flags_of(const struct fs_inode *in)
+static uint32_t flags_of(const struct fs_inode *in, bool opened)
 {
 	return (in->unhashed ? FLAG_UNHASHED : 0) | (in->removed ? FLAG_REMOVED : 0) |
-	       (in->opened ? FLAG_OPENED : 0);
+	       (opened ? FLAG_OPENED : 0);
 }
 
 static void put_attr(struct tables_out *t, const struct nfs4_attr *a)
@@ -38,14 +38,14 @@ static void put_attr(struct tables_out *t, const struct nfs4_attr *a)
 	tables_put(t, INODE_GID, a->gid);
 }
 
-void fs_inode_record_put(struct tables_out *t, const struct fs_inode *in)
+void fs_inode_record_put(struct tables_out *t, const struct fs_inode *in, bool opened)
 {
 	tables_record(t, FS_TABLES_INODE);
 	tables_put(t, FS_TABLES_SLOT, in->slot);
 	tables_put(t, INODE_GENERATION, in->generation);
 	tables_put_bytes(t, INODE_FH, in->fh, in->fh_len);
 	put_attr(t, &in->attr);
-	tables_put(t, INODE_FLAGS, flags_of(in));
+	tables_put(t, INODE_FLAGS, flags_of(in, opened));
 	tables_put(t, INODE_NFS_NAMES, in->nfs_names);
 }
 
@@ -63,6 +63,28 @@ bool fs_inode_record_differs(const struct nfs4_attr *a, const struct nfs4_attr *
 	       ((b->valid & NFS4_ATTR_MODE) && a->mode != b->mode) ||
 	       ((b->valid & NFS4_ATTR_OWNER) && a->uid != b->uid) ||
 	       ((b->valid & NFS4_ATTR_GROUP) && a->gid != b->gid);
+}
+
+void fs_inode_record_note(struct nfs4_attr *to, const struct nfs4_attr *a)
+{
+	const uint32_t v = a->valid;
+
+	if (v & NFS4_ATTR_TYPE)
+		to->type = a->type;
+	if (v & NFS4_ATTR_FILEID)
+		to->fileid = a->fileid;
+	if (v & NFS4_ATTR_FSID) {
+		to->fsid_major = a->fsid_major;
+		to->fsid_minor = a->fsid_minor;
+	}
+	if (v & NFS4_ATTR_MODE)
+		to->mode = a->mode;
+	if (v & NFS4_ATTR_OWNER)
+		to->uid = a->uid;
+	if (v & NFS4_ATTR_GROUP)
+		to->gid = a->gid;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		to->valid |= v & known[i].valid;
 }
 
 void fs_inode_record_attr(const struct tables_record *r, struct nfs4_attr *a)

@@ -30,10 +30,15 @@ enum {
 #define FLAG_REMOVED  (1u << 1)
 #define FLAG_OPENED   (1u << 2)
 
-/* Without its lookups, and without the versions that the kernel was told. */
-void fs_inode_record_put(struct tables_out *t, const struct fs_inode *in);
+/*
+ * Without its lookups, and without the versions that the kernel was told. opened: the kernel may
+ * have pages of it.
+ */
+void fs_inode_record_put(struct tables_out *t, const struct fs_inode *in, bool opened);
 /* Does b say of what the record has something else than a? */
 bool fs_inode_record_differs(const struct nfs4_attr *a, const struct nfs4_attr *b);
+/* Of what the record has `to` is as `a` says. */
+void fs_inode_record_note(struct nfs4_attr *to, const struct nfs4_attr *a);
 /* The attributes that it has. */
 void fs_inode_record_attr(const struct tables_record *r, struct nfs4_attr *a);
 

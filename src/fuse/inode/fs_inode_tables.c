@@ -23,7 +23,7 @@ static void put_inode(void *ctx, struct fs_inode *in)
 	struct tables_out *t = ctx;
 
 	mutex_lock(&in->lock);
-	fs_inode_record_put(t, in);
+	fs_inode_record_put(t, in, in->opened);
 	tables_put(t, FS_TABLES_NLOOKUP, in->nlookup);
 	tables_put(t, INODE_TOLD_CHANGE, in->told_change);
 	/* Pages of which the kernel was not told that they are stale are no version's. */

@@ -21,7 +21,8 @@ static void put_inode(struct fs *fs, struct fs_inode *in)
 	struct tables_out t;
 
 	tables_begin_in(&t);
-	fs_inode_record_put(&t, in);
+	/* When a file is opened first is not noted: one record less. */
+	fs_inode_record_put(&t, in, in->attr.type != NF4DIR);
 	in->live_old = false;
 	fs_live_put(fs, &in->live_ref, &key, &t);
 }

@@ -180,7 +180,7 @@ void fs_share_opened(struct fs_op *op, struct fs_file *f)
 	mutex_lock(&sh->inode->lock);
 	sh->opens[f->share_access]++;
 	sh->access |= f->share_access;
-	fs_share_tables_live(sh->fs, sh);
+	fs_share_tables_live_access(sh->fs, sh);
 	mutex_unlock(&sh->inode->lock);
 	fs_file_opened(op->lane->fs, f);
 	fs_share_tables_live_file(op->lane->fs, f, op->unique);
@@ -240,7 +240,7 @@ void fs_share_downgraded(struct fs_share *sh, uint32_t share_access)
 {
 	mutex_lock(&sh->inode->lock);
 	sh->access = share_access;
-	fs_share_tables_live(sh->fs, sh);
+	fs_share_tables_live_access(sh->fs, sh);
 	mutex_unlock(&sh->inode->lock);
 }
 

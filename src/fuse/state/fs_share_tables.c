@@ -87,12 +87,12 @@ static void put_open_of(struct tables_out *t, const struct fs_share *sh)
 	nfs4_tables_put_cred(t, FS_TABLES_CRED, &sh->cred);
 	tables_put(t, SHARE_OWNER, sh->owner);
 	tables_put(t, SHARE_OVER, sh->over);
-	tables_put(t, SHARE_ACCESS, sh->access);
 }
 
 static void put_share(struct tables_out *t, struct fs_share *sh)
 {
 	put_open_of(t, sh);
+	tables_put(t, SHARE_ACCESS, sh->access);
 	tables_put(t, SHARE_STATELESS, sh->state.cl == NULL);
 	if (sh->state.cl)
 		nfs4_keep_put_state(t, &sh->state);
@@ -148,8 +148,11 @@ void fs_share_tables_put_waits(struct tables_out *t, struct fs *fs)
 
 void fs_share_tables_live(struct fs *fs, struct fs_share *sh)
 {
-	const struct live_key key = {
-		.rank = FS_LIVE_RANK_OPENS, .group = sh->owner, .minor = FS_LIVE_MINOR_SHARE};
+	const struct live_key key = {.rank = FS_LIVE_RANK_OPENS,
+		.group = sh->owner,
+		.minor = FS_LIVE_MINOR_SHARE,
+		.count_field = SHARE_ACCESS,
+		.count = sh->access};
 	struct tables_out t;
 
 	if (!fs->live)
@@ -158,6 +161,11 @@ void fs_share_tables_live(struct fs *fs, struct fs_share *sh)
 	put_open_of(&t, sh);
 	tables_put(&t, SHARE_APART, true);
 	fs_live_put(fs, &sh->live_ref, &key, &t);
+}
+
+void fs_share_tables_live_access(struct fs *fs, const struct fs_share *sh)
+{
+	live_count(fs->live, sh->live_ref, sh->access);
 }
 
 void fs_share_tables_live_file(struct fs *fs, struct fs_file *f, uint64_t unique)
@@ -226,6 +234,7 @@ static int get_share(struct fs_share_tables *at, const struct tables_record *r)
 	sh->access = (uint32_t)tables_get(r, SHARE_ACCESS);
 	mutex_lock(&in->lock);
 	fs_share_tables_live(at->fs, sh);
+	fs_share_tables_live_access(at->fs, sh);
 	mutex_unlock(&in->lock);
 	fs_inode_fh(in, &fh);
 	if (tables_get(r, SHARE_STATELESS) || tables_get(r, SHARE_APART))

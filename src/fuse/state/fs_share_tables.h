@@ -14,8 +14,10 @@
 
 /* ---- as it is now (fs_live.h). Any lane; without fs->live each does nothing ---- */
 
-/* A share is made, or the server has it open for something else. Inode lock held. */
+/* A share is made. Inode lock held. */
 void fs_share_tables_live(struct fs *fs, struct fs_share *sh);
+/* The server has it open for something else (sh->access). Inode lock held. */
+void fs_share_tables_live_access(struct fs *fs, const struct fs_share *sh);
 /* It is open, by the request `unique`, which is not answered yet; 0: by none. */
 void fs_share_tables_live_file(struct fs *fs, struct fs_file *f, uint64_t unique);
 /* fs->locks->lock held: it is about to lock by this file, for this share. */

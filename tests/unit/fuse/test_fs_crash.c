@@ -79,6 +79,43 @@ Test(fs_crash, opens_of_one_user_are_one_open_still)
 	cr_assert_eq(rig.fake.count[FAKE_CLOSE], 1);
 }
 
+Test(fs_crash, what_the_server_has_it_open_for_is_known)
+{
+	struct fuse_open_out other;
+
+	closed(fh.fh);
+	cr_assert_eq(rig_open(ino, O_RDONLY, &fh), 0);
+	cr_assert_eq(rig_open(ino, O_WRONLY, &other), 0);
+	rig_crash();
+	cr_assert_eq(rig_file(fh.fh)->share->access, OPEN4_SHARE_ACCESS_BOTH);
+	rig_crash();
+	cr_assert_eq(rig_file(fh.fh)->share->access, OPEN4_SHARE_ACCESS_BOTH);
+	closed(other.fh);
+	rig_crash();
+	cr_assert_eq(rig_file(fh.fh)->share->access, OPEN4_SHARE_ACCESS_READ);
+	closed(fh.fh);
+}
+
+/* Each record costs more than all else of keeping a file. */
+Test(fs_crash, a_file_has_one_record_however_it_is_used)
+{
+	const struct fs_inode *in = rig_inode(ino);
+	const struct fs_share *sh = rig_file(fh.fh)->share;
+	live_ref inode_ref = in->live_ref, share_ref = sh->live_ref;
+	struct fuse_open_out other;
+
+	cr_assert_neq(inode_ref, LIVE_NONE);
+	cr_assert_neq(share_ref, LIVE_NONE);
+	cr_assert_eq(rig_open(ino, O_RDONLY, &other), 0);
+	cr_assert_eq(rig_write(ino, fh.fh, 0, "x", 1, O_RDWR), 1);
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	closed(fh.fh);
+	cr_assert_eq(in->live_ref, inode_ref);
+	cr_assert_eq(rig_file(other.fh)->share->live_ref, share_ref);
+	closed(other.fh);
+	cr_assert_eq(in->live_ref, inode_ref);
+}
+
 Test(fs_crash, what_is_closed_is_not_there)
 {
 	struct fuse_open_out old, new;

@@ -6,6 +6,7 @@
 #include "fs_attr.h"
 #include "fs_inode.h"
 #include "fs_inode_record.h"
+#include "live.h"
 #include "mutex.h"
 
 static struct fs fs;
@@ -274,4 +275,33 @@ Test(fs_inode, a_record_differs_by_each_attribute_that_it_has)
 	cr_assert_not(fs_inode_record_differs(&was, &is[7]));
 	is[7].valid = NFS4_ATTR_TYPE; /* the others are new */
 	cr_assert(fs_inode_record_differs(&is[7], &was));
+}
+
+Test(fs_inode, what_is_looked_up_has_one_record)
+{
+	struct nfs4_fh fh = make_fh(1, 28);
+	struct nfs4_attr a = {.valid = NFS4_ATTR_STAT,
+		.type = NF4REG,
+		.fileid = 7,
+		.fsid_minor = 2,
+		.mode = 0640,
+		.uid = 3,
+		.gid = 4};
+	struct fs_inode *in;
+	live_ref ref;
+
+	fs.live = live_new();
+	cr_assert_not_null(fs.live);
+	in = fs_inode_lookup(&fs, &fh, &a, 1);
+	ref = in->live_ref;
+	cr_assert_neq(ref, LIVE_NONE);
+	fs_attr_update(&fs, in, &a, 0, 1);
+	cr_assert_eq(in->live_ref, ref);
+	a.gid = 5;
+	fs_attr_update(&fs, in, &a, 0, 2);
+	cr_assert_neq(in->live_ref, ref, "it is another one now");
+	fs_inode_put(&fs, in);
+	fs_inode_forget(&fs, fs_inode_ino(&fs, in), 1);
+	live_free(fs.live);
+	fs.live = NULL;
 }
