@@ -94,6 +94,15 @@ static char *get_text(const struct tables_record *r, uint16_t field)
 	return p != NULL && memchr(p, '\0', len) == NULL ? strndup(p, len) : NULL;
 }
 
+/* since_ns: the one before says so; 0: it did not wait. */
+static void get_pause(struct handover *h, uint64_t since_ns)
+{
+	bool waited = since_ns != 0 && since_ns < h->paused_ns; /* when it died */
+
+	if (!h->crashed || h->left || waited)
+		h->paused_ns = since_ns;
+}
+
 static int get_record(struct handover *h)
 {
 	struct tables_record r;
@@ -106,8 +115,7 @@ static int get_record(struct handover *h)
 		h->version = get_text(&r, FIELD_VERSION);
 		h->mounted_ns = tables_get(&r, FIELD_MOUNTED_NS);
 		h->left = tables_get(&r, FIELD_LEFT) != 0;
-		if (!h->crashed || h->left)
-			h->paused_ns = tables_get(&r, FIELD_PAUSED_NS);
+		get_pause(h, tables_get(&r, FIELD_PAUSED_NS));
 		h->count = tables_get(&r, FIELD_COUNT);
 		h->longest_ns = tables_get(&r, FIELD_LONGEST_NS);
 		h->crashes = tables_get(&r, FIELD_CRASHES);

@@ -119,7 +119,10 @@ static void print_server(struct info *i, const struct mount *m, const struct nfs
 		m->code_lock == 0 ? "stays in memory"
 				  : "may be thrown away when memory is short (LimitMEMLOCK=)");
 	info_number(i, "upgrades", "upgrades", m->upgrades, "");
-	if (m->upgrades > 0) {
+	if (m->pause.since_ns != 0)
+		info_number(i, "waiting_ms", "requests wait",
+			(reactor_clock(m->reactor) - m->pause.since_ns) / NSEC_PER_MSEC, "ms");
+	if (m->upgrades > 0 || m->crashes > 0) {
 		info_number(i, "upgrade_waited_ms", "  requests waited",
 			m->pause_ns / NSEC_PER_MSEC, "ms");
 		info_number(i, "upgrade_longest_ms", "  longest",

@@ -114,7 +114,13 @@ static const struct nfs4_session_ops sess_ops = {
 
 static void fsl_report(void *ctx, enum fs_lane_event event)
 {
-	lane_report(ctx, event == FS_LANE_EXITED ? LANE_EXITED : LANE_IDLE, NULL);
+	static const enum lane_report_type types[] = {
+		[FS_LANE_EXITED] = LANE_EXITED,
+		[FS_LANE_CAUGHT_UP] = LANE_CAUGHT_UP,
+		[FS_LANE_ENDED] = LANE_IDLE,
+	};
+
+	lane_report(ctx, types[event], NULL);
 }
 
 static void *lane_main(void *arg)

@@ -21,6 +21,7 @@ enum lane_report_type {
 	LANE_FAILED,    /* it could not be made: failure says why */
 	LANE_PATH_DONE, /* lane_mount_path(): failure.err is 0 on success */
 	LANE_EXITED,    /* the kernel ended the FUSE session */
+	LANE_CAUGHT_UP, /* nothing of a process before is left undone (FS_LANE_CAUGHT_UP) */
 	LANE_IDLE,      /* after lane_drain(): no operation is left */
 	LANE_STOPPED,   /* after lane_stop(): the session is gone */
 	LANE_HELD,      /* after lane_hold(): its thread stands still until lane_release() */

@@ -67,32 +67,46 @@ static void on_signal(struct reactor_fd *src, uint32_t events)
 /* There is nothing to go back to any more. */
 static void taken_over(struct mount *m)
 {
-	struct handover *h = m->handover;
-	uint64_t now_ns = reactor_clock(m->reactor), ms;
+	const struct handover *h = m->handover;
+	bool crashed = h->crashed && !h->left;
 
 	m->mounted_ns = h->mounted_ns;
 	m->upgrades = h->count + (h->before >= 0 || h->left);
-	m->crashes = h->crashes + (h->crashed && !h->left);
-	m->pause_ns = now_ns - h->paused_ns;
-	m->longest_pause_ns = m->pause_ns > h->longest_ns ? m->pause_ns : h->longest_ns;
-	ms = m->pause_ns / NSEC_PER_MSEC;
-	if (handover_is_given_back(h)) {
+	m->crashes = h->crashes + crashed;
+	m->longest_pause_ns = h->longest_ns;
+	m->pause = (struct mount_pause){.since_ns = h->paused_ns,
+		.crashed = crashed,
+		.given_back = handover_is_given_back(h)};
+	snprintf(m->pause.version, sizeof(m->pause.version), "%s", h->version);
+	if (m->pause.given_back)
 		snprintf(m->upgrade.why, sizeof(m->upgrade.why),
 			"the new program could not go on, and the one before does%s%s",
 			h->why[0] != '\0' ? ": " : "", h->why);
+}
+
+/* Lanes read what the kernel asks now, and nothing that was asked before is left. */
+static void pause_is_over(struct mount *m)
+{
+	uint64_t ns = reactor_clock(m->reactor) - m->pause.since_ns, ms = ns / NSEC_PER_MSEC;
+
+	m->pause.since_ns = 0;
+	m->pause_ns = ns;
+	if (ns > m->longest_pause_ns)
+		m->longest_pause_ns = ns;
+	mount_keep_note(m);
+	if (m->pause.given_back)
 		log_warn("%s: " RPCRDMAFS_VERSION " goes on, as the program that was to take over "
 			 "could not: requests waited %" PRIu64 " ms",
 			m->opt->mountpoint, ms);
-	} else if (h->crashed && !h->left) {
+	else if (m->pause.crashed)
 		log_warn("%s: " RPCRDMAFS_VERSION " goes on for a daemon that died: requests "
 			 "waited %" PRIu64 " ms; the mount goes on",
 			m->opt->mountpoint, ms);
-	} else {
+	else
 		log_info("%s: " RPCRDMAFS_VERSION
 			 " has taken over from %s: requests waited %" PRIu64
 			 " ms; the mount goes on",
-			m->opt->mountpoint, h->version, ms);
-	}
+			m->opt->mountpoint, m->pause.version, ms);
 }
 
 static void become_ready(struct mount *m)
@@ -114,6 +128,8 @@ static void become_ready(struct mount *m)
 	else
 		log_info("%s mounted on %s", m->opt->source, m->opt->mountpoint);
 	mount_keep(m);
+	if (m->pause.since_ns != 0 && !fs_handover_is_behind(m->fs))
+		pause_is_over(m);
 	for (unsigned int i = 0; i < m->lane_cnt; i++)
 		lane_fs_start(m->lanes[i]);
 	err = log_thread_start();
@@ -254,6 +270,10 @@ static void on_report(void *ctx, const struct lane_report *r)
 		break;
 	case LANE_EXITED:
 		mount_stop_drain(m);
+		break;
+	case LANE_CAUGHT_UP:
+		if (m->pause.since_ns != 0)
+			pause_is_over(m);
 		break;
 	case LANE_HELD:
 	case LANE_BUSY:

@@ -39,6 +39,13 @@ struct mount_where {
 	unsigned int at;
 };
 
+/* A hand-over to this process; since_ns 0: requests do not wait for it any more. */
+struct mount_pause {
+	uint64_t since_ns; /* CLOCK_MONOTONIC */
+	bool crashed, given_back;
+	char version[64]; /* of the program before */
+};
+
 struct mount {
 	struct options *opt;
 	enum mount_state state;
@@ -73,12 +80,13 @@ struct mount {
 	struct live *live; /* keep=: what outlives this process; or NULL */
 	live_ref live_ref; /* the mount's own record there */
 	uint64_t stored; /* keep=systemd: the number of our records in the store; 0: it has none */
-	struct reactor_fd held;                        /* the connection to the holder */
-	struct reactor_timer held_again;               /* another one is tried */
-	bool held_lost;                                /* ... and until then nobody has it */
-	struct keeper keeper;                          /* from serving on */
-	struct notifier notifier;                      /* the same */
-	uint64_t crashes;                              /* daemons of this mount that died */
+	struct reactor_fd held;          /* the connection to the holder */
+	struct reactor_timer held_again; /* another one is tried */
+	bool held_lost;                  /* ... and until then nobody has it */
+	struct keeper keeper;            /* from serving on */
+	struct notifier notifier;        /* the same */
+	uint64_t crashes;                /* daemons of this mount that died */
+	struct mount_pause pause;
 	uint64_t upgrades, pause_ns, longest_pause_ns; /* hand-overs to this mount's programs */
 	struct rpc_cred cred;
 	struct retry *retry;
@@ -114,6 +122,8 @@ struct handover_facts mount_keep_facts(const struct mount *m);
 /* keep=: another process tells the kernel what it must forget (notifier.h). Logs if there is none.
  */
 void mount_keep_notifier(struct mount *m);
+/* mount_keep_facts() says something else now. */
+void mount_keep_note(struct mount *m);
 /* The mount ends in order: nobody is to go on with it. */
 void mount_keep_end(struct mount *m);
 

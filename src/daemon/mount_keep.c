@@ -120,6 +120,7 @@ struct handover_facts mount_keep_facts(const struct mount *m)
 		.mountpoint = m->opt->mountpoint,
 		.owner = m->identity.owner,
 		.mounted_ns = m->mounted_ns,
+		.paused_ns = m->pause.since_ns,
 		.count = m->upgrades,
 		.longest_ns = m->longest_pause_ns,
 		.crashes = m->crashes,
@@ -127,6 +128,14 @@ struct handover_facts mount_keep_facts(const struct mount *m)
 		.stored = m->stored,
 		.set = m->opt->set,
 	};
+}
+
+void mount_keep_note(struct mount *m)
+{
+	struct handover_facts facts = mount_keep_facts(m);
+
+	if (m->live != NULL)
+		handover_live(m->live, &m->live_ref, &facts);
 }
 
 void mount_keep(struct mount *m)

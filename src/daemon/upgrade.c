@@ -432,7 +432,7 @@ int upgrade_set(struct mount *m, const char *list, FILE *out)
 
 void upgrade_say(const struct mount *m, FILE *out)
 {
-	if (m->upgrade.state != UPGRADE_NONE)
+	if (m->upgrade.state != UPGRADE_NONE || m->pause.since_ns != 0)
 		fputs("running\n", out);
 	else if (m->upgrade.why[0] != '\0')
 		fprintf(out, "failed %s\n", m->upgrade.why);

@@ -218,6 +218,8 @@ int fs_handover_get(struct fs *fs, struct tables_in *in, bool sequence_known, ui
  * Returns: 0; -errno with one line in text; the kernel's connection is as it was.
  */
 int fs_handover_mount(struct fs *fs, int device, char *text, size_t text_len);
+/* After fs_handover_get(): there is something that it left undone. FS_LANE_CAUGHT_UP follows. */
+bool fs_handover_is_behind(const struct fs *fs);
 /* Nobody takes the mount at this path over: it is taken away, and what programs have open fails. */
 void fs_handover_drop(const char *mountpoint);
 /*
@@ -231,6 +233,11 @@ void fs_handover_abort(const char *mountpoint);
 enum fs_lane_event {
 	/* The kernel closed the session (umount): once, from the lane that saw it. */
 	FS_LANE_EXITED,
+	/*
+	 * All that a process before this one left undone is done (fs_handover_is_behind()), and
+	 * lanes read what the kernel asks now: once, from any lane.
+	 */
+	FS_LANE_CAUGHT_UP,
 	/* After fs_lane_stop(): every operation ended and every file of this lane is closed. */
 	FS_LANE_ENDED,
 };

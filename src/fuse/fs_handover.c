@@ -359,6 +359,11 @@ int fs_handover_mount(struct fs *fs, int device, char *text, size_t len)
 	return fs_mount_again(fs, fs->was->device, fs->was, text, len);
 }
 
+bool fs_handover_is_behind(const struct fs *fs)
+{
+	return fs->replaying;
+}
+
 void fs_handover_abort(const char *mountpoint)
 {
 	/* A mount that is in use is not taken away, but it is aborted. */

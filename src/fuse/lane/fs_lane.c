@@ -121,10 +121,8 @@ void fs_lane_kick(struct fs_lane *l)
 
 static void kick_others(struct fs_lane *l, uint64_t interrupted)
 {
-	struct fs *fs = l->fs;
-
-	mutex_lock(&fs->lanes_lock);
-	list_for_each (node, &fs->lanes) {
+	mutex_lock(&l->fs->lanes_lock);
+	list_for_each (node, &l->fs->lanes) {
 		struct fs_lane *other = container_of(node, struct fs_lane, link);
 
 		if (other == l)
@@ -133,7 +131,7 @@ static void kick_others(struct fs_lane *l, uint64_t interrupted)
 			other->interrupted = interrupted;
 		fs_lane_kick(other);
 	}
-	mutex_unlock(&fs->lanes_lock);
+	mutex_unlock(&l->fs->lanes_lock);
 }
 
 /* ---- reading ---- */
@@ -190,6 +188,8 @@ static void go_on_replaying(struct fs_lane *l)
 		fs_lane_kick(l);
 	if (turn >= FS_REPLAY_OTHERS)
 		kick_others(l, 0);
+	if (turn == FS_REPLAY_OVER)
+		tell(l, FS_LANE_CAUGHT_UP);
 }
 
 /* One request. False: none there, or none will come any more. */

@@ -2,14 +2,17 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "handover.h"
+#include "live.h"
 
 static int tables = -1;
 
@@ -72,6 +75,43 @@ Test(handover, what_was_left_is_taken_once)
 	handover_free(h);
 	cr_assert_null(handover_take());
 	cr_assert_eq(errno, 0, "an ordinary start");
+}
+
+/* Whoever waited for the one that died waits on. */
+static uint64_t paused_after_a_death(uint64_t since_ns, uint64_t died_ns)
+{
+	const struct handover_facts f = {.mountpoint = "/mnt",
+		.owner = "rpcrdmafs host 0123",
+		.source = "server:/export",
+		.paused_ns = since_ns};
+	struct live *live = live_new();
+	live_ref ref = LIVE_NONE;
+	struct handover *h;
+	char value[100];
+	uint64_t ns;
+	int sv[2];
+
+	cr_assert_not_null(live);
+	handover_live(live, &ref, &f);
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sv), 0);
+	snprintf(value, sizeof(value), "%d %d %d 1 %" PRIu64 " 77", dup(live_fd(live)),
+		open("/dev/null", O_RDWR), sv[0], died_ns);
+	setenv("RPCRDMAFS_CRASHED", value, 1);
+	h = handover_take();
+	cr_assert_not_null(h);
+	cr_assert(h->crashed);
+	ns = h->paused_ns;
+	handover_free(h);
+	close(sv[1]);
+	live_free(live);
+	return ns;
+}
+
+Test(handover, one_that_died_before_all_was_done_is_the_same_pause)
+{
+	cr_assert_eq(paused_after_a_death(0, 100), 100, "nobody waited before");
+	cr_assert_eq(paused_after_a_death(60, 100), 60);
+	cr_assert_eq(paused_after_a_death(200, 100), 100, "nothing that can be");
 }
 
 Test(handover, why_it_was_given_back_is_told)

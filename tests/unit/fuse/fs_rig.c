@@ -27,10 +27,9 @@ enum fs_write rig_write_mode;
 
 static void on_report(void *ctx, enum fs_lane_event event)
 {
-	if (event == FS_LANE_EXITED)
-		rig.exited = true;
-	else
-		rig.idle = true;
+	rig.exited |= event == FS_LANE_EXITED;
+	rig.idle |= event == FS_LANE_ENDED;
+	rig.caught_up += event == FS_LANE_CAUGHT_UP;
 }
 
 /* The kernel takes no answer to what it has not asked, and no other one to what was answered. */

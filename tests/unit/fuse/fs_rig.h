@@ -170,6 +170,7 @@ struct rig {
 	struct stats stats;
 	int peer; /* the kernel's end */
 	bool idle, exited;
+	unsigned int caught_up; /* so often was FS_LANE_CAUGHT_UP said */
 	uint64_t unique;
 	uint32_t uid;              /* who asks */
 	bool stranger;             /* rig_send_of() is of another user than the process */

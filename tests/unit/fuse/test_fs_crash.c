@@ -347,6 +347,37 @@ Test(fs_crash, a_request_that_was_not_answered_is_answered)
 	closed(fh.fh);
 }
 
+Test(fs_crash, it_is_told_once_that_nothing_is_left)
+{
+	uint64_t lookup, sleeper;
+
+	rig.fake.hold_ops = 1ull << FAKE_LOOKUP;
+	lookup = rig_send(FUSE_LOOKUP, FUSE_ROOT_ID, NULL, 0, "f", 2);
+	no_answer(1000);
+	rig_crash();
+	cr_assert(fs_handover_is_behind(rig.fs));
+	no_answer(1000);
+	cr_assert_eq(rig.caught_up, 0, "the lookup is not answered");
+	fake_release();
+	rig.fake.hold_ops = 0;
+	cr_assert_eq(answer_to(lookup, 3000), 0);
+	rig_settle();
+	cr_assert_eq(rig.caught_up, 1);
+	/* Only others know when a lock is free. */
+	cr_assert_eq(setlk(ino, fh.fh, 1, F_WRLCK, 0, 9), 0);
+	sleeper = setlkw(ino, fh.fh, 2, F_WRLCK, 0, 9);
+	no_answer(1000);
+	rig_crash();
+	no_answer(1000);
+	cr_assert_eq(rig.caught_up, 2);
+	interrupt(sleeper);
+	cr_assert_eq(answer_to(sleeper, 3000), EINTR);
+	rig_settle();
+	cr_assert_eq(rig.caught_up, 2);
+	cr_assert_eq(flush_as(ino, fh.fh, 1), 0);
+	closed(fh.fh);
+}
+
 Test(fs_crash, and_one_that_was_is_not_done_again)
 {
 	unsigned int writes;

@@ -98,9 +98,9 @@ has_lapped() { # each of these has done all it does once more
 declare -A lap=()
 lap_now() { local name; for name in keep lists copies turn1 turn2; do lap[$name]=$(laps $name); done; }
 alive() { local name; for name in $names; do kill -0 "${job[$name]}" 2>/dev/null || { echo "$name:"; tail $work/$name.out; return 1; }; done; }
-all_lap() {
+all_lap() { # the copies take the longest
 	lap_now
-	wait_for 300 eval '! alive >/dev/null || has_lapped' && alive
+	wait_for $((300 + copy_mib)) eval '! alive >/dev/null || has_lapped' && alive
 }
 check "all are at work" all_lap
 
@@ -119,10 +119,10 @@ done
 longest() { sed -n 's/.*requests waited \([0-9]*\) ms.*/\1/p' "$log" | tail -n "$1" | sort -n | tail -n 1; }
 some_ms() { sleep "$(printf '0.%03d' $((RANDOM % 1000)))"; }
 upgraded() { "$bin_dir/rpcrdmafs" upgrade $mnt; }
-# Another daemon than that one can be asked.
+# Another daemon than that one can be asked, and has done what that one left.
 serves_after() {
 	local now
-	now=$(field pid) && [ -n "$now" ] && [ "$now" != "$1" ]
+	now=$(field pid) && [ -n "$now" ] && [ "$now" != "$1" ] && [ -z "$(field 'requests wait ')" ]
 }
 killed() {
 	local pid second
