@@ -16,6 +16,8 @@
 #include "log_thread.h"
 #include "reactor.h"
 #include "store.h"
+#include "store_before.h"
+#include "upgrade.h"
 
 /* "TABLES BEFORE": descriptors. */
 #define VARIABLE "RPCRDMAFS_HANDOVER"
@@ -40,6 +42,8 @@ enum {
 	FIELD_SET = 11,
 	FIELD_SET_BEFORE = 12,
 	FIELD_LEFT = 13,
+	FIELD_UPGRADED_NS = 14,
+	FIELD_UPGRADED_CRASHES = 15,
 };
 
 bool handover_is_asked(const char *arg, int *ret_status)
@@ -68,6 +72,8 @@ void handover_put(struct tables_out *t, const struct handover_facts *f)
 	tables_put(t, FIELD_CRASHES, f->crashes);
 	tables_put(t, FIELD_STORED, f->stored);
 	tables_put(t, FIELD_LEFT, f->left);
+	tables_put(t, FIELD_UPGRADED_NS, f->upgraded_ns);
+	tables_put(t, FIELD_UPGRADED_CRASHES, f->upgraded_crashes);
 	tables_put_bytes(t, FIELD_SOURCE, f->source, strlen(f->source));
 	if (f->set != NULL)
 		tables_put_bytes(t, FIELD_SET, f->set, strlen(f->set));
@@ -120,6 +126,8 @@ static int get_record(struct handover *h)
 		h->longest_ns = tables_get(&r, FIELD_LONGEST_NS);
 		h->crashes = tables_get(&r, FIELD_CRASHES);
 		h->stored = tables_get(&r, FIELD_STORED);
+		h->upgraded_ns = tables_get(&r, FIELD_UPGRADED_NS);
+		h->upgraded_crashes = tables_get(&r, FIELD_UPGRADED_CRASHES);
 		h->source = get_text(&r, FIELD_SOURCE);
 		h->set = get_text(&r, handover_is_given_back(h) ? FIELD_SET_BEFORE : FIELD_SET);
 		break;
@@ -216,6 +224,26 @@ static struct handover *take_handed_over(const char *text)
 	return read_tables(h);
 }
 
+/* Does not return if the program before is to go on, in place of this one. */
+static void judge_program(const struct handover *h, const struct store_kept *s)
+{
+	uint64_t deaths = h->crashes + !h->left - h->upgraded_crashes;
+	struct store_before b = {.program = s->before, .since_ns = h->upgraded_ns};
+	int err;
+
+	/* Of those that died before they served only the store knows. */
+	b.deaths = deaths > s->crash.crashes ? (unsigned int)deaths : s->crash.crashes;
+	if (!store_before_is_better(&b, s->crash.died_ns))
+		return;
+	log_err("%s: the program that had taken over died %u times in its first minute: the one "
+		"before goes on",
+		h->mountpoint, b.deaths);
+	err = store_before_instead(s->before);
+	if (err == 0)
+		_exit(UPGRADE_LEFT);
+	log_err("%s: the program before cannot go on: %s", h->mountpoint, strerror(-err));
+}
+
 /* NULL with errno 0: there is nothing, or not any more; else that is not known. */
 static struct handover *take_stored(void)
 {
@@ -231,6 +259,10 @@ static struct handover *take_stored(void)
 		h = take_crashed(&s.crash);
 		err = errno;
 	}
+	if (h != NULL)
+		judge_program(h, &s);
+	if (s.before >= 0)
+		close(s.before);
 	if (h != NULL) {
 		h->stored = s.number;
 		return h;

@@ -34,9 +34,12 @@ struct handover {
 	uint64_t mounted_ns, paused_ns; /* CLOCK_MONOTONIC: since when it is mounted, and waits */
 	uint64_t count, longest_ns;     /* hand-overs before this one, and their longest pause */
 	uint64_t crashes;               /* daemons before this one that died */
-	bool crashed;                   /* the one before did: nobody handed anything over */
-	bool left;                      /* ... as that wanted to end */
-	struct keeper_crash crash;      /* if it did */
+	/* When the program of the one before took over from another one, and how many had died
+	 * until then; 0: it did not. */
+	uint64_t upgraded_ns, upgraded_crashes;
+	bool crashed;              /* the one before did: nobody handed anything over */
+	bool left;                 /* ... as that wanted to end */
+	struct keeper_crash crash; /* if it did */
 };
 
 /* Is that argument HANDOVER_ASK? Then it is answered, and *ret_status is the exit status. */
@@ -58,6 +61,7 @@ static inline bool handover_is_given_back(const struct handover *h)
 struct handover_facts {
 	const char *mountpoint, *owner, *source;
 	uint64_t mounted_ns, paused_ns, count, longest_ns, crashes, stored;
+	uint64_t upgraded_ns, upgraded_crashes;
 	/* options.set of the next program, and of this one, which may have to go on; or NULL. */
 	const char *set, *set_before;
 	bool left; /* the program ends by itself: what is next is no crash */

@@ -31,6 +31,10 @@
 #define KEEPER_DEATHS  5u
 #define KEEPER_SOON_NS (2 * NSEC_PER_SEC)
 
+/* A program that has taken over is given up after so many deaths in so long. */
+#define KEEPER_EARLY_DEATHS 3u
+#define KEEPER_EARLY_NS     (60 * NSEC_PER_SEC)
+
 /* Deaths that count. Zero-initialised. */
 struct keeper_deaths {
 	unsigned int cnt;

@@ -26,9 +26,6 @@
 
 /* Before the second successor; then twice that, and so on. */
 #define PAUSE_NS (100 * NSEC_PER_MSEC)
-/* A program that has taken over is given up after so many deaths in so long. */
-#define EARLY_DEATHS 3u
-#define EARLY_NS     (60 * NSEC_PER_SEC)
 
 int keeper_run_pidfd(pid_t pid)
 {
@@ -137,9 +134,9 @@ static void judge_program(struct keeping *k, uint64_t died_ns)
 
 	if (w->before < 0)
 		return;
-	if (died_ns - w->before_ns > EARLY_NS) {
+	if (died_ns - w->before_ns > KEEPER_EARLY_NS) {
 		put_in_place(&w->before, -1);
-	} else if (++k->early == EARLY_DEATHS) {
+	} else if (++k->early == KEEPER_EARLY_DEATHS) {
 		log_err("%s: the program that had taken over died %u times in its first minute: "
 			"the one before goes on",
 			w->mountpoint, k->early);

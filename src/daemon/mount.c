@@ -74,6 +74,8 @@ static void taken_over(struct mount *m)
 	m->upgrades = h->count + (h->before >= 0 || h->left);
 	m->crashes = h->crashes + crashed;
 	m->longest_pause_ns = h->longest_ns;
+	m->upgraded_ns = crashed ? h->upgraded_ns : h->before >= 0 ? reactor_clock(m->reactor) : 0;
+	m->upgraded_crashes = crashed ? h->upgraded_crashes : m->crashes;
 	m->pause = (struct mount_pause){.since_ns = h->paused_ns,
 		.crashed = crashed,
 		.given_back = handover_is_given_back(h)};

@@ -87,6 +87,7 @@ struct mount {
 	struct notifier notifier;        /* the same */
 	uint64_t crashes;                /* daemons of this mount that died */
 	struct mount_pause pause;
+	uint64_t upgraded_ns, upgraded_crashes;        /* as in handover.h */
 	uint64_t upgrades, pause_ns, longest_pause_ns; /* hand-overs to this mount's programs */
 	struct rpc_cred cred;
 	struct retry *retry;

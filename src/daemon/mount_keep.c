@@ -9,6 +9,7 @@
 #include "log.h"
 #include "mount_int.h"
 #include "store.h"
+#include "store_before.h"
 
 int mount_keep_check(const struct options *o, char *text, size_t len)
 {
@@ -124,10 +125,18 @@ struct handover_facts mount_keep_facts(const struct mount *m)
 		.count = m->upgrades,
 		.longest_ns = m->longest_pause_ns,
 		.crashes = m->crashes,
+		.upgraded_ns = m->upgraded_ns,
+		.upgraded_crashes = m->upgraded_crashes,
 		.source = m->opt->source,
 		.stored = m->stored,
 		.set = m->opt->set,
 	};
+}
+
+/* By another program, or the same with other options, just now. */
+static bool is_upgraded(const struct mount *m)
+{
+	return m->handover != NULL && (!m->handover->crashed || m->handover->left);
 }
 
 void mount_keep_note(struct mount *m)
@@ -162,6 +171,9 @@ void mount_keep(struct mount *m)
 		else
 			store_drop(stored);
 		mount_held_start(m, err == 0);
+		/* The next container's program is its own. */
+		if (err == 0 && !held_is() && is_upgraded(m))
+			store_before_put(m->handover->before);
 	} else if (stored_before(m) > 0) {
 		store_drop(stored_before(m)); /* the unit says something else by now */
 	}

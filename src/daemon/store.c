@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "keeper_run.h"
+#include "store_before.h"
 
 #define FUSE   "rpcrdmafs-fuse"
 #define LIVE   "rpcrdmafs-live-"
@@ -87,15 +88,21 @@ static void close_all(struct store_kept *s)
 {
 	takes_place(&s->crash.fuse_fd, -1);
 	takes_place(&s->crash.live_fd, -1);
+	takes_place(&s->before, -1);
 }
 
 int store_take(struct store_kept *ret)
 {
+	struct listened *l = store_before_note();
 	char **names = NULL;
 	int cnt = sd_listen_fds_with_names(1, &names), deaths = -1, err = 0;
 	bool any = false;
 
-	*ret = (struct store_kept){.crash = {.live_fd = -1, .fuse_fd = -1, .sock = -1}};
+	*ret = (struct store_kept){
+		.crash = {.live_fd = -1, .fuse_fd = -1, .sock = -1}, .before = -1};
+	if (cnt > 0)
+		ret->before = store_before_take(l, names, cnt);
+	store_before_forget(l);
 	if (cnt < 0)
 		return cnt;
 	for (int i = 0; i < cnt; i++) {
@@ -115,7 +122,7 @@ int store_take(struct store_kept *ret)
 
 /* ---- what it is to have ---- */
 
-static int put_one(const char *name, int fd)
+int store_put_one(const char *name, int fd)
 {
 	char text[80];
 	int n;
@@ -125,7 +132,7 @@ static int put_one(const char *name, int fd)
 	return n > 0 ? 0 : n < 0 ? n : -ENOTCONN;
 }
 
-static void remove_one(const char *name)
+void store_remove_one(const char *name)
 {
 	(void)sd_notifyf(0, "FDSTOREREMOVE=1\nFDNAME=%s", name);
 }
@@ -142,7 +149,7 @@ static void remove_before(uint64_t number)
 
 	for (uint64_t i = 1; i < number && i < STORE_PLACES; i++) {
 		live_name(name, number - i);
-		remove_one(name);
+		store_remove_one(name);
 	}
 }
 
@@ -153,8 +160,9 @@ static int put_deaths(void)
 
 	if (fd < 0)
 		return -errno;
-	err = pwrite(fd, &none, sizeof(none), 0) == (ssize_t)sizeof(none) ? put_one(DEATHS, fd)
-									  : -EIO;
+	err = pwrite(fd, &none, sizeof(none), 0) == (ssize_t)sizeof(none)
+		      ? store_put_one(DEATHS, fd)
+		      : -EIO;
 	close(fd);
 	return err;
 }
@@ -175,9 +183,9 @@ int store_put(int fuse_fd, int live_fd, uint64_t number, bool all)
 	if (all)
 		err = put_deaths();
 	if (err == 0 && all)
-		err = put_one(FUSE, fuse_fd);
+		err = store_put_one(FUSE, fuse_fd);
 	if (err == 0)
-		err = put_one(name, live_fd);
+		err = store_put_one(name, live_fd);
 	if (err == 0)
 		remove_before(number);
 	return err == 0 ? answered() : err;
@@ -185,7 +193,7 @@ int store_put(int fuse_fd, int live_fd, uint64_t number, bool all)
 
 void store_forgive(void)
 {
-	remove_one(DEATHS);
+	store_remove_one(DEATHS);
 	(void)put_deaths();
 	(void)answered();
 }
@@ -195,8 +203,9 @@ void store_drop(uint64_t number)
 	char name[40];
 
 	live_name(name, number);
-	remove_one(name);
+	store_remove_one(name);
 	remove_before(number);
-	remove_one(DEATHS);
-	remove_one(FUSE);
+	store_before_drop();
+	store_remove_one(DEATHS);
+	store_remove_one(FUSE);
 }

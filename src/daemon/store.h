@@ -26,6 +26,7 @@
 struct store_kept {
 	struct keeper_crash crash; /* sock -1, pid 0 */
 	uint64_t number;           /* of the records */
+	int before;                /* the program before (store_before.h); -1: there is none */
 };
 
 /* Is there a manager that says so? By $FDSTORE, which ours has from 254 on, and the unit before. */
@@ -48,6 +49,10 @@ int store_take(struct store_kept *ret);
  * Returns: 0: the manager has read that; -errno: it is not known what the store has.
  */
 int store_put(int fuse_fd, int live_fd, uint64_t number, bool all);
+/* For store_before.h. 0: it was sent, and the manager may take it; -errno. */
+int store_put_one(const char *name, int fd);
+/* All of that name. */
+void store_remove_one(const char *name);
 /* This program's end is no death (store_take()). */
 void store_forgive(void);
 /* The mount ends, or is given up: the store has nothing of it. number: the last one put. */

@@ -29,6 +29,8 @@ static void put(const char *set, const char *set_before)
 		.paused_ns = 6,
 		.count = 7,
 		.longest_ns = 8,
+		.upgraded_ns = 10,
+		.upgraded_crashes = 11,
 	};
 	struct tables_out t;
 
@@ -70,6 +72,8 @@ Test(handover, what_was_left_is_taken_once)
 	cr_assert_str_eq(h->source, "server:/export");
 	cr_assert_null(h->set);
 	cr_assert_eq(h->stored, 9);
+	cr_assert_eq(h->upgraded_ns, 10);
+	cr_assert_eq(h->upgraded_crashes, 11);
 	cr_assert_eq(h->before, -1);
 	cr_assert(fcntl(tables, F_GETFD) & FD_CLOEXEC, "no other program gets it");
 	handover_free(h);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "store.h"
+#include "store_before.h"
 
 #define PLACES 12
 
@@ -347,4 +348,119 @@ Test(store, a_manager_must_offer_it)
 	unsetenv("NOTIFY_SOCKET");
 	cr_assert_not(store_is_offered());
 	cr_assert_eq(store_put(0, 0, 1, true), -ENOTCONN);
+}
+
+/* ---- the program before (store_before.h) ---- */
+
+static int program(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	cr_assert_geq(fd, 0, "%s", path);
+	return fd;
+}
+
+/* Descriptors that are stored when the manager has heard all; it goes on. */
+static unsigned int heard_so_far(void)
+{
+	heard();
+	cr_assert_eq(pthread_create(&thread, NULL, manage, NULL), 0);
+	return stored_cnt;
+}
+
+Test(store, the_program_before_is_there_if_there_is_a_place)
+{
+	int sh = program("/bin/sh");
+
+	cr_assert_eq(store_put(file("fuse"), file("first"), 1, true), 0);
+	store_before_put(sh);
+	cr_assert_eq(heard_so_far(), 3, "there are four");
+	setenv("FDSTORE", "5", 1);
+	store_before_put(program("/proc/self/exe"));
+	cr_assert_eq(heard_so_far(), 3, "it is this one");
+	store_before_put(sh);
+	store_before_put(sh);
+	cr_assert_eq(heard_so_far(), 4);
+	cr_assert_neq(of("rpcrdmafs-before"), -1);
+	store_before_put(-1);
+	cr_assert_eq(heard_so_far(), 3, "an upgrade to a program that is no other one");
+	heard();
+}
+
+static int has_program_before(int err, const struct store_kept *s)
+{
+	return err == 1 && s->before >= 0 ? 0 : 1;
+}
+
+static int has_none_before(int err, const struct store_kept *s)
+{
+	return err == 1 && s->before == -1 ? 0 : 1;
+}
+
+Test(store, the_next_program_has_the_one_before)
+{
+	setenv("FDSTORE", "5", 1);
+	cr_assert_eq(store_put(file("fuse"), file("first"), 1, true), 0);
+	store_before_put(program("/bin/sh"));
+	heard();
+	cr_assert_eq(start(has_program_before), 0);
+	cr_assert_eq(pthread_create(&thread, NULL, manage, NULL), 0);
+	store_drop(1);
+	cr_assert_eq(heard_so_far(), 0);
+	heard();
+}
+
+Test(store, a_program_that_dies_early_is_followed_by_the_one_before)
+{
+	struct store_before b = {.program = 0, .since_ns = 1000, .deaths = KEEPER_EARLY_DEATHS};
+
+	cr_assert(store_before_is_better(&b, 1000 + KEEPER_EARLY_NS));
+	b.deaths--;
+	cr_assert_not(store_before_is_better(&b, 1000 + KEEPER_EARLY_NS));
+	b.deaths++;
+	b.since_ns = 0;
+	cr_assert_not(store_before_is_better(&b, 1000), "it followed none");
+	b.since_ns = 1000;
+	b.program = -1;
+	cr_assert_not(store_before_is_better(&b, 1000), "there is none");
+	b.program = 0;
+	add("rpcrdmafs-before", program("/bin/sh"));
+	cr_assert_not(store_before_is_better(&b, 1001 + KEEPER_EARLY_NS), "that is not early");
+	heard();
+	cr_assert_eq(stored_cnt, 0);
+}
+
+/* It has the variables and descriptors that the manager gave to this one. */
+Test(store, it_goes_on_in_place_of_the_others)
+{
+	static const char script[] =
+		"#!/bin/sh\n"
+		"[ \"$LISTEN_PID\" = $$ ] && [ \"$LISTEN_FDS\" = 4 ] &&\n"
+		"[ \"$(head -c 5 /proc/self/fd/4)\" = first ] || exit 1\n"
+		"case $LISTEN_FDNAMES in *:rpcrdmafs-instead*) exit 42;; esac\n";
+	int written = memfd_create("script", MFD_CLOEXEC), fd;
+	char path[40];
+
+	cr_assert_eq(write(written, script, sizeof(script) - 1), (ssize_t)sizeof(script) - 1);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", written);
+	fd = program(path);
+	close(written); /* what is open for writing is not executed */
+	setenv("FDSTORE", "5", 1);
+	add("rpcrdmafs-fuse", file("fuse"));
+	add("rpcrdmafs-live-1", file("first"));
+	store_before_put(program("/bin/sh"));
+	cr_assert_eq(store_before_instead(fd), 0);
+	heard();
+	cr_assert_eq(of("rpcrdmafs-before"), -1);
+	cr_assert_eq(stored_cnt, 4, "and deaths begin anew");
+	cr_assert_eq(start(has_none_before), 42);
+	close(of("rpcrdmafs-instead"));
+	for (unsigned int i = 0; i < stored_cnt; i++)
+		if (strcmp(stored[i].name, "rpcrdmafs-instead") == 0)
+			stored[i].fd = program("/proc/self/exe");
+	cr_assert_eq(start(has_none_before), 0, "this is that one");
+	for (unsigned int i = 0; i < stored_cnt; i++)
+		if (strcmp(stored[i].name, "rpcrdmafs-instead") == 0)
+			stored[i].fd = file("no program");
+	cr_assert_eq(start(has_none_before), 0, "it cannot: this one does");
 }

@@ -91,6 +91,37 @@ check "still locked" is_locked
 check_equal "of the records only the last ones are stored" \
 	"$(stored)" 3
 
+# ---- a program that dies three times in its first minute ----
+
+exe() { sd readlink "/proc/$(main_pid)/exe"; }
+is_old() { [ "$(exe)" = "/usr/bin/rpcrdmafs (deleted)" ]; }
+is_new() { [ "$(exe)" = /usr/bin/rpcrdmafs ]; }
+cp /usr/bin/rpcrdmafs /usr/bin/rpcrdmafs.new
+mv /usr/bin/rpcrdmafs.new /usr/bin/rpcrdmafs
+check "another program is installed" is_old
+check "reload" sd systemctl reload $unit
+check "it has taken over" is_new
+check_equal "the one before is stored" "$(stored)" 4
+dies() {
+	local i
+	for i in 1 2; do sleep 2.2 && crash && say "it died $i times" && is_new || return; done
+	sleep 2.2
+	crash
+}
+check "it dies three times" dies
+check "the one before goes on" wait_for 20 is_old
+check "the log says why" grep -q 'died 3 times in its first minute' "$RESULTS/unit.log"
+check "it is written on" say again
+check "still locked" is_locked
+sleep 2.2
+check "and if that dies" crash
+check "it goes on itself" wait_for 20 is_old
+check "it is written on" say "and again"
+check "still locked" is_locked
+check "until the next reload" sd systemctl reload $unit
+check "which is an upgrade" is_new
+sleep 2.2
+
 # ---- the unit says something else meanwhile ----
 
 options allow_other,keep=auto,nconnect=2
