@@ -319,8 +319,37 @@ static void overwritten_together(void)
 	as_wanted(2000);
 }
 
+/* ---- keep=tables ---- */
+
+/* Until it is durable: it may be lost with a daemon, and then its program hears of it. */
+static void make_durable(uint64_t off, const char *bytes, uint32_t len)
+{
+	unsigned int told = 0;
+
+	while (rig_write(ino, fh.fh, off, bytes, len, O_RDWR) != (int)len ||
+		rig_fsync(ino, fh.fh) != 0)
+		told++;
+	cr_assert_leq(told, 2 * rig.kills, "a write and an fsync hear of each death");
+	cr_assert_arr_eq(file->stable + off, bytes, len);
+}
+
+static void lost_or_durable(void)
+{
+	file_set_up_open(4, O_RDWR);
+	make_durable(0, "aaaa", 4);
+	make_durable(2, "bbbb", 4);
+	fake_restart();
+	cr_assert_arr_eq(file->stable, "aabbbb", 6);
+	cr_assert_eq(file->attr.size, 6);
+	rig_write(ino, fh.fh, 4, "cc", 2, O_RDWR);
+	cr_assert_eq(rig_release(ino, fh.fh), 0);
+	rig_settle();
+	cr_assert_arr_eq(file->stable, "aabb", 4);
+}
+
 /* ---- */
 
+static bool tables_only;
 static unsigned int in_child; /* killed at this step */
 
 void __real_criterion_send_assert(struct criterion_assert_stats *stats);
@@ -351,6 +380,7 @@ static int killed_at(void (*work)(void), unsigned int step, unsigned int again)
 		in_child = step;
 		alarm(60); /* only one that hangs */
 		rig_keep = true;
+		rig_tables_only = tables_only;
 		rig_write_mode = FS_WRITE_LAZY;
 		rig_kill_at = step;
 		rig_kill_again = again;
@@ -445,4 +475,31 @@ Test(fs_kills, overwritten)
 Test(fs_kills, overwritten_together)
 {
 	(void)at_steps(overwritten_together, 2);
+}
+
+static void without_data(void)
+{
+	tables_only = true;
+}
+
+TestSuite(fs_kills_tables, .init = without_data);
+
+Test(fs_kills_tables, locks)
+{
+	at_each_step(locks);
+}
+
+Test(fs_kills_tables, lost_or_durable)
+{
+	at_each_step(lost_or_durable);
+}
+
+Test(fs_kills_tables, removed_while_open)
+{
+	at_each_step(removed_while_open);
+}
+
+Test(fs_kills_tables, onto_an_open_file)
+{
+	at_each_step(onto_an_open_file);
 }
