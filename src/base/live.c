@@ -216,15 +216,29 @@ static live_ref take_pages(struct live *l, unsigned int cls, size_t len)
 	return LIVE_NONE;
 }
 
+static unsigned int class_at(const struct live *l, live_ref ref)
+{
+	return live_class_of(live_slot_in(l->map, ref)->about.len);
+}
+
+void live_retire(struct live *l, live_ref ref)
+{
+	atomic_store_explicit(&live_slot_in(l->map, ref)->seq, 0, memory_order_release);
+}
+
+void live_give_back(struct live *l, live_ref ref)
+{
+	unsigned int cls = class_at(l, ref);
+
+	atomic_fetch_sub(&l->bytes, live_slot_size(cls));
+	give_back(l, ref, cls);
+}
+
 /* The record of the slot is gone. */
 static void clear(struct live *l, live_ref ref)
 {
-	struct live_slot *slot = live_slot_in(l->map, ref);
-	unsigned int cls = live_class_of(slot->about.len);
-
-	atomic_store_explicit(&slot->seq, 0, memory_order_release);
-	atomic_fetch_sub(&l->bytes, live_slot_size(cls));
-	give_back(l, ref, cls);
+	live_retire(l, ref);
+	live_give_back(l, ref);
 }
 
 static uint32_t crc_max_of(const struct live_key *key)
@@ -305,6 +319,11 @@ void live_put_pieces(struct live *l, live_ref *ref, const struct live_key *key, 
 	}
 	tables_pieces_record((uint8_t *)(live_slot_in(l->map, taken) + 1), type, field, p, len);
 	commit(l, ref, taken);
+}
+
+uint8_t *live_pieces(const struct live *l, live_ref ref)
+{
+	return tables_pieces_first((uint8_t *)(live_slot_in(l->map, ref) + 1));
 }
 
 void live_spoil(struct live *l)

@@ -68,8 +68,13 @@ void live_put(struct live *l, live_ref *ref, const struct live_key *key, struct 
 /* The same with a record of tables_pieces_record(), which is copied once. l is not NULL. */
 void live_put_pieces(struct live *l, live_ref *ref, const struct live_key *key, uint16_t type,
 	uint16_t field, const void *p, size_t len);
+/* Of a record of live_put_pieces(): its first TABLES_PIECE bytes. They may be changed. */
+uint8_t *live_pieces(const struct live *l, live_ref ref);
 /* The record is gone, and *ref is LIVE_NONE. l NULL and LIVE_NONE are accepted. */
 void live_drop(struct live *l, live_ref *ref);
+/* The record is gone, but its memory is the caller's until live_give_back(). */
+void live_retire(struct live *l, live_ref ref);
+void live_give_back(struct live *l, live_ref ref);
 /*
  * A number beside the record that changes often: one store, without a lock. A reader finds it as
  * field key.count_field behind the others. No checksum covers it. It is key.count at first, and

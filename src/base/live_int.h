@@ -23,7 +23,7 @@
 #include "live.h"
 
 #define LIVE_MAGIC       "rdmafsL"
-#define LIVE_VERSION     2u
+#define LIVE_VERSION     3u
 #define LIVE_PAGE        4096u
 #define LIVE_UNIT        64u /* of a live_ref: slots begin at multiples of it */
 #define LIVE_SIZE_MAX    (64ull << 30)
@@ -93,13 +93,13 @@ static inline struct live_slot *live_slot_in(uint8_t *map, live_ref ref)
 /* ---- classes ---- */
 
 enum {
-	LIVE_SMALL = 11,
+	LIVE_SMALL = 12,
 	LIVE_CLASSES = LIVE_SMALL + 9,
 	LIVE_RAW_CLASS = 32
 };
 
 static const uint16_t live_small_sizes[LIVE_SMALL] = {
-	128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096};
+	128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 4352};
 
 /* Bytes of a slot with its head. A large chunk has a page more than a power of two. */
 static inline size_t live_slot_size(unsigned int cls)

@@ -179,6 +179,11 @@ size_t tables_pieces_len(size_t len)
 	return RECORD_HEAD + (len + TABLES_PIECE - 1) / TABLES_PIECE * FIELD_HEAD + len;
 }
 
+uint8_t *tables_pieces_first(uint8_t *record)
+{
+	return record + RECORD_HEAD + FIELD_HEAD;
+}
+
 void tables_pieces_record(uint8_t *to, uint16_t type, uint16_t field, const void *p, size_t len)
 {
 	put_le(to, type, 4);

@@ -65,6 +65,8 @@ int tables_end(struct tables_out *t);
  */
 void tables_pieces_record(uint8_t *to, uint16_t type, uint16_t field, const void *p, size_t len);
 size_t tables_pieces_len(size_t len);
+/* Where in such a record the first field's bytes are. */
+uint8_t *tables_pieces_first(uint8_t *record);
 
 /* ---- one record, in memory alone ---- */
 

@@ -5,7 +5,7 @@
  * than durable; so what has to be carried is what the kernel knows by number (inodes, open files,
  * directories), what the server knows (opens, locks), and requests that sleep for a lock.
  */
-#include "fs_asked.h"
+#include "fs_asked_buf.h"
 #include "fs_deleg.h"
 #include "fs_facts.h"
 #include "fs_inode.h"
@@ -133,7 +133,7 @@ void fs_handover_put(struct fs *fs, struct tables_out *t)
 
 int fs_handover_live(struct fs *fs, struct live *live, bool data)
 {
-	const struct slab_memory bufs = {.get = fs_asked_memory, .ctx = live};
+	const struct slab_memory bufs = {.get = fs_asked_buf_memory, .ctx = live};
 	int err;
 
 	fs->live = live;

@@ -24,25 +24,31 @@ void fs_kept_request(struct fs *fs, struct fs_kept *k, uint64_t unique)
 
 	if (!fs->live || fs->data_goes || unique == 0)
 		return;
-	v = realloc(k->uniques, (k->cnt + 1) * sizeof(*v));
-	if (!v) {
-		live_spoil(fs->live);
-		return;
+	if (k->cnt > 0) {
+		v = realloc(k->more, k->cnt * sizeof(*v));
+		if (!v) {
+			live_spoil(fs->live);
+			return;
+		}
+		k->more = v;
 	}
-	k->uniques = v;
 	if (!fs_asked_keep(fs, unique, &order))
 		return;
 	if (k->cnt == 0 && k->data == LIVE_NONE)
 		k->order = order;
-	k->uniques[k->cnt++] = unique;
+	if (k->cnt == 0)
+		k->unique = unique;
+	else
+		k->more[k->cnt - 1] = unique;
+	k->cnt++;
 }
 
 static void drop_requests(struct fs *fs, struct fs_kept *k)
 {
 	for (uint32_t i = 0; i < k->cnt; i++)
-		fs_asked_release(fs, k->uniques[i]);
-	free(k->uniques);
-	k->uniques = NULL;
+		fs_asked_release(fs, i == 0 ? k->unique : k->more[i - 1]);
+	free(k->more);
+	k->more = NULL;
 	k->cnt = 0;
 }
 

@@ -20,10 +20,11 @@ struct fs_file;
 
 /* Of a writeback, or of an extent. Zeroed: nothing is kept. */
 struct fs_kept {
-	uint64_t *uniques; /* of requests */
-	uint32_t cnt;
-	live_ref data;  /* or one record instead of them */
-	uint64_t order; /* of the first request */
+	uint64_t unique; /* of a request: mostly there is one */
+	uint64_t *more;  /* of others behind it */
+	uint32_t cnt;    /* of all of them */
+	live_ref data;   /* or one record instead of them */
+	uint64_t order;  /* of the first request */
 };
 
 /* The request is about to be answered, and its data is in what `k` is of. unique 0: it has been. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_openread.h"
 #include "fs_ahead.h"
-#include "fs_asked.h"
+#include "fs_asked_buf.h"
 #include "fs_block.h"
 #include "fs_writeback.h"
 #include "fs_facts.h"
@@ -58,7 +58,7 @@ static struct fs_op *new_block(struct fs_lane *l, struct fs_file *f, uint32_t si
 	b = fs_ahead_first(l, f, size);
 	mutex_unlock(&f->inode->lock);
 	if (!b) {
-		fs_asked_put_buf(l, buf);
+		fs_asked_buf_put(l, buf);
 		return NULL;
 	}
 	fs_inode_ref(l->fs, b->inode);

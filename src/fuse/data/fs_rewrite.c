@@ -9,7 +9,7 @@
  * The order matters: a buffer and a call first, then the gate. What waits at
  * the gate may hold all other buffers.
  */
-#include "fs_asked.h"
+#include "fs_asked_buf.h"
 #include "fs_attr.h"
 #include "fs_extent.h"
 #include "fs_facts.h"
@@ -28,7 +28,7 @@ static void next_batch(struct fs_op *op);
 static void put_buf(struct fs_op *op)
 {
 	if (op->buf)
-		fs_asked_put_buf(op->lane, op->buf);
+		fs_asked_buf_put(op->lane, op->buf);
 	op->buf = NULL;
 }
 

@@ -131,6 +131,8 @@ static void mem_fill(struct fs_op *op, struct fs_unstable_mem *k)
 		k->buf->owner = k;
 		op->buf = NULL;
 		e->p = (uint8_t *)(uintptr_t)fs_rw(op)->data;
+	} else if (k->lent) {
+		e->p = k->lent;
 	} else {
 		memcpy(k->data, fs_rw(op)->data, fs_rw(op)->done);
 		stats_count(&l->stats->copied_bytes, fs_rw(op)->done);

@@ -56,7 +56,10 @@ struct fs_unstable_mem {
 	struct fs_unstable_mem *next; /* while on its way to be freed */
 	struct fs_lane *lane;         /* whose budget and whose buffer */
 	struct fs_file *file; /* who wrote it; referenced: credential and state to write it again */
-	struct rpcrdma_buf *buf; /* NULL: a copy in data */
+	struct rpcrdma_buf *buf; /* NULL: a copy in data, or in a record */
+	uint8_t *lent;           /* with keep=: the copy is in the record of ... */
+	live_ref record;         /* ... */
+	uint64_t unique;         /* ... this request (fs_asked_buf_lend()) */
 	uint32_t refs;           /* extents; inode lock */
 	uint32_t charge;         /* of FS_UNSTABLE_BYTES */
 	uint64_t since_ns; /* by its lane's clock; 0: to be committed at once; fs_unstable_lane.lock

@@ -3,13 +3,14 @@
  * Memory of unstable data: the lane's budget for it, and how it comes back to
  * its lane, whichever lane's COMMIT released it.
  */
-#include "fs_asked.h"
+#include "fs_asked_buf.h"
 #include "fs_file.h"
 #include "fs_lane.h"
 #include "fs_unstable.h"
 #include "fs_part.h"
 
 #include <assert.h>
+#include <linux/fuse.h>
 #include <stdlib.h>
 
 /* A copy counts as so many bytes at least: extents of a few bytes make long lists too. */
@@ -29,7 +30,7 @@ static void take_returned(struct fs_lane *l)
 	l->unstable->return_posted = false;
 	mutex_unlock(&l->unstable->lock);
 	while ((node = list_pop_front(&batch)))
-		fs_asked_put_buf(l, container_of(node, struct rpcrdma_buf, link));
+		fs_asked_buf_put(l, container_of(node, struct rpcrdma_buf, link));
 }
 
 static void returned(struct reactor_msg *msg)
@@ -191,7 +192,8 @@ static void mem_free(struct fs_lane *current, struct fs_unstable_mem *k)
 	}
 	mutex_unlock(&l->unstable->lock);
 	if (buf && l == current)
-		fs_asked_put_buf(l, buf);
+		fs_asked_buf_put(l, buf);
+	fs_asked_buf_give_back(current->fs, k->record, k->unique);
 	fs_file_put(current->fs, k->file);
 	free(k);
 }
@@ -211,17 +213,26 @@ struct fs_unstable_mem *fs_unstable_mem_new(struct fs_op *op)
 	bool large = op->size >= FS_UNSTABLE_LARGE;
 	size_t bytes = sizeof(struct fs_unstable_mem) + op->size;
 	uint32_t charge = large ? 0 : bytes < CHARGE_MIN ? CHARGE_MIN : (uint32_t)bytes;
+	const struct fuse_in_header *h = (const void *)op->buf->mem;
+	live_ref record = LIVE_NONE;
 	struct fs_unstable_mem *k;
+	uint8_t *lent = NULL;
 
 	if (!budget_take(op->lane, large, charge))
 		return NULL;
-	k = malloc(sizeof(*k) + (large ? 0 : op->size));
+	if (!large)
+		lent = fs_asked_buf_lend(op->lane, op->buf, fs_rw(op)->data, op->size, &record);
+	k = malloc(sizeof(*k) + (large || lent ? 0 : op->size));
 	if (!k) {
+		fs_asked_buf_give_back(op->lane->fs, record, h->unique);
 		mutex_lock(&op->lane->unstable->lock);
 		budget_put(op->lane, large, charge);
 		mutex_unlock(&op->lane->unstable->lock);
 		return NULL;
 	}
+	k->lent = lent;
+	k->record = record;
+	k->unique = h->unique;
 	list_init(&k->link);
 	k->next = NULL;
 	k->lane = op->lane;
@@ -244,6 +255,7 @@ void fs_unstable_mem_unused(struct fs_op *op)
 	mutex_lock(&l->unstable->lock);
 	budget_put(l, op->size >= FS_UNSTABLE_LARGE, k->charge);
 	mutex_unlock(&l->unstable->lock);
+	fs_asked_buf_give_back(l->fs, k->record, k->unique);
 	free(k);
 	fs_rw(op)->unstable_mem = NULL;
 }

@@ -37,24 +37,11 @@ enum {
 /* With fs->live; else there is nothing to be noted, and the others do nothing. 0 or -ENOMEM. */
 int fs_asked_new(struct fs *fs);
 void fs_asked_free(struct fs *fs);
-/* Data buffers in the memory ctx (a struct live), as struct slab_memory.get. */
-void *fs_asked_memory(void *ctx, size_t size, unsigned int cnt);
-/*
- * fs_asked_receive - read(2) of a request, which is noted before it is anything else
- *
- * to->mem: l->rxbuf's. It is a record from the moment on at which the kernel writes it there: a
- * process may be killed on its way back from the system call. As fuse_session_receive_buf().
- */
-int fs_asked_receive(struct fs_lane *l, struct fuse_buf *to);
 /*
  * It came: len bytes of a FUSE request. A FUSE_INTERRUPT is noted with the one that it is about.
  * buf: the record of the data buffer that it is in; LIVE_NONE: there is none.
  */
 void fs_asked_note(struct fs *fs, const void *req, size_t len, live_ref buf);
-/* The buffer is for something else from now on: a request in it that is needed is copied. */
-void fs_asked_leave(const struct fs_lane *l, const struct rpcrdma_buf *buf);
-/* The same, and the transport has it back. */
-void fs_asked_put_buf(struct fs_lane *l, struct rpcrdma_buf *buf);
 /* The answer was written. */
 void fs_asked_answered(struct fs *fs, uint64_t unique);
 /* Data that was acknowledged is written again by that request, until it is answered. */

@@ -20,7 +20,7 @@
  *                   use)
  *        -> IDLE    FS_LANE_ENDED
  */
-#include "fs_asked.h"
+#include "fs_asked_buf.h"
 #include "fs_current.h"
 #include "fs_file.h"
 #include "fs_lane.h"
@@ -202,7 +202,7 @@ static bool receive(struct fs_lane *l)
 	int len;
 
 	l->reading = true;
-	len = l->fs->replaying ? fs_replay_receive(l, &fbuf) : fs_asked_receive(l, &fbuf);
+	len = l->fs->replaying ? fs_replay_receive(l, &fbuf) : fs_asked_buf_receive(l, &fbuf);
 	if (len == 0 || len == -ENODEV) {
 		session_ended(l);
 		return false;
@@ -295,7 +295,7 @@ static void lane_idle(struct fs_lane *l)
 {
 	fs_lane_set_state(l, FS_LANE_IDLE);
 	if (l->rxbuf)
-		fs_asked_put_buf(l, l->rxbuf);
+		fs_asked_buf_put(l, l->rxbuf);
 	l->rxbuf = NULL;
 	tell(l, FS_LANE_ENDED);
 }
@@ -486,7 +486,7 @@ void fs_lane_free(struct fs_lane *l)
 	fs_interrupt_fini(l);
 	fs_metalane_lane_fini(l);
 	if (l->rxbuf)
-		fs_asked_put_buf(l, l->rxbuf);
+		fs_asked_buf_put(l, l->rxbuf);
 	fs_part_lane_fini(l->fs, l);
 	/* A kick on its way frees itself: the reactor runs what is in its mailbox before it goes.
 	 */

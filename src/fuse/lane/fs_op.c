@@ -31,7 +31,7 @@
 #include "fs_inode.h"
 #include "fs_interrupt.h"
 #include "fs_op.h"
-#include "fs_asked.h"
+#include "fs_asked_buf.h"
 #include "fs_notify.h"
 #include "fs_part.h"
 #include "fs_reply.h"
@@ -277,7 +277,7 @@ static struct rpcrdma_buf *fs_buf_take(struct fs_op *op)
 		buf = l->rxbuf;
 		l->rxbuf = NULL;
 		if (buf)
-			fs_asked_leave(l, buf);
+			fs_asked_buf_leave(l, buf);
 	}
 	if (buf)
 		buf->owner = NULL;
@@ -412,7 +412,7 @@ void fs_op_end(struct fs_op *op)
 		fs_interrupt_ended(op);
 	fs_op_put_call(op);
 	if (op->buf)
-		fs_asked_put_buf(l, op->buf);
+		fs_asked_buf_put(l, op->buf);
 	op->buf = NULL;
 	free(op->mem);
 	op->mem = NULL;

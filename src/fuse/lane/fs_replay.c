@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_replay.h"
-#include "fs_asked.h"
+#include "fs_asked_buf.h"
 #include "fs_tables.h"
 #include "log.h"
 #include "nfs4_keep.h"
@@ -321,7 +321,7 @@ int fs_replay_receive(struct fs_lane *l, struct fuse_buf *buf)
 	struct replay *p;
 	size_t len = 0;
 
-	fs_asked_leave(l, l->rxbuf);
+	fs_asked_buf_leave(l, l->rxbuf);
 	while (len == 0 && (p = pop(fs))) {
 		struct fuse_in_header h;
 

@@ -11,7 +11,7 @@
 #include "fs_current.h"
 #include "fs_ahead.h"
 #include "fs_append.h"
-#include "fs_asked.h"
+#include "fs_asked_buf.h"
 #include "fs_op.h"
 #include "fs_writeback.h"
 #include "fs_facts.h"
@@ -44,7 +44,7 @@ static void read_again(struct fs_op *op, int err)
  */
 static void commit_lost(struct fs_op *op)
 {
-	fs_asked_put_buf(op->lane, op->buf);
+	fs_asked_buf_put(op->lane, op->buf);
 	op->buf = NULL;
 	fs_rw(op)->done = 0;
 	fs_commit(op, read_again);
@@ -77,7 +77,7 @@ static bool waits_for_end(struct fs_op *op, const struct nfs4_op_read *r)
 {
 	if (!fs_rw(op)->grows || (!r->eof && r->len != 0) || fs_rw(op)->done + r->len >= op->size)
 		return false;
-	fs_asked_put_buf(op->lane, op->buf);
+	fs_asked_buf_put(op->lane, op->buf);
 	op->buf = NULL;
 	fs_rw(op)->done = 0;
 	if (!fs_writeback_wait(

@@ -20,7 +20,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "fs_asked.h"
+#include "fs_asked_buf.h"
 #include "fs_attr.h"
 #include "fs_deleg.h"
 #include "fs_facts.h"
@@ -285,7 +285,7 @@ static void setacl_done(struct nfs4_call *call)
 	fs_dentry_inval(op->lane->fs, op->inode); /* the mode does not say who may search now */
 	/* An ACL is the mode too, and the kernel forgets no more than the ctime by itself. */
 	if (op->buf != NULL)
-		fs_asked_put_buf(op->lane, op->buf);
+		fs_asked_buf_put(op->lane, op->buf);
 	op->buf = NULL;
 	fs_op_notify(op, op->inode, false, setacl_told);
 }

@@ -614,6 +614,7 @@ Test(live, no_memory_but_the_whole_is_read)
 	const off_t whole = lseek(live_fd(l), 0, SEEK_END);
 	const off_t sizes[] = {
 		0, 1, LIVE_PAGE, LIVE_PAGE + 64, LIVE_PAGE + LIVE_SMALL_CHUNK, whole - LIVE_PAGE};
+	const uint32_t other = LIVE_VERSION + 1;
 	struct live_key key = {.rank = 1};
 	live_ref ref = LIVE_NONE;
 	uint64_t size;
@@ -623,7 +624,8 @@ Test(live, no_memory_but_the_whole_is_read)
 	fd = copy(whole, F_SEAL_SHRINK);
 	cr_assert_eq(read_fd(fd), 0);
 	expect(1);
-	cr_assert_eq(pwrite(fd, "\3", 1, offsetof(struct live_head, version)), 1);
+	cr_assert_eq(pwrite(fd, &other, sizeof(other), offsetof(struct live_head, version)),
+		sizeof(other));
 	cr_assert_eq(read_fd(fd), -EBADMSG, "another version");
 	close(fd);
 	fd = copy(whole, F_SEAL_SHRINK);

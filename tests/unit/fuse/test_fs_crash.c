@@ -764,6 +764,40 @@ Test(fs_crash, many_small_writes_outlive_theirs)
 	cr_assert_gt(rig.copied, 0);
 }
 
+/* One copy is enough for a COMMIT that fails and for a crash; its memory is there for the former.
+ */
+Test(fs_crash, the_copy_of_a_small_write_is_in_its_record)
+{
+	uint64_t before = live_bytes(rig.live);
+	const struct fs_unstable *r;
+	char text[500];
+
+	memset(text, 'x', sizeof(text));
+	cr_assert_eq(rig_write(ino, fh.fh, 0, text, sizeof(text), O_RDWR), sizeof(text));
+	is_sent();
+	r = rig_inode(ino)->unstable;
+	cr_assert_eq(r->cnt, 1);
+	cr_assert_not_null(r->v[0]->mem->lent);
+	/* The request is over, as its range is two now; other records take what memory is free. */
+	cr_assert_eq(rig_write(ino, fh.fh, 100, "new", 3, O_RDWR), 3);
+	is_sent();
+	cr_assert_eq(r->cnt, 3);
+	memset(text, 'y', sizeof(text));
+	for (uint64_t i = 1; i < 4; i++) {
+		cr_assert_eq(
+			rig_write(ino, fh.fh, i * 1000, text, sizeof(text), O_RDWR), sizeof(text));
+		is_sent();
+	}
+	fake_restart();
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	memset(text, 'x', sizeof(text));
+	memcpy(text + 100, "new", 3);
+	cr_assert_arr_eq(file->stable, text, sizeof(text));
+	rig_settle();
+	cr_assert_eq(live_bytes(rig.live), before);
+	closed(fh.fh);
+}
+
 /* The same, if the server had it, and its buffer was something else's since. */
 Test(fs_crash, nor_is_what_the_server_lost_missing)
 {

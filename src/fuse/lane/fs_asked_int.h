@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Between fs_asked.c, which has the requests, and fs_asked_buf.c, which has their buffers. */
+#ifndef RPCRDMAFS_FS_ASKED_INT_H
+#define RPCRDMAFS_FS_ASKED_INT_H
+
+#include "fs_asked.h"
+
+struct fuse_in_header;
+
+/* Places for requests that are not long: to take one costs less than a record. */
+#define FS_ASKED_PLACES     1024u
+#define FS_ASKED_PLACE_SIZE 256u
+
+/* entry.in: its bytes are in */
+enum {
+	FS_ASKED_IN_RECORD,
+	FS_ASKED_IN_BUF,   /* a data buffer */
+	FS_ASKED_IN_PLACE, /* one of fs_asked.places */
+};
+
+struct fs_asked_entry {
+	uint64_t unique; /* 0: none */
+	uint64_t order;
+	live_ref ref;
+	uint8_t in;          /* FS_ASKED_IN_* */
+	bool kept, answered; /* it goes when it is answered and not kept */
+	bool lent;           /* the memory of its record is somebody else's by then */
+	bool awaited;        /* counted in `awaited` */
+	bool rewritten;      /* counted in `rewriting` */
+};
+
+/* A table of entries, by number; of its places one half is free. */
+struct fs_asked {
+	struct mutex lock; /* all of it */
+	struct fs_asked_entry *v;
+	uint32_t size, cnt;
+	uint8_t *places; /* NULL: there was no memory for them */
+	live_ref first;  /* of places */
+	uint16_t free[FS_ASKED_PLACES];
+	uint32_t free_cnt;
+	uint64_t order; /* counts what came */
+	_Atomic uint32_t awaited, rewriting;
+};
+
+/* Where it is, or would be. Lock held. */
+struct fs_asked_entry *fs_asked_find(const struct fs_asked *a, uint64_t unique);
+/* A record of its bytes, in a place if there is one: e->ref and e->in. Lock held. */
+void fs_asked_put_in_place(struct fs *fs, struct fs_asked_entry *e, const struct fuse_in_header *h,
+	size_t len, uint64_t state);
+
+#endif
