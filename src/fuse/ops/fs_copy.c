@@ -40,6 +40,8 @@
 
 /* In one request: its answer has 32 bits, and what a restart takes is copied again. */
 #define COPY_MAX (1u << 30)
+/* The same, if the server moves it: what comes after a crash of ours waits for so much of it. */
+#define COPY_PART (64u << 20)
 /* Not durable yet, at most, before it is committed. */
 #define PENDING_MAX (64u << 20)
 /* Verifiers that changed. */
@@ -327,6 +329,10 @@ static void copy_start(struct fs_op *op)
 	if (!clone && op->inode == op->inode2) {
 		fs_copy_finish(op, EOPNOTSUPP);
 		return;
+	}
+	if (!clone && count > COPY_PART) {
+		count = COPY_PART;
+		op->size = c->done + count; /* the program goes on with the rest */
 	}
 	if (!op->gated && !fs_rewrite_enter(op, gate_is_open))
 		return;

@@ -142,6 +142,13 @@ Test(fs_copy, the_server_copies_and_no_data_travels)
 	cr_expect_eq(rig.fake.count[FAKE_GETATTR], 0, "the attributes came with it");
 }
 
+/* A daemon that takes over does again what was not answered, and the others wait for that. */
+Test(fs_copy, a_long_one_is_answered_in_parts)
+{
+	cr_assert_eq(copy(0, 0, 1u << 30), LARGE);
+	cr_assert_eq(fake_copy.last.count, (64u << 20) - LARGE, "behind the source's end");
+}
+
 /* Its inodes change places on the way. */
 Test(fs_copy, each_inode_is_held_as_before)
 {
