@@ -164,7 +164,7 @@ touch $work/end
 for name in pair keep fsx; do kill -TERM "${job[$name]}" 2>/dev/null || true; done
 ends() {
 	local rc=0
-	wait_for 120 ended "${job[$1]}" && wait "${job[$1]}" || rc=$?
+	wait_for $((120 + copy_mib)) ended "${job[$1]}" && wait "${job[$1]}" || rc=$?
 	tail -n 5 $work/"$1".out
 	return $rc
 }
