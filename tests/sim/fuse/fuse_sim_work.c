@@ -378,6 +378,7 @@ static int close_late(bool *ret_soon)
 	fflush(stdout);
 	pid = fork();
 	if (pid == 0) {
+		close(go[1]); /* else it waits for ever when its parent is killed, or gives up */
 		if (read(go[0], &c, 1) == 1)
 			usleep(30000);
 		end = seconds();
