@@ -227,7 +227,8 @@ static struct handover *take_handed_over(const char *text)
 /* Does not return if the program before is to go on, in place of this one. */
 static void judge_program(const struct handover *h, const struct store_kept *s)
 {
-	uint64_t deaths = h->crashes + !h->left - h->upgraded_crashes;
+	uint64_t died = h->crashes + !h->left;
+	uint64_t deaths = died > h->upgraded_crashes ? died - h->upgraded_crashes : 0;
 	struct store_before b = {.program = s->before, .since_ns = h->upgraded_ns};
 	int err;
 

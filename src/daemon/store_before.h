@@ -8,6 +8,7 @@
  *
  *   rpcrdmafs-before    the program before, until the new one is as good
  *   rpcrdmafs-instead   it goes on in place of what the unit says, until the next upgrade
+ *                       or restart
  *
  * Context: the main thread.
  */

@@ -18,6 +18,7 @@
 #include "optset.h"
 #include "service.h"
 #include "store.h"
+#include "store_before.h"
 #include "upgrade_ask.h"
 
 /* The new program answers within so long whether it can. */
@@ -141,6 +142,7 @@ static void leave(struct mount *m)
 	handover_live(m->live, &m->live_ref, &facts);
 	log_info("%s: this program ends, and leaves the mount to the next one", m->opt->mountpoint);
 	say_no_more(m);
+	store_before_drop(); /* the next one is what the unit says */
 	store_forgive();
 	_exit(UPGRADE_LEFT);
 }

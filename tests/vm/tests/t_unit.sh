@@ -120,6 +120,11 @@ check "it is written on" say "and again"
 check "still locked" is_locked
 check "until the next reload" sd systemctl reload $unit
 check "which is an upgrade" is_new
+check "it dies three times" dies
+check "the one before goes on" wait_for 20 is_old
+check "restart" sd systemctl restart $unit
+check "is to what the unit says" wait_for 20 is_new
+check "still locked" is_locked
 sleep 2.2
 
 # ---- the unit says something else meanwhile ----
