@@ -7,8 +7,8 @@
  * An inode's extents never overlap: a later write takes over its range, so that
  * the order in which they are written again does not matter. The memory is the
  * buffer that the request was received into, kept as it is, from
- * FS_UNSTABLE_LARGE bytes on, and a copy below. Each lane has a budget for both;
- * when half is used, or after some seconds, the lane commits its oldest file in
+ * FS_UNSTABLE_LARGE bytes on, and a copy below (with keep= the request's record). Each lane has a
+ * budget for both; when half is used, or after some seconds, the lane commits its oldest file in
  * the background (fs_commit.c), and a WRITE that finds none left goes FILE_SYNC: it waits for
  * nothing, so this cannot deadlock. So does one to a file whose COMMIT in the
  * background failed: such a file keeps what it has of the budget, and the others

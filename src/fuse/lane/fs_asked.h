@@ -6,7 +6,8 @@
  *
  * All are received into such memory, where the data buffers of the lanes are. A WRITE stays where
  * it is: its buffer is the request's record, without a copy, until the buffer is needed for
- * something else. Of the others a copy is made at once, in a place that is there for it.
+ * something else, or the data is to be held beside it (fs_asked_buf_lend()). Of the others a copy
+ * is made at once, in a place that is there for it.
  *
  * A request that was done and whose answer did not reach the kernel is so done twice.
  *

@@ -53,8 +53,7 @@ uint8_t *fs_asked_buf_lend(const struct fs_lane *l, const struct rpcrdma_buf *bu
 	struct fs_asked_entry *e;
 
 	*ret_ref = LIVE_NONE;
-	if (ref == LIVE_NONE || size > TABLES_PIECE ||
-		live_raw_placed(fs->live, ref) == LIVE_RAW_NONE)
+	if (ref == LIVE_NONE || live_raw_placed(fs->live, ref) == LIVE_RAW_NONE)
 		return NULL;
 	mutex_lock(&a->lock);
 	e = fs_asked_find(a, h->unique);
