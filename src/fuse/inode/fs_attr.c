@@ -273,9 +273,11 @@ uint64_t fs_attr_cached(struct fs *fs, struct fs_inode *in, struct nfs4_attr *re
 	return since;
 }
 
-void fs_attr_newest(
+bool fs_attr_newest(
 	struct fs *fs, struct fs_inode *in, struct nfs4_attr *a, uint64_t seq, uint64_t now_ns)
 {
+	bool stale;
+
 	mutex_lock(&in->lock);
 	if (good_for(fs, in, now_ns) > 0)
 		*a = in->attr;
@@ -283,7 +285,9 @@ void fs_attr_newest(
 		a->size = in->attr.size;
 	if (a->size < fs_part_inode_end(fs, in))
 		a->size = fs_part_inode_end(fs, in);
+	stale = in->inval_want != in->inval_done;
 	mutex_unlock(&in->lock);
+	return stale;
 }
 
 enum nfs4_dir_attr fs_attr_ask(struct fs *fs, struct fs_inode *dir, uint64_t now_ns)

@@ -12,9 +12,6 @@
 #include "nfs4_ops.h"
 
 void fs_stat_fill(const struct fs *fs, const struct nfs4_attr *a, struct stat *st);
-/* Attributes of `in`, with the links that programs made: a .nfs name is none. */
-void fs_stat_fill_of(
-	const struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a, struct stat *st);
 /*
  * Changes made by us so far, of any inode (`in` is not looked at). fs_op_call() notes it in
  * op->attr_seq before each start: pass op->attr_seq with whatever attributes that call brought, of
@@ -58,8 +55,9 @@ uint64_t fs_attr_cached(struct fs *fs, struct fs_inode *in, struct nfs4_attr *re
  *
  * seq: as for fs_attr_update(). Those that are cached, if they are good; else what came, but for a
  * size from before a WRITE of ours: the kernel would cut off what it was told is written.
+ * Returns: as fs_stat_pages_stale().
  */
-void fs_attr_newest(
+bool fs_attr_newest(
 	struct fs *fs, struct fs_inode *in, struct nfs4_attr *a, uint64_t seq, uint64_t now_ns);
 /*
  * fs_attr_ask - what a LOOKUP in `dir` is to ask about it
@@ -96,10 +94,11 @@ bool fs_stat_pages_stale(struct fs_inode *in);
 /*
  * fs_stat_tell - the kernel is given attributes
  *
+ * ret_st: `a`, with the links that programs made: a .nfs name is none.
  * Returns: seconds that it may cache them. guarded: none, as it would not know that another inode
  * of its own changed them.
  */
 double fs_stat_tell(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a, bool guarded,
-	uint64_t now_ns);
+	uint64_t now_ns, struct stat *ret_st);
 
 #endif

@@ -79,18 +79,6 @@ void fs_stat_fill(const struct fs *fs, const struct nfs4_attr *a, struct stat *s
 	st->st_ctim = a->ctime;
 }
 
-void fs_stat_fill_of(
-	const struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a, struct stat *st)
-{
-	uint32_t ours;
-
-	fs_stat_fill(fs, a, st);
-	mutex_lock(&in->lock);
-	ours = in->nfs_names;
-	mutex_unlock(&in->lock);
-	st->st_nlink -= ours < st->st_nlink ? ours : st->st_nlink;
-}
-
 /*
  * With several users a name is cached only where everybody may search. Without default_permissions
  * the kernel leaves search permission to our LOOKUP: a cached name is walked without asking, by
@@ -132,16 +120,20 @@ double fs_stat_negative_timeout(struct fs *fs, struct fs_inode *dir, uint64_t no
 }
 
 double fs_stat_tell(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a, bool guarded,
-	uint64_t now_ns)
+	uint64_t now_ns, struct stat *ret_st)
 {
 	double timeout;
+	uint32_t ours;
 
+	fs_stat_fill(fs, a, ret_st);
 	mutex_lock(&in->lock);
+	ours = in->nfs_names;
 	timeout = guarded ? 0 : fs_attr_timeout(fs, in, now_ns);
 	in->told_change = timeout > 0 ? a->change : 0;
 	if (a->valid & NFS4_ATTR_SIZE)
 		fs_part_inode_told(fs, in, a->size);
 	mutex_unlock(&in->lock);
+	ret_st->st_nlink -= ours < ret_st->st_nlink ? ours : ret_st->st_nlink;
 	return timeout;
 }
 
@@ -153,8 +145,7 @@ void fs_stat_entry_tell(struct fs *fs, struct fs_inode *dir, struct fs_inode *in
 	ret_e->generation = in->generation;
 	if (a->type == NF4DIR)
 		fs_place_note(fs, dir, in, name);
-	fs_stat_fill_of(fs, in, a, &ret_e->attr);
-	ret_e->attr_timeout = fs_stat_tell(fs, in, a, false, now_ns);
+	ret_e->attr_timeout = fs_stat_tell(fs, in, a, false, now_ns, &ret_e->attr);
 	ret_e->entry_timeout = fs_dentry_tell(fs, dir, in, name, seq, now_ns);
 }
 

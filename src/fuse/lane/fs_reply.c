@@ -66,38 +66,40 @@ void fs_reply_err(struct fs_op *op, int err)
  * Runs `reply` when the kernel's stale pages of the inode, if any, are gone. Each reply asks again
  * before it tells: another change may have been seen while it waited.
  */
-static bool waits_for_pages(struct fs_op *op, void (*reply)(struct fs_op *op))
+static bool waits_for_pages(struct fs_op *op, bool stale, void (*reply)(struct fs_op *op))
 {
-	if (op->own || !op->req || !fs_stat_pages_stale(op->reply_inode))
+	if (op->own || !op->req || !stale)
 		return false;
 	fs_op_notify(op, op->reply_inode, true, reply);
 	return true;
 }
 
-/* While this reply waited, or was on its way, newer attributes may have come: then these. */
-static void newest_attr(struct fs_op *op, struct fs_inode *in)
+/*
+ * While this reply waited, or was on its way, newer attributes may have come: then these. Returns:
+ * the kernel's pages are stale.
+ */
+static bool newest_attr(struct fs_op *op, struct fs_inode *in)
 {
-	fs_attr_newest(op->lane->fs, in, &op->attr, op->attr_seq, fs_op_now(op));
+	return fs_attr_newest(op->lane->fs, in, &op->attr, op->attr_seq, fs_op_now(op));
 }
 
 static void attr_now(struct fs_op *op)
 {
 	struct fs *fs = op->lane->fs;
 	struct fs_inode *in = op->reply_inode;
+	bool stale = newest_attr(op, in);
 	struct stat st;
 	double timeout;
 
-	newest_attr(op, in);
 	/* What the kernel asked for since it was told EINTR may be older than the change. */
 	if (op->own && !op->req)
 		fs_notify_inval_inode(fs, in, -1, 0);
-	if (end_abandoned(op) || waits_for_pages(op, attr_now))
+	if (end_abandoned(op) || waits_for_pages(op, stale, attr_now))
 		return;
-	fs_stat_fill_of(fs, in, &op->attr, &st);
+	timeout = fs_stat_tell(
+		fs, in, &op->attr, fs_shadow_is_guarded(fs, &op->attr), fs_op_now(op), &st);
 	if (op->shadow)
 		st.st_rdev = 0;
-	timeout =
-		fs_stat_tell(fs, in, &op->attr, fs_shadow_is_guarded(fs, &op->attr), fs_op_now(op));
 	fuse_reply_attr(take_req(op), &st, timeout);
 	fs_op_end(op);
 }
@@ -118,8 +120,8 @@ static void tell_entry(struct fs_op *op, struct fuse_entry_param *e)
 	fs_stat_entry_tell(
 		fs, guarded ? NULL : dir, in, op->name, &op->attr, op->attr_seq, fs_op_now(op), e);
 	if (guarded) {
+		fs_stat_tell(fs, in, &op->attr, true, fs_op_now(op), &e->attr);
 		fs_shadow_tell(fs, dir, op->name, op->shadow, e);
-		fs_stat_tell(fs, in, &op->attr, true, fs_op_now(op));
 	}
 }
 
@@ -129,8 +131,7 @@ static void entry_now(struct fs_op *op)
 	struct fs_inode *in = op->reply_inode;
 	struct fuse_entry_param e;
 
-	newest_attr(op, in);
-	if (waits_for_pages(op, entry_now))
+	if (waits_for_pages(op, newest_attr(op, in), entry_now))
 		return;
 	if (op->req)
 		tell_entry(op, &e);
@@ -187,8 +188,7 @@ static void create_now(struct fs_op *op)
 	struct fuse_entry_param e;
 	bool given;
 
-	newest_attr(op, op->reply_inode);
-	if (waits_for_pages(op, create_now))
+	if (waits_for_pages(op, newest_attr(op, op->reply_inode), create_now))
 		return;
 	if (op->req)
 		fs_stat_entry_tell(op->lane->fs, op->reply_dir, op->reply_inode, op->name,
