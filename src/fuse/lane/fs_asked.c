@@ -174,14 +174,28 @@ void fs_asked_put_in_place(struct fs *fs, struct fs_asked_entry *e, const struct
 	live_raw_place(fs->live, e->ref, e->order);
 }
 
+/* Another lane may have just read what it is about, and be at it (fs_asked_note_late()). */
 static void note_interrupt(struct fs *fs, uint64_t unique)
 {
 	struct fs_asked *a = fs->asked;
+	const struct fs_asked_entry *e;
 
 	mutex_lock(&a->lock);
-	if (!fs_asked_find(a, unique)->kept)
-		live_count(fs->live, fs_asked_find(a, unique)->ref, FS_ASKED_INTERRUPTED);
+	e = fs_asked_find(a, unique);
+	if (e->unique == 0)
+		a->missed[a->missed_cnt++ % FS_ASKED_MISSED] = unique;
+	else if (!e->kept)
+		live_count(fs->live, e->ref, FS_ASKED_INTERRUPTED);
 	mutex_unlock(&a->lock);
+}
+
+/* Lock held. */
+static uint64_t state_of(const struct fs_asked *a, uint64_t unique)
+{
+	for (unsigned int i = 0; i < FS_ASKED_MISSED; i++)
+		if (a->missed[i] == unique)
+			return FS_ASKED_INTERRUPTED;
+	return FS_ASKED_NEW;
 }
 
 /* False: there is no memory for it, or it is there already. Lock held. */
@@ -197,50 +211,69 @@ static bool insert(struct fs_asked *a, const struct fs_asked_entry *new)
 	return true;
 }
 
-/* A request that has no place: its record is not written in the lock, which all requests take. */
-static void note_long(struct fs *fs, struct fs_asked_entry *e, const void *req, size_t len)
+uint64_t fs_asked_next_order(struct fs *fs)
+{
+	return atomic_fetch_add(&fs->asked->order, 1) + 1;
+}
+
+/* e: with its order. A record, unlike a place, is not written in the lock that all requests take.
+ */
+static void note(
+	struct fs *fs, struct fs_asked_entry *e, const struct fuse_in_header *h, size_t len)
 {
 	struct fs_asked *a = fs->asked;
+	bool is_new;
 
+	if (e->in != FS_ASKED_IN_BUF && len > FS_ASKED_PLACE_SIZE)
+		e->ref = put(fs, h, len, e->order, FS_ASKED_NEW);
 	mutex_lock(&a->lock);
-	e->order = ++a->order;
+	if (e->in != FS_ASKED_IN_BUF && len <= FS_ASKED_PLACE_SIZE)
+		fs_asked_put_in_place(fs, e, h, len, state_of(a, e->unique));
+	else if (e->in != FS_ASKED_IN_BUF)
+		live_count(fs->live, e->ref, state_of(a, e->unique));
+	is_new = insert(a, e);
+	if (is_new && e->in == FS_ASKED_IN_BUF)
+		live_raw_place(fs->live, e->ref, e->order);
+	else if (!is_new && e->in == FS_ASKED_IN_PLACE)
+		leave_place(fs, e->ref);
 	mutex_unlock(&a->lock);
-	e->ref = put(fs, req, len, e->order, FS_ASKED_NEW);
+	if (is_new)
+		return;
+	live_spoil(fs->live);
+	if (e->in == FS_ASKED_IN_RECORD)
+		live_drop(fs->live, &e->ref);
+}
+
+bool fs_asked_note_first(struct fs *fs, const struct fuse_in_header *h, size_t len)
+{
+	const struct fuse_interrupt_in *in = (const void *)(h + 1);
+
+	if (!fs->asked)
+		return false;
+	if (h->opcode == FUSE_INTERRUPT && len >= sizeof(*h) + sizeof(*in))
+		note_interrupt(fs, in->unique);
+	return is_answered(h->opcode) && h->unique != 0;
 }
 
 void fs_asked_note(struct fs *fs, const void *req, size_t len, live_ref buf)
 {
 	const struct fuse_in_header *h = req;
-	const struct fuse_interrupt_in *in = (const void *)(h + 1);
-	struct fs_asked *a = fs->asked;
-	struct fs_asked_entry e = {.unique = h->unique, .ref = buf};
-	bool is_new;
+	bool in_buf = h->opcode == FUSE_WRITE && buf != LIVE_NONE;
+	struct fs_asked_entry e = {.unique = h->unique,
+		.ref = in_buf ? buf : LIVE_NONE,
+		.in = in_buf ? FS_ASKED_IN_BUF : FS_ASKED_IN_RECORD};
 
-	if (!a)
+	if (!fs_asked_note_first(fs, h, len))
 		return;
-	if (h->opcode == FUSE_INTERRUPT && len >= sizeof(*h) + sizeof(*in))
-		note_interrupt(fs, in->unique);
-	if (!is_answered(h->opcode) || h->unique == 0)
-		return;
-	e.in = h->opcode == FUSE_WRITE && buf != LIVE_NONE ? FS_ASKED_IN_BUF : FS_ASKED_IN_RECORD;
-	if (e.in != FS_ASKED_IN_BUF && len > FS_ASKED_PLACE_SIZE)
-		note_long(fs, &e, req, len);
-	mutex_lock(&a->lock);
-	if (e.order == 0)
-		e.order = ++a->order;
-	if (e.in != FS_ASKED_IN_BUF && len <= FS_ASKED_PLACE_SIZE)
-		fs_asked_put_in_place(fs, &e, h, len, FS_ASKED_NEW);
-	is_new = insert(a, &e);
-	if (is_new && e.in == FS_ASKED_IN_BUF)
-		live_raw_place(fs->live, buf, e.order);
-	if (!is_new && e.in == FS_ASKED_IN_PLACE)
-		leave_place(fs, e.ref);
-	mutex_unlock(&a->lock);
-	if (is_new)
-		return;
-	live_spoil(fs->live);
-	if (e.in == FS_ASKED_IN_RECORD)
-		live_drop(fs->live, &e.ref);
+	e.order = fs_asked_next_order(fs);
+	note(fs, &e, h, len);
+}
+
+void fs_asked_note_late(struct fs *fs, const struct fuse_in_header *h, uint64_t order)
+{
+	struct fs_asked_entry e = {.unique = h->unique, .order = order, .in = FS_ASKED_IN_RECORD};
+
+	note(fs, &e, h, h->len);
 }
 
 /* ---- answers ---- */
@@ -280,7 +313,7 @@ void fs_asked_answered(struct fs *fs, uint64_t unique)
 	live_ref ref = LIVE_NONE;
 	struct fs_asked_entry *e;
 
-	if (!a || unique == 0)
+	if (!a || unique == 0 || fs_asked_buf_answered(fs, unique))
 		return;
 	mutex_lock(&a->lock);
 	e = fs_asked_find(a, unique);

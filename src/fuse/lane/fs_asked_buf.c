@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_asked_buf.h"
 #include "fs_asked_int.h"
+#include "fs_current.h"
 #include "fs_live.h"
 #include "fs_tables.h"
 
@@ -102,13 +103,42 @@ int fs_asked_buf_receive(struct fs_lane *l, struct fuse_buf *to)
 	live_ref ref = live_raw_ref(live, h);
 	int len;
 
+	assert(l->in_rxbuf == 0);
 	leave(l->fs, ref, h);
 	if (ref != LIVE_NONE)
 		expect(live, ref, h);
 	len = fuse_session_receive_buf(l->fs->se, to);
-	if (len > 0)
+	if (len > 0 && (ref == LIVE_NONE || h->opcode == FUSE_WRITE)) {
 		fs_asked_note(l->fs, h, (size_t)len, ref);
+	} else if (len > 0 && fs_asked_note_first(l->fs, h, (size_t)len)) {
+		l->in_rxbuf = h->unique;
+		live_raw_place(live, ref, fs_asked_next_order(l->fs));
+	}
 	if (ref != LIVE_NONE && live_raw_placed(live, ref) == LIVE_RAW_LAST)
 		live_raw_place(live, ref, LIVE_RAW_NONE);
 	return len;
+}
+
+bool fs_asked_buf_answered(struct fs *fs, uint64_t unique)
+{
+	struct fs_lane *l = fs_current();
+
+	if (!l || l->fs != fs || l->in_rxbuf != unique)
+		return false;
+	l->in_rxbuf = 0;
+	live_raw_place(fs->live, live_raw_ref(fs->live, l->rxbuf->mem), LIVE_RAW_NONE);
+	return true;
+}
+
+void fs_asked_buf_list(struct fs_lane *l)
+{
+	struct live *live = l->fs->live;
+	live_ref ref;
+
+	if (l->in_rxbuf == 0)
+		return;
+	l->in_rxbuf = 0;
+	ref = live_raw_ref(live, l->rxbuf->mem);
+	fs_asked_note_late(l->fs, (const void *)l->rxbuf->mem, live_raw_placed(live, ref));
+	live_raw_place(live, ref, LIVE_RAW_NONE);
 }

@@ -19,6 +19,11 @@ void *fs_asked_buf_memory(void *ctx, size_t size, unsigned int cnt);
  * process may be killed on its way back from the system call. As fuse_session_receive_buf().
  */
 int fs_asked_buf_receive(struct fs_lane *l, struct fuse_buf *to);
+/*
+ * The handler of the request that came last has returned, or another lane is to answer it. Until
+ * then rxbuf is its record: of one that is answered at once no other is made.
+ */
+void fs_asked_buf_list(struct fs_lane *l);
 /* The buffer is for something else from now on: a request in it that is needed is copied. */
 void fs_asked_buf_leave(const struct fs_lane *l, const struct rpcrdma_buf *buf);
 /* The same, and the transport has it back. */

@@ -10,6 +10,8 @@ struct fuse_in_header;
 /* Places for requests that are not long: to take one costs less than a record. */
 #define FS_ASKED_PLACES     1024u
 #define FS_ASKED_PLACE_SIZE 256u
+/* So many requests were interrupted last without being there: one for each lane, and more. */
+#define FS_ASKED_MISSED 16u
 
 /* entry.in: its bytes are in */
 enum {
@@ -38,7 +40,9 @@ struct fs_asked {
 	live_ref first;  /* of places */
 	uint16_t free[FS_ASKED_PLACES];
 	uint32_t free_cnt;
-	uint64_t order; /* counts what came */
+	uint64_t missed[FS_ASKED_MISSED];
+	unsigned int missed_cnt;
+	_Atomic uint64_t order; /* counts what came; without the lock */
 	_Atomic uint32_t awaited, rewriting;
 };
 
@@ -47,5 +51,14 @@ struct fs_asked_entry *fs_asked_find(const struct fs_asked *a, uint64_t unique);
 /* A record of its bytes, in a place if there is one: e->ref and e->in. Lock held. */
 void fs_asked_put_in_place(struct fs *fs, struct fs_asked_entry *e, const struct fuse_in_header *h,
 	size_t len, uint64_t state);
+
+/* The order of the next one that came. */
+uint64_t fs_asked_next_order(struct fs *fs);
+/* A FUSE_INTERRUPT is noted. Is this one to be noted, which its answer ends? */
+bool fs_asked_note_first(struct fs *fs, const struct fuse_in_header *h, size_t len);
+/* Its buffer was its record until now. */
+void fs_asked_note_late(struct fs *fs, const struct fuse_in_header *h, uint64_t order);
+/* The answer is to what only its buffer is the record of (fs_asked_buf_list()): it is none now. */
+bool fs_asked_buf_answered(struct fs *fs, uint64_t unique);
 
 #endif

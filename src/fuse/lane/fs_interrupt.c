@@ -36,6 +36,7 @@
 #include "fs_reply.h"
 
 #include <errno.h>
+#include <linux/fuse.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -306,6 +307,13 @@ void fs_interrupt_watch(struct fs_op *op)
 	op->times = (struct nfs4_times){.mark_ns = l->read_ns};
 	if (!reactor_timer_armed(&l->interrupt_timer))
 		reactor_timer_in(l->reactor, &l->interrupt_timer, poll_ns(l));
+}
+
+uint64_t fs_interrupt_of(const struct fuse_in_header *h)
+{
+	const struct fuse_interrupt_in *in = (const void *)(h + 1);
+
+	return h->opcode == FUSE_INTERRUPT && h->len >= sizeof(*h) + sizeof(*in) ? in->unique : 0;
 }
 
 bool fs_interrupt_now(struct fs_lane *l, uint64_t unique)

@@ -9,6 +9,8 @@
 
 #include "fs_op.h"
 
+struct fuse_in_header;
+
 void fs_interrupt_init(struct fs_lane *l);
 void fs_interrupt_fini(struct fs_lane *l);
 /* The op ends: what waits for that goes on. */
@@ -24,6 +26,8 @@ bool fs_interrupt_spare(struct fs_lane *l);
 void fs_interrupt_watch(struct fs_op *op);
 /* It is about to be answered before the op has ended. */
 void fs_interrupt_abandon(struct fs_op *op);
+/* The request that this one, if it is a FUSE_INTERRUPT, is about; 0: it is not. */
+uint64_t fs_interrupt_of(const struct fuse_in_header *h);
 /*
  * A FUSE_INTERRUPT of this request came: if it is this lane's and its program is dying, EINTR.
  * False: it is not this lane's, or was answered before.

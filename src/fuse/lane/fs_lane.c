@@ -172,14 +172,6 @@ static void session_ended(struct fs_lane *l)
 		tell(l, FS_LANE_EXITED);
 }
 
-/* The request that this one, if it is a FUSE_INTERRUPT, is about; 0: it is not. */
-static uint64_t interrupts(const struct fuse_in_header *h)
-{
-	const struct fuse_interrupt_in *in = (const void *)(h + 1);
-
-	return h->opcode == FUSE_INTERRUPT && h->len >= sizeof(*h) + sizeof(*in) ? in->unique : 0;
-}
-
 static void go_on_replaying(struct fs_lane *l)
 {
 	enum fs_replay_turn turn = fs_replay_turn(l);
@@ -218,10 +210,11 @@ static bool receive(struct fs_lane *l)
 		return true;
 	l->unique = h->unique;
 	l->opcode = h->opcode;
-	interrupted = interrupts(h);
+	interrupted = fs_interrupt_of(h);
 	fs_current_set(l, l->stats);
 	l->receiving = true;
 	fuse_session_process_buf(l->fs->se, &fbuf);
+	fs_asked_buf_list(l);
 	l->receiving = false;
 	if (interrupted) {
 		fs_interrupt_now(l, interrupted);

@@ -2,6 +2,7 @@
 #include "fs_current.h"
 #include "fs_lane.h"
 #include "fs_metalane.h"
+#include "fs_asked_buf.h"
 #include "fs_interrupt.h"
 
 #include <linux/fuse.h>
@@ -152,6 +153,7 @@ bool fs_metalane_forward(struct fs_lane *l, const void *req, size_t len)
 	p = &h->forwarded[h->next];
 	if (atomic_load_explicit(&p->busy, memory_order_acquire))
 		return false;
+	fs_asked_buf_list(l);
 	h->next = (h->next + 1) % FORWARDED_CNT;
 	p->fs = fs;
 	p->len = (uint32_t)len;

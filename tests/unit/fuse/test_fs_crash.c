@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "file_rig.h"
+#include "fs_asked_int.h"
 #include "fs_attr.h"
 #include "fs_inode.h"
 #include "fs_live.h"
@@ -332,7 +333,53 @@ Test(fs_crash, what_was_in_the_place_of_a_request_is_forgotten)
 	closed(fh.fh);
 }
 
+/* A lane may have the request, and be at it, when another one hears of the signal. */
+Test(fs_crash, nor_is_one_that_another_lane_heard_of_first)
+{
+	struct {
+		struct fuse_in_header h;
+		struct fuse_interrupt_in in;
+	} signal = {.h = {.len = sizeof(signal), .opcode = FUSE_INTERRUPT},
+		.in = {.unique = rig.unique + 2 * 2}};
+
+	cr_assert_eq(setlk(ino, fh.fh, 2, F_WRLCK, 0, 9), 0);
+	fs_asked_note(rig.fs, &signal, sizeof(signal), LIVE_NONE);
+	cr_assert_eq(setlkw(ino, fh.fh, 1, F_WRLCK, 0, 9), signal.in.unique);
+	no_answer(100);
+	rig_crash();
+	cr_assert_eq(answer_to(signal.in.unique, 3000), EINTR);
+	cr_assert_eq(flush_as(ino, fh.fh, 2), 0);
+	closed(fh.fh);
+}
+
 /* ---- what was asked ---- */
+
+static uint64_t placed_in_rxbuf(void)
+{
+	return live_raw_placed(rig.fs->live, live_raw_ref(rig.fs->live, rig.lane->rxbuf->mem));
+}
+
+static uint64_t answered_at;
+
+static void note_place(const struct iovec *iov, int cnt)
+{
+	answered_at = placed_in_rxbuf();
+	cr_assert_eq(rig.fs->asked->cnt, 0);
+}
+
+Test(fs_crash, what_is_answered_at_once_is_in_its_buffer_alone)
+{
+	uint64_t order = rig.fs->asked->order;
+
+	rig.kernel_waits = note_place;
+	cr_assert_eq(rig_call(&re, FUSE_GETATTR, ino, &(struct fuse_getattr_in){0},
+			     sizeof(struct fuse_getattr_in), NULL, 0),
+		0);
+	rig.kernel_waits = NULL;
+	cr_assert_eq(answered_at, order + 1);
+	cr_assert_eq(placed_in_rxbuf(), LIVE_RAW_NONE);
+	closed(fh.fh);
+}
 
 Test(fs_crash, a_request_that_was_not_answered_is_answered)
 {
