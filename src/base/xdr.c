@@ -2,26 +2,9 @@
 #include "xdr.h"
 
 #include <assert.h>
-#include <endian.h>
-#include <string.h>
 
 /* Stands for a NULL buffer of length 0, so that no arithmetic is done on NULL. */
 static uint8_t nothing[1];
-
-static void store_u32(uint8_t *p, uint32_t v)
-{
-	uint32_t be = htobe32(v);
-
-	memcpy(p, &be, sizeof(be));
-}
-
-static uint32_t load_u32(const uint8_t *p)
-{
-	uint32_t be;
-
-	memcpy(&be, p, sizeof(be));
-	return be32toh(be);
-}
 
 void xdr_enc_init(struct xdr_enc *x, void *buf, size_t len)
 {
@@ -51,24 +34,6 @@ static uint8_t *enc_take(struct xdr_enc *x, size_t len)
 	for (uint8_t *pad = p + len; pad < x->p; pad++)
 		*pad = 0;
 	return p;
-}
-
-void xdr_put_u32(struct xdr_enc *x, uint32_t v)
-{
-	uint8_t *p = enc_take(x, 4);
-
-	if (p)
-		store_u32(p, v);
-}
-
-void xdr_put_u64(struct xdr_enc *x, uint64_t v)
-{
-	uint8_t *p = enc_take(x, 8);
-
-	if (!p)
-		return;
-	store_u32(p, (uint32_t)(v >> 32));
-	store_u32(p + 4, (uint32_t)v);
 }
 
 void xdr_put_bool(struct xdr_enc *x, bool v)
@@ -102,10 +67,13 @@ uint8_t *xdr_put_reserve(struct xdr_enc *x, size_t len)
 
 void xdr_patch_u32(struct xdr_enc *x, size_t off, uint32_t v)
 {
+	uint32_t be;
+
 	if (x->failed)
 		return;
 	assert(off % XDR_UNIT == 0 && xdr_enc_len(x) >= 4 && off <= xdr_enc_len(x) - 4);
-	store_u32(x->base + off, v);
+	be = htobe32(v);
+	memcpy(x->base + off, &be, sizeof(be));
 }
 
 void xdr_dec_init(struct xdr_dec *x, const void *buf, size_t len)
@@ -139,20 +107,6 @@ const uint8_t *xdr_get_fixed(struct xdr_dec *x, size_t len)
 	}
 	x->p += XDR_ROUND(len);
 	return p;
-}
-
-uint32_t xdr_get_u32(struct xdr_dec *x)
-{
-	const uint8_t *p = xdr_get_fixed(x, 4);
-
-	return p ? load_u32(p) : 0;
-}
-
-uint64_t xdr_get_u64(struct xdr_dec *x)
-{
-	const uint8_t *p = xdr_get_fixed(x, 8);
-
-	return p ? (uint64_t)load_u32(p) << 32 | load_u32(p + 4) : 0;
 }
 
 bool xdr_get_bool(struct xdr_dec *x)

@@ -11,9 +11,11 @@
 #ifndef RPCRDMAFS_XDR_H
 #define RPCRDMAFS_XDR_H
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define XDR_UNIT       4u
 #define XDR_PAD(len)   ((4u - ((len)&3u)) & 3u)
@@ -35,8 +37,8 @@ struct xdr_dec {
 
 void xdr_enc_init(struct xdr_enc *x, void *buf, size_t len);
 size_t xdr_enc_len(const struct xdr_enc *x);
-void xdr_put_u32(struct xdr_enc *x, uint32_t v);
-void xdr_put_u64(struct xdr_enc *x, uint64_t v);
+static inline void xdr_put_u32(struct xdr_enc *x, uint32_t v);
+static inline void xdr_put_u64(struct xdr_enc *x, uint64_t v);
 void xdr_put_bool(struct xdr_enc *x, bool v);
 /* Fixed-length opaque with its round-up zeroed. */
 void xdr_put_fixed(struct xdr_enc *x, const void *data, size_t len);
@@ -51,8 +53,8 @@ void xdr_dec_init(struct xdr_dec *x, const void *buf, size_t len);
 size_t xdr_dec_pos(const struct xdr_dec *x);
 /* Bytes not decoded yet; 0 after a failure, so that loops end. */
 size_t xdr_dec_left(const struct xdr_dec *x);
-uint32_t xdr_get_u32(struct xdr_dec *x);
-uint64_t xdr_get_u64(struct xdr_dec *x);
+static inline uint32_t xdr_get_u32(struct xdr_dec *x);
+static inline uint64_t xdr_get_u64(struct xdr_dec *x);
 /* Any value but 0 and 1 fails (RFC 4506 section 4.4). */
 bool xdr_get_bool(struct xdr_dec *x);
 /* `len` bytes and their round-up; the pointer stays valid as long as the buffer. */
@@ -65,5 +67,57 @@ void xdr_skip_opaque(struct xdr_dec *x, size_t max);
 uint32_t xdr_get_count(struct xdr_dec *x, uint32_t max, size_t min_item);
 /* Marks the stream as bad (a value that XDR allows and the protocol does not). */
 void xdr_fail(struct xdr_dec *x);
+
+/* ---- of which a message has dozens ---- */
+
+static inline void xdr_put_u32(struct xdr_enc *x, uint32_t v)
+{
+	uint32_t be = htobe32(v);
+
+	if (x->failed || x->end - x->p < (ptrdiff_t)sizeof(be)) {
+		x->failed = true;
+		return;
+	}
+	memcpy(x->p, &be, sizeof(be));
+	x->p += sizeof(be);
+}
+
+static inline uint32_t xdr_get_u32(struct xdr_dec *x)
+{
+	uint32_t be;
+
+	if (x->failed || x->end - x->p < (ptrdiff_t)sizeof(be)) {
+		x->failed = true;
+		return 0;
+	}
+	memcpy(&be, x->p, sizeof(be));
+	x->p += sizeof(be);
+	return be32toh(be);
+}
+
+static inline void xdr_put_u64(struct xdr_enc *x, uint64_t v)
+{
+	uint64_t be = htobe64(v);
+
+	if (x->failed || x->end - x->p < (ptrdiff_t)sizeof(be)) {
+		x->failed = true;
+		return;
+	}
+	memcpy(x->p, &be, sizeof(be));
+	x->p += sizeof(be);
+}
+
+static inline uint64_t xdr_get_u64(struct xdr_dec *x)
+{
+	uint64_t be;
+
+	if (x->failed || x->end - x->p < (ptrdiff_t)sizeof(be)) {
+		x->failed = true;
+		return 0;
+	}
+	memcpy(&be, x->p, sizeof(be));
+	x->p += sizeof(be);
+	return be64toh(be);
+}
 
 #endif
