@@ -236,8 +236,8 @@ static void batch_failed(struct fs_op *op, int err, bool all)
 	log_err("file %llu: data that the server lost cannot be written again: %s",
 		(unsigned long long)fs_inode_fileid(in), strerror(err));
 	mutex_lock(&in->lock);
+	fs_file_tell_error(in, err); /* before its record goes */
 	bytes = fs_extent_remove(in->unstable, all ? is_moving_or_lost : is_moving, NULL, &dead);
-	fs_file_tell_error(in, err);
 	mutex_unlock(&in->lock);
 	atomic_fetch_add(&op->lane->fs->lost_bytes, bytes);
 	batch_over(op, dead);

@@ -14,6 +14,7 @@ struct fs_rw {
 	struct nfs4_verf verf;
 	struct fs_unstable_mem *unstable_mem; /* WRITE: of fs_unstable_reserve() */
 	struct fs_extent *tail;
+	bool answered; /* WRITE: to the process before (fs_asked_is_rewrite()) */
 	/* WRITE: fs_append.h */
 	bool append; /* to the end, wherever that is by then */
 	bool plain;  /* or not any more: to its offset */

@@ -362,10 +362,10 @@ bool fs_unstable_drop(struct fs_lane *l, struct fs_file *f, int err)
 	uint64_t bytes = 0;
 
 	mutex_lock(&f->inode->lock);
-	if (f->unstable > 0)
+	if (f->unstable > 0) {
+		fs_file_tell_error(f->inode, err); /* before its record goes */
 		bytes = fs_extent_remove(f->inode->unstable, is_of_file, f, &dead);
-	if (dead)
-		fs_file_tell_error(f->inode, err);
+	}
 	mutex_unlock(&f->inode->lock);
 	atomic_fetch_add(&l->fs->lost_bytes, bytes);
 	fs_unstable_mem_free(l, dead);

@@ -365,13 +365,15 @@ static void take_waiters(struct fs_unstable *r, struct list *ret)
 	}
 }
 
-/* The kernel was told that the data is written, and may show it: no longer. */
-static void take_back(struct fs_op *op, int err)
+void fs_writeback_take_back(struct fs_op *op, int err)
 {
 	log_warn_limited("WRITE to file %llu, answered before: %s",
 		(unsigned long long)fs_inode_fileid(op->inode), strerror(err));
 	atomic_fetch_add(&op->lane->fs->lost_bytes, op->size - fs_rw(op)->done);
 	fs_notify_inval_inode(op->lane->fs, op->inode, op->off, (off_t)op->size);
+	mutex_lock(&op->inode->lock);
+	fs_file_tell_error(op->inode, err);
+	mutex_unlock(&op->inode->lock);
 }
 
 void fs_writeback_done(struct fs_op *op, int err)
@@ -385,14 +387,12 @@ void fs_writeback_done(struct fs_op *op, int err)
 	assert(op->writeback->active && list_empty(&op->writeback->parts));
 	list_init(&woken);
 	if (err)
-		take_back(op, err);
+		fs_writeback_take_back(op, err);
 	mutex_lock(&in->lock);
 	list_del(&op->writeback->link);
 	fs_kept_drop(l->fs, &op->writeback->kept);
 	fs_file_writebacks(op->file, -1);
 	r->appends -= fs_rw(op)->append;
-	if (err)
-		fs_file_tell_error(in, err);
 	take_waiters(r, &woken);
 	/* It was open only because it had to wait. */
 	if (r->open && is_first(r, r->open) && !stays_open(r->open))

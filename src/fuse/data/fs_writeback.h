@@ -83,6 +83,11 @@ bool fs_writeback_join(struct fs_op *op, const void *data);
 bool fs_writeback_begin(struct fs_op *op, void (*send)(struct fs_op *op));
 /* The server answered, or will not: ends the op. err: positive errno, 0: all of it is written. */
 void fs_writeback_done(struct fs_op *op, int err);
+/*
+ * The program was told that the op's data is written, and the kernel may show it: no longer. Each
+ * handle is told. Before the record of the data goes: whoever takes the mount over has either.
+ */
+void fs_writeback_take_back(struct fs_op *op, int err);
 
 /*
  * fs_writeback_wait - does `in` write back something in [off, end)? Then its end is waited for.

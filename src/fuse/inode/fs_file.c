@@ -240,7 +240,6 @@ int fs_file_take_error(struct fs_file *f)
 	mutex_lock(&f->inode->lock);
 	err = f->write_err ? f->write_err : f->next_err;
 	f->write_err = f->next_err = 0;
-	fs_live_data(f);
 	mutex_unlock(&f->inode->lock);
 	return err;
 }
@@ -251,10 +250,18 @@ int fs_file_next_error(struct fs_file *f)
 
 	mutex_lock(&f->inode->lock);
 	err = f->next_err;
-	if (err) {
-		f->next_err = 0;
-		fs_live_data(f);
-	}
+	f->next_err = 0;
 	mutex_unlock(&f->inode->lock);
 	return err;
+}
+
+void fs_file_told(struct fs_file *f, int write_err, int next_err)
+{
+	mutex_lock(&f->inode->lock);
+	if (!f->write_err)
+		f->write_err = write_err;
+	if (!f->next_err)
+		f->next_err = next_err;
+	fs_live_data(f);
+	mutex_unlock(&f->inode->lock);
 }

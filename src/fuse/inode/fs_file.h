@@ -100,12 +100,18 @@ void fs_file_writebacks(struct fs_file *f, int more);
  */
 void fs_file_tell_error(struct fs_inode *in, int err);
 bool fs_file_has_error(struct fs_file *f);
-/* An error for fsync or close to report on this handle, once; 0: none. */
+/*
+ * An error for fsync or close to report on this handle, once; 0: none. Whoever takes the mount over
+ * reports it as well, until fs_file_told().
+ */
 int fs_file_take_error(struct fs_file *f);
 /*
- * One for the next write, once. Data that was lost stays fsync's and close's to report: a program
- * that repeats the write that failed does not know of the one before it.
+ * One for the next write, once, as above. Data that was lost stays fsync's and close's to report: a
+ * program that repeats the write that failed does not know of the one before it.
  */
 int fs_file_next_error(struct fs_file *f);
+/* The answer with the error was written. Errors that nobody has heard are the next one's; 0: none.
+ */
+void fs_file_told(struct fs_file *f, int write_err, int next_err);
 
 #endif

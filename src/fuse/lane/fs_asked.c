@@ -397,6 +397,11 @@ bool fs_asked_is_awaited(struct fs *fs, uint64_t unique)
 	return look_up(fs, unique).awaited;
 }
 
+bool fs_asked_is_rewrite(struct fs *fs, uint64_t unique)
+{
+	return look_up(fs, unique).rewritten;
+}
+
 bool fs_asked_is(struct fs *fs, uint64_t unique)
 {
 	return look_up(fs, unique).unique != 0;

@@ -49,6 +49,8 @@ void fs_asked_answered(struct fs *fs, uint64_t unique);
 void fs_asked_rewrite(struct fs *fs, uint64_t unique);
 /* Is one of those not answered? */
 bool fs_asked_rewrites(const struct fs *fs);
+/* Is this one of them, and not answered? */
+bool fs_asked_is_rewrite(struct fs *fs, uint64_t unique);
 /* Is this one of them, and not answered? unique 0: no. */
 bool fs_asked_is_awaited(struct fs *fs, uint64_t unique);
 /* Is it there, and not answered? */

@@ -16,11 +16,15 @@
  */
 static void reply_committed(struct fs_op *op, int err)
 {
-	int lost = 0;
+	int lost = 0, unheard = 0;
 
 	if (fs_file_has_error(op->file) && fs_interrupt_is_awaited(op))
 		lost = fs_file_take_error(op->file);
-	fs_reply_err(op, err ? err : lost);
+	if (!fs_reply_early(op, err ? err : lost))
+		unheard = lost;
+	if (lost)
+		fs_file_told(op->file, unheard, unheard);
+	fs_op_end(op);
 }
 
 /* close(2) of a file that was only read says nothing of what others wrote to it: fsync does. */

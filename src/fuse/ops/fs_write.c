@@ -14,6 +14,7 @@
  * not the end: fs_append.h.
  */
 #include "fs_append.h"
+#include "fs_asked.h"
 #include "fs_attr.h"
 #include "fs_op.h"
 #include "fs_writeback.h"
@@ -60,7 +61,10 @@ static void write_failed(struct fs_op *op, int err)
 		fs_writeback_done(op, err);
 		return;
 	}
-	if (fs_rw(op)->done == 0 || op->fi.writepage || (op->fi.flags & O_DIRECT)) {
+	if (fs_rw(op)->answered)
+		fs_writeback_take_back(op, err);
+	if (fs_rw(op)->answered || fs_rw(op)->done == 0 || op->fi.writepage ||
+		(op->fi.flags & O_DIRECT)) {
 		fs_reply_err(op, err);
 		return;
 	}
@@ -265,23 +269,35 @@ static bool steal(struct fs_op *op, const char *data, size_t size)
 	return true;
 }
 
+/* Of what this handle wrote before. */
+static void reply_error(struct fs_op *op, int err)
+{
+	bool heard = fs_reply_early(op, err);
+
+	fs_file_told(op->file, 0, heard ? 0 : err);
+	fs_op_end(op);
+}
+
 void fs_do_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,
 	struct fuse_file_info *fi)
 {
 	struct fs_op *op = fs_op_begin_file(req, fi);
 	const struct fs_conf *conf;
-	int err;
+	int err = 0;
 
 	if (!op)
 		return;
 	conf = &op->lane->fs->conf;
-	err = fs_file_next_error(op->file);
+	fs_rw(op)->answered =
+		op->lane->fs->replaying && fs_asked_is_rewrite(op->lane->fs, op->unique);
+	if (!fs_rw(op)->answered)
+		err = fs_file_next_error(op->file);
 	op->off = off;
 	op->size = size;
 	fs_rw(op)->sync = conf->sync || conf->noac || (fi->flags & O_DSYNC);
 	fs_append_begin(op);
 	if (err)
-		fs_reply_err(op, err);
+		reply_error(op, err);
 	else if (size == 0)
 		fs_reply_write(op, 0);
 	else if (fs_writeback_join(op, buf))

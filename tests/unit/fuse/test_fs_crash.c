@@ -846,6 +846,44 @@ Test(fs_crash, the_copy_of_a_small_write_is_in_its_record)
 }
 
 /* The same, if the server had it, and its buffer was something else's since. */
+static int refuse(struct nfs4_call *call)
+{
+	call->status = NFS4ERR_IO;
+	return -EIO;
+}
+
+/* It is no writeback of this process: its error is told all the same. */
+Test(fs_crash, what_cannot_be_written_again_is_told)
+{
+	cr_assert_eq(rig_write(ino, fh.fh, 0, "direct", 6, O_RDWR | O_DIRECT), 6);
+	is_sent();
+	rig_crash();
+	fake_restart();
+	rig.fake.refuse_write = refuse;
+	no_answer(1000);
+	rig.fake.refuse_write = NULL;
+	cr_assert_eq(rig_fsync(ino, fh.fh), EIO);
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0, "once");
+	cr_assert_eq(rig.fs->lost_bytes, 6);
+	closed(fh.fh);
+}
+
+Test(fs_crash, an_error_of_before_is_not_told_to_what_was_acknowledged)
+{
+	rig.fake.hold_ops = 1ull << FAKE_WRITE;
+	wrote(0, "not sent");
+	rig_file(fh.fh)->next_err = ENOSPC; /* of the rest of a short write */
+	fs_live_data(rig_file(fh.fh));
+	rig.fake.hold_ops = 0;
+	rig_crash();
+	no_answer(1000);
+	cr_assert_eq(rig_write(ino, fh.fh, 100, "next", 4, O_RDWR), -ENOSPC);
+	cr_assert_eq(rig_write(ino, fh.fh, 100, "next", 4, O_RDWR), 4, "once");
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	cr_assert_arr_eq(file->stable, "not sent", 8);
+	closed(fh.fh);
+}
+
 Test(fs_crash, nor_is_what_the_server_lost_missing)
 {
 	const struct fuse_read_in in = {.fh = fh.fh, .size = 12};

@@ -81,6 +81,35 @@ static void writes(void)
 	cr_assert_eq(rig_release(ino, fh.fh), 0);
 }
 
+static int refuse(struct nfs4_call *call)
+{
+	call->status = NFS4ERR_IO;
+	return -EIO;
+}
+
+/* It is told by an answer that the kernel took, or by the next one. */
+static void errors(void)
+{
+	struct fuse_fsync_in in = {0};
+	uint64_t unique;
+
+	file_set_up_open(4, O_RDWR);
+	in.fh = fh.fh;
+	rig.fake.hold_ops = 1ull << FAKE_WRITE;
+	cr_assert_eq(rig_write(ino, fh.fh, 0, "lost", 4, O_RDWR), 4);
+	rig_settle();
+	rig.fake.refuse_write = refuse;
+	rig.fake.hold_ops = 0;
+	fake_release();
+	rig_settle();
+	unique = rig_send(FUSE_FSYNC, ino, &in, sizeof(in), NULL, 0);
+	cr_assert(rig_reply(&re, 10000));
+	cr_assert_eq(re.h.unique, unique);
+	cr_assert(re.h.error == -EIO || rig_fsync(ino, fh.fh) == EIO, "nobody hears of it");
+	rig.fake.refuse_write = NULL;
+	cr_assert_eq(rig_release(ino, fh.fh), 0);
+}
+
 static void opens(void)
 {
 	struct fuse_open_out other, late;
@@ -432,6 +461,11 @@ Test(fs_kills, locks)
 Test(fs_kills, writes)
 {
 	at_each_step(writes);
+}
+
+Test(fs_kills, errors)
+{
+	(void)at_steps(errors, 1);
 }
 
 Test(fs_kills, opens)
