@@ -61,14 +61,20 @@ void nfs4_redo_sent(struct nfs4_call *call, const struct nfs4_compound *c)
 {
 	struct live *live = call->sess->cl->live;
 	size_t head = c->op_cnt_off + 4, len = xdr_enc_len(&c->enc) - head;
+	live_ref before = LIVE_NONE, *ref = call->once ? &call->once->live_ref : NULL;
 	struct tables_out t;
 
 	/* One whose data lies elsewhere is done again. */
 	if (!live || !is_once(call) || call->rpc.req.arg_cnt > 0 || len > TABLES_FIELD_MAX)
 		return;
+	/* A call of the same request that is done stays done, and this one is not. */
+	if (*ref != LIVE_NONE && live_counted(live, *ref)) {
+		before = *ref;
+		*ref = LIVE_NONE;
+	}
 	put(&t, call->once->request, call->cred, c->op_cnt, c->reply_max, c->enc.base + head, len);
-	live_put(live, &call->once->live_ref, &key, &t);
-	live_count(live, call->once->live_ref, false);
+	live_put(live, ref, &key, &t);
+	live_drop(live, &before);
 	tables_end_in(&t);
 }
 

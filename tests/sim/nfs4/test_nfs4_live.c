@@ -250,6 +250,39 @@ Test(nfs4_live, one_that_was_answered_is_known_to_be_done)
 	end();
 }
 
+static bool killed;
+
+void __real_live_count(struct live *l, live_ref ref, uint64_t value);
+void __wrap_live_count(struct live *l, live_ref ref, uint64_t value);
+
+void __wrap_live_count(struct live *l, live_ref ref, uint64_t value)
+{
+	if (!killed)
+		__real_live_count(l, ref, value);
+}
+
+/* Of one request: its record is put, and nothing more is done. */
+Test(nfs4_live, one_that_follows_one_that_is_done_is_not)
+{
+	begin();
+	sim_nfs_once = &once;
+	once = (struct nfs4_once){.request = 4711};
+	cr_assert_eq(sim_nfs_mkdir(&w, 0, &call, "first"), 0);
+	cr_assert_eq(sim_nfs_wait(&w, &call), 0);
+	sim_rule(&w, NFSD_SIM_CUT_BEFORE, OP_CREATE, 0, 0, 0);
+	once.request = 4712;
+	killed = true;
+	cr_assert_eq(sim_nfs_mkdir(&w, 0, &call, "second"), 0);
+	sim_nfs_run(&w, SIM_SEC);
+	sim_nfs_once = NULL;
+	die();
+	killed = false;
+	take_up(LANES);
+	cr_assert_eq(sim_nfs_mkdir(&w, 0, &call, "second"), 0);
+	cr_assert_eq(sim_nfs_wait(&w, &call), -EEXIST, "it was not done");
+	end();
+}
+
 Test(nfs4_live, one_that_nobody_waits_for_any_more_is_forgotten)
 {
 	begin();
