@@ -304,7 +304,9 @@ static void await_no_more(struct fs_asked *a, struct fs_asked_entry *e)
 		atomic_fetch_sub(&a->awaited, 1);
 	if (e->rewritten)
 		atomic_fetch_sub(&a->rewriting, 1);
-	e->awaited = e->rewritten = false;
+	if (e->precedes)
+		atomic_fetch_sub(&a->preceding, 1);
+	e->awaited = e->rewritten = e->precedes = false;
 }
 
 void fs_asked_answered(struct fs *fs, uint64_t unique)
@@ -326,8 +328,14 @@ void fs_asked_answered(struct fs *fs, uint64_t unique)
 	live_drop(fs->live, &ref);
 }
 
-/* Counted until it is answered (await_no_more()). */
-static void await(struct fs *fs, uint64_t unique, bool rewritten)
+enum counted {
+	AWAITED,
+	REWRITTEN,
+	PRECEDES,
+};
+
+/* Until it is answered (await_no_more()). */
+static void count(struct fs *fs, uint64_t unique, enum counted as)
 {
 	struct fs_asked *a = fs->asked;
 	struct fs_asked_entry *e;
@@ -337,16 +345,20 @@ static void await(struct fs *fs, uint64_t unique, bool rewritten)
 	mutex_lock(&a->lock);
 	e = fs_asked_find(a, unique);
 	if (e->unique != 0) {
-		atomic_fetch_add(rewritten ? &a->rewriting : &a->awaited, 1);
-		e->awaited |= !rewritten;
-		e->rewritten |= rewritten;
+		atomic_fetch_add(as == AWAITED     ? &a->awaited
+				 : as == REWRITTEN ? &a->rewriting
+						   : &a->preceding,
+			1);
+		e->awaited |= as == AWAITED;
+		e->rewritten |= as == REWRITTEN;
+		e->precedes |= as == PRECEDES;
 	}
 	mutex_unlock(&a->lock);
 }
 
 void fs_asked_await(struct fs *fs, uint64_t unique)
 {
-	await(fs, unique, false);
+	count(fs, unique, AWAITED);
 }
 
 void fs_asked_await_no_more(struct fs *fs, uint64_t unique)
@@ -370,7 +382,17 @@ bool fs_asked_awaits(const struct fs *fs)
 
 void fs_asked_rewrite(struct fs *fs, uint64_t unique)
 {
-	await(fs, unique, true);
+	count(fs, unique, REWRITTEN);
+}
+
+void fs_asked_precede(struct fs *fs, uint64_t unique)
+{
+	count(fs, unique, PRECEDES);
+}
+
+bool fs_asked_precedes(const struct fs *fs)
+{
+	return fs->asked && atomic_load(&fs->asked->preceding) > 0;
 }
 
 bool fs_asked_rewrites(const struct fs *fs)

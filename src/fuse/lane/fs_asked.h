@@ -47,8 +47,14 @@ void fs_asked_note(struct fs *fs, const void *req, size_t len, live_ref buf);
 void fs_asked_answered(struct fs *fs, uint64_t unique);
 /* Data that was acknowledged is written again by that request, until it is answered. */
 void fs_asked_rewrite(struct fs *fs, uint64_t unique);
-/* Is one of those not answered? */
+/*
+ * A request that data may have come after, which was acknowledged, is done again: that data waits
+ * until it is answered, or waits for the kernel alone.
+ */
+void fs_asked_precede(struct fs *fs, uint64_t unique);
+/* Is one of those, or of these, not answered? */
 bool fs_asked_rewrites(const struct fs *fs);
+bool fs_asked_precedes(const struct fs *fs);
 /* Is this one of them, and not answered? */
 bool fs_asked_is_rewrite(struct fs *fs, uint64_t unique);
 /* Is this one of them, and not answered? unique 0: no. */

@@ -29,6 +29,7 @@ struct fs_asked_entry {
 	bool lent;           /* the memory of its record is somebody else's by then */
 	bool awaited;        /* counted in `awaited` */
 	bool rewritten;      /* counted in `rewriting` */
+	bool precedes;       /* counted in `preceding` */
 };
 
 /* A table of entries, by number; of its places one half is free. */
@@ -43,7 +44,7 @@ struct fs_asked {
 	uint64_t missed[FS_ASKED_MISSED];
 	unsigned int missed_cnt;
 	_Atomic uint64_t order; /* counts what came; without the lock */
-	_Atomic uint32_t awaited, rewriting;
+	_Atomic uint32_t awaited, rewriting, preceding;
 };
 
 /* Where it is, or would be. Lock held. */

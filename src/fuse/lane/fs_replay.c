@@ -187,7 +187,8 @@ static bool any(const struct fs *fs)
 
 /*
  * Data that was acknowledged is written before anything that was asked after that, and that may
- * read it, or write over it: one after the other, as a part of it may be there twice. lanes_lock.
+ * read it, or write over it: one after the other, as a part of it may be there twice. And after
+ * what was asked before, and may write over it (precedes_data()). lanes_lock.
  */
 static struct replay *next(struct fs *fs)
 {
@@ -196,6 +197,8 @@ static struct replay *next(struct fs *fs)
 	if (list_empty(&fs->replays.list))
 		return NULL;
 	p = container_of(fs->replays.list.next, struct replay, link);
+	if (p->rewrites && fs_asked_precedes(fs))
+		return NULL;
 	return fs_asked_rewrites(fs) || fs_asked_is_awaited(fs, p->after) ? NULL : p;
 }
 
@@ -300,6 +303,39 @@ static size_t rest_of(struct fs *fs, uint8_t *req)
 	}
 }
 
+/*
+ * It changes what is in a file. It may have been answered, as late as just before the process died,
+ * and its program may have written since.
+ */
+static bool precedes_data(const struct replay *p)
+{
+	struct fuse_in_header h;
+	struct fuse_setattr_in attr;
+	struct fuse_open_in open;
+	const uint8_t *arg = p->bytes + sizeof(h);
+
+	memcpy(&h, p->bytes, sizeof(h));
+	switch (h.opcode) {
+	case FUSE_SETATTR:
+		if (p->len < sizeof(h) + sizeof(attr))
+			return false;
+		memcpy(&attr, arg, sizeof(attr));
+		return (attr.valid & FATTR_SIZE) != 0;
+	case FUSE_OPEN:
+	case FUSE_CREATE: /* begins as that one does */
+		if (p->len < sizeof(h) + sizeof(open))
+			return false;
+		memcpy(&open, arg, sizeof(open));
+		return (open.flags & O_TRUNC) != 0;
+	case FUSE_WRITE:
+	case FUSE_FALLOCATE:
+	case FUSE_COPY_FILE_RANGE:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static struct replay *pop(struct fs *fs)
 {
 	struct replay *p;
@@ -328,6 +364,8 @@ int fs_replay_receive(struct fs_lane *l, struct fuse_buf *buf)
 		memcpy(&h, p->bytes, sizeof(h));
 		if (p->rewrites)
 			fs_asked_rewrite(fs, h.unique);
+		else if (precedes_data(p))
+			fs_asked_precede(fs, h.unique);
 		len = nfs4_redo_was_done(fs->client, h.unique) ? rest_of(fs, p->bytes) : p->len;
 		if (len > room) { /* cannot be: INIT says how long they are */
 			log_err("a request of %zu bytes was too long to be done again", len);

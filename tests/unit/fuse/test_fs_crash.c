@@ -846,6 +846,50 @@ Test(fs_crash, the_copy_of_a_small_write_is_in_its_record)
 }
 
 /* The same, if the server had it, and its buffer was something else's since. */
+static uint64_t other_handle(void)
+{
+	list_for_each (node, &rig.fs->files) {
+		const struct fs_file *f = container_of(node, struct fs_file, all_link);
+
+		if (f->handle != fh.fh)
+			return f->handle;
+	}
+	return 0;
+}
+
+/* As one lane has written the answer to an OPEN, and not noted it, and another one has the WRITE.
+ */
+Test(fs_crash, what_is_written_after_a_cut_is_not_cut_off)
+{
+	struct fuse_open_in in = {.flags = O_WRONLY | O_TRUNC};
+	unsigned int writes;
+	uint64_t handle;
+
+	rig.fake.hold_ops = 1ull << FAKE_SETATTR | 1ull << FAKE_WRITE;
+	rig_send(FUSE_OPEN, ino, &in, sizeof(in), NULL, 0);
+	no_answer(1000);
+	handle = other_handle();
+	cr_assert_neq(handle, 0);
+	file->attr.size = file->stable_size = 0;
+	fake_touch(file);
+	cr_assert_eq(rig_write(ino, handle, 0, "acknowledged", 12, O_WRONLY), 12);
+	no_answer(1000);
+	writes = rig.fake.count[FAKE_WRITE];
+	rig.fake.hold_ops = 1ull << FAKE_OPEN; /* the server takes a while for it */
+	rig_crash();
+	no_answer(100);
+	cr_assert_eq(rig.fake.count[FAKE_WRITE], writes, "it waits");
+	rig.fake.hold_ops = 0;
+	fake_release();
+	while (rig_reply(&re, 3000))
+		;
+	cr_assert_eq(rig_fsync(ino, handle), 0);
+	cr_assert_eq(file->attr.size, 12);
+	cr_assert_arr_eq(file->stable, "acknowledged", 12);
+	closed(handle);
+	closed(fh.fh);
+}
+
 static int refuse(struct nfs4_call *call)
 {
 	call->status = NFS4ERR_IO;
