@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fs_append.h"
+#include "fs_asked_buf.h"
+#include "fs_batch.h"
 #include "fs_writeback.h"
 #include "fs_attr.h"
+#include "fs_facts.h"
 #include "fs_file.h"
 #include "fs_inode.h"
 #include "fs_notify.h"
@@ -31,6 +34,7 @@ void fs_append_begin(struct fs_op *op)
 	r = in->unstable;
 	fs_rw(op)->append = !fs_part_inode_is_vouched(op->lane->fs, in) &&
 			    (!r || (uint64_t)op->off >= r->kernel_end);
+	fs_rw(op)->redone = op->lane->redone;
 	if (fs_rw(op)->append && r && op->off + r->shift >= 0)
 		op->off += r->shift;
 	mutex_unlock(&in->lock);
@@ -41,8 +45,8 @@ void fs_append_answer(struct fs_op *op, size_t count)
 	struct fs_inode *in = op->inode;
 	uint64_t end = (uint64_t)fs_rw(op)->asked + count;
 
-	if (!(op->fi.flags & O_APPEND))
-		return; /* others need not know it */
+	if (!(op->fi.flags & O_APPEND) || fs_rw(op)->redone)
+		return; /* others need not know it; of one that is moved it is not the kernel's */
 	mutex_lock(&in->lock);
 	if (in->unstable && in->unstable->kernel_end < end)
 		in->unstable->kernel_end = end;
@@ -62,6 +66,12 @@ static void go_plain(struct fs_op *op)
 {
 	fs_rw(op)->plain = true;
 	call_for(op, fs_rw(op)->again);
+}
+
+void fs_append_note(struct fs_op *op)
+{
+	if (!op->writeback->active && fs_rw(op)->asked != op->off)
+		fs_asked_buf_move(op->lane, op->buf, op->unique, (uint64_t)op->off);
 }
 
 /* The op, its batch, and all that appends behind it: they follow each other. */
@@ -86,6 +96,7 @@ static void move(struct fs_op *op, uint64_t end)
 	r->shift = op->off - fs_rw(op)->asked;
 	in->attr.size = end;
 	mutex_unlock(&in->lock);
+	fs_append_note(op);
 	fs_rw(op)->moved = true;
 	fs_attr_by_others(op->lane->fs, in);
 }
@@ -122,6 +133,87 @@ static void commit(struct fs_op *op)
 	fs_commit_call(op, committed);
 }
 
+static void moves(struct fs_op *op, uint64_t end)
+{
+	move(op, end);
+	call_for(op, fs_rw(op)->again);
+}
+
+/* Its data begins with these bytes. */
+static bool begins_with(struct fs_op *op, const uint8_t *p, size_t len)
+{
+	struct nfs4_op_write w = {.offset = (uint64_t)op->off};
+
+	fs_batch_data(op, &w);
+	for (unsigned int i = 0; i < w.data_cnt && len > 0; i++) {
+		size_t n = w.data[i].len < len ? w.data[i].len : len;
+
+		if (memcmp(w.data[i].p, p, n) != 0)
+			return false;
+		p += n;
+		len -= n;
+	}
+	return len == 0;
+}
+
+/*
+ * The same bytes are there: it was done, or is as good as done. Else nobody can tell what became of
+ * it, and what others appended stays.
+ */
+static void compared(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	const struct nfs4_op_read *r = &call->u.read;
+	struct rpcrdma_buf *buf = r->sink.buf;
+	bool there = !call->err && r->len > 0 && begins_with(op, r->data, r->len);
+
+	fs_asked_buf_put(op->lane, buf);
+	if (call->err && call->status == NFS4_OK) {
+		fs_append_doom(op, -call->err);
+		fs_rw(op)->gave_up(op, -call->err);
+	} else if (there) {
+		go_plain(op);
+	} else {
+		moves(op, fs_rw(op)->end);
+	}
+}
+
+static uint32_t compared_len(struct fs_op *op)
+{
+	uint64_t len = fs_rw(op)->end - (uint64_t)op->off;
+	uint32_t rsize = fs_facts(op->lane->fs, op->inode)->rsize;
+	struct nfs4_op_write w = {.offset = (uint64_t)op->off};
+	size_t all = 0;
+
+	fs_batch_data(op, &w);
+	for (unsigned int i = 0; i < w.data_cnt; i++)
+		all += w.data[i].len;
+	len = len < all ? len : all;
+	return (uint32_t)(len < rsize ? len : rsize);
+}
+
+/* False: there is no buffer. */
+static bool compare(struct fs_op *op)
+{
+	struct rpcrdma_buf *buf = rpcrdma_buf_get_above(op->lane->xprt, 0);
+	uint32_t len = compared_len(op);
+	struct nfs4_op_read *r = &op->call->u.read;
+
+	if (!buf)
+		return false;
+	buf->owner = NULL;
+	*r = (struct nfs4_op_read){
+		.fh = &op->fh,
+		.state = op->file->share_access & OPEN4_SHARE_ACCESS_READ ? op->file->state : NULL,
+		.offset = (uint64_t)op->off,
+		.count = len,
+		.sink = {.buf = buf, .p = buf->data, .len = len},
+	};
+	op->call->done = compared;
+	nfs4_read(op->call);
+	return true;
+}
+
 static void looked(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
@@ -147,9 +239,16 @@ static void looked(struct nfs4_call *call)
 			call_for(op, commit);
 		return;
 	}
+	fs_rw(op)->end = a->size;
+	if (fs_rw(op)->redone && !fs_rw(op)->sought && a->size > (uint64_t)op->off) {
+		fs_rw(op)->sought = true;
+		if (compare(op))
+			return;
+	}
 	if (a->size != (uint64_t)op->off)
-		move(op, a->size);
-	call_for(op, fs_rw(op)->again);
+		moves(op, a->size);
+	else
+		call_for(op, fs_rw(op)->again);
 }
 
 static void look(struct fs_op *op)

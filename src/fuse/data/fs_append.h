@@ -12,6 +12,8 @@
  *   sent --(NOT_SAME)--> GETATTR --> sent again, to the end that there is
  *                        shorter, and something of what is unstable is behind that
  *                        --> COMMIT: was it lost, or did another truncate it?
+ *                        longer, and a process before this one may have sent it (fs_replay.h)
+ *                        --> READ: is it there? Then it is written where it was
  *
  * The kernel is told to drop what it has of the file, and holds the data of this
  * write, and of those that follow until it asks for the size, at offsets where
@@ -61,6 +63,8 @@ static inline bool fs_append_at_end(const struct fs_op *op)
  */
 bool fs_append_missed(struct fs_op *op, void (*again)(struct fs_op *op),
 	void (*gave_up)(struct fs_op *op, int err));
+/* It is about to be sent, and is no writeback: where, whoever takes the mount over must know. */
+void fs_append_note(struct fs_op *op);
 /* It is over, in whichever way: the kernel is told to drop what it has at the wrong place. */
 void fs_append_over(struct fs_op *op);
 /* Nobody answered: those that wait behind it would wait as long, one after the other. */

@@ -7,6 +7,7 @@
 #include "fs_tables.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/fuse.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 /* Fields of FS_TABLES_DATA; its bytes are as of FS_TABLES_REQUEST. */
 enum {
 	DATA_OFF = 20,
+	DATA_APPENDS = 21,
 };
 
 #define DATA_CRC_MAX 64u /* where it belongs */
@@ -65,6 +67,8 @@ void fs_kept_data(struct fs *fs, struct fs_kept *k, const struct fs_file *f, uin
 	tables_record(&t, FS_TABLES_DATA);
 	tables_put(&t, FS_TABLES_HANDLE, f->handle);
 	tables_put(&t, DATA_OFF, off);
+	if (k->appends)
+		tables_put(&t, DATA_APPENDS, true);
 	tables_put_pieces(&t, FS_ASKED_BYTES, p, len);
 	fs_live_put(fs, &k->data, &key, &t);
 	drop_requests(fs, k);
@@ -85,8 +89,9 @@ void fs_kept_move(struct fs_kept *to, struct fs_kept *from)
 
 int fs_kept_get(struct fs *fs, const struct tables_record *r)
 {
-	struct fuse_write_in w = {
-		.fh = tables_get(r, FS_TABLES_HANDLE), .offset = tables_get(r, DATA_OFF)};
+	struct fuse_write_in w = {.fh = tables_get(r, FS_TABLES_HANDLE),
+		.offset = tables_get(r, DATA_OFF),
+		.flags = tables_get(r, DATA_APPENDS) ? O_APPEND : 0};
 	const struct fs_file *f = fs_handle_of(&fs->file_handles, w.fh);
 	struct fuse_in_header h = {.opcode = FUSE_WRITE, .unique = fs_replay_unique(fs)};
 	uint8_t *req = malloc(sizeof(h) + sizeof(w) + r->len);

@@ -25,6 +25,7 @@ struct fs_kept {
 	uint32_t cnt;    /* of all of them */
 	live_ref data;   /* or one record instead of them */
 	uint64_t order;  /* of the first request */
+	bool appends;    /* to the end, which was where the record says */
 };
 
 /* The request is about to be answered, and its data is in what `k` is of. unique 0: it has been. */

@@ -17,12 +17,15 @@ struct fs_rw {
 	bool answered; /* WRITE: to the process before (fs_asked_is_rewrite()) */
 	/* WRITE: fs_append.h */
 	bool append; /* to the end, wherever that is by then */
+	bool redone; /* by this process: it may be there already ... */
+	bool sought; /* ... and was looked for */
 	bool plain;  /* or not any more: to its offset */
 	bool moved;  /* others changed the file meanwhile */
 	bool committed;
 	unsigned int misses;
-	int doomed;  /* one before it had no answer; inode lock */
-	off_t asked; /* the offset that the kernel knows it by */
+	uint64_t end; /* of the file, as the server said */
+	int doomed;   /* one before it had no answer; inode lock */
+	off_t asked;  /* the offset that the kernel knows it by */
 	void (*again)(struct fs_op *op);
 	void (*gave_up)(struct fs_op *op, int err);
 	bool checked; /* READ: waited for what was lost */

@@ -229,6 +229,7 @@ static bool fits(const struct fs_op *head, const struct fs_op *c, const struct f
 
 void fs_writeback_moved(struct fs_op *c)
 {
+	c->writeback->kept.appends = fs_rw(c)->append;
 	fs_kept_data(c->lane->fs, &c->writeback->kept, c->file, (uint64_t)c->off, fs_rw(c)->data,
 		(uint32_t)c->size);
 }

@@ -169,7 +169,7 @@ void fs_asked_put_in_place(struct fs *fs, struct fs_asked_entry *e, const struct
 	}
 	e->ref = a->first + a->free[--a->free_cnt];
 	e->in = FS_ASKED_IN_PLACE;
-	memcpy(a->places + (size_t)(e->ref - a->first) * FS_ASKED_PLACE_SIZE, h, len);
+	memcpy(fs_asked_place(a, e->ref), h, len);
 	live_count(fs->live, e->ref, state);
 	live_raw_place(fs->live, e->ref, e->order);
 }

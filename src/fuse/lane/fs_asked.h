@@ -11,8 +11,7 @@
  *
  * A request that was done and whose answer did not reach the kernel is so done twice.
  *
- * A WRITE that was answered stays until its data is durable (fs_kept.h). An O_APPEND is written
- * again where it was: the server may have it already, and then its end is another one.
+ * A WRITE that was answered stays until its data is durable (fs_kept.h).
  *
  * Context: any lane.
  */

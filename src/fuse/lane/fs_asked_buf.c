@@ -68,6 +68,26 @@ uint8_t *fs_asked_buf_lend(const struct fs_lane *l, const struct rpcrdma_buf *bu
 	return *ret_ref != LIVE_NONE ? live_pieces(fs->live, *ret_ref) + at : NULL;
 }
 
+void fs_asked_buf_move(
+	const struct fs_lane *l, const struct rpcrdma_buf *buf, uint64_t unique, uint64_t off)
+{
+	struct fs_asked *a = l->fs->asked;
+	const struct fs_asked_entry *e;
+	struct fuse_in_header *h = NULL;
+
+	if (!a)
+		return;
+	mutex_lock(&a->lock);
+	e = fs_asked_find(a, unique);
+	if (e->unique != 0 && e->ref != LIVE_NONE)
+		h = e->in == FS_ASKED_IN_BUF     ? (void *)buf->mem
+		    : e->in == FS_ASKED_IN_PLACE ? fs_asked_place(a, e->ref)
+						 : (void *)live_pieces(l->fs->live, e->ref);
+	if (h)
+		__atomic_store_n(&((struct fuse_write_in *)(h + 1))->offset, off, __ATOMIC_RELEASE);
+	mutex_unlock(&a->lock);
+}
+
 void fs_asked_buf_give_back(struct fs *fs, live_ref ref, uint64_t unique)
 {
 	struct fs_asked *a = fs->asked;

@@ -37,6 +37,9 @@ void fs_asked_buf_put(struct fs_lane *l, struct rpcrdma_buf *buf);
  */
 uint8_t *fs_asked_buf_lend(const struct fs_lane *l, const struct rpcrdma_buf *buf,
 	const uint8_t *data, size_t size, live_ref *ret_ref);
+/* The WRITE request that came in buf is about another place of its file. */
+void fs_asked_buf_move(
+	const struct fs_lane *l, const struct rpcrdma_buf *buf, uint64_t unique, uint64_t off);
 /* ref: of the request `unique`. LIVE_NONE is accepted. */
 void fs_asked_buf_give_back(struct fs *fs, live_ref ref, uint64_t unique);
 

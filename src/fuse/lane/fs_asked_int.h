@@ -49,6 +49,11 @@ struct fs_asked {
 
 /* Where it is, or would be. Lock held. */
 struct fs_asked_entry *fs_asked_find(const struct fs_asked *a, uint64_t unique);
+/* Of one that is in a place: where that is. */
+static inline void *fs_asked_place(const struct fs_asked *a, live_ref ref)
+{
+	return a->places + (size_t)(ref - a->first) * FS_ASKED_PLACE_SIZE;
+}
 /* A record of its bytes, in a place if there is one: e->ref and e->in. Lock held. */
 void fs_asked_put_in_place(struct fs *fs, struct fs_asked_entry *e, const struct fuse_in_header *h,
 	size_t len, uint64_t state);

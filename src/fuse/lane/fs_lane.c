@@ -194,7 +194,8 @@ static bool receive(struct fs_lane *l)
 	int len;
 
 	l->reading = true;
-	len = l->fs->replaying ? fs_replay_receive(l, &fbuf) : fs_asked_buf_receive(l, &fbuf);
+	l->redone = l->fs->replaying;
+	len = l->redone ? fs_replay_receive(l, &fbuf) : fs_asked_buf_receive(l, &fbuf);
 	if (len == 0 || len == -ENODEV) {
 		session_ended(l);
 		return false;

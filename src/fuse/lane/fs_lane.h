@@ -42,6 +42,7 @@ struct fs_lane {
 	/* of the request that was read last */
 	uint64_t unique, read_ns;
 	uint32_t opcode;
+	bool redone;       /* it is of the process before (fs_replay.h) */
 	uint64_t in_rxbuf; /* fs_asked_buf.c: the request that has no other record; 0: none */
 	_Atomic uint64_t interrupted; /* another lane read a FUSE_INTERRUPT of this one; 0: none */
 	struct fs_kick *kick;

@@ -123,21 +123,14 @@ static bool add_interrupt(struct fs *fs, const struct fuse_in_header *of)
 	return fs_replay_add(fs, &req, sizeof(req));
 }
 
-/* Where it was, and whoever asked is not looked for: it was answered, or will be. */
-static void as_written(uint8_t *req, size_t len, bool kept)
+/* Whoever asked is not looked for: it was answered. */
+static void by_nobody(uint8_t *req)
 {
 	struct fuse_in_header h;
-	struct fuse_write_in w;
 
 	memcpy(&h, req, sizeof(h));
-	if (h.opcode != FUSE_WRITE || len < sizeof(h) + sizeof(w))
-		return;
-	memcpy(&w, req + sizeof(h), sizeof(w));
-	w.flags &= ~(uint32_t)O_APPEND;
-	if (kept)
-		h.pid = 0;
+	h.pid = 0;
 	memcpy(req, &h, sizeof(h));
-	memcpy(req + sizeof(h), &w, sizeof(w));
 }
 
 int fs_replay_get(struct fs *fs, const struct tables_record *r, uint64_t *ret_unique)
@@ -163,7 +156,8 @@ int fs_replay_get(struct fs *fs, const struct tables_record *r, uint64_t *ret_un
 		free(bytes);
 		return 0;
 	}
-	as_written(bytes, len, state == FS_ASKED_KEPT);
+	if (state == FS_ASKED_KEPT)
+		by_nobody(bytes);
 	if (!add(fs, bytes, len, state == FS_ASKED_KEPT, 0) ||
 		(state == FS_ASKED_INTERRUPTED && !add_interrupt(fs, &h)))
 		err = -ENOMEM;

@@ -233,10 +233,12 @@ static void send_writeback(struct fs_op *op)
 
 static void ask(struct fs_op *op)
 {
-	if (op->abandoned)
+	if (op->abandoned) {
 		fs_reply_err(op, EINTR);
-	else
-		call_for(op, write_begin);
+		return;
+	}
+	fs_append_note(op);
+	call_for(op, write_begin);
 }
 
 /* Nothing that is written back lies where this one writes, or did when it came. */

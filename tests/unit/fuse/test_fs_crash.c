@@ -753,6 +753,165 @@ Test(fs_crash, an_append_is_not_appended_again)
 	closed(fh.fh);
 }
 
+static void is_appended(const char *text)
+{
+	memcpy(file->data + file->attr.size, text, strlen(text));
+	memcpy(file->stable + file->attr.size, text, strlen(text));
+	file->stable_size = file->attr.size += strlen(text);
+	fake_touch(file);
+}
+
+static void ends_with(const char *text)
+{
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	cr_assert_eq(file->attr.size, 100 + strlen(text), "%u bytes", (unsigned)file->attr.size);
+	cr_assert_arr_eq(file->stable + 100, text, strlen(text), "%.30s", file->stable + 100);
+	closed(fh.fh);
+}
+
+static uint64_t append_durably(const char *text)
+{
+	struct fuse_write_in in = {.fh = fh.fh,
+		.offset = 100,
+		.size = (uint32_t)strlen(text),
+		.flags = O_RDWR | O_APPEND | O_DSYNC};
+	uint64_t unique = rig_send(FUSE_WRITE, ino, &in, sizeof(in), text, strlen(text));
+
+	no_answer(1000);
+	return unique;
+}
+
+/* The server has not got them, and another client has appended. */
+Test(fs_crash, an_append_that_was_not_sent_is_behind_what_others_appended)
+{
+	uint64_t unique;
+
+	is_appended("others");
+	rig.fake.hold_ops = 1ull << FAKE_WRITE;
+	unique = append_durably("mine");
+	rig.fake.hold_ops = 0;
+	rig_crash();
+	cr_assert_eq(answer_to(unique, 3000), 0);
+	ends_with("othersmine");
+}
+
+Test(fs_crash, so_is_one_that_was_acknowledged)
+{
+	is_appended("others");
+	rig.fake.hold_ops = 1ull << FAKE_WRITE;
+	cr_assert_eq(rig_write(ino, fh.fh, 100, "mine", 4, O_RDWR | O_APPEND), 4);
+	no_answer(1000);
+	rig.fake.hold_ops = 0;
+	rig_crash();
+	ends_with("othersmine");
+}
+
+Test(fs_crash, and_those_behind_it)
+{
+	is_appended("others");
+	rig.fake.hold_ops = 1ull << FAKE_WRITE;
+	cr_assert_eq(rig_write(ino, fh.fh, 100, "mine", 4, O_RDWR | O_APPEND), 4);
+	no_answer(1000);
+	cr_assert_eq(rig_write(ino, fh.fh, 104, "and more", 8, O_RDWR | O_APPEND), 8);
+	no_answer(1000);
+	rig.fake.hold_ops = 0;
+	rig_crash();
+	ends_with("othersmineand more");
+}
+
+/* The kernel takes the end to be where it would be without the others. */
+Test(fs_crash, and_what_is_appended_next)
+{
+	uint64_t unique;
+
+	is_appended("others");
+	rig.fake.hold_ops = 1ull << FAKE_WRITE;
+	unique = append_durably("mine");
+	rig.fake.hold_ops = 0;
+	rig_crash();
+	cr_assert_eq(answer_to(unique, 3000), 0);
+	is_appended("others again");
+	cr_assert_eq(rig_write(ino, fh.fh, 104, "next", 4, O_RDWR | O_APPEND), 4);
+	ends_with("othersmineothers againnext");
+}
+
+static bool at_106(const struct nfs4_call *call)
+{
+	return call->state == FAKE_WRITE && call->u.write.offset == 106;
+}
+
+/* It was refused where the kernel's end is, and is on its way to where the end is. */
+static uint64_t append_that_moves(void)
+{
+	uint64_t unique;
+
+	is_appended("others");
+	rig.fake.holds = at_106;
+	unique = append_durably("mine");
+	cr_assert_not(list_empty(&rig.fake.pending));
+	rig.fake.holds = NULL;
+	return unique;
+}
+
+Test(fs_crash, one_that_was_moved_and_not_done_is_done_there)
+{
+	uint64_t unique = append_that_moves();
+
+	is_appended("again");
+	rig_crash();
+	cr_assert_eq(answer_to(unique, 3000), 0);
+	ends_with("othersagainmine");
+}
+
+Test(fs_crash, one_that_was_moved_and_done_is_not_done_again)
+{
+	uint64_t unique = append_that_moves();
+
+	is_appended("mine");
+	is_appended("again");
+	rig_crash();
+	cr_assert_eq(answer_to(unique, 3000), 0);
+	ends_with("othersmineagain");
+}
+
+static void acknowledged_append_that_moves(void)
+{
+	is_appended("others");
+	rig.fake.holds = at_106;
+	cr_assert_eq(rig_write(ino, fh.fh, 100, "mine", 4, O_RDWR | O_APPEND), 4);
+	no_answer(1000);
+	rig.fake.holds = NULL;
+}
+
+Test(fs_crash, nor_is_one_that_was_acknowledged_and_moved)
+{
+	acknowledged_append_that_moves();
+	is_appended("mine");
+	is_appended("again");
+	rig_crash();
+	ends_with("othersmineagain");
+}
+
+Test(fs_crash, and_the_next_one_is_behind_it)
+{
+	uint64_t unique = append_that_moves();
+
+	is_appended("again");
+	rig_crash();
+	cr_assert_eq(answer_to(unique, 3000), 0);
+	is_appended("and again");
+	cr_assert_eq(rig_write(ino, fh.fh, 104, "next", 4, O_RDWR | O_APPEND), 4);
+	ends_with("othersagainmineand againnext");
+}
+
+Test(fs_crash, which_is_done_if_it_was_not)
+{
+	acknowledged_append_that_moves();
+	is_appended("again");
+	rig_crash();
+	ends_with("othersagainmine");
+}
+
 /* Where the kernel put it the server reads it, and whoever follows. */
 Test(fs_crash, a_large_write_is_not_copied)
 {
