@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "live_writer.h"
+#include "log.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -328,8 +329,9 @@ uint8_t *live_pieces(const struct live *l, live_ref ref)
 
 void live_spoil(struct live *l)
 {
-	if (l)
-		atomic_store(&live_head_in(l->map)->state, LIVE_INCOMPLETE);
+	if (l && atomic_exchange(&live_head_in(l->map)->state, LIVE_INCOMPLETE) == LIVE_COMPLETE)
+		log_err("what a next process needs could not be noted: if this one is killed, the "
+			"mount ends");
 }
 
 bool live_is_complete(const struct live *l)

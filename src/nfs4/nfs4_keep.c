@@ -59,6 +59,7 @@ const char *nfs4_keep_obstacle(struct nfs4_client *cl)
 void nfs4_keep_live(struct nfs4_client *cl, struct live *live, const struct slab_memory *bufs)
 {
 	cl->live = live;
+	cl->ranges_max = live ? NFS4_KEEP_RANGES : 0;
 	cl->conf.rdma.data_mem = *bufs;
 }
 

@@ -227,10 +227,17 @@ enum nfs4_state_verdict nfs4_lockowner_take(struct nfs4_call *call)
 	struct nfs4_lock_work *k = nfs4_work_of_lock(call);
 	struct nfs4_states *all = &call->sess->cl->states;
 	enum nfs4_state_verdict verdict;
+	bool full;
 
 	if (!reserve(k))
 		return end(call, -ENOMEM);
 	mutex_lock(&all->lock);
+	full = nfs4_lockrange_exceeds(&k->lo->ranges, call->sess->cl->ranges_max, k->offset,
+		nfs4_lock_last(k->offset, k->length), k->unlock);
+	if (full) {
+		mutex_unlock(&all->lock);
+		return end(call, -ENOLCK);
+	}
 	verdict = k->unlock ? take_locku(call, k) : take_lock(call, k);
 	if (verdict == NFS4_STATE_GO)
 		verdict = take_from_old(call, k);

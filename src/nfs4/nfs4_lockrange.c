@@ -100,6 +100,30 @@ bool nfs4_lockrange_overlap(const struct list *ranges, uint64_t first, uint64_t 
 	return false;
 }
 
+static bool is_amid_one(const struct list *ranges, uint64_t first, uint64_t last)
+{
+	list_for_each (node, ranges) {
+		const struct nfs4_lockrange *rg = range_of(node);
+
+		if (rg->first < first && rg->last > last)
+			return true;
+	}
+	return false;
+}
+
+bool nfs4_lockrange_exceeds(
+	const struct list *ranges, size_t max, uint64_t first, uint64_t last, bool unlock)
+{
+	size_t cnt = 0;
+
+	if (max == 0)
+		return false;
+	list_for_each (node, ranges)
+		if (++cnt >= max)
+			return !unlock || is_amid_one(ranges, first, last);
+	return false;
+}
+
 void nfs4_lockrange_drop(struct list *ranges)
 {
 	struct list *node;

@@ -51,6 +51,9 @@ void nfs4_lockrange_clear(
 	struct list *ranges, uint64_t first, uint64_t last, struct nfs4_lockrange *spare[2]);
 bool nfs4_lockrange_overlap(const struct list *ranges, uint64_t first, uint64_t last);
 void nfs4_lockrange_drop(struct list *ranges);
+/* There are so many already (0: any), and one more if this is locked, or no longer. */
+bool nfs4_lockrange_exceeds(
+	const struct list *ranges, size_t max, uint64_t first, uint64_t last, bool unlock);
 
 /* ---- owners on their opens (nfs4_lock_hang.c); states.lock held ---- */
 

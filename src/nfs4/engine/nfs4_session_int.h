@@ -276,9 +276,9 @@ struct nfs4_client {
 	struct nfs4_sessionid left[NFS4_SESSIONS_LEFT];
 	unsigned int left_cnt;
 	uint32_t left_gen; /* id_gen of that one */
-	/* Where the next process finds what we have on the server (nfs4_live.h); NULL: nowhere */
-	struct live *live;
-	int before; /* nfs4_keep_before(), until it is noted there; -1: no such memory */
+	struct live *live; /* what the next process finds of it (nfs4_live.h); NULL: nothing */
+	size_t ranges_max; /* locked ones of one owner in one file: ENOLCK for more; 0: any */
+	int before;        /* nfs4_keep_before(), until it is noted there; -1: no such memory */
 	live_ref live_ref;
 	struct list redos; /* nfs4_redo.h */
 	struct nfs4_states states;

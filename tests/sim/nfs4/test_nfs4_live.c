@@ -11,6 +11,7 @@
 
 #include "live_rig.h"
 #include "nfs4_lock.h"
+#include "nfs4_session_int.h"
 #include "open_rig.h"
 
 #define FILES 3u
@@ -166,6 +167,21 @@ Test(nfs4_live, a_server_that_was_restarted_meanwhile_gives_them_back)
 	die_and(true);
 	take_up(LANES);
 	cr_assert_eq(nfsd_sim_stats(w.srv).lock_reclaims, 3);
+	end();
+}
+
+/* They are one record, which does not get too long. */
+Test(nfs4_live, an_owner_has_no_more_ranges_than_it_can_leave_behind)
+{
+	begin();
+	w.cl->ranges_max = 2; /* begin() has locked as many */
+	cr_assert_eq(sim_brlock(&w, 0, &files[0], &locker[0], 200, 10, true), -ENOLCK);
+	cr_assert_eq(sim_brunlock(&w, 0, &files[0], &locker[0], 10, 10), -ENOLCK, "in the midst");
+	cr_assert_eq(sim_brunlock(&w, 0, &files[0], &locker[0], 0, 40), 0);
+	cr_assert_eq(sim_brlock(&w, 0, &files[0], &locker[0], 0, 40, true), 0);
+	die();
+	take_up(LANES);
+	cr_assert_eq(w.cl->ranges_max, NFS4_KEEP_RANGES);
 	end();
 }
 
