@@ -33,7 +33,8 @@ int mount_keep_begin(struct mount *m)
 		return -errno;
 	err = fs_handover_live(m->fs, m->live, m->opt->keep != OPTIONS_KEEP_TABLES);
 	if (err == 0 && m->handover != NULL && m->handover->crash.live_fd >= 0)
-		err = fs_handover_before(m->fs, m->handover->crash.live_fd);
+		err = fs_handover_before(
+			m->fs, m->handover->crash.live_fd, m->handover->crash.fuse_fd);
 	return err;
 }
 

@@ -92,6 +92,7 @@ struct fs *fs_new(const struct fs_conf *conf, struct nfs4_client *client)
 	list_init(&fs->lanes);
 	list_init(&fs->replays.list);
 	list_init(&fs->replays.sillies);
+	fs->replays.device = -1;
 	list_init(&fs->locks->waits);
 	fs->locks->poll_ns = LOCK_POLL_NS;
 	mutex_init(&fs->locks->lock, MUTEX_FS_LOCKS);

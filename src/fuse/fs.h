@@ -183,8 +183,11 @@ struct live;
  * After fs_new(), before fs_handover_get(); the memory outlives fs. Returns: 0; -ENOMEM.
  */
 int fs_handover_live(struct fs *fs, struct live *live, bool data);
-/* nfs4_keep_before(): fd is the memory of the process that died. Before lanes start. */
-int fs_handover_before(struct fs *fs, int fd);
+/*
+ * Of the process that died: nfs4_keep_before(), and device, its descriptor of /dev/fuse, which
+ * stays the caller's. Before fs_handover_get(), and until that returns.
+ */
+int fs_handover_before(struct fs *fs, int fd, int device);
 /* It is mounted: what was agreed on with the kernel is there as well. */
 void fs_handover_live_mounted(struct fs *fs);
 /* The descriptor of /dev/fuse: fs', while it is mounted. */

@@ -32,6 +32,9 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+/* Linux 4.20: a kernel before that cannot be asked for a request (fs_replay.c). */
+#define ASKED_MINOR 28u
+
 /* Fields of FS_TABLES_MOUNT. */
 enum {
 	MOUNT_INIT_REQUEST = 10,
@@ -147,8 +150,9 @@ int fs_handover_live(struct fs *fs, struct live *live, bool data)
 	return 0;
 }
 
-int fs_handover_before(struct fs *fs, int fd)
+int fs_handover_before(struct fs *fs, int fd, int device)
 {
+	fs->replays.device = device;
 	return nfs4_keep_before(fs->client, fd);
 }
 
@@ -229,6 +233,8 @@ static int get_mount(const struct tables_record *r, struct fs *fs)
 	fs->lost_bytes = tables_get(r, MOUNT_LOST_BYTES);
 	fs->lost_files = (uint32_t)tables_get(r, MOUNT_LOST_FILES);
 	get_shadowed(r, fs);
+	if (fs_session_minor(fs->was) < ASKED_MINOR)
+		fs->replays.device = -1;
 	return 0;
 }
 
@@ -335,6 +341,7 @@ int fs_handover_get(struct fs *fs, struct tables_in *in, bool sequence_known, ui
 		err = fs_share_tables_close(fs);
 	if (!err && fs->replaying)
 		nfs4_keep_replaying(fs->client);
+	fs->replays.device = -1;
 	return err;
 }
 

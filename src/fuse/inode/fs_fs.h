@@ -36,6 +36,7 @@ struct fs_replays {
 	_Atomic bool looked_for; /* by the first lane, which may have to look again */
 	_Atomic bool over;       /* all are done; what they wrote is made durable (fs_sync.c) */
 	uint64_t unique;         /* fs_replay_unique(): the last one */
+	int device;              /* of the process that died, until lanes run; -1: there is none */
 	_Atomic uint32_t files_in_doubt; /* fs_file_of_request() finds those */
 };
 

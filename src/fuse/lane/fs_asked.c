@@ -276,6 +276,18 @@ void fs_asked_note_late(struct fs *fs, const struct fuse_in_header *h, uint64_t 
 	note(fs, &e, h, h->len);
 }
 
+void fs_asked_acknowledged(struct fs *fs, const void *req)
+{
+	const struct fuse_in_header *h = req;
+	struct fs_asked *a = fs->asked;
+
+	if (!a)
+		return;
+	mutex_lock(&a->lock);
+	live_count(fs->live, fs_asked_find(a, h->unique)->ref, FS_ASKED_KEPT);
+	mutex_unlock(&a->lock);
+}
+
 /* ---- answers ---- */
 
 /* Nobody needs it any more: the record that is to be dropped. Lock held. */

@@ -9,7 +9,8 @@
  * something else, or the data is to be held beside it (fs_asked_buf_lend()). Of the others a copy
  * is made at once, in a place that is there for it.
  *
- * A request that was done and whose answer did not reach the kernel is so done twice.
+ * A request that was done and whose answer did not reach the kernel is so done twice. Of one whose
+ * answer was not noted the kernel knows (fs_replay_get()).
  *
  * A WRITE that was answered stays until its data is durable (fs_kept.h).
  *
@@ -42,6 +43,8 @@ void fs_asked_free(struct fs *fs);
  * buf: the record of the data buffer that it is in; LIVE_NONE: there is none.
  */
 void fs_asked_note(struct fs *fs, const void *req, size_t len, live_ref buf);
+/* It is noted, and a WRITE that was answered by another process: FS_ASKED_KEPT. */
+void fs_asked_acknowledged(struct fs *fs, const void *req);
 /* The answer was written. */
 void fs_asked_answered(struct fs *fs, uint64_t unique);
 /* Data that was acknowledged is written again by that request, until it is answered. */

@@ -21,7 +21,10 @@ struct replay {
 	uint8_t bytes[];
 };
 
-/* Far from those of the kernel; and no other process' of this mount is of the same time. */
+/* Our numbers are from here on, far from those of the kernel. */
+#define OURS (1ull << 62)
+
+/* No other process' of this mount is of the same time. */
 uint64_t fs_replay_unique(struct fs *fs)
 {
 	struct timespec ts;
@@ -29,7 +32,7 @@ uint64_t fs_replay_unique(struct fs *fs)
 	if (fs->replays.unique == 0) {
 		clock_gettime(CLOCK_MONOTONIC, &ts);
 		fs->replays.unique =
-			1ull << 62 | (uint64_t)ts.tv_sec << 30 | ((uint64_t)ts.tv_nsec & ~1ull);
+			OURS | (uint64_t)ts.tv_sec << 30 | ((uint64_t)ts.tv_nsec & ~1ull);
 	}
 	fs->replays.unique += 2;
 	return fs->replays.unique;
@@ -46,6 +49,8 @@ static bool add(struct fs *fs, const void *req, size_t len, bool rewrites, uint6
 	p->after = after;
 	memcpy(p->bytes, req, len);
 	fs_asked_note(fs, req, len, LIVE_NONE);
+	if (rewrites)
+		fs_asked_acknowledged(fs, req);
 	mutex_lock(&fs->lanes_lock);
 	list_push_back(&fs->replays.list, &p->link);
 	atomic_fetch_add(&fs->replays.cnt, 1);
@@ -133,6 +138,22 @@ static void by_nobody(uint8_t *req)
 	memcpy(req, &h, sizeof(h));
 }
 
+/* Of an interrupt. */
+#define INT_BIT 1ull
+
+/*
+ * Does the kernel wait for no answer? It was answered, and the process died before that was noted;
+ * or the kernel gave it up, as when the process died amid reading it. An answer to an interrupt of
+ * it finds it, and does nothing.
+ */
+static bool is_over(const struct fs *fs, uint64_t unique)
+{
+	const struct fuse_out_header h = {.len = sizeof(h), .unique = unique | INT_BIT};
+
+	return fs->replays.device >= 0 && unique < OURS &&
+	       write(fs->replays.device, &h, sizeof(h)) < 0 && errno == ENOENT;
+}
+
 int fs_replay_get(struct fs *fs, const struct tables_record *r, uint64_t *ret_unique)
 {
 	uint64_t state = tables_get(r, FS_ASKED_STATE);
@@ -152,7 +173,7 @@ int fs_replay_get(struct fs *fs, const struct tables_record *r, uint64_t *ret_un
 		return -EBADMSG;
 	}
 	/* Of one that was noted as the process died there may be two records. */
-	if (fs_asked_is(fs, h.unique)) {
+	if (fs_asked_is(fs, h.unique) || (state != FS_ASKED_KEPT && is_over(fs, h.unique))) {
 		free(bytes);
 		return 0;
 	}

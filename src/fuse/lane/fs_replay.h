@@ -29,7 +29,8 @@ bool fs_replay_has_release(struct fs *fs, uint64_t handle);
  * fs_replay_get - a request that the process before did not answer (FS_TABLES_REQUEST, _READ)
  *
  * It will be done by a lane, as if it had just been read. Before lanes start. *ret_unique: its
- * number; 0: it was answered, or there is another record of it. Returns: 0; -EBADMSG; -ENOMEM.
+ * number; 0: it was answered, or the kernel waits for no answer, or there is another record of it.
+ * Returns: 0; -EBADMSG; -ENOMEM.
  */
 int fs_replay_get(struct fs *fs, const struct tables_record *r, uint64_t *ret_unique);
 /* While fs->replaying: is there one, and is it this lane that takes it, now? */

@@ -146,6 +146,18 @@ static ssize_t init_writev(int fd, struct iovec *iov, int count, void *userdata)
 	return answer(fs, fd, iov, count);
 }
 
+uint32_t fs_session_minor(const struct fs_init *init)
+{
+	struct fuse_init_in in;
+
+	if (!init || init->request_len <
+			     sizeof(struct fuse_in_header) + offsetof(struct fuse_init_in, flags))
+		return 0;
+	memcpy(&in, init->request + sizeof(struct fuse_in_header),
+		offsetof(struct fuse_init_in, flags));
+	return in.major == FUSE_KERNEL_VERSION ? in.minor : 0;
+}
+
 static void keep_request(struct fs_init *init, const void *req, size_t len)
 {
 	init->request_len = len <= sizeof(init->request) ? len : 0;

@@ -24,6 +24,8 @@ struct fs_init {
 	int device; /* another process': its descriptor of /dev/fuse */
 };
 
+/* The protocol of the kernel that sent it is 7.minor; 0: nobody knows. */
+uint32_t fs_session_minor(const struct fs_init *init);
 /* Made with the session. 0 or -ENOMEM. */
 int fs_session_init_new(struct fs *fs);
 /*

@@ -23,6 +23,7 @@
 
 struct rig rig;
 bool rig_delegation;
+uint32_t rig_minor = FUSE_KERNEL_MINOR_VERSION;
 enum fs_write rig_write_mode;
 
 static void on_report(void *ctx, enum fs_lane_event event)
@@ -77,7 +78,14 @@ ssize_t __wrap_write(int fd, const void *p, size_t len);
 ssize_t __wrap_write(int fd, const void *p, size_t len)
 {
 	const struct iovec iov = {(void *)p, len};
+	const struct fuse_out_header *h = p;
 
+	/* An answer to an interrupt, by the process that takes over. */
+	if (rig_keep && len == sizeof(*h) && (h->unique & 1) && rig.fs->fd < 0) {
+		rig_step();
+		errno = ENOENT;
+		return h->unique < RIG_ASKED && rig.asked[h->unique - 1] ? (ssize_t)len : -1;
+	}
 	return rig_keep && fd == rig.fs->fd ? __wrap_writev(fd, &iov, 1) : __real_write(fd, p, len);
 }
 
@@ -105,7 +113,7 @@ static void do_init(void)
 {
 	struct fuse_init_in in = {
 		.major = FUSE_KERNEL_VERSION,
-		.minor = FUSE_KERNEL_MINOR_VERSION,
+		.minor = rig_minor,
 		.max_readahead = 131072,
 		.flags = 0x3fffffff,
 	};
@@ -331,6 +339,8 @@ static void take_over(int tables, bool in_order)
 	rig.fs = fs_new(&rig.conf, NULL);
 	cr_assert_not_null(rig.fs);
 	keep();
+	if (!in_order)
+		cr_assert_eq(fs_handover_before(rig.fs, live_fd(before[i].live), device), 0);
 	cr_assert_eq(fs_handover_get(rig.fs, &in, in_order, reactor_now(rig.fake.r)), 0);
 	cr_assert_eq(fs_set_root(rig.fs), 0);
 	rig.lane = fs_lane_new(rig.fs, rig.fake.r, NULL, 16, on_report, NULL, &rig.stats);

@@ -225,6 +225,7 @@ void rig_crash(void);
  * each call that is sent and each that the server has executed. rig_turn() of the daemon that
  * is killed ends with another one in its place. rig_down() cannot be called afterwards.
  */
+extern uint32_t rig_minor;                       /* the kernel's protocol is 7.minor */
 extern unsigned int rig_kill_at, rig_kill_again; /* again: of the one that takes over */
 void rig_step(void);
 /* For fake_keep.c: the server has it open, or not any more; the same of locks. */

@@ -431,9 +431,30 @@ Test(fs_crash, and_one_that_was_is_not_done_again)
 
 	cr_assert_eq(rig_write(ino, fh.fh, 0, "once", 4, O_RDWR | O_DSYNC), 4);
 	writes = rig.fake.count[FAKE_WRITE];
+	cr_assert_eq(rig.fs->asked->cnt, 0);
 	rig_crash();
 	no_answer(1000);
 	cr_assert_eq(rig.fake.count[FAKE_WRITE], writes);
+	closed(fh.fh);
+}
+
+/* It was answered, and not noted; or the kernel gave it up. */
+Test(fs_crash, nor_is_one_that_the_kernel_waits_for_no_more)
+{
+	struct fuse_write_in in = {.fh = fh.fh, .size = 4, .flags = O_RDWR | O_DSYNC};
+	unsigned int writes;
+	uint64_t unique;
+
+	rig.fake.hold_ops = 1ull << FAKE_WRITE;
+	unique = rig_send(FUSE_WRITE, ino, &in, sizeof(in), "once", 4);
+	no_answer(1000);
+	writes = rig.fake.count[FAKE_WRITE];
+	rig.asked[unique] = false;
+	rig.fake.hold_ops = 0;
+	rig_crash();
+	no_answer(1000);
+	cr_assert_eq(rig.fake.count[FAKE_WRITE], writes);
+	cr_assert_not(fs_handover_is_behind(rig.fs));
 	closed(fh.fh);
 }
 
@@ -635,6 +656,23 @@ Test(fs_crash, data_that_the_server_has_not_got_is_written)
 }
 
 /* Another client that waits for a delegation of before reads it, and does not write beneath it. */
+/* The next one writes one after the other, and comes to the first. */
+Test(fs_crash, and_by_the_next_one_but_one)
+{
+	cr_assert_eq(rig_write(ino, fh.fh, 0, "first", 5, O_RDWR | O_DIRECT), 5);
+	cr_assert_eq(rig_write(ino, fh.fh, 5, "second", 6, O_RDWR | O_DIRECT), 6);
+	is_sent();
+	rig.fake.hold_ops = 1ull << FAKE_WRITE;
+	rig_crash();
+	fake_restart();
+	no_answer(100);
+	rig.fake.hold_ops = 0;
+	rig_crash();
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
+	cr_assert_arr_eq(file->stable, "firstsecond", 11);
+	closed(fh.fh);
+}
+
 Test(fs_crash, data_is_durable_before_delegations_go_back)
 {
 	wrote(0, "not sent");
