@@ -11,7 +11,8 @@
  *   roce_pace.c  how fast answers of Reads go out after congestion
  *   roce_rx.c    what comes: whose it is, whether it is whole
  *   roce_tx.c    what goes out, many packets at once
- *   roce_sock.c  the sockets, and how a packet that reached another's is handed over
+ *   roce_sock.c  the sockets
+ *   roce_box.c   how a packet that reached another process is handed over
  *   roce_sys.c   whether an adapter takes our packets
  *   roce_key.c   registrations, windows and their keys
  *   roce_wire.c, roce_mad.c, roce_icrc.c  formats
@@ -436,6 +437,16 @@ bool roce_sock_is_full(const struct roce_ep *ep);
 /* A packet of the endpoint that has this number. */
 void roce_sock_hand_over(struct roce_ep *ep, uint32_t number, const uint8_t *p, size_t len,
 	const struct roce_rx_about *about);
+
+/* roce_box.c */
+/* A box of a number of 24 bits that nobody has. Returns: its descriptor, or -errno. */
+int roce_box_open(uint32_t *ret_number);
+/* A packet that somebody handed over, and *ret about it. Returns: its length; 0: there is none. */
+size_t roce_box_recv(int box, uint8_t bytes[ROCE_PACKET_MAX], struct sockaddr_storage *ret_from,
+	struct roce_rx_about *ret);
+/* From a box of ours to the one of that number. */
+void roce_box_send(
+	int box, uint32_t number, const uint8_t *p, size_t len, const struct roce_rx_about *about);
 
 /* roce_sys.c */
 /* Does the adapter of that local address take UDP port 4791? Its name, for the user. */

@@ -13,12 +13,7 @@
  *          knows no better socket for, which are the datagrams of the CM, and first packets.
  *   rc     bound to the port and connected to the one that the peer sends from: the kernel chooses
  *          it for packets of this connection.
- *   box    a Unix socket whose name is the endpoint's number, which is the queue pair's, and the
- *          lower bits of the communication ID. A process that got a packet with that number hands
- *          it over there.
- *
- * A packet that was handed over is looked at as any other. One of a connection must come from a
- * process of our user or of root: others cannot write our peer's address into a packet, but here.
+ *   box    where others hand over what they got in our place (roce_box.c).
  *
  * Context: the endpoint's lane.
  */
@@ -27,18 +22,15 @@
 #include <errno.h>
 #include <netinet/udp.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "log.h"
 
 #define BUFFER ((int)ROCE_ROOM / 2) /* the kernel doubles it */
 #define ECT0   2                    /* we answer CE */
-#define TRIES  16u
 
 struct roce_sock {
 	struct roce_ep *ep;
@@ -48,13 +40,6 @@ struct roce_sock {
 	uint16_t peer_port;          /* that `rc` is connected to */
 	struct reactor_fd in_src, rc_src, box_src, full_src;
 	struct sockaddr_storage local;
-};
-
-/* Before a packet in the box. Anybody may have written it. */
-struct handed {
-	struct sockaddr_storage from;
-	uint8_t ce;
-	uint8_t zero[7]; /* no byte of our memory goes with it */
 };
 
 static socklen_t addr_len(const struct sockaddr_storage *ss)
@@ -333,76 +318,27 @@ void roce_sock_from(struct roce_ep *ep, uint16_t port)
 
 /* ---- the box ---- */
 
-static socklen_t name_box(struct sockaddr_un *sun, uint32_t number)
-{
-	int len;
-
-	*sun = (struct sockaddr_un){.sun_family = AF_UNIX};
-	/* Abstract: the first byte is 0. */
-	len = snprintf(sun->sun_path + 1, sizeof(sun->sun_path) - 1, "rpcrdmafs roce %06x", number);
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
-}
-
-/* May its sender hand over packets of a connection? */
-static bool is_trusted(struct msghdr *m)
-{
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
-		struct ucred cred;
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS)
-			continue;
-		memcpy(&cred, CMSG_DATA(c), sizeof(cred));
-		return cred.uid == geteuid() || cred.uid == 0;
-	}
-	return false;
-}
-
 static void on_box(struct reactor_fd *src, uint32_t events)
 {
 	struct roce_ep *ep = container_of(src, struct roce_sock, box_src)->ep;
-	uint8_t bytes[ROCE_PACKET_MAX], control[CMSG_SPACE(sizeof(struct ucred))];
-	struct handed h;
-	struct iovec iov[2] = {{&h, sizeof(h)}, {bytes, sizeof(bytes)}};
-	struct msghdr m = {.msg_iov = iov,
-		.msg_iovlen = 2,
-		.msg_control = control,
-		.msg_controllen = sizeof(control)};
-	ssize_t n = recvmsg(src->fd, &m, MSG_DONTWAIT);
+	uint8_t bytes[ROCE_PACKET_MAX];
+	struct sockaddr_storage from;
+	struct roce_rx_about about;
+	size_t len = roce_box_recv(src->fd, bytes, &from, &about);
 
-	if (n <= (ssize_t)sizeof(h))
+	if (len == 0)
 		return;
 	roce_ep_deliver_begin(ep);
-	roce_rx_packet(ep, bytes, (size_t)n - sizeof(h),
-		&(struct roce_rx_about){.from = &h.from,
-			.ce = h.ce != 0,
-			.handed_over = true,
-			.trusted = is_trusted(&m)});
+	roce_rx_packet(ep, bytes, len, &about);
 	roce_ep_deliver_end(ep);
 }
 
 int roce_sock_number(struct roce_ep *ep, uint32_t *ret_number)
 {
 	struct roce_sock *s = ep->sock;
-	struct sockaddr_un sun;
-	int err = 0;
 
-	s->box = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (s->box < 0)
-		return -errno;
-	err = set(s->box, SOL_SOCKET, SO_PASSCRED, 1);
-	for (unsigned int i = 0; !err && i < TRIES; i++) {
-		socklen_t len;
-
-		do
-			*ret_number = roce_key_random() & ROCE_PSN_MASK;
-		while (*ret_number < 256); /* some are special */
-		len = name_box(&sun, *ret_number);
-		/* One that somebody has is not taken. */
-		if (bind(s->box, (struct sockaddr *)&sun, len) == 0)
-			return reactor_fd_add(ep->r, &s->box_src, s->box, EPOLLIN, on_box);
-		err = errno == EADDRINUSE ? 0 : -errno;
-	}
-	return err ? err : -EADDRINUSE;
+	s->box = roce_box_open(ret_number);
+	return s->box < 0 ? s->box : reactor_fd_add(s->ep->r, &s->box_src, s->box, EPOLLIN, on_box);
 }
 
 void roce_sock_part(struct roce_ep *ep)
@@ -420,16 +356,8 @@ void roce_sock_part(struct roce_ep *ep)
 void roce_sock_hand_over(struct roce_ep *ep, uint32_t number, const uint8_t *p, size_t len,
 	const struct roce_rx_about *about)
 {
-	struct handed h = {.from = *about->from, .ce = about->ce};
-	struct iovec iov[2] = {{&h, sizeof(h)}, {(void *)(uintptr_t)p, len}};
-	struct sockaddr_un sun;
-	struct msghdr m = {.msg_name = &sun, .msg_iov = iov, .msg_iovlen = 2};
-
-	if (ep->sock->box < 0)
-		return;
-	m.msg_namelen = name_box(&sun, number);
-	/* If nobody is there, or he has no room, it is lost. */
-	(void)sendmsg(ep->sock->box, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (ep->sock->box >= 0)
+		roce_box_send(ep->sock->box, number, p, len, about);
 }
 
 /* ---- the way ---- */
