@@ -44,6 +44,7 @@ static void send_req(struct roce_ep *ep)
 	/* An error of the one before would come in place of this one's sending. */
 	(void)roce_sock_error(ep);
 	c->send_err = 0;
+	roce_sock_renew(ep);
 	roce_tx_mad(ep, c->req);
 	c->tries++;
 	reactor_timer_in(ep->r, &c->timer, REQ_NS << grown);

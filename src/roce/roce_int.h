@@ -381,8 +381,8 @@ struct roce_rx_about {
 	bool trusted;     /* ... who may have packets of connections */
 };
 
-/* All that the socket has. */
-void roce_rx_ready(struct roce_ep *ep, int fd);
+/* Reads what the socket has. True: that was much, and there may be more. */
+bool roce_rx_ready(struct roce_ep *ep, int fd);
 /* One packet of len bytes. */
 void roce_rx_packet(
 	struct roce_ep *ep, const uint8_t *bytes, size_t len, const struct roce_rx_about *about);
@@ -409,6 +409,8 @@ void roce_tx_lost(struct roce_ep *ep, uint32_t psn, uint32_t packets);
 /* Of the endpoint's local address. 0; -EADDRINUSE: the port is somebody's alone; -errno. */
 int roce_sock_open(struct roce_ep *ep);
 void roce_sock_close(struct roce_ep *ep);
+/* Before a REQ: its answer comes to a socket that was bound last. Without one: as it was. */
+void roce_sock_renew(struct roce_ep *ep);
 /* Bytes of memory in which the kernel keeps what came, and was not read. */
 unsigned int roce_sock_room(const struct roce_ep *ep);
 /* Which local address leads to the remote one, and by what MTU of IP; src may be NULL. */

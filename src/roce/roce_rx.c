@@ -170,9 +170,10 @@ static unsigned int batch(struct roce_ep *ep, int fd)
 	return (unsigned int)n;
 }
 
-void roce_rx_ready(struct roce_ep *ep, int fd)
+bool roce_rx_ready(struct roce_ep *ep, int fd)
 {
 	for (unsigned int i = 0; i < BATCHES_MAX; i++)
 		if (batch(ep, fd) < ROCE_RX_BATCH)
-			return;
+			return false;
+	return true;
 }

@@ -9,8 +9,10 @@
  *          does not let packets be fragmented the kernel writes 0 as their Identification, which
  *          the ICRC covers.
  *   train  the same, for datagrams that the kernel is to cut.
- *   in     bound to the port, as those of all others: the kernel chooses one of them for what it
- *          knows no better socket for, which are the datagrams of the CM, and first packets.
+ *   in     bound to the port, as those of all others: for what it knows no better socket for, which
+ *          are the datagrams of the CM, and first packets, the kernel chooses the one of them that
+ *          was bound last, though it be full. The process that has it may be stopped, and hand
+ *          nothing over: so each REQ goes out with a new one bound.
  *   rc     bound to the port and connected to the one that the peer sends from: the kernel chooses
  *          it for packets of this connection.
  *   box    where others hand over what they got in our place (roce_box.c).
@@ -35,10 +37,12 @@
 struct roce_sock {
 	struct roce_ep *ep;
 	int out, train, in, rc, box; /* -1: there is none */
+	int old;                     /* that `in` was before, until it is read */
 	int used;                    /* of out and train, that of the last packets */
 	uint16_t port;               /* of `out` */
 	uint16_t peer_port;          /* that `rc` is connected to */
 	struct reactor_fd in_src, rc_src, box_src, full_src;
+	struct reactor_timer old_timer;
 	struct sockaddr_storage local;
 };
 
@@ -140,14 +144,14 @@ static void on_in(struct reactor_fd *src, uint32_t events)
 {
 	const struct roce_sock *s = container_of(src, struct roce_sock, in_src);
 
-	roce_rx_ready(s->ep, s->in);
+	(void)roce_rx_ready(s->ep, s->in);
 }
 
 static void on_rc(struct reactor_fd *src, uint32_t events)
 {
 	const struct roce_sock *s = container_of(src, struct roce_sock, rc_src);
 
-	roce_rx_ready(s->ep, s->rc);
+	(void)roce_rx_ready(s->ep, s->rc);
 }
 
 static void on_room(struct reactor_fd *src, uint32_t events)
@@ -179,6 +183,57 @@ static int open_all(struct roce_sock *s)
 	return reactor_fd_add(s->ep->r, &s->in_src, s->in, EPOLLIN, on_in);
 }
 
+static void close_one(int *fd, struct reactor_fd *src)
+{
+	reactor_fd_del(src);
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void close_old(struct roce_sock *s)
+{
+	reactor_timer_cancel(s->ep->r, &s->old_timer);
+	if (s->old >= 0)
+		close(s->old);
+	s->old = -1;
+}
+
+/* Packets in it may be another endpoint's as well. */
+static void on_old_timer(struct reactor_timer *t)
+{
+	struct roce_sock *s = container_of(t, struct roce_sock, old_timer);
+
+	if (roce_rx_ready(s->ep, s->old))
+		reactor_timer_in(s->ep->r, t, 0);
+	else
+		close_old(s);
+}
+
+void roce_sock_renew(struct roce_ep *ep)
+{
+	struct roce_sock *s = ep->sock;
+	int fd = open_udp(s, ROCE_PORT), err = fd < 0 ? fd : 0;
+
+	if (!err) {
+		reactor_fd_del(&s->in_src);
+		err = reactor_fd_add(ep->r, &s->in_src, fd, EPOLLIN, on_in);
+	}
+	if (err) {
+		log_debug("%s: no new socket: %s", ep->name, strerror(-err));
+		if (fd >= 0) {
+			close(fd);
+			(void)reactor_fd_add(ep->r, &s->in_src, s->in, EPOLLIN, on_in);
+		}
+		return;
+	}
+	close_old(s);
+	s->old = s->in;
+	s->in = fd;
+	/* Not from here: it may be the owner's call. */
+	reactor_timer_in(ep->r, &s->old_timer, 0);
+}
+
 int roce_sock_open(struct roce_ep *ep)
 {
 	struct roce_sock *s = calloc(1, sizeof(*s));
@@ -188,20 +243,13 @@ int roce_sock_open(struct roce_ep *ep)
 		return -ENOMEM;
 	s->ep = ep;
 	s->local = ep->local;
-	s->out = s->train = s->in = s->rc = s->box = s->used = -1;
+	s->out = s->train = s->in = s->rc = s->box = s->old = s->used = -1;
+	reactor_timer_init(&s->old_timer, on_old_timer);
 	ep->sock = s;
 	err = open_all(s);
 	if (err)
 		roce_sock_close(ep);
 	return err;
-}
-
-static void close_one(int *fd, struct reactor_fd *src)
-{
-	reactor_fd_del(src);
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
 }
 
 void roce_sock_close(struct roce_ep *ep)
@@ -211,6 +259,7 @@ void roce_sock_close(struct roce_ep *ep)
 	if (!s)
 		return;
 	roce_sock_part(ep);
+	close_old(s);
 	close_one(&s->in, &s->in_src);
 	close_one(&s->out, &s->full_src);
 	free(s);

@@ -190,6 +190,10 @@ void roce_sock_close(struct roce_ep *ep)
 	ep->sock = NULL;
 }
 
+void roce_sock_renew(struct roce_ep *ep)
+{
+}
+
 int roce_sock_route(const struct sockaddr *src, const struct sockaddr *dst,
 	struct sockaddr_storage *ret_local, unsigned int *ret_mtu)
 {

@@ -2,6 +2,7 @@
 /* Errors of the kernel when packets are sent, and what an endpoint makes of them. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
@@ -158,6 +159,98 @@ static void time_is_up(void)
 {
 	reactor_timer_in(r, &roce_of(ep)->timer, 0);
 	rig_sees("RF");
+}
+
+/* Of another process, that is stopped: it reads nothing. */
+static int stopped(void)
+{
+	struct sockaddr_storage local, remote;
+	int one = 1, fd;
+
+	peer_addrs(&local, &remote);
+	((struct sockaddr_in *)&local)->sin_port = htons(ROCE_PORT);
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	cr_assert_eq(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)), 0);
+	cr_assert_eq(bind(fd, (struct sockaddr *)&local, sizeof(struct sockaddr_in)), 0);
+	return fd;
+}
+
+Test(roce_sock, a_mount_that_is_stopped_keeps_no_other_from_connecting)
+{
+	int before, after;
+
+	rig_resolve();
+	before = stopped();
+	cr_assert_eq(roce_impl.ep_connect(ep, "private", 7), 0);
+	peer_take_req(&peer, rig_turn);
+	after = stopped();
+	peer_send_rep(&peer, OURS, "answer", 6); /* that one has it: it is lost */
+	rig_turns();
+	cr_assert_str_eq(seen, "R");
+	peer_take_req(&peer, rig_turn);
+	peer_send_rep(&peer, OURS, "answer", 6);
+	rig_sees("RE");
+	close(before);
+	close(after);
+}
+
+static unsigned int descriptors(void)
+{
+	unsigned int n = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+Test(roce_sock, each_request_has_a_socket_and_there_are_no_more)
+{
+	unsigned int n;
+
+	rig_resolve();
+	n = descriptors();
+	cr_assert_eq(roce_impl.ep_connect(ep, "private", 7), 0);
+	for (int i = 0; i < 5; i++) {
+		peer_take_req(&peer, rig_turn);
+		reactor_timer_in(r, &roce_of(ep)->conn.timer, 0);
+	}
+	rig_turns();
+	cr_assert_eq(descriptors(), n);
+	no_port = true;
+	reactor_timer_in(r, &roce_of(ep)->conn.timer, 0);
+	rig_turns();
+	no_port = false;
+	cr_assert_eq(descriptors(), n);
+	peer_send_rep(&peer, OURS, "answer", 6);
+	rig_sees("RE");
+}
+
+Test(roce_sock, what_came_before_a_request_is_handed_over)
+{
+	struct fab_ep *one, *two;
+	uint32_t qpn;
+
+	rig_resolve();
+	cr_assert_eq(roce_impl.ep_connect(ep, "private", 7), 0);
+	peer_take_req(&peer, rig_turn);
+	qpn = peer.qpn;
+	one = ep;
+	two = ep = roce_impl.ep_new(r, &rig_conf, &rig_ops, NULL);
+	mr = NULL;
+	rig_resolve();
+	memset(seen, 0, sizeof(seen));
+	/* It comes to the socket of the second one ... */
+	peer_send_rep(&peer, OURS, "answer", 6);
+	/* ... which has another one by now. */
+	cr_assert_eq(roce_impl.ep_connect(two, "private", 7), 0);
+	rig_sees("E");
+	cr_assert_eq(roce_of(one)->state, ROCE_UP);
+	cr_assert_eq(roce_of(one)->qpn, qpn);
+	memset(seen, 0, sizeof(seen));
+	roce_impl.ep_disconnect(two);
+	rig_sees(".");
+	roce_impl.ep_free(two);
+	ep = one;
 }
 
 /* There is no socket at the port: the kernel says so, also of the only request. */
