@@ -147,8 +147,10 @@ static void connect_next(struct probe *p)
 {
 	const struct sockaddr *src =
 		p->src.ss_family != AF_UNSPEC ? (const struct sockaddr *)&p->src : NULL;
+	uint64_t now = reactor_now(p->r), end = p->deadline.deadline_ns;
 
-	p->conn = probe_conn_new(p->r, &p->args.opt.nfs.rdma, conn_done, p);
+	p->conn = probe_conn_new(
+		p->r, &p->args.opt.nfs.rdma, end > now ? end - now : 0, conn_done, p);
 	if (p->conn == NULL) {
 		snprintf(p->text, sizeof(p->text), "set-up: %s", strerror(errno));
 		reactor_stop(p->r);

@@ -203,8 +203,17 @@ static const struct rpcrdma_ops xprt_ops = {
 
 /* ---- life ---- */
 
-struct probe_conn *probe_conn_new(
-	struct reactor *r, const struct rpcrdma_conf *conf, void (*done)(void *ctx), void *ctx)
+/* A step that is given up before time is up says why: what is left is for the steps around it. */
+static void bound(uint64_t *ns, uint64_t left_ns)
+{
+	if (*ns > left_ns / 4 * 3)
+		*ns = left_ns / 4 * 3;
+	if (*ns == 0) /* which is no limit */
+		*ns = 1;
+}
+
+struct probe_conn *probe_conn_new(struct reactor *r, const struct rpcrdma_conf *conf,
+	uint64_t left_ns, void (*done)(void *ctx), void *ctx)
 {
 	struct probe_conn *p = calloc(1, sizeof(*p));
 	struct rpcrdma_conf mine = *conf;
@@ -215,7 +224,9 @@ struct probe_conn *probe_conn_new(
 	p->ctx = ctx;
 	mine.data_size = DATA_SIZE;
 	mine.data_cnt = 1;
-	/* There is one time limit, which is not the transport's. */
+	bound(&mine.resolve_timeout_ns, left_ns);
+	bound(&mine.connect_timeout_ns, left_ns);
+	/* Once it is connected there is one time limit, which is not the transport's. */
 	mine.timeo_ns = NEVER_NS;
 	mine.idle_probe_ns = 0;
 	mine.send_stall_ns = 0;

@@ -38,9 +38,12 @@ struct probe_found {
 
 struct probe_conn;
 
-/* conf: of a mount; what concerns data and silence is ours. NULL with errno. */
-struct probe_conn *probe_conn_new(
-	struct reactor *r, const struct rpcrdma_conf *conf, void (*done)(void *ctx), void *ctx);
+/*
+ * conf: of a mount; what concerns data and silence is ours, and no step of connecting takes all of
+ * the time that is left (ns). NULL with errno.
+ */
+struct probe_conn *probe_conn_new(struct reactor *r, const struct rpcrdma_conf *conf,
+	uint64_t left_ns, void (*done)(void *ctx), void *ctx);
 /* src may be NULL. False: it came to nothing at once, there is a failure, and no `done`. */
 bool probe_conn_start(struct probe_conn *p, const struct sockaddr *src, const struct sockaddr *dst);
 /* So many seconds are over: what is there by now decides, and `done` follows soon. */

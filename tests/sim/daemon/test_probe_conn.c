@@ -68,7 +68,7 @@ static bool begin(void)
 	bool begun;
 
 	dst.sin_addr.s_addr = htonl(0x0a000001);
-	p = probe_conn_new(r, &conf, on_done, NULL);
+	p = probe_conn_new(r, &conf, LIMIT_S * NSEC_PER_SEC, on_done, NULL);
 	cr_assert_not_null(p);
 	found = probe_conn_found(p);
 	failure = probe_conn_failure(p);
@@ -219,11 +219,41 @@ Test(probe_conn, what_fails_at_once_is_a_failure_without_done)
 	cr_assert_eq(done, 0);
 }
 
+/* The transport is done before time is up: only it knows why. */
 Test(probe_conn, one_that_never_answers_the_connection)
 {
 	fab_sim_conf()->connect_silent = true;
-	conf.connect_timeout_ns = 100 * NSEC_PER_SEC;
-	cr_assert_lt(run(), (LIMIT_S + 5) * NSEC_PER_SEC);
+	conf.connect_timeout_ns = LIMIT_S * NSEC_PER_SEC;
+	cr_assert_lt(run(), LIMIT_S * NSEC_PER_SEC);
+	cr_assert_eq(failure->err, ETIMEDOUT);
+	cr_assert_str_eq(failure->step, "connect");
+	cr_assert(strstr(failure->text, "does not answer: check the address"), "%s", failure->text);
+	cr_assert_not(found->up);
+}
+
+Test(probe_conn, one_that_is_not_found)
+{
+	fab_sim_conf()->resolve_ns = 100 * NSEC_PER_SEC;
+	conf.resolve_timeout_ns = 2 * LIMIT_S * NSEC_PER_SEC;
+	cr_assert_lt(run(), LIMIT_S * NSEC_PER_SEC);
+	cr_assert_eq(failure->err, ETIMEDOUT);
+	cr_assert_str_eq(failure->step, "resolve");
+}
+
+Test(probe_conn, its_own_limits_are_kept)
+{
+	fab_sim_conf()->connect_silent = true;
+	conf.connect_timeout_ns = 3 * NSEC_PER_SEC;
+	cr_assert_lt(run(), 4 * NSEC_PER_SEC);
+	cr_assert_str_eq(failure->step, "connect");
+}
+
+Test(probe_conn, time_may_be_up_within_a_step)
+{
+	fab_sim_conf()->resolve_ns = (LIMIT_S / 2) * NSEC_PER_SEC;
+	fab_sim_conf()->connect_silent = true;
+	conf.resolve_timeout_ns = conf.connect_timeout_ns = 100 * NSEC_PER_SEC;
+	cr_assert_geq(run(), LIMIT_S * NSEC_PER_SEC);
 	cr_assert_eq(failure->err, ETIMEDOUT);
 	cr_assert_str_eq(failure->step, "connect");
 	cr_assert(strstr(failure->text, "does not answer: check the address"), "%s", failure->text);
