@@ -194,10 +194,10 @@ struct roce_tx_packet {
 struct roce_trains {
 	enum {
 		ROCE_TRAINS_TRIED,
-		ROCE_TRAINS_TRUSTED, /* enough of them arrived */
+		ROCE_TRAINS_TRUSTED, /* enough of the last ones arrived: a cut is no reason */
 		ROCE_TRAINS_OFF,     /* the kernel does not do it; or the peer gets none of them */
 	} state;
-	/* While they are tried: */
+	/* Of the last Reads: */
 	unsigned int reads, lost;  /* that were answered by them; that were asked for again */
 	unsigned int alone_lost;   /* ... once more, when they had gone out one by one */
 	uint32_t first, end;       /* PSNs that went out in trains, if lost > 0 or reads > 0 */

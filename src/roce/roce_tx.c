@@ -14,9 +14,10 @@
 
 #define UDP_LEN      8u
 #define TRAIN_BYTES  (65535u - 40u - UDP_LEN) /* of a datagram, before it is cut */
-#define TRAIN_LEAST  4u /* packets of a Read: the first and the last one are no part of it */
-#define TRAINS_TRIES 64u
-#define TRAINS_LOST  8u
+#define TRAIN_LEAST  4u  /* packets of a Read: the first and the last one are no part of it */
+#define TRAINS_TRIES 64u /* Reads after which it is decided, again and again */
+#define TRAINS_LOST  8u  /* ... or sooner, as long as none of these came to be trusted */
+#define TRAINS_ALONE 8u  /* so many lost ones for each that was lost one by one */
 
 bool roce_tx_has_room(const struct roce_ep *ep)
 {
@@ -78,17 +79,36 @@ static unsigned int train_len(const struct roce_ep *ep, unsigned int i)
 	return n;
 }
 
+/* Packets that go out one by one after a loss arrive, nearly always: else the network loses both.
+ */
+static bool are_lost(const struct roce_trains *t)
+{
+	return 2 * t->lost >= t->reads && TRAINS_ALONE * t->alone_lost <= t->lost;
+}
+
+static void give_up(struct roce_ep *ep)
+{
+	ep->tx.trains.state = ROCE_TRAINS_OFF;
+	log_info("%s: packets that the kernel cuts do not get there (UDP_SEGMENT): done without",
+		ep->name);
+}
+
 void roce_tx_read(struct roce_ep *ep, uint32_t psn, uint32_t packets)
 {
 	struct roce_trains *t = &ep->tx.trains;
 
-	if (t->state != ROCE_TRAINS_TRIED || packets < TRAIN_LEAST)
+	if (t->state == ROCE_TRAINS_OFF || packets < TRAIN_LEAST)
 		return;
+	if (t->reads == TRAINS_TRIES) {
+		if (are_lost(t)) {
+			give_up(ep);
+			return;
+		}
+		*t = (struct roce_trains){.state = ROCE_TRAINS_TRUSTED};
+	}
 	if (t->reads++ == 0)
 		t->first = psn;
 	t->end = roce_wire_psn_add(psn, packets);
-	if (t->reads == TRAINS_TRIES)
-		t->state = ROCE_TRAINS_TRUSTED;
 }
 
 static bool is_in(uint32_t psn, uint32_t first, uint32_t end)
@@ -96,12 +116,11 @@ static bool is_in(uint32_t psn, uint32_t first, uint32_t end)
 	return roce_wire_psn_diff(psn, first) >= 0 && roce_wire_psn_diff(psn, end) < 0;
 }
 
-/* Where packets that go out one by one are lost as well, it is the network that loses them. */
 void roce_tx_lost(struct roce_ep *ep, uint32_t psn, uint32_t packets)
 {
 	struct roce_trains *t = &ep->tx.trains;
 
-	if (t->state != ROCE_TRAINS_TRIED || t->reads == 0 || !is_in(psn, t->first, t->end))
+	if (t->state == ROCE_TRAINS_OFF || t->reads == 0 || !is_in(psn, t->first, t->end))
 		return;
 	if (t->lost > 0 && is_in(psn, t->alone, t->alone_end))
 		t->alone_lost++;
@@ -109,11 +128,8 @@ void roce_tx_lost(struct roce_ep *ep, uint32_t psn, uint32_t packets)
 		t->lost++;
 	t->alone = psn;
 	t->alone_end = roce_wire_psn_add(psn, packets);
-	if (t->lost < TRAINS_LOST || 2 * t->lost < t->reads || t->alone_lost > 0)
-		return;
-	t->state = ROCE_TRAINS_OFF;
-	log_info("%s: packets that the kernel cuts do not get there (UDP_SEGMENT): done without",
-		ep->name);
+	if (t->state == ROCE_TRAINS_TRIED && t->lost >= TRAINS_LOST && are_lost(t))
+		give_up(ep);
 }
 
 /* ---- out ---- */
