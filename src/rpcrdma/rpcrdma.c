@@ -200,8 +200,7 @@ bool rpcrdma_facts(const struct rpcrdma *x, struct rpcrdma_facts *ret)
 		return false;
 	(void)fab_ep_path(x->ep, &path);
 	*ret = (struct rpcrdma_facts){
-		.fabric = x->conf.fabric == RPCRDMA_FABRIC_SOFT ? RPCRDMA_FABRIC_SOFT
-								: RPCRDMA_FABRIC_VERBS,
+		.fabric = x->fab.kind == FAB_SOFT ? RPCRDMA_FABRIC_SOFT : RPCRDMA_FABRIC_VERBS,
 		.local = path.local,
 		.remote = path.remote,
 		.mtu = path.mtu,

@@ -18,8 +18,9 @@ static socklen_t addr_len(const struct sockaddr *sa)
 
 void rpcrdma_addr_set(struct rpcrdma *x, const struct sockaddr *src, const struct sockaddr *dst)
 {
-	x->has_src = src != NULL;
-	if (src && src != (const struct sockaddr *)&x->src)
+	if (!src)
+		x->src.ss_family = AF_UNSPEC;
+	else if (src != (const struct sockaddr *)&x->src)
 		memcpy(&x->src, src, addr_len(src));
 	memcpy(&x->dst, dst, addr_len(dst));
 	addrs_print(x->peer, sizeof(x->peer), dst);
@@ -51,7 +52,8 @@ void rpcrdma_addr_down(struct rpcrdma *x)
 
 void rpcrdma_addr_next(struct rpcrdma *x)
 {
-	const struct sockaddr *src = x->has_src ? (const struct sockaddr *)&x->src : NULL;
+	const struct sockaddr *src =
+		x->src.ss_family != AF_UNSPEC ? (const struct sockaddr *)&x->src : NULL;
 	char from[sizeof(x->peer)];
 	struct sockaddr_storage addr;
 	uint64_t turn;

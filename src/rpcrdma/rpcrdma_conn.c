@@ -264,6 +264,7 @@ void rpcrdma_conn_up(struct rpcrdma *x)
 	bool first = !x->ever_up;
 
 	rpcrdma_setup_works(x);
+	rpcrdma_fabric_up(x);
 	rpcrdma_credit_reset(&x->credit, x->conf.credits);
 	x->credit.inbound_max = fab_ep_caps(x->ep)->max_inbound;
 	set_state(x, RPCRDMA_C_UP, "established");
@@ -294,11 +295,8 @@ static void attempt_failed(struct rpcrdma *x, const struct fab_event *ev)
 
 	if (x->state != RPCRDMA_C_RESOLVING && x->state != RPCRDMA_C_CONNECTING)
 		return;
-	if (rpcrdma_fabric_other(x, err, &rpcrdma_fab_ops)) {
-		err = rpcrdma_fabric_resolve(x, &rpcrdma_fab_ops);
-		if (!err)
-			return;
-	}
+	if (rpcrdma_fabric_other(x, ev->step, &err, &rpcrdma_fab_ops))
+		return;
 	snprintf(x->detail, sizeof(x->detail), "%s", fab_ep_why(x->ep));
 	if (ev->step == FAB_STEP_SETUP && err == -EAGAIN)
 		snprintf(x->detail, sizeof(x->detail), "cannot open the RDMA device: %s",

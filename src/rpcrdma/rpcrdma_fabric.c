@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The fabric that carries the messages: a device, or the one that needs none. */
+/*
+ * The fabric that carries the messages: a device, or the one that needs none. Where the user leaves
+ * it to us, an attempt that cannot be made with the one is made with the other:
+ *
+ *   device -> none   no device leads to the server, and none ever did
+ *   none -> device   the port is taken: by an adapter that is there by now, or by the kernel's RoCE
+ */
 #include "rpcrdma_int.h"
 
 #include <errno.h>
@@ -23,28 +29,66 @@ int rpcrdma_fabric_use(struct rpcrdma *x, enum fab_kind kind, const struct fab_e
 	if (!ep)
 		return errno ? -errno : -ENOMEM;
 	fab_ep_free(x->ep);
+	rpcrdma_mem_forget(x);
 	x->ep = ep;
-	x->conf.fabric = kind == FAB_SOFT ? RPCRDMA_FABRIC_SOFT : x->conf.fabric;
+	x->fab.kind = kind;
 	return 0;
 }
 
-bool rpcrdma_fabric_other(struct rpcrdma *x, int err, const struct fab_ep_ops *ops)
+static int resolve(struct rpcrdma *x)
 {
-	if ((err != -ENODEV && err != -ELIBACC) || x->conf.fabric != RPCRDMA_FABRIC_AUTO ||
-		x->ever_up || rpcrdma_fabric_use(x, FAB_SOFT, ops) != 0)
-		return false;
-	log_info("%s: %s: RoCEv2 is spoken by this process", x->peer,
-		x->detail[0] ? x->detail : "no RDMA device leads to the server");
-	x->detail[0] = '\0';
-	return true;
-}
-
-int rpcrdma_fabric_resolve(struct rpcrdma *x, const struct fab_ep_ops *ops)
-{
-	const struct sockaddr *src = x->has_src ? (const struct sockaddr *)&x->src : NULL;
+	const struct sockaddr *src =
+		x->src.ss_family != AF_UNSPEC ? (const struct sockaddr *)&x->src : NULL;
 	int err = fab_ep_resolve(x->ep, src, (const struct sockaddr *)&x->dst);
 
 	if (err)
 		snprintf(x->detail, sizeof(x->detail), "%s", fab_ep_why(x->ep));
-	return rpcrdma_fabric_other(x, err, ops) ? rpcrdma_fabric_resolve(x, ops) : err;
+	return err;
+}
+
+static bool wants_other(const struct rpcrdma *x, enum fab_step step, int err)
+{
+	if (x->conf.fabric != RPCRDMA_FABRIC_AUTO || x->fab.both)
+		return false;
+	if (x->fab.kind == FAB_SOFT)
+		return err == -EADDRINUSE && step == FAB_STEP_ADDR;
+	return (err == -ENODEV || err == -ELIBACC) && !x->fab.device;
+}
+
+bool rpcrdma_fabric_other(
+	struct rpcrdma *x, enum fab_step step, int *err, const struct fab_ep_ops *ops)
+{
+	bool is_soft = x->fab.kind == FAB_SOFT;
+
+	if (!wants_other(x, step, *err))
+		return false;
+	snprintf(x->detail, sizeof(x->detail), "%s", fab_ep_why(x->ep));
+	if (rpcrdma_fabric_use(x, is_soft ? FAB_VERBS : FAB_SOFT, ops) != 0)
+		return false;
+	x->fab.both = true;
+	if (is_soft)
+		log_warn_limited("%s: %s: an RDMA device is looked for, in place of RoCEv2 in this "
+				 "process",
+			x->peer, x->detail[0] ? x->detail : "UDP port 4791 is taken");
+	else
+		log_msg(x->ever_up ? LOG_LVL_DEBUG : LOG_LVL_INFO,
+			"%s: %s: RoCEv2 is spoken by this process", x->peer,
+			x->detail[0] ? x->detail : "no RDMA device leads to the server");
+	x->detail[0] = '\0';
+	*err = resolve(x);
+	return *err == 0;
+}
+
+int rpcrdma_fabric_resolve(struct rpcrdma *x, const struct fab_ep_ops *ops)
+{
+	int err;
+
+	x->fab.both = false;
+	err = resolve(x);
+	return err && !rpcrdma_fabric_other(x, FAB_STEP_ADDR, &err, ops) ? err : 0;
+}
+
+void rpcrdma_fabric_up(struct rpcrdma *x)
+{
+	x->fab.device |= x->fab.kind == FAB_VERBS;
 }

@@ -166,6 +166,12 @@ struct rpcrdma_tap {
 	uint8_t peer_priv_len;
 };
 
+struct rpcrdma_fab {
+	enum fab_kind kind; /* of the endpoint */
+	bool both;          /* this attempt was begun with the other one */
+	bool device;        /* a device was connected with */
+};
+
 struct rpcrdma {
 	struct reactor *reactor;
 	struct rpcrdma_conf conf;
@@ -173,6 +179,7 @@ struct rpcrdma {
 	void *ctx;
 	struct stats *stats;
 	struct fab_ep *ep;
+	struct rpcrdma_fab fab; /* rpcrdma_fabric.c */
 	uint64_t rng;
 
 	/* rpcrdma_conn.c */
@@ -193,10 +200,9 @@ struct rpcrdma {
 	uint64_t generation;
 	uint64_t backoff_ns;
 	struct reactor_timer backoff_timer, kick_timer;
-	struct sockaddr_storage src, dst;
-	bool has_src;
-	uint64_t turn;  /* of conf.addrs: dst's */
-	bool addr_used; /* this connection is counted there */
+	struct sockaddr_storage src, dst; /* src: AF_UNSPEC: any */
+	uint64_t turn;                    /* of conf.addrs: dst's */
+	bool addr_used;                   /* this connection is counted there */
 	char peer[80];
 
 	/* rpcrdma_setup.c */
@@ -323,13 +329,16 @@ extern const struct fab_ep_ops rpcrdma_fab_ops;
 void rpcrdma_conn_init(struct rpcrdma *x);
 /* rpcrdma_fabric.c: an endpoint of this kind, in place of the one that there is. 0 or -errno. */
 int rpcrdma_fabric_use(struct rpcrdma *x, enum fab_kind kind, const struct fab_ep_ops *ops);
-/* To x->dst: as fab_ep_resolve(). */
+/* An attempt begins, to x->dst: as fab_ep_resolve(). */
 int rpcrdma_fabric_resolve(struct rpcrdma *x, const struct fab_ep_ops *ops);
 /*
- * No device leads to the server, and there was none before. True: the next attempt needs none, and
- * the log has the reason, which is x->detail if there is one.
+ * The attempt failed at that step with *err. True: it goes on with the other fabric, and the log
+ * has the reason. Else *err and x->detail are of the one that was tried last.
  */
-bool rpcrdma_fabric_other(struct rpcrdma *x, int err, const struct fab_ep_ops *ops);
+bool rpcrdma_fabric_other(
+	struct rpcrdma *x, enum fab_step step, int *err, const struct fab_ep_ops *ops);
+/* Calls flow: a device that carries them is waited for from now on. */
+void rpcrdma_fabric_up(struct rpcrdma *x);
 /* Gives the connection up; calls in flight are sent again on the next one. Harmless when down. */
 void rpcrdma_conn_drop(struct rpcrdma *x, int err, const char *why);
 /* Established, and windows tried if that was due: calls flow. */

@@ -338,7 +338,9 @@ int fab_ep_resolve(struct fab_ep *ep, const struct sockaddr *src, const struct s
 	fake.dst = ntohl(((const struct sockaddr_in *)dst)->sin_addr.s_addr);
 	fake.src = src ? ntohl(((const struct sockaddr_in *)src)->sin_addr.s_addr) : 0;
 	ep->state = S_RESOLVING;
-	if (fake.dev_err)
+	if (fake.no_way[fake.kind])
+		event(ep, FAB_EV_FAILED, fake.no_way[fake.kind], FAB_STEP_ADDR);
+	else if (fake.dev_err)
 		event(ep, FAB_EV_FAILED, fake.dev_err, FAB_STEP_SETUP);
 	else
 		event(ep, FAB_EV_RESOLVED, 0, FAB_STEP_ADDR);

@@ -43,6 +43,7 @@ struct fake {
 	bool hold_sent;                 /* Sends do not complete until fake_flush_sent() */
 	bool hold_invals;               /* nor do invalidations */
 	int dev_err;                    /* -errno: the device cannot be opened */
+	int no_way[2];                  /* -errno, by enum fab_kind: it does not get there */
 	int bind_err;                   /* -errno: the device refuses each bind that is posted */
 	bool bind_breaks;     /* each bind completes in error, and the connection is gone */
 	bool bind_kills;      /* the connection is gone before it completes */

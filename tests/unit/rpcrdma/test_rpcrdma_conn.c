@@ -490,6 +490,86 @@ Test(rpcrdma_conn, a_device_that_is_gone_for_a_while_is_waited_for)
 	rig_fini();
 }
 
+/* A driver that is loaded after the mount: its adapter takes the port. */
+static void becomes_soft(void)
+{
+	fake.fail[FAKE_RESOLVE] = -ENODEV;
+	cr_assert(rig_connect());
+	cr_assert_eq(fake.kind, FAB_SOFT);
+	fake.why = "the adapter takes packets of RoCEv2";
+	fake.no_way[FAB_SOFT] = -EADDRINUSE;
+	log_set_level(LOG_LVL_INFO);
+	log_set_sink(keep_line, NULL);
+}
+
+Test(rpcrdma_conn, a_device_that_comes_later_is_used_when_it_takes_the_port)
+{
+	struct rpcrdma_facts f;
+
+	becomes_soft();
+	fake_down(-EIO);
+	rig_run(2 * NSEC_PER_SEC);
+	cr_assert_eq(rig.up, 2);
+	cr_assert_eq(fake.kind, FAB_VERBS);
+	cr_assert(rpcrdma_facts(rig.x, &f));
+	cr_assert_eq(f.fabric, RPCRDMA_FABRIC_VERBS);
+	cr_assert_not_null(strstr(told, "the adapter takes"), "%s", told);
+	cr_assert_not_null(strstr(told, "an RDMA device is looked for"), "%s", told);
+	/* It carried calls: it is waited for. */
+	fake.fail[FAKE_RESOLVE] = -ENODEV;
+	fake_down(-EIO);
+	rig_run(2 * NSEC_PER_SEC);
+	cr_assert_eq(rig.up, 3);
+	cr_assert_eq(fake.kind, FAB_VERBS);
+	rig_fini();
+}
+
+Test(rpcrdma_conn, so_it_is_when_the_kernel_takes_the_port)
+{
+	becomes_soft();
+	fake.no_way[FAB_SOFT] = 0;
+	fake.fail[FAKE_RESOLVE] = -EADDRINUSE; /* its socket cannot be bound */
+	fake_down(-EIO);
+	rig_run(2 * NSEC_PER_SEC);
+	cr_assert_eq(rig.up, 2);
+	cr_assert_eq(fake.kind, FAB_VERBS);
+	rig_fini();
+}
+
+/* In a container, for instance. */
+Test(rpcrdma_conn, a_device_that_cannot_be_used_does_not_keep_it_from_doing_without)
+{
+	unsigned int before;
+
+	becomes_soft();
+	fake.no_way[FAB_VERBS] = -ENODEV;
+	before = fake.count[FAKE_RESOLVE];
+	fake_down(-EIO);
+	rig_run(100 * NSEC_PER_SEC);
+	cr_assert_eq(rig.up, 1);
+	cr_assert_gt(fake.count[FAKE_RESOLVE] - before, 6);
+	cr_assert_lt(fake.count[FAKE_RESOLVE] - before, 30, "two in each attempt");
+	fake.no_way[FAB_SOFT] = 0; /* RoCE was turned off */
+	rig_run(100 * NSEC_PER_SEC);
+	cr_assert_eq(rig.up, 2);
+	cr_assert_eq(fake.kind, FAB_SOFT);
+	rig_fini();
+}
+
+Test(rpcrdma_conn, a_queue_pair_that_cannot_be_had_is_no_reason_for_a_device)
+{
+	becomes_soft();
+	fake.no_way[FAB_SOFT] = 0;
+	fake.dev_err = -EADDRINUSE;
+	fake_down(-EIO);
+	rig_run(2 * NSEC_PER_SEC);
+	cr_assert_eq(fake.kind, FAB_SOFT);
+	fake.dev_err = 0;
+	rig_run(60 * NSEC_PER_SEC);
+	cr_assert_eq(rig.up, 2);
+	rig_fini();
+}
+
 Test(rpcrdma_conn, who_asks_for_a_fabric_gets_no_other)
 {
 	rig.conf.fabric = RPCRDMA_FABRIC_VERBS;
@@ -501,6 +581,13 @@ Test(rpcrdma_conn, who_asks_for_a_fabric_gets_no_other)
 	reactor_free(rig.r);
 	cr_assert(rig_connect());
 	cr_assert_eq(fake.kind, FAB_SOFT);
+	fake.no_way[FAB_SOFT] = -EADDRINUSE;
+	fake_down(-EIO);
+	rig_run(2 * NSEC_PER_SEC);
+	cr_assert_eq(fake.kind, FAB_SOFT);
+	fake.no_way[FAB_SOFT] = 0;
+	rig_run(60 * NSEC_PER_SEC);
+	cr_assert_eq(rig.up, 2);
 	rig_fini();
 }
 
