@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
+ * Names that one endpoint of the machine has at a time: of Unix sockets, which go with their
+ * process.
+ *
  * The box of an endpoint: a Unix socket whose name is the endpoint's number, which is the queue
  * pair's, and the lower bits of the communication ID. A process that got a packet with that number
  * hands it over there.
@@ -26,14 +29,27 @@ struct handed {
 	uint8_t zero[7]; /* no byte of our memory goes with it */
 };
 
+/* Abstract: the first byte is 0. */
+static socklen_t name_len(int len)
+{
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
+}
+
 static socklen_t name_box(struct sockaddr_un *sun, uint32_t number)
 {
-	int len;
+	*sun = (struct sockaddr_un){.sun_family = AF_UNIX};
+	return name_len(snprintf(
+		sun->sun_path + 1, sizeof(sun->sun_path) - 1, "rpcrdmafs roce %06x", number));
+}
+
+static socklen_t name_port(struct sockaddr_un *sun, const uint8_t addr[16], uint16_t port)
+{
+	const uint8_t *a = addr;
 
 	*sun = (struct sockaddr_un){.sun_family = AF_UNIX};
-	/* Abstract: the first byte is 0. */
-	len = snprintf(sun->sun_path + 1, sizeof(sun->sun_path) - 1, "rpcrdmafs roce %06x", number);
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
+	return name_len(snprintf(sun->sun_path + 1, sizeof(sun->sun_path) - 1,
+		"rpcrdmafs roce %08x%08x%08x%08x %04x", roce_wire_get32(a), roce_wire_get32(a + 4),
+		roce_wire_get32(a + 8), roce_wire_get32(a + 12), port));
 }
 
 /* May its sender hand over packets of a connection? */
@@ -106,4 +122,18 @@ void roce_box_send(
 	m.msg_namelen = name_box(&sun, number);
 	/* If nobody is there, or he has no room, it is lost. */
 	(void)sendmsg(box, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+int roce_box_claim(const uint8_t addr[16], uint16_t port)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), err;
+	struct sockaddr_un sun;
+	socklen_t len = name_port(&sun, addr, port);
+
+	if (fd >= 0 && bind(fd, (struct sockaddr *)&sun, len) == 0)
+		return fd;
+	err = -errno;
+	if (fd >= 0)
+		close(fd);
+	return err;
 }

@@ -19,10 +19,11 @@
 
 #include "log.h"
 
-#define REQ_NS     (300 * NSEC_PER_MSEC) /* it doubles */
-#define REQ_GROWS  4u
-#define DREQ_NS    (300 * NSEC_PER_MSEC)
-#define DREQ_TRIES 3u
+#define REQ_NS      (300 * NSEC_PER_MSEC) /* it doubles */
+#define REQ_GROWS   4u
+#define DREQ_NS     (300 * NSEC_PER_MSEC)
+#define DREQ_TRIES  3u
+#define LABEL_TRIES 16u
 /* Of the peer's. 7 is for ever in Linux' rxe, and with it an end of ours that nobody tells. */
 #define RETRY_MOST 6u
 
@@ -101,6 +102,31 @@ static uint16_t port_of(const struct sockaddr_storage *ss)
 					       : ((const struct sockaddr_in *)ss)->sin_port);
 }
 
+/* As adapters do it, and Linux (annex A17.4.3 leaves it to them). */
+static uint16_t port_of_label(uint32_t label)
+{
+	return (uint16_t)(0xc000u | ((label & 0x3fff) ^ (label & 0xfc000) >> 14));
+}
+
+/*
+ * The peer makes the source port of its packets of it: another way through the network for each
+ * connection, and another socket of ours. 20 bits, not 0.
+ */
+static uint32_t new_label(struct roce_ep *ep)
+{
+	uint32_t label;
+	int err;
+
+	for (unsigned int i = 0; i < LABEL_TRIES; i++) {
+		label = 1 + roce_key_random() % 0xfffff;
+		err = roce_sock_claim(ep, port_of_label(label));
+		if (err != -EADDRINUSE)
+			break;
+	}
+	/* Without one that is ours alone: packets are handed over. */
+	return label;
+}
+
 void roce_conn_start(struct roce_ep *ep)
 {
 	struct roce_conn *c = &ep->conn;
@@ -116,8 +142,7 @@ void roce_conn_start(struct roce_ep *ep)
 		.ack_timeout = ep->conf.ack_timeout ? ep->conf.ack_timeout : ROCE_ACK_TIMEOUT,
 		.mtu = ep->mtu,
 		.tos = ep->conf.tos,
-		/* Of it the peer makes the source port of its packets: another way for each. */
-		.flow_label = ep->flow_label = 1 + roce_key_random() % 0xfffff,
+		.flow_label = ep->flow_label = new_label(ep),
 		.priv = ep->priv,
 		.priv_len = ep->priv_len,
 	};
@@ -247,12 +272,6 @@ static void reply(struct roce_ep *ep, const struct roce_mad *to, enum roce_mad_a
 		.rejected = 1};
 
 	send_mad(ep, &m);
-}
-
-/* As adapters do it, and Linux (annex A17.4.3 leaves it to them). */
-static uint16_t port_of_label(uint32_t label)
-{
-	return (uint16_t)(0xc000u | ((label & 0x3fff) ^ (label & 0xfc000) >> 14));
 }
 
 static void on_rep(struct roce_ep *ep, const struct roce_mad *m)

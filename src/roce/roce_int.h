@@ -12,7 +12,7 @@
  *   roce_rx.c    what comes: whose it is, whether it is whole
  *   roce_tx.c    what goes out, many packets at once
  *   roce_sock.c  the sockets
- *   roce_box.c   how a packet that reached another process is handed over
+ *   roce_box.c   names of the machine: how a packet that reached another process is handed over
  *   roce_sys.c   whether an adapter takes our packets
  *   roce_key.c   registrations, windows and their keys
  *   roce_wire.c, roce_mad.c, roce_icrc.c  formats
@@ -419,6 +419,11 @@ int roce_sock_route(const struct sockaddr *src, const struct sockaddr *dst,
 /* A number of 24 bits that no other endpoint of this machine has, until roce_sock_part(). */
 int roce_sock_number(struct roce_ep *ep, uint32_t *ret_number);
 void roce_sock_part(struct roce_ep *ep);
+/*
+ * The peer is to send from that port, and to no other endpoint of this machine, until
+ * roce_sock_part(). 0; -EADDRINUSE: it does already; -errno: nobody knows.
+ */
+int roce_sock_claim(struct roce_ep *ep, uint16_t port);
 /* The peer sends packets of this connection from there. */
 void roce_sock_from(struct roce_ep *ep, uint16_t port);
 /* Whether roce_sock_send() returns what ICMP says of packets before: while connecting. */
@@ -449,6 +454,12 @@ size_t roce_box_recv(int box, uint8_t bytes[ROCE_PACKET_MAX], struct sockaddr_st
 /* From a box of ours to the one of that number. */
 void roce_box_send(
 	int box, uint32_t number, const uint8_t *p, size_t len, const struct roce_rx_about *about);
+
+/*
+ * That port of that address is one connection's of this machine, as long as the descriptor is open.
+ * Returns: the descriptor; -EADDRINUSE: it is another one's; -errno.
+ */
+int roce_box_claim(const uint8_t addr[16], uint16_t port);
 
 /* roce_sys.c */
 /* Does the adapter of that local address take UDP port 4791? Its name, for the user. */

@@ -14,7 +14,9 @@
  *          was bound last, though it be full. The process that has it may be stopped, and hand
  *          nothing over: so each REQ goes out with a new one bound.
  *   rc     bound to the port and connected to the one that the peer sends from: the kernel chooses
- *          it for packets of this connection.
+ *          it for packets of this connection. Of two that are connected to one port it chooses
+ *          one for both connections, so each has another (roce_sock_claim()), if the peer keeps
+ *          to it.
  *   box    where others hand over what they got in our place (roce_box.c).
  *
  * Context: the endpoint's lane.
@@ -38,6 +40,7 @@ struct roce_sock {
 	struct roce_ep *ep;
 	int out, train, in, rc, box; /* -1: there is none */
 	int old;                     /* that `in` was before, until it is read */
+	int claim;                   /* on the port of the peer's (roce_box.c) */
 	int used;                    /* of out and train, that of the last packets */
 	uint16_t port;               /* of `out` */
 	uint16_t peer_port;          /* that `rc` is connected to */
@@ -191,6 +194,13 @@ static void close_one(int *fd, struct reactor_fd *src)
 	*fd = -1;
 }
 
+static void end_claim(struct roce_sock *s)
+{
+	if (s->claim >= 0)
+		close(s->claim);
+	s->claim = -1;
+}
+
 static void close_old(struct roce_sock *s)
 {
 	reactor_timer_cancel(s->ep->r, &s->old_timer);
@@ -243,7 +253,7 @@ int roce_sock_open(struct roce_ep *ep)
 		return -ENOMEM;
 	s->ep = ep;
 	s->local = ep->local;
-	s->out = s->train = s->in = s->rc = s->box = s->old = s->used = -1;
+	s->out = s->train = s->in = s->rc = s->box = s->old = s->claim = s->used = -1;
 	reactor_timer_init(&s->old_timer, on_old_timer);
 	ep->sock = s;
 	err = open_all(s);
@@ -345,6 +355,15 @@ bool roce_sock_is_full(const struct roce_ep *ep)
 	return ep->sock->full_src.reactor && poll(&p, 1, 0) == 0;
 }
 
+int roce_sock_claim(struct roce_ep *ep, uint16_t port)
+{
+	struct roce_sock *s = ep->sock;
+
+	end_claim(s);
+	s->claim = roce_box_claim(ep->out.dst, port);
+	return s->claim < 0 ? s->claim : 0;
+}
+
 void roce_sock_from(struct roce_ep *ep, uint16_t port)
 {
 	struct roce_sock *s = ep->sock;
@@ -396,6 +415,7 @@ void roce_sock_part(struct roce_ep *ep)
 
 	close_one(&s->rc, &s->rc_src);
 	close_one(&s->box, &s->box_src);
+	end_claim(s);
 	/* While we connect, `out` is to hear what ICMP says (roce_sock_hear()). */
 	close_one(&s->train, &s->full_src);
 	s->used = s->out;

@@ -212,6 +212,11 @@ int roce_sock_number(struct roce_ep *ep, uint32_t *ret_number)
 	return 0;
 }
 
+int roce_sock_claim(struct roce_ep *ep, uint16_t port)
+{
+	return 0;
+}
+
 void roce_sock_part(struct roce_ep *ep)
 {
 }

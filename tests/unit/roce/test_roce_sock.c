@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,7 +22,8 @@
 static int err_of_all;   /* sends, from now on */
 static int err_of_train; /* of sends that have one */
 static unsigned int errs_of_train = UINT32_MAX;
-static bool no_port;
+static bool no_port, no_name;
+static uint32_t numbers; /* random ones count up from here; 0: they are random */
 
 static unsigned int refused; /* sends with a train */
 static int last_fd = -1, refused_fd = -1, awaited_fd = -1;
@@ -68,10 +70,19 @@ int poll(struct pollfd *fds, nfds_t cnt, int ms)
 
 int bind(int fd, const struct sockaddr *sa, socklen_t sa_len)
 {
-	if (!no_port)
+	if (!no_port && !(no_name && sa->sa_family == AF_UNIX))
 		return (int)syscall(SYS_bind, fd, sa, sa_len);
-	errno = EMFILE;
+	errno = no_port ? EMFILE : EADDRINUSE;
 	return -1;
+}
+
+ssize_t getrandom(void *buf, size_t n, unsigned int flags)
+{
+	if (numbers == 0 || n != sizeof(numbers))
+		return syscall(SYS_getrandom, buf, n, flags);
+	memcpy(buf, &numbers, n);
+	numbers += 0x10001;
+	return (ssize_t)n;
 }
 
 /* ---- long answers of Reads ---- */
@@ -208,8 +219,9 @@ Test(roce_sock, each_request_has_a_socket_and_there_are_no_more)
 	unsigned int n;
 
 	rig_resolve();
-	n = descriptors();
 	cr_assert_eq(roce_impl.ep_connect(ep, "private", 7), 0);
+	rig_turns();
+	n = descriptors();
 	for (int i = 0; i < 5; i++) {
 		peer_take_req(&peer, rig_turn);
 		reactor_timer_in(r, &roce_of(ep)->conn.timer, 0);
@@ -344,4 +356,61 @@ Test(roce_sock, its_port_is_nobody_elses)
 	cr_assert_eq(roce_sock_port(roce_of(ep)), PORT + PORTS - 1);
 	for (unsigned int i = 0; i < PORTS - 1; i++)
 		close(others[i]);
+}
+
+/* ---- the peer's port ---- */
+
+/* The label of a connection that begins with the same random numbers as all others here. */
+static uint32_t label_of_next(struct fab_ep **ret)
+{
+	ep = *ret = roce_impl.ep_new(r, &rig_conf, &rig_ops, NULL);
+	mr = NULL;
+	rig_resolve();
+	numbers = 0x12345678;
+	cr_assert_eq(roce_impl.ep_connect(ep, "private", 7), 0);
+	numbers = 0;
+	peer_take_req(&peer, rig_turn);
+	return (uint32_t)peer.req[88] << 12 | peer.req[89] << 4 | peer.req[90] >> 4;
+}
+
+/* As Linux does it, and adapters. */
+static uint16_t port_of(uint32_t label)
+{
+	return (uint16_t)(0xc000 | ((label ^ label >> 14) & 0x3fff));
+}
+
+static void is_over(struct fab_ep *e)
+{
+	ep = e;
+	memset(seen, 0, sizeof(seen));
+	roce_impl.ep_disconnect(e);
+	rig_sees(".");
+	roce_impl.ep_free(e);
+}
+
+Test(roce_sock, each_connection_has_a_port_of_the_peer_for_itself)
+{
+	struct fab_ep *first = ep, *eps[3];
+	uint32_t labels[3];
+
+	for (int i = 0; i < 2; i++)
+		labels[i] = label_of_next(&eps[i]);
+	cr_assert_neq(labels[0], 0);
+	cr_assert_neq(port_of(labels[0]), port_of(labels[1]));
+	is_over(eps[0]);
+	labels[2] = label_of_next(&eps[2]);
+	cr_assert_eq(labels[2], labels[0], "nobody has it any more");
+	is_over(eps[1]);
+	is_over(eps[2]);
+	ep = first;
+}
+
+Test(roce_sock, without_one_it_is_connected_all_the_same)
+{
+	rig_resolve();
+	no_name = true;
+	cr_assert_eq(roce_impl.ep_connect(ep, "private", 7), 0);
+	peer_accept(&peer, OURS, "answer", 6, rig_turn);
+	rig_sees("RE");
+	no_name = false;
 }
