@@ -118,10 +118,15 @@ void roce_box_send(
 	struct iovec iov[2] = {{&h, sizeof(h)}, {(void *)(uintptr_t)p, len}};
 	struct sockaddr_un sun;
 	struct msghdr m = {.msg_name = &sun, .msg_iov = iov, .msg_iovlen = 2};
+	int fd = box >= 0 ? box : socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
+	if (fd < 0)
+		return;
 	m.msg_namelen = name_box(&sun, number);
 	/* If nobody is there, or he has no room, it is lost. */
-	(void)sendmsg(box, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+	(void)sendmsg(fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (fd != box)
+		close(fd);
 }
 
 int roce_box_claim(const uint8_t addr[16], uint16_t port)

@@ -451,7 +451,7 @@ int roce_box_open(uint32_t *ret_number);
 /* A packet that somebody handed over, and *ret about it. Returns: its length; 0: there is none. */
 size_t roce_box_recv(int box, uint8_t bytes[ROCE_PACKET_MAX], struct sockaddr_storage *ret_from,
 	struct roce_rx_about *ret);
-/* From a box of ours to the one of that number. */
+/* To the box of that number, from ours; -1: there is none. */
 void roce_box_send(
 	int box, uint32_t number, const uint8_t *p, size_t len, const struct roce_rx_about *about);
 

@@ -425,8 +425,7 @@ void roce_sock_part(struct roce_ep *ep)
 void roce_sock_hand_over(struct roce_ep *ep, uint32_t number, const uint8_t *p, size_t len,
 	const struct roce_rx_about *about)
 {
-	if (ep->sock->box >= 0)
-		roce_box_send(ep->sock->box, number, p, len, about);
+	roce_box_send(ep->sock->box, number, p, len, about);
 }
 
 /* ---- the way ---- */

@@ -265,6 +265,27 @@ Test(roce_sock, what_came_before_a_request_is_handed_over)
 	ep = one;
 }
 
+Test(roce_sock, what_comes_between_two_connections_is_handed_over)
+{
+	struct fab_ep *one = ep, *two;
+
+	rig_resolve();
+	cr_assert_eq(roce_impl.ep_connect(one, "private", 7), 0);
+	peer_take_req(&peer, rig_turn);
+	two = ep = roce_impl.ep_new(r, &rig_conf, &rig_ops, NULL);
+	mr = NULL;
+	rig_resolve();
+	memset(seen, 0, sizeof(seen));
+	roce_impl.ep_disconnect(two);
+	rig_sees(".");
+	memset(seen, 0, sizeof(seen));
+	peer_send_rep(&peer, OURS, "answer", 6); /* to the second one's socket */
+	rig_sees("E");
+	cr_assert_eq(roce_of(one)->state, ROCE_UP);
+	roce_impl.ep_free(two);
+	ep = one;
+}
+
 /* There is no socket at the port: the kernel says so, also of the only request. */
 Test(roce_sock, a_machine_without_roce_says_so)
 {
