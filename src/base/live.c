@@ -227,6 +227,11 @@ void live_retire(struct live *l, live_ref ref)
 	atomic_store_explicit(&live_slot_in(l->map, ref)->seq, 0, memory_order_release);
 }
 
+bool live_is_retired(const struct live *l, live_ref ref)
+{
+	return atomic_load_explicit(&live_slot_in(l->map, ref)->seq, memory_order_acquire) == 0;
+}
+
 void live_give_back(struct live *l, live_ref ref)
 {
 	unsigned int cls = class_at(l, ref);

@@ -74,6 +74,7 @@ uint8_t *live_pieces(const struct live *l, live_ref ref);
 void live_drop(struct live *l, live_ref *ref);
 /* The record is gone, but its memory is the caller's until live_give_back(). */
 void live_retire(struct live *l, live_ref ref);
+bool live_is_retired(const struct live *l, live_ref ref);
 void live_give_back(struct live *l, live_ref ref);
 /*
  * A number beside the record that changes often: one store, without a lock. A reader finds it as

@@ -175,6 +175,7 @@ void fs_attr_update(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *
 	uint64_t now_ns)
 {
 	struct fs_dentries *lost = NULL;
+	bool old;
 
 	if (a->valid == 0)
 		return;
@@ -186,8 +187,10 @@ void fs_attr_update(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *
 		lost = note(fs, in, a, false, now_ns);
 	else if (!fs_part_inode_is_vouched(fs, in)) /* else what is known needs no other answer */
 		expire(in);
+	old = in->live_old;
 	mutex_unlock(&in->lock);
-	fs_live_inode(fs, in, false);
+	if (old)
+		fs_live_inode(fs, in);
 	fs_dentry_drop(fs, in, lost);
 }
 
@@ -195,6 +198,7 @@ void fs_attr_update_own(struct fs *fs, struct fs_inode *in, const struct nfs4_at
 	uint64_t now_ns)
 {
 	struct fs_dentries *lost = NULL;
+	bool old;
 
 	fs_facts_note(fs, in, a);
 	mutex_lock(&in->lock);
@@ -213,8 +217,10 @@ void fs_attr_update_own(struct fs *fs, struct fs_inode *in, const struct nfs4_at
 	in->data_change = 0;
 	/* The kernel drops its attributes itself when it sends what changes them. */
 	in->told_change = 0;
+	old = in->live_old;
 	mutex_unlock(&in->lock);
-	fs_live_inode(fs, in, false);
+	if (old)
+		fs_live_inode(fs, in);
 	fs_dentry_drop(fs, in, lost);
 }
 

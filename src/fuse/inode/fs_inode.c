@@ -489,5 +489,5 @@ void fs_inode_unhash(struct fs *fs, struct fs_inode *in)
 	fs_inode_table_lock(fs);
 	table_unhash(fs->table, in);
 	fs_inode_table_unlock(fs);
-	fs_live_inode(fs, in, true);
+	fs_live_inode(fs, in);
 }

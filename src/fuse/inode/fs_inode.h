@@ -39,7 +39,7 @@ struct fs_inode {
 	bool silly : 1;        /* renamed to .nfs... on unlink while open */
 	bool removed : 1;      /* a directory: maybe by us, while it was open (fs_place.h) */
 	bool opened : 1;       /* was open once: the kernel may hold pages of it */
-	bool live_old : 1;     /* its record (fs_live.h) is not as it is */
+	bool live_old : 1;     /* its record is not as it is: fs_live_inode() */
 	uint32_t opens;        /* open files */
 	uint32_t inval_want;   /* changes by others that make the kernel's pages stale */
 	struct nfs4_attr attr; /* the newest attributes seen */

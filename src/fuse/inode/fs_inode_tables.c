@@ -62,7 +62,7 @@ static int get_inode(const struct tables_record *r, struct fs *fs)
 	in->nfs_names = (uint8_t)tables_get(r, INODE_NFS_NAMES);
 	if (flags & FLAG_UNHASHED)
 		fs_inode_unhash(fs, in);
-	fs_live_inode(fs, in, true);
+	fs_live_inode(fs, in);
 	return 0;
 }
 

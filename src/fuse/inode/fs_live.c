@@ -37,16 +37,9 @@ void fs_live_inode_locked(struct fs *fs, struct fs_inode *in)
 	live_count(fs->live, fs->live_ref, fs_inode_generation(fs));
 }
 
-void fs_live_inode(struct fs *fs, struct fs_inode *in, bool always)
+void fs_live_inode(struct fs *fs, struct fs_inode *in)
 {
-	bool old;
-
 	if (!fs->live)
-		return;
-	mutex_lock(&in->lock);
-	old = in->live_old || always;
-	mutex_unlock(&in->lock);
-	if (!old)
 		return;
 	fs_inode_table_lock(fs);
 	fs_live_inode_locked(fs, in);

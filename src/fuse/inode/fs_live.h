@@ -39,8 +39,8 @@ void fs_live_put(
 
 /* It is made, or something of it has changed: table lock held. */
 void fs_live_inode_locked(struct fs *fs, struct fs_inode *in);
-/* The same without that lock. always: else only if in->live_old says so. */
-void fs_live_inode(struct fs *fs, struct fs_inode *in, bool always);
+/* The same without that lock. */
+void fs_live_inode(struct fs *fs, struct fs_inode *in);
 /* in->nlookup has changed, table lock held. */
 void fs_live_lookups(struct fs *fs, struct fs_inode *in);
 /* It is about to be freed: table lock held. */

@@ -96,12 +96,15 @@ void fs_asked_buf_give_back(struct fs *fs, live_ref ref, uint64_t unique)
 
 	if (ref == LIVE_NONE)
 		return;
-	mutex_lock(&a->lock);
-	e = fs_asked_find(a, unique);
-	is_over = e->unique == 0 || e->ref != ref;
-	if (!is_over)
-		e->lent = false;
-	mutex_unlock(&a->lock);
+	is_over = live_is_retired(fs->live, ref); /* mostly the request is over by then */
+	if (!is_over) {
+		mutex_lock(&a->lock);
+		e = fs_asked_find(a, unique);
+		is_over = e->unique == 0 || e->ref != ref;
+		if (!is_over)
+			e->lent = false;
+		mutex_unlock(&a->lock);
+	}
 	if (is_over)
 		live_give_back(fs->live, ref);
 }

@@ -219,7 +219,7 @@ static bool was_renamed(struct fs *fs, struct fs_inode *in, struct fs_silly *s)
 	if (open)
 		becomes_silly(fs, in, s);
 	mutex_unlock(&in->lock);
-	fs_live_inode(fs, in, true);
+	fs_live_inode(fs, in);
 	return open || remove_again(fs, s); /* closed meanwhile */
 }
 
@@ -259,7 +259,7 @@ static void silly_removed(struct fs_op *op, int err)
 	if (err && err != ENOENT)
 		log_warn_limited("removing %s: %s", s->name, strerror(err));
 	name_count(s->in, -1);
-	fs_live_inode(op->lane->fs, s->in, true);
+	fs_live_inode(op->lane->fs, s->in);
 	op->silly = NULL;
 	silly_free(op->lane->fs, s);
 	done(op, 0);
@@ -356,7 +356,7 @@ static void rename_done(struct nfs4_call *call)
 	fs_attr_update_own(
 		op->lane->fs, s->dir, &call->u.rename.to_attr, s->dir_seq, fs_op_now(op));
 	name_count(in, 1);
-	fs_live_inode(op->lane->fs, in, true);
+	fs_live_inode(op->lane->fs, in);
 	mutex_lock(&in->lock);
 	open = is_open(in);
 	if (open)
