@@ -7,6 +7,9 @@
 #   systemd_up      "boots": reads fstab and units, reaches remote-fs.target
 #   systemd_down    "shuts down": stops units in their order, unmounts
 #   sd COMMAND...   runs it where systemd runs: its mounts are seen there alone
+#   sd_load DIR     a load works in DIR there, until
+#   sd_load_ends EXPORTED   it ends: true if no call of it failed, and all that was acknowledged is
+#                   in this folder of the server
 
 systemd_pid=
 systemd_root= # its root, if not that of the guest
@@ -57,6 +60,24 @@ systemd_booted() {
 
 # Bounded: a systemd that hangs, or a mount that does, must not stop the test.
 sd() { timeout -k 5 90 nsenter --target "$systemd_pid" --mount --pid --cgroup ${systemd_root:+--root --wd} -- "$@"; }
+
+# Not by sd, which ends it after a while.
+sd_load() {
+	cp "$BUILD_DIR/tests/vm/pair/pairload" /run/pairload
+	sd mkdir "$1"
+	nsenter --target "$systemd_pid" --mount --pid --cgroup -- \
+		/run/pairload run "$1" /run/pair.log >/run/pair.out 2>&1 &
+	systemd_loader=$!
+	wait_for 60 systemd_loaded
+}
+systemd_loaded() { [ -s /run/pair.log ] && grep -q going /run/pair.out; }
+systemd_unloaded() { ! kill -0 "$systemd_loader" 2>/dev/null; }
+sd_load_ends() {
+	pgrep -x pairload >/dev/null && pkill -TERM -o -x pairload && wait_for 120 systemd_unloaded &&
+		wait "$systemd_loader" && /run/pairload check /run/pair.log "$1" && return
+	cat /run/pair.out
+	return 1
+}
 
 # SIGRTMIN+4 is "poweroff" to a systemd; in a container it ends.
 systemd_down() {

@@ -113,6 +113,11 @@ check "reload" sd systemctl reload $unit
 check_equal "is an upgrade of the same process" "$(main_pid $unit) $(upgrades_of "$first")" "$first 1"
 check "the service is up" sd systemctl is-active $unit
 check "its files are there" sd cmp /tmp/data $serve/data
+check "a load is at work" sd_load $serve/load
+check "the package is upgraded meanwhile" sd dpkg -i "$deb"
+check_equal "which is an upgrade of the same process" "$(main_pid $unit) $(upgrades_of "$first")" "$first 2"
+check_equal "and no restart" "$(sd systemctl show -P NRestarts $unit)" 0
+check "no call of the load failed, and all that was acknowledged is there" sd_load_ends $export_dir/load
 check "kill -9" sd kill -9 "$first"
 check "it is started again, over the dead mount" wait_for 30 restarted "$first"
 check "its files are there again" wait_for 10 sd cmp /tmp/data $serve/data

@@ -58,15 +58,7 @@ check "still locked" is_locked
 check_equal "the same mount" "$(sd stat -c %t:%T $kept)" "$device"
 check_equal "info counts it" "$(info_of crashes)" 1
 first=$(main_pid)
-cp "$BUILD_DIR/tests/vm/pair/pairload" /run/pairload
-sd mkdir $kept/load
-# Not by sd, as above.
-nsenter --target "$systemd_pid" --mount --pid --cgroup -- /run/pairload run $kept/load /run/pair.log >/run/pair.out 2>&1 &
-loader=$!
-is_over() { ! kill -0 "$1" 2>/dev/null; }
-loads() { [ -s /run/pair.log ] && grep -q going /run/pair.out; }
-ends_well() { wait_for 120 is_over $loader && wait $loader || { cat /run/pair.out; return 1; }; }
-check "a load is at work" wait_for 60 loads
+check "a load is at work" sd_load $kept/load
 check "reload" sd systemctl reload $unit
 check_equal "is an upgrade of the same process" "$(main_pid) $(info_of upgrades)" "$first 1"
 check "it is written on" say three
@@ -83,10 +75,7 @@ check_equal "are upgrades to another process" "$(info_of upgrades) $(info_of cra
 check "still locked" is_locked
 check "$kills kills are not too many" crashes
 check_equal "info counts them" "$(info_of crashes)" $((1 + kills))
-check "the load goes on" pgrep -x pairload
-pkill -TERM -o -x pairload
-check "and ends: no call of it failed" ends_well
-check "all that was acknowledged is there" /run/pairload check /run/pair.log $export_dir/load
+check "no call of the load failed, and all that was acknowledged is there" sd_load_ends $export_dir/load
 check "still locked" is_locked
 check_equal "of the records only the last ones are stored" \
 	"$(stored)" 3
