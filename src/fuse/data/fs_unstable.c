@@ -343,7 +343,7 @@ bool fs_unstable_committed(struct fs_op *op, const struct nfs4_verf *verf)
 	r->failures = 0;
 	lost = fs_unstable_new_verf(r, verf);
 	/* Also what another operation found lost meanwhile, and may have written again since. */
-	clean = r->losses == op->commit->losses;
+	clean = r->losses == op->commit->losses && r->lost == 0;
 	mutex_unlock(&in->lock);
 	fs_unstable_mem_free(op->lane, dead);
 	if (lost)

@@ -876,3 +876,54 @@ Test(fs_unstable, of_two_that_waited_for_a_buffer_one_writes_again)
 	assert_stable(LARGE);
 	cr_assert(fake_all_free());
 }
+
+/* ---- found lost while a COMMIT waited for a call ---- */
+
+static struct rig_reply re;
+
+/* A WRITE has the only call, and its answer is of another server. */
+static uint64_t write_that_holds_up(void)
+{
+	uint64_t unique;
+
+	fake_restart();
+	rig.fake.calls_max = 1;
+	rig.fake.hold = true;
+	unique = send_write(1000, b, 100);
+	rig_settle();
+	return unique;
+}
+
+Test(fs_unstable, an_fsync_that_waited_for_a_call_writes_again_what_is_lost)
+{
+	uint64_t written, synced;
+
+	put(&fh, 0, a, 100);
+	written = write_that_holds_up();
+	synced = send_fsync();
+	rig_settle();
+	cr_assert_eq(rig.fake.count[FAKE_COMMIT], 0);
+	fake_release();
+	cr_assert(rig_reply(&re, 1000));
+	cr_assert_eq(re.h.unique, written);
+	cr_assert(rig_reply(&re, 1000));
+	cr_assert_eq(re.h.unique, synced);
+	cr_assert_eq(re.h.error, 0);
+	cr_assert_arr_eq(file->stable, a, 100);
+}
+
+Test(fs_unstable, so_does_a_close)
+{
+	struct fuse_release_in in = {.fh = fh2.fh};
+
+	put(&fh2, 0, a, 100);
+	write_that_holds_up();
+	rig_send(FUSE_RELEASE, ino, &in, sizeof(in), NULL, 0);
+	rig_settle();
+	fake_release();
+	while (rig_reply(&re, 100))
+		;
+	rig_run_for(20 * NSEC_PER_SEC);
+	cr_assert_eq(rig_fsync(ino, fh.fh), 0, "the other handle hears of it");
+	cr_assert_arr_eq(file->stable, a, 100);
+}
