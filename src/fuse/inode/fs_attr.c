@@ -120,7 +120,20 @@ static bool may_be_older(const struct fs_inode *in, const struct nfs4_attr *a, u
 	if (seq >= in->attr_seq || !in->attr_known)
 		return false;
 	/* A later ctime is later on the server too, whatever overtook whom on the way. */
-	return !(a->valid & NFS4_ATTR_CTIME) || !later(&a->ctime, &in->attr.ctime);
+	return !(a->valid & in->attr.valid & NFS4_ATTR_CTIME) || !later(&a->ctime, &in->attr.ctime);
+}
+
+/*
+ * Known attributes are of later, whoever made the change: `a` was overtaken. Or the server's time
+ * has gone back: the next ones are believed. Inode lock held.
+ */
+static bool is_overtaken(struct fs_inode *in, const struct nfs4_attr *a)
+{
+	if (!in->attr_known || !(a->valid & in->attr.valid & NFS4_ATTR_CTIME) ||
+		!later(&in->attr.ctime, &a->ctime))
+		return false;
+	in->attr.valid &= ~NFS4_ATTR_CTIME;
+	return true;
 }
 
 uint64_t fs_attr_seq(struct fs_inode *in)
@@ -183,7 +196,8 @@ void fs_attr_update(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *
 	mutex_lock(&in->lock);
 	/* While we write, a change that is seen may be that: what is written back tells the rest.
 	 */
-	if (!may_be_older(in, a, seq) && !(in->attr_known && fs_part_inode_is_dirty(fs, in)))
+	if (!may_be_older(in, a, seq) && !is_overtaken(in, a) &&
+		!(in->attr_known && fs_part_inode_is_dirty(fs, in)))
 		lost = note(fs, in, a, false, now_ns);
 	else if (!fs_part_inode_is_vouched(fs, in)) /* else what is known needs no other answer */
 		expire(in);
@@ -202,8 +216,8 @@ void fs_attr_update_own(struct fs *fs, struct fs_inode *in, const struct nfs4_at
 
 	fs_facts_note(fs, in, a);
 	mutex_lock(&in->lock);
-	if (a->valid == 0)
-		in->attr.valid &= ~NFS4_ATTR_CHANGE; /* ours changed it: the next is no other's */
+	if (a->valid == 0) /* ours changed it: the next is no other's, nor later than that */
+		in->attr.valid &= ~(NFS4_ATTR_CHANGE | NFS4_ATTR_CTIME);
 	if (a->valid == 0 || may_be_older(in, a, seq))
 		expire(in);
 	else

@@ -927,3 +927,102 @@ Test(fs_unstable, so_does_a_close)
 	cr_assert_eq(rig_fsync(ino, fh.fh), 0, "the other handle hears of it");
 	cr_assert_arr_eq(file->stable, a, 100);
 }
+
+/* ---- answers that are overtaken ---- */
+
+/* Attributes from between two WRITEs come after the answer to the second one. */
+static void size_stays(int flags)
+{
+	struct fuse_getattr_in in = {0};
+	struct fuse_open_out open;
+	struct fuse_attr_out out;
+	struct nfs4_attr between, now;
+	uint64_t unique;
+
+	cr_assert_eq(rig_open(ino, flags, &open), 0);
+	cr_assert_eq(rig_write(ino, open.fh, 0, a, 4096, flags), 4096);
+	between = file->attr;
+	rig.fake.hold_ops = 1ull << FAKE_GETATTR;
+	unique = rig_send(FUSE_GETATTR, ino, &in, sizeof(in), NULL, 0);
+	rig_settle();
+	cr_assert_eq(rig_write(ino, open.fh, 4096, b, 4096, flags), 4096);
+	now = file->attr;
+	file->attr = between;
+	fake_release();
+	cr_assert(rig_reply(&re, 1000));
+	cr_assert_eq(re.h.unique, unique);
+	file->attr = now;
+	cr_assert_eq(rig_getattr(ino, &out), 0);
+	cr_assert_eq(out.attr.size, 8192);
+	cr_assert_eq(rig_release(ino, open.fh), 0);
+}
+
+Test(fs_unstable, the_size_of_a_direct_write_stays)
+{
+	size_stays(O_RDWR | O_DIRECT);
+}
+
+Test(fs_unstable, the_size_of_a_durable_write_stays)
+{
+	size_stays(O_RDWR | O_DSYNC);
+}
+
+Test(fs_unstable, the_size_of_a_durable_direct_write_stays)
+{
+	size_stays(O_RDWR | O_DIRECT | O_DSYNC);
+}
+
+static void answer_after_notices(uint64_t unique)
+{
+	do
+		cr_assert(rig_reply(&re, 1000));
+	while (re.h.unique == 0);
+	cr_assert_eq(re.h.unique, unique);
+	cr_assert_eq(re.h.error, 0);
+}
+
+static void stat_now(struct fuse_attr_out *ret)
+{
+	const struct fuse_getattr_in in = {0};
+
+	answer_after_notices(rig_send(FUSE_GETATTR, ino, &in, sizeof(in), NULL, 0));
+	memcpy(ret, re.body, sizeof(*ret));
+}
+
+/* A stat is executed, another client writes, an OPEN is executed and answered; then the stat is. */
+Test(fs_unstable, what_an_open_brought_is_not_taken_back)
+{
+	struct fuse_open_in in = {.flags = O_RDONLY};
+	struct nfs4_attr before = file->attr, now;
+	struct fuse_attr_out out;
+	struct fuse_open_out open;
+
+	rig_inode(ino)->attr_ns = 0;
+	rig.fake.hold_ops = 1ull << FAKE_GETATTR;
+	rig_send(FUSE_GETATTR, ino, &(struct fuse_getattr_in){0}, sizeof(struct fuse_getattr_in),
+		NULL, 0);
+	rig_settle();
+	file->attr.size = 5000;
+	fake_touch(file);
+	now = file->attr;
+	answer_after_notices(rig_send(FUSE_OPEN, ino, &in, sizeof(in), NULL, 0));
+	memcpy(&open, re.body, sizeof(open));
+	file->attr = before;
+	fake_release();
+	rig_settle();
+	while (rig_reply(&re, 1))
+		;
+	file->attr = now;
+	stat_now(&out);
+	cr_assert_eq(out.attr.size, 5000);
+	/* A server whose time has gone back is believed all the same. */
+	file->attr.ctime.tv_sec -= 1000;
+	file->attr.change++;
+	file->attr.size = 6000;
+	rig_inode(ino)->attr_ns = 0;
+	stat_now(&out);
+	stat_now(&out);
+	cr_assert_eq(out.attr.size, 6000);
+	cr_assert_gt(out.attr_valid, 0);
+	cr_assert_eq(rig_release(ino, open.fh), 0);
+}
