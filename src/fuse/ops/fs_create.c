@@ -107,27 +107,57 @@ static void times_start(struct fs_op *op)
 
 /* ---- O_TRUNC of a file that was there, by a name that the kernel did not know ---- */
 
+/* It is the file that is cut, and its gate: op->inode is that meanwhile. */
+static void exchange(struct fs_op *op)
+{
+	struct fs_inode *in = op->inode;
+
+	op->inode = op->inode2;
+	op->inode2 = in;
+}
+
+static void cut_failed(struct fs_op *op, int err)
+{
+	exchange(op);
+	undo(op, err);
+}
+
 static void cut_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
 	const struct nfs4_attr *a = &call->u.setattr.attr;
 
+	fs_unstable_truncated(op, 0);
+	fs_rewrite_leave(op);
 	if (call->err) {
-		undo(op, -call->err);
+		cut_failed(op, -call->err);
 		return;
 	}
-	fs_unstable_cut(op->lane, op->inode2, 0);
-	fs_attr_update_own(op->lane->fs, op->inode2, a, op->attr_seq, fs_op_now(op));
+	fs_attr_update_own(op->lane->fs, op->inode, a, op->attr_seq, fs_op_now(op));
 	op->attr = *a;
+	exchange(op);
 	create_reply(op);
+}
+
+static void cut_start(struct fs_op *op);
+
+static void gate_is_open(struct fs_op *op)
+{
+	fs_op_call(op, cut_start);
 }
 
 static void cut_start(struct fs_op *op)
 {
 	uint32_t writes = op->file->share_access & OPEN4_SHARE_ACCESS_WRITE;
 
+	if (op->abandoned) { /* it waited: others may have written since */
+		cut_failed(op, EINTR);
+		return;
+	}
+	if (!fs_rewrite_enter(op, gate_is_open))
+		return;
 	op->call->u.setattr = (struct nfs4_op_setattr){
-		.fh = &op->fh2,
+		.fh = &op->fh,
 		.state = writes ? op->file->state : NULL,
 		.sattr = {.set = NFS4_ATTR_SIZE},
 	};
@@ -135,11 +165,12 @@ static void cut_start(struct fs_op *op)
 	nfs4_setattr(op->call);
 }
 
-/* What was written before it has come after it. */
+/* What was written before it has come after it, or is to be written again. */
 static void cut_again(struct fs_op *op)
 {
-	op->failed = undo;
-	fs_op_call(op, cut_start);
+	exchange(op);
+	op->failed = cut_failed;
+	gate_is_open(op);
 }
 
 /* The server has the file open: op->file takes it over. */
@@ -168,8 +199,6 @@ static bool create_take(struct fs_op *op, const struct nfs4_op_open *o, bool mad
 	fs_deleg_opened_by_name(op, in);
 	if (!before)
 		fs_share_list(sh);
-	if (o->truncate)
-		fs_unstable_cut(op->lane, in, 0);
 	if (made || o->truncate)
 		fs_attr_update_own(fs, in, &o->attr, op->attr_seq, fs_op_now(op));
 	else
@@ -206,9 +235,13 @@ static void create_done(struct nfs4_call *call)
 		undo(op, EIO);
 	} else if (!made && !fs_share_allows(op->fi.flags, o->access)) {
 		undo(op, EACCES); /* it existed: its mode counts */
-	} else if (!cuts ||
-		   !fs_writeback_wait(op, op->inode2, 0, FS_WRITEBACK_ALL, false, cut_again)) {
+	} else if (!cuts) {
 		create_reply(op);
+	} else if (!fs_writeback_wait(op, op->inode2, 0, FS_WRITEBACK_ALL, false, cut_again)) {
+		if (fs_unstable_is_empty(op->inode2))
+			create_reply(op);
+		else
+			cut_again(op);
 	}
 }
 

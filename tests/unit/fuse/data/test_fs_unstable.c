@@ -1026,3 +1026,37 @@ Test(fs_unstable, what_an_open_brought_is_not_taken_back)
 	cr_assert_gt(out.attr_valid, 0);
 	cr_assert_eq(rig_release(ino, open.fh), 0);
 }
+
+/* ---- CREATE ---- */
+
+/* By a name that the kernel did not know, while lost data is written again. */
+Test(fs_unstable, a_create_that_cuts_comes_after_what_is_written_again)
+{
+	const struct {
+		struct fuse_create_in in;
+		char name[2];
+	} req = {.in = {.flags = O_RDWR | O_CREAT | O_TRUNC, .mode = 0644}, .name = "f"};
+	struct fuse_open_out open;
+	uint64_t synced, created;
+
+	put(&fh, 0, a, 100);
+	fake_restart();
+	rig.fake.hold_ops = 1ull << FAKE_WRITE;
+	synced = send_fsync();
+	rig_settle();
+	created = rig_send(FUSE_CREATE, FUSE_ROOT_ID, &req, sizeof(req.in) + 2, NULL, 0);
+	cr_assert_not(rig_reply(&re, 100), "it waits");
+	fake_release();
+	cr_assert(rig_reply(&re, 1000));
+	cr_assert(re.h.unique == synced || re.h.unique == created);
+	if (re.h.unique == created)
+		memcpy(&open, re.body + sizeof(struct fuse_entry_out), sizeof(open));
+	cr_assert(rig_reply(&re, 1000));
+	if (re.h.unique == created)
+		memcpy(&open, re.body + sizeof(struct fuse_entry_out), sizeof(open));
+	cr_assert_eq(re.h.error, 0);
+	rig_settle();
+	cr_assert_eq(file->attr.size, 0);
+	cr_assert(fs_unstable_is_empty(rig_inode(ino)));
+	cr_assert_eq(rig_release(ino, open.fh), 0);
+}
