@@ -109,12 +109,14 @@ static void look_done(struct nfs4_call *call)
 	}
 	fs_attr_update(op->lane->fs, op->inode, a, op->attr_seq, fs_op_now(op));
 	op->attr = *a;
-	if (!fs_pages_good(op->inode, a, true))
+	if (!fs_pages_good(op->inode, a, true)) {
+		fs_attr_by_others(op->lane->fs, op->inode); /* what was read ahead is old as well */
 		fs_op_notify(op, op->inode, true, pages_dropped);
-	else if (fs_pages_told_other(op->inode, a))
+	} else if (fs_pages_told_other(op->inode, a)) {
 		fs_op_notify(op, op->inode, false, granted_reply);
-	else
+	} else {
 		granted_reply(op);
+	}
 }
 
 static void look_start(struct fs_op *op)

@@ -374,3 +374,31 @@ Test(fs_ahead, a_lane_that_ends_gives_everything_back)
 		rig_turn();
 	cr_assert(rig.idle);
 }
+
+/* Granted, whatever notices come before the answer. */
+static void locks(void)
+{
+	uint64_t unique = lk_send(FUSE_SETLK, ino, fh.fh, 1, F_RDLCK, 0, TO_END);
+
+	do
+		cr_assert(rig_reply(&re, 3000));
+	while (re.h.unique != unique);
+	cr_assert_eq(re.h.error, 0);
+	rig_settle();
+	while (rig_reply(&re, 1))
+		;
+}
+
+/* Which attributes our own write made nobody knows: so whose the next change is. */
+Test(fs_ahead, a_lock_ends_what_was_read_after_our_own_write)
+{
+	rig.fs->conf.write = FS_WRITE_LAZY;
+	cr_assert_eq(rig_write(ino, fh.fh, 100 * KIB, "x", 1, O_RDWR), 1);
+	rig_run_for(300 * NSEC_PER_MSEC); /* the server has it */
+	stream();
+	cr_assert_eq(rig.stats.reads_ahead, 2);
+	memset(file->data + 2 * PART, 0x5a, PART);
+	fake_touch(file);
+	locks();
+	reads(2 * PART, PART);
+}
