@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The program does what was asked: a mount, a change of one, a command (cmd.h), a probe, help. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,6 +28,7 @@ int main(int argc, char **argv)
 	char fault[400];
 	int status;
 
+	signal(SIGXFSZ, SIG_IGN); /* beyond RLIMIT_FSIZE a write fails, and no mount ends */
 	if (keeper_is_asked(argc, argv, &status) || notifier_is_asked(argc, argv, &status))
 		return status;
 	if (argc == 2 && handover_is_asked(argv[1], &status))
