@@ -139,6 +139,7 @@ static void become_ready(struct mount *m)
 		log_warn("the log has no thread of its own: %s", strerror(-err));
 	m->code_lock = protect_code();
 	service_ready(m->opt->source, m->opt->mountpoint);
+	service_watchdog_stop(&m->watchdog);
 	service_watchdog_start(&m->watchdog, m->reactor, m->lanes, &m->lane_cnt);
 }
 
@@ -397,10 +398,14 @@ static int start_capture(struct mount *m, char *text, size_t len)
 
 static void run(struct mount *m)
 {
+	static const unsigned int no_lanes;
 	char text[400];
 	int err = m->handover != NULL ? take_mountpoint(m, text, sizeof(text))
 				      : host_mountpoint(m->opt, text, sizeof(text));
 
+	/* To its manager it serves all the time, and a server may be away for long. */
+	if (m->handover != NULL)
+		service_watchdog_start(&m->watchdog, m->reactor, m->lanes, &no_lanes);
 	if (err == 0)
 		err = mount_keep_check(m->opt, text, sizeof(text));
 	if (err != 0) {

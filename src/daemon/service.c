@@ -79,7 +79,7 @@ void service_watchdog_start(struct watchdog *w, struct reactor *r, struct lane *
 	/* Three in its time: one may be late. */
 	w->period_ns = usec * NSEC_PER_USEC / 3;
 	reactor_timer_init(&w->timer, watchdog_tick);
-	reactor_timer_in(r, &w->timer, 0);
+	watchdog_tick(&w->timer);
 }
 
 void service_watchdog_stop(struct watchdog *w)

@@ -35,7 +35,7 @@ struct watchdog {
 	bool late; /* it was said */
 };
 
-/* lanes and *lane_cnt live as long as w, whose reactor runs on this thread. */
+/* The first sign is at once. lanes and *lane_cnt live as long as w; r runs on this thread. */
 void service_watchdog_start(struct watchdog *w, struct reactor *r, struct lane *const *lanes,
 	const unsigned int *lane_cnt);
 /* Before the lanes' threads end. Harmless for one that was never started. */

@@ -124,6 +124,17 @@ Test(service, nothing_happens_without_a_manager)
 	cr_assert_eq(lanes[0].pings, 0);
 }
 
+/* Names are looked up before the reactor runs, and that may take its time. */
+Test(service, the_first_sign_of_life_is_at_once)
+{
+	struct watchdog w = {0};
+
+	setenv("WATCHDOG_USEC", "60000000", 1);
+	service_watchdog_start(&w, reactor, lane_list, &lane_cnt);
+	cr_assert_eq(signs_of_life(), 1);
+	service_watchdog_stop(&w);
+}
+
 Test(service, no_watchdog_unless_the_unit_has_one)
 {
 	struct watchdog w = {0};
