@@ -404,7 +404,7 @@ int upgrade_leave(struct mount *m, FILE *out)
 
 int upgrade_start(struct mount *m, int program, bool only_check, FILE *out)
 {
-	return start(m, program, only_check, upgrade_ask_fault(program), out);
+	return start(m, program, only_check, upgrade_ask_fault(program, fs_dev(m->fs)), out);
 }
 
 int upgrade_set(struct mount *m, const char *list, FILE *out)

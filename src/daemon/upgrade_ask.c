@@ -8,15 +8,27 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "handover.h"
 
-const char *upgrade_ask_fault(int program)
+/* Without a request to its file system, which may be ours. */
+static bool is_on(int program, dev_t dev)
+{
+	struct statx stx;
+
+	return statx(program, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &stx) == 0 &&
+	       makedev(stx.stx_dev_major, stx.stx_dev_minor) == dev;
+}
+
+const char *upgrade_ask_fault(int program, dev_t dev)
 {
 	struct stat st;
 
+	if (program >= 0 && is_on(program, dev))
+		return "the program lies on the mount itself: copy it to another file system";
 	if (program < 0 || fstat(program, &st) != 0 || !S_ISREG(st.st_mode))
 		return "a program has to come with it";
 	if ((st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) == 0)

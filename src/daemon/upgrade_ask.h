@@ -9,8 +9,12 @@
 
 #include "upgrade.h"
 
-/* Why nobody should execute that file: only root or we may have written it. NULL: no reason. */
-const char *upgrade_ask_fault(int program);
+/*
+ * Why nobody should execute that file: only root or we may have written it, and it does not lie on
+ * the mount itself, whose device is dev: it would be read when nothing serves that. NULL: no
+ * reason.
+ */
+const char *upgrade_ask_fault(int program, dev_t dev);
 /* u->program is asked. Returns: 0; -errno: it does not run. upgrade_ask_end() is due in any case.
  */
 int upgrade_ask(struct upgrade *u);

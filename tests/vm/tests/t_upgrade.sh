@@ -37,6 +37,15 @@ check_equal "on the same device" "$(stat -c %t $mnt)" "$first"
 held_open
 check "the kernel's client unmounts" kumount $knt
 
+cp "$bin_dir/rpcrdmafs" $mnt/program
+check "a program on the mount itself is refused" not upgrade $mnt/program
+rm $mnt/program
+limit=$(ulimit -f)
+prlimit --pid "$pid" --fsize=256
+check "so is one that has no room for the tables" not upgrade
+prlimit --pid "$pid" --fsize="$limit"
+check_equal "the mount goes on, as it was" "$(daemon_pid $mnt) $(upgrades)" "$pid 1"
+
 # ---- under load ----
 
 upgrade_nr() { upgrade; }
