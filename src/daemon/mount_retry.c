@@ -109,10 +109,11 @@ static bool wait_for_next(const struct mount *m)
 }
 
 /* Nobody takes it over any more: what is mounted must not wait for ever. */
-static void end_of(struct handover *h)
+static void end_of(struct handover *h, const struct options *o)
 {
 	if (h != NULL) {
-		fs_handover_drop(h->mountpoint);
+		fs_handover_drop(&h->tables, h->crash.fuse_fd, h->mountpoint,
+			h->source != NULL ? h->source : o->source);
 		keeper_bye(h->crash.sock);
 		h->crash.sock = -1;
 		if (h->stored > 0)
@@ -160,7 +161,7 @@ static int try_until_mounted(
 		}
 		where.at = 0;
 		if (!m.again) {
-			end_of(handover);
+			end_of(handover, opt);
 			return m.status;
 		}
 		if (opt->bg && !opt->foreground && handover == NULL && retry.tries == 1) {
@@ -169,7 +170,7 @@ static int try_until_mounted(
 			log_set_level(opt->debug ? LOG_LVL_DEBUG : LOG_LVL_INFO);
 		}
 		if (!wait_for_next(&m)) {
-			end_of(handover);
+			end_of(handover, opt);
 			return exit_status(opt, EINTR);
 		}
 	}

@@ -223,8 +223,13 @@ int fs_handover_get(struct fs *fs, struct tables_in *in, bool sequence_known, ui
 int fs_handover_mount(struct fs *fs, int device, char *text, size_t text_len);
 /* After fs_handover_get(): there is something that it left undone. FS_LANE_CAUGHT_UP follows. */
 bool fs_handover_is_behind(const struct fs *fs);
-/* Nobody takes the mount at this path over: it is taken away, and what programs have open fails. */
-void fs_handover_drop(const char *mountpoint);
+/*
+ * fs_handover_drop - nobody takes the mount over that these tables are of, which is of that source
+ *
+ * It is taken away, and what programs have open fails; unless it is not at this path any more, or
+ * something is over it. device: as in fs_handover_mount().
+ */
+void fs_handover_drop(struct tables_in *in, int device, const char *mountpoint, const char *source);
 /*
  * fs_handover_abort - all use of the mount at this path fails from now on
  *

@@ -12,6 +12,7 @@
 #include "fs_kept.h"
 #include "fs_live.h"
 #include "fs_lock.h"
+#include "fs_mountpoint.h"
 #include "fs_notify.h"
 #include "fs_op.h"
 #include "fs_ops.h"
@@ -26,6 +27,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +49,7 @@ enum {
 	MOUNT_LOST_BYTES = 17,
 	MOUNT_LOST_FILES = 18,
 	MOUNT_SHADOWED = 19, /* several: number of a name */
+	MOUNT_ST_DEV = 20,   /* 1 + its st_dev; 1: nobody knows */
 };
 
 /* Files that one process opens, at most: so far on begin the next one's generations. */
@@ -109,6 +112,7 @@ static void put_init(struct tables_out *t, const struct fs *fs)
 	tables_put_bytes(t, MOUNT_INIT_REQUEST, fs->init->request, fs->init->request_len);
 	tables_put_bytes(t, MOUNT_INIT_REPLY, fs->init->reply, fs->init->reply_len);
 	tables_put(t, MOUNT_DEVICE, (uint64_t)fs->fd + 1);
+	tables_put(t, MOUNT_ST_DEV, (uint64_t)fs->dev + 1);
 }
 
 static void put_mount(struct tables_out *t, struct fs *fs)
@@ -212,6 +216,22 @@ static void get_shadowed(const struct tables_record *r, struct fs *fs)
 	}
 }
 
+/*
+ * Not that of whatever is mounted there by now. A program that does not say it has left no other
+ * trace of it than the path: there it must look like ours.
+ */
+static dev_t get_dev(const struct tables_record *r, const char *mountpoint, const char *source)
+{
+	uint64_t dev = tables_get(r, MOUNT_ST_DEV);
+	FILE *table = dev ? NULL : fopen("/proc/self/mountinfo", "re");
+
+	if (table) {
+		dev = 1 + fs_mountpoint_dev(table, mountpoint, source);
+		fclose(table);
+	}
+	return dev ? dev - 1 : 0;
+}
+
 static int get_mount(const struct tables_record *r, struct fs *fs)
 {
 	uint64_t device = tables_get(r, MOUNT_DEVICE);
@@ -230,6 +250,7 @@ static int get_mount(const struct tables_record *r, struct fs *fs)
 		return -EBADMSG;
 	if (tables_get(r, MOUNT_SILLY_CNT))
 		fs->silly_cnt = (uint32_t)tables_get(r, MOUNT_SILLY_CNT);
+	fs->dev = get_dev(r, fs->conf.mountpoint, fs->conf.source);
 	fs->lost_bytes = tables_get(r, MOUNT_LOST_BYTES);
 	fs->lost_files = (uint32_t)tables_get(r, MOUNT_LOST_FILES);
 	get_shadowed(r, fs);
@@ -382,13 +403,29 @@ void fs_handover_abort(const char *mountpoint)
 	close(in_use);
 }
 
-void fs_handover_drop(const char *mountpoint)
+/* One that is gone leaves its number to the next file system that is mounted. */
+static bool is_connected(int device)
 {
-	if (fs_mountfd_of(mountpoint) >= 0)
+	struct pollfd p = {.fd = device};
+
+	return poll(&p, 1, 0) >= 0 && !(p.revents & (POLLERR | POLLNVAL));
+}
+
+void fs_handover_drop(struct tables_in *in, int device, const char *mountpoint, const char *source)
+{
+	struct tables_record r;
+	dev_t dev = 0;
+
+	tables_rewind(in);
+	while (tables_next(in, &r))
+		if (r.type == FS_TABLES_MOUNT) {
+			dev = get_dev(&r, mountpoint, source);
+			if (device < 0)
+				device = (int)tables_get(&r, MOUNT_DEVICE) - 1;
+		}
+	if (fs_mountfd_of(mountpoint) >= 0 || !is_connected(device) ||
+		!fs_unmount_is_there(mountpoint, dev))
 		return;
 	fs_handover_abort(mountpoint);
-	if (geteuid() == 0)
-		(void)umount2(mountpoint, MNT_DETACH | UMOUNT_NOFOLLOW);
-	else
-		(void)fs_unmount_fusermount(mountpoint);
+	(void)fs_unmount_detach(mountpoint);
 }

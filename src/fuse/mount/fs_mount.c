@@ -47,12 +47,12 @@ fuse_says(enum fuse_log_level level, const char *fmt, va_list ap)
 
 /* ---- what stands at the mountpoint ---- */
 
-int fs_mount_dev(const struct fs *fs, dev_t *ret_dev)
+int fs_mount_dev(const char *mountpoint, dev_t *ret_dev)
 {
 	struct statx stx;
 
 	/* DONT_SYNC: no request goes to the file system; it may be us, or nobody. */
-	if (statx(AT_FDCWD, fs->conf.mountpoint, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, 0, &stx) < 0)
+	if (statx(AT_FDCWD, mountpoint, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, 0, &stx) < 0)
 		return -errno;
 	*ret_dev = makedev(stx.stx_dev_major, stx.stx_dev_minor);
 	return 0;
@@ -200,10 +200,14 @@ static void set_read_ahead(const struct fs *fs)
 
 static int session_up(struct fs *fs)
 {
-	int err;
+	int err = 0;
 
 	fs->fd = fuse_session_fd(fs->se);
-	err = fuse_session_custom_io(fs->se, &fs_custom_io, fs->fd);
+	/* First, as nothing is unmounted that has not this device. */
+	if (fs_mountfd_of(fs->conf.mountpoint) < 0)
+		err = fs_mount_dev(fs->conf.mountpoint, &fs->dev);
+	if (!err)
+		err = fuse_session_custom_io(fs->se, &fs_custom_io, fs->fd);
 	if (!err)
 		err = answer_init(fs);
 	if (!err &&
@@ -211,8 +215,6 @@ static int session_up(struct fs *fs)
 		err = -errno;
 	if (!err)
 		err = fs_notify_start(fs);
-	if (!err && fs_mountfd_of(fs->conf.mountpoint) < 0)
-		err = fs_mount_dev(fs, &fs->dev);
 	return err;
 }
 
@@ -264,8 +266,6 @@ int fs_mount_again(struct fs *fs, int fd, const struct fs_init *was, char *text,
 	if (err)
 		return err;
 	close(fd);
-	if (fs_mountfd_of(fs->conf.mountpoint) < 0 && fs_mount_dev(fs, &fs->dev) != 0)
-		fs->dev = 0;
 	fs->fd = own;
 	fs->mounted = true;
 	return 0;

@@ -6,8 +6,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,8 +24,9 @@
 static bool parse_line(char *line, const char *path, struct fs_mounted *ret)
 {
 	char at[4096], options[1024], *sep = strstr(line, " - "), *id;
+	unsigned int major, minor;
 
-	if (!sep || sscanf(line, "%*s %*s %*s %*s %4095s", at) != 1)
+	if (!sep || sscanf(line, "%*s %*s %u:%u %*s %4095s", &major, &minor, at) != 3)
 		return false;
 	mount_field_str(at);
 	if (strcmp(at, path) != 0 ||
@@ -36,6 +37,7 @@ static bool parse_line(char *line, const char *path, struct fs_mounted *ret)
 	ret->uid = id ? (uid_t)strtoul(id + strlen("user_id="), NULL, 10) : (uid_t)-1;
 	id = strstr(options, "group_id=");
 	ret->gid = id ? (gid_t)strtoul(id + strlen("group_id="), NULL, 10) : (gid_t)-1;
+	ret->dev = makedev(major, minor);
 	return true;
 }
 
@@ -54,6 +56,16 @@ bool fs_mountpoint_find(FILE *table, const char *path, struct fs_mounted *ret)
 		}
 	free(line);
 	return found;
+}
+
+dev_t fs_mountpoint_dev(FILE *table, const char *path, const char *source)
+{
+	struct fs_mounted m;
+
+	return fs_mountpoint_find(table, path, &m) && strcmp(m.type, TYPE) == 0 &&
+			       strcmp(m.source, source) == 0
+		       ? m.dev
+		       : 0;
 }
 
 static bool mounted_now(const char *path, struct fs_mounted *ret)
@@ -118,13 +130,7 @@ fail(char *text, size_t len, int err, const char *fmt, ...)
 /* What a daemon that died left behind needs no hand to be repaired. */
 static int detach_dead(const char *path, char *text, size_t len)
 {
-	int err;
-
-	if (geteuid() == 0)
-		err = umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? errno : 0;
-	else
-		err = -fs_unmount_fusermount(path);
-	if (err)
+	if (fs_unmount_detach(path) != 0)
 		return fail(text, len, ENOTCONN,
 			"mountpoint: a dead rpcrdmafs is still mounted there: umount -l %s as root",
 			path);

@@ -15,9 +15,12 @@ struct fs_mounted {
 	char type[64], source[1024];
 	uid_t uid; /* FUSE: who may use it; else -1 */
 	gid_t gid;
+	dev_t dev;
 };
 
 /* Reads a mountinfo table: the uppermost mount exactly at path (absolute). False: there is none. */
 bool fs_mountpoint_find(FILE *table, const char *path, struct fs_mounted *ret);
+/* The device of that mount if it is one of ours, of this source; else 0. */
+dev_t fs_mountpoint_dev(FILE *table, const char *path, const char *source);
 
 #endif

@@ -44,9 +44,12 @@ extern const struct fuse_custom_io fs_custom_io; /* patches the reply to INIT */
 /* Is descriptor fd an open /dev/fuse? 0; -errno with one line in text. */
 int fs_mountfd_check(int fd, char *text, size_t text_len);
 /* What is mounted at the mountpoint, without asking it anything. 0 or -errno. */
-int fs_mount_dev(const struct fs *fs, dev_t *ret_dev);
-/* Takes a mount away as who is not root must. 0 or -errno. Waits for fusermount3. */
-int fs_unmount_fusermount(const char *mountpoint);
+int fs_mount_dev(const char *mountpoint, dev_t *ret_dev);
+/* Is that mount the uppermost one there? dev: 0: nobody knows it, and it is not. */
+bool fs_unmount_is_there(const char *mountpoint, dev_t dev);
+/* Takes the uppermost mount away; what programs have open goes on. 0 or -errno. May wait for
+ * fusermount3. */
+int fs_unmount_detach(const char *mountpoint);
 /* The end, lanes idle: the kernel's connection is closed, then what is left of the mount. */
 void fs_unmount_end(struct fs *fs);
 void fs_session_free(struct fs *fs);

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-int fs_unmount_fusermount(const char *mountpoint)
+static int fusermount(const char *mountpoint)
 {
 	char *argv[] = {(char *)"fusermount3", (char *)"-u", (char *)"-z", (char *)"-q",
 		(char *)"--", (char *)mountpoint, NULL};
@@ -35,21 +35,29 @@ int fs_unmount_fusermount(const char *mountpoint)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EPERM;
 }
 
+bool fs_unmount_is_there(const char *mountpoint, dev_t dev)
+{
+	dev_t now;
+
+	return dev != 0 && fs_mount_dev(mountpoint, &now) == 0 && now == dev;
+}
+
+int fs_unmount_detach(const char *mountpoint)
+{
+	if (geteuid() != 0)
+		return fusermount(mountpoint);
+	return umount2(mountpoint, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
+}
+
 /* Only what is ours: somebody may have mounted over it, or unmounted it already. */
 static void detach(struct fs *fs)
 {
-	dev_t dev;
 	int err;
 
-	if (fs_mountfd_of(fs->conf.mountpoint) >= 0)
+	if (fs_mountfd_of(fs->conf.mountpoint) >= 0 ||
+		!fs_unmount_is_there(fs->conf.mountpoint, fs->dev))
 		return;
-	err = fs_mount_dev(fs, &dev);
-	if (err == 0 && fs->dev != 0 && dev != fs->dev)
-		return;
-	if (geteuid() == 0)
-		err = umount2(fs->conf.mountpoint, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
-	else
-		err = fs_unmount_fusermount(fs->conf.mountpoint);
+	err = fs_unmount_detach(fs->conf.mountpoint);
 	if (err && err != -EINVAL && err != -ENOENT)
 		log_warn("unmounting %s: %s", fs->conf.mountpoint, strerror(-err));
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #include "file_rig.h"
 #include "fs_asked_int.h"
@@ -165,6 +166,19 @@ Test(fs_crash, a_file_without_a_name_goes_with_its_last_close)
 	closed(fh.fh);
 	cr_assert_not(file->used);
 	cr_assert_eq(rig.fs->sillies, 0);
+}
+
+/* Something else is mounted there by now. */
+Test(fs_crash, the_device_is_that_of_before_and_not_of_what_is_there_now)
+{
+	rig.fs->dev = makedev(0, 50);
+	rig.conf.mountpoint = "/proc";
+	fs_handover_live_mounted(rig.fs);
+	rig_crash();
+	cr_assert_eq(fs_dev(rig.fs), makedev(0, 50));
+	rig_crash();
+	cr_assert_eq(fs_dev(rig.fs), makedev(0, 50));
+	closed(fh.fh);
 }
 
 Test(fs_crash, an_open_directory_is_one_still)

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "file_rig.h"
@@ -381,6 +382,39 @@ static int taken(int tables)
 	tables_close(&in);
 	close(tables);
 	return err;
+}
+
+/* ---- the mount's device ---- */
+
+/* Something else is mounted there by now. */
+Test(fs_handover, the_device_is_that_of_before_and_not_of_what_is_there_now)
+{
+	rig.fs->dev = makedev(0, 50);
+	rig.conf.mountpoint = "/proc";
+	rig_hand_over();
+	cr_assert_eq(fs_dev(rig.fs), makedev(0, 50));
+	rig_hand_over();
+	cr_assert_eq(fs_dev(rig.fs), makedev(0, 50));
+	rig.fs->dev = 0;
+	rig_hand_over();
+	cr_assert_eq(fs_dev(rig.fs), 0, "what nobody knew nobody knows");
+	closed(fh.fh);
+}
+
+/* Field 20 is what an older program does not write. */
+Test(fs_handover, without_one_another_file_system_is_not_taken_for_ours)
+{
+	int tables, old;
+
+	rig.fs->dev = makedev(0, 50);
+	rig.conf.mountpoint = "/proc";
+	rig_pause();
+	tables = rig_write_tables();
+	old = copy_tables(tables, FS_TABLES_MOUNT, 20, 0, 0);
+	rig_take_over(old);
+	cr_assert_eq(fs_dev(rig.fs), 0);
+	close(tables);
+	closed(fh.fh);
 }
 
 /* The kernel is not asked again; it sends what was agreed on at the mount. */

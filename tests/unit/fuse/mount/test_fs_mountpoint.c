@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #include "fs_mountpoint.h"
 
@@ -46,6 +47,25 @@ Test(fs_mountpoint, of_mounts_over_each_other_the_upper_one_counts)
 	cr_assert(find(table, "/twice", &m));
 	cr_assert_str_eq(m.type, "tmpfs");
 	cr_assert_eq(m.uid, (uid_t)-1);
+}
+
+static dev_t dev_of(const char *path, const char *source)
+{
+	FILE *f = fmemopen((void *)(uintptr_t)table, strlen(table), "r");
+	dev_t dev = fs_mountpoint_dev(f, path, source);
+
+	fclose(f);
+	return dev;
+}
+
+Test(fs_mountpoint, a_device_is_that_of_our_mount_if_nothing_is_over_it)
+{
+	cr_assert_eq(dev_of("/mnt", "srv:/a b"), makedev(0, 40));
+	cr_assert_eq(dev_of("/mnt", "srv:/x"), 0, "of another source");
+	cr_assert_eq(dev_of("/twice", "srv:/below"), 0, "covered");
+	cr_assert_eq(dev_of("/twice", "above"), 0, "of another kind");
+	cr_assert_eq(dev_of("/", "/dev/sda1"), 0);
+	cr_assert_eq(dev_of("/none", "srv:/a b"), 0);
 }
 
 Test(fs_mountpoint, lines_that_are_cut_or_end_in_a_backslash_are_passed_over)
