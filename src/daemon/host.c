@@ -38,8 +38,9 @@ static int resolve(int family, const char *host, const char *port, struct addrs_
 		snprintf(text, len, "resolve: %s: %s: check the name and the DNS", host,
 			err == EAI_SYSTEM ? strerror(errno) : gai_strerror(err));
 		/* At boot: neither the network nor the DNS need be there yet. */
-		return err == EAI_FAIL || err == EAI_MEMORY || err == EAI_ADDRFAMILY ? -EINVAL
-										     : -EAGAIN;
+		if (err == EAI_MEMORY)
+			return -ENOMEM;
+		return err == EAI_FAIL || err == EAI_ADDRFAMILY ? -EINVAL : -EAGAIN;
 	}
 	add_all(list, res, family);
 	freeaddrinfo(res);

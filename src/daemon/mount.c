@@ -163,14 +163,14 @@ static void start_serving(struct mount *m)
 		err = lane_fs_new(m->lanes[i], m->fs, lane_ops(m));
 	if (err != 0) {
 		snprintf(text, sizeof(text), "set-up: %s", strerror(-err));
-		mount_retry_fail(m, text);
+		mount_retry_fail(m, err, text);
 		return;
 	}
 	err = m->handover != NULL
 		      ? fs_handover_mount(m->fs, m->handover->crash.fuse_fd, text, sizeof(text))
 		      : fs_mount(m->fs, text, sizeof(text));
 	if (err != 0) {
-		mount_retry_fail(m, text);
+		mount_retry_fail(m, err, text);
 		return;
 	}
 	become_ready(m);
@@ -199,7 +199,7 @@ static void no_lane(struct mount *m, int err)
 		err == -ENOMEM && m->live != NULL
 			? "; with keep= its buffers are in a file: RLIMIT_FSIZE counts"
 			: "");
-	mount_retry_fail(m, text);
+	mount_retry_fail(m, err, text);
 }
 
 /* The first lane finds the export; the others join its client ID one after the other. */
@@ -409,7 +409,7 @@ static void run(struct mount *m)
 	if (err == 0)
 		err = mount_keep_check(m->opt, text, sizeof(text));
 	if (err != 0) {
-		mount_retry_fail(m, text);
+		mount_retry_fail(m, err, text);
 		return;
 	}
 	if (m->where->at == 0)
@@ -423,7 +423,7 @@ static void run(struct mount *m)
 	host_cred(m->opt, &m->cred);
 	err = m->handover != NULL ? 0 : start_capture(m, text, sizeof(text));
 	if (err != 0) {
-		mount_retry_fail(m, text);
+		mount_retry_fail(m, err, text);
 		return;
 	}
 	err = catch_signals(m);
@@ -432,7 +432,7 @@ static void run(struct mount *m)
 	if (err == 0) {
 		err = m->handover != NULL ? 0 : fs_mount_check(m->fs, text, sizeof(text));
 		if (err != 0) {
-			mount_retry_fail(m, text);
+			mount_retry_fail(m, err, text);
 			return;
 		}
 		service_status("connecting to %s", m->opt->host);
@@ -444,7 +444,7 @@ static void run(struct mount *m)
 	}
 	if (err != 0) {
 		snprintf(text, sizeof(text), "set-up: %s", strerror(-err));
-		mount_retry_fail(m, text);
+		mount_retry_fail(m, err, text);
 		return;
 	}
 	reactor_run(m->reactor);
@@ -479,10 +479,16 @@ static void fini(struct mount *m)
 
 void mount_attempt(struct mount *m)
 {
+	char text[128];
+	int err;
+
 	m->reactor = reactor_new();
+	err = errno;
 	if (m->reactor == NULL) {
-		log_err("cannot start: %s", strerror(errno));
-		m->status = m->opt->helper ? MOUNT_EX_SYSERR : MOUNT_EX_USAGE;
+		snprintf(text, sizeof(text), "cannot start: %s", strerror(err));
+		mount_retry_fail(m, err, text);
+		if (m->opt->helper)
+			m->status = MOUNT_EX_SYSERR;
 		return;
 	}
 	upgrade_init(m);

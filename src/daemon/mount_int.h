@@ -95,7 +95,8 @@ struct mount {
 	bool elsewhere; /* it failed, and another address is tried at once */
 	int status;
 	bool again;    /* it failed and is tried again, after wait_ns */
-	bool hopeless; /* of a hand-over: another attempt would not help */
+	bool ours;     /* of a hand-over: it failed on this side, and may not in another program */
+	bool hopeless; /* ... and another attempt would not help */
 	bool tried;    /* another attempt was made with the same hand-over */
 	uint64_t wait_ns;
 };
@@ -143,9 +144,9 @@ void mount_held_stop(struct mount *m);
 /*
  * mount_retry_fail - the one line a failed mount prints; what it had on the server is given back
  *
- * Only the first fault counts, and it ends the mount.
+ * err: positive or negative. Only the first fault counts, and it ends the mount.
  */
-void mount_retry_fail(struct mount *m, const char *text);
+void mount_retry_fail(struct mount *m, int err, const char *text);
 /* The same for a fault that came from outside: one that may pass is tried again (retry=). */
 void mount_retry_fail_err(struct mount *m, int err, const char *text);
 

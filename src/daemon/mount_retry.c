@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,8 +20,6 @@
 
 /* Programs wait for a mount that is taken over: so long until the next attempt. */
 #define TAKE_OVER_NS (NSEC_PER_SEC / 2)
-/* A program that cannot take it over within so long gives it back. */
-#define GIVE_BACK_NS (20 * NSEC_PER_SEC)
 
 /* A log that takes no line for so long does not keep us from ending. */
 #define LOG_WAIT_NS (2 * NSEC_PER_SEC)
@@ -40,7 +39,14 @@ static int exit_status(const struct options *o, int err)
 	return err == EINTR ? MOUNT_EX_USER : MOUNT_EX_FAIL;
 }
 
-void mount_retry_fail_err(struct mount *m, int err, const char *text)
+/* There are no lanes yet if there is no reactor. */
+static void stop(struct mount *m)
+{
+	if (m->reactor != NULL)
+		mount_stop_begin(m);
+}
+
+static void fail(struct mount *m, int err, bool hopeless, const char *text)
 {
 	const struct options *o = m->opt;
 
@@ -55,14 +61,15 @@ void mount_retry_fail_err(struct mount *m, int err, const char *text)
 			log_err("%s: the mount cannot be taken over, as yet: %s", o->mountpoint,
 				text);
 		m->again = true;
-		m->hopeless = err == EINVAL;
+		m->ours = err == EINVAL;
+		m->hopeless = hopeless;
 		m->wait_ns = TAKE_OVER_NS;
-		mount_stop_begin(m);
+		stop(m);
 		return;
 	}
 	if (m->elsewhere) {
 		log_info("%s on %s: %s: trying another address", o->source, o->mountpoint, text);
-		mount_stop_begin(m);
+		stop(m);
 		return;
 	}
 	m->again = m->state == MOUNT_STARTING && retry_after(m->retry, now_ns(), err, &m->wait_ns);
@@ -73,12 +80,18 @@ void mount_retry_fail_err(struct mount *m, int err, const char *text)
 			o->retry_min, o->bg && !o->foreground ? ", in the background" : "");
 	else
 		log_debug("%s on %s: %s", o->source, o->mountpoint, text);
-	mount_stop_begin(m);
+	stop(m);
 }
 
-void mount_retry_fail(struct mount *m, const char *text)
+void mount_retry_fail_err(struct mount *m, int err, const char *text)
 {
-	mount_retry_fail_err(m, EINVAL, text);
+	fail(m, err, err == EINVAL, text);
+}
+
+/* That of a mount which is none yet is not tried again. */
+void mount_retry_fail(struct mount *m, int err, const char *text)
+{
+	fail(m, EINVAL, retry_is_hopeless(abs(err)), text);
 }
 
 /* False: a signal that ends us came first. They are blocked here, and only here. */
@@ -112,6 +125,10 @@ static bool wait_for_next(const struct mount *m)
 static void end_of(struct handover *h, const struct options *o)
 {
 	if (h != NULL) {
+		if (h->crashed)
+			log_err("%s: nobody takes it over: what programs wrote, and was not "
+				"durable on the server, is lost",
+				h->mountpoint);
 		fs_handover_drop(&h->tables, h->crash.fuse_fd, h->mountpoint,
 			h->source != NULL ? h->source : o->source);
 		keeper_bye(h->crash.sock);
@@ -128,8 +145,8 @@ static int try_until_mounted(
 	struct mount_where where = {0};
 	struct retry retry;
 
-	uint64_t began_ns = now_ns();
-	bool tried = false;
+	uint64_t began_ns = now_ns(), hopeless_ns = 0;
+	bool tried = false, over;
 
 	retry_init(&retry, began_ns, opt->retry_min, opt->bg);
 	for (;;) {
@@ -146,11 +163,11 @@ static int try_until_mounted(
 		mount_attempt(&m);
 		handover = m.handover;
 		tried = true;
+		over = retry_is_over(&hopeless_ns, now_ns(), m.hopeless);
 		if (handover != NULL && handover->before >= 0 && m.again &&
-			(m.hopeless || now_ns() - began_ns >= GIVE_BACK_NS))
+			(m.ours || now_ns() - began_ns >= RETRY_TAKE_OVER_NS))
 			handover_give_back(handover);
-		if (handover != NULL && handover->crashed && m.hopeless &&
-			now_ns() - began_ns >= GIVE_BACK_NS) {
+		if (handover != NULL && handover->crashed && over) {
 			log_err("%s: the mount is given up, and all use of it fails",
 				opt->mountpoint);
 			m.again = false;

@@ -54,3 +54,18 @@ bool retry_after(struct retry *r, uint64_t now_ns, int err, uint64_t *ret_wait_n
 	*ret_wait_ns = wait;
 	return true;
 }
+
+bool retry_is_hopeless(int err)
+{
+	/* Other processes have that, and give it back. */
+	return err != ENOMEM && err != EMFILE && err != ENFILE && err != EAGAIN;
+}
+
+bool retry_is_over(uint64_t *since_ns, uint64_t now_ns, bool hopeless)
+{
+	if (!hopeless)
+		*since_ns = 0;
+	else if (*since_ns == 0)
+		*since_ns = now_ns;
+	return hopeless && now_ns - *since_ns >= RETRY_TAKE_OVER_NS;
+}

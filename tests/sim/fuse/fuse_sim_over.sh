@@ -32,9 +32,10 @@ others() {
 	true
 }
 says() { wait_for 60 grep -q "$1" "$log"; }
+# starts OPTIONS [ARGUMENT]
 starts() {
 	echo "127.0.0.1 nullserver" >"$hosts" && : >"$log" || return
-	"$daemon" -f -o "$1" nullserver:/ "$m" >"$log" 2>&1 </dev/null &
+	"$daemon" -f ${2:+"$2"} -o "$1" nullserver:/ "$m" >"$log" 2>&1 </dev/null &
 	d=$!
 	echo "$d" >>"$work/pids"
 	says " mounted on "
@@ -73,6 +74,10 @@ replaced() {
 	was=$(number) && umount2 && mount -t tmpfs over "$m" &&
 		echo precious >"$m/file" && diag "device $was, then $(number)"
 }
+# In order there is nothing that could be.
+tells_of_loss() {
+	if [ "$1" = crashed_alone ]; then grep -q "not durable on the server, is lost" "$log"; else not grep lost "$log"; fi
+}
 is_gone() { not is_mounted "$m"; }
 
 for way in "upgraded keep=no" "crashed keep=process" "crashed_alone keep=process"; do
@@ -84,6 +89,7 @@ for way in "upgraded keep=no" "crashed keep=process" "crashed_alone keep=process
 	must "it is told to end" ends
 	check "what is there stays" stays
 	check "it was all" is_clear
+	check "what may be lost is told" tells_of_loss "$how"
 	must "$how: mounted" starts "$opts"
 	must "a file is open" opened
 	must "another one takes over" "$how"

@@ -19,6 +19,32 @@ Test(retry, what_a_user_must_mend_is_not_tried_again)
 		cr_assert_not(retry_after(&r, S, permanent[i], &wait_ns), "%d", permanent[i]);
 }
 
+Test(retry, time_cures_a_want_of_what_others_have)
+{
+	cr_assert_not(retry_is_hopeless(ENOMEM));
+	cr_assert_not(retry_is_hopeless(EMFILE));
+	cr_assert_not(retry_is_hopeless(ENFILE));
+	cr_assert_not(retry_is_hopeless(EAGAIN));
+	cr_assert(retry_is_hopeless(ESTALE));
+	cr_assert(retry_is_hopeless(EPROTO));
+	cr_assert(retry_is_hopeless(EBADMSG));
+}
+
+/* A server that was away for long comes back with another root, for a moment. */
+Test(retry, a_take_over_is_given_up_when_it_was_hopeless_for_20_s_and_not_before)
+{
+	uint64_t since = 0;
+
+	cr_assert_not(retry_is_over(&since, 1 * S, false));
+	cr_assert_not(retry_is_over(&since, 100 * S, false));
+	cr_assert_not(retry_is_over(&since, 101 * S, true), "it is so since now");
+	cr_assert_not(retry_is_over(&since, 121 * S - 1, true));
+	cr_assert_not(retry_is_over(&since, 122 * S, false), "not any more");
+	cr_assert_not(retry_is_over(&since, 123 * S, true));
+	cr_assert_not(retry_is_over(&since, 142 * S, true));
+	cr_assert(retry_is_over(&since, 143 * S, true));
+}
+
 Test(retry, a_server_or_network_that_may_come_is_tried_again)
 {
 	static const int passing[] = {ECONNREFUSED, ETIMEDOUT, EHOSTUNREACH, ENETUNREACH, ENODEV,
