@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <glob.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -20,6 +19,7 @@
 #include "rights.h"
 
 #define ANSWER_MAX (16u << 20)
+#define USERS_DIR  "/run/user"
 
 static int fail(char *fault, size_t len, int err, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
@@ -118,28 +118,35 @@ static char *take_answer(char *text, char *fault, size_t len)
 	return NULL;
 }
 
-static int connect_to(const char *path, int64_t end)
+static int connect_to(const struct ctl_daemon *d, int64_t end)
 {
 	const struct timespec pause = {.tv_nsec = 20000000};
-	int fd;
+	int dir = ctl_dir_open(d->dir, d->owner), fd;
+	char name[32];
 
-	while ((fd = ctl_dir_connect(path)) == -EAGAIN && now_ms() < end)
+	if (dir < 0)
+		return dir;
+	snprintf(name, sizeof(name), "%d.sock", (int)d->pid);
+	while ((fd = ctl_dir_connect(dir, name)) == -EAGAIN && now_ms() < end)
 		nanosleep(&pause, NULL);
+	close(dir);
 	return fd;
 }
 
-/* uid: of who listens, as the kernel says; may be NULL. */
-static char *ask(
-	const char *path, const char *request, int fd, uid_t *ret_uid, char *fault, size_t len)
+/* *ret_uid: of the process that listens, as the kernel says; may be NULL. */
+static char *ask(const struct ctl_daemon *d, const char *request, int fd, uid_t *ret_uid,
+	char *fault, size_t len)
 {
 	int64_t end = now_ms() + CTL_CLIENT_MS;
-	int sock = connect_to(path, end), err;
+	int sock = connect_to(d, end), err;
 	struct ucred peer = {.uid = (uid_t)-1};
 	socklen_t peer_len = sizeof(peer);
 	char *text = NULL;
 
 	if (sock < 0) {
-		fail(fault, len, 0, "%s: %s", path, strerror(-sock));
+		fail(fault, len, 0, "%s/%d.sock: %s", d->dir, (int)d->pid,
+			sock == -EPERM ? "it is not of the process or the user that it says"
+				       : strerror(-sock));
 		return NULL;
 	}
 	getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &peer_len);
@@ -159,7 +166,7 @@ static char *ask(
 char *ctl_client_ask(
 	const struct ctl_daemon *d, const char *request, int fd, char *fault, size_t len)
 {
-	return ask(d->path, request, fd, NULL, fault, len);
+	return ask(d, request, fd, NULL, fault, len);
 }
 
 /* ---- who is there ---- */
@@ -187,71 +194,137 @@ static bool hello_is_valid(struct ctl_daemon *d, char *text)
 	return d->mountpoint != NULL && d->dev[strspn(d->dev, "0123456789:")] == '\0';
 }
 
-static bool meet(struct ctl_daemon *d, const char *dir, const char *name, char *fault, size_t len)
+/* A folder of sockets, and its user. */
+struct folder {
+	char dir[CTL_PATH_MAX];
+	uid_t uid;
+};
+
+/* Daemons that were found. */
+struct found {
+	struct ctl_daemon *daemons;
+	size_t cnt;
+};
+
+/* False: nobody there answers as a daemon does; fault says why. */
+static bool meet(struct ctl_daemon *d, const struct folder *f, pid_t pid, char *fault, size_t len)
 {
 	char *text;
 	bool ok;
 
-	*d = (struct ctl_daemon){.pid = ctl_dir_name_pid(name)};
-	if (d->pid == 0 ||
-		snprintf(d->path, sizeof(d->path), "%s/%s", dir, name) >= (int)sizeof(d->path))
-		return false;
-	text = ask(d->path, "hello", -1, &d->uid, fault, len);
+	*d = (struct ctl_daemon){.owner = f->uid, .pid = pid};
+	memcpy(d->dir, f->dir, sizeof(d->dir));
+	text = ask(d, "hello", -1, &d->uid, fault, len);
 	ok = text != NULL && hello_is_valid(d, text);
+	if (text != NULL && !ok)
+		fail(fault, len, 0, "%s/%d.sock: its answer makes no sense", d->dir, (int)pid);
 	free(text);
 	if (!ok)
 		free(d->mountpoint);
 	return ok;
 }
 
-static void add_dir(struct ctl_daemon **all, size_t *cnt, const char *dir)
+static bool add(struct found *all, const struct ctl_daemon *one)
 {
-	DIR *d = opendir(dir);
+	struct ctl_daemon *more = realloc(all->daemons, (all->cnt + 1) * sizeof(*one));
+
+	if (more == NULL)
+		return false;
+	all->daemons = more;
+	more[all->cnt++] = *one;
+	return true;
+}
+
+static void add_folder(struct found *all, const struct folder *f)
+{
+	int fd = ctl_dir_open(f->dir, f->uid);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
 	const struct dirent *e;
 	char fault[200];
 
-	if (d == NULL)
+	if (d == NULL) {
+		if (fd >= 0)
+			close(fd);
 		return;
+	}
 	while ((e = readdir(d)) != NULL) {
-		struct ctl_daemon one, *more;
+		pid_t pid = ctl_dir_name_pid(e->d_name);
+		struct ctl_daemon one;
 
-		if (!meet(&one, dir, e->d_name, fault, sizeof(fault)))
+		if (pid == 0 || !meet(&one, f, pid, fault, sizeof(fault)))
 			continue;
-		more = realloc(*all, (*cnt + 1) * sizeof(one));
-		if (more == NULL) {
+		if (!add(all, &one)) {
 			free(one.mountpoint);
 			break;
 		}
-		*all = more;
-		more[(*cnt)++] = one;
 	}
 	closedir(d);
 }
 
-static int by_pid(const void *a, const void *b)
+/* This user's own. False: there is none. */
+static bool own_folder(struct folder *ret)
 {
-	pid_t x = ((const struct ctl_daemon *)a)->pid, y = ((const struct ctl_daemon *)b)->pid;
+	ret->uid = geteuid();
+	return ctl_dir(ret->dir);
+}
 
-	return (x > y) - (x < y);
+static void user_folder(struct folder *ret, uid_t uid)
+{
+	ret->uid = uid;
+	snprintf(ret->dir, sizeof(ret->dir), USERS_DIR "/%u/rpcrdmafs", (unsigned int)uid);
+}
+
+/* The user that a name in USERS_DIR says: root alone puts names there. False: it says none. */
+static bool is_user(const char *name, uid_t *ret)
+{
+	char *end;
+	unsigned long uid = strtoul(name, &end, 10);
+
+	*ret = (uid_t)uid;
+	return *name >= '1' && *name <= '9' && *end == '\0' && uid < (uid_t)-1;
+}
+
+static void add_users(struct found *all)
+{
+	DIR *users = opendir(USERS_DIR);
+	const struct dirent *e;
+	struct folder f;
+	uid_t uid;
+
+	if (users == NULL)
+		return;
+	while ((e = readdir(users)) != NULL) {
+		if (!is_user(e->d_name, &uid))
+			continue;
+		user_folder(&f, uid);
+		add_folder(all, &f);
+	}
+	closedir(users);
+}
+
+/* Root's come first. */
+static int by_user(const void *a, const void *b)
+{
+	const struct ctl_daemon *x = a, *y = b;
+
+	if (x->owner != y->owner)
+		return x->owner < y->owner ? -1 : 1;
+	return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
 size_t ctl_client_find_all(struct ctl_daemon **ret)
 {
-	char dir[CTL_PATH_MAX];
-	size_t cnt = 0;
-	glob_t g;
+	struct found all = {0};
+	struct folder own;
 
-	*ret = NULL;
-	if (ctl_dir(dir))
-		add_dir(ret, &cnt, dir);
-	if (geteuid() == 0 && glob("/run/user/*/rpcrdmafs", GLOB_NOSORT, NULL, &g) == 0) {
-		for (size_t i = 0; i < g.gl_pathc; i++)
-			add_dir(ret, &cnt, g.gl_pathv[i]);
-		globfree(&g);
-	}
-	if (cnt > 1)
-		qsort(*ret, cnt, sizeof(**ret), by_pid);
-	return cnt;
+	if (own_folder(&own))
+		add_folder(&all, &own);
+	if (geteuid() == 0)
+		add_users(&all);
+	if (all.cnt > 1)
+		qsort(all.daemons, all.cnt, sizeof(*all.daemons), by_user);
+	*ret = all.daemons;
+	return all.cnt;
 }
 
 static void daemons_free(struct ctl_daemon *d, size_t cnt)

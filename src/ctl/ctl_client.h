@@ -16,11 +16,12 @@
 #define CTL_CLIENT_MS 10000
 
 struct ctl_daemon {
-	char path[CTL_PATH_MAX + 256]; /* its socket */
-	pid_t pid;
-	uid_t uid;        /* of its process, as the kernel says */
-	char dev[32];     /* "0:52", as /proc/self/mountinfo has it; "" if it does not know */
-	char *mountpoint; /* as it says; malloced */
+	char dir[CTL_PATH_MAX]; /* the folder of its socket, */
+	uid_t owner;            /* which is this user's */
+	pid_t pid;              /* as the socket's name says (ctl_dir_connect()) */
+	uid_t uid;              /* of its process, as the kernel says */
+	char dev[32];           /* "0:52", as /proc/self/mountinfo has it; "" if it does not know */
+	char *mountpoint;       /* as it says; malloced */
 };
 
 /*
@@ -30,7 +31,12 @@ struct ctl_daemon {
  */
 char *ctl_client_ask(
 	const struct ctl_daemon *d, const char *request, int fd, char *fault, size_t len);
-/* The daemons of this user, by PID; root's also those of others. Returns how many; free *ret. */
+/*
+ * ctl_client_find_all - the daemons of this user, by PID; behind root's own also those of others
+ *
+ * A socket that another process listens on than its name says is passed over.
+ * Ownership: *ret and each mountpoint are the caller's to free. Returns: how many.
+ */
 size_t ctl_client_find_all(struct ctl_daemon **ret);
 /*
  * ctl_client_find - the daemon behind a mount, or the one that "pid:N" names

@@ -21,15 +21,27 @@ bool ctl_dir(char path[CTL_PATH_MAX]);
  */
 int ctl_dir_make(const char *dir);
 /*
+ * ctl_dir_open - such a folder, of which all is then found by the descriptor
+ *
+ * Another user can put anything in the place of his folder, at any time: a link is not followed,
+ * and the folder must be that user's.
+ * Ownership: the descriptor is the caller's. Returns: it; -EPERM: somebody else's; -errno.
+ */
+int ctl_dir_open(const char *path, uid_t owner);
+/*
  * ctl_dir_connect - a connection to a socket in such a folder, non-blocking
  *
- * A socket that nobody listens on any more (its daemon died) is removed.
- * Returns: a descriptor; -ECONNREFUSED: it was such one; -EAGAIN: too many wait; -errno.
+ * The process that listens must be the folder's owner's, or root's, and the one that the name says:
+ * where it is in a PID namespace below ours, by the PID that it has there; where it is seen in none
+ * of ours that is not looked at. In a folder of this user, and in no other, a socket that nobody
+ * listens on any more (its daemon died) is removed.
+ * Ownership: the descriptor is the caller's. Returns: it; -ECONNREFUSED: it was such one;
+ * -EAGAIN: too many wait; -EPERM: another process listens there; -ENOTSOCK; -errno.
  */
-int ctl_dir_connect(const char *path);
+int ctl_dir_connect(int dir, const char *name);
 /* The PID that names it; 0: it is no control socket's name. */
 pid_t ctl_dir_name_pid(const char *name);
-/* Removes the sockets of daemons that died. */
-void ctl_dir_sweep(const char *dir);
+/* Removes the sockets of daemons that died from a folder of this user. */
+void ctl_dir_sweep(const char *path);
 
 #endif
