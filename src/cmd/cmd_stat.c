@@ -214,7 +214,7 @@ static struct watched *choose(const struct stat_opts *o, size_t *ret_cnt)
 	size_t cnt = 1;
 
 	if (o->mount == NULL)
-		cnt = ctl_client_find_all(&all);
+		cnt = ctl_client_find_all(CTL_STRANGERS_MS, &all);
 	else if (ctl_client_find(o->mount, &one, fault, sizeof(fault)) != 0) {
 		say(fault);
 		return NULL;

@@ -123,7 +123,7 @@ static int upgrade_one(const struct ctl_daemon *d, const struct wish *w)
 static int upgrade_all(const struct wish *w)
 {
 	struct ctl_daemon *all = NULL;
-	size_t cnt = ctl_client_find_all(&all);
+	size_t cnt = ctl_client_find_all(CTL_STRANGERS_MS, &all);
 	int status = 0;
 
 	for (size_t i = 0; i < cnt; i++) {

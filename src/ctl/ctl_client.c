@@ -20,6 +20,8 @@
 
 #define ANSWER_MAX (16u << 20)
 #define USERS_DIR  "/run/user"
+#define USER_SHARE                                                                                 \
+	4 /* of the time for all strangers one user has this part: others are found, too */
 
 static int fail(char *fault, size_t len, int err, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
@@ -36,7 +38,7 @@ static int fail(char *fault, size_t len, int err, const char *fmt, ...)
 
 /* ---- one request ---- */
 
-static int64_t now_ms(void)
+int64_t ctl_client_now_ms(void)
 {
 	struct timespec ts;
 
@@ -47,7 +49,7 @@ static int64_t now_ms(void)
 static bool wait_until(int fd, short events, int64_t end)
 {
 	struct pollfd pfd = {.fd = fd, .events = events};
-	int64_t left = end - now_ms();
+	int64_t left = end - ctl_client_now_ms();
 	int n;
 
 	do
@@ -127,17 +129,21 @@ static int connect_to(const struct ctl_daemon *d, int64_t end)
 	if (dir < 0)
 		return dir;
 	snprintf(name, sizeof(name), "%d.sock", (int)d->pid);
-	while ((fd = ctl_dir_connect(dir, name)) == -EAGAIN && now_ms() < end)
+	while ((fd = ctl_dir_connect(dir, name)) == -EAGAIN && ctl_client_now_ms() < end)
 		nanosleep(&pause, NULL);
 	close(dir);
 	return fd;
 }
 
-/* *ret_uid: of the process that listens, as the kernel says; may be NULL. */
+/*
+ * *ret_uid: of the process that listens, as the kernel says; may be NULL. NULL: errno is that of
+ * ctl_dir_connect(), or EIO.
+ */
 static char *ask(const struct ctl_daemon *d, const char *request, int fd, uid_t *ret_uid,
 	char *fault, size_t len)
 {
-	int64_t end = now_ms() + CTL_CLIENT_MS;
+	int64_t most = ctl_client_now_ms() + CTL_CLIENT_MS;
+	int64_t end = d->until_ms != 0 && d->until_ms < most ? d->until_ms : most;
 	int sock = connect_to(d, end), err;
 	struct ucred peer = {.uid = (uid_t)-1};
 	socklen_t peer_len = sizeof(peer);
@@ -147,6 +153,7 @@ static char *ask(const struct ctl_daemon *d, const char *request, int fd, uid_t 
 		fail(fault, len, 0, "%s/%d.sock: %s", d->dir, (int)d->pid,
 			sock == -EPERM ? "it is not of the process or the user that it says"
 				       : strerror(-sock));
+		errno = -sock;
 		return NULL;
 	}
 	getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &peer_len);
@@ -160,7 +167,10 @@ static char *ask(const struct ctl_daemon *d, const char *request, int fd, uid_t 
 		fail(fault, len, 0, "the daemon does not answer: %s",
 			strerror(err != 0 ? -err : errno));
 	close(sock);
-	return text != NULL ? take_answer(text, fault, len) : NULL;
+	if (text != NULL)
+		text = take_answer(text, fault, len);
+	errno = EIO;
+	return text;
 }
 
 char *ctl_client_ask(
@@ -186,6 +196,9 @@ static bool hello_is_valid(struct ctl_daemon *d, char *text)
 		if (strcmp(line, "dev") == 0) {
 			snprintf(d->dev, sizeof(d->dev), "%s", value);
 		} else if (strcmp(line, "mountpoint") == 0 && d->mountpoint == NULL) {
+			/* It is kept; the longest one, escaped, is no longer. */
+			if (strlen(value) > 4ul * PATH_MAX)
+				return false;
 			d->mountpoint = strdup(value);
 			if (d->mountpoint == NULL || !ctl_proto_unescape(d->mountpoint))
 				return false;
@@ -206,22 +219,32 @@ struct found {
 	size_t cnt;
 };
 
-/* False: nobody there answers as a daemon does; fault says why. */
-static bool meet(struct ctl_daemon *d, const struct folder *f, pid_t pid, char *fault, size_t len)
+/*
+ * until_ms: as in struct ctl_daemon. False: nobody there answers as a daemon does; fault says why,
+ * and errno as of ask().
+ */
+static bool meet(struct ctl_daemon *d, const struct folder *f, pid_t pid, int64_t until_ms,
+	char *fault, size_t len)
 {
 	char *text;
 	bool ok;
 
-	*d = (struct ctl_daemon){.owner = f->uid, .pid = pid};
+	*d = (struct ctl_daemon){.owner = f->uid, .pid = pid, .until_ms = until_ms};
 	memcpy(d->dir, f->dir, sizeof(d->dir));
 	text = ask(d, "hello", -1, &d->uid, fault, len);
 	ok = text != NULL && hello_is_valid(d, text);
 	if (text != NULL && !ok)
 		fail(fault, len, 0, "%s/%d.sock: its answer makes no sense", d->dir, (int)pid);
 	free(text);
+	d->until_ms = 0;
 	if (!ok)
 		free(d->mountpoint);
 	return ok;
+}
+
+static bool in_time(int64_t until_ms)
+{
+	return until_ms == 0 || ctl_client_now_ms() < until_ms;
 }
 
 static bool add(struct found *all, const struct ctl_daemon *one)
@@ -235,7 +258,7 @@ static bool add(struct found *all, const struct ctl_daemon *one)
 	return true;
 }
 
-static void add_folder(struct found *all, const struct folder *f)
+static void add_folder(struct found *all, const struct folder *f, int64_t until_ms)
 {
 	int fd = ctl_dir_open(f->dir, f->uid);
 	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
@@ -247,11 +270,11 @@ static void add_folder(struct found *all, const struct folder *f)
 			close(fd);
 		return;
 	}
-	while ((e = readdir(d)) != NULL) {
+	while (in_time(until_ms) && (e = readdir(d)) != NULL) {
 		pid_t pid = ctl_dir_name_pid(e->d_name);
 		struct ctl_daemon one;
 
-		if (pid == 0 || !meet(&one, f, pid, fault, sizeof(fault)))
+		if (pid == 0 || !meet(&one, f, pid, until_ms, fault, sizeof(fault)))
 			continue;
 		if (!add(all, &one)) {
 			free(one.mountpoint);
@@ -284,22 +307,28 @@ static bool is_user(const char *name, uid_t *ret)
 	return *name >= '1' && *name <= '9' && *end == '\0' && uid < (uid_t)-1;
 }
 
-static void add_users(struct found *all)
+/* This user's own folder, and behind it, for root, those of others. Returns how many; free *ret. */
+static size_t folders(struct folder **ret)
 {
-	DIR *users = opendir(USERS_DIR);
+	DIR *users = geteuid() == 0 ? opendir(USERS_DIR) : NULL;
+	struct folder *all = malloc(sizeof(*all)), *more;
 	const struct dirent *e;
-	struct folder f;
+	size_t cnt = all != NULL && own_folder(all);
 	uid_t uid;
 
-	if (users == NULL)
-		return;
-	while ((e = readdir(users)) != NULL) {
+	while (all != NULL && users != NULL && (e = readdir(users)) != NULL) {
 		if (!is_user(e->d_name, &uid))
 			continue;
-		user_folder(&f, uid);
-		add_folder(all, &f);
+		more = realloc(all, (cnt + 1) * sizeof(*all));
+		if (more == NULL)
+			break;
+		all = more;
+		user_folder(&all[cnt++], uid);
 	}
-	closedir(users);
+	if (users != NULL)
+		closedir(users);
+	*ret = all;
+	return cnt;
 }
 
 /* Root's come first. */
@@ -312,15 +341,22 @@ static int by_user(const void *a, const void *b)
 	return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-size_t ctl_client_find_all(struct ctl_daemon **ret)
+size_t ctl_client_find_all(unsigned int strangers_ms, struct ctl_daemon **ret)
 {
+	int64_t end = ctl_client_now_ms() + strangers_ms;
 	struct found all = {0};
-	struct folder own;
+	struct folder *f;
+	size_t cnt = folders(&f);
 
-	if (own_folder(&own))
-		add_folder(&all, &own);
-	if (geteuid() == 0)
-		add_users(&all);
+	for (size_t i = 0; i < cnt; i++) {
+		int64_t share = ctl_client_now_ms() + strangers_ms / USER_SHARE;
+
+		if (f[i].uid == geteuid())
+			add_folder(&all, &f[i], 0);
+		else
+			add_folder(&all, &f[i], share < end ? share : end);
+	}
+	free(f);
 	if (all.cnt > 1)
 		qsort(all.daemons, all.cnt, sizeof(*all.daemons), by_user);
 	*ret = all.daemons;
@@ -336,33 +372,60 @@ static void daemons_free(struct ctl_daemon *d, size_t cnt)
 
 /* ---- which one it is ---- */
 
+bool ctl_client_find_dev(const char *dev, uid_t uid, struct ctl_daemon *ret)
+{
+	struct found all = {0};
+	struct folder f;
+	bool found = false;
+
+	if (own_folder(&f))
+		add_folder(&all, &f, 0);
+	if (geteuid() == 0 && uid != 0) {
+		user_folder(&f, uid);
+		add_folder(&all, &f, ctl_client_now_ms() + CTL_CLIENT_MS);
+	}
+	for (size_t i = 0; i < all.cnt; i++) {
+		/* Another one that claims that device lies. */
+		if (found || strcmp(all.daemons[i].dev, dev) != 0 || all.daemons[i].uid != uid)
+			continue;
+		*ret = all.daemons[i];
+		all.daemons[i].mountpoint = NULL;
+		found = true;
+	}
+	daemons_free(all.daemons, all.cnt);
+	return found;
+}
+
+/* Only sockets of that name are asked. A stranger's that lies is a reason to be told. */
 static int find_by_pid(const char *mount, struct ctl_daemon *ret, char *fault, size_t len)
 {
-	struct ctl_daemon *all;
-	size_t cnt = ctl_client_find_all(&all);
+	int64_t end = ctl_client_now_ms() + CTL_CLIENT_MS;
+	unsigned long pid = strtoul(mount, NULL, 10);
+	struct folder *f;
+	size_t cnt = folders(&f);
 	int err = -ESRCH;
 
-	for (size_t i = 0; i < cnt; i++) {
-		if (err == 0 || (unsigned long)all[i].pid != strtoul(mount, NULL, 10))
-			continue;
-		*ret = all[i];
-		all[i].mountpoint = NULL;
-		err = 0;
+	fail(fault, len, 0, "pid:%s: no rpcrdmafs of yours with that PID has a control socket",
+		mount);
+	for (size_t i = 0; err != 0 && pid > 0 && pid <= INT_MAX && i < cnt; i++) {
+		int64_t until_ms = f[i].uid == geteuid() ? 0 : end;
+		char why[400];
+
+		if (!in_time(until_ms))
+			break;
+		if (meet(ret, &f[i], (pid_t)pid, until_ms, why, sizeof(why)))
+			err = 0;
+		else if (errno != ENOENT && errno != ECONNREFUSED)
+			fail(fault, len, 0, "pid:%s: %s", mount, why);
 	}
-	daemons_free(all, cnt);
-	if (err == 0)
-		return 0;
-	return fail(fault, len, ESRCH,
-		"pid:%s: no rpcrdmafs of yours with that PID has a control socket", mount);
+	free(f);
+	return err;
 }
 
 int ctl_client_find(const char *mount, struct ctl_daemon *ret, char *fault, size_t len)
 {
 	char cwd[PATH_MAX], path[PATH_MAX];
-	struct ctl_daemon *all;
 	struct mountinfo mi;
-	int err = -ESRCH;
-	size_t cnt;
 
 	if (strncmp(mount, "pid:", 4) == 0)
 		return find_by_pid(mount + 4, ret, fault, len);
@@ -373,17 +436,7 @@ int ctl_client_find(const char *mount, struct ctl_daemon *ret, char *fault, size
 			"%s: no rpcrdmafs is mounted there (a mount in another namespace is named "
 			"pid:N)",
 			mount);
-	cnt = ctl_client_find_all(&all);
-	for (size_t i = 0; i < cnt; i++) {
-		/* Whoever else claims that device lies. */
-		if (err == 0 || strcmp(all[i].dev, mi.dev) != 0 || all[i].uid != mi.uid)
-			continue;
-		*ret = all[i];
-		all[i].mountpoint = NULL;
-		err = 0;
-	}
-	daemons_free(all, cnt);
-	if (err == 0)
+	if (ctl_client_find_dev(mi.dev, mi.uid, ret))
 		return 0;
 	return fail(fault, len, ESRCH,
 		"%s: its daemon has no control socket here: was it started by another user, or has "

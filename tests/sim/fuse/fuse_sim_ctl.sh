@@ -229,6 +229,18 @@ removes_stale() {
 	[ ! -e "$dead" ] && umount -l "$work/dead"
 }
 
+# A user puts into the place of his folder what he likes.
+strangers_are_strangers() {
+	local dir=/run/user/65534 dead=2147483647.sock rc=0
+	mkdir -p "$dir" && chown 65534 "$dir" && ln -s "$run" "$dir/rpcrdmafs" || return
+	[ "$(rpcrdmafs stat | grep -c " on $work/m (pid ${pid[m]})")" = 1 ] || rc=1
+	rm "$dir/rpcrdmafs" && mkdir "$dir/rpcrdmafs" && chown 65534 "$dir/rpcrdmafs" || return
+	python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$dir/rpcrdmafs/$dead" &&
+		touch "$run/$dead" || return
+	rpcrdmafs stat >/dev/null && [ -S "$dir/rpcrdmafs/$dead" ] && [ -f "$run/$dead" ] && [ -S "$(sock m)" ] || rc=1
+	rm -r /run/user "${run:?}/$dead" && return $rc
+}
+
 is_pcapng() { [ "$(od -An -tx4 -N4 "$1")" = " 0a0d0d0a" ]; }
 capture_runs() { [ -s "$work/$1.pcapng" ]; }
 # capture NAME [OPTIONS] in the background: $capturing
@@ -354,6 +366,7 @@ check "no such level" complains 1 "the levels are" rpcrdmafs log "$work/m" loud
 check "no arguments" complains 2 usage rpcrdmafs log
 check "help" says usage rpcrdmafs log -h
 check "what a dead daemon left is removed" removes_stale
+check "root trusts no folder of another user" strangers_are_strangers
 check "one that ends claims no device" claims_no_device
 check "a descriptor's file system is not asked for it" descriptor_is_not_asked_for
 check "a log that nobody reads holds up nobody" runs_without_reader
