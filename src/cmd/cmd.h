@@ -40,11 +40,20 @@ int cmd_upgrade(int argc, char **argv);
 /*
  * cmd_upgrade_ask - a request that has the mount handed over; waits until it is
  *
+ * Another user's daemon is waited for until d->until_ms, or as cmd_upgrade_limit() says.
  * fd: goes with it, or -1. *ret_pause_ns: for how long requests waited; only if they did.
  * Returns: 0; -1: fault says why the mount goes on as it did, or that nobody answers.
  */
 int cmd_upgrade_ask(const struct ctl_daemon *d, const char *request, int fd, uint64_t *ret_pause_ns,
 	char *fault, size_t len);
+/*
+ * cmd_upgrade_limit - until when a daemon is waited for: it can say for ever that it is at it
+ *
+ * Only another user's has such an end (d->until_ms); all his have the same. before: the daemon
+ * that had this before it in a list in which those of a user stand together; NULL: none. Pure but
+ * for the user's id.
+ */
+void cmd_upgrade_limit(struct ctl_daemon *d, const struct ctl_daemon *before, int64_t now_ms);
 /*
  * cmd_sync_daemon - what programs wrote until now is durable on the server
  *

@@ -37,6 +37,10 @@ static bool wait_for_end(const struct ctl_daemon *d, char *fault, size_t len)
 
 		if (kill(d->pid, 0) != 0 && errno == ESRCH)
 			return true;
+		if (d->until_ms != 0 && ctl_client_now_ms() >= d->until_ms) {
+			snprintf(fault, len, "another user's: it is not waited for any longer");
+			break;
+		}
 		answer = ctl_client_ask(d, "upgrade state", -1, fault, len);
 		if (answer != NULL) {
 			silent = 0;
@@ -61,6 +65,7 @@ int cmd_leave(int argc, char **argv)
 	if (err >= 0)
 		return err;
 	answer = ctl_client_ask(&d, "upgrade leave", -1, fault, sizeof(fault));
+	cmd_upgrade_limit(&d, NULL, ctl_client_now_ms());
 	if (answer != NULL)
 		left = wait_for_end(&d, fault, sizeof(fault));
 	free(answer);

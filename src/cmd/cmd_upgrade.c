@@ -16,6 +16,8 @@
  * cannot take over back after 20 s. */
 #define ASK_NS     50000000
 #define SILENT_MAX 1800u /* of these */
+/* For all mounts of another user: the package's postinst and ExecReload wait for this, too. */
+#define STRANGER_MS 60000
 
 static void help(FILE *to)
 {
@@ -45,6 +47,14 @@ static char *ask(const struct ctl_daemon *d, const char *request, int fd, char *
 	return answer;
 }
 
+void cmd_upgrade_limit(struct ctl_daemon *d, const struct ctl_daemon *before, int64_t now_ms)
+{
+	if (d->owner == geteuid())
+		return;
+	d->until_ms = before != NULL && before->owner == d->owner ? before->until_ms
+								  : now_ms + STRANGER_MS;
+}
+
 /*
  * False: it was given up, or nobody answers any more. `before`: hand-overs that there were. A check
  * leaves *ret_pause_ns as it is.
@@ -57,7 +67,13 @@ static bool wait_for_end(const struct ctl_daemon *d, uint64_t before, uint64_t *
 	bool over = false, good = false;
 
 	for (unsigned int silent = 0; !over && silent < SILENT_MAX; silent++) {
-		char *answer = ask(d, "upgrade state", -1, fault, len);
+		char *answer;
+
+		if (d->until_ms != 0 && ctl_client_now_ms() >= d->until_ms) {
+			snprintf(fault, len, "another user's: it is not waited for any longer");
+			break;
+		}
+		answer = ask(d, "upgrade state", -1, fault, len);
 
 		if (answer == NULL) {
 			/* It is being executed. */
@@ -92,14 +108,20 @@ struct wish {
 int cmd_upgrade_ask(const struct ctl_daemon *d, const char *request, int fd, uint64_t *ret_pause_ns,
 	char *fault, size_t len)
 {
-	char *answer = ask(d, request, fd, fault, len);
+	struct ctl_daemon limited = *d;
+	char *answer;
 	uint64_t before;
-	bool good = answer != NULL && sscanf(answer, "%" SCNu64, &before) == 1;
+	bool good;
+
+	if (limited.until_ms == 0)
+		cmd_upgrade_limit(&limited, NULL, ctl_client_now_ms());
+	answer = ask(&limited, request, fd, fault, len);
+	good = answer != NULL && sscanf(answer, "%" SCNu64, &before) == 1;
 
 	if (answer != NULL && !good)
 		snprintf(fault, len, "%s", answer);
 	free(answer);
-	return good && wait_for_end(d, before, ret_pause_ns, fault, len) ? 0 : -1;
+	return good && wait_for_end(&limited, before, ret_pause_ns, fault, len) ? 0 : -1;
 }
 
 static int upgrade_one(const struct ctl_daemon *d, const struct wish *w)
@@ -127,9 +149,11 @@ static int upgrade_all(const struct wish *w)
 	int status = 0;
 
 	for (size_t i = 0; i < cnt; i++) {
+		cmd_upgrade_limit(&all[i], i > 0 ? &all[i - 1] : NULL, ctl_client_now_ms());
 		status |= upgrade_one(&all[i], w);
-		free(all[i].mountpoint);
 	}
+	for (size_t i = 0; i < cnt; i++)
+		free(all[i].mountpoint);
 	free(all);
 	return status;
 }

@@ -46,6 +46,11 @@ int64_t ctl_client_now_ms(void)
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
+static bool in_time(int64_t until_ms)
+{
+	return until_ms == 0 || ctl_client_now_ms() < until_ms;
+}
+
 static bool wait_until(int fd, short events, int64_t end)
 {
 	struct pollfd pfd = {.fd = fd, .events = events};
@@ -144,7 +149,7 @@ static char *ask(const struct ctl_daemon *d, const char *request, int fd, uid_t 
 {
 	int64_t most = ctl_client_now_ms() + CTL_CLIENT_MS;
 	int64_t end = d->until_ms != 0 && d->until_ms < most ? d->until_ms : most;
-	int sock = connect_to(d, end), err;
+	int sock = in_time(d->until_ms) ? connect_to(d, end) : -ETIMEDOUT, err;
 	struct ucred peer = {.uid = (uid_t)-1};
 	socklen_t peer_len = sizeof(peer);
 	char *text = NULL;
@@ -240,11 +245,6 @@ static bool meet(struct ctl_daemon *d, const struct folder *f, pid_t pid, int64_
 	if (!ok)
 		free(d->mountpoint);
 	return ok;
-}
-
-static bool in_time(int64_t until_ms)
-{
-	return until_ms == 0 || ctl_client_now_ms() < until_ms;
 }
 
 static bool add(struct found *all, const struct ctl_daemon *one)

@@ -23,7 +23,8 @@ struct ctl_daemon {
 	uid_t owner;            /* which is this user's */
 	pid_t pid;              /* as the socket's name says (ctl_dir_connect()) */
 	uid_t uid;              /* of its process, as the kernel says */
-	int64_t until_ms; /* it is waited for until then (ctl_client_now_ms()); 0: no such end */
+	int64_t until_ms; /* it is asked and waited for until then (ctl_client_now_ms()); 0: for
+			     ever */
 	char dev[32];     /* "0:52", as /proc/self/mountinfo has it; "" if it does not know */
 	char *mountpoint; /* as it says; malloced */
 };
