@@ -18,8 +18,17 @@
 /* Is argv[1] the name of one? Then *ret_status is its exit status: 0; 1: it failed; 2: usage. */
 int cmd_run(int argc, char **argv, int *ret_status);
 
-/* One line on standard error: what the command of that name could not do. Returns 1. */
+/*
+ * One line on standard error: what the command of that name could not do. Returns 1.
+ *
+ * WIRE: root may ask the daemon of anybody, who shall not drive the terminal: of what a daemon
+ * says control characters are escaped, by these functions and by cmd_print().
+ */
 int cmd_fail(const char *command, const char *fault);
+/* The same of one mount of several. */
+int cmd_fail_at(const char *command, const struct ctl_daemon *d, const char *fault);
+/* The lines of a daemon's answer, which is changed. */
+void cmd_print(FILE *out, char *answer);
 /*
  * cmd_mount - the arguments of a command without options of its own: MOUNT, and more
  *

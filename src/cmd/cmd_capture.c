@@ -76,7 +76,8 @@ static int stop(const struct ctl_daemon *d)
 
 	if (answer == NULL)
 		return cmd_fail("capture", fault);
-	fprintf(stderr, "rpcrdmafs: capture %s", answer);
+	fputs("rpcrdmafs: capture ", stderr);
+	cmd_print(stderr, answer);
 	free(answer);
 	return 0;
 }

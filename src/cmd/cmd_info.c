@@ -6,7 +6,6 @@
 
 #include "cmd.h"
 #include "ctl_client.h"
-#include "text.h"
 
 static void help(FILE *to)
 {
@@ -27,7 +26,7 @@ int cmd_info(int argc, char **argv)
 	static const struct option longs[] = {
 		{"help", no_argument, NULL, 'h'}, {"json", no_argument, NULL, 'j'}, {0}};
 	const char *request = "info";
-	char fault[400], *answer, *rest, *line;
+	char fault[400], *answer;
 	struct ctl_daemon d;
 	int c;
 
@@ -50,12 +49,7 @@ int cmd_info(int argc, char **argv)
 	free(d.mountpoint);
 	if (answer == NULL)
 		return cmd_fail("info", fault);
-	/* WIRE: root may look at the daemon of anybody, who shall not drive the terminal. */
-	for (rest = answer; (line = strsep(&rest, "\n")) != NULL;) {
-		text_plain(stdout, line);
-		if (rest != NULL)
-			fputc('\n', stdout);
-	}
+	cmd_print(stdout, answer);
 	free(answer);
 	return fflush(stdout) == 0 ? 0 : 1;
 }

@@ -47,7 +47,7 @@ int cmd_log(int argc, char **argv)
 	free(d.mountpoint);
 	if (answer == NULL)
 		return cmd_fail("log", fault);
-	fputs(answer, stdout);
+	cmd_print(stdout, answer);
 	free(answer);
 	return 0;
 }

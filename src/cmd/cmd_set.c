@@ -9,6 +9,7 @@
 #include "cmd.h"
 #include "ctl_client.h"
 #include "ctl_proto.h"
+#include "text.h"
 
 static void help(FILE *to)
 {
@@ -45,9 +46,10 @@ static int set(const struct ctl_daemon *d, const char *list, char *fault, size_t
 		err = cmd_upgrade_ask(d, request, -1, &pause_ns, fault, len);
 	free(word);
 	free(request);
-	if (err == 0)
-		printf("%s: set; requests waited %" PRIu64 " ms\n", d->mountpoint,
-			pause_ns / 1000000);
+	if (err == 0) {
+		text_plain(stdout, d->mountpoint);
+		printf(": set; requests waited %" PRIu64 " ms\n", pause_ns / 1000000);
+	}
 	return err;
 }
 

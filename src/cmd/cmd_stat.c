@@ -55,8 +55,7 @@ static void help(FILE *to)
 
 static int say(const char *fault)
 {
-	fprintf(stderr, "rpcrdmafs: stat: %s\n", fault);
-	return 1;
+	return cmd_fail("stat", fault);
 }
 
 /* ---- looking ---- */

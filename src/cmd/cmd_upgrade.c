@@ -11,6 +11,7 @@
 
 #include "cmd.h"
 #include "ctl_client.h"
+#include "text.h"
 
 /* How often it asks how far it is, and how long nobody may answer: a program gives a mount that it
  * cannot take over back after 20 s. */
@@ -130,15 +131,13 @@ static int upgrade_one(const struct ctl_daemon *d, const struct wish *w)
 	uint64_t pause_ns = 0;
 
 	if (cmd_upgrade_ask(d, w->check ? "upgrade check" : "upgrade start", w->program, &pause_ns,
-		    fault, sizeof(fault)) != 0) {
-		fprintf(stderr, "rpcrdmafs: upgrade: %s: %s\n", d->mountpoint, fault);
-		return 1;
-	}
+		    fault, sizeof(fault)) != 0)
+		return cmd_fail_at("upgrade", d, fault);
+	text_plain(stdout, d->mountpoint);
 	if (w->check)
-		printf("%s: the program could take over\n", d->mountpoint);
+		puts(": the program could take over");
 	else
-		printf("%s: upgraded; requests waited %" PRIu64 " ms\n", d->mountpoint,
-			pause_ns / 1000000);
+		printf(": upgraded; requests waited %" PRIu64 " ms\n", pause_ns / 1000000);
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "text.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -24,7 +25,19 @@ static size_t utf8_len(const unsigned char *p)
 	return len;
 }
 
-/* special: writes a character below 0x80 that is not written as it is. */
+/* Of a sequence of one byte, or of two. */
+static int character(const unsigned char *p, size_t len)
+{
+	return len == 1 ? p[0] : (p[0] & 0x1f) << 6 | (p[1] & 0x3f);
+}
+
+/* With those beyond ASCII (C1), which terminals obey too. */
+static bool is_control(int c)
+{
+	return c < ' ' || (c >= 0x7f && c < 0xa0);
+}
+
+/* special: writes a character that is not written as it is. */
 static void put(FILE *out, const char *text, const char *backslash, int (*special)(FILE *, int))
 {
 	const unsigned char *p = (const unsigned char *)text;
@@ -34,11 +47,10 @@ static void put(FILE *out, const char *text, const char *backslash, int (*specia
 
 		if (len == 0)
 			fprintf(out, "%sx%02x", backslash, *p++);
-		else if (len > 1 || !special(out, *p)) {
-			fwrite(p, 1, len, out);
+		else {
+			if (len > 2 || !special(out, character(p, len)))
+				fwrite(p, 1, len, out);
 			p += len;
-		} else {
-			p++;
 		}
 	}
 }
@@ -47,19 +59,22 @@ static int json_special(FILE *out, int c)
 {
 	if (c == '"' || c == '\\')
 		return fprintf(out, "\\%c", c);
-	return c < ' ' || c == 0x7f ? fprintf(out, "\\u%04x", (unsigned int)c) : 0;
+	return is_control(c) ? fprintf(out, "\\u%04x", (unsigned int)c) : 0;
 }
 
 static int label_special(FILE *out, int c)
 {
 	if (c == '"' || c == '\\')
 		return fprintf(out, "\\%c", c);
-	return c == '\n' ? fprintf(out, "\\n") : 0;
+	if (c == '\n')
+		return fprintf(out, "\\n");
+	/* The format knows no other way to write one. */
+	return is_control(c) ? fprintf(out, "\\\\x%02x", (unsigned int)c) : 0;
 }
 
 static int plain_special(FILE *out, int c)
 {
-	return c < ' ' || c == 0x7f ? fprintf(out, "\\x%02x", (unsigned int)c) : 0;
+	return is_control(c) ? fprintf(out, "\\x%02x", (unsigned int)c) : 0;
 }
 
 void text_json(FILE *out, const char *text)

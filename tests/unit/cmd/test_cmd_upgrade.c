@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Upgrades of daemons that never come to an end. */
+/* Daemons that never come to an end, and what they say. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,4 +65,51 @@ Test(cmd_upgrade, daemons_of_another_user_have_one_end)
 	cr_assert_eq(c.until_ms, a.until_ms + 1000);
 	cmd_upgrade_limit(&a, NULL, 5000);
 	cr_assert_eq(a.until_ms, c.until_ms + 3000);
+}
+
+/* All that a function wrote to standard error; static. */
+static const char *said(void (*say)(void))
+{
+	static char text[400];
+	FILE *file = tmpfile();
+	int err = dup(STDERR_FILENO);
+
+	cr_assert_not_null(file);
+	fflush(stderr);
+	dup2(fileno(file), STDERR_FILENO);
+	say();
+	fflush(stderr);
+	dup2(err, STDERR_FILENO);
+	close(err);
+	rewind(file);
+	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+	fclose(file);
+	return text;
+}
+
+static void say_fault(void)
+{
+	cmd_fail("set", "no\x1b[2J");
+}
+
+static void say_where(void)
+{
+	char where[] = "/m\x1b[2J";
+	struct ctl_daemon d = {.mountpoint = where};
+
+	cmd_fail_at("upgrade", &d, "no\x1b[2J");
+}
+
+static void say_lines(void)
+{
+	char answer[] = "one\x1b[2J\ntwo\n";
+
+	cmd_print(stderr, answer);
+}
+
+Test(cmd_upgrade, a_daemon_does_not_drive_the_terminal)
+{
+	cr_assert_str_eq(said(say_fault), "rpcrdmafs: set: no\\x1b[2J\n");
+	cr_assert_str_eq(said(say_where), "rpcrdmafs: upgrade: /m\\x1b[2J: no\\x1b[2J\n");
+	cr_assert_str_eq(said(say_lines), "one\\x1b[2J\ntwo\n");
 }

@@ -262,4 +262,8 @@ Test(text, json_strings_are_utf8_without_control_characters)
 Test(text, a_terminal_gets_no_control_characters)
 {
 	cr_assert_str_eq(written(text_plain, "a\x1b[2J\xff\xc3\xa4"), "a\\x1b[2J\\xff\xc3\xa4");
+	/* U+009B is CSI, too; the first that is no control character is U+00A0. */
+	cr_assert_str_eq(written(text_plain, "\xc2\x9b\xc2\xa0"), "\\x9b\xc2\xa0");
+	cr_assert_str_eq(written(text_json, "\xc2\x9b"), "\"\\u009b\"");
+	cr_assert_str_eq(written(text_label, "a\n\x1b\xc2\x9b"), "\"a\\n\\\\x1b\\\\x9b\"");
 }
