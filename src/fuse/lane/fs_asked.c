@@ -309,16 +309,18 @@ static live_ref over(struct fs *fs, struct fs_asked_entry *e)
 	return ref;
 }
 
+static bool is_counted(const struct fs_asked_entry *e, enum fs_asked_counted as)
+{
+	return (e->counted & 1u << as) != 0;
+}
+
 /* Lock held. */
 static void await_no_more(struct fs_asked *a, struct fs_asked_entry *e)
 {
-	if (e->awaited)
-		atomic_fetch_sub(&a->awaited, 1);
-	if (e->rewritten)
-		atomic_fetch_sub(&a->rewriting, 1);
-	if (e->precedes)
-		atomic_fetch_sub(&a->preceding, 1);
-	e->awaited = e->rewritten = e->precedes = false;
+	for (unsigned int as = 0; as < FS_ASKED_COUNTED; as++)
+		if (is_counted(e, as))
+			atomic_fetch_sub(&a->counts[as], 1);
+	e->counted = 0;
 }
 
 void fs_asked_answered(struct fs *fs, uint64_t unique)
@@ -340,14 +342,8 @@ void fs_asked_answered(struct fs *fs, uint64_t unique)
 	live_drop(fs->live, &ref);
 }
 
-enum counted {
-	AWAITED,
-	REWRITTEN,
-	PRECEDES,
-};
-
 /* Until it is answered (await_no_more()). */
-static void count(struct fs *fs, uint64_t unique, enum counted as)
+static void count(struct fs *fs, uint64_t unique, enum fs_asked_counted as)
 {
 	struct fs_asked *a = fs->asked;
 	struct fs_asked_entry *e;
@@ -356,21 +352,16 @@ static void count(struct fs *fs, uint64_t unique, enum counted as)
 		return;
 	mutex_lock(&a->lock);
 	e = fs_asked_find(a, unique);
-	if (e->unique != 0) {
-		atomic_fetch_add(as == AWAITED     ? &a->awaited
-				 : as == REWRITTEN ? &a->rewriting
-						   : &a->preceding,
-			1);
-		e->awaited |= as == AWAITED;
-		e->rewritten |= as == REWRITTEN;
-		e->precedes |= as == PRECEDES;
+	if (e->unique != 0 && !is_counted(e, as)) {
+		atomic_fetch_add(&a->counts[as], 1);
+		e->counted |= (uint8_t)(1u << as);
 	}
 	mutex_unlock(&a->lock);
 }
 
 void fs_asked_await(struct fs *fs, uint64_t unique)
 {
-	count(fs, unique, AWAITED);
+	count(fs, unique, FS_ASKED_AWAITED);
 }
 
 void fs_asked_await_no_more(struct fs *fs, uint64_t unique)
@@ -387,29 +378,34 @@ void fs_asked_await_no_more(struct fs *fs, uint64_t unique)
 	mutex_unlock(&a->lock);
 }
 
+static bool counts(const struct fs *fs, enum fs_asked_counted as)
+{
+	return fs->asked && atomic_load(&fs->asked->counts[as]) > 0;
+}
+
 bool fs_asked_awaits(const struct fs *fs)
 {
-	return fs->asked && atomic_load(&fs->asked->awaited) > 0;
+	return counts(fs, FS_ASKED_AWAITED);
 }
 
 void fs_asked_rewrite(struct fs *fs, uint64_t unique)
 {
-	count(fs, unique, REWRITTEN);
+	count(fs, unique, FS_ASKED_REWRITES);
 }
 
 void fs_asked_precede(struct fs *fs, uint64_t unique)
 {
-	count(fs, unique, PRECEDES);
+	count(fs, unique, FS_ASKED_PRECEDES);
 }
 
 bool fs_asked_precedes(const struct fs *fs)
 {
-	return fs->asked && atomic_load(&fs->asked->preceding) > 0;
+	return counts(fs, FS_ASKED_PRECEDES);
 }
 
 bool fs_asked_rewrites(const struct fs *fs)
 {
-	return fs->asked && atomic_load(&fs->asked->rewriting) > 0;
+	return counts(fs, FS_ASKED_REWRITES);
 }
 
 /* As it is now. unique 0: there is none. */
@@ -428,12 +424,16 @@ static struct fs_asked_entry look_up(struct fs *fs, uint64_t unique)
 
 bool fs_asked_is_awaited(struct fs *fs, uint64_t unique)
 {
-	return look_up(fs, unique).awaited;
+	const struct fs_asked_entry e = look_up(fs, unique);
+
+	return is_counted(&e, FS_ASKED_AWAITED);
 }
 
 bool fs_asked_is_rewrite(struct fs *fs, uint64_t unique)
 {
-	return look_up(fs, unique).rewritten;
+	const struct fs_asked_entry e = look_up(fs, unique);
+
+	return is_counted(&e, FS_ASKED_REWRITES);
 }
 
 bool fs_asked_is(struct fs *fs, uint64_t unique)

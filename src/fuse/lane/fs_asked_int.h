@@ -20,6 +20,14 @@ enum {
 	FS_ASKED_IN_PLACE, /* one of fs_asked.places */
 };
 
+/* entry.counted: of which kind, as a bit, are there any that are not answered? */
+enum fs_asked_counted {
+	FS_ASKED_AWAITED,
+	FS_ASKED_REWRITES,
+	FS_ASKED_PRECEDES,
+	FS_ASKED_COUNTED,
+};
+
 struct fs_asked_entry {
 	uint64_t unique; /* 0: none */
 	uint64_t order;
@@ -27,9 +35,7 @@ struct fs_asked_entry {
 	uint8_t in;          /* FS_ASKED_IN_* */
 	bool kept, answered; /* it goes when it is answered and not kept */
 	bool lent;           /* the memory of its record is somebody else's by then */
-	bool awaited;        /* counted in `awaited` */
-	bool rewritten;      /* counted in `rewriting` */
-	bool precedes;       /* counted in `preceding` */
+	uint8_t counted;     /* a bit of each enum fs_asked_counted */
 };
 
 /* A table of entries, by number; of its places one half is free. */
@@ -43,8 +49,8 @@ struct fs_asked {
 	uint32_t free_cnt;
 	uint64_t missed[FS_ASKED_MISSED];
 	unsigned int missed_cnt;
-	_Atomic uint64_t order; /* counts what came; without the lock */
-	_Atomic uint32_t awaited, rewriting, preceding;
+	_Atomic uint64_t order;                    /* counts what came; without the lock */
+	_Atomic uint32_t counts[FS_ASKED_COUNTED]; /* of the entries that are counted as it */
 };
 
 /* Where it is, or would be. Lock held. */
