@@ -133,7 +133,7 @@ static void commit(struct fs_op *op)
 	fs_commit_call(op, committed);
 }
 
-static void moves(struct fs_op *op, uint64_t end)
+static void move_on(struct fs_op *op, uint64_t end)
 {
 	move(op, end);
 	call_for(op, fs_rw(op)->again);
@@ -174,10 +174,11 @@ static void compared(struct nfs4_call *call)
 	} else if (there) {
 		go_plain(op);
 	} else {
-		moves(op, fs_rw(op)->end);
+		move_on(op, fs_rw(op)->end);
 	}
 }
 
+/* Of its data, as much as is in the file, and in one READ and buffer. */
 static uint32_t compared_len(struct fs_op *op)
 {
 	uint64_t len = fs_rw(op)->end - (uint64_t)op->off;
@@ -189,7 +190,8 @@ static uint32_t compared_len(struct fs_op *op)
 	for (unsigned int i = 0; i < w.data_cnt; i++)
 		all += w.data[i].len;
 	len = len < all ? len : all;
-	return (uint32_t)(len < rsize ? len : rsize);
+	len = len < rsize ? len : rsize;
+	return (uint32_t)(len < op->lane->fs->data_size ? len : op->lane->fs->data_size);
 }
 
 /* False: there is no buffer. */
@@ -246,7 +248,7 @@ static void looked(struct nfs4_call *call)
 			return;
 	}
 	if (a->size != (uint64_t)op->off)
-		moves(op, a->size);
+		move_on(op, a->size);
 	else
 		call_for(op, fs_rw(op)->again);
 }

@@ -269,6 +269,8 @@ static int do_read(struct nfs4_op_read *r)
 	uint64_t left = r->offset < f->attr.size ? f->attr.size - r->offset : 0;
 	uint32_t n = r->count < left ? r->count : (uint32_t)left;
 
+	assert(r->count <= r->sink.len);
+	assert((size_t)(r->sink.p - r->sink.buf->data) + r->sink.len <= RIG_WSIZE);
 	if (k->short_count && n > k->short_count)
 		n = k->short_count;
 	memcpy(k->inline_read ? k->inline_mem : r->sink.p, f->data + r->offset, n);

@@ -17,6 +17,7 @@
 #include "fs_unstable.h"
 #include "fs_share.h"
 #include "fs_sync.h"
+#include "fs_writeback.h"
 
 static void set_up(void)
 {
@@ -795,9 +796,16 @@ Test(fs_crash, data_of_a_file_that_is_being_closed_is_written)
 	cr_assert_eq(rig.fake.opens, 0);
 }
 
+/* A write that the kernel puts at off. */
+static void append(uint64_t off, const char *text)
+{
+	cr_assert_eq(rig_write(ino, fh.fh, off, text, strlen(text), O_RDWR | O_APPEND),
+		(int)strlen(text));
+}
+
 Test(fs_crash, an_append_is_not_appended_again)
 {
-	cr_assert_eq(rig_write(ino, fh.fh, 100, "end", 3, O_RDWR | O_APPEND), 3);
+	append(100, "end");
 	is_sent();
 	rig_crash();
 	cr_assert_eq(rig_fsync(ino, fh.fh), 0);
@@ -833,17 +841,23 @@ static uint64_t append_durably(const char *text)
 	return unique;
 }
 
-/* The server has not got them, and another client has appended. */
-Test(fs_crash, an_append_that_was_not_sent_is_behind_what_others_appended)
+/* The server has not got it. */
+static void crash_before_append(void)
 {
 	uint64_t unique;
 
-	is_appended("others");
 	rig.fake.hold_ops = 1ull << FAKE_WRITE;
 	unique = append_durably("mine");
 	rig.fake.hold_ops = 0;
 	rig_crash();
 	cr_assert_eq(answer_to(unique, 3000), 0);
+}
+
+/* The server has not got them, and another client has appended. */
+Test(fs_crash, an_append_that_was_not_sent_is_behind_what_others_appended)
+{
+	is_appended("others");
+	crash_before_append();
 	ends_with("othersmine");
 }
 
@@ -851,7 +865,7 @@ Test(fs_crash, so_is_one_that_was_acknowledged)
 {
 	is_appended("others");
 	rig.fake.hold_ops = 1ull << FAKE_WRITE;
-	cr_assert_eq(rig_write(ino, fh.fh, 100, "mine", 4, O_RDWR | O_APPEND), 4);
+	append(100, "mine");
 	no_answer(1000);
 	rig.fake.hold_ops = 0;
 	rig_crash();
@@ -862,28 +876,47 @@ Test(fs_crash, and_those_behind_it)
 {
 	is_appended("others");
 	rig.fake.hold_ops = 1ull << FAKE_WRITE;
-	cr_assert_eq(rig_write(ino, fh.fh, 100, "mine", 4, O_RDWR | O_APPEND), 4);
+	append(100, "mine");
 	no_answer(1000);
-	cr_assert_eq(rig_write(ino, fh.fh, 104, "and more", 8, O_RDWR | O_APPEND), 8);
+	append(104, "and more");
 	no_answer(1000);
 	rig.fake.hold_ops = 0;
 	rig_crash();
 	ends_with("othersmineand more");
 }
 
+/* They are one WRITE, which is longer than what a buffer has room for. */
+Test(fs_crash, what_is_there_is_compared_as_far_as_a_buffer_goes)
+{
+	enum {
+		HALF = FS_UNSTABLE_LARGE + RIG_WSIZE / 2,
+		ALL = 2 * HALF
+	};
+	static char others[2 * ALL + 1], mine[HALF + 1];
+
+	memset(others, 'o', ALL);
+	memset(mine, 'm', HALF);
+	rig.fake.bufs_max = 32;
+	rig.lane->writeback->max = rig.lane->unstable->bufs_max = 8;
+	rig.fake.info.fs.rsize = rig.fake.info.fs.wsize = ALL;
+	rig.fake.hold_ops = 1ull << FAKE_WRITE;
+	append(100, mine);
+	append(100 + HALF, mine);
+	no_answer(1000);
+	is_appended(others);
+	rig.fake.hold_ops = 0;
+	rig_crash();
+	memset(others + ALL, 'm', ALL);
+	ends_with(others);
+}
+
 /* The kernel takes the end to be where it would be without the others. */
 Test(fs_crash, and_what_is_appended_next)
 {
-	uint64_t unique;
-
 	is_appended("others");
-	rig.fake.hold_ops = 1ull << FAKE_WRITE;
-	unique = append_durably("mine");
-	rig.fake.hold_ops = 0;
-	rig_crash();
-	cr_assert_eq(answer_to(unique, 3000), 0);
+	crash_before_append();
 	is_appended("others again");
-	cr_assert_eq(rig_write(ino, fh.fh, 104, "next", 4, O_RDWR | O_APPEND), 4);
+	append(104, "next");
 	ends_with("othersmineothers againnext");
 }
 
@@ -930,7 +963,7 @@ static void acknowledged_append_that_moves(void)
 {
 	is_appended("others");
 	rig.fake.holds = at_106;
-	cr_assert_eq(rig_write(ino, fh.fh, 100, "mine", 4, O_RDWR | O_APPEND), 4);
+	append(100, "mine");
 	no_answer(1000);
 	rig.fake.holds = NULL;
 }
@@ -952,7 +985,7 @@ Test(fs_crash, and_the_next_one_is_behind_it)
 	rig_crash();
 	cr_assert_eq(answer_to(unique, 3000), 0);
 	is_appended("and again");
-	cr_assert_eq(rig_write(ino, fh.fh, 104, "next", 4, O_RDWR | O_APPEND), 4);
+	append(104, "next");
 	ends_with("othersagainmineand againnext");
 }
 
