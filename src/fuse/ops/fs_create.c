@@ -165,7 +165,7 @@ static void cut_start(struct fs_op *op)
 	nfs4_setattr(op->call);
 }
 
-/* What was written before it has come after it, or is to be written again. */
+/* Data that was written before it has come after it, or is to be written again. */
 static void cut_again(struct fs_op *op)
 {
 	exchange(op);
