@@ -232,17 +232,25 @@ static dev_t get_dev(const struct tables_record *r, const char *mountpoint, cons
 	return dev ? dev - 1 : 0;
 }
 
-static int get_mount(const struct tables_record *r, struct fs *fs)
+/* Its descriptor, or -1. */
+static int get_device(const struct tables_record *r)
 {
 	uint64_t device = tables_get(r, MOUNT_DEVICE);
+
+	return device <= INT32_MAX ? (int)device - 1 : -1;
+}
+
+static int get_mount(const struct tables_record *r, struct fs *fs)
+{
+	int device = get_device(r);
 	struct fs_init *was;
 
-	if (fs->was || device == 0 || device > INT32_MAX)
+	if (fs->was || device < 0)
 		return -EBADMSG;
 	was = fs->was = calloc(1, sizeof(*was));
 	if (!was)
 		return -ENOMEM;
-	was->device = (int)device - 1;
+	was->device = device;
 	if (get_bytes(r, MOUNT_INIT_REQUEST, was->request, sizeof(was->request),
 		    &was->request_len) != 0 ||
 		get_bytes(r, MOUNT_INIT_REPLY, was->reply, sizeof(was->reply), &was->reply_len) !=
@@ -421,7 +429,7 @@ void fs_handover_drop(struct tables_in *in, int device, const char *mountpoint, 
 		if (r.type == FS_TABLES_MOUNT) {
 			dev = get_dev(&r, mountpoint, source);
 			if (device < 0)
-				device = (int)tables_get(&r, MOUNT_DEVICE) - 1;
+				device = get_device(&r);
 		}
 	if (fs_mountfd_of(mountpoint) >= 0 || !is_connected(device) ||
 		!fs_unmount_is_there(mountpoint, dev))
