@@ -89,6 +89,7 @@ static void begin(struct fs_lane *l, struct forwarded *p)
 
 	l->unique = unique;
 	l->opcode = h->opcode;
+	l->redone = false;
 	l->read_ns = p->read_ns;
 	fs_current_set(l, l->stats);
 	fuse_session_process_buf(l->fs->se, &fbuf);
