@@ -40,6 +40,9 @@
 /* Numbers of fields in records of others. */
 #define NFS4_KEEP_FIELDS 1000u
 
+/* Locked ranges of one owner in one file, after nfs4_keep_live(): all of them are one record. */
+#define NFS4_KEEP_RANGES 16384u
+
 /*
  * nfs4_keep_obstacle - what keeps it from being written down now
  *
@@ -56,8 +59,6 @@ void nfs4_keep_put_session(struct tables_out *t, const struct nfs4_session *s);
  * After nfs4_client_new(), before anything is got or a session is made; the memory outlives the
  * client. bufs: of the sessions' data buffers.
  */
-/* Locked ranges of one owner in one file, then: all of them are one record. */
-#define NFS4_KEEP_RANGES 16384u
 void nfs4_keep_live(struct nfs4_client *cl, struct live *live, const struct slab_memory *bufs);
 /*
  * nfs4_keep_before - the memory that what is got comes from, of a process that died
