@@ -9,6 +9,7 @@
 #ifndef RPCRDMAFS_CMD_H
 #define RPCRDMAFS_CMD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -63,6 +64,8 @@ int cmd_upgrade_ask(const struct ctl_daemon *d, const char *request, int fd, uin
  * for the user's id.
  */
 void cmd_upgrade_limit(struct ctl_daemon *d, const struct ctl_daemon *before, int64_t now_ms);
+/* Is it that time? Then fault says that the daemon is not waited for any longer. */
+bool cmd_upgrade_is_late(const struct ctl_daemon *d, char *fault, size_t len);
 /*
  * cmd_sync_daemon - what programs wrote until now is durable on the server
  *

@@ -37,10 +37,8 @@ static bool wait_for_end(const struct ctl_daemon *d, char *fault, size_t len)
 
 		if (kill(d->pid, 0) != 0 && errno == ESRCH)
 			return true;
-		if (d->until_ms != 0 && ctl_client_now_ms() >= d->until_ms) {
-			snprintf(fault, len, "another user's: it is not waited for any longer");
+		if (cmd_upgrade_is_late(d, fault, len))
 			break;
-		}
 		answer = ctl_client_ask(d, "upgrade state", -1, fault, len);
 		if (answer != NULL) {
 			silent = 0;

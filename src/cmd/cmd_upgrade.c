@@ -56,6 +56,14 @@ void cmd_upgrade_limit(struct ctl_daemon *d, const struct ctl_daemon *before, in
 								  : now_ms + STRANGER_MS;
 }
 
+bool cmd_upgrade_is_late(const struct ctl_daemon *d, char *fault, size_t len)
+{
+	if (d->until_ms == 0 || ctl_client_now_ms() < d->until_ms)
+		return false;
+	snprintf(fault, len, "another user's: it is not waited for any longer");
+	return true;
+}
+
 /*
  * False: it was given up, or nobody answers any more. `before`: hand-overs that there were. A check
  * leaves *ret_pause_ns as it is.
@@ -70,10 +78,8 @@ static bool wait_for_end(const struct ctl_daemon *d, uint64_t before, uint64_t *
 	for (unsigned int silent = 0; !over && silent < SILENT_MAX; silent++) {
 		char *answer;
 
-		if (d->until_ms != 0 && ctl_client_now_ms() >= d->until_ms) {
-			snprintf(fault, len, "another user's: it is not waited for any longer");
+		if (cmd_upgrade_is_late(d, fault, len))
 			break;
-		}
 		answer = ask(d, "upgrade state", -1, fault, len);
 
 		if (answer == NULL) {
