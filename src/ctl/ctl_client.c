@@ -20,8 +20,8 @@
 
 #define ANSWER_MAX (16u << 20)
 #define USERS_DIR  "/run/user"
-#define USER_SHARE                                                                                 \
-	4 /* of the time for all strangers one user has this part: others are found, too */
+/* Of the time for all strangers one user has this part: others are found, too. */
+#define USER_SHARE 4
 
 static int fail(char *fault, size_t len, int err, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));

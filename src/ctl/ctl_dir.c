@@ -70,6 +70,7 @@ int ctl_dir_open(const char *path, uid_t owner)
 static pid_t inner_pid(pid_t pid)
 {
 	char path[64], line[512];
+	const char *last;
 	FILE *status;
 	pid_t inner = 0;
 
@@ -78,8 +79,8 @@ static pid_t inner_pid(pid_t pid)
 	if (status == NULL)
 		return 0;
 	while (fgets(line, sizeof(line), status) != NULL)
-		if (strncmp(line, "NSpid:", 6) == 0)
-			inner = (pid_t)strtol(strrchr(line, '\t'), NULL, 10);
+		if (strncmp(line, "NSpid:", 6) == 0 && (last = strrchr(line, '\t')) != NULL)
+			inner = (pid_t)strtol(last, NULL, 10);
 	fclose(status);
 	return inner;
 }
