@@ -26,6 +26,11 @@ void rpcrdma_addr_set(struct rpcrdma *x, const struct sockaddr *src, const struc
 	addrs_print(x->peer, sizeof(x->peer), dst);
 }
 
+const struct sockaddr *rpcrdma_addr_src(const struct rpcrdma *x)
+{
+	return x->src.ss_family != AF_UNSPEC ? (const struct sockaddr *)&x->src : NULL;
+}
+
 void rpcrdma_addr_failed(struct rpcrdma *x)
 {
 	if (x->conf.addrs)
@@ -52,8 +57,6 @@ void rpcrdma_addr_down(struct rpcrdma *x)
 
 void rpcrdma_addr_next(struct rpcrdma *x)
 {
-	const struct sockaddr *src =
-		x->src.ss_family != AF_UNSPEC ? (const struct sockaddr *)&x->src : NULL;
 	char from[sizeof(x->peer)];
 	struct sockaddr_storage addr;
 	uint64_t turn;
@@ -65,6 +68,6 @@ void rpcrdma_addr_next(struct rpcrdma *x)
 		return;
 	memcpy(from, x->peer, sizeof(from));
 	x->turn = turn;
-	rpcrdma_addr_set(x, src, (const struct sockaddr *)&addr);
+	rpcrdma_addr_set(x, rpcrdma_addr_src(x), (const struct sockaddr *)&addr);
 	log_info("%s: no connection: trying %s", from, x->peer);
 }

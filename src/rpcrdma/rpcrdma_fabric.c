@@ -37,9 +37,7 @@ int rpcrdma_fabric_use(struct rpcrdma *x, enum fab_kind kind, const struct fab_e
 
 static int resolve(struct rpcrdma *x)
 {
-	const struct sockaddr *src =
-		x->src.ss_family != AF_UNSPEC ? (const struct sockaddr *)&x->src : NULL;
-	int err = fab_ep_resolve(x->ep, src, (const struct sockaddr *)&x->dst);
+	int err = fab_ep_resolve(x->ep, rpcrdma_addr_src(x), (const struct sockaddr *)&x->dst);
 
 	if (err)
 		snprintf(x->detail, sizeof(x->detail), "%s", fab_ep_why(x->ep));

@@ -313,6 +313,7 @@ static inline uint64_t rpcrdma_random(struct rpcrdma *x)
 
 /* The next attempt is from src (NULL: any) to dst. */
 void rpcrdma_addr_set(struct rpcrdma *x, const struct sockaddr *src, const struct sockaddr *dst);
+const struct sockaddr *rpcrdma_addr_src(const struct rpcrdma *x); /* NULL: any */
 /* The rest does nothing without conf.addrs. */
 
 /* An attempt came to nothing. */
