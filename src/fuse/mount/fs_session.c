@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <linux/fuse.h>
+#include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -22,6 +23,8 @@
 #define MAX_TRANSFER   (1024u * 1024u) /* libfuse 3.14: 256 pages */
 #define PAGE           4096u
 #define MAX_BACKGROUND 256u
+/* All of one that has no data in it. */
+#define SHORT_ANSWER 256u
 
 static uint32_t clamp_transfer(const struct fs *fs, uint32_t size)
 {
@@ -106,6 +109,22 @@ static void patch_init(struct fs *fs, struct fuse_init_out *out)
 		out->max_pages = (uint16_t)(fs->max_read / PAGE);
 }
 
+/* The kernel looks for the page of each piece: a short answer is one piece, in one page. */
+static ssize_t write_answer(int fd, const struct iovec *iov, int count)
+{
+	const struct fuse_out_header *h = iov[0].iov_base;
+	alignas(SHORT_ANSWER) uint8_t whole[SHORT_ANSWER];
+	size_t len = 0;
+
+	if (h->len > sizeof(whole))
+		return writev(fd, iov, count);
+	for (int i = 0; i < count; i++) {
+		memcpy(whole + len, iov[i].iov_base, iov[i].iov_len);
+		len += iov[i].iov_len;
+	}
+	return write(fd, whole, len);
+}
+
 /* A notice to the kernel has no number. */
 static ssize_t answer(struct fs *fs, int fd, const struct iovec *iov, int count)
 {
@@ -115,10 +134,11 @@ static ssize_t answer(struct fs *fs, int fd, const struct iovec *iov, int count)
 
 	if (h->unique == 0)
 		return fs_notify_write(fs, fd, iov, count);
-	n = writev(fd, iov, count);
-	err = errno;
+	n = write_answer(fd, iov, count);
+	err = n < 0 ? errno : 0;
 	fs_asked_answered(fs, h->unique);
-	errno = err;
+	if (err)
+		errno = err;
 	return n;
 }
 

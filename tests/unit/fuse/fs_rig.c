@@ -60,7 +60,10 @@ ssize_t __wrap_writev(int fd, const struct iovec *iov, int cnt)
 	const struct fuse_out_header *h = iov[0].iov_base;
 	ssize_t n;
 
-	if (!rig_keep || fd != rig.fs->fd)
+	if (!rig.fs || fd != rig.fs->fd)
+		return __real_writev(fd, iov, cnt);
+	rig.pieces = cnt;
+	if (!rig_keep)
 		return __real_writev(fd, iov, cnt);
 	rig_step();
 	if (h->unique != 0 && !take_asked(h->unique)) {
@@ -86,7 +89,7 @@ ssize_t __wrap_write(int fd, const void *p, size_t len)
 		errno = ENOENT;
 		return h->unique < RIG_ASKED && rig.asked[h->unique - 1] ? (ssize_t)len : -1;
 	}
-	return rig_keep && fd == rig.fs->fd ? __wrap_writev(fd, &iov, 1) : __real_write(fd, p, len);
+	return rig.fs && fd == rig.fs->fd ? __wrap_writev(fd, &iov, 1) : __real_write(fd, p, len);
 }
 
 static void make_session(void)

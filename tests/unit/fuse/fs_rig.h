@@ -158,6 +158,7 @@ struct rig {
 	 */
 	void (*kernel_waits)(const struct iovec *iov, int cnt);
 	_Atomic bool hangs;
+	int pieces; /* of what was written to the kernel last */
 	struct fake fake;
 	struct fs *fs;
 	struct live *live;     /* with rig_keep */

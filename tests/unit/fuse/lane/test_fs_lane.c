@@ -29,6 +29,31 @@ Test(fs_lane, init_agrees_on_what_the_design_says)
 	rig_down();
 }
 
+/* The kernel looks for the page of each piece. */
+Test(fs_lane, an_answer_is_one_piece_if_it_is_short)
+{
+	struct fuse_attr_out attr;
+	struct fuse_open_out fh;
+	struct rig_reply re;
+	struct fake_file *f;
+	fuse_ino_t ino;
+
+	rig_up(NULL);
+	f = fake_add("f", 1000);
+	ino = rig_ino(f);
+	cr_assert_eq(rig_getattr(ino, &attr), 0);
+	cr_assert_eq(rig.pieces, 1);
+	cr_assert_eq(attr.attr.size, 1000);
+	cr_assert_eq(rig_open(ino, O_RDONLY, &fh), 0);
+	cr_assert_eq(rig.pieces, 1);
+	cr_assert_eq(rig_read(&re, ino, fh.fh, 0, 1000), 1000);
+	cr_assert_gt(rig.pieces, 1, "data is not copied");
+	cr_assert_arr_eq(re.body, f->data, 1000);
+	cr_assert_eq(rig_release(ino, fh.fh), 0);
+	rig_settle();
+	rig_down();
+}
+
 Test(fs_lane, stop_waits_for_operations_in_work)
 {
 	struct fake_file *f;
