@@ -1,48 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "reactor.h"
+#include "reactor_int.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "mailbox.h"
 #include "mutex.h"
-#include "spin.h"
 
-#define EVENTS_MAX       64 /* taken from epoll at once */
 #define SPIN_POLLS       16 /* polls of the spinners for each look at epoll */
 #define VIRTUAL_START_NS NSEC_PER_SEC
-
-/* One per thread. Owner: that thread, but for the fields under "any thread". */
-struct reactor {
-	int epoll_fd;
-	int wake_fd;
-	int alarm_fd;      /* timerfd: wakes when a timer is due, not later */
-	uint64_t alarm_ns; /* when it does; REACTOR_NEVER: it is not set */
-	bool is_virtual;
-	bool in_turn;
-	uint64_t now_ns;
-	uint64_t last_work_ns;
-	uint64_t lulls;
-	struct timerq timers;
-	struct spin spin;
-	unsigned int fd_cnt;
-
-	/* The batch being dispatched; reactor_fd_del() blanks what is still to come. */
-	struct epoll_event events[EVENTS_MAX];
-	int event_pos, event_cnt;
-
-	/* Any thread. */
-	struct mailbox mailbox;
-	atomic_bool asleep; /* somebody must write to wake_fd */
-	atomic_bool stop;
-};
 
 enum turn_result {
 	TURN_RAN,   /* a callback ran */
@@ -149,67 +119,6 @@ void reactor_set_spin_ns(struct reactor *r, uint64_t ns)
 {
 	/* In virtual time spinning would never use up its budget. */
 	spin_set_budget(&r->spin, r->is_virtual ? 0 : ns);
-}
-
-/* ---- file descriptors ---- */
-
-int reactor_fd_add(struct reactor *r, struct reactor_fd *src, int fd, uint32_t events,
-	void (*ready)(struct reactor_fd *, uint32_t))
-{
-	struct epoll_event ev = {.events = events, .data.ptr = src};
-
-	assert(!src->reactor);
-	if (epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &ev))
-		return -errno;
-	src->fd = fd;
-	src->ready = ready;
-	src->reactor = r;
-	r->fd_cnt++;
-	return 0;
-}
-
-void reactor_fd_del(struct reactor_fd *src)
-{
-	struct reactor *r = src->reactor;
-
-	if (!r)
-		return;
-	/* Fails when the owner closed it first, which removed it as well. */
-	(void)epoll_ctl(r->epoll_fd, EPOLL_CTL_DEL, src->fd, NULL);
-	for (int i = r->event_pos; i < r->event_cnt; i++) {
-		if (r->events[i].data.ptr == src)
-			r->events[i].data.ptr = NULL;
-	}
-	src->reactor = NULL;
-	r->fd_cnt--;
-}
-
-static bool dispatch(struct reactor *r, int cnt)
-{
-	bool ran = false;
-
-	r->event_cnt = cnt;
-	r->event_pos = 0;
-	while (r->event_pos < r->event_cnt) {
-		const struct epoll_event *ev = &r->events[r->event_pos++];
-		struct reactor_fd *src = ev->data.ptr;
-		eventfd_t value;
-
-		if (!ev->data.ptr) /* removed by an earlier one of this batch */
-			continue;
-		if (ev->data.ptr == &r->alarm_fd) {
-			r->alarm_ns = REACTOR_NEVER;
-			continue;
-		}
-		if (ev->data.ptr == &r->wake_fd) {
-			(void)eventfd_read(r->wake_fd, &value);
-			continue;
-		}
-		src->ready(src, ev->events);
-		ran = true;
-	}
-	r->event_cnt = r->event_pos = 0;
-	return ran;
 }
 
 /* ---- timers ---- */
@@ -337,20 +246,6 @@ static void set_alarm(struct reactor *r, uint64_t due_ns)
 	(void)timerfd_settime(r->alarm_fd, TFD_TIMER_ABSTIME, &its, NULL);
 }
 
-/* Returns the number of events. */
-static int epoll_for(struct reactor *r, bool wait)
-{
-	int n;
-
-	mutex_assert_none();
-	n = epoll_wait(r->epoll_fd, r->events, EVENTS_MAX, wait ? -1 : 0);
-
-	/* What is ready after a wait was not before it. */
-	if (n <= 0 || wait)
-		r->lulls++;
-	return n > 0 ? n : 0;
-}
-
 /*
  * All that needs no system call. Spinners first: a reply that is here beats
  * its own timeout.
@@ -395,7 +290,7 @@ static int spin(struct reactor *r, uint64_t until_ns, bool *ret_ran)
 				return 0;
 			spin_relax();
 		}
-		n = epoll_for(r, false);
+		n = reactor_fd_poll(r, false);
 		if (n)
 			return n;
 		read_clock(r);
@@ -412,7 +307,7 @@ static int sleep_until(struct reactor *r, uint64_t until_ns)
 	wait = !has_news(r) && spin_arm(&r->spin) && time_left(r, until_ns);
 	if (wait)
 		set_alarm(r, earlier(next_timer_ns(r), until_ns));
-	n = epoll_for(r, wait);
+	n = reactor_fd_poll(r, wait);
 	atomic_store(&r->asleep, false);
 	return n;
 }
@@ -427,16 +322,16 @@ static enum turn_result turn_real(struct reactor *r, uint64_t max_wait_ns)
 	ran = run_ready(r);
 	if (ran) {
 		r->last_work_ns = r->now_ns;
-		dispatch(r, epoll_for(r, false));
+		reactor_fd_dispatch(r, reactor_fd_poll(r, false));
 		return TURN_RAN;
 	}
 
 	until_ns = add_saturated(r->now_ns, max_wait_ns);
 	n = spin(r, until_ns, &ran);
 	if (!n && !ran)
-		n = time_left(r, until_ns) ? sleep_until(r, until_ns) : epoll_for(r, false);
+		n = time_left(r, until_ns) ? sleep_until(r, until_ns) : reactor_fd_poll(r, false);
 	read_clock(r);
-	ran |= dispatch(r, n);
+	ran |= reactor_fd_dispatch(r, n);
 	ran |= run_ready(r);
 	if (ran)
 		r->last_work_ns = r->now_ns;
@@ -448,7 +343,7 @@ static enum turn_result turn_virtual(struct reactor *r, uint64_t max_wait_ns)
 	bool ran = run_ready(r);
 	uint64_t to_ns;
 
-	ran |= dispatch(r, epoll_for(r, false));
+	ran |= reactor_fd_dispatch(r, reactor_fd_poll(r, false));
 	if (ran)
 		return TURN_RAN;
 	if (has_news(r))
