@@ -11,7 +11,8 @@
 
 #include "mutex.h"
 
-#define SPIN_POLLS       16 /* polls of the spinners for each look at epoll */
+#define SPIN_POLLS       16   /* polls of the spinners for each look at epoll */
+#define LULL_NS          1500 /* a wait that is shorter found what was ready before it */
 #define VIRTUAL_START_NS NSEC_PER_SEC
 
 enum turn_result {
@@ -314,23 +315,31 @@ static int sleep_until(struct reactor *r, uint64_t until_ns)
 
 static enum turn_result turn_real(struct reactor *r, uint64_t max_wait_ns)
 {
-	uint64_t until_ns;
-	bool ran;
+	uint64_t until_ns, before_ns;
+	bool ran, was_expected, sleeps;
 	int n;
 
 	read_clock(r);
 	ran = run_ready(r);
-	if (ran) {
+	was_expected = reactor_fd_run_expected(r);
+	if (ran || was_expected) {
 		r->last_work_ns = r->now_ns;
-		reactor_fd_dispatch(r, reactor_fd_poll(r, false));
+		if (!was_expected)
+			reactor_fd_dispatch(r, reactor_fd_poll(r, false));
 		return TURN_RAN;
 	}
 
 	until_ns = add_saturated(r->now_ns, max_wait_ns);
+	before_ns = r->now_ns;
 	n = spin(r, until_ns, &ran);
-	if (!n && !ran)
-		n = time_left(r, until_ns) ? sleep_until(r, until_ns) : reactor_fd_poll(r, false);
+	sleeps = !n && !ran && time_left(r, until_ns);
+	if (sleeps)
+		n = sleep_until(r, until_ns);
+	else if (!n && !ran)
+		n = reactor_fd_poll(r, false);
 	read_clock(r);
+	if (sleeps && n > 0 && r->now_ns - before_ns > LULL_NS)
+		r->lulls++;
 	ran |= reactor_fd_dispatch(r, n);
 	ran |= run_ready(r);
 	if (ran)
@@ -343,7 +352,7 @@ static enum turn_result turn_virtual(struct reactor *r, uint64_t max_wait_ns)
 	bool ran = run_ready(r);
 	uint64_t to_ns;
 
-	ran |= reactor_fd_dispatch(r, reactor_fd_poll(r, false));
+	ran |= reactor_fd_run_expected(r) || reactor_fd_dispatch(r, reactor_fd_poll(r, false));
 	if (ran)
 		return TURN_RAN;
 	if (has_news(r))

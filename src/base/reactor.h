@@ -80,7 +80,7 @@ uint64_t reactor_now(const struct reactor *r);
 uint64_t reactor_clock(const struct reactor *r);
 /*
  * Counts the looks for ready descriptors that found none at once. A descriptor whose callback runs
- * again with the same count had more than that callback took.
+ * again with the same count had more than that callback took, or was ready again soon after.
  */
 uint64_t reactor_lulls(const struct reactor *r);
 /* True for a reactor of reactor_new_virtual(). */
@@ -97,6 +97,15 @@ int reactor_fd_add(struct reactor *r, struct reactor_fd *src, int fd, uint32_t e
 	void (*ready)(struct reactor_fd *, uint32_t));
 /* Removes it; no callback for it runs afterwards. Harmless when not added. */
 void reactor_fd_del(struct reactor_fd *src);
+/*
+ * reactor_fd_expect - it is likely to be ready in the next turn
+ *
+ * Its callback runs then, with 0 for events, when spinners, messages and timers have, and epoll is
+ * not asked, which costs more than a read(2) that finds nothing. The callback calls this again if
+ * it found something; else epoll is asked after all, as it is in each eighth turn. src was added;
+ * the last one of a reactor for which this was called is expected.
+ */
+void reactor_fd_expect(struct reactor_fd *src);
 
 void reactor_timer_init(struct reactor_timer *t, void (*fire)(struct reactor_timer *));
 /*

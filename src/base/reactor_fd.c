@@ -7,6 +7,8 @@
 
 #include "mutex.h"
 
+#define EXPECTED_MAX 7 /* turns in a row without a look at epoll */
+
 int reactor_fd_add(struct reactor *r, struct reactor_fd *src, int fd, uint32_t events,
 	void (*ready)(struct reactor_fd *, uint32_t))
 {
@@ -34,8 +36,29 @@ void reactor_fd_del(struct reactor_fd *src)
 		if (r->events[i].data.ptr == src)
 			r->events[i].data.ptr = NULL;
 	}
+	if (r->expected == src)
+		r->expected = NULL;
 	src->reactor = NULL;
 	r->fd_cnt--;
+}
+
+void reactor_fd_expect(struct reactor_fd *src)
+{
+	src->reactor->expected = src;
+}
+
+bool reactor_fd_run_expected(struct reactor *r)
+{
+	struct reactor_fd *src = r->expected;
+
+	r->expected = NULL;
+	if (!src || r->expected_cnt == EXPECTED_MAX) {
+		r->expected_cnt = 0;
+		return false;
+	}
+	r->expected_cnt++;
+	src->ready(src, 0);
+	return r->expected != NULL;
 }
 
 bool reactor_fd_dispatch(struct reactor *r, int cnt)
@@ -72,8 +95,7 @@ int reactor_fd_poll(struct reactor *r, bool wait)
 
 	mutex_assert_none();
 	n = epoll_wait(r->epoll_fd, r->events, REACTOR_EVENTS, wait ? -1 : 0);
-	/* What is ready after a wait was not before it. */
-	if (n <= 0 || wait)
+	if (n <= 0)
 		r->lulls++;
 	return n > 0 ? n : 0;
 }

@@ -27,6 +27,8 @@ struct reactor {
 	struct timerq timers;
 	struct spin spin;
 	unsigned int fd_cnt;
+	struct reactor_fd *expected; /* NULL: none */
+	unsigned int expected_cnt;   /* times in a row that it was there */
 
 	/* The batch being dispatched; reactor_fd_del() blanks what is still to come. */
 	struct epoll_event events[REACTOR_EVENTS];
@@ -42,5 +44,7 @@ struct reactor {
 int reactor_fd_poll(struct reactor *r, bool wait);
 /* Calls those whose events these are. True: a callback ran. */
 bool reactor_fd_dispatch(struct reactor *r, int cnt);
+/* Calls what is expected. False: it found nothing, or it is not its turn; epoll is to be asked. */
+bool reactor_fd_run_expected(struct reactor *r);
 
 #endif

@@ -41,8 +41,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-/* Requests taken in one turn, at most: completions wait no longer than that. */
-#define READ_BATCH    16u
 #define QUIET_POLL_NS (5 * NSEC_PER_MSEC)
 
 /*
@@ -224,26 +222,18 @@ static bool receive(struct fs_lane *l)
 	return true;
 }
 
-/*
- * As many as came at once the last time, so that a read that finds nothing is rare: what is left
- * makes the descriptor ready again, at once, and then it is twice as many.
- */
-static void receive_batch(struct fs_lane *l)
+/* expected: epoll does not say that there are any. */
+static void receive_batch(struct fs_lane *l, bool expected)
 {
 	uint64_t lulls = reactor_lulls(l->reactor);
-	unsigned int n = 0;
+	unsigned int most = fs_pace_begin(&l->pace, lulls == l->read_lulls), n = 0;
 
-	if (l->read_full && lulls == l->read_lulls)
-		l->read_batch *= 2;
-	if (l->read_batch > READ_BATCH)
-		l->read_batch = READ_BATCH;
-	while (n < l->read_batch && may_read(l) && receive(l))
+	l->read_lulls = lulls;
+	while (n < most && may_read(l) && receive(l))
 		n++;
 	l->reading = false;
-	l->read_full = n == l->read_batch;
-	l->read_lulls = lulls;
-	if (!l->read_full)
-		l->read_batch = n > 0 ? n : 1;
+	if (fs_pace_end(&l->pace, n, expected) && l->src.reactor)
+		reactor_fd_expect(&l->src);
 	go_on_replaying(l);
 }
 
@@ -254,7 +244,7 @@ static void lane_ready(struct reactor_fd *src, uint32_t events)
 	if (l->fs->exited)
 		session_ended(l); /* another lane saw it: the descriptor stays readable */
 	l->turning = true;        /* handlers may end ops: that is looked at below */
-	receive_batch(l);
+	receive_batch(l, events == 0);
 	l->turning = false;
 	fs_lane_turn(l);
 }
@@ -445,7 +435,6 @@ struct fs_lane *fs_lane_new(struct fs *fs, struct reactor *r, struct nfs4_sessio
 	l->half_bufs = rpcrdma_buf_free_count(l->xprt) / 2;
 	l->report = report;
 	l->report_ctx = ctx;
-	l->read_batch = 1;
 	list_init(&l->ops);
 	list_init(&l->free_ops);
 	list_init(&l->parked);

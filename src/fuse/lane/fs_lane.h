@@ -4,6 +4,7 @@
 #define RPCRDMAFS_FS_LANE_H
 
 #include "fs_fs.h"
+#include "fs_pace.h"
 
 /* How a stopping lane ends: each step follows when the one before is complete. */
 enum fs_lane_state {
@@ -58,11 +59,8 @@ struct fs_lane {
 	struct fs_lockwait_lane *lockwait;
 	struct fs_copywait_lane *copywait;
 	struct fs_validate *validate;
-	/* fs_lane.c: how many requests to read at once; so many were there, when it counted so many
-	 */
-	unsigned int read_batch;
-	bool read_full;
-	uint64_t read_lulls;  /* of reactor_lulls() */
+	struct fs_pace pace;
+	uint64_t read_lulls;  /* reactor_lulls(), when it read last */
 	_Atomic bool reading; /* a request may be read, and nobody know of it */
 	bool receiving;       /* a handler runs: rxbuf is in use */
 	bool stalled;         /* stopped reading for want of an op, buffer or call */

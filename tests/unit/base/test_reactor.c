@@ -518,6 +518,66 @@ Test(reactor, lulls_tell_what_was_left_from_what_came_later)
 	close(fd);
 }
 
+/* ---- a descriptor that is expected ---- */
+
+struct expected {
+	struct reactor_fd fd;
+	int there; /* so many more callbacks find something */
+	unsigned int by_epoll, by_guess;
+};
+
+static void expected_ready(struct reactor_fd *src, uint32_t events)
+{
+	struct expected *e = container_of(src, struct expected, fd);
+
+	*(events ? &e->by_epoll : &e->by_guess) += 1;
+	if (e->there-- > 0)
+		reactor_fd_expect(src);
+}
+
+static void expect_on(struct reactor *r)
+{
+	struct expected e = {.there = 100}, other = {.there = 0};
+	int fd = eventfd(1, EFD_NONBLOCK), other_fd = eventfd(1, EFD_NONBLOCK);
+
+	cr_assert_eq(reactor_fd_add(r, &e.fd, fd, EPOLLIN, expected_ready), 0);
+	cr_assert_eq(reactor_fd_add(r, &other.fd, other_fd, EPOLLIN, expected_ready), 0);
+	cr_assert(reactor_turn(r, 0));
+	cr_assert(e.by_epoll == 1 && e.by_guess == 0);
+	for (int i = 0; i < 7; i++)
+		cr_assert(reactor_turn(r, 0));
+	cr_assert(e.by_epoll == 1 && e.by_guess == 7);
+	cr_assert_eq(other.by_epoll, 1, "it waits");
+	cr_assert(reactor_turn(r, 0));
+	cr_assert(e.by_epoll == 2 && e.by_guess == 7);
+	cr_assert_eq(other.by_epoll, 2, "but no longer");
+	e.there = 0;
+	cr_assert(reactor_turn(r, 0));
+	cr_assert(e.by_epoll == 3 && e.by_guess == 8, "it found nothing: epoll is asked");
+	cr_assert_eq(other.by_epoll, 3);
+	cr_assert(reactor_turn(r, 0));
+	cr_assert(e.by_epoll == 4 && e.by_guess == 8, "it did not expect any more");
+	e.there = 1;
+	cr_assert(reactor_turn(r, 0));
+	reactor_fd_del(&e.fd);
+	cr_assert(reactor_turn(r, 0));
+	cr_assert(e.by_epoll == 5 && e.by_guess == 8, "it is gone");
+	reactor_fd_del(&other.fd);
+	reactor_free(r);
+	close(fd);
+	close(other_fd);
+}
+
+Test(reactor, what_is_expected_is_called_in_place_of_epoll)
+{
+	expect_on(reactor_new());
+}
+
+Test(reactor, and_in_virtual_time)
+{
+	expect_on(reactor_new_virtual());
+}
+
 Test(reactor, add_tells_why_it_failed)
 {
 	struct reactor *r = reactor_new();
