@@ -81,29 +81,33 @@ static void op_abandoned(struct fs_op *op)
 	mutex_unlock(&op->inode->lock);
 }
 
+void fs_rewrite_left(struct fs_op *op, struct list *to_wake)
+{
+	struct fs_unstable *r = op->inode->unstable;
+
+	mutex_assert_held(&op->inode->lock);
+	if (!op->gated)
+		return;
+	if (op->gated_abandoned && --r->abandoned == 0 && !r->rewriting)
+		list_splice_back(to_wake, &r->waiters);
+	if (--r->io == 0 && r->rewriter) {
+		list_push_front(to_wake, &r->rewriter->link);
+		r->rewriter = NULL;
+	}
+	op->gated = op->gated_abandoned = false;
+}
+
 void fs_rewrite_leave(struct fs_op *op)
 {
-	struct fs_inode *in = op->inode;
-	struct fs_unstable *r;
-	struct fs_op *next = NULL;
-	struct list woken;
+	struct list to_wake;
 
 	if (!op->gated)
 		return;
-	list_init(&woken);
-	mutex_lock(&in->lock);
-	r = in->unstable;
-	if (op->gated_abandoned && --r->abandoned == 0 && !r->rewriting)
-		list_splice_back(&woken, &r->waiters);
-	if (--r->io == 0) {
-		next = r->rewriter;
-		r->rewriter = NULL;
-	}
-	mutex_unlock(&in->lock);
-	op->gated = op->gated_abandoned = false;
-	if (next)
-		fs_op_wake(next);
-	fs_op_wake_all(&woken);
+	list_init(&to_wake);
+	mutex_lock(&op->inode->lock);
+	fs_rewrite_left(op, &to_wake);
+	mutex_unlock(&op->inode->lock);
+	fs_op_wake_all(&to_wake);
 }
 
 bool fs_rewrite_wait(struct fs_op *op, void (*again)(struct fs_op *op))

@@ -201,6 +201,7 @@ bool fs_unstable_wrote(struct fs_op *op, bool unstable, bool lost)
 	uint64_t off = (uint64_t)op->off, end = off + fs_rw(op)->done;
 	struct fs_unstable_mem *dead = NULL;
 	struct fs_unstable *r;
+	struct list to_wake = LIST_INIT(to_wake);
 	bool changed = false, some_lost = false;
 
 	mutex_lock(&in->lock);
@@ -216,6 +217,7 @@ bool fs_unstable_wrote(struct fs_op *op, bool unstable, bool lost)
 			some_lost = r->lost > 0;
 		}
 	}
+	fs_rewrite_left(op, &to_wake);
 	mutex_unlock(&in->lock);
 	fs_unstable_mem_free(op->lane, dead);
 	fs_unstable_mem_unused(op);
@@ -223,7 +225,7 @@ bool fs_unstable_wrote(struct fs_op *op, bool unstable, bool lost)
 	fs_rw(op)->tail = NULL;
 	if (changed)
 		say_lost(op->lane, in);
-	fs_rewrite_leave(op);
+	fs_op_wake_all(&to_wake);
 	return some_lost;
 }
 

@@ -117,8 +117,9 @@ struct fs_unstable_lane {
 	struct fs_lane *lane;
 	struct mutex lock; /* everything below */
 	struct list mems;  /* of fs_unstable_mem, oldest first */
-	unsigned int bufs, bufs_max;
-	uint32_t bytes;
+	unsigned int bufs_max;
+	_Atomic unsigned int bufs;    /* they grow by the lane alone, without the lock ... */
+	_Atomic uint32_t bytes;       /* ... */
 	unsigned int late_bufs;       /* of bufs: of files whose COMMIT failed */
 	uint32_t late_bytes;          /* of bytes */
 	_Atomic uint64_t uncommitted; /* bytes of extents */
@@ -126,7 +127,9 @@ struct fs_unstable_lane {
 	struct list returned;         /* buffers that other lanes released */
 	struct reactor_msg return_msg;
 	bool return_posted;
-	struct fs_extent *spare_extents; /* the lane's own, without the lock */
+	/* The lane's own, without the lock. */
+	struct fs_extent *spare_extents;
+	struct fs_unstable_mem *spare_mems; /* without `data`; by `next` */
 };
 
 extern const struct fs_part fs_unstable_mem_part;
@@ -141,6 +144,8 @@ extern const struct fs_part fs_unstable_mem_part;
  */
 bool fs_rewrite_enter(struct fs_op *op, void (*again)(struct fs_op *op));
 void fs_rewrite_leave(struct fs_op *op);
+/* The same, with the inode's lock held: fs_op_wake_all(to_wake) must follow, without. */
+void fs_rewrite_left(struct fs_op *op, struct list *to_wake);
 extern const struct fs_part fs_rewrite_part;
 
 /* ---- WRITE ---- */

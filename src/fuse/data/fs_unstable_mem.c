@@ -56,6 +56,7 @@ static bool lane_init(struct fs_lane *l)
 
 static void lane_fini(struct fs_lane *l)
 {
+	struct fs_unstable_mem *k;
 	struct fs_extent *e;
 
 	assert(list_empty(&l->unstable->mems));
@@ -63,26 +64,27 @@ static void lane_fini(struct fs_lane *l)
 		l->unstable->spare_extents = e->next;
 		free(e);
 	}
+	while ((k = l->unstable->spare_mems)) {
+		l->unstable->spare_mems = k->next;
+		free(k);
+	}
 	take_returned(l);
 	mutex_destroy(&l->unstable->lock);
 }
 
+/* Nobody else takes of it. */
 static bool budget_take(struct fs_lane *l, bool large, uint32_t charge)
 {
-	bool ok;
+	bool ok = large ? l->unstable->bufs < l->unstable->bufs_max
+			: l->unstable->bytes + charge <= FS_UNSTABLE_BYTES;
 
-	mutex_lock(&l->unstable->lock);
-	ok = large ? l->unstable->bufs < l->unstable->bufs_max
-		   : l->unstable->bytes + charge <= FS_UNSTABLE_BYTES;
 	if (ok && large)
 		l->unstable->bufs++;
 	else if (ok)
 		l->unstable->bytes += charge;
-	mutex_unlock(&l->unstable->lock);
 	return ok;
 }
 
-/* fs_unstable_lane.lock held. */
 static void budget_put(struct fs_lane *l, bool large, uint32_t charge)
 {
 	if (large)
@@ -172,6 +174,27 @@ struct fs_unstable_mem *fs_unstable_mem_oldest(struct fs_lane *l, uint64_t now_n
 	return NULL;
 }
 
+/* bytes: of its own data; 0: that is elsewhere. */
+static struct fs_unstable_mem *mem_get(struct fs_lane *l, size_t bytes)
+{
+	struct fs_unstable_mem *k = bytes == 0 ? l->unstable->spare_mems : NULL;
+
+	if (!k)
+		return malloc(sizeof(*k) + bytes);
+	l->unstable->spare_mems = k->next;
+	return k;
+}
+
+static void mem_put(struct fs_lane *current, struct fs_unstable_mem *k)
+{
+	if (!k->lent) {
+		free(k);
+		return;
+	}
+	k->next = current->unstable->spare_mems;
+	current->unstable->spare_mems = k;
+}
+
 static void mem_free(struct fs_lane *current, struct fs_unstable_mem *k)
 {
 	struct fs_lane *l = k->lane;
@@ -195,7 +218,7 @@ static void mem_free(struct fs_lane *current, struct fs_unstable_mem *k)
 		fs_asked_buf_put(l, buf);
 	fs_asked_buf_give_back(current->fs, k->record, k->unique);
 	fs_file_put(current->fs, k->file);
-	free(k);
+	mem_put(current, k);
 }
 
 void fs_unstable_mem_free(struct fs_lane *l, struct fs_unstable_mem *dead)
@@ -222,12 +245,10 @@ struct fs_unstable_mem *fs_unstable_mem_new(struct fs_op *op)
 		return NULL;
 	if (!large)
 		lent = fs_asked_buf_lend(op->lane, op->buf, fs_rw(op)->data, op->size, &record);
-	k = malloc(sizeof(*k) + (large || lent ? 0 : op->size));
+	k = mem_get(op->lane, large || lent ? 0 : op->size);
 	if (!k) {
 		fs_asked_buf_give_back(op->lane->fs, record, h->unique);
-		mutex_lock(&op->lane->unstable->lock);
 		budget_put(op->lane, large, charge);
-		mutex_unlock(&op->lane->unstable->lock);
 		return NULL;
 	}
 	k->lent = lent;
@@ -252,11 +273,9 @@ void fs_unstable_mem_unused(struct fs_op *op)
 
 	if (!k)
 		return;
-	mutex_lock(&l->unstable->lock);
 	budget_put(l, op->size >= FS_UNSTABLE_LARGE, k->charge);
-	mutex_unlock(&l->unstable->lock);
 	fs_asked_buf_give_back(l->fs, k->record, k->unique);
-	free(k);
+	mem_put(l, k);
 	fs_rw(op)->unstable_mem = NULL;
 }
 
