@@ -14,6 +14,8 @@
 /* Nobody makes it shorter while it is read. */
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
+#define CACHE_LINE 64u /* as long as they are on most processors */
+
 /* Of a slot that has a chunk of its own. */
 static struct live_chunk *chunk_of(const struct live *l, live_ref ref)
 {
@@ -145,6 +147,13 @@ void live_free(struct live *l)
 
 /* ---- slots ---- */
 
+/* With the lock. */
+static void note_first(struct live_slots *s)
+{
+	atomic_store_explicit(
+		&s->first, s->cnt > 0 ? s->refs[s->cnt - 1] : LIVE_NONE, memory_order_relaxed);
+}
+
 /* One more chunk of the class: its slots are free. With the lock. */
 static bool cut(struct live *l, unsigned int cls)
 {
@@ -178,6 +187,7 @@ static live_ref take(struct live *l, unsigned int cls)
 	mutex_lock(&l->lock);
 	if (s->cnt > 0 || cut(l, cls))
 		ref = s->refs[--s->cnt];
+	note_first(s);
 	mutex_unlock(&l->lock);
 	return ref;
 }
@@ -190,6 +200,7 @@ static void give_back(struct live *l, live_ref ref, unsigned int cls)
 	mutex_lock(&l->lock);
 	assert(s->cnt < s->total);
 	s->refs[s->cnt++] = ref;
+	note_first(s);
 	mutex_unlock(&l->lock);
 }
 
@@ -325,6 +336,19 @@ void live_put_pieces(struct live *l, live_ref *ref, const struct live_key *key, 
 	}
 	tables_pieces_record((uint8_t *)(live_slot_in(l->map, taken) + 1), type, field, p, len);
 	commit(l, ref, taken);
+}
+
+void live_expect(const struct live *l, size_t len)
+{
+	unsigned int cls = live_class_of(len);
+	live_ref ref = cls < LIVE_SMALL
+			       ? atomic_load_explicit(&l->free[cls].first, memory_order_relaxed)
+			       : LIVE_NONE;
+
+	if (ref == LIVE_NONE)
+		return;
+	for (size_t at = 0; at < sizeof(struct live_slot) + len; at += CACHE_LINE)
+		__builtin_prefetch((const uint8_t *)live_slot_in(l->map, ref) + at, 1);
 }
 
 uint8_t *live_pieces(const struct live *l, live_ref ref)

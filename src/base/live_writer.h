@@ -14,7 +14,8 @@
 
 struct live_slots {
 	live_ref *refs;
-	size_t cnt, total; /* free ones; all, for which refs has room */
+	size_t cnt, total;      /* free ones; all, for which refs has room */
+	_Atomic live_ref first; /* the one that is taken next, as a hint without the lock */
 };
 
 /* Memory of live_raw_pieces(). */

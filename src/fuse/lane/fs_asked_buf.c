@@ -43,6 +43,14 @@ void fs_asked_buf_put(struct fs_lane *l, struct rpcrdma_buf *buf)
 	rpcrdma_buf_put(l->xprt, buf);
 }
 
+void fs_asked_buf_expect(const struct fs_lane *l, size_t size)
+{
+	size_t len = RPCRDMA_DATA_LEAD + size;
+
+	if (l->fs->live && !l->fs->data_goes && len > FS_ASKED_PLACE_SIZE && len <= TABLES_PIECE)
+		live_expect(l->fs->live, tables_pieces_len(len));
+}
+
 uint8_t *fs_asked_buf_lend(const struct fs_lane *l, const struct rpcrdma_buf *buf,
 	const uint8_t *data, size_t size, live_ref *ret_ref)
 {

@@ -28,6 +28,8 @@ void fs_asked_buf_list(struct fs_lane *l);
 void fs_asked_buf_leave(const struct fs_lane *l, const struct rpcrdma_buf *buf);
 /* The same, and the transport has it back. */
 void fs_asked_buf_put(struct fs_lane *l, struct rpcrdma_buf *buf);
+/* That follows soon, with so much data. A hint. */
+void fs_asked_buf_expect(const struct fs_lane *l, size_t size);
 /*
  * fs_asked_buf_lend - the data of a WRITE is needed beside its record, which may be over before
  *

@@ -14,6 +14,7 @@
  * not the end: fs_append.h.
  */
 #include "fs_append.h"
+#include "fs_asked_buf.h"
 #include "fs_asked.h"
 #include "fs_attr.h"
 #include "fs_op.h"
@@ -297,6 +298,8 @@ void fs_do_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, o
 	op->off = off;
 	op->size = size;
 	fs_rw(op)->sync = conf->sync || conf->noac || (fi->flags & O_DSYNC);
+	if (!fs_rw(op)->sync)
+		fs_asked_buf_expect(op->lane, size);
 	fs_append_begin(op);
 	if (err)
 		reply_error(op, err);

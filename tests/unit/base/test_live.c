@@ -17,6 +17,7 @@
 
 #include "live.h"
 #include "live_int.h"
+#include "live_writer.h"
 
 enum {
 	TYPE = 7,
@@ -199,6 +200,36 @@ Test(live, slots_are_used_again)
 	}
 	cr_assert_eq(h->used, LIVE_PAGE + LIVE_SMALL_CHUNK, "one chunk is enough for them");
 	munmap(h, LIVE_PAGE);
+}
+
+/* Also when others have put and dropped meanwhile. */
+Test(live, what_is_fetched_is_what_is_taken_next)
+{
+	struct live_key key = {.rank = 1};
+	live_ref a = LIVE_NONE, b = LIVE_NONE, c = LIVE_NONE;
+	const struct live_slots *s = &l->free[live_class_of(1000)];
+	live_ref next;
+
+	live_expect(l, 1000); /* none is there yet */
+	cr_assert_eq(s->first, LIVE_NONE);
+	put(&a, &key, 1, 1000);
+	put(&b, &key, 2, 1000);
+	next = s->first;
+	live_expect(l, 1000);
+	put(&c, &key, 3, 1000);
+	cr_assert_eq(c, next);
+	next = a;
+	live_drop(l, &a);
+	cr_assert_eq(s->first, next);
+	put(&a, &key, 4, 1000);
+	cr_assert_eq(a, next);
+	live_expect(l, LIVE_RECORD_MAX);
+	live_expect(l, SIZE_MAX / 2);
+	cr_assert_eq(read_fd(live_fd(l)), 0);
+	expect(2);
+	expect(3);
+	expect(4);
+	expect_end();
 }
 
 Test(live, a_number_stands_beside_a_record)
