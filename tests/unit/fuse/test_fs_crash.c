@@ -34,6 +34,12 @@ static void closed(uint64_t handle)
 	rig_settle();
 }
 
+static const struct nfs4_call *on_its_way(void)
+{
+	cr_assert_not(list_empty(&rig.fake.pending));
+	return container_of(rig.fake.pending.next, struct nfs4_call, link);
+}
+
 /* ---- what is open ---- */
 
 Test(fs_crash, an_open_file_is_read_and_written_on)
@@ -167,6 +173,29 @@ Test(fs_crash, a_file_without_a_name_goes_with_its_last_close)
 	closed(fh.fh);
 	cr_assert_not(file->used);
 	cr_assert_eq(rig.fs->sillies, 0);
+}
+
+/* Its own request for that is none of the kernel's, who would not know of it. */
+Test(fs_crash, what_the_next_one_was_to_remove_is_removed_by_the_one_after_it)
+{
+	const struct nfs4_op_rename *rename;
+
+	rig.fake.hold_ops = 1ull << FAKE_RENAME;
+	rig.was_done = rig_send(FUSE_UNLINK, FUSE_ROOT_ID, NULL, 0, "f", 2);
+	no_answer(1000);
+	closed(fh.fh);
+	rename = &on_its_way()->u.rename;
+	memcpy(file->name, rename->to.p, rename->to.len);
+	file->name[rename->to.len] = '\0';
+	rig.fake.hold_ops = 1ull << FAKE_REMOVE;
+	rig_crash();
+	cr_assert_eq(answer_to(rig.was_done, 3000), 0);
+	no_answer(1000);
+	cr_assert(file->used);
+	rig.fake.hold_ops = 0;
+	rig_crash();
+	rig_settle();
+	cr_assert_not(file->used);
 }
 
 /* Something else is mounted there by now. */
@@ -518,12 +547,6 @@ Test(fs_crash, a_made_file_that_the_kernel_was_not_told_of_stays_open)
 	cr_assert_eq(rig.fake.opens, opens + 1, "the server has it open as long as the kernel");
 	closed(out.fh);
 	closed(fh.fh);
-}
-
-static const struct nfs4_call *on_its_way(void)
-{
-	cr_assert_not(list_empty(&rig.fake.pending));
-	return container_of(rig.fake.pending.next, struct nfs4_call, link);
 }
 
 /* The server may have done it: then it has one open, and one lock. */
