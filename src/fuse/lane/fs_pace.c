@@ -3,6 +3,8 @@
 
 /* Requests taken in one turn, at most: completions wait no longer than that. */
 #define BATCH_MAX 16u
+/* Where more come in a turn epoll costs each of them little, and other descriptors wait longer. */
+#define EXPECT_MAX 4u
 /* So many right guesses make up for a wrong one. */
 #define WARY 16u
 
@@ -37,5 +39,5 @@ bool fs_pace_end(struct fs_pace *p, unsigned int n, bool expected)
 		p->doubt = WARY;
 	else if (p->at_once && p->doubt > 0)
 		p->doubt--;
-	return n > 0 && p->at_once && p->doubt == 0;
+	return n > 0 && n <= EXPECT_MAX && p->at_once && p->doubt == 0;
 }

@@ -32,7 +32,7 @@ unsigned int fs_pace_begin(struct fs_pace *p, bool at_once);
  * fs_pace_end - and is over
  *
  * n: requests that there were. expected: epoll did not tell of them. Returns: some are likely to be
- * there in the next turn.
+ * there in the next turn, and not so many that asking epoll does not matter.
  */
 bool fs_pace_end(struct fs_pace *p, unsigned int n, bool expected);
 

@@ -70,6 +70,18 @@ Test(fs_pace, what_comes_at_once_is_expected)
 	cr_assert_not(turn(1, false, false, &reads), "it came after a wait");
 }
 
+/* Epoll costs each of them little, and other descriptors would wait. */
+Test(fs_pace, but_not_where_many_come)
+{
+	unsigned int reads;
+
+	cr_assert_not(turn(100, false, false, &reads));
+	cr_assert(turn(100, true, false, &reads), "two");
+	cr_assert(turn(100, true, true, &reads), "four");
+	cr_assert_not(turn(100, true, true, &reads), "eight");
+	cr_assert_not(turn(100, true, false, &reads));
+}
+
 Test(fs_pace, and_not_for_a_while_when_it_was_not_there)
 {
 	unsigned int reads, until = 0;
