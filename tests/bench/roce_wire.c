@@ -3,15 +3,20 @@
  * The cost of an endpoint of src/roce, natively: bytes that the peer writes to it and reads from it
  * for each second of a processor, and the processor's time of an operation of 4 KiB.
  *
- *   roce_wire [MIB [OPERATIONS]]
+ *   roce_wire [-6] [MIB [OPERATIONS]]
  *
  * Two network namespaces with a veth pair between them, MTU 4200: the endpoint in the one, in the
  * other its peer, which shares no code with src/roce, and looks at each packet that it gets: the
- * sequence number, the ICRC, each byte. Needs root, or user namespaces.
+ * sequence number, the ICRC, each byte. -6: IPv6. Needs root, or user namespaces.
+ *
+ * ROCE_WIRE_WATCH in the environment: a command that is run in the endpoint's namespace before
+ * anything is sent (wire_tshark).
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <linux/udp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -29,16 +34,15 @@
 #include "fab_impl.h"
 #include "reactor.h"
 
-#define EP_ADDR   "10.9.0.1"
-#define PEER_ADDR "10.9.0.2"
-#define MTU       4096u
-#define CHUNK     (1u << 20) /* of an RDMA Write or Read */
-#define CHUNKS    16u
-#define DEPTH     16u
-#define OP_LEN    4096u
-#define CALL      200u /* bytes of a call, and of its reply */
-#define PEER_QPN  0x123456u
-#define BATCH     64u
+#define ADD_ADDR "ip addr add %s/%s dev %s"
+#define MTU      4096u
+#define CHUNK    (1u << 20) /* of an RDMA Write or Read */
+#define CHUNKS   16u
+#define DEPTH    16u
+#define OP_LEN   4096u
+#define CALL     200u /* bytes of a call, and of its reply */
+#define PEER_QPN 0x123456u
+#define BATCH    64u
 
 #define DIE(...)                                                                                   \
 	do {                                                                                       \
@@ -68,6 +72,22 @@ struct ask {
 	uint64_t addr;
 	uint64_t bytes;
 };
+
+static bool v6;
+static const char *ep_addr = "10.9.0.1", *peer_addr = "10.9.0.2";
+
+/* Returns its length. */
+static socklen_t make_addr(struct sockaddr_storage *to, const char *text, uint16_t port)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)to;
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)to;
+
+	memset(to, 0, sizeof(*to));
+	to->ss_family = v6 ? AF_INET6 : AF_INET;
+	in->sin_port = htons(port); /* at the same place in both */
+	inet_pton(to->ss_family, text, v6 ? (void *)&in6->sin6_addr : (void *)&in->sin_addr);
+	return v6 ? sizeof(*in6) : sizeof(*in);
+}
 
 static uint8_t byte_at(uint64_t off)
 {
@@ -99,7 +119,8 @@ static double softirq_seconds(void)
 
 static struct {
 	int fd;
-	struct sockaddr_in ep;
+	struct sockaddr_storage ep;
+	socklen_t ep_len;
 	uint16_t ep_port; /* that it sends from */
 	uint32_t qpn;     /* of the endpoint */
 	uint32_t psn;     /* of our next request */
@@ -132,27 +153,43 @@ static int32_t behind(uint32_t a, uint32_t b)
 	return (int32_t)((a - b) << 8) >> 8;
 }
 
+/* The header of IPv4 or IPv6, with ones where it may change on the way. Returns its length. */
+static size_t put_ip(uint8_t *h, const char *src, const char *dst, uint16_t id, size_t len)
+{
+	memset(h, 0xff, 40);
+	if (v6) {
+		h[0] = 0x6f;
+		put(h + 4, len, 2);
+		h[6] = 17;
+		inet_pton(AF_INET6, src, h + 8);
+		inet_pton(AF_INET6, dst, h + 24);
+		return 40;
+	}
+	h[0] = 0x45;
+	put(h + 2, 20 + len, 2);
+	put(h + 4, id, 2);
+	put(h + 6, 0x4000, 2);
+	h[9] = 17;
+	inet_pton(AF_INET, src, h + 12);
+	inet_pton(AF_INET, dst, h + 16);
+	return 20;
+}
+
 /* Annex A17.3.3. */
 static uint32_t icrc(
 	const char *src, const char *dst, uint16_t port, uint16_t id, const uint8_t *b, size_t len)
 {
-	uint8_t h[8 + 20 + 8 + 12];
+	uint8_t h[8 + 40 + 8 + 12], *udp;
 	uLong crc;
 
 	memset(h, 0xff, sizeof(h));
-	h[8] = 0x45;
-	put(h + 10, 20 + 8 + len + 4, 2);
-	put(h + 12, id, 2);
-	put(h + 14, 0x4000, 2);
-	h[17] = 17;
-	inet_pton(AF_INET, src, h + 20);
-	inet_pton(AF_INET, dst, h + 24);
-	put(h + 28, port, 2);
-	put(h + 30, 4791, 2);
-	put(h + 32, 8 + len + 4, 2);
-	memcpy(h + 36, b, 12);
-	h[40] = 0xff;
-	crc = crc32(0, h, sizeof(h));
+	udp = h + 8 + put_ip(h + 8, src, dst, id, 8 + len + 4);
+	put(udp, port, 2);
+	put(udp + 2, 4791, 2);
+	put(udp + 4, 8 + len + 4, 2);
+	memcpy(udp + 8, b, 12);
+	udp[12] = 0xff;
+	crc = crc32(0, h, (uInt)(udp - h) + 8 + 12);
 	return (uint32_t)crc32(crc, b + 12, (uInt)(len - 12));
 }
 
@@ -195,12 +232,12 @@ static void send_packet(uint8_t op, uint32_t qpn, uint32_t psn, bool ack, const 
 		memcpy(b + 12, ext, ext_len);
 	if (len > 0)
 		memcpy(b + 12 + ext_len, payload, len);
-	crc = icrc(PEER_ADDR, EP_ADDR, 4791, 0, b, n);
+	crc = icrc(peer_addr, ep_addr, 4791, 0, b, n);
 	for (int i = 0; i < 4; i++)
 		b[n + (size_t)i] = (uint8_t)(crc >> 8 * i);
 	out.iov[out.cnt] = (struct iovec){b, n + 4};
 	out.m[out.cnt].msg_hdr = (struct msghdr){.msg_name = &P.ep,
-		.msg_namelen = sizeof(P.ep),
+		.msg_namelen = P.ep_len,
 		.msg_iov = &out.iov[out.cnt],
 		.msg_iovlen = 1};
 	if (++out.cnt == BATCH)
@@ -223,9 +260,9 @@ static bool check(struct in *k, const uint8_t *b, size_t len, uint16_t port)
 		DIE("a packet that is none");
 	is = (uint32_t)b[len - 1] << 24 | (uint32_t)b[len - 2] << 16 | (uint32_t)b[len - 3] << 8 |
 	     b[len - 4];
-	crc = icrc(EP_ADDR, PEER_ADDR, port, 0, b, len - 4);
+	crc = icrc(ep_addr, peer_addr, port, 0, b, len - 4);
 	if (crc != is) {
-		crc = icrc(EP_ADDR, PEER_ADDR, port, P.id, b, len - 4);
+		crc = icrc(ep_addr, peer_addr, port, P.id, b, len - 4);
 		if (crc != is)
 			DIE("a wrong ICRC");
 		P.id++;
@@ -240,7 +277,7 @@ static bool check(struct in *k, const uint8_t *b, size_t len, uint16_t port)
 static void receive(void (*each)(const struct in *k))
 {
 	static uint8_t b[BATCH][12 + 16 + MTU + 8];
-	static struct sockaddr_in from[BATCH];
+	static struct sockaddr_storage from[BATCH];
 	struct mmsghdr m[BATCH];
 	struct iovec iov[BATCH];
 	struct in k;
@@ -257,7 +294,8 @@ static void receive(void (*each)(const struct in *k))
 	if (n < 0)
 		DIE("recvmmsg: %s", strerror(errno));
 	for (int i = 0; i < n; i++)
-		if (check(&k, b[i], m[i].msg_len, ntohs(from[i].sin_port)))
+		if (check(&k, b[i], m[i].msg_len,
+			    ntohs(((struct sockaddr_in *)&from[i])->sin_port)))
 			each(&k);
 	flush();
 }
@@ -438,19 +476,20 @@ static void on_call(const struct in *k)
 
 static void peer(void)
 {
-	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(4791)};
+	struct sockaddr_storage in;
+	socklen_t len = make_addr(&in, peer_addr, 4791);
 	int dont = IP_PMTUDISC_DO, on = 1, room = 16 << 20;
 
-	P.fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	inet_pton(AF_INET, PEER_ADDR, &in.sin_addr);
+	P.fd = socket(in.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	setsockopt(P.fd, IPPROTO_IP, IP_MTU_DISCOVER, &dont, sizeof(dont));
 	setsockopt(P.fd, SOL_SOCKET, SO_NO_CHECK, &on, sizeof(on));
+	if (v6) /* the endpoint's have no checksum, and here zero needs leave */
+		setsockopt(P.fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, &on, sizeof(on));
 	if (setsockopt(P.fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)))
 		setsockopt(P.fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
-	if (bind(P.fd, (struct sockaddr *)&in, sizeof(in)))
+	if (bind(P.fd, (struct sockaddr *)&in, len))
 		DIE("bind: %s", strerror(errno));
-	P.ep = in;
-	inet_pton(AF_INET, EP_ADDR, &P.ep.sin_addr);
+	P.ep_len = make_addr(&P.ep, ep_addr, 4791);
 	for (size_t i = 0; i < sizeof(P.chunk); i++)
 		P.chunk[i] = byte_at(i);
 	for (;;) {
@@ -564,9 +603,9 @@ static const struct fab_ep_ops ops = {.event = on_event, .sent = on_sent, .recei
 
 static void connect_ep(void)
 {
-	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(20049)};
+	struct sockaddr_storage in;
 
-	inet_pton(AF_INET, PEER_ADDR, &in.sin_addr);
+	make_addr(&in, peer_addr, 20049);
 	if (roce_impl.ep_resolve(ep, NULL, (struct sockaddr *)&in))
 		DIE("no way to the peer");
 	while (!up)
@@ -619,8 +658,9 @@ static void run(const char *cmd)
 
 int main(int argc, char **argv)
 {
-	uint64_t mib = argc > 1 ? strtoull(argv[1], NULL, 10) : 512;
-	uint64_t ops_cnt = argc > 2 ? strtoull(argv[2], NULL, 10) : 50000;
+	const int shift = argc > 1 && strcmp(argv[1], "-6") == 0;
+	uint64_t mib = argc > 1 + shift ? strtoull(argv[1 + shift], NULL, 10) : 512;
+	uint64_t ops_cnt = argc > 2 + shift ? strtoull(argv[2 + shift], NULL, 10) : 50000;
 	struct fab_conf conf = {.kind = FAB_SOFT,
 		.connect_timeout_ns = 10 * NSEC_PER_SEC,
 		.retry_count = 6,
@@ -631,6 +671,11 @@ int main(int argc, char **argv)
 
 	if (mib == 0 || ops_cnt < 2 * DEPTH)
 		DIE("too few of them");
+	v6 = shift > 0;
+	if (v6) {
+		ep_addr = "fd09::1";
+		peer_addr = "fd09::2";
+	}
 	if (unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET))
 		SKIP("no namespace of the network: %s", strerror(errno));
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sync))
@@ -643,8 +688,9 @@ int main(int argc, char **argv)
 		if (unshare(CLONE_NEWNET) || write(sync[1], &c, 1) != 1 ||
 			read(sync[1], &c, 1) != 1)
 			DIE("no namespace of the peer");
-		run("ip link set lo up && ip addr add " PEER_ADDR
-		    "/24 dev w1 && ip link set w1 up");
+		snprintf(cmd, sizeof(cmd), "ip link set lo up && ip link set w1 up && " ADD_ADDR,
+			peer_addr, v6 ? "64 nodad" : "24", "w1");
+		run(cmd);
 		if (write(sync[1], &c, 1) != 1)
 			return 1;
 		peer();
@@ -654,9 +700,11 @@ int main(int argc, char **argv)
 	snprintf(cmd, sizeof(cmd),
 		"ip link set lo up && ip link add w0 mtu 4200 type veth peer name w1 mtu 4200 "
 		"netns "
-		"%d && ip addr add " EP_ADDR "/24 dev w0 && ip link set w0 up",
-		(int)pid);
+		"%d && ip link set w0 up && " ADD_ADDR,
+		(int)pid, ep_addr, v6 ? "64 nodad" : "24", "w0");
 	run(cmd);
+	if (getenv("ROCE_WIRE_WATCH"))
+		run(getenv("ROCE_WIRE_WATCH"));
 	if (write(sync[0], cmd, 1) != 1 || read(sync[0], cmd, 1) != 1)
 		DIE("no peer");
 	mem = mmap(
