@@ -185,9 +185,10 @@ static struct fs_unstable_mem *mem_get(struct fs_lane *l, size_t bytes)
 	return k;
 }
 
+/* Of another lane it is not kept: one that only commits would gather them. */
 static void mem_put(struct fs_lane *current, struct fs_unstable_mem *k)
 {
-	if (!k->lent) {
+	if (!k->lent || k->lane != current) {
 		free(k);
 		return;
 	}

@@ -1112,6 +1112,26 @@ Test(fs_crash, the_copy_of_a_small_write_is_in_its_record)
 	closed(fh.fh);
 }
 
+/* A lane that only commits would gather what the others make. */
+Test(fs_crash, a_lane_keeps_spare_what_is_its_own)
+{
+	struct fs_unstable_lane unstable = {.spare_mems = NULL};
+	struct fs_lane other = {.fs = rig.fs, .unstable = &unstable};
+	char text[500];
+
+	memset(text, 'x', sizeof(text));
+	cr_assert_eq(rig_write(ino, fh.fh, 0, text, sizeof(text), O_RDWR), sizeof(text));
+	is_sent();
+	cr_assert_not_null(rig_inode(ino)->unstable->v[0]->mem->lent);
+	fs_unstable_cut(&other, rig_inode(ino), 0);
+	cr_assert_null(unstable.spare_mems);
+	cr_assert_eq(rig_write(ino, fh.fh, 0, text, sizeof(text), O_RDWR), sizeof(text));
+	is_sent();
+	fs_unstable_cut(rig.lane, rig_inode(ino), 0);
+	cr_assert_not_null(rig.lane->unstable->spare_mems);
+	closed(fh.fh);
+}
+
 /* The same, if the server had it, and its buffer was something else's since. */
 static uint64_t other_handle(void)
 {
