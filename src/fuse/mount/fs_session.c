@@ -112,13 +112,12 @@ static void patch_init(struct fs *fs, struct fuse_init_out *out)
 /* The kernel looks for the page of each piece: a short answer is one piece, in one page. */
 static ssize_t write_answer(int fd, const struct iovec *iov, int count)
 {
-	const struct fuse_out_header *h = iov[0].iov_base;
 	alignas(SHORT_ANSWER) uint8_t whole[SHORT_ANSWER];
 	size_t len = 0;
 
-	if (h->len > sizeof(whole))
-		return writev(fd, iov, count);
 	for (int i = 0; i < count; i++) {
+		if (iov[i].iov_len > sizeof(whole) - len)
+			return writev(fd, iov, count);
 		memcpy(whole + len, iov[i].iov_base, iov[i].iov_len);
 		len += iov[i].iov_len;
 	}
