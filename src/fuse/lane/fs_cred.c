@@ -139,19 +139,10 @@ static void read_groups(const struct fuse_ctx *ctx, struct rpc_cred *cred)
 	cred->gids_cnt = kept;
 }
 
-static uint64_t now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
-void fs_cred_of(fuse_req_t req, struct rpc_cred *ret_cred)
+void fs_cred_of(fuse_req_t req, uint64_t now_ns, struct rpc_cred *ret_cred)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
 	struct cred_slot *slot = &cred_cache[(unsigned int)ctx->pid % CRED_CACHE];
-	uint64_t now_ns = now();
 
 	if (slot->until_ns <= now_ns || slot->pid != ctx->pid || slot->cred.uid != ctx->uid ||
 		slot->cred.gid != ctx->gid) {

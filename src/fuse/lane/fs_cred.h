@@ -9,8 +9,13 @@
 
 #include "fs_fs.h"
 
-/* uid, gid and supplementary groups of the caller (/proc/PID/status, cached a moment). */
-void fs_cred_of(fuse_req_t req, struct rpc_cred *ret_cred);
+/*
+ * fs_cred_of - uid, gid and supplementary groups of the caller
+ *
+ * From /proc/PID/status, cached for a moment. now_ns: when the request was read, by the clock that
+ * all requests of this thread go by.
+ */
+void fs_cred_of(fuse_req_t req, uint64_t now_ns, struct rpc_cred *ret_cred);
 /* Pure: the "Groups:" line of a status file. Returns the number put into gids, at most max. */
 unsigned int fs_cred_parse_groups(const char *status, uint32_t *gids, unsigned int max);
 /* Pure: does the status file belong to who has these as fsuid and fsgid? */

@@ -150,7 +150,7 @@ struct fs_op *fs_op_begin(fuse_req_t req, fuse_ino_t ino)
 	assert(op); /* the loop saw one free, and a request takes one */
 	op->req = req;
 	fs_interrupt_watch(op);
-	fs_cred_of(req, &op->cred);
+	fs_cred_of(req, op->read_ns, &op->cred);
 	op->shadow = (ino & FS_INO_SHADOW) != 0;
 	op->inode = fs_inode_get(l->fs, ino);
 	if (op->inode)

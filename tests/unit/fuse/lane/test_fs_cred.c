@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "fs_cred.h"
@@ -60,18 +59,12 @@ Test(fs_cred, a_number_cut_by_the_end_of_the_text_is_no_group)
 static struct fuse_ctx ctx;
 static const char *groups; /* of whoever /proc is asked for */
 static unsigned int asked;
-static time_t later;
+static uint64_t later_s;
 
 /* In place of libfuse's and libc's. */
 const struct fuse_ctx *fuse_req_ctx(fuse_req_t req)
 {
 	return &ctx;
-}
-
-int clock_gettime(clockid_t id, struct timespec *ts)
-{
-	*ts = (struct timespec){.tv_sec = 1000 + later};
-	return 0;
 }
 
 static unsigned int shown_uid, shown_gid; /* /proc says, of who has `groups` */
@@ -98,7 +91,7 @@ static struct rpc_cred ask(pid_t pid, uid_t uid, gid_t gid, const char *now)
 	ctx = (struct fuse_ctx){.pid = pid, .uid = uid, .gid = gid};
 	groups = now;
 	asked = 0;
-	fs_cred_of(NULL, &cred);
+	fs_cred_of(NULL, (1000 + later_s) * NSEC_PER_SEC, &cred);
 	groups = NULL;
 	cr_assert_eq(cred.flavor, RPC_AUTH_SYS);
 	cr_assert_eq(cred.uid, uid);
@@ -126,7 +119,7 @@ Test(fs_cred, groups_are_read_once_in_a_moment)
 	cr_assert_eq(asked, 1);
 	cr_assert_eq(cred_of(70, 1000, 1001, GROUP_8).gids[0], 7);
 	cr_assert_eq(asked, 0);
-	later = 2;
+	later_s = 2;
 	cr_assert_eq(cred_of(70, 1000, 1001, GROUP_8).gids[0], 8);
 }
 
