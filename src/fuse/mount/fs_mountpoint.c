@@ -20,13 +20,37 @@
 #define PROBE_MS    2000
 #define STACKED_MAX 16 /* mounts over each other that are taken away */
 
+/* The number up to `end`; -1: there is none. */
+static int64_t number_before(const char *text, char end, const char **ret_behind)
+{
+	char *behind;
+	unsigned long n = strtoul(text, &behind, 10);
+
+	if (behind == text || *behind != end || n > UINT32_MAX)
+		return -1;
+	*ret_behind = behind + 1;
+	return (int64_t)n;
+}
+
+/* "98:0" */
+static bool parse_dev(const char *text, dev_t *ret)
+{
+	int64_t major = number_before(text, ':', &text);
+	int64_t minor = major < 0 ? -1 : number_before(text, '\0', &text);
+
+	if (minor < 0)
+		return false;
+	*ret = makedev((unsigned int)major, (unsigned int)minor);
+	return true;
+}
+
 /* "36 35 98:0 /root /mnt rw,noatime shared:1 - type source options" */
 static bool parse_line(char *line, const char *path, struct fs_mounted *ret)
 {
-	char at[4096], options[1024], *sep = strstr(line, " - "), *id;
-	unsigned int major, minor;
+	char dev[32], at[4096], options[1024], *sep = strstr(line, " - "), *id;
 
-	if (!sep || sscanf(line, "%*s %*s %u:%u %*s %4095s", &major, &minor, at) != 3)
+	if (!sep || sscanf(line, "%*s %*s %31s %*s %4095s", dev, at) != 2 ||
+		!parse_dev(dev, &ret->dev))
 		return false;
 	mount_field_str(at);
 	if (strcmp(at, path) != 0 ||
@@ -37,7 +61,6 @@ static bool parse_line(char *line, const char *path, struct fs_mounted *ret)
 	ret->uid = id ? (uid_t)strtoul(id + strlen("user_id="), NULL, 10) : (uid_t)-1;
 	id = strstr(options, "group_id=");
 	ret->gid = id ? (gid_t)strtoul(id + strlen("group_id="), NULL, 10) : (gid_t)-1;
-	ret->dev = makedev(major, minor);
 	return true;
 }
 

@@ -68,6 +68,21 @@ Test(fs_mountpoint, a_device_is_that_of_our_mount_if_nothing_is_over_it)
 	cr_assert_eq(dev_of("/none", "srv:/a b"), 0);
 }
 
+Test(fs_mountpoint, a_line_whose_device_is_none_is_passed_over)
+{
+	static const char *const odd[] = {"0", "0:", ":40", "x:40", "0:x", "0:40x", "0 :40",
+		"4294967296:40", "0:4294967296", "-1:40"};
+	struct fs_mounted m;
+	char line[80];
+
+	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+		snprintf(line, sizeof(line), "40 22 %s / /mnt rw - fuse source rw\n", odd[i]);
+		cr_assert_not(find(line, "/mnt", &m), "%s", odd[i]);
+	}
+	cr_assert(find("40 22 4095:1048575 / /mnt rw - fuse source rw\n", "/mnt", &m));
+	cr_assert_eq(m.dev, makedev(4095, 1048575));
+}
+
 Test(fs_mountpoint, lines_that_are_cut_or_end_in_a_backslash_are_passed_over)
 {
 	struct fs_mounted m;
