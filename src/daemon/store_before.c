@@ -25,7 +25,7 @@ static bool has_place(void)
 {
 	const char *places = getenv("FDSTORE");
 
-	return store_is_offered() && strtoul(places, NULL, 10) > STORE_PLACES;
+	return store_is_offered() && places != NULL && strtoul(places, NULL, 10) > STORE_PLACES;
 }
 
 static bool is_this_program(int fd)
