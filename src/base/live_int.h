@@ -158,7 +158,10 @@ static inline unsigned int live_class_of(size_t len)
 {
 	unsigned int cls = 0;
 
-	while (cls < LIVE_CLASSES && live_room(cls) < len)
+	/* Most records are small, and have a class several times. */
+	while (cls < LIVE_SMALL && live_small_sizes[cls] - sizeof(struct live_slot) < len)
+		cls++;
+	while (cls >= LIVE_SMALL && cls < LIVE_CLASSES && live_room(cls) < len)
 		cls++;
 	return cls;
 }

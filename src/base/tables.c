@@ -30,24 +30,27 @@ static void put_le(uint8_t *to, uint64_t value, size_t len)
 	memcpy(to, &le, len);
 }
 
-/* `len` more bytes at the end of what is not written; NULL: there was a failure. */
-static uint8_t *room(struct tables_out *t, size_t len)
+static bool grow(struct tables_out *t, size_t len)
 {
-	if (t->err)
-		return NULL;
-	if (t->size - t->used < len) {
-		size_t size = (t->used + len) * 2;
-		uint8_t *buf = realloc(t->buf == t->few ? NULL : t->buf, size);
+	size_t size = (t->used + len) * 2;
+	uint8_t *buf = realloc(t->buf == t->few ? NULL : t->buf, size);
 
-		if (!buf) {
-			t->err = -ENOMEM;
-			return NULL;
-		}
-		if (t->buf == t->few)
-			memcpy(buf, t->few, t->used);
-		t->buf = buf;
-		t->size = size;
+	if (!buf) {
+		t->err = -ENOMEM;
+		return false;
 	}
+	if (t->buf == t->few)
+		memcpy(buf, t->few, t->used);
+	t->buf = buf;
+	t->size = size;
+	return true;
+}
+
+/* `len` more bytes at the end of what is not written; NULL: there was a failure. */
+static inline uint8_t *room(struct tables_out *t, size_t len)
+{
+	if (t->err || (t->size - t->used < len && !grow(t, len)))
+		return NULL;
 	t->used += len;
 	return t->buf + t->used - len;
 }
