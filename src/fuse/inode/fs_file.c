@@ -35,14 +35,15 @@ static struct fs_file *file_new(struct fs *fs, struct fs_inode *in, const struct
 		f->handle = fs_handle_take(&fs->file_handles, f);
 	else if (fs_handle_put(&fs->file_handles, handle, f))
 		f->handle = handle;
+	if (f->handle != FS_HANDLE_NONE)
+		f->inode = fs_inode_ref_locked(in);
 	fs_inode_table_unlock(fs);
-	if (f->handle == FS_HANDLE_NONE) {
+	if (!f->inode) {
 		free(f);
 		return NULL;
 	}
 	f->live = fs->live;
 	f->data_goes = fs->data_goes;
-	f->inode = fs_inode_ref(fs, in);
 	f->cred = *cred;
 	f->share_access = share_access;
 	f->flags = flags;
@@ -96,16 +97,13 @@ void fs_file_opened(struct fs *fs, struct fs_file *f)
 {
 	struct fs_inode *in = f->inode;
 
-	fs_inode_table_lock(fs);
+	mutex_assert_held(&in->lock);
 	list_push_back(&fs->files, &f->all_link);
-	mutex_lock(&in->lock);
 	list_push_back(&in->open_files, &f->link);
 	in->opens++;
 	in->opened = true;
 	atomic_fetch_add(&fs->files_open, 1);
 	open_over(fs, f);
-	mutex_unlock(&in->lock);
-	fs_inode_table_unlock(fs);
 }
 
 bool fs_file_of_request(struct fs *fs, uint64_t unique, uint64_t *ret_handle)
@@ -183,8 +181,7 @@ void fs_file_put(struct fs *fs, struct fs_file *f)
 	fs_part_file_gone(fs, f);
 	fs_inode_table_lock(fs);
 	fs_handle_give(&fs->file_handles, f->handle);
-	fs_inode_table_unlock(fs);
-	fs_inode_put(fs, f->inode);
+	fs_inode_put_unlock(fs, f->inode);
 	free(f);
 }
 

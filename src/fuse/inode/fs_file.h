@@ -67,7 +67,10 @@ struct fs_file *fs_file_put_back(struct fs *fs, struct fs_inode *in, const struc
 void fs_file_opening(struct fs *fs, struct fs_file *f);
 /* It failed: fs_silly_finish() is to look whether the name is to go. */
 void fs_file_not_opened(struct fs *fs, struct fs_file *f);
-/* It is open: among the inode's open files until fs_file_closed(). See fs_share_opened(). */
+/*
+ * It is open: among the inode's open files until fs_file_closed(). See fs_share_opened(). Table and
+ * inode lock held.
+ */
 void fs_file_opened(struct fs *fs, struct fs_file *f);
 void fs_file_closed(struct fs *fs, struct fs_file *f);
 /* At the end: any file that is still open, with its handle's reference. NULL: none. */

@@ -397,7 +397,7 @@ struct fs_inode *fs_inode_get(struct fs *fs, fuse_ino_t ino)
 struct fs_inode *fs_inode_ref(struct fs *fs, struct fs_inode *in)
 {
 	fs_inode_table_lock(fs);
-	in->refs++;
+	fs_inode_ref_locked(in);
 	fs_inode_table_unlock(fs);
 	return in;
 }
@@ -424,14 +424,19 @@ static void unlock_and_reap(struct fs *fs, struct fs_inode *in)
 		malloc_trim(0);
 }
 
+void fs_inode_put_unlock(struct fs *fs, struct fs_inode *in)
+{
+	assert(in->refs > 0);
+	in->refs--;
+	unlock_and_reap(fs, in);
+}
+
 void fs_inode_put(struct fs *fs, struct fs_inode *in)
 {
 	if (!in)
 		return;
 	fs_inode_table_lock(fs);
-	assert(in->refs > 0);
-	in->refs--;
-	unlock_and_reap(fs, in);
+	fs_inode_put_unlock(fs, in);
 }
 
 void fs_inode_forget(struct fs *fs, fuse_ino_t ino, uint64_t nlookup)

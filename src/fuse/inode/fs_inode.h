@@ -113,8 +113,16 @@ struct fs_inode *fs_inode_find(struct fs *fs, const struct nfs4_fh *fh);
 /* By nodeid; takes a reference. WIRE: NULL: it is none, or forgotten: ESTALE. */
 struct fs_inode *fs_inode_get(struct fs *fs, fuse_ino_t ino);
 struct fs_inode *fs_inode_ref(struct fs *fs, struct fs_inode *in);
+/* The same with the table lock held. */
+static inline struct fs_inode *fs_inode_ref_locked(struct fs_inode *in)
+{
+	in->refs++;
+	return in;
+}
 /* NULL is accepted. */
 void fs_inode_put(struct fs *fs, struct fs_inode *in);
+/* The same with the table lock held, which is given up. NULL is not accepted. */
+void fs_inode_put_unlock(struct fs *fs, struct fs_inode *in) MUTEX_RELEASES(fs->table);
 void fs_inode_forget(struct fs *fs, fuse_ino_t ino, uint64_t nlookup);
 /* Does the kernel hold it no more? */
 bool fs_inode_is_forgotten(struct fs *fs, struct fs_inode *in);

@@ -42,10 +42,7 @@ static void release_closed(struct fs_op *op)
 
 static void share_closed(struct fs_op *op)
 {
-	struct fs_share *sh = op->file->share;
-
-	fs_share_downgraded(sh, 0);
-	fs_share_leave(sh);
+	fs_share_leave_downgraded(op->file->share, 0);
 	release_closed(op);
 }
 
@@ -99,14 +96,12 @@ static void downgrade_failed(struct fs_op *op, int err)
 static void downgrade_done(struct nfs4_call *call)
 {
 	struct fs_op *op = fs_op_of(call);
-	struct fs_share *sh = op->file->share;
 
 	if (call->err) {
 		downgrade_failed(op, -call->err);
 		return;
 	}
-	fs_share_downgraded(sh, call->u.downgrade.share_access);
-	fs_share_leave(sh);
+	fs_share_leave_downgraded(op->file->share, call->u.downgrade.share_access);
 	release_closed(op);
 }
 
@@ -124,9 +119,9 @@ static void downgrade_start(struct fs_op *op)
 static void share_alone(struct fs_op *op)
 {
 	struct fs_share *sh = op->file->share;
-	uint32_t left = fs_share_left(sh);
+	uint32_t left;
 
-	if (!fs_share_is_open_for_more(sh)) { /* others opened it meanwhile, or closed it */
+	if (!fs_share_left(sh, &left)) { /* others opened it meanwhile, or closed it */
 		fs_share_leave(sh);
 		release_closed(op);
 	} else if (!left) {
@@ -145,11 +140,7 @@ static void share_alone(struct fs_op *op)
 
 static void release_unlocked(struct fs_op *op)
 {
-	struct fs_share *sh = op->file->share;
-
-	if (fs_share_drop(sh, op->file->share_access))
-		fs_share_enter(op, sh, true, share_alone);
-	else
+	if (!fs_share_drop(op, op->file->share, op->file->share_access, share_alone))
 		release_closed(op);
 }
 

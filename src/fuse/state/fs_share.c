@@ -175,15 +175,19 @@ void fs_share_put(struct fs_share *sh)
 
 void fs_share_opened(struct fs_op *op, struct fs_file *f)
 {
+	struct fs *fs = op->lane->fs;
 	struct fs_share *sh = f->share;
+	struct fs_inode *in = f->inode;
 
-	mutex_lock(&sh->inode->lock);
+	fs_inode_table_lock(fs);
+	mutex_lock(&in->lock);
+	fs_file_opened(fs, f);
+	fs_inode_table_unlock(fs);
 	sh->opens[f->share_access]++;
 	sh->access |= f->share_access;
-	fs_share_tables_live_access(sh->fs, sh);
-	mutex_unlock(&sh->inode->lock);
-	fs_file_opened(op->lane->fs, f);
-	fs_share_tables_live_file(op->lane->fs, f, op->unique);
+	fs_share_tables_live_access(fs, sh);
+	fs_share_tables_live_file(fs, f, op->unique);
+	mutex_unlock(&in->lock);
 	fs_validate_watch(op->lane, f);
 }
 
@@ -203,45 +207,19 @@ uint32_t fs_share_needs(const struct fs_share *sh)
 	return access;
 }
 
-bool fs_share_drop(struct fs_share *sh, uint32_t share_access)
-{
-	bool less;
-
-	mutex_lock(&sh->inode->lock);
-	sh->opens[share_access]--;
-	less = fs_share_needs(sh) != sh->access;
-	mutex_unlock(&sh->inode->lock);
-	return less;
-}
-
-uint32_t fs_share_left(struct fs_share *sh)
+bool fs_share_left(struct fs_share *sh, uint32_t *ret_left)
 {
 	uint32_t left;
-
-	mutex_lock(&sh->inode->lock);
-	left = fs_share_needs(sh);
-	if (!left)
-		sh->over = true;
-	mutex_unlock(&sh->inode->lock);
-	return left;
-}
-
-bool fs_share_is_open_for_more(struct fs_share *sh)
-{
 	bool more;
 
 	mutex_lock(&sh->inode->lock);
-	more = fs_share_needs(sh) != sh->access;
+	left = fs_share_needs(sh);
+	more = left != sh->access;
+	if (!left)
+		sh->over = true;
 	mutex_unlock(&sh->inode->lock);
+	*ret_left = left;
 	return more;
-}
-
-void fs_share_downgraded(struct fs_share *sh, uint32_t share_access)
-{
-	mutex_lock(&sh->inode->lock);
-	sh->access = share_access;
-	fs_share_tables_live_access(sh->fs, sh);
-	mutex_unlock(&sh->inode->lock);
 }
 
 /* ---- who may do what at a time ---- */
@@ -259,13 +237,11 @@ static void go_in(struct fs_share *sh, bool alone)
 	sh->inside += !alone;
 }
 
-void fs_share_enter(
-	struct fs_op *op, struct fs_share *sh, bool alone, void (*then)(struct fs_op *op))
+/* True: it is inside; false: it waits. Inode lock held. */
+static bool enter(struct fs_op *op, struct fs_share *sh, bool alone, void (*then)(struct fs_op *op))
 {
-	bool now;
+	bool now = list_empty(&sh->queue) && may_enter(sh, alone);
 
-	mutex_lock(&sh->inode->lock);
-	now = list_empty(&sh->queue) && may_enter(sh, alone);
 	if (now) {
 		go_in(sh, alone);
 	} else {
@@ -273,19 +249,48 @@ void fs_share_enter(
 		op->alone = alone;
 		list_push_back(&sh->queue, &op->link);
 	}
-	mutex_unlock(&sh->inode->lock);
+	return now;
+}
+
+static void entered(struct fs_op *op, bool now, void (*then)(struct fs_op *op))
+{
 	if (now)
 		then(op);
 	else
 		fs_op_put_call(op); /* `then` comes from this lane's mailbox: not before */
 }
 
-void fs_share_leave(struct fs_share *sh)
+void fs_share_enter(
+	struct fs_op *op, struct fs_share *sh, bool alone, void (*then)(struct fs_op *op))
 {
-	struct list woken;
+	bool now;
 
-	list_init(&woken);
 	mutex_lock(&sh->inode->lock);
+	now = enter(op, sh, alone, then);
+	mutex_unlock(&sh->inode->lock);
+	entered(op, now, then);
+}
+
+bool fs_share_drop(struct fs_op *op, struct fs_share *sh, uint32_t share_access,
+	void (*then)(struct fs_op *op))
+{
+	bool less, now = false;
+
+	mutex_lock(&sh->inode->lock);
+	sh->opens[share_access]--;
+	less = fs_share_needs(sh) != sh->access;
+	if (less)
+		now = enter(op, sh, true, then);
+	mutex_unlock(&sh->inode->lock);
+	if (less)
+		entered(op, now, then);
+	return less;
+}
+
+/* Inode lock held. *ret_woken: who enters now. */
+static void leave(struct fs_share *sh, struct list *ret_woken)
+{
+	list_init(ret_woken);
 	if (sh->alone)
 		sh->alone = false;
 	else
@@ -297,8 +302,28 @@ void fs_share_leave(struct fs_share *sh)
 			break;
 		go_in(sh, op->alone);
 		list_del(&op->link);
-		list_push_back(&woken, &op->link);
+		list_push_back(ret_woken, &op->link);
 	}
+}
+
+void fs_share_leave(struct fs_share *sh)
+{
+	struct list woken;
+
+	mutex_lock(&sh->inode->lock);
+	leave(sh, &woken);
+	mutex_unlock(&sh->inode->lock);
+	fs_op_wake_all(&woken);
+}
+
+void fs_share_leave_downgraded(struct fs_share *sh, uint32_t share_access)
+{
+	struct list woken;
+
+	mutex_lock(&sh->inode->lock);
+	sh->access = share_access;
+	fs_share_tables_live_access(sh->fs, sh);
+	leave(sh, &woken);
 	mutex_unlock(&sh->inode->lock);
 	fs_op_wake_all(&woken);
 }

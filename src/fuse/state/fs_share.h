@@ -69,6 +69,8 @@ void fs_share_put(struct fs_share *sh);
 void fs_share_enter(
 	struct fs_op *op, struct fs_share *sh, bool alone, void (*then)(struct fs_op *op));
 void fs_share_leave(struct fs_share *sh);
+/* From alone: the server has it open for this from now on; 0: it is closed. */
+void fs_share_leave_downgraded(struct fs_share *sh, uint32_t share_access);
 
 /*
  * f's OPEN is done, by the op: it counts in f->share, is among the inode's open files, and is
@@ -79,13 +81,17 @@ void fs_share_opened(struct fs_op *op, struct fs_file *f);
 void fs_share_closed(struct fs *fs, struct fs_file *f);
 /* What all open files need. Inode lock held. */
 uint32_t fs_share_needs(const struct fs_share *sh);
-/* One of them is closed. True: the server may have to hear of it. */
-bool fs_share_drop(struct fs_share *sh, uint32_t share_access);
-/* Alone: what is needed now; 0: nothing, and nobody joins any more. */
-uint32_t fs_share_left(struct fs_share *sh);
-bool fs_share_is_open_for_more(struct fs_share *sh);
-/* 0: it is closed. */
-void fs_share_downgraded(struct fs_share *sh, uint32_t share_access);
+/*
+ * One of them is closed. True: the server may have to hear of it, and `then` runs alone inside, as
+ * fs_share_enter() says.
+ */
+bool fs_share_drop(struct fs_op *op, struct fs_share *sh, uint32_t share_access,
+	void (*then)(struct fs_op *op));
+/*
+ * Alone. *ret_left: what is needed now; 0: nothing, and nobody joins any more. Returns: true: the
+ * server has it open for more.
+ */
+bool fs_share_left(struct fs_share *sh, uint32_t *ret_left);
 /* The share_access of an open with these O_*. */
 uint32_t fs_share_access(int flags);
 /* Does what ACCESS said allow an open with these O_*? */

@@ -182,10 +182,8 @@ void fs_share_tables_live_file(struct fs *fs, struct fs_file *f, uint64_t unique
 	put_open(&t, f);
 	tables_put(&t, FILE_OWNER, f->share->owner);
 	tables_put(&t, FILE_UNIQUE, unique);
-	mutex_lock(&f->inode->lock);
 	fs_live_put(fs, &f->live_ref, &key, &t);
 	fs_live_data(f);
-	mutex_unlock(&f->inode->lock);
 }
 
 void fs_share_tables_live_owner(struct fs *fs, struct fs_lockowner *o)
@@ -250,8 +248,7 @@ static int get_state(const struct fs_share_tables *at, const struct tables_recor
 	if (!sh || nfs4_keep_owner_of(r) != sh->owner)
 		return 0;
 	/* A process that died had two of one owner: the later one has the newer stateid. */
-	if (sh->state.cl)
-		nfs4_state_forget(&sh->state);
+	nfs4_state_forget(&sh->state);
 	fs_inode_fh(sh->inode, &fh);
 	return nfs4_keep_get_state(r, at->fs->client, &sh->state, &fh);
 }
@@ -263,12 +260,14 @@ static struct fs_file *take_file(struct fs *fs, struct fs_share *sh, const struc
 
 	if (!f)
 		return NULL;
+	fs_share_give(sh, f);
+	fs_inode_table_lock(fs);
 	mutex_lock(&sh->inode->lock);
+	fs_file_opened(fs, f);
 	sh->refs++;
 	sh->opens[access]++;
 	mutex_unlock(&sh->inode->lock);
-	fs_share_give(sh, f);
-	fs_file_opened(fs, f);
+	fs_inode_table_unlock(fs);
 	return f;
 }
 
@@ -294,7 +293,9 @@ static int get_file(struct fs_share_tables *at, const struct tables_record *r)
 	f->next_err = (int)(uint32_t)tables_get(r, FILE_NEXT_ERR);
 	f->left = fs_live_data_get(tables_get(r, FILE_DATA), &f->write_err, &f->next_err, &f->lost);
 	f->released = f->left; /* to the one after this process, too */
+	mutex_lock(&sh->inode->lock);
 	fs_share_tables_live_file(at->fs, f, f->unique);
+	mutex_unlock(&sh->inode->lock);
 	return 0;
 }
 

@@ -18,7 +18,7 @@
 void fs_share_tables_live(struct fs *fs, struct fs_share *sh);
 /* The server has it open for something else (sh->access). Inode lock held. */
 void fs_share_tables_live_access(struct fs *fs, const struct fs_share *sh);
-/* It is open, by the request `unique`, which is not answered yet; 0: by none. */
+/* It is open, by the request `unique`, which is not answered yet; 0: by none. Inode lock held. */
 void fs_share_tables_live_file(struct fs *fs, struct fs_file *f, uint64_t unique);
 /* fs->locks->lock held: it is about to lock by this file, for this share. */
 void fs_share_tables_live_owner(struct fs *fs, struct fs_lockowner *o);
