@@ -27,7 +27,13 @@ bool live_reserve(struct live *l, size_t at, size_t len)
 {
 	int rc;
 
+	/* By way of the mapping, which may want huge pages, and has them from then on. */
 	do
+		rc = madvise(l->map + at, len, MADV_POPULATE_WRITE);
+	while (rc != 0 && errno == EINTR);
+	if (rc == 0 || errno != EINVAL)
+		return rc == 0;
+	do /* before Linux 5.14 */
 		rc = fallocate(l->fd, 0, (off_t)at, (off_t)len);
 	while (rc != 0 && errno == EINTR);
 	return rc == 0;

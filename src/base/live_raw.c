@@ -148,20 +148,11 @@ bool live_raw_reserve(struct live *l, live_ref ref)
 {
 	struct live_raw *raw = raw_with(l, ref);
 	live_ref i = ref - raw->ref;
-	uint8_t *piece;
-	int rc;
 
-	if (raw->reserved[i])
-		return true;
-	piece = raw->first + i * raw->size;
-	/* By way of the mapping, which wants huge pages; fallocate() would take small ones. */
-	do
-		rc = madvise(piece, raw->size, MADV_POPULATE_WRITE);
-	while (rc != 0 && errno == EINTR);
-	if (rc != 0 && errno == EINVAL) /* before Linux 5.14 */
-		rc = live_reserve(l, (size_t)(piece - l->map), raw->size) ? 0 : -1;
-	raw->reserved[i] = rc == 0;
-	return rc == 0;
+	if (!raw->reserved[i])
+		raw->reserved[i] =
+			live_reserve(l, (size_t)(raw->first - l->map) + i * raw->size, raw->size);
+	return raw->reserved[i];
 }
 
 void live_raw_place(struct live *l, live_ref ref, uint64_t place)
