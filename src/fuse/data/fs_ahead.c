@@ -225,7 +225,7 @@ void fs_ahead_note(struct fs_lane *l, struct fs_file *f, uint64_t off, size_t si
 	list_init(&born);
 	list_init(&gone);
 	mutex_lock(&in->lock);
-	a = f->closing ? NULL : ahead_of(f);
+	a = f->released ? NULL : ahead_of(f);
 	if (a && follows(a, off, size)) {
 		a->run++;
 		a->next = off + size > a->next ? off + size : a->next;
@@ -324,7 +324,6 @@ bool fs_ahead_close(struct fs_op *op, void (*again)(struct fs_op *op))
 
 	list_init(&gone);
 	mutex_lock(&in->lock);
-	op->file->closing = true;
 	a = op->file->ahead;
 	if (a) {
 		drop_all(a, &gone);

@@ -35,8 +35,7 @@ struct fs_file {
 	_Atomic uint32_t refs;  /* the handle itself and operations in flight */
 				/* under inode->lock */
 	bool opening;           /* counted in the inode's */
-	bool closing;           /* nothing more is read ahead */
-	_Atomic bool released;  /* its RELEASE has come */
+	_Atomic bool released;  /* its RELEASE has come: nothing more is read ahead */
 	struct fs_ahead *ahead; /* fs_ahead.h; NULL: never read */
 	uint32_t unstable;      /* fs_unstable_mems of it: data not committed yet */
 	uint32_t writebacks; /* its writebacks (fs_writeback.h): the server has not got them yet */

@@ -178,15 +178,16 @@ static bool create_take(struct fs_op *op, const struct nfs4_op_open *o, bool mad
 {
 	struct fs *fs = op->lane->fs;
 	struct fs_inode *in = fs_inode_lookup(fs, &o->fh, &o->attr, 1);
-	struct fs_share *sh, *before;
+	struct fs_share *sh;
 	struct fs_file *f;
 
 	if (!in)
 		return false;
 	op->inode2 = in;
 	f = fs_file_new(fs, in, &op->cred, fs_share_access(op->fi.flags), op->fi.flags);
-	before = f ? fs_share_of_owner(in, o->owner) : NULL;
-	sh = f && !before ? fs_share_new(fs, in, &op->cred, o->owner) : before;
+	sh = f ? fs_share_of_owner(in, o->owner) : NULL;
+	if (f && !sh)
+		sh = fs_share_new(fs, in, &op->cred, o->owner);
 	if (!sh) {
 		if (f)
 			fs_file_put(fs, f);
@@ -197,8 +198,6 @@ static bool create_take(struct fs_op *op, const struct nfs4_op_open *o, bool mad
 	op->file = fs_file_get(f);
 	nfs4_share_open(&sh->state, op->call);
 	fs_deleg_opened_by_name(op, in);
-	if (!before)
-		fs_share_list(sh);
 	if (made || o->truncate)
 		fs_attr_update_own(fs, in, &o->attr, op->attr_seq, fs_op_now(op));
 	else

@@ -168,35 +168,47 @@ static void release_heard(struct fs_op *op)
 		release_committed(op, 0);
 }
 
-static void note_released(struct fs_op *op)
+/* Returns: true: nothing of it is left to be waited for, to be written, or to be told. */
+static bool note_released(struct fs_op *op)
 {
+	struct fs_file *f = op->file;
+	bool quiet;
+
 	mutex_lock(&op->inode->lock);
-	op->file->released = true;
-	fs_live_data(op->file);
+	f->released = true;
+	fs_live_data(f);
+	quiet = f->abandoned == 0 && !f->ahead && f->unstable == 0 && f->writebacks == 0 &&
+		!f->write_err && !f->next_err;
 	mutex_unlock(&op->inode->lock);
+	return quiet;
 }
 
-static void release_noted(struct fs_op *op)
+static void release_noted(struct fs_op *op, bool quiet)
 {
 	atomic_fetch_add(&op->lane->fs->releasing, 1); /* until fs_silly_finish() is done */
-	release_heard(op);
+	if (quiet && !atomic_load(&op->inode->lockowners))
+		release_unlocked(op);
+	else
+		release_heard(op);
 }
 
 void fs_release(struct fs_op *op)
 {
-	note_released(op);
-	release_noted(op);
+	bool quiet = note_released(op);
+
+	release_noted(op, quiet);
 }
 
 void fs_do_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct fs_op *op = fs_op_begin_file(req, fi);
+	bool quiet;
 
 	if (!op)
 		return;
-	note_released(op); /* once it is answered nobody asks again */
+	quiet = note_released(op); /* once it is answered nobody asks again */
 	fs_reply_early(op, 0);
-	release_noted(op);
+	release_noted(op, quiet);
 }
 
 const struct fs_part fs_release_part = {

@@ -97,7 +97,6 @@ static bool open_new(struct fs_op *op, struct fs_deleg *d)
 		return false;
 	}
 	fs_share_give(sh, f);
-	fs_share_list(sh);
 	fs_share_opened(op, f);
 	return true;
 }

@@ -75,14 +75,20 @@ static void unlist(struct fs_share *sh)
 		*p = sh->next;
 }
 
-void fs_share_list(struct fs_share *sh)
+/* Inode lock held. */
+static void list(struct fs_share *sh)
 {
 	struct fs_share **p = &sh->inode->shares;
 
-	mutex_lock(&sh->inode->lock);
-	while (*p)
+	while (*p && *p != sh)
 		p = &(*p)->next;
 	*p = sh;
+}
+
+void fs_share_list(struct fs_share *sh)
+{
+	mutex_lock(&sh->inode->lock);
+	list(sh);
 	mutex_unlock(&sh->inode->lock);
 }
 
@@ -183,6 +189,7 @@ void fs_share_opened(struct fs_op *op, struct fs_file *f)
 	mutex_lock(&in->lock);
 	fs_file_opened(fs, f);
 	fs_inode_table_unlock(fs);
+	list(sh);
 	sh->opens[f->share_access]++;
 	sh->access |= f->share_access;
 	fs_share_tables_live_access(fs, sh);

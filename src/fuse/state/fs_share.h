@@ -44,7 +44,7 @@ struct fs_share {
 /* Not among the inode's yet. owner: of the OPEN; 0: a new one. NULL: out of memory. */
 struct fs_share *fs_share_new(
 	struct fs *fs, struct fs_inode *in, const struct rpc_cred *cred, uint64_t owner);
-/* Others may join from now on. */
+/* Others may join from now on. fs_share_opened() does it, too. */
 void fs_share_list(struct fs_share *sh);
 /*
  * The one of this owner, which a process before had from the same request, with a reference for the
@@ -73,8 +73,8 @@ void fs_share_leave(struct fs_share *sh);
 void fs_share_leave_downgraded(struct fs_share *sh, uint32_t share_access);
 
 /*
- * f's OPEN is done, by the op: it counts in f->share, is among the inode's open files, and is
- * looked at from time to time (fs_validate.h).
+ * f's OPEN is done, by the op: it counts in f->share, which others may join, is among the inode's
+ * open files, and is looked at from time to time (fs_validate.h).
  */
 void fs_share_opened(struct fs_op *op, struct fs_file *f);
 /* Its CLOSE is done, or need not be; it counted in the share until fs_share_drop(). */
