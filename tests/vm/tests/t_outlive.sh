@@ -14,7 +14,7 @@
 #   TWICE             1: one in four is killed again while it takes over; then a file may seem to
 #                     be removed already (docs/upgrades.md, "Not exactly once")
 # tier: soak
-# vm-timeout: 3600
+# vm-timeout: 5400
 # vm-boot: own
 
 copy_mib=${COPY_MIB:-64}
