@@ -352,6 +352,24 @@ Test(fs_ahead, a_close_comes_after_what_is_on_its_way)
 	cr_assert(fake_all_free());
 }
 
+/* A lane that has answered a read may be about to note it when another one closes the file. */
+Test(fs_ahead, of_a_released_file_nothing_is_read_ahead)
+{
+	struct fs_file *f = fs_file_get(fs_handle_of(&rig.fs->file_handles, fh.fh));
+	unsigned int calls;
+
+	cr_assert_eq(rig_release(ino, fh.fh), 0);
+	rig_settle();
+	calls = count(FAKE_READ);
+	fs_ahead_note(rig.lane, f, 0, PART);
+	fs_ahead_note(rig.lane, f, PART, PART);
+	rig_settle();
+	cr_assert_eq(count(FAKE_READ), calls);
+	cr_assert_null(f->ahead);
+	fs_file_put(rig.fs, f);
+	cr_assert(fake_all_free());
+}
+
 Test(fs_ahead, a_close_comes_after_what_was_given_up_too)
 {
 	fly();
