@@ -1,0 +1,670 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The peer of roce_wire: a queue pair with wire formats of its own (InfiniBand volume 1, chapter 9;
+ * annex A17), that looks at each packet that comes: the sequence number, the ICRC by zlib, each
+ * byte.
+ *
+ * As a requester it keeps what is not acknowledged, and sends it again after a NAK, a gap in the
+ * answer of a Read, or a silence. As a responder it takes Sends in order, asks once for a missing
+ * one, and acknowledges once more what comes twice.
+ *
+ * On a lossy wire it loses packets itself, those that come and its own, marks some of its own as
+ * having met congestion, and tells of congestion that there was none.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/udp.h>
+#include <netinet/in.h>
+#include <netinet/ip.h>
+#include <poll.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "roce_wire_peer.h"
+
+#define BATCH    64u
+#define PEER_QPN 0x123456u
+#define QUEUE    512u /* requests without an acknowledgement, at most; a power of two */
+#define WINDOW   128  /* packets under way, at most */
+#define READS    2u   /* of CHUNK under way */
+#define SILENCE  20   /* ms, after which all is sent again */
+#define EACH     (CHUNK / MTU)
+#define PSN      0xffffffu
+
+enum {
+	SEND_ONLY = 0x04,
+	WRITE_FIRST = 0x06,
+	WRITE_MIDDLE = 0x07,
+	WRITE_LAST = 0x08,
+	WRITE_ONLY = 0x0a,
+	READ_REQUEST = 0x0c,
+	READ_FIRST = 0x0d,
+	READ_LAST = 0x0f,
+	READ_ONLY = 0x10,
+	ACK = 0x11,
+	SEND_ONLY_INV = 0x17,
+	UD_SEND = 0x64,
+	CNP = 0x81,
+};
+
+/* A request of ours. */
+struct request {
+	uint8_t op;
+	bool ack;
+	uint8_t ext[16];
+	size_t ext_len;
+	const uint8_t *payload; /* or text */
+	size_t len;
+	uint8_t text[CALL];
+	uint32_t psn, packets; /* packets: of the answer, if it is a Read */
+	uint64_t off;          /* of a Read, in the chunks */
+};
+
+static struct {
+	const struct wire *w;
+	int fd;
+	struct sockaddr_storage ep;
+	socklen_t ep_len;
+	uint32_t qpn;      /* of the endpoint; 0: none */
+	uint32_t expected; /* PSN of its next request */
+	bool ack_due, nak_sent;
+	uint16_t id; /* Identification that may come next, if it is not 0 */
+	struct request q[QUEUE];
+	uint32_t first, end; /* counts of requests */
+	uint32_t psn;        /* of our next request */
+	uint32_t read_next;  /* of an answer */
+	bool gap;            /* some of it did not come, and was asked for again */
+	struct ask job;      /* what is being done */
+	uint64_t done;       /* packets or Reads of it that were posted */
+	uint64_t lost, naks, cnps, told;
+	uint32_t dice;
+	uint8_t chunk[CHUNKS * CHUNK];
+} P;
+
+static void put(uint8_t *p, uint64_t v, int n)
+{
+	while (n-- > 0) {
+		p[n] = (uint8_t)v;
+		v >>= 8;
+	}
+}
+
+static uint64_t get(const uint8_t *p, int n)
+{
+	uint64_t v = 0;
+
+	while (n-- > 0)
+		v = v << 8 | *p++;
+	return v;
+}
+
+static int32_t behind(uint32_t a, uint32_t b)
+{
+	return (int32_t)((a - b) << 8) >> 8;
+}
+
+/* With the probability of a loss. */
+static bool falls(void)
+{
+	P.dice = P.dice * 1664525 + 1013904223;
+	return (P.dice >> 8) % 1000 < P.w->lossy;
+}
+
+/* ---- packets ---- */
+
+/* The header of IPv4 or IPv6, with ones where it may change on the way. Returns its length. */
+static size_t put_ip(uint8_t *h, const char *src, const char *dst, uint16_t id, size_t len)
+{
+	memset(h, 0xff, 40);
+	if (P.w->v6) {
+		h[0] = 0x6f;
+		put(h + 4, len, 2);
+		h[6] = 17;
+		inet_pton(AF_INET6, src, h + 8);
+		inet_pton(AF_INET6, dst, h + 24);
+		return 40;
+	}
+	h[0] = 0x45;
+	put(h + 2, 20 + len, 2);
+	put(h + 4, id, 2);
+	put(h + 6, 0x4000, 2);
+	h[9] = 17;
+	inet_pton(AF_INET, src, h + 12);
+	inet_pton(AF_INET, dst, h + 16);
+	return 20;
+}
+
+/* Annex A17.3.3. */
+static uint32_t icrc(
+	const char *src, const char *dst, uint16_t port, uint16_t id, const uint8_t *b, size_t len)
+{
+	uint8_t h[8 + 40 + 8 + 12], *udp;
+	uLong crc;
+
+	memset(h, 0xff, sizeof(h));
+	udp = h + 8 + put_ip(h + 8, src, dst, id, 8 + len + 4);
+	put(udp, port, 2);
+	put(udp + 2, 4791, 2);
+	put(udp + 4, 8 + len + 4, 2);
+	memcpy(udp + 8, b, 12);
+	udp[12] = 0xff;
+	crc = crc32(0, h, (uInt)(udp - h) + 8 + 12);
+	return (uint32_t)crc32(crc, b + 12, (uInt)(len - 12));
+}
+
+struct out {
+	uint8_t b[BATCH][12 + 16 + MTU + 4];
+	struct iovec iov[BATCH];
+	union {
+		struct cmsghdr align;
+		uint8_t b[CMSG_SPACE(sizeof(int))];
+	} control[BATCH];
+	struct mmsghdr m[BATCH];
+	unsigned int cnt;
+};
+
+static struct out out;
+
+static void flush(void)
+{
+	for (unsigned int done = 0; done < out.cnt;) {
+		int n = sendmmsg(P.fd, out.m + done, out.cnt - done, 0);
+
+		if (n < 0)
+			DIE("sendmmsg: %s", strerror(errno));
+		done += (unsigned int)n;
+	}
+	out.cnt = 0;
+}
+
+/* Congestion is on its way, as a switch would write it. */
+static void mark(unsigned int i)
+{
+	struct msghdr *m = &out.m[i].msg_hdr;
+	const int ce = 3;
+	struct cmsghdr *c;
+
+	m->msg_control = out.control[i].b;
+	m->msg_controllen = sizeof(out.control[i].b);
+	c = CMSG_FIRSTHDR(m);
+	c->cmsg_level = P.w->v6 ? IPPROTO_IPV6 : IPPROTO_IP;
+	c->cmsg_type = P.w->v6 ? IPV6_TCLASS : IP_TOS;
+	c->cmsg_len = CMSG_LEN(sizeof(ce));
+	memcpy(CMSG_DATA(c), &ce, sizeof(ce));
+}
+
+static void send_packet(uint8_t op, uint32_t qpn, uint32_t psn, bool ack, const uint8_t *ext,
+	size_t ext_len, const uint8_t *payload, size_t len)
+{
+	uint8_t *b = out.b[out.cnt];
+	size_t n = 12 + ext_len + len;
+	uint32_t crc;
+
+	if (op != UD_SEND && falls()) {
+		P.lost++;
+		return;
+	}
+	memset(b, 0, 12);
+	b[0] = op;
+	b[1] = op == CNP ? 0 : 0x40;
+	put(b + 2, 0xffff, 2);
+	b[4] = op == CNP ? 0x40 : 0;
+	put(b + 5, qpn, 3);
+	b[8] = ack ? 0x80 : 0;
+	put(b + 9, psn, 3);
+	if (ext_len > 0)
+		memcpy(b + 12, ext, ext_len);
+	if (len > 0)
+		memcpy(b + 12 + ext_len, payload, len);
+	crc = icrc(P.w->peer_addr, P.w->ep_addr, 4791, 0, b, n);
+	for (int i = 0; i < 4; i++)
+		b[n + (size_t)i] = (uint8_t)(crc >> 8 * i);
+	out.iov[out.cnt] = (struct iovec){b, n + 4};
+	out.m[out.cnt].msg_hdr = (struct msghdr){.msg_name = &P.ep,
+		.msg_namelen = P.ep_len,
+		.msg_iov = &out.iov[out.cnt],
+		.msg_iovlen = 1};
+	if (op != UD_SEND && falls())
+		mark(out.cnt);
+	if (++out.cnt == BATCH)
+		flush();
+}
+
+static void answer(uint8_t syndrome, uint32_t psn)
+{
+	uint8_t aeth[4] = {syndrome};
+
+	send_packet(ACK, P.qpn, psn & PSN, false, aeth, sizeof(aeth), NULL, 0);
+}
+
+/* ---- requests of ours ---- */
+
+static struct request *at(uint32_t n)
+{
+	return &P.q[n % QUEUE];
+}
+
+static void send_request(const struct request *r)
+{
+	send_packet(r->op, P.qpn, r->psn, r->ack, r->ext, r->ext_len, r->payload, r->len);
+}
+
+/* A new one, of so many PSNs; what else it has is the caller's, who sends it. */
+static struct request *post(uint8_t op, bool ack, uint32_t packets)
+{
+	struct request *r = at(P.end);
+
+	if (P.end - P.first == QUEUE)
+		DIE("too many requests");
+	*r = (struct request){.op = op, .ack = ack, .psn = P.psn, .packets = packets};
+	P.psn = (P.psn + packets) & PSN;
+	P.end++;
+	return r;
+}
+
+static void put_reth(struct request *r, uint64_t addr, uint32_t rkey, uint32_t len)
+{
+	put(r->ext, addr, 8);
+	put(r->ext + 8, rkey, 4);
+	put(r->ext + 12, len, 4);
+	r->ext_len = 16;
+}
+
+static void say(const char *text, bool inval, uint32_t rkey)
+{
+	struct request *r = post(inval ? SEND_ONLY_INV : SEND_ONLY, true, 1);
+
+	snprintf((char *)r->text, sizeof(r->text), "%s", text);
+	put(r->ext, rkey, 4);
+	r->ext_len = inval ? 4 : 0;
+	r->payload = r->text;
+	r->len = sizeof(r->text);
+	send_request(r);
+}
+
+static uint32_t oldest(void)
+{
+	return P.first == P.end ? P.psn : at(P.first)->psn;
+}
+
+/* All before this PSN is done. A Read is when its answer is there, which acknowledges as well. */
+static void done_before(uint32_t psn)
+{
+	while (P.first != P.end) {
+		const struct request *r = at(P.first);
+		uint32_t end = r->psn + r->packets;
+
+		if (behind(psn, end) < 0 || (r->op == READ_REQUEST && behind(P.read_next, end) < 0))
+			return;
+		P.first++;
+	}
+}
+
+/* A Read asks for the missing part only, which has another place and the same key. */
+static void ask_for_rest(struct request *r)
+{
+	uint32_t got = (uint32_t)behind(P.read_next, r->psn);
+
+	if (behind(P.read_next, r->psn) <= 0)
+		return;
+	put_reth(r, get(r->ext, 8) + (uint64_t)got * MTU, (uint32_t)get(r->ext + 8, 4),
+		(r->packets - got) * MTU);
+	r->off += (uint64_t)got * MTU;
+	r->psn = P.read_next;
+	r->packets -= got;
+}
+
+static void send_again(void)
+{
+	for (uint32_t n = P.first; n != P.end; n++) {
+		if (at(n)->op == READ_REQUEST)
+			ask_for_rest(at(n));
+		send_request(at(n));
+	}
+}
+
+static void on_acknowledged(uint8_t syndrome, uint32_t psn)
+{
+	if (behind(psn, P.psn) >= 0)
+		DIE("an acknowledgement of what was not sent: %#x", psn);
+	if ((syndrome & 0xe0) == 0) {
+		done_before((psn + 1) & PSN);
+		return;
+	}
+	if (syndrome != 0x60 && (syndrome & 0xe0) != 0x20)
+		DIE("a NAK of syndrome %#x", syndrome);
+	P.naks++;
+	done_before(psn);
+	send_again();
+}
+
+/* ---- answers of Reads ---- */
+
+static const struct request *read_of(uint32_t psn)
+{
+	for (uint32_t n = P.first; n != P.end; n++) {
+		const struct request *r = at(n);
+		int32_t off = behind(psn, r->psn);
+
+		if (r->op == READ_REQUEST && off >= 0 && off < (int32_t)r->packets)
+			return r;
+	}
+	return NULL;
+}
+
+static void on_read(uint8_t op, uint32_t psn, const uint8_t *b, size_t len)
+{
+	const struct request *r = read_of(psn);
+	size_t ext = op == READ_FIRST || op == READ_LAST || op == READ_ONLY ? 4 : 0;
+	uint32_t i;
+
+	if (behind(psn, P.read_next) < 0)
+		return; /* it came before */
+	if (!r)
+		DIE("an answer that nobody asked for: %#x", psn);
+	if (psn != P.read_next) {
+		if (P.w->lossy == 0)
+			DIE("a packet of an answer is lost");
+		/* Once: all that follows is of before. */
+		if (!P.gap)
+			send_again();
+		P.gap = true;
+		return;
+	}
+	i = (psn - r->psn) & PSN;
+	/* Of one that was asked for again the first packet may be of the answer of before. */
+	if ((i > 0 && i + 1 < r->packets && ext != 0) ||
+		(i + 1 == r->packets && op != READ_LAST && op != READ_ONLY) ||
+		(i == 0 && P.w->lossy == 0 && op != (r->packets == 1 ? READ_ONLY : READ_FIRST)))
+		DIE("packet %u of an answer of %u has opcode %#x", i, r->packets, op);
+	if (len != 12 + ext + MTU)
+		DIE("an answer of another length");
+	if (memcmp(b + 12 + ext, P.chunk + (r->off + (uint64_t)i * MTU) % sizeof(P.chunk), MTU) !=
+		0)
+		DIE("wrong bytes");
+	P.gap = false;
+	P.read_next = (psn + 1) & PSN;
+	done_before(P.read_next);
+}
+
+/* ---- what we are asked for ---- */
+
+static void next_write(void)
+{
+	uint32_t in = (uint32_t)(P.done % EACH);
+	uint64_t off = P.done / EACH % CHUNKS * CHUNK;
+	struct request *r = post(in == 0          ? WRITE_FIRST
+				 : in + 1 == EACH ? WRITE_LAST
+						  : WRITE_MIDDLE,
+		in % 64 == 63, 1);
+
+	if (in == 0)
+		put_reth(r, P.job.addr + off, P.job.rkey, CHUNK);
+	r->payload = P.chunk + off + (uint64_t)in * MTU;
+	r->len = MTU;
+	send_request(r);
+	P.done++;
+}
+
+static void next_read(void)
+{
+	uint64_t off = P.done % CHUNKS * CHUNK;
+	struct request *r = post(READ_REQUEST, false, EACH);
+
+	if (P.done == 0)
+		P.read_next = r->psn;
+	put_reth(r, P.job.addr + off, P.job.rkey, CHUNK);
+	r->off = off;
+	send_request(r);
+	P.done++;
+}
+
+/* As much as there may be under way. */
+static void go_on(void)
+{
+	uint64_t all = P.job.bytes / (P.job.what == WRITE_TO_ME ? MTU : CHUNK);
+
+	if (P.job.what == WRITE_TO_ME)
+		while (P.done < all && behind(P.psn, oldest()) < WINDOW)
+			next_write();
+	else if (P.job.what == READ_FROM_ME)
+		while (P.done < all && P.end - P.first < READS)
+			next_read();
+	else
+		return;
+	if (P.done < all || P.first != P.end)
+		return;
+	say("done", false, 0);
+	P.job.what = 0;
+	if ((P.lost | P.naks) != 0)
+		fprintf(stderr, "# the peer: packets lost %llu, NAKs %llu, CNPs %llu, sent %llu\n",
+			(unsigned long long)P.lost, (unsigned long long)P.naks,
+			(unsigned long long)P.cnps, (unsigned long long)P.told);
+}
+
+static void operate(const struct ask *a)
+{
+	struct request *r = post(WRITE_ONLY, false, 1);
+
+	put_reth(r, a->addr, a->rkey, OP_LEN);
+	r->payload = P.chunk;
+	r->len = OP_LEN;
+	send_request(r);
+	say("reply", true, a->rkey);
+}
+
+static void on_send(uint32_t psn, const uint8_t *b, size_t len)
+{
+	struct ask a;
+	int32_t early = behind(psn, P.expected);
+
+	if (early > 0) {
+		if (P.w->lossy == 0)
+			DIE("a Send is lost");
+		if (!P.nak_sent)
+			answer(0x60, P.expected);
+		P.nak_sent = true;
+		return;
+	}
+	P.ack_due = true;
+	if (early < 0)
+		return;
+	if (len != 12 + CALL)
+		DIE("a Send of %zu bytes", len);
+	P.expected = (P.expected + 1) & PSN;
+	P.nak_sent = false;
+	memcpy(&a, b + 12, sizeof(a));
+	if (a.what == OPERATION) {
+		operate(&a);
+		return;
+	}
+	if (P.job.what != 0)
+		DIE("a second question");
+	P.job = a;
+	P.done = 0;
+}
+
+/* ---- connecting (volume 1, section 12.9) ---- */
+
+static void send_mad(uint16_t attr, const uint8_t *tid, const uint8_t body[232])
+{
+	uint8_t deth[8], mad[256] = {1, 7, 2, 3};
+
+	put(deth, 0x80010000, 4);
+	put(deth + 4, 1, 4);
+	memcpy(mad + 8, tid, 8);
+	put(mad + 16, attr, 2);
+	memcpy(mad + 24, body, 232);
+	send_packet(UD_SEND, 1, 0, false, deth, 8, mad, sizeof(mad));
+}
+
+static void on_mad(const uint8_t *mad)
+{
+	const uint8_t *body = mad + 24;
+	uint8_t rep[232] = {0};
+
+	if (get(mad + 16, 2) == 0x15) /* DREQ */
+		exit(0);
+	if (get(mad + 16, 2) != 0x10) /* REQ */
+		return;
+	P.qpn = (uint32_t)get(body + 32, 3);
+	P.psn = (uint32_t)get(body + 44, 3);
+	P.first = P.end = 0;
+	if (128u << (body[50] >> 4) != MTU)
+		DIE("the MTU is %u", 128u << (body[50] >> 4));
+	put(rep, 0x77, 4);
+	put(rep + 4, get(body, 4), 4);
+	put(rep + 12, PEER_QPN, 3);
+	put(rep + 20, 1, 3);
+	rep[25] = 16;
+	rep[26] = 15 << 3;
+	P.expected = 1;
+	send_mad(0x13, mad + 8, rep);
+}
+
+/* ---- what comes ---- */
+
+static void send_cnp(void)
+{
+	static const uint8_t zeros[16];
+
+	send_packet(CNP, P.qpn, 0, false, zeros, sizeof(zeros), NULL, 0);
+	P.told++;
+}
+
+/* Annex A17.9.3, figure 6. */
+static void on_cnp(const uint8_t *b, size_t len)
+{
+	static const uint8_t zeros[16];
+
+	if (len != 12 + 16 || b[1] != 0 || b[4] != 0x40 || get(b + 9, 3) != 0 ||
+		memcmp(b + 12, zeros, 16) != 0)
+		DIE("a CNP that is none");
+	if (P.w->lossy == 0)
+		DIE("a CNP without congestion");
+	P.cnps++;
+}
+
+/* len: without the ICRC. */
+static void on_packet(const uint8_t *b, size_t len)
+{
+	uint32_t psn = (uint32_t)get(b + 9, 3);
+
+	if (get(b + 5, 3) != (b[0] == UD_SEND ? 1 : PEER_QPN))
+		DIE("a packet of another queue pair");
+	if (b[0] == UD_SEND) {
+		if (len != 12 + 8 + 256)
+			DIE("a datagram that is no MAD");
+		on_mad(b + 20);
+		return;
+	}
+	if (falls()) {
+		P.lost++;
+		return;
+	}
+	if (falls())
+		send_cnp();
+	switch (b[0]) {
+	case SEND_ONLY:
+		on_send(psn, b, len);
+		break;
+	case ACK:
+		on_acknowledged(b[12], psn);
+		break;
+	case CNP:
+		on_cnp(b, len);
+		break;
+	default:
+		if (b[0] < READ_FIRST || b[0] > READ_ONLY)
+			DIE("a packet of opcode %#x", b[0]);
+		on_read(b[0], psn, b, len);
+	}
+}
+
+/* A datagram, which ends with its ICRC. */
+static void check(const uint8_t *b, size_t len, uint16_t port)
+{
+	const struct wire *w = P.w;
+	uint32_t is;
+
+	if (len < 16 || (b[1] & 0x0f) != 0 || get(b + 2, 2) != 0xffff)
+		DIE("a packet that is none");
+	is = (uint32_t)b[len - 1] << 24 | (uint32_t)b[len - 2] << 16 | (uint32_t)b[len - 3] << 8 |
+	     b[len - 4];
+	if (icrc(w->ep_addr, w->peer_addr, port, 0, b, len - 4) == is) {
+		P.id = 1;
+	} else {
+		if (icrc(w->ep_addr, w->peer_addr, port, P.id, b, len - 4) != is)
+			DIE("a wrong ICRC");
+		P.id++;
+	}
+	on_packet(b, len - 4);
+}
+
+/* Returns: false: nothing came for a while. */
+static bool receive(void)
+{
+	static uint8_t b[BATCH][12 + 16 + MTU + 8];
+	static struct sockaddr_storage from[BATCH];
+	struct pollfd p = {.fd = P.fd, .events = POLLIN};
+	struct mmsghdr m[BATCH];
+	struct iovec iov[BATCH];
+	int n;
+
+	for (unsigned int i = 0; i < BATCH; i++) {
+		iov[i] = (struct iovec){b[i], sizeof(b[i])};
+		m[i].msg_hdr = (struct msghdr){.msg_name = &from[i],
+			.msg_namelen = sizeof(from[i]),
+			.msg_iov = &iov[i],
+			.msg_iovlen = 1};
+	}
+	n = recvmmsg(P.fd, m, BATCH, MSG_DONTWAIT, NULL);
+	if (n < 0 && errno == EAGAIN) {
+		if (poll(&p, 1, P.first != P.end ? SILENCE : -1) == 0)
+			return false;
+		n = recvmmsg(P.fd, m, BATCH, MSG_DONTWAIT, NULL);
+	}
+	if (n < 0 && errno != EAGAIN)
+		DIE("recvmmsg: %s", strerror(errno));
+	for (int i = 0; i < n; i++)
+		check(b[i], m[i].msg_len, ntohs(((struct sockaddr_in *)&from[i])->sin_port));
+	return true;
+}
+
+static void open_socket(void)
+{
+	struct sockaddr_storage in;
+	socklen_t len = wire_addr(P.w, &in, P.w->peer_addr, 4791);
+	int dont = IP_PMTUDISC_DO, on = 1, room = 16 << 20;
+
+	P.fd = socket(in.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	setsockopt(P.fd, IPPROTO_IP, IP_MTU_DISCOVER, &dont, sizeof(dont));
+	setsockopt(P.fd, SOL_SOCKET, SO_NO_CHECK, &on, sizeof(on));
+	if (P.w->v6) /* the endpoint's have no checksum, and here zero needs leave */
+		setsockopt(P.fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, &on, sizeof(on));
+	if (setsockopt(P.fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)))
+		setsockopt(P.fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
+	if (bind(P.fd, (struct sockaddr *)&in, len))
+		DIE("bind: %s", strerror(errno));
+	P.ep_len = wire_addr(P.w, &P.ep, P.w->ep_addr, 4791);
+}
+
+_Noreturn void peer_run(const struct wire *w)
+{
+	P.w = w;
+	P.dice = 1;
+	open_socket();
+	for (size_t i = 0; i < sizeof(P.chunk); i++)
+		P.chunk[i] = byte_at(i);
+	for (;;) {
+		if (!receive())
+			send_again();
+		if (P.ack_due)
+			answer(0x1f, P.expected - 1);
+		P.ack_due = false;
+		go_on();
+		flush();
+	}
+}
