@@ -12,7 +12,7 @@
  *
  * Context: any.
  */
-#include "roce_int.h"
+#include "roce_rx.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -100,13 +100,17 @@ static bool is_some_id(struct roce_icrc_ids *ids, size_t len, uint32_t diff)
 }
 
 bool roce_icrc_check(struct roce_icrc_ids *ids, const struct roce_flow_addrs *a, uint16_t src_port,
-	const uint8_t *p, size_t len)
+	const uint8_t *p, size_t len, const uint8_t *apart, size_t apart_len)
 {
-	size_t body = len - ROCE_ICRC_LEN;
+	size_t body = len - ROCE_ICRC_LEN, from = ROCE_BTH_LEN;
 	const uint8_t *icrc = p + body;
 	uint32_t crc = roce_icrc_begin(a, 0, src_port, UDP_LEN + len, p), diff;
 
-	crc = roce_icrc_add(crc, p + ROCE_BTH_LEN, body - ROCE_BTH_LEN);
+	if (apart) {
+		crc = roce_icrc_add(crc, apart, apart_len);
+		from += apart_len;
+	}
+	crc = roce_icrc_add(crc, p + from, body - from);
 	diff = crc ^ ((uint32_t)icrc[3] << 24 | (uint32_t)icrc[2] << 16 | (uint32_t)icrc[1] << 8 |
 			     icrc[0]);
 	/* Behind the Identification: 14 bytes of IP, UDP, what is before the ICRC. */

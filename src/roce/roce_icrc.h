@@ -48,8 +48,11 @@ struct roce_icrc_ids {
 	} lens[ROCE_ICRC_LENS];
 };
 
-/* p: a packet as it came, len bytes with ICRC. Is it whole? */
+/*
+ * p: a packet as it came, len bytes with ICRC. apart: apart_len of them, behind the BTH, are here
+ * and not in p; NULL: none. Is it whole?
+ */
 bool roce_icrc_check(struct roce_icrc_ids *ids, const struct roce_flow_addrs *a, uint16_t src_port,
-	const uint8_t *p, size_t len);
+	const uint8_t *p, size_t len, const uint8_t *apart, size_t apart_len);
 
 #endif

@@ -211,15 +211,8 @@ struct roce_tx {
 	struct roce_trains trains;
 };
 
-#define ROCE_RX_BATCH 32u
-
-struct roce_rx_slot {
-	uint8_t bytes[ROCE_PACKET_MAX + 1];
-	uint8_t control[64];
-	struct sockaddr_storage from;
-};
-
-struct roce_sock; /* roce_sock.c */
+struct roce_rx_about; /* roce_rx.h */
+struct roce_sock;     /* roce_sock.c */
 
 /* A call that ended at once; its owner hears of it from the reactor. */
 struct roce_done {
@@ -356,6 +349,11 @@ void roce_serve_free(struct roce_ep *ep);
 void roce_serve_begin(struct roce_ep *ep, uint32_t psn);
 int roce_serve_post(struct roce_ep *ep, void *addr, uint32_t len, uint64_t cookie);
 void roce_serve_received(struct roce_ep *ep, const struct roce_packet *p);
+/*
+ * Of a Write that has begun: where the rest of it belongs. Returns: bytes of it; 0: there is no
+ * such Write, or its key does not open the memory any more.
+ */
+uint32_t roce_serve_rest(const struct roce_ep *ep, uint8_t **ret_at);
 void roce_serve_go(struct roce_ep *ep);
 void roce_serve_back(struct roce_ep *ep, uint32_t psn);
 void roce_serve_flush(struct roce_ep *ep);
@@ -372,20 +370,6 @@ void roce_pace_sent(struct roce_pace *p, uint32_t packets);
 void roce_pace_back(struct roce_pace *p, uint32_t packets);
 /* After roce_pace_room(): how long this tick is yet. */
 uint64_t roce_pace_wait_ns(const struct roce_pace *p, uint64_t now_ns);
-
-/* roce_rx.c */
-struct roce_rx_about {
-	const struct sockaddr_storage *from;
-	bool ce;          /* congestion on its way (ECN) */
-	bool handed_over; /* by whoever got it ... */
-	bool trusted;     /* ... who may have packets of connections */
-};
-
-/* Reads what the socket has. True: that was much, and there may be more. */
-bool roce_rx_ready(struct roce_ep *ep, int fd);
-/* One packet of len bytes. */
-void roce_rx_packet(
-	struct roce_ep *ep, const uint8_t *bytes, size_t len, const struct roce_rx_about *about);
 
 /* roce_tx.c */
 /* There is room for one more. */

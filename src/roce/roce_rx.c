@@ -3,7 +3,7 @@
  * Packets that come. They are checked in the order of what it costs: the numbers in the packet,
  * where it comes from, the ICRC; only then is it looked at.
  */
-#include "roce_int.h"
+#include "roce_rx.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -103,15 +103,18 @@ void roce_rx_packet(
 
 	if (!roce_wire_decode(bytes, len, &p) || !is_of_partition(p.pkey))
 		return;
+	if (about->apart)
+		p.payload = about->apart;
 	if (!is_for(ep, &p)) {
-		if (!about->handed_over)
+		if (!about->handed_over && !about->apart)
 			roce_sock_hand_over(ep, number_of(&p), bytes, len, about);
 		return;
 	}
 	if (!is_peer(ep, about->from) ||
 		(about->handed_over && !about->trusted && p.qpn != ROCE_QP_GSI))
 		return;
-	if (!roce_icrc_check(&ep->ids, &ep->in, source_port(about->from), bytes, len)) {
+	if (!roce_icrc_check(&ep->ids, &ep->in, source_port(about->from), bytes, len, about->apart,
+		    about->apart_len)) {
 		stats_count(&ep->stats->bad_icrc, 1);
 		return;
 	}
@@ -139,41 +142,97 @@ static bool is_ce(struct msghdr *m)
 	return false;
 }
 
+/* ---- where they are received ---- */
+
+void roce_rx_place(const struct roce_ep *ep, bool own, struct roce_rx_slot *slots,
+	struct iovec (*ret_iov)[ROCE_RX_PIECES], unsigned int cnt)
+{
+	uint8_t *at = NULL;
+	uint32_t left = own ? roce_serve_rest(ep, &at) : 0;
+
+	for (unsigned int i = 0; i < cnt; i++) {
+		struct roce_rx_slot *s = &slots[i];
+		uint32_t len = left < ep->mtu ? left : ep->mtu;
+		size_t tail = ROCE_BTH_LEN + len;
+
+		s->apart = len > 0 ? at : NULL;
+		s->apart_len = len;
+		ret_iov[i][0] = (struct iovec){s->bytes, ROCE_BTH_LEN};
+		ret_iov[i][1] = (struct iovec){at, len};
+		ret_iov[i][2] = (struct iovec){s->bytes + tail, sizeof(s->bytes) - tail};
+		at = len > 0 ? at + len : NULL;
+		left -= len;
+	}
+}
+
+/* It is the one whose payload belongs there, by its numbers. */
+static bool is_at_home(const struct roce_ep *ep, const struct roce_rx_slot *s, uint32_t psn)
+{
+	const uint8_t *b = s->bytes;
+
+	return s->len >= ROCE_BTH_LEN &&
+	       (b[0] == ROCE_OP_WRITE_MIDDLE || b[0] == ROCE_OP_WRITE_LAST) &&
+	       s->len == ROCE_BTH_LEN + s->apart_len + (b[1] >> 4 & 3) + ROCE_ICRC_LEN &&
+	       roce_wire_get24(b + 5) == ep->qpn && roce_wire_get24(b + 9) == psn;
+}
+
+void roce_rx_settle(const struct roce_ep *ep, struct roce_rx_slot *slots, unsigned int cnt)
+{
+	uint32_t psn = ep->resp.psn;
+	bool at_home = true;
+
+	for (unsigned int i = 0; i < cnt && slots[i].apart; i++) {
+		struct roce_rx_slot *s = &slots[i];
+		size_t len = s->len > ROCE_BTH_LEN ? s->len - ROCE_BTH_LEN : 0;
+
+		/* Those that follow another packet are not at home either. */
+		at_home = at_home && is_at_home(ep, s, roce_wire_psn_add(psn, i));
+		if (at_home)
+			continue;
+		memcpy(s->bytes + ROCE_BTH_LEN, s->apart, len < s->apart_len ? len : s->apart_len);
+		s->apart = NULL;
+	}
+}
+
 /* Returns: how many came; fewer than asked for: there are no more. */
-static unsigned int batch(struct roce_ep *ep, int fd)
+static unsigned int batch(struct roce_ep *ep, int fd, bool own)
 {
 	/* One for each thread: none is kept from one batch to the next. */
 	static _Thread_local struct roce_rx_slot slots[ROCE_RX_BATCH];
 	struct mmsghdr msgs[ROCE_RX_BATCH];
-	struct iovec iov[ROCE_RX_BATCH];
+	struct iovec iov[ROCE_RX_BATCH][ROCE_RX_PIECES];
 	int n;
 
-	for (unsigned int i = 0; i < ROCE_RX_BATCH; i++) {
-		iov[i] = (struct iovec){slots[i].bytes, sizeof(slots[i].bytes)};
+	roce_rx_place(ep, own, slots, iov, ROCE_RX_BATCH);
+	for (unsigned int i = 0; i < ROCE_RX_BATCH; i++)
 		msgs[i].msg_hdr = (struct msghdr){.msg_name = &slots[i].from,
 			.msg_namelen = sizeof(slots[i].from),
-			.msg_iov = &iov[i],
-			.msg_iovlen = 1,
+			.msg_iov = iov[i],
+			.msg_iovlen = ROCE_RX_PIECES,
 			.msg_control = slots[i].control,
 			.msg_controllen = sizeof(slots[i].control)};
-	}
 	n = roce_sock_recv(fd, msgs, ROCE_RX_BATCH);
 	if (n <= 0)
 		return 0;
+	for (int i = 0; i < n; i++)
+		slots[i].len = msgs[i].msg_len;
+	roce_rx_settle(ep, slots, (unsigned int)n);
 	roce_ep_deliver_begin(ep);
 	for (int i = 0; i < n; i++)
 		if (!(msgs[i].msg_hdr.msg_flags & MSG_TRUNC))
-			roce_rx_packet(ep, slots[i].bytes, msgs[i].msg_len,
-				&(struct roce_rx_about){
-					.from = &slots[i].from, .ce = is_ce(&msgs[i].msg_hdr)});
+			roce_rx_packet(ep, slots[i].bytes, slots[i].len,
+				&(struct roce_rx_about){.from = &slots[i].from,
+					.ce = is_ce(&msgs[i].msg_hdr),
+					.apart = slots[i].apart,
+					.apart_len = slots[i].apart_len});
 	roce_ep_deliver_end(ep);
 	return (unsigned int)n;
 }
 
-bool roce_rx_ready(struct roce_ep *ep, int fd)
+bool roce_rx_ready(struct roce_ep *ep, int fd, bool own)
 {
 	for (unsigned int i = 0; i < BATCHES_MAX; i++)
-		if (batch(ep, fd) < ROCE_RX_BATCH)
+		if (batch(ep, fd, own) < ROCE_RX_BATCH)
 			return false;
 	return true;
 }

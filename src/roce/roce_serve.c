@@ -381,10 +381,25 @@ static void take_write(struct roce_ep *ep, const struct roce_packet *p)
 				"a Write to memory that is not open");
 			return;
 		}
-		memcpy(to + q->got, p->payload, p->payload_len);
+		if (p->payload != to + q->got) /* else it was received there */
+			memcpy(to + q->got, p->payload, p->payload_len);
 	}
 	q->got += p->payload_len;
 	passed(q, p);
+}
+
+uint32_t roce_serve_rest(const struct roce_ep *ep, uint8_t **ret_at)
+{
+	const struct roce_responder *q = &ep->resp;
+	uint8_t *to;
+
+	if (ep->state != ROCE_UP || q->kind != ROCE_IS_WRITE)
+		return 0;
+	to = roce_key_find(ep, q->rkey, q->va, q->total, FAB_REMOTE_WRITE);
+	if (!to)
+		return 0;
+	*ret_at = to + q->got;
+	return q->total - q->got;
 }
 
 /* Behind what is expected: it came before, and its acknowledgement may not have. */

@@ -21,7 +21,7 @@
  *
  * Context: the endpoint's lane.
  */
-#include "roce_int.h"
+#include "roce_rx.h"
 
 #include <errno.h>
 #include <netinet/udp.h>
@@ -147,14 +147,14 @@ static void on_in(struct reactor_fd *src, uint32_t events)
 {
 	const struct roce_sock *s = container_of(src, struct roce_sock, in_src);
 
-	(void)roce_rx_ready(s->ep, s->in);
+	(void)roce_rx_ready(s->ep, s->in, false);
 }
 
 static void on_rc(struct reactor_fd *src, uint32_t events)
 {
 	const struct roce_sock *s = container_of(src, struct roce_sock, rc_src);
 
-	(void)roce_rx_ready(s->ep, s->rc);
+	(void)roce_rx_ready(s->ep, s->rc, true);
 }
 
 static void on_room(struct reactor_fd *src, uint32_t events)
@@ -214,7 +214,7 @@ static void on_old_timer(struct reactor_timer *t)
 {
 	struct roce_sock *s = container_of(t, struct roce_sock, old_timer);
 
-	if (roce_rx_ready(s->ep, s->old))
+	if (roce_rx_ready(s->ep, s->old, false))
 		reactor_timer_in(s->ep->r, t, 0);
 	else
 		close_old(s);

@@ -11,7 +11,7 @@
 #ifndef RPCRDMAFS_ROCE_RIG_H
 #define RPCRDMAFS_ROCE_RIG_H
 
-#include "roce_int.h"
+#include "roce_rx.h"
 
 #define RIG_SENDS    8u
 #define RIG_RECVS    8u
@@ -85,6 +85,7 @@ struct rig_done {
 /* How often it came to this: a storm that reaches nothing shows nothing. */
 struct rig_counts {
 	uint64_t given, taken; /* packets; those that were new requests of the peer's */
+	uint64_t apart;        /* those whose payload was received where it belongs */
 	uint64_t connections, lost;
 	uint64_t sent, received, flushed, invalidated;
 	uint64_t acks, naks, rnrs, cnps, mads, sends, reads; /* packets that went out */

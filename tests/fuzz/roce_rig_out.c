@@ -158,7 +158,7 @@ static void look_at(const struct roce_ep *ep, const struct msghdr *m)
 	RIG_CHECK((p.kind & ROCE_IS_CNP) ? (p.pkey | 0x8000) == ROCE_PKEY_DEFAULT && !p.migrated
 					 : p.pkey == ROCE_PKEY_DEFAULT && p.migrated);
 	RIG_CHECK(p.pad == roce_wire_pad(p.payload_len));
-	RIG_CHECK(roce_icrc_check(&ids, &ep->out, RIG_OUR_PORT, flat, len));
+	RIG_CHECK(roce_icrc_check(&ids, &ep->out, RIG_OUR_PORT, flat, len, NULL, 0));
 	if (p.kind & ROCE_HAS_DETH) {
 		look_at_mad(&p);
 		return;

@@ -124,10 +124,33 @@ static struct sockaddr_storage source(const struct rig_way *way)
 	return from;
 }
 
+/* Received as from a socket, where the endpoint wants it. */
+static void receive(const uint8_t *b, size_t len, bool own, struct roce_rx_slot *s)
+{
+	const struct roce_ep *ep = roce_of(rig.ep);
+	struct iovec iov[1][ROCE_RX_PIECES];
+	size_t at = 0;
+
+	roce_rx_place(ep, own, s, iov, 1);
+	for (unsigned int i = 0; i < ROCE_RX_PIECES && at < len; i++) {
+		size_t n = len - at < iov[0][i].iov_len ? len - at : iov[0][i].iov_len;
+
+		if (n > 0)
+			memcpy(iov[0][i].iov_base, b + at, n);
+		at += n;
+	}
+	RIG_CHECK(at == len);
+	s->len = len;
+	roce_rx_settle(ep, s, 1);
+	RIG_CHECK(s->apart || memcmp(s->bytes, b, len) == 0);
+	RIG_CHECK(!s->apart || own);
+}
+
 void roce_rig_give(const uint8_t *b, size_t len, const struct rig_way *way)
 {
 	/* At the end of it: one byte more is none of ours. */
 	static uint8_t buf[RIG_PACKET];
+	static struct roce_rx_slot slot;
 	const struct sockaddr_storage from = source(way);
 	struct roce_ep *ep = roce_of(rig.ep);
 	uint32_t psn = ep->resp.psn, acked = ep->req.acked;
@@ -139,11 +162,17 @@ void roce_rig_give(const uint8_t *b, size_t len, const struct rig_way *way)
 	rig.answers++;
 	rig.cnps += way->ce;
 	rig.counts.given++;
-	roce_rx_packet(ep, buf + sizeof(buf) - len, len,
+	slot.apart = NULL;
+	if (len < sizeof(slot.bytes))
+		receive(b, len, !way->stranger && !way->handed_over, &slot);
+	rig.counts.apart += slot.apart != NULL;
+	roce_rx_packet(ep, slot.apart ? slot.bytes : buf + sizeof(buf) - len, len,
 		&(struct roce_rx_about){.from = &from,
 			.ce = way->ce,
 			.handed_over = way->handed_over,
-			.trusted = way->trusted});
+			.trusted = way->trusted,
+			.apart = slot.apart,
+			.apart_len = slot.apart_len});
 	/* Nothing is taken out of turn, of anybody else, or changed. IPv4: any Identification will
 	 * do. */
 	is_new = ep->resp.psn != psn;

@@ -467,9 +467,9 @@ static uint64_t setting(const char *name, uint64_t otherwise)
 
 static void tell(const struct rig_counts *c)
 {
-	printf("# %" PRIu64 " packets, %" PRIu64 " new requests taken; %" PRIu64
-	       " connections, %" PRIu64 " lost\n",
-		c->given, c->taken, c->connections, c->lost);
+	printf("# %" PRIu64 " packets, %" PRIu64 " new requests taken, %" PRIu64
+	       " received in place; %" PRIu64 " connections, %" PRIu64 " lost\n",
+		c->given, c->taken, c->apart, c->connections, c->lost);
 	printf("# %" PRIu64 " Sends, %" PRIu64 " receives done, %" PRIu64
 	       " requests flushed, %" PRIu64 " windows given back\n",
 		c->sent, c->received, c->flushed, c->invalidated);
@@ -484,9 +484,9 @@ static void tell(const struct rig_counts *c)
 /* One that reaches nothing shows nothing. */
 static bool was_a_storm(const struct rig_counts *c)
 {
-	return c->taken && c->connections > 1 && c->lost && c->sent && c->received && c->flushed &&
-	       c->invalidated && c->sends && c->reads && c->acks && c->naks && c->rnrs && c->cnps &&
-	       c->full && c->handed_over;
+	return c->taken && c->apart && c->connections > 1 && c->lost && c->sent && c->received &&
+	       c->flushed && c->invalidated && c->sends && c->reads && c->acks && c->naks &&
+	       c->rnrs && c->cnps && c->full && c->handed_over;
 }
 
 int main(void)

@@ -7,7 +7,7 @@
 
 #include "log.h"
 #include "peer.h"
-#include "roce_int.h"
+#include "roce_rx.h"
 
 #define MTU   4096u
 #define OURS  500u /* PSN that the endpoint begins with */

@@ -67,7 +67,7 @@ static size_t make(const struct roce_flow_addrs *a, uint16_t id, size_t payload)
 
 static bool is_whole(const struct roce_flow_addrs *a, size_t len)
 {
-	return roce_icrc_check(&ids, a, PORT, packet, len);
+	return roce_icrc_check(&ids, a, PORT, packet, len, NULL, 0);
 }
 
 Test(roce_icrc, any_identification_will_do)
@@ -97,14 +97,14 @@ Test(roce_icrc, what_was_changed_is_not_whole)
 	}
 	cr_assert_leq(missed, 1);
 	cr_assert(is_whole(&v4, len));
-	cr_assert_not(roce_icrc_check(&ids, &v6, PORT, packet, len));
+	cr_assert_not(roce_icrc_check(&ids, &v6, PORT, packet, len, NULL, 0));
 	len = make(&v6, 0, 64);
 	for (size_t bit = 0; bit < 8 * len; bit++) {
 		packet[bit / 8] ^= (uint8_t)(1u << bit % 8);
 		cr_assert(bit / 8 == 4 || !is_whole(&v6, len));
 		packet[bit / 8] ^= (uint8_t)(1u << bit % 8);
 	}
-	cr_assert_not(roce_icrc_check(&ids, &v6, PORT + 1, packet, len));
+	cr_assert_not(roce_icrc_check(&ids, &v6, PORT + 1, packet, len, NULL, 0));
 }
 
 Test(roce_icrc, piece_by_piece_it_is_the_same)
