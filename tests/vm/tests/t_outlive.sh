@@ -36,11 +36,13 @@ field() { info 2>&1 | sed -n "s/^ *$1  *\([0-9]*\).*/\1/p"; }
 
 # ---- the programs: each writes to NAME.out, and its last line there says what was wrong ----
 
+# Its status is a file: of a child that ended long ago the shell forgets it when the number is used
+# again.
 declare -A job=()
 runs_as() { # NAME COMMAND...
 	local name=$1
 	shift
-	"$@" >$work/$name.out 2>&1 &
+	{ rc=0; "$@" || rc=$?; echo $rc >$work/$name.rc; } >$work/$name.out 2>&1 &
 	job[$name]=$!
 }
 lists() {
@@ -97,7 +99,7 @@ has_lapped() { # each of these has done all it does once more
 }
 declare -A lap=()
 lap_now() { local name; for name in keep lists copies turn1 turn2; do lap[$name]=$(laps $name); done; }
-alive() { local name; for name in $names; do kill -0 "${job[$name]}" 2>/dev/null || { echo "$name:"; tail $work/$name.out; return 1; }; done; }
+alive() { local name; for name in $names; do [ ! -e $work/$name.rc ] || { echo "$name:"; tail $work/$name.out; return 1; }; done; }
 all_lap() { # the copies take the longest
 	lap_now
 	wait_for $((300 + copy_mib)) eval '! alive >/dev/null || has_lapped' && alive
@@ -161,12 +163,12 @@ diag "$(grep -c '^twice' "$RESULTS/steps" || true) of them were killed while tak
 # ---- the end ----
 
 touch $work/end
-for name in pair keep fsx; do kill -TERM "${job[$name]}" 2>/dev/null || true; done
+for name in pair keep fsx; do pkill -TERM -P "${job[$name]}" || true; done
 ends() {
-	local rc=0
-	wait_for $((120 + copy_mib)) ended "${job[$1]}" && wait "${job[$1]}" || rc=$?
+	local rc=1
+	wait_for $((120 + copy_mib)) test -s $work/"$1".rc && rc=$(cat $work/"$1".rc)
 	tail -n 5 $work/"$1".out
-	return $rc
+	return "$rc"
 }
 for name in $names; do
 	check "$name: no call failed, nothing was wrong" ends $name
