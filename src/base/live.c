@@ -333,6 +333,7 @@ void live_put(struct live *l, live_ref *ref, const struct live_key *key, struct 
 
 	if (l) {
 		record = tables_record_bytes(t, &len);
+		assert(!record || tables_is_record(record, len));
 		if (record)
 			taken = begin(l, *ref, key, len);
 		if (taken == LIVE_NONE) {
