@@ -46,7 +46,7 @@ suite() {
 	follow $! "$logs/$name.out" || rc=$?
 	while read -r log; do
 		say "FAILED: $log ends with"
-		tail -n 60 "$log" | sed 's/^/    | /'
+		tail -n 120 "$log" | sed 's/^/    | /'
 	done < <("$top/tests/tally.sh" --failed "$logs/$name")
 	# meson itself may have failed, with no log to tell.
 	if [ $rc -ne 0 ] && [ -z "$("$top/tests/tally.sh" --failed "$logs/$name")" ]; then
@@ -103,7 +103,7 @@ fuzzed() {
 	grep -E ' inputs in ' "$logs/fuzz.out" || true
 	if [ $rc -ne 0 ]; then
 		say "FAILED: the end of its output:"
-		tail -n 60 "$logs/fuzz.out" | sed 's/^/    | /'
+		tail -n 120 "$logs/fuzz.out" | sed 's/^/    | /'
 	fi
 	for target in "${targets[@]}"; do
 		# It may not even have been built.

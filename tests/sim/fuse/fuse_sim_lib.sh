@@ -34,7 +34,10 @@ export UBSAN_OPTIONS=${UBSAN_OPTIONS:-halt_on_error=1:print_stacktrace=1}
 
 # shellcheck source-path=SCRIPTDIR source=../../tap.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../../tap.sh"
+# shellcheck source-path=SCRIPTDIR source=../../stacks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../stacks.sh"
 tap_output=$work/output
+tap_lines=150
 tap_more() {
 	local log name
 	for log in "$work"/*.log; do
@@ -47,7 +50,26 @@ tap_more() {
 
 declare -A pid=() ctl_fd=() said_fd=()
 
+# wait_for that failed: where the threads of our daemons, keepers and clients wait.
+wait_more() {
+	local p
+	for p in $(ours); do
+		tr '\0' ' ' <"/proc/$p/cmdline" && echo
+		stacks "$p"
+		! command -v gdb >/dev/null ||
+			timeout 60 gdb -nx -batch -p "$p" -ex "thread apply all bt 12" | grep "^Thread\|src/\|tests/"
+	done 2>/dev/null
+}
+
 # ---- daemons ----
+
+# All that name our folder, but this script.
+ours() {
+	local dir
+	for dir in /proc/[0-9]*; do
+		[ "${dir#/proc/}" = $$ ] || ! grep -qsF "$work/" "$dir/cmdline" || echo "${dir#/proc/}"
+	done
+}
 
 # By the kernel's table: asking the mount itself may have to wait for the server.
 is_mounted() { grep -q " $1 fuse.rpcrdmafs " /proc/self/mounts; }

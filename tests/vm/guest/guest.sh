@@ -25,8 +25,8 @@ EXPORT_MIB=${EXPORT_MIB:-1536}
 # check, wait_for and the like.
 # shellcheck source-path=SCRIPTDIR source=../../tap.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../../tap.sh"
-# shellcheck source-path=SCRIPTDIR source=stacks.sh
-. "$(dirname "${BASH_SOURCE[0]}")/stacks.sh"
+# shellcheck source-path=SCRIPTDIR source=../../stacks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../stacks.sh"
 
 # wait_for that failed: where everything in the guest waits.
 wait_more() { [ -z "${IN_VM:-}" ] || stacks; }

@@ -1,15 +1,18 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Where everything in the guest waits, for a test that has waited long enough.
-# For guest.sh and run-tests. Builtins only: a guest in which programs do not
-# start any more can still tell.
+# Where everything waits, for a test that has waited long enough: in the guest
+# (guest.sh, run-tests) or daemons of this machine (fuse_sim_lib.sh). Builtins
+# only: a guest in which programs do not start any more can still tell.
 
-# One line for each thread of a program, and for each kernel thread that waits
-# uninterruptibly: process/thread, name, state, innermost functions first.
+# stacks [PID...]: one line for each thread of these processes, or of each
+# program, and for each kernel thread that waits uninterruptibly:
+# process/thread, name, state, innermost functions first.
 stacks() {
-	local task ids name state command stack
-	for task in /proc/[0-9]*/task/[0-9]*; do
+	local task ids name state command stack tasks=()
+	for task in "$@"; do tasks+=(/proc/"$task"/task/[0-9]*); done
+	[ $# -gt 0 ] || tasks=(/proc/[0-9]*/task/[0-9]*)
+	for task in ${tasks[@]+"${tasks[@]}"}; do
 		ids=${task#/proc/}
 		ids=${ids/\/task/}
 		[ "${ids%/*}" != $$ ] || continue
