@@ -69,9 +69,8 @@ int background_start(void)
 	return 0;
 }
 
-void background_ready(void)
+void background_leave(void)
 {
-	char byte = 1;
 	int null;
 
 	if (ready_fd < 0)
@@ -91,6 +90,14 @@ void background_ready(void)
 	if (chdir("/") != 0) {
 		/* The folder we were started in stays busy: a nuisance, not an error. */
 	}
+}
+
+void background_ready(void)
+{
+	char byte = 1;
+
+	if (ready_fd < 0)
+		return;
 	while (write(ready_fd, &byte, 1) < 0 && errno == EINTR)
 		;
 	close(ready_fd);

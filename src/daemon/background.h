@@ -15,7 +15,14 @@
  * Returns: 0 in the child; -errno if it could not fork.
  */
 int background_start(void);
-/* The mount is usable: the parent exits with 0; standard streams go to /dev/null. */
+/*
+ * background_leave - a session of our own, with /dev/null for standard streams
+ *
+ * A process that is started afterwards holds nothing of those who mount. When something is
+ * mounted, before background_ready(). Without background_start() both do nothing.
+ */
+void background_leave(void);
+/* The mount is usable, and kept if it is to be: the parent exits with 0. */
 void background_ready(void);
 
 #endif

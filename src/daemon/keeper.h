@@ -74,7 +74,7 @@ bool keeper_is_asked(int argc, char **argv, int *ret_status);
  * message tells it of conf->live_fd, this program and its arguments. Whenever this process dies,
  * exactly one successor is started, with the records before or with these; so those before must be
  * good until this returns. If it cannot be told (it was killed, say), or sock is -1, another one is
- * started. That inherits standard streams and the folder: after background_ready(). One that is
+ * started. That inherits standard streams and the folder: after background_leave(). One that is
  * killed is followed by another, unless that happens too often: then the log says so, and there is
  * none.
  * Returns: 0; -errno: there is none, and nothing was logged.

@@ -113,6 +113,7 @@ static void pause_is_over(struct mount *m)
 
 static void become_ready(struct mount *m)
 {
+	bool is_next = m->handover != NULL;
 	int err;
 
 	mount_stop_set_state(m, MOUNT_SERVING);
@@ -121,15 +122,16 @@ static void become_ready(struct mount *m)
 	if (!m->opt->foreground) {
 		log_to_syslog("rpcrdmafs");
 		log_set_level(LOG_LVL_INFO);
-		background_ready();
+		background_leave();
 	}
-	/* Before a request is answered: the keeper of before has memory that knows nothing of it.
-	 */
 	if (m->handover != NULL)
 		taken_over(m);
-	else
-		log_info("%s mounted on %s", m->opt->source, m->opt->mountpoint);
+	/* Before a request is answered: the keeper of before has memory that knows nothing of it.
+	 * And before those who mount are told: the mount outlives this process from then on. */
 	mount_keep(m);
+	background_ready();
+	if (!is_next)
+		log_info("%s mounted on %s", m->opt->source, m->opt->mountpoint);
 	if (m->pause.since_ns != 0 && !fs_handover_is_behind(m->fs))
 		pause_is_over(m);
 	for (unsigned int i = 0; i < m->lane_cnt; i++)

@@ -182,6 +182,7 @@ static int try_until_mounted(
 			return m.status;
 		}
 		if (opt->bg && !opt->foreground && handover == NULL && retry.tries == 1) {
+			background_leave();
 			background_ready();
 			log_to_syslog("rpcrdmafs");
 			log_set_level(opt->debug ? LOG_LVL_DEBUG : LOG_LVL_INFO);

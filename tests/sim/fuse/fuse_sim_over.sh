@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Another process has taken the mount over, or tries to, and is told to end: at the mountpoint is
-# something else by then, which stays. The whole program, on a fabric and a server that take
+# something else by then, which stays. A daemon is killed as soon as it can say that it has
+# mounted: somebody keeps the mount by then. The whole program, on a fabric and a server that take
 # nothing (tests/bench/null_fab.h), as those outlive it.
 
 # Nobody else is to see its mounts, sockets and names of servers.
@@ -31,7 +32,7 @@ others() {
 	done 2>/dev/null
 	true
 }
-says() { wait_for 60 grep -q "$1" "$log"; }
+says() { wait_for 60 grep -q "$1" "$log" || { grep . "$log"; false; }; }
 # starts OPTIONS [ARGUMENT]
 starts() {
 	echo "127.0.0.1 nullserver" >"$hosts" && : >"$log" || return
@@ -79,6 +80,30 @@ tells_of_loss() {
 	if [ "$1" = crashed_alone ]; then grep -q "not durable on the server, is lost" "$log"; else not grep lost "$log"; fi
 }
 is_gone() { not is_mounted "$m"; }
+
+# It waits to say that it is mounted: nobody reads what it says.
+starts_unheard() {
+	echo "127.0.0.1 nullserver" >"$hosts" && mkfifo "$work/full" && exec {full}<>"$work/full" &&
+		printf '%.0s\n' {1..65536} >&"$full" || return
+	"$daemon" -f -o keep=process nullserver:/ "$m" >&"$full" 2>&1 </dev/null {full}>&- &
+	d=$!
+	echo "$d" >>"$work/pids"
+	wait_for 60 waits_to_say
+}
+waits_to_say() { is_mounted "$m" && grep -q pipe_write "/proc/$d/wchan"; }
+crashed_unheard() {
+	kill -KILL "$d" && wait_for 60 ended "$d" || return
+	cat <&"$full" >"$log" &
+	exec {full}>&-
+	wait_for 60 is_other && echo "$other" >>"$work/pids" && d=$other &&
+		says "goes on for a daemon that died" && not grep " mounted on " "$log"
+}
+
+user=
+must "it is about to say that it is mounted" starts_unheard
+must "another one takes over" crashed_unheard
+must "it is told to end" ends
+check "its own mount goes" is_gone
 
 for way in "upgraded keep=no" "crashed keep=process" "crashed_alone keep=process"; do
 	read -r how opts <<<"$way"
