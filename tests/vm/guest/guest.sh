@@ -10,6 +10,9 @@
 #   THREADS      nfsd threads (default 32: each one blocks for its RDMA Reads)
 #   EXPORT_FS    ext4 (default) or xfs
 #   EXPORT_MIB   size of the exported RAM disk (default 1536)
+#   FABRIC       soft: our client mounts without a device (soft_up)
+#   SOFT_IP      6: by IPv6 then (default 4)
+#   SOFT_MTU     of the wire then (default 4200)
 
 set -euo pipefail
 
@@ -140,8 +143,8 @@ soft_up() { # [MTU]
 	modprobe sch_netem
 	ip netns add soft
 	ip link add soft0 type veth peer name soft1 netns soft
-	ip link set soft0 mtu "${1:-4200}" up
-	ip -n soft link set soft1 mtu "${1:-4200}" up
+	ip link set soft0 mtu "${1:-${SOFT_MTU:-4200}}" up
+	ip -n soft link set soft1 mtu "${1:-${SOFT_MTU:-4200}}" up
 	ip -n soft link set lo up
 	ip addr add $soft_server/24 dev soft0
 	ip addr add $soft_server6/64 dev soft0 nodad
@@ -346,6 +349,7 @@ fmount() {
 	if [ "${FABRIC:-}" = soft ]; then
 		soft_up
 		opts=fabric=soft${opts:+,$opts} from=$soft_server wrap="$soft_in $wrap"
+		[ "${SOFT_IP:-4}" = 4 ] || from="[$soft_server6]"
 	fi
 	mkdir -p "$mnt"
 	log=$(fmount_log "$mnt")

@@ -37,6 +37,21 @@ wire_join() {
 		wait_for 10 test -c /dev/infiniband/rdma_cm
 }
 
+# In place of that of guest.sh: a namespace with a MAC and an address of its own on the wire, as rxe
+# has RoCE's port of this one. It goes through the wire's netem, too.
+soft_server=$server
+# shellcheck disable=SC2317  # called by fmount
+soft_up() {
+	[ ! -e /run/netns/soft ] || return 0
+	modprobe macvlan
+	ip netns add soft
+	ip link add link wire name soft1 type macvlan mode private
+	ip link set soft1 netns soft
+	ip -n soft link set soft1 mtu 4200 up
+	ip -n soft link set lo up
+	ip -n soft addr add 10.79.0.3/24 dev soft1
+}
+
 # What leaves this machine is lost, all of it or a part. The device sees a link
 # that is up. Both machines do it.
 # shellcheck disable=SC2317  # called by orders, as are many below

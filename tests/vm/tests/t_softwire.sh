@@ -21,7 +21,7 @@ moves() {
 	cp /run/data $mnt/data && cmp /run/data $export_dir/data && drop && cmp $mnt/other /run/data
 }
 
-for mtu in 4200 1500; do
+for mtu in 9000 4200 1500; do
 	soft_up $mtu
 	for server in $soft_server "[$soft_server6]" "[$soft_server_link]"; do
 		check "$server, MTU $mtu: mounted" fmount $mnt fabric=soft
