@@ -19,7 +19,8 @@ int background_start(void);
  * background_leave - a session of our own, with /dev/null for standard streams
  *
  * A process that is started afterwards holds nothing of those who mount. When something is
- * mounted, before background_ready(). Without background_start() both do nothing.
+ * mounted, or when nobody is to wait for that any more (bg); before background_ready(). Without
+ * background_start() both do nothing.
  */
 void background_leave(void);
 /* The mount is usable, and kept if it is to be: the parent exits with 0. */

@@ -103,7 +103,7 @@ fuzzed() {
 	grep -E ' inputs in ' "$logs/fuzz.out" || true
 	if [ $rc -ne 0 ]; then
 		say "FAILED: the end of its output:"
-		tail -n 120 "$logs/fuzz.out" | sed 's/^/    | /'
+		tail -n 60 "$logs/fuzz.out" | sed 's/^/    | /'
 	fi
 	for target in "${targets[@]}"; do
 		# It may not even have been built.
