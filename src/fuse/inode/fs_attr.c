@@ -208,10 +208,12 @@ void fs_attr_update(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *
 	fs_dentry_drop(fs, in, lost);
 }
 
-void fs_attr_update_own(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a, uint64_t seq,
-	uint64_t now_ns)
+/* end: where what was written ends; 0: nothing was. Returns: the mode that is known now. */
+static uint32_t note_own(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a,
+	uint64_t seq, uint64_t now_ns, uint64_t end)
 {
 	struct fs_dentries *lost = NULL;
+	uint32_t mode;
 	bool old;
 
 	fs_facts_note(fs, in, a);
@@ -231,11 +233,28 @@ void fs_attr_update_own(struct fs *fs, struct fs_inode *in, const struct nfs4_at
 	in->data_change = 0;
 	/* The kernel drops its attributes itself when it sends what changes them. */
 	in->told_change = 0;
+	/* So long it is, also if the server did not tell. */
+	if (!(a->valid & NFS4_ATTR_SIZE) && in->attr.size < end)
+		in->attr.size = end;
+	mode = in->attr.mode;
 	old = in->live_old;
 	mutex_unlock(&in->lock);
 	if (old)
 		fs_live_inode(fs, in);
 	fs_dentry_drop(fs, in, lost);
+	return mode;
+}
+
+void fs_attr_update_own(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a, uint64_t seq,
+	uint64_t now_ns)
+{
+	(void)note_own(fs, in, a, seq, now_ns, 0);
+}
+
+bool fs_attr_wrote(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a, uint64_t seq,
+	uint64_t now_ns, uint64_t end)
+{
+	return (note_own(fs, in, a, seq, now_ns, end) & (S_ISUID | S_ISGID)) != 0;
 }
 
 void fs_attr_fence(struct fs_inode *in)

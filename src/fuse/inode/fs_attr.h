@@ -39,6 +39,14 @@ void fs_attr_update(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *
 void fs_attr_update_own(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a, uint64_t seq,
 	uint64_t now_ns);
 /*
+ * fs_attr_wrote - the same, of a WRITE that ended at byte `end`
+ *
+ * The file is as long at least, also if a has no size. Returns: it has a suid or sgid bit, which
+ * the server may have cleared.
+ */
+bool fs_attr_wrote(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *a, uint64_t seq,
+	uint64_t now_ns, uint64_t end);
+/*
  * Nobody changes it from here on without our knowing: attributes on their way may be older. Inode
  * lock held.
  */

@@ -86,18 +86,11 @@ static uint64_t written_to(const struct fs_op *op)
 /* The attributes are changed; a suid bit that the server may have cleared is asked for again. */
 static void note_attr(struct fs_op *op, const struct nfs4_attr *a)
 {
+	struct fs *fs = op->lane->fs;
 	struct fs_inode *in = op->inode;
-	bool suid;
 
-	fs_attr_update_own(op->lane->fs, in, a, op->attr_seq, fs_op_now(op));
-	mutex_lock(&in->lock);
-	/* So long it is, also if the server did not tell. */
-	if (!(a->valid & NFS4_ATTR_SIZE) && in->attr.size < written_to(op))
-		in->attr.size = written_to(op);
-	suid = (in->attr.mode & (S_ISUID | S_ISGID)) != 0;
-	mutex_unlock(&in->lock);
-	if (suid)
-		fs_notify_inval_inode(op->lane->fs, in, -1, 0);
+	if (fs_attr_wrote(fs, in, a, op->attr_seq, fs_op_now(op), written_to(op)))
+		fs_notify_inval_inode(fs, in, -1, 0);
 }
 
 /* Notes how durable the part just written is. */
