@@ -215,7 +215,8 @@ void fs_file_tell_error(struct fs_inode *in, int err)
 	list_for_each (node, &in->open_files) {
 		struct fs_file *f = container_of(node, struct fs_file, link);
 
-		f->write_err = f->next_err = err;
+		f->write_err = err;
+		f->next_err = err;
 		fs_live_data(f);
 	}
 }
@@ -236,7 +237,8 @@ int fs_file_take_error(struct fs_file *f)
 
 	mutex_lock(&f->inode->lock);
 	err = f->write_err ? f->write_err : f->next_err;
-	f->write_err = f->next_err = 0;
+	f->write_err = 0;
+	f->next_err = 0;
 	mutex_unlock(&f->inode->lock);
 	return err;
 }
@@ -245,6 +247,8 @@ int fs_file_next_error(struct fs_file *f)
 {
 	int err;
 
+	if (f->next_err == 0) /* what comes from now on is for the write after this one */
+		return 0;
 	mutex_lock(&f->inode->lock);
 	err = f->next_err;
 	f->next_err = 0;

@@ -38,10 +38,10 @@ struct fs_file {
 	_Atomic bool released;  /* its RELEASE has come: nothing more is read ahead */
 	struct fs_ahead *ahead; /* fs_ahead.h; NULL: never read */
 	uint32_t unstable;      /* fs_unstable_mems of it: data not committed yet */
-	uint32_t writebacks; /* its writebacks (fs_writeback.h): the server has not got them yet */
-	int write_err;       /* data was lost: the next fsync or close tells it */
-	int next_err;        /* that, or of the rest of a short write: the next write tells it */
-	uint32_t abandoned;  /* operations of programs that died (fs_interrupt.c) ... */
+	uint32_t writebacks;  /* its writebacks (fs_writeback.h): the server has not got them yet */
+	int write_err;        /* data was lost: the next fsync or close tells it */
+	_Atomic int next_err; /* that, or of the rest of a short write: the next write tells it */
+	uint32_t abandoned;   /* operations of programs that died (fs_interrupt.c) ... */
 	struct fs_op *releasing; /* ... which this RELEASE waits for */
 	struct fs_watch watch;
 	struct live *live; /* fs->live */

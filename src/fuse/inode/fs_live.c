@@ -77,14 +77,16 @@ void fs_live_data(const struct fs_file *f)
 	live_count(f->live, f->live_ref, data);
 }
 
-bool fs_live_data_get(uint64_t data, int *ret_write_err, int *ret_next_err, bool *ret_lost)
+void fs_live_data_get(struct fs_file *f, uint64_t data)
 {
-	*ret_lost = data & GOES;
-	if (*ret_lost)
-		*ret_write_err = *ret_next_err = EIO;
+	f->left = data & RELEASED;
+	f->lost = data & GOES;
+	if (f->lost) {
+		f->write_err = EIO;
+		f->next_err = EIO;
+	}
 	if (data >> WRITE_ERR & ERR_MASK)
-		*ret_write_err = (int)(data >> WRITE_ERR & ERR_MASK);
+		f->write_err = (int)(data >> WRITE_ERR & ERR_MASK);
 	if (data >> NEXT_ERR & ERR_MASK)
-		*ret_next_err = (int)(data >> NEXT_ERR & ERR_MASK);
-	return data & RELEASED;
+		f->next_err = (int)(data >> NEXT_ERR & ERR_MASK);
 }

@@ -54,9 +54,9 @@ void fs_live_inode_gone(struct fs *fs, struct fs_inode *in);
  */
 void fs_live_data(const struct fs_file *f);
 /*
- * That number, read: of a file whose data went with the process the errors are EIO. *ret_lost says
- * that as well. Returns: true: the file was released.
+ * That number, read: f->lost is set, f->left if the file was released, and the errors that it has:
+ * EIO if data went with the process. f: no other thread knows it yet.
  */
-bool fs_live_data_get(uint64_t data, int *ret_write_err, int *ret_next_err, bool *ret_lost);
+void fs_live_data_get(struct fs_file *f, uint64_t data);
 
 #endif

@@ -291,7 +291,7 @@ static int get_file(struct fs_share_tables *at, const struct tables_record *r)
 	f->unique = tables_get(r, FILE_UNIQUE);
 	f->write_err = (int)(uint32_t)tables_get(r, FILE_WRITE_ERR);
 	f->next_err = (int)(uint32_t)tables_get(r, FILE_NEXT_ERR);
-	f->left = fs_live_data_get(tables_get(r, FILE_DATA), &f->write_err, &f->next_err, &f->lost);
+	fs_live_data_get(f, tables_get(r, FILE_DATA));
 	f->released = f->left; /* to the one after this process, too */
 	mutex_lock(&sh->inode->lock);
 	fs_share_tables_live_file(at->fs, f, f->unique);
