@@ -196,27 +196,43 @@ static void mem_put(struct fs_lane *current, struct fs_unstable_mem *k)
 	current->unstable->spare_mems = k;
 }
 
-static void mem_free(struct fs_lane *current, struct fs_unstable_mem *k)
+/* Off its lane's list and budget. */
+static void mem_leave(const struct fs_lane *current, struct fs_unstable_mem *k)
 {
 	struct fs_lane *l = k->lane;
 	struct rpcrdma_buf *buf = k->buf;
-	bool post = false;
 
-	mutex_lock(&l->unstable->lock);
+	mutex_assert_held(&l->unstable->lock);
 	list_del(&k->link);
 	budget_put(l, buf != NULL, k->charge);
 	if (k->not_before)
 		count_late(l, k, -1);
-	if (buf && l != current) {
-		list_push_back(&l->unstable->returned, &buf->link);
-		post = !l->unstable->return_posted;
-		l->unstable->return_posted = true;
-		if (post) /* inside the lock: the lane may not go before */
-			reactor_post(l->reactor, &l->unstable->return_msg);
-	}
+	if (!buf || l == current)
+		return;
+	list_push_back(&l->unstable->returned, &buf->link);
+	if (!l->unstable->return_posted) /* inside the lock: the lane may not go before */
+		reactor_post(l->reactor, &l->unstable->return_msg);
+	l->unstable->return_posted = true;
+}
+
+/* The first ones, which are of one lane, leave it. Returns: the first of another lane, or NULL. */
+static const struct fs_unstable_mem *leave_lane(
+	const struct fs_lane *current, struct fs_unstable_mem *dead)
+{
+	struct fs_lane *l = dead->lane;
+
+	mutex_lock(&l->unstable->lock);
+	for (; dead && dead->lane == l; dead = dead->next)
+		mem_leave(current, dead);
 	mutex_unlock(&l->unstable->lock);
-	if (buf && l == current)
-		fs_asked_buf_put(l, buf);
+	return dead;
+}
+
+/* Its lane may be gone by now. */
+static void mem_free(struct fs_lane *current, struct fs_unstable_mem *k)
+{
+	if (k->buf && k->lane == current)
+		fs_asked_buf_put(current, k->buf);
 	fs_asked_buf_give_back(current->fs, k->record, k->unique);
 	fs_file_put(current->fs, k->file);
 	mem_put(current, k);
@@ -225,10 +241,14 @@ static void mem_free(struct fs_lane *current, struct fs_unstable_mem *k)
 void fs_unstable_mem_free(struct fs_lane *l, struct fs_unstable_mem *dead)
 {
 	while (dead) {
-		struct fs_unstable_mem *next = dead->next;
+		const struct fs_unstable_mem *end = leave_lane(l, dead);
 
-		mem_free(l, dead);
-		dead = next;
+		while (dead != end) {
+			struct fs_unstable_mem *next = dead->next;
+
+			mem_free(l, dead);
+			dead = next;
+		}
 	}
 }
 

@@ -1132,6 +1132,45 @@ Test(fs_crash, a_lane_keeps_spare_what_is_its_own)
 	closed(fh.fh);
 }
 
+/* As if the other lane had written it. */
+static void give_to(struct fs_lane *other, struct fs_unstable_mem *k)
+{
+	list_del(&k->link);
+	list_push_back(&other->unstable->mems, &k->link);
+	rig.lane->unstable->bytes -= k->charge;
+	other->unstable->bytes += k->charge;
+	k->lane = other;
+}
+
+/* Of a file that several lanes wrote, one after the other. */
+Test(fs_crash, each_lane_has_its_budget_back)
+{
+	struct fs_unstable_lane unstable = {.bytes = 0};
+	struct fs_lane other = {.fs = rig.fs, .unstable = &unstable};
+	struct fs_extent **v;
+	char text[500];
+
+	mutex_init(&unstable.lock, MUTEX_FS_UNSTABLE);
+	list_init(&unstable.mems);
+	memset(text, 'x', sizeof(text));
+	for (uint64_t off = 0; off < 5000; off += 1000) {
+		cr_assert_eq(rig_write(ino, fh.fh, (off_t)off, text, sizeof(text), O_RDWR),
+			sizeof(text));
+		is_sent();
+	}
+	v = rig_inode(ino)->unstable->v;
+	cr_assert_eq(rig_inode(ino)->unstable->cnt, 5);
+	give_to(&other, v[0]->mem);
+	give_to(&other, v[3]->mem);
+	fs_unstable_cut(rig.lane, rig_inode(ino), 0);
+	cr_assert_eq(unstable.bytes, 0);
+	cr_assert(list_empty(&unstable.mems));
+	cr_assert_eq(rig.lane->unstable->bytes, 0);
+	cr_assert(list_empty(&rig.lane->unstable->mems));
+	closed(fh.fh);
+	mutex_destroy(&unstable.lock);
+}
+
 /* The same, if the server had it, and its buffer was something else's since. */
 static uint64_t other_handle(void)
 {
