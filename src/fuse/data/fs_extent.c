@@ -82,7 +82,7 @@ static void release(struct fs_unstable *r, struct fs_extent *e, struct fs_unstab
 	count_uncommitted(e, -(int64_t)e->len);
 	fs_kept_drop(k->lane->fs, &e->kept);
 	if (--k->refs == 0) {
-		fs_file_unstable(k->file, -1);
+		fs_unstable_count(k->file, -1);
 		k->next = *dead;
 		*dead = k;
 	}

@@ -28,6 +28,24 @@ struct fs_unstable *fs_unstable_of(struct fs_inode *in)
 	return in->unstable;
 }
 
+void fs_unstable_count(struct fs_file *f, int more)
+{
+	struct fs_inode *in = f->inode;
+
+	fs_file_unstable(f, more);
+	in->unstable->mems += (size_t)more;
+	atomic_store_explicit(&in->is_unstable, in->unstable->mems > 0, memory_order_release);
+}
+
+void fs_unstable_listed(struct fs_file *f, int more)
+{
+	struct fs_inode *in = f->inode;
+	bool any = !list_empty(&in->unstable->writebacks);
+
+	fs_file_writebacks(f, more);
+	atomic_store_explicit(&in->is_written_back, any, memory_order_release);
+}
+
 uint64_t fs_unstable_end(const struct fs_inode *in)
 {
 	const struct fs_unstable *r = in->unstable;
@@ -141,7 +159,7 @@ static void mem_fill(struct fs_op *op, struct fs_unstable_mem *k)
 	e->mem = k;
 	k->since_ns = fs_op_now(op);
 	fs_file_get(k->file);
-	fs_file_unstable(k->file, 1);
+	fs_unstable_count(k->file, 1);
 	mutex_lock(&l->unstable->lock);
 	list_push_back(&l->unstable->mems, &k->link);
 	mutex_unlock(&l->unstable->lock);
@@ -261,14 +279,9 @@ void fs_unstable_truncated(struct fs_op *op, uint64_t size)
 
 /* ---- COMMIT ---- */
 
-bool fs_unstable_is_empty(struct fs_inode *in)
+bool fs_unstable_is_empty(const struct fs_inode *in)
 {
-	bool empty;
-
-	mutex_lock(&in->lock);
-	empty = !in->unstable || in->unstable->cnt == 0;
-	mutex_unlock(&in->lock);
-	return empty;
+	return !atomic_load(&in->is_unstable);
 }
 
 bool fs_unstable_suspect_locked(const struct fs_op *op)
@@ -295,6 +308,8 @@ bool fs_unstable_suspect(const struct fs_op *op)
 {
 	bool suspect;
 
+	if (!atomic_load(&op->inode->is_unstable))
+		return false;
 	mutex_lock(&op->inode->lock);
 	suspect = fs_unstable_suspect_locked(op);
 	mutex_unlock(&op->inode->lock);

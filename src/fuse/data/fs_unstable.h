@@ -77,6 +77,7 @@ struct fs_unstable {
 	struct fs_extent **v; /* by offset */
 	size_t cnt, cap;
 	size_t reserved; /* WRITEs on their way that may add extents */
+	size_t mems;     /* of extents; any: inode->is_unstable */
 	size_t lost;     /* extents that are */
 	uint64_t losses; /* counts extents that became so */
 	/* COMMITs in the background that failed since one succeeded: nothing more is written
@@ -89,7 +90,7 @@ struct fs_unstable {
 	struct fs_op *rewriter; /* closed it, and waits for io to become 0 */
 	struct list waiters;    /* of fs_op.link: until the gate opens */
 	/* fs_writeback.h */
-	struct list writebacks; /* of fs_writeback.link, oldest first */
+	struct list writebacks; /* of fs_writeback.link, oldest first: inode->is_written_back */
 	uint64_t writeback_seq; /* counts them */
 	struct fs_op *open;     /* that others may still join, in it or in its batch; NULL: none */
 	struct list writeback_waiters; /* of fs_op.link */
@@ -99,6 +100,10 @@ struct fs_unstable {
 	uint64_t kernel_end;  /* the kernel's is there, or behind it */
 };
 
+/* `more` memories of the handle's unstable data, 1 or -1. Inode lock held. */
+void fs_unstable_count(struct fs_file *f, int more);
+/* `more` writebacks of the handle, when the inode's list has, or has not, them. Inode lock held. */
+void fs_unstable_listed(struct fs_file *f, int more);
 /*
  * Where the last byte ends that is not committed, or that the server has not got yet: so long is
  * the file at least. Inode lock held.
@@ -191,7 +196,7 @@ void fs_commit_call(struct fs_op *op, void (*done)(struct nfs4_call *call));
  */
 bool fs_unstable_urge(struct fs_inode *in);
 
-bool fs_unstable_is_empty(struct fs_inode *in);
+bool fs_unstable_is_empty(const struct fs_inode *in);
 /* Data in or behind the range of a READ may not be what the server has: commit first. Any lane. */
 bool fs_unstable_suspect(const struct fs_op *op);
 /* The same, with the inode's lock held. */

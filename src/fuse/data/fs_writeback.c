@@ -288,7 +288,7 @@ static struct fs_op *list_writeback(struct fs_op *c, struct fs_unstable *r, bool
 
 	c->writeback->seq = ++r->writeback_seq;
 	list_push_back(&r->writebacks, &c->writeback->link);
-	fs_file_writebacks(c->file, 1);
+	fs_unstable_listed(c->file, 1);
 	r->appends += fs_rw(c)->append;
 	*ret_joined = open && fs_batch_takes(open, c);
 	if (*ret_joined) {
@@ -392,7 +392,7 @@ void fs_writeback_done(struct fs_op *op, int err)
 	mutex_lock(&in->lock);
 	list_del(&op->writeback->link);
 	fs_kept_drop(l->fs, &op->writeback->kept);
-	fs_file_writebacks(op->file, -1);
+	fs_unstable_listed(op->file, -1);
 	r->appends -= fs_rw(op)->append;
 	take_waiters(r, &woken);
 	/* It was open only because it had to wait. */
@@ -433,14 +433,10 @@ bool fs_writeback_beyond(const struct fs_inode *in, uint64_t off)
 	return in->unstable && !is_free(in->unstable, NULL, off, FS_WRITEBACK_ALL);
 }
 
-bool fs_writeback_is_dirty(struct fs_inode *in)
+bool fs_writeback_is_dirty(const struct fs_inode *in)
 {
-	bool dirty;
-
-	mutex_lock(&in->lock);
-	dirty = fs_writeback_any(in) || (in->unstable && in->unstable->cnt > 0);
-	mutex_unlock(&in->lock);
-	return dirty;
+	/* In this order: what was written back is unstable before it is not written back. */
+	return atomic_load(&in->is_written_back) || atomic_load(&in->is_unstable);
 }
 
 /* It, or its batch, is all there is to be committed. Inode lock held. */
@@ -491,10 +487,12 @@ static bool wait_for(struct fs_op *op, struct fs_inode *in, uint64_t off, uint64
 bool fs_writeback_wait(struct fs_op *op, struct fs_inode *in, uint64_t off, uint64_t end,
 	bool durable, void (*again)(struct fs_op *op))
 {
-	return wait_for(op, in, off, end, durable, false, again);
+	return atomic_load(&in->is_written_back) &&
+	       wait_for(op, in, off, end, durable, false, again);
 }
 
 bool fs_writeback_wait_to_write(struct fs_op *op, void (*again)(struct fs_op *op))
 {
-	return wait_for(op, op->inode, begin_of(op), end_of(op), false, !fs_rw(op)->append, again);
+	return atomic_load(&op->inode->is_written_back) &&
+	       wait_for(op, op->inode, begin_of(op), end_of(op), false, !fs_rw(op)->append, again);
 }

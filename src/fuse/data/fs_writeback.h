@@ -111,7 +111,7 @@ void fs_writeback_moved(struct fs_op *c);
 /* Is something written back that ends past `off`? Inode lock held. */
 bool fs_writeback_beyond(const struct fs_inode *in, uint64_t off);
 /* Has the inode data that the server has not got, or not durable? */
-bool fs_writeback_is_dirty(struct fs_inode *in);
+bool fs_writeback_is_dirty(const struct fs_inode *in);
 /* Is anything of the inode written back? Inode lock held. */
 static inline bool fs_writeback_any(const struct fs_inode *in)
 {

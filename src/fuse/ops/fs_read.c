@@ -56,17 +56,28 @@ static bool may_be_lost(struct fs_op *op)
 	return !fs_rw(op)->checked && fs_unstable_suspect_locked(op);
 }
 
+/* Before it is read: may data be lost? Notes also whether more is written back behind it. */
+static bool lost_before(struct fs_op *op)
+{
+	struct fs_inode *in = op->inode;
+	bool lost;
+
+	if (!fs_writeback_is_dirty(in))
+		return false;
+	mutex_lock(&in->lock);
+	lost = may_be_lost(op);
+	fs_rw(op)->grows |= fs_writeback_beyond(in, (uint64_t)op->off);
+	mutex_unlock(&in->lock);
+	return lost;
+}
+
 /* It was restarted while it answered. */
 static bool waits_for_lost(struct fs_op *op)
 {
-	bool lost;
-
-	mutex_lock(&op->inode->lock);
-	lost = may_be_lost(op);
-	mutex_unlock(&op->inode->lock);
-	if (lost)
-		commit_lost(op);
-	return lost;
+	if (fs_rw(op)->checked || !fs_unstable_suspect(op))
+		return false;
+	commit_lost(op);
+	return true;
 }
 
 /*
@@ -132,15 +143,10 @@ static void read_start(struct fs_op *op)
 	struct nfs4_op_read *r = &op->call->u.read;
 	size_t left = op->size - fs_rw(op)->done;
 	uint32_t rsize = fs_facts(op->lane->fs, op->inode)->rsize;
-	bool lost;
 
 	if (fs_rw(op)->done == 0)
 		fs_rw(op)->grows = false;
-	mutex_lock(&op->inode->lock);
-	lost = may_be_lost(op);
-	fs_rw(op)->grows |= fs_writeback_beyond(op->inode, (uint64_t)op->off);
-	mutex_unlock(&op->inode->lock);
-	if (lost) {
+	if (lost_before(op)) {
 		commit_lost(op);
 		return;
 	}

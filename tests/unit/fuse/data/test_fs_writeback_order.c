@@ -58,6 +58,14 @@ Test(fs_writeback_order, a_read_of_it_waits)
 	waits_for_it(get_send(1000, 100), FAKE_READ);
 }
 
+Test(fs_writeback_order, what_is_written_back_and_over_is_looked_for_no_more)
+{
+	writeback(0);
+	cr_assert(rig_inode(dino)->is_written_back);
+	waits_for_it(get_send(1000, 100), FAKE_READ);
+	cr_assert_not(rig_inode(dino)->is_written_back);
+}
+
 Test(fs_writeback_order, a_read_of_it_sends_what_is_gathered)
 {
 	cr_assert_eq(put(0, KIB), KIB);
