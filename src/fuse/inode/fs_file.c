@@ -189,14 +189,16 @@ void fs_file_unstable(struct fs_file *f, int more)
 {
 	mutex_assert_held(&f->inode->lock);
 	f->unstable += (uint32_t)more;
-	fs_live_data(f);
+	if (f->data_goes)
+		fs_live_data(f);
 }
 
 void fs_file_writebacks(struct fs_file *f, int more)
 {
 	mutex_assert_held(&f->inode->lock);
 	f->writebacks += (uint32_t)more;
-	fs_live_data(f);
+	if (f->data_goes)
+		fs_live_data(f);
 }
 
 bool fs_file_is_dirty(struct fs_file *f)
