@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "roce_icrc.h"
+#include "roce_crc.h"
 #include "roce_wire.h"
 
-#include <libdeflate.h>
 #include <string.h>
 
 #define IPV4_LEN 20u
@@ -36,7 +36,7 @@ static uint8_t *put_ipv6(uint8_t *p, const struct roce_flow_addrs *a, size_t udp
 
 uint32_t roce_icrc_add(uint32_t crc, const void *p, size_t len)
 {
-	return libdeflate_crc32(crc, p, len);
+	return roce_crc(crc, p, len);
 }
 
 uint32_t roce_icrc_begin(const struct roce_flow_addrs *a, uint16_t id, uint16_t src_port,

@@ -15,7 +15,7 @@
  *   roce_box.c   names of the machine: how a packet that reached another process is handed over
  *   roce_sys.c   whether an adapter takes our packets
  *   roce_key.c   registrations, windows and their keys
- *   roce_wire.c, roce_mad.c, roce_icrc.c  formats
+ *   roce_wire.c, roce_mad.c, roce_icrc.c, roce_crc.c  formats
  *
  * docs/protocol/rocev2.md says what the standard asks of each, and where it is done otherwise.
  *
