@@ -191,6 +191,7 @@ struct roce_tx_packet {
 };
 
 /* Packets that the kernel makes of one long datagram (UDP_SEGMENT). */
+#define ROCE_TRAINS_TRIES 64u /* Reads after which it is decided, again and again */
 struct roce_trains {
 	enum {
 		ROCE_TRAINS_TRIED,
@@ -198,10 +199,11 @@ struct roce_trains {
 		ROCE_TRAINS_OFF,     /* the kernel does not do it; or the peer gets none of them */
 	} state;
 	/* Of the last Reads: */
-	unsigned int reads, lost;  /* that were answered by them; that were asked for again */
+	unsigned int reads, lost;  /* that were answered by them; of which the first one was lost */
 	unsigned int alone_lost;   /* ... once more, when they had gone out one by one */
 	uint32_t first, end;       /* PSNs that went out in trains, if lost > 0 or reads > 0 */
 	uint32_t alone, alone_end; /* and one by one after a loss */
+	uint32_t psns[ROCE_TRAINS_TRIES]; /* where the Reads begin */
 };
 
 struct roce_tx {

@@ -14,10 +14,9 @@
 
 #define UDP_LEN      8u
 #define TRAIN_BYTES  (65535u - 40u - UDP_LEN) /* of a datagram, before it is cut */
-#define TRAIN_LEAST  4u  /* packets of a Read: the first and the last one are no part of it */
-#define TRAINS_TRIES 64u /* Reads after which it is decided, again and again */
-#define TRAINS_LOST  8u  /* ... or sooner, as long as none of these came to be trusted */
-#define TRAINS_ALONE 8u  /* so many lost ones for each that was lost one by one */
+#define TRAIN_LEAST  4u /* packets of a Read: the first and the last one are no part of it */
+#define TRAINS_LOST  8u /* ... or sooner, as long as none of these came to be trusted */
+#define TRAINS_ALONE 8u /* so many lost ones for each that was lost one by one */
 
 bool roce_tx_has_room(const struct roce_ep *ep)
 {
@@ -99,21 +98,34 @@ void roce_tx_read(struct roce_ep *ep, uint32_t psn, uint32_t packets)
 
 	if (t->state == ROCE_TRAINS_OFF || packets < TRAIN_LEAST)
 		return;
-	if (t->reads == TRAINS_TRIES) {
+	if (t->reads == ROCE_TRAINS_TRIES) {
 		if (are_lost(t)) {
 			give_up(ep);
 			return;
 		}
 		*t = (struct roce_trains){.state = ROCE_TRAINS_TRUSTED};
 	}
-	if (t->reads++ == 0)
+	if (t->reads == 0)
 		t->first = psn;
+	t->psns[t->reads++] = psn;
 	t->end = roce_wire_psn_add(psn, packets);
 }
 
 static bool is_in(uint32_t psn, uint32_t first, uint32_t end)
 {
 	return roce_wire_psn_diff(psn, first) >= 0 && roce_wire_psn_diff(psn, end) < 0;
+}
+
+/*
+ * Where no train arrives the first one is missed, behind the packet that goes before it by itself.
+ * A network that loses some packets seldom picks that one.
+ */
+static bool begins_trains(const struct roce_trains *t, uint32_t psn)
+{
+	for (unsigned int i = 0; i < t->reads; i++)
+		if (roce_wire_psn_diff(psn, t->psns[i]) == 1)
+			return true;
+	return false;
 }
 
 void roce_tx_lost(struct roce_ep *ep, uint32_t psn, uint32_t packets)
@@ -124,7 +136,7 @@ void roce_tx_lost(struct roce_ep *ep, uint32_t psn, uint32_t packets)
 		return;
 	if (t->lost > 0 && is_in(psn, t->alone, t->alone_end))
 		t->alone_lost++;
-	else
+	else if (begins_trains(t, psn))
 		t->lost++;
 	t->alone = psn;
 	t->alone_end = roce_wire_psn_add(psn, packets);

@@ -598,6 +598,18 @@ Test(roce_mem, and_not_when_others_are_lost_too)
 	}
 }
 
+/* One of a hundred, say: of long Reads that is nearly each. */
+Test(roce_mem, nor_when_a_packet_in_their_midst_is_lost)
+{
+	uint32_t rkey = rig_window(1000, LONG * MTU, FAB_REMOTE_READ);
+
+	for (int i = 0; i < 12; i++) {
+		cr_assert_eq(reads_long(rkey, 0), LONG - 3, "%d", i);
+		cr_assert_eq(reads_long(rkey, 2 + (uint32_t)i % 9), 0);
+		peer.psn += LONG;
+	}
+}
+
 Test(roce_mem, a_packet_that_is_lost_alone_does_not_save_what_the_kernel_cuts)
 {
 	uint32_t rkey = rig_window(1000, LONG * MTU, FAB_REMOTE_READ);
