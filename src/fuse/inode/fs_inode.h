@@ -71,7 +71,7 @@ struct fs_inode {
 	};
 	_Atomic uint16_t
 		facts; /* its file system (fs_facts.h): 1 + nfs4_fs.nr; 0: not known; no lock */
-	/* Is there any? Read without a lock: nearly always there is none where is read. */
+	/* Is there any? Read without a lock: most files that are read have none. */
 	_Atomic bool is_unstable;     /* memory of unstable data (fs_unstable.h) */
 	_Atomic bool is_written_back; /* a writeback (fs_writeback.h) */
 	/* Owners of locks on the server (fs_lock.h), by `next`; fs->locks_lock */
