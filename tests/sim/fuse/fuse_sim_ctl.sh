@@ -4,10 +4,8 @@
 # The control socket of a running daemon, and the commands that use it.
 
 # Each mount removes what dead daemons left, so other tests must not see the sockets of this one.
-if [ "$(id -u)" = 0 ] && [ -c /dev/fuse ] && [ -z "${OWN_RUN:-}" ]; then
-	OWN_RUN=yes exec unshare --mount --propagation private "$0" "$@"
-fi
-
+# shellcheck disable=SC2034  # fuse_sim_lib.sh's
+own_mounts=yes
 . "$(dirname "$0")/fuse_sim_lib.sh"
 
 run=/run/rpcrdmafs

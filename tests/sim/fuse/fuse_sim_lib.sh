@@ -10,6 +10,8 @@
 #   ctl NAME command...                 tells the server to do it, prints its answer
 #   sim_ends NAME SECONDS               waits for the daemon's end: its exit status, 124: none
 #
+# own_mounts=yes before that: the script runs in a namespace of mounts that no other test sees.
+#
 # Checks and waiting are those of tests/tap.sh; a check that fails also shows the
 # ends of the logs of the mounts that its command names.
 #
@@ -25,6 +27,11 @@ fi
 if [ "$(id -u)" != 0 ]; then
 	echo "# mounting needs root"
 	exit 77
+fi
+
+# In a namespace of mounts of its own.
+if [ -n "${own_mounts:-}" ] && [ -z "${OWN_MOUNTS:-}" ]; then
+	OWN_MOUNTS=yes exec unshare --mount --propagation private "$0" "$@"
 fi
 
 bin=$(cd "${1:?usage: $0 BUILD_DIR/tests/sim/fuse}" && pwd)
@@ -168,9 +175,9 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 1' INT TERM HUP
 
-# A script with mounts of its own (OWN_RUN) has copies of those of tests beside it, whose daemons
+# A script with mounts of its own (own_mounts) has copies of those of tests beside it, whose daemons
 # would not end before it.
-if [ -n "${OWN_RUN:-}" ]; then
+if [ -n "${OWN_MOUNTS:-}" ]; then
 	while read -r _ dir type _; do
 		[ "$type" != fuse.rpcrdmafs ] || umount -l "$dir"
 	done </proc/self/mounts

@@ -7,10 +7,8 @@
 # nothing (tests/bench/null_fab.h), as those outlive it.
 
 # Nobody else is to see its mounts, sockets and names of servers.
-if [ "$(id -u)" = 0 ] && [ -c /dev/fuse ] && [ -z "${OWN_RUN:-}" ]; then
-	OWN_RUN=yes exec unshare --mount --propagation private "$0" "$@"
-fi
-
+# shellcheck disable=SC2034  # fuse_sim_lib.sh's
+own_mounts=yes
 . "$(dirname "$0")/fuse_sim_lib.sh"
 
 daemon=$bin/../../bench/null_daemon
@@ -83,8 +81,8 @@ is_gone() { not is_mounted "$m"; }
 
 # It waits to say that it is mounted: nobody reads what it says.
 starts_unheard() {
-	echo "127.0.0.1 nullserver" >"$hosts" && mkfifo "$work/full" && exec {full}<>"$work/full" &&
-		printf '%.0s\n' {1..65536} >&"$full" || return
+	echo "127.0.0.1 nullserver" >"$hosts" && mkfifo "$work/full" && exec {full}<>"$work/full" || return
+	yes '' | dd bs=1 of="$work/full" oflag=nonblock 2>/dev/null # until it is full
 	"$daemon" -f -o keep=process nullserver:/ "$m" >&"$full" 2>&1 </dev/null {full}>&- &
 	d=$!
 	echo "$d" >>"$work/pids"
