@@ -152,6 +152,22 @@ Test(fs_crash, a_file_whose_close_was_on_its_way_is_closed)
 	cr_assert_eq(rig.fs->files_open, 0);
 }
 
+Test(fs_crash, also_by_the_one_after_the_next)
+{
+	rig.fake.hold_ops = 1ull << FAKE_CLOSE;
+	cr_assert_eq(rig_release(ino, fh.fh), 0);
+	rig_settle();
+	rig_crash();
+	no_answer(100);
+	cr_assert_eq(rig.fake.opens, 1);
+	rig.fake.hold_ops = 0;
+	rig_crash();
+	cr_assert(rig_file(fh.fh)->released);
+	rig_settle();
+	cr_assert_eq(rig.fake.opens, 0);
+	cr_assert_eq(rig.fs->files_open, 0);
+}
+
 Test(fs_crash, an_error_that_nobody_has_heard_is_told)
 {
 	rig_file(fh.fh)->write_err = EDQUOT;
