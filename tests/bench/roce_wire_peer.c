@@ -60,6 +60,7 @@ struct request {
 	uint8_t text[CALL];
 	uint32_t psn, packets; /* packets: of the answer, if it is a Read */
 	uint64_t off;          /* of a Read, in the chunks */
+	bool again;            /* what is left of a Read is asked for again */
 };
 
 static struct {
@@ -314,6 +315,7 @@ static void ask_for_rest(struct request *r)
 	r->off += (uint64_t)got * MTU;
 	r->psn = P.read_next;
 	r->packets -= got;
+	r->again = true;
 }
 
 static void send_again(void)
@@ -377,7 +379,7 @@ static void on_read(uint8_t op, uint32_t psn, const uint8_t *b, size_t len)
 	/* Of one that was asked for again the first packet may be of the answer of before. */
 	if ((i > 0 && i + 1 < r->packets && ext != 0) ||
 		(i + 1 == r->packets && op != READ_LAST && op != READ_ONLY) ||
-		(i == 0 && P.w->lossy == 0 && op != (r->packets == 1 ? READ_ONLY : READ_FIRST)))
+		(i == 0 && !r->again && op != (r->packets == 1 ? READ_ONLY : READ_FIRST)))
 		DIE("packet %u of an answer of %u has opcode %#x", i, r->packets, op);
 	if (len != 12 + ext + MTU)
 		DIE("an answer of another length");
