@@ -190,8 +190,9 @@ struct roce_tx_packet {
 	struct roce_tx_from from;
 };
 
-/* Packets that the kernel makes of one long datagram (UDP_SEGMENT). */
 #define ROCE_TRAINS_TRIES 64u /* Reads after which it is decided, again and again */
+
+/* Packets that the kernel makes of one long datagram (UDP_SEGMENT). */
 struct roce_trains {
 	enum {
 		ROCE_TRAINS_TRIED,
@@ -199,7 +200,7 @@ struct roce_trains {
 		ROCE_TRAINS_OFF,     /* the kernel does not do it; or the peer gets none of them */
 	} state;
 	/* Of the last Reads: */
-	unsigned int reads, lost;  /* that were answered by them; of which the first one was lost */
+	unsigned int reads, lost;  /* that were answered by them; that missed their first train */
 	unsigned int alone_lost;   /* ... once more, when they had gone out one by one */
 	uint32_t first, end;       /* PSNs that went out in trains, if lost > 0 or reads > 0 */
 	uint32_t alone, alone_end; /* and one by one after a loss */

@@ -15,7 +15,7 @@
 #define UDP_LEN      8u
 #define TRAIN_BYTES  (65535u - 40u - UDP_LEN) /* of a datagram, before it is cut */
 #define TRAIN_LEAST  4u /* packets of a Read: the first and the last one are no part of it */
-#define TRAINS_LOST  8u /* ... or sooner, as long as none of these came to be trusted */
+#define TRAINS_LOST  8u /* of these, before ROCE_TRAINS_TRIES Reads, unless they are trusted */
 #define TRAINS_ALONE 8u /* so many lost ones for each that was lost one by one */
 
 bool roce_tx_has_room(const struct roce_ep *ep)

@@ -196,6 +196,7 @@ void fs_commit_call(struct fs_op *op, void (*done)(struct nfs4_call *call));
  */
 bool fs_unstable_urge(struct fs_inode *in);
 
+/* Any lane; with the inode's lock or without. */
 bool fs_unstable_is_empty(const struct fs_inode *in);
 /* Data in or behind the range of a READ may not be what the server has: commit first. Any lane. */
 bool fs_unstable_suspect(const struct fs_op *op);

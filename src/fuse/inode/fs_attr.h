@@ -32,7 +32,7 @@ void fs_attr_update(struct fs *fs, struct fs_inode *in, const struct nfs4_attr *
 /*
  * fs_attr_update_own - note attributes from a call that changed the inode itself
  *
- * (WRITE, SETATTR, LINK; the directory of CREATE, REMOVE, RENAME...) Counts as a local change, so
+ * (SETATTR, LINK; the directory of CREATE, REMOVE, RENAME...) Counts as a local change, so
  * fs_attr_changed() is not needed beside it. Fields that a->valid lacks are kept, but then the
  * whole expires; a->valid == 0 is fs_attr_changed().
  */

@@ -93,7 +93,10 @@ static inline struct fs_file *fs_file_of(const struct fs *fs, const struct fuse_
 }
 /* It wrote what the server has not got, or not durable. */
 bool fs_file_is_dirty(struct fs_file *f);
-/* So many more of these (f->unstable, f->writebacks). Inode lock held. */
+/*
+ * So many more of these (f->unstable, f->writebacks). Inode lock held. fs_unstable_count() and
+ * fs_unstable_listed() call them, which also tell the inode whether it has any.
+ */
 void fs_file_unstable(struct fs_file *f, int more);
 void fs_file_writebacks(struct fs_file *f, int more);
 /*
