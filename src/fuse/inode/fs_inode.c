@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The inode table: a hash of filehandles, and the slots whose numbers are the
- * nodeids (fs_slot.h). One lock guards the buckets, the slots and the two counts that
- * keep an inode alive: `nlookup`, what the kernel holds, and `refs`, what our
- * own operations and open files hold. An inode is freed when both are 0. The lock is held for a few
- * memory accesses, never across a call.
+ * The inode table: a hash of filehandles, and the slots whose numbers are the nodeids (fs_slot.h).
+ * One lock guards the buckets, the slots and the two counts that keep an inode alive: `nlookup`,
+ * what the kernel holds, and `refs`, what our own operations and open files hold. An inode is freed
+ * when both are 0. The lock is held for a few memory accesses, never across a call.
  *
  * A stale inode (its filehandle now names another file, or the server said
  * ESTALE) leaves the buckets but lives on until the kernel forgets it.
@@ -24,8 +23,9 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define TABLE_MIN    1024u
-#define GIVE_BACK_OF 8192u /* below so many inodes it is not worth it */
+#define TABLE_MIN       1024u
+#define GIVE_BACK_OF    8192u /* below so many inodes it is not worth it */
+#define GIVE_BACK_AGAIN 8u    /* but once there were: until some 30 are left, in a page each */
 
 /* With malloc's header, its slot, and up to two buckets. */
 static_assert(sizeof(struct fs_inode) + NFS4_FHSIZE + 8 + 12 + 2 * sizeof(uint32_t) <= 512,
@@ -38,6 +38,7 @@ struct fs_table {
 	size_t size;       /* a power of two */
 	size_t count;
 	size_t most;       /* there were, since memory was given back last */
+	uint32_t again;    /* so often it is given back though there are few */
 	uint64_t seed;     /* the server chooses filehandles: it must not choose the buckets */
 	uint32_t unhashed; /* a chain: so that fs_inode_table_free() finds them */
 };
@@ -195,12 +196,13 @@ static void table_shrink(struct fs_table *t)
 
 /*
  * What is freed in the midst of an arena malloc keeps. Each time half of the inodes went since the
- * last time: a walk may leave a million of them.
+ * last time: a walk may leave a million of them, and the last ones lie anywhere.
  */
 static bool is_time_to_give_back(struct fs_table *t)
 {
-	if (t->most < GIVE_BACK_OF || t->count > t->most / 2)
+	if (t->count > t->most / 2 || (t->most < GIVE_BACK_OF && t->again == 0))
 		return false;
+	t->again = t->most < GIVE_BACK_OF ? t->again - 1 : GIVE_BACK_AGAIN;
 	t->most = t->count;
 	return true;
 }

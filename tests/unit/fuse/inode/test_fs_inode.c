@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <criterion/criterion.h>
 #include <malloc.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fs_attr.h"
 #include "fs_inode.h"
@@ -246,6 +248,55 @@ Test(fs_inode, there_is_room_for_those_that_are_put_back)
 		fs_inode_forget(&fs, fs_inode_ino(&fs, in), 1);
 	}
 	cr_assert(before == 0 || used() < room, "it is given back when they are gone");
+}
+
+static size_t resident(void)
+{
+	size_t size, pages = 0;
+	FILE *f = fopen("/proc/self/statm", "r");
+
+	cr_assert_not_null(f);
+	cr_assert_eq(fscanf(f, "%zu %zu", &size, &pages), 2);
+	(void)fclose(f);
+	return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void forget(uint32_t n)
+{
+	struct nfs4_fh fh = make_fh(n, 128);
+	struct fs_inode *in = fs_inode_find(&fs, &fh);
+
+	cr_assert_not_null(in);
+	fs_inode_put(&fs, in);
+	fs_inode_forget(&fs, fs_inode_ino(&fs, in), 1);
+}
+
+/* The kernel may forget them in any order: here those that go last had a page each. */
+Test(fs_inode, memory_is_given_back_down_to_the_last_ones)
+{
+	enum {
+		CNT = 65536,
+		LAST = 16
+	};
+	size_t before = resident(), all, left;
+
+	for (uint32_t i = 0; i < CNT; i++) {
+		struct nfs4_fh fh = make_fh(i, 128);
+
+		fs_inode_put(&fs, fs_inode_lookup(&fs, &fh, NULL, 1));
+	}
+	all = resident() - before;
+	cr_assert_geq(all, CNT * sizeof(struct fs_inode));
+	for (uint32_t i = 0; i < CNT; i++)
+		if (i % LAST != 0)
+			forget(i);
+	for (uint32_t i = 0; i < CNT; i += LAST)
+		forget(i);
+	cr_assert_eq(fs_inode_count(&fs), 1);
+	left = resident();
+	if (used() > 0)
+		cr_assert_lt(
+			left, before + all / 16, "%zu before, %zu more, %zu", before, all, left);
 }
 
 Test(fs_inode, a_record_differs_by_each_attribute_that_it_has)
