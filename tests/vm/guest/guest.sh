@@ -156,6 +156,8 @@ soft_up() { # [MTU]
 }
 # nsenter leaves the mounts as they are.
 soft_in="nsenter --net=/run/netns/soft"
+# How a mount calls the server there.
+soft_from() { if [ "${SOFT_IP:-4}" = 4 ]; then echo $soft_server; else echo "[$soft_server6]"; fi; }
 
 soft_down() {
 	rdma link delete rxe3
@@ -348,8 +350,7 @@ fmount() {
 	daemon_path
 	if [ "${FABRIC:-}" = soft ]; then
 		soft_up
-		opts=fabric=soft${opts:+,$opts} from=$soft_server wrap="$soft_in $wrap"
-		[ "${SOFT_IP:-4}" = 4 ] || from="[$soft_server6]"
+		opts=fabric=soft${opts:+,$opts} from=$(soft_from) wrap="$soft_in $wrap"
 	fi
 	mkdir -p "$mnt"
 	log=$(fmount_log "$mnt")
@@ -368,6 +369,16 @@ fmount() {
 		fi
 		sleep 0.05
 	done
+}
+
+# criterion [NAME=VALUE...] PROGRAM...: a Criterion program, which mounts by itself (mnt.h).
+criterion() {
+	local from=$server wrap=
+	if [ "${FABRIC:-}" = soft ]; then
+		soft_up
+		from=$(soft_from) wrap=$soft_in
+	fi
+	env EXPORT_DIR=$export_dir "SERVER=$from" "MNT_WRAP=$wrap" "$@"
 }
 
 # The daemon's process for a mount made by fmount.

@@ -3,6 +3,7 @@
 #
 # A capture of a mount beside tcpdump's of the wire between the two machines, as
 # t_capture does it inside one. Decoded here: run-pair needs tshark.
+# vm-fabric: verbs
 
 lib=$here/../guest/capture_lib.sh
 # shellcheck source-path=SCRIPTDIR source=../guest/capture_lib.sh

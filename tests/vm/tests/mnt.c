@@ -51,9 +51,10 @@ ReportHook(PRE_ALL)(struct criterion_test_set *tests)
 	else /* In RAM: unprivileged users and the page cache like that better than 9p. */
 		snprintf(cmd, sizeof(cmd),
 			"mkdir -p /run/bin %s && cp %s/src/rpcrdmafs /run/bin/rpcrdmafs-test && "
-			"ulimit -l unlimited && /run/bin/rpcrdmafs-test -o allow_other,%s %s:/ %s",
-			MNT, env("BUILD_DIR", "build"), env("MNT_OPTS", "acdirmin=2,acdirmax=4"),
-			env("SERVER", "10.77.0.1"), MNT);
+			"ulimit -l unlimited && %s /run/bin/rpcrdmafs-test "
+			"-o allow_other,fabric=%s,%s %s:/ %s",
+			MNT, env("BUILD_DIR", "build"), env("MNT_WRAP", ""), env("FABRIC", "auto"),
+			env("MNT_OPTS", "acdirmin=2,acdirmax=4"), env("SERVER", "10.77.0.1"), MNT);
 	/* Nothing can be tested: say it once. */
 	if (run(cmd) != 0)
 		_exit(1);

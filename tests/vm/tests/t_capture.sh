@@ -8,6 +8,7 @@
 # vm-boot: own
 # tier: quick
 # vm-timeout: 480
+# vm-fabric: verbs
 
 # shellcheck source-path=SCRIPTDIR source=../guest/guest.sh
 . "$(dirname "$0")/../guest/guest.sh"

@@ -4,6 +4,7 @@
 # src/verbs on rxe, against nfsd's listener: one scenario of fab_probe a check.
 #   tests/vm/vm --env BUILD_DIR=... -- tests/vm/tests/t_fab.sh
 # vm-boot: own
+# vm-fabric: verbs
 
 . "$(dirname "$0")/../guest/guest.sh"
 

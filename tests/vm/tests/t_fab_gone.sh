@@ -5,6 +5,7 @@
 # endpoints without a connection, and another comes: src/verbs lets go of the
 # old one (rxe's removal waits for that) and goes on with the new one.
 #   tests/vm/vm --env BUILD_DIR=... -- tests/vm/tests/t_fab_gone.sh
+# vm-fabric: verbs
 
 . "$(dirname "$0")/../guest/guest.sh"
 

@@ -9,8 +9,7 @@
 
 rxe_up
 nfsd_up
-export EXPORT_DIR=$export_dir SERVER=$server
-again() { MNT_OPTS=$1 timeout 100 "$BUILD_DIR/tests/vm/test_$2" -j1; }
+again() { criterion "MNT_OPTS=$1" timeout 100 "$BUILD_DIR/tests/vm/test_$2" -j1; }
 
 check "memreg=static, vers=4.1" again memreg=static,vers=4.1 files
 check "memreg=mw, chunks of 64 KiB segments" again memreg=mw,max_seg=131072,sync files
