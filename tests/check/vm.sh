@@ -93,6 +93,28 @@ kernel_tests() {
 	done
 }
 
+# Once more, where ours has no device: over either protocol, in packets of either size.
+soft_test() {
+	local tests=("$top/tests/vm/run-tests")
+	case $1 in
+	soft_ip4) tests=(env VM_ENV="FABRIC=soft SOFT_IP=4 SOFT_MTU=1500" "${tests[@]}" --tier all) ;;
+	soft_ip6) tests=(env VM_ENV="FABRIC=soft SOFT_IP=6 SOFT_MTU=9000" "${tests[@]}" --tier all) ;;
+	soft_soak) tests=(env VM_ENV="FABRIC=soft" "${tests[@]}" --tier soak) ;;
+	soft_pair) tests=(env FABRIC=soft "$top/tests/vm/pair/run-pair") ;;
+	esac
+	rig "$1" "${tests[@]}" --build "$out/release" --kernel "$kernel"
+}
+
+soft_tests() {
+	local name start verdict
+	for name in $(picked soft); do
+		start=$SECONDS verdict=passed
+		say "$name: the tests in the VM without a device"
+		soft_test "$name" || verdict=failed
+		ran "$name" $verdict $((SECONDS - start))
+	done
+}
+
 reboot_test() {
 	local start=$SECONDS rc=0
 	say "a machine that is booted again"
@@ -112,14 +134,14 @@ packaged() {
 			test_step package "Debian package" "$top/contrib/package" "$out/package"
 		fi
 	done
-	if picked vm reboot | grep -qxE 't_package|reboot' && ! is_picked package; then
+	if [ -n "$(picked soft; picked vm reboot | grep -xE 't_package|reboot')" ] && ! is_picked package; then
 		step package "Debian package" "$top/contrib/package" "$out/package"
 	fi
 }
 
 vm_needs() {
 	local sets="package vm"
-	! picked vm | grep -qE '^prog_' || sets+=" programs"
+	[ -z "$(picked soft; picked vm | grep -E '^prog_')" ] || sets+=" programs"
 	! picked package | grep -qx package_twice || sets+=" lintian"
 	# shellcheck disable=SC2086  # words
 	"$top/contrib/deps" $sets
@@ -127,7 +149,7 @@ vm_needs() {
 
 # Tests that have machines of their own: in the track of the host part, once that is done.
 beside_vm() {
-	is_picked vm pair kernel reboot || return 0
+	is_picked vm pair kernel reboot soft || return 0
 	until [ -f "$logs/vm-ready" ]; do sleep 1; done
 	[ "$(cat "$logs/vm-ready")" = yes ] || return 0
 	# `vm` lets one machine run at a time; this is the second on purpose.
@@ -135,6 +157,7 @@ beside_vm() {
 	if is_picked pair; then phase pair pair_tests || true; fi
 	if is_picked kernel; then phase kernels kernel_tests || true; fi
 	if is_picked reboot; then phase reboot reboot_test || true; fi
+	if is_picked soft; then phase soft soft_tests || true; fi
 	phase vm vm_own || true
 }
 
@@ -143,14 +166,15 @@ vm_ready() { [ -f "$logs/vm-ready" ] || echo "$1" >"$logs/vm-ready"; }
 
 in_vm() {
 	trap 'vm_ready no' EXIT
-	is_picked release package vm pair kernel reboot || return 0
+	is_picked release package vm pair kernel reboot soft || return 0
 	phase install step deps-vm "installing what the VM needs" vm_needs || return 0
-	if is_picked release vm pair kernel reboot; then
+	if is_picked release vm pair kernel reboot soft; then
 		phase release test_step release "release build with gcc" built release src/rpcrdmafs \
-			vm_programs $(! picked vm | grep -qx t_bench || echo bench_programs) || return 0
+			vm_programs $([ -z "$(picked soft; picked vm | grep -x t_bench)" ] || echo bench_programs) ||
+			return 0
 	fi
 	phase package packaged || true
-	is_picked vm pair kernel reboot || return 0
+	is_picked vm pair kernel reboot soft || return 0
 	phase prepare step vm "preparing the test VM" \
 		"$top/tests/vm/vm" --kernel "$kernel" --prepare || return 0
 	vm_ready yes
