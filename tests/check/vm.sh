@@ -10,14 +10,21 @@ configure_release() { configure release gcc --buildtype=release -Dtests=enabled;
 # noted TEST|boot|... from the file that run-tests and run-pair leave.
 noted() { [ ! -f "$1/times" ] || cat "$1/times" >>"$logs/ran"; }
 
-# A program that runs tests has to leave a verdict: rig NAME command...
-rig() {
+# A program that runs tests has to leave a verdict: judged NAME command...
+judged() {
 	local name=$1 rc=0
 	shift
 	mkdir -p "$logs/$name"
 	"$@" --results "$logs/$name" || rc=$?
-	noted "$logs/$name"
 	compgen -G "$logs/$name/*.log" >/dev/null || echo "# exit $((rc ? rc : 1))" >"$logs/$name/none.log"
+	return $rc
+}
+
+# And those tests have run as `--list` means them: on the chosen kernel, with a device.
+rig() {
+	local rc=0
+	judged "$@" || rc=$?
+	noted "$logs/$1"
 	return $rc
 }
 
@@ -87,7 +94,7 @@ kernel_tests() {
 	for name in $(picked kernel); do
 		start=$SECONDS rc=0
 		say "the core of the tests on Linux ${name#kernel_}"
-		rig "$name" "$top/tests/vm/run-tests" --build "$out/release" \
+		judged "$name" "$top/tests/vm/run-tests" --build "$out/release" \
 			--kernel "${name#kernel_}" --core || rc=1
 		ran "$name" "$([ $rc = 0 ] && echo passed || echo failed)" $((SECONDS - start))
 	done
@@ -102,7 +109,7 @@ soft_test() {
 	soft_soak) tests=(env VM_ENV="FABRIC=soft" "${tests[@]}" --tier soak) ;;
 	soft_pair) tests=(env FABRIC=soft "$top/tests/vm/pair/run-pair") ;;
 	esac
-	rig "$1" "${tests[@]}" --build "$out/release" --kernel "$kernel"
+	judged "$1" "${tests[@]}" --build "$out/release" --kernel "$kernel"
 }
 
 soft_tests() {
@@ -134,7 +141,8 @@ packaged() {
 			test_step package "Debian package" "$top/contrib/package" "$out/package"
 		fi
 	done
-	if [ -n "$(picked soft; picked vm reboot | grep -xE 't_package|reboot')" ] && ! is_picked package; then
+	if [ -n "$(picked soft; picked vm reboot | grep -xE 't_package|reboot')" ] &&
+		! is_picked package; then
 		step package "Debian package" "$top/contrib/package" "$out/package"
 	fi
 }

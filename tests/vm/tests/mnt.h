@@ -7,7 +7,8 @@
  *   c("file")  its path through the mount (the client's side)
  *   s("file")  its path in the server's own file system
  *
- * Environment: BUILD_DIR; SERVER, EXPORT_DIR, FABRIC, MNT_WRAP as guest.sh's criterion() sets them;
+ * Environment: BUILD_DIR and FABRIC as for all tests (guest.sh), SERVER, EXPORT_DIR and MNT_WRAP
+ * as its criterion() sets them;
  * MNT_OPTS: mount options (t_lanes.sh and others run these programs again);
  * CLIENT=kernel: the kernel's NFS/RDMA client instead (docs/testing.md).
  */
