@@ -90,8 +90,7 @@ wire_up() {
 	for i in 0 1; do
 		sysctl -q -w net.ipv4.conf.wire$i.{rp_filter=0,accept_local=1}
 		ip link set wire$i mtu 4200 up
-		# All that arrives goes to one CPU: two would change the order, a wire does not.
-		echo $((1 << i)) >/sys/class/net/wire$i/queues/rx-0/rps_cpus
+		arrives_at wire$i $i
 	done
 	sysctl -q -w net.ipv4.conf.all.rp_filter=0
 	# /24: a server accepts only from where it has a route to by that device.
@@ -109,6 +108,10 @@ wire_up() {
 	rdma link add rxe1 type rxe netdev wire0
 	rdma link add rxe2 type rxe netdev wire1
 }
+
+# All that arrives goes to one CPU: two would change the order, a wire does not. Each end of one has
+# its own, as two machines have.
+arrives_at() { echo $((1 << $2)) >"/sys/class/net/$1/queues/rx-0/rps_cpus"; } # DEVICE CPU
 
 # Every packet is lost, in both directions; the devices see a link that is up. So it is on the wire
 # of mounts without a device, if that is there (soft_up).
@@ -145,6 +148,8 @@ soft_up() { # [MTU]
 	ip link add soft0 type veth peer name soft1 netns soft
 	ip link set soft0 mtu "${1:-${SOFT_MTU:-4200}}" up
 	ip -n soft link set soft1 mtu "${1:-${SOFT_MTU:-4200}}" up
+	arrives_at soft0 0
+	ip netns exec soft bash -c "$(declare -f arrives_at); arrives_at soft1 1"
 	ip -n soft link set lo up
 	ip addr add $soft_server/24 dev soft0
 	ip addr add $soft_server6/64 dev soft0 nodad
