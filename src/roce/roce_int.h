@@ -75,10 +75,14 @@ struct roce_key {
 	bool is_window;      /* of roce_mw.key */
 };
 
+#define ROCE_KEYS_FRESH 32u
+
 /* By key; of its places one half is free. */
 struct roce_keys {
 	struct roce_key **v;
 	uint32_t size, cnt;
+	uint32_t fresh[ROCE_KEYS_FRESH]; /* random numbers: [0, fresh_cnt) were not used yet */
+	unsigned int fresh_cnt;
 };
 
 struct roce_mr {

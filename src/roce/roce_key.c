@@ -32,7 +32,7 @@ static struct roce_key **find(const struct roce_keys *k, uint32_t rkey)
 
 static bool grow(struct roce_keys *k)
 {
-	struct roce_keys to = {.size = k->size ? k->size * 2 : SIZE_MIN, .cnt = k->cnt};
+	struct roce_keys to = {.size = k->size ? k->size * 2 : SIZE_MIN};
 
 	to.v = calloc(to.size, sizeof(*to.v));
 	if (!to.v)
@@ -41,7 +41,8 @@ static bool grow(struct roce_keys *k)
 		if (k->v[i])
 			*find(&to, k->v[i]->rkey) = k->v[i];
 	free(k->v);
-	*k = to;
+	k->v = to.v;
+	k->size = to.size;
 	return true;
 }
 
@@ -84,13 +85,17 @@ static bool is_used(const struct roce_keys *k, uint32_t rkey)
 	return k->size > 0 && *find(k, rkey) != NULL;
 }
 
-static uint32_t new_key(const struct roce_keys *k)
+/* Each bind takes one: the kernel is asked for many at once. */
+static uint32_t new_key(struct roce_keys *k)
 {
 	uint32_t rkey;
 
-	do
-		rkey = roce_key_random();
-	while (is_used(k, rkey));
+	do {
+		while (k->fresh_cnt == 0)
+			if (getrandom(k->fresh, sizeof(k->fresh), 0) == sizeof(k->fresh))
+				k->fresh_cnt = ROCE_KEYS_FRESH;
+		rkey = k->fresh[--k->fresh_cnt];
+	} while (rkey == 0 || is_used(k, rkey));
 	return rkey;
 }
 
