@@ -110,6 +110,7 @@ static void finish(struct roce_ep *ep)
 	roce_ep_deliver_end(ep);
 	roce_key_free_mws(ep);
 	assert(ep->req.una == ep->req.end && ep->resp.first == ep->resp.end); /* I13 */
+	roce_tx_end(ep);
 	roce_send_free(ep);
 	roce_serve_free(ep);
 	free(ep->done);
@@ -346,6 +347,7 @@ void roce_ep_up(struct roce_ep *ep, const struct roce_mad *rep)
 	ep->path.ack_ns = fab_ack_ns(ack_timeout);
 	ep->path.ack_tries = ep->conf.retry_count;
 	roce_send_begin(ep, rep->psn);
+	roce_tx_begin(ep);
 	set_state(ep, ROCE_UP);
 	emit(ep, &ev);
 }

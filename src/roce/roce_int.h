@@ -126,6 +126,7 @@ struct roce_requester {
 	unsigned int tries; /* in a row, of what is sent again */
 	bool waits;         /* RNR: nothing is sent before the timer */
 	struct reactor_timer timer;
+	unsigned int silent; /* packets since the last one that asks for an acknowledgement */
 };
 
 struct roce_recv {
@@ -164,9 +165,13 @@ struct roce_responder {
 	uint32_t got;         /* bytes of it */
 	uint32_t rkey, total; /* of a Write */
 	uint64_t va;
-	bool ack_due, nak_sent; /* once for each gap */
-	uint8_t nak_due;        /* its syndrome; it follows the answers before it. 0: none */
-	uint32_t nak_psn;       /* when this one has come it is of no use */
+	uint32_t acked; /* PSN of our last acknowledgement */
+	bool ack_due;
+	bool ack_now;      /* it has waited, in vain */
+	unsigned int wary; /* so many of the next ones do not wait */
+	bool nak_sent;     /* once for each gap */
+	uint8_t nak_due;   /* its syndrome; it follows the answers before it. 0: none */
+	uint32_t nak_psn;  /* when this one has come it is of no use */
 	struct roce_read reads[ROCE_READ_QUEUE];
 	unsigned int read_first, read_cnt;
 	struct roce_pace pace;
@@ -216,6 +221,8 @@ struct roce_tx {
 	struct roce_tx_packet packets[ROCE_TX_BATCH];
 	struct iovec iov[ROCE_TX_IOV];
 	struct roce_trains trains;
+	struct reactor_spin turns; /* of the reactor, while there is a connection */
+	unsigned int posted;       /* Sends in this one */
 };
 
 struct roce_rx_about; /* roce_rx.h */
@@ -342,6 +349,8 @@ int roce_send_post(
 	struct roce_ep *ep, const struct fab_sge *sges, unsigned int cnt, uint64_t cookie);
 /* Acknowledgements. */
 void roce_send_received(struct roce_ep *ep, const struct roce_packet *p);
+/* There is a packet to send, and it may be sent now. */
+bool roce_send_may_go(const struct roce_ep *ep);
 /* Into the batch, as much as there may be. */
 void roce_send_go(struct roce_ep *ep);
 /* From this PSN on nothing went out. */
@@ -362,6 +371,10 @@ void roce_serve_received(struct roce_ep *ep, const struct roce_packet *p);
  */
 uint32_t roce_serve_rest(const struct roce_ep *ep, uint8_t **ret_at);
 void roce_serve_go(struct roce_ep *ep);
+/* An acknowledgement, if one is due, goes with what is sent now. */
+void roce_serve_ack(struct roce_ep *ep);
+/* Nothing else is there to do: it waits no more. True: one did. */
+bool roce_serve_ack_now(struct roce_ep *ep);
 void roce_serve_back(struct roce_ep *ep, uint32_t psn);
 void roce_serve_flush(struct roce_ep *ep);
 /* Congestion: answers of Reads are to go out more slowly. */
@@ -390,8 +403,13 @@ void roce_tx_put(struct roce_ep *ep, const struct roce_packet *p, const struct i
 void roce_tx_mad(struct roce_ep *ep, const uint8_t mad[ROCE_MAD_LEN]);
 /* To the socket. False: it is full, and roce_tx_go() follows when it is not. */
 bool roce_tx_flush(struct roce_ep *ep);
-/* All that waits to be sent. */
+/* All that is to be sent. */
 void roce_tx_go(struct roce_ep *ep);
+/* A Send was posted. The connection does not end in this call. */
+void roce_tx_post(struct roce_ep *ep);
+/* There is a connection, there is none. */
+void roce_tx_begin(struct roce_ep *ep);
+void roce_tx_end(struct roce_ep *ep);
 /* Packets of the answer to a Read are put; they are asked for once more, from this PSN on. */
 void roce_tx_read(struct roce_ep *ep, uint32_t psn, uint32_t packets);
 void roce_tx_lost(struct roce_ep *ep, uint32_t psn, uint32_t packets);

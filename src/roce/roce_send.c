@@ -116,6 +116,7 @@ void roce_send_begin(struct roce_ep *ep, uint32_t psn)
 	struct roce_requester *q = &ep->req;
 
 	reactor_timer_init(&q->timer, on_timer);
+	q->silent = 0;
 	q->psn = q->acked = q->sent = psn;
 	q->window = ROCE_UNACKED;
 	q->tries = 0;
@@ -145,11 +146,7 @@ int roce_send_post(
 	q->psn = roce_wire_psn_add(q->psn, w->packets);
 	if (q->end++ == q->una)
 		arm(ep);
-	/* A Read that cannot be answered any more is the end, which nobody is told from here. */
-	if (ep->delivering)
-		return 0;
-	roce_send_go(ep);
-	(void)roce_tx_flush(ep);
+	roce_tx_post(ep);
 	return 0;
 }
 
@@ -183,14 +180,26 @@ static uint8_t opcode_of(bool first, bool last)
 	return last ? ROCE_OP_SEND_LAST : ROCE_OP_SEND_MIDDLE;
 }
 
-/*
- * Responders acknowledge what asks for it (section 9.7.5.1.2): the last packet of a message, and
- * one in so many that the smallest window has one. A window without one would wait for the timeout,
- * and for the next one.
- */
-static bool asks(uint32_t off, bool last)
+bool roce_send_may_go(const struct roce_ep *ep)
 {
-	return last || off % WINDOW_LEAST == WINDOW_LEAST - 1;
+	const struct roce_requester *q = &ep->req;
+
+	return q->next != q->end && !q->waits &&
+	       roce_wire_psn_diff(next_psn(q), q->acked) < (int32_t)q->window;
+}
+
+/*
+ * Responders acknowledge what asks for it (section 9.7.5.1.2): the packet that no other follows
+ * now, and one of so many. Without one, what is sent would wait for the timeout.
+ */
+static bool asks(struct roce_ep *ep)
+{
+	struct roce_requester *q = &ep->req;
+
+	if (++q->silent < WINDOW_LEAST && roce_send_may_go(ep))
+		return false;
+	q->silent = 0;
+	return true;
 }
 
 static void put_next(struct roce_ep *ep)
@@ -200,7 +209,6 @@ static void put_next(struct roce_ep *ep)
 	uint32_t off = q->next_off * ep->mtu, left = w->len - off;
 	bool last = q->next_off + 1 == w->packets;
 	struct roce_packet p = {.opcode = opcode_of(q->next_off == 0, last),
-		.ack_req = asks(q->next_off, last),
 		.qpn = ep->peer_qpn,
 		.psn = roce_wire_psn_add(w->psn, q->next_off),
 		.payload_len = left < ep->mtu ? left : ep->mtu};
@@ -215,15 +223,13 @@ static void put_next(struct roce_ep *ep)
 	}
 	if (roce_wire_psn_diff(p.psn, q->sent) >= 0)
 		q->sent = roce_wire_psn_add(p.psn, 1);
+	p.ack_req = asks(ep);
 	roce_tx_put(ep, &p, pieces, cnt, &from);
 }
 
 void roce_send_go(struct roce_ep *ep)
 {
-	struct roce_requester *q = &ep->req;
-
-	while (q->next != q->end && !q->waits &&
-		roce_wire_psn_diff(next_psn(q), q->acked) < (int32_t)q->window) {
+	while (roce_send_may_go(ep)) {
 		if (!roce_tx_has_room(ep) && !roce_tx_flush(ep))
 			return;
 		put_next(ep);

@@ -17,6 +17,10 @@
 
 /* While there is no receive: 0.64 ms (table 45). One is posted as soon as its message is read. */
 #define RNR_TIMER 12u
+/* Packets that an acknowledgement may wait for: peers send more without one (rxe: 128). */
+#define ACK_PATIENCE 16u
+/* So many do not wait when one waited in vain. */
+#define WARY 16u
 
 int roce_serve_setup(struct roce_ep *ep)
 {
@@ -48,7 +52,7 @@ void roce_serve_begin(struct roce_ep *ep, uint32_t psn)
 {
 	reactor_timer_init(&ep->resp.pace_timer, on_tick);
 	ep->resp.psn = psn;
-	ep->resp.done_psn = roce_wire_psn_add(psn, ROCE_PSN_MASK);
+	ep->resp.done_psn = ep->resp.acked = roce_wire_psn_add(psn, ROCE_PSN_MASK);
 }
 
 int roce_serve_post(struct roce_ep *ep, void *addr, uint32_t len, uint64_t cookie)
@@ -153,6 +157,48 @@ static bool may_ack(struct roce_responder *q)
 	return true;
 }
 
+static void put_ack(struct roce_ep *ep)
+{
+	struct roce_responder *q = &ep->resp;
+
+	if (q->ack_now)
+		q->wary = WARY;
+	else if (q->wary > 0)
+		q->wary--;
+	q->ack_due = q->ack_now = false;
+	q->acked = q->done_psn;
+	answer(ep, ROCE_AETH_ACK, q->done_psn);
+}
+
+/*
+ * One acknowledgement is of all before it, and goes with a Send in one system call: it waits for
+ * them as long as there is other work (section 9.7.5.1.2). To know that there is none costs a look,
+ * so where nothing came lately it does not wait.
+ */
+static bool may_wait(const struct roce_ep *ep)
+{
+	const struct roce_responder *q = &ep->resp;
+
+	return !q->ack_now && q->wary == 0 && q->nak_due == 0 && q->read_cnt == 0 &&
+	       !roce_send_may_go(ep) &&
+	       roce_wire_psn_diff(q->done_psn, q->acked) < (int32_t)ACK_PATIENCE;
+}
+
+void roce_serve_ack(struct roce_ep *ep)
+{
+	ep->resp.ack_now = false;
+	if (ep->resp.ack_due && ep->resp.read_cnt == 0)
+		put_ack(ep);
+}
+
+bool roce_serve_ack_now(struct roce_ep *ep)
+{
+	struct roce_responder *q = &ep->resp;
+
+	q->ack_now = q->ack_due && q->read_cnt == 0 && !roce_sock_is_full(ep);
+	return q->ack_now;
+}
+
 static void read_ended(struct roce_responder *q)
 {
 	q->read_first = (q->read_first + 1) % ROCE_READ_QUEUE;
@@ -175,9 +221,8 @@ void roce_serve_go(struct roce_ep *ep)
 
 		if (!roce_tx_has_room(ep) && !roce_tx_flush(ep))
 			return;
-		if (q->ack_due && may_ack(q)) {
-			q->ack_due = false;
-			answer(ep, ROCE_AETH_ACK, q->done_psn);
+		if (q->ack_due && may_ack(q) && !may_wait(ep)) {
+			put_ack(ep);
 		} else if (q->read_cnt == 0) {
 			break;
 		} else if (rd->done == rd->packets) {
@@ -417,6 +462,7 @@ void roce_serve_received(struct roce_ep *ep, const struct roce_packet *p)
 	struct roce_responder *q = &ep->resp;
 	int32_t early = roce_wire_psn_diff(p->psn, q->psn);
 
+	q->ack_now = false;
 	if (early < 0) {
 		take_duplicate(ep, p);
 	} else if (early > 0) {

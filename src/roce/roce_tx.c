@@ -309,3 +309,50 @@ void roce_tx_go(struct roce_ep *ep)
 		roce_send_go(ep);
 	(void)roce_tx_flush(ep);
 }
+
+/* ---- turns of the reactor ---- */
+
+/*
+ * A Send goes out at once. More in the same turn wait until it is over, and go together: one system
+ * call, and one acknowledgement for all of them.
+ */
+void roce_tx_post(struct roce_ep *ep)
+{
+	if (ep->delivering || ep->tx.posted++ > 0)
+		return;
+	roce_serve_ack(ep);
+	roce_send_go(ep);
+	(void)roce_tx_flush(ep);
+}
+
+static bool on_turn(struct reactor_spin *s)
+{
+	struct roce_ep *ep = container_of(s, struct roce_ep, tx.turns);
+	bool waits = ep->tx.posted > 1 || ep->resp.ack_now;
+
+	ep->tx.posted = 0;
+	if (waits)
+		roce_tx_go(ep);
+	ep->resp.ack_now = false;
+	return waits;
+}
+
+/* One more look at whether there is work, before an acknowledgement goes out by itself. */
+static bool before_sleep(struct reactor_spin *s)
+{
+	struct roce_ep *ep = container_of(s, struct roce_ep, tx.turns);
+
+	return ep->tx.posted <= 1 && !roce_serve_ack_now(ep);
+}
+
+void roce_tx_begin(struct roce_ep *ep)
+{
+	ep->tx.posted = 0;
+	ep->tx.turns = (struct reactor_spin){.poll = on_turn, .arm = before_sleep};
+	reactor_spin_add(ep->r, &ep->tx.turns);
+}
+
+void roce_tx_end(struct roce_ep *ep)
+{
+	reactor_spin_del(&ep->tx.turns);
+}

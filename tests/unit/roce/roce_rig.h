@@ -53,9 +53,11 @@ void rig_connect_again(void);
 /* The endpoint goes on: also a while; for what is there. */
 void rig_turn(void);
 void rig_turns(void);
+/* The endpoint does not. */
+void rig_still(void);
 /* Until the owner has seen this, which nothing else follows. */
 void rig_sees(const char *what);
-/* No packet comes. */
+/* No packet comes; the last one of a Send asked to be acknowledged. */
 void rig_none(void);
 /* Packets of before were dropped; this one is received. */
 void rig_none_but(const struct peer_out *o);

@@ -165,3 +165,40 @@ Test(roce_requester, an_empty_message_is_one_packet)
 	peer_ack(&peer, 0x1f, OURS);
 	rig_sees("s");
 }
+
+/* The first one is not kept waiting. */
+Test(roce_requester, more_in_a_turn_go_together)
+{
+	for (uint32_t i = 0; i < 4; i++)
+		rig_post(100 * i, 100, i);
+	cr_assert(peer_next(&peer, &k, rig_still), "it waits");
+	cr_assert_eq(k.psn, OURS);
+	cr_assert(k.ack_req);
+	cr_assert_not(peer_next(&peer, &k, rig_still), "%#x does not wait", k.psn);
+	rig_turn();
+	for (uint32_t i = 1; i < 4; i++) {
+		cr_assert(peer_next(&peer, &k, rig_still), "%u waits yet", i);
+		cr_assert_eq(k.psn, OURS + i);
+		cr_assert_eq(k.ack_req, i == 3, "one for all of them");
+	}
+	peer_ack(&peer, 0x1f, OURS + 3);
+	rig_sees("ssss");
+	/* A turn later it is the first one again. */
+	rig_post(0, 100, 4);
+	cr_assert(peer_next(&peer, &k, rig_still), "it waits");
+	cr_assert_eq(k.psn, OURS + 4);
+}
+
+Test(roce_requester, what_waits_for_the_end_of_a_turn_keeps_no_thread_asleep)
+{
+	struct reactor_spin *turns = &roce_of(ep)->tx.turns;
+
+	cr_assert(turns->arm(turns));
+	rig_post(0, 100, 1);
+	cr_assert(turns->arm(turns));
+	rig_post(0, 100, 2);
+	cr_assert_not(turns->arm(turns));
+	cr_assert(turns->poll(turns));
+	cr_assert(turns->arm(turns));
+	cr_assert_not(turns->poll(turns));
+}

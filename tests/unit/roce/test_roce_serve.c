@@ -34,6 +34,74 @@ Test(roce_responder, acknowledgements_are_put_together)
 	rig_sees("rrr");
 }
 
+/* The endpoint goes on until all packets before this one have come, and does not sleep. */
+static void comes(uint32_t psn)
+{
+	for (int i = 0; i < 20000 && roce_of(ep)->resp.psn != (psn & 0xffffff); i++)
+		reactor_turn(r, 0);
+	cr_assert_eq(roce_of(ep)->resp.psn, psn & 0xffffff);
+}
+
+Test(roce_responder, an_acknowledgement_goes_with_a_send)
+{
+	rig_receive(0, 100, 1);
+	rig_asks(0x04, peer.psn, NULL, 0, "hello", 5);
+	comes(peer.psn + 1);
+	cr_assert_not(peer_next(&peer, &k, rig_still), "%#x", k.op);
+	rig_post(0, 100, 2);
+	cr_assert(peer_next(&peer, &k, rig_still));
+	cr_assert_eq(k.op, 0x11);
+	cr_assert_eq(k.psn, peer.psn);
+	cr_assert(peer_next(&peer, &k, rig_still));
+	cr_assert_eq(k.op, 0x04);
+	rig_none();
+}
+
+/* ... but by itself before the thread sleeps, and then 16 do not wait. */
+Test(roce_responder, an_acknowledgement_that_waited_in_vain_makes_wary)
+{
+	for (uint32_t i = 0; i < 18; i++) {
+		rig_receive(0, 100, i);
+		rig_asks(0x04, peer.psn + i, NULL, 0, "hello", 5);
+		comes(peer.psn + i + 1);
+		cr_assert_eq(peer_next(&peer, &k, rig_still), i > 0 && i < 17, "%u", i);
+		if (i == 0 || i == 17)
+			rig_answers(0x1f, peer.psn + i);
+	}
+}
+
+Test(roce_responder, an_acknowledgement_waits_for_few_packets)
+{
+	uint32_t rkey = rig_window(0, 16 * MTU, FAB_REMOTE_WRITE), psn = peer.psn;
+
+	peer_reth(reth, rig_at(0), rkey, 15 * MTU);
+	for (uint32_t i = 0; i < 15; i++)
+		rig_asks(i == 0    ? 0x06
+			 : i == 14 ? 0x08
+				   : 0x07,
+			psn + i, reth, i == 0 ? 16 : 0, text, MTU);
+	comes(psn + 15);
+	cr_assert_not(peer_next(&peer, &k, rig_still), "%#x", k.op);
+	peer_reth(reth, rig_at(0), rkey, 10);
+	rig_asks(0x0a, psn + 15, reth, 16, text, 10);
+	comes(psn + 16);
+	cr_assert(peer_next(&peer, &k, rig_still));
+	cr_assert_eq(k.op, 0x11);
+	cr_assert_eq(k.psn, psn + 15);
+}
+
+/* It would never sleep. */
+Test(roce_responder, what_stands_behind_a_read_keeps_no_thread_awake)
+{
+	struct reactor_spin *turns = &roce_of(ep)->tx.turns;
+
+	roce_of(ep)->resp.ack_due = true;
+	cr_assert_not(turns->arm(turns));
+	roce_of(ep)->resp.read_cnt = 1;
+	cr_assert(turns->arm(turns));
+	roce_of(ep)->resp.read_cnt = 0;
+}
+
 Test(roce_responder, acknowledgements_stand_behind_the_reads_before_them)
 {
 	uint32_t rkey = rig_window(1000, 3 * MTU, FAB_REMOTE_READ);
