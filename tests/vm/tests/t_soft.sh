@@ -8,6 +8,7 @@
 
 . "$(dirname "$0")/../guest/guest.sh"
 
+unset FABRIC # it says itself which one a mount is to take
 rxe_up
 nfsd_up
 soft_up
