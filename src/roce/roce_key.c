@@ -7,14 +7,21 @@
 
 #define SIZE_MIN 64u
 
+/* len: at most 256, which are never a part of what was asked for. */
+static void randomize(void *v, size_t len)
+{
+	while (getrandom(v, len, 0) != (ssize_t)len)
+		;
+}
+
 /* 0 is none: it means that nothing was invalidated. */
 uint32_t roce_key_random(void)
 {
-	uint32_t v = 0;
+	uint32_t v;
 
-	while (v == 0)
-		if (getrandom(&v, sizeof(v), 0) != sizeof(v))
-			v = 0;
+	do
+		randomize(&v, sizeof(v));
+	while (v == 0);
 	return v;
 }
 
@@ -91,9 +98,10 @@ static uint32_t new_key(struct roce_keys *k)
 	uint32_t rkey;
 
 	do {
-		while (k->fresh_cnt == 0)
-			if (getrandom(k->fresh, sizeof(k->fresh), 0) == sizeof(k->fresh))
-				k->fresh_cnt = ROCE_KEYS_FRESH;
+		if (k->fresh_cnt == 0) {
+			randomize(k->fresh, sizeof(k->fresh));
+			k->fresh_cnt = ROCE_KEYS_FRESH;
+		}
 		rkey = k->fresh[--k->fresh_cnt];
 	} while (rkey == 0 || is_used(k, rkey));
 	return rkey;

@@ -2,7 +2,8 @@
 /*
  * Packets on their way out. They are collected, and go to the socket together: one system call for
  * many. Payload is not copied before the kernel does it, so all goes out before memory may change:
- * at the end of each callback of the reactor and of each call of the endpoint's owner.
+ * at the end of each callback of the reactor and of each call of the endpoint's owner. A Send that
+ * waits for the end of a turn is no packet yet.
  */
 #include "roce_int.h"
 
