@@ -303,7 +303,9 @@ int roce_ep_setup(struct fab_ep *fep, const struct fab_qp_conf *conf)
 	struct roce_ep *ep = roce_of(fep);
 	int err;
 
-	if (ep->state != ROCE_RESOLVED || ep->qpn != 0 || conf->send_wr == 0 || conf->recv_wr == 0)
+	if (ep->state != ROCE_RESOLVED || ep->qpn != 0 || conf->send_wr == 0 ||
+		conf->recv_wr == 0 || conf->send_wr > ep->caps.max_wr ||
+		conf->recv_wr > ep->caps.max_wr)
 		return -EINVAL;
 	ep->qp_conf = *conf;
 	err = roce_sock_number(ep, &ep->qpn);
@@ -379,7 +381,7 @@ int roce_ep_send(struct fab_ep *fep, const struct fab_sge *sges, unsigned int sg
 		return -ENOTCONN;
 	if (sge_cnt == 0 || sge_cnt > ep->qp_conf.max_send_sge || sge_cnt > ROCE_SGES)
 		return -EINVAL;
-	if (q->end - q->una == q->size)
+	if (q->end - q->una == q->room)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < bind_cnt && !err; i++) {
 		err = roce_key_bind(ep, &binds[i]);

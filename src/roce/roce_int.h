@@ -104,6 +104,19 @@ struct roce_mw {
 
 /* ---- queues ---- */
 
+/*
+ * Places of a ring for n entries. Counts of entries begin again at 0 after 2^32, and places must go
+ * on there as anywhere else: the size is a power of two.
+ */
+static inline uint32_t roce_ring_size(uint32_t n)
+{
+	uint32_t size = 1;
+
+	while (size < n)
+		size *= 2;
+	return size;
+}
+
 struct roce_wqe {
 	uint64_t cookie;
 	struct iovec sges[ROCE_SGES];
@@ -115,16 +128,16 @@ struct roce_wqe {
 /* A ring of Sends: [una, end) have no acknowledgement. */
 struct roce_requester {
 	struct roce_wqe *ring;
-	uint32_t size;
-	uint32_t una, end;  /* counts of Sends; modulo size: places */
-	uint32_t next;      /* the Send that is sent next ... */
-	uint32_t next_off;  /* ... from this packet of it */
-	uint32_t psn;       /* of the next new Send */
-	uint32_t acked;     /* PSN of the oldest packet without an acknowledgement ... */
-	uint32_t sent;      /* ... and of the first that was never sent */
-	uint32_t window;    /* packets under way at most: less after a loss or a CNP */
-	unsigned int tries; /* in a row, of what is sent again */
-	bool waits;         /* RNR: nothing is sent before the timer */
+	uint32_t size, room; /* places; of which so many are in use at most */
+	uint32_t una, end;   /* counts of Sends; modulo size: places */
+	uint32_t next;       /* the Send that is sent next ... */
+	uint32_t next_off;   /* ... from this packet of it */
+	uint32_t psn;        /* of the next new Send */
+	uint32_t acked;      /* PSN of the oldest packet without an acknowledgement ... */
+	uint32_t sent;       /* ... and of the first that was never sent */
+	uint32_t window;     /* packets under way at most: less after a loss or a CNP */
+	unsigned int tries;  /* in a row, of what is sent again */
+	bool waits;          /* RNR: nothing is sent before the timer */
 	struct reactor_timer timer;
 	unsigned int silent; /* packets since the last one that asks for an acknowledgement */
 };
@@ -156,7 +169,8 @@ struct roce_pace {
 
 struct roce_responder {
 	struct roce_recv *ring; /* receives: [first, end) */
-	uint32_t size, first, end;
+	uint32_t size, room;    /* places; of which so many are in use at most */
+	uint32_t first, end;
 	uint32_t psn;      /* that is expected */
 	uint32_t done_psn; /* of the last packet of a Send or Write that was taken */
 	uint32_t msn;

@@ -23,7 +23,8 @@ int roce_send_setup(struct roce_ep *ep)
 {
 	struct roce_requester *q = &ep->req;
 
-	q->size = ep->qp_conf.send_wr;
+	q->room = ep->qp_conf.send_wr;
+	q->size = roce_ring_size(q->room);
 	q->ring = calloc(q->size, sizeof(*q->ring));
 	return q->ring ? 0 : -ENOMEM;
 }
@@ -33,7 +34,8 @@ void roce_send_free(struct roce_ep *ep)
 	reactor_timer_cancel(ep->r, &ep->req.timer);
 	free(ep->req.ring);
 	ep->req.ring = NULL;
-	ep->req.size = ep->req.una = ep->req.end = ep->req.next = ep->req.next_off = 0;
+	ep->req.size = ep->req.room = ep->req.una = ep->req.end = ep->req.next = ep->req.next_off =
+		0;
 }
 
 static uint64_t timeout_ns(const struct roce_ep *ep)
@@ -130,7 +132,7 @@ int roce_send_post(
 	struct roce_wqe *w = wqe_at(q, q->end);
 	uint64_t len = 0;
 
-	if (q->end - q->una == q->size)
+	if (q->end - q->una == q->room)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < cnt; i++) {
 		w->sges[i] = (struct iovec){(void *)(uintptr_t)sges[i].addr, sges[i].len};

@@ -26,7 +26,8 @@ int roce_serve_setup(struct roce_ep *ep)
 {
 	struct roce_responder *q = &ep->resp;
 
-	q->size = ep->qp_conf.recv_wr;
+	q->room = ep->qp_conf.recv_wr;
+	q->size = roce_ring_size(q->room);
 	q->ring = calloc(q->size, sizeof(*q->ring));
 	return q->ring ? 0 : -ENOMEM;
 }
@@ -59,7 +60,7 @@ int roce_serve_post(struct roce_ep *ep, void *addr, uint32_t len, uint64_t cooki
 {
 	struct roce_responder *q = &ep->resp;
 
-	if (q->end - q->first == q->size)
+	if (q->end - q->first == q->room)
 		return -ENOMEM;
 	q->ring[q->end++ % q->size] =
 		(struct roce_recv){.cookie = cookie, .addr = addr, .len = len};

@@ -16,7 +16,7 @@ static uint32_t next_psn(const struct roce_requester *q)
 /* una <= next <= end; acked <= next <= sent <= psn. */
 static void check_requester(const struct roce_requester *q)
 {
-	RIG_CHECK(q->end - q->una <= q->size && q->next - q->una <= q->end - q->una);
+	RIG_CHECK(q->end - q->una <= q->room && q->next - q->una <= q->end - q->una);
 	RIG_CHECK(q->end - q->una == rig.send_end - rig.send_first && q->psn == rig.psn);
 	RIG_CHECK(roce_wire_psn_diff(next_psn(q), q->acked) >= 0);
 	RIG_CHECK(roce_wire_psn_diff(q->sent, next_psn(q)) >= 0);
@@ -36,7 +36,7 @@ static void check_requester(const struct roce_requester *q)
 
 static void check_responder(const struct roce_responder *q)
 {
-	RIG_CHECK(q->end - q->first <= q->size);
+	RIG_CHECK(q->end - q->first <= q->room);
 	RIG_CHECK(q->end - q->first == rig.recv_end - rig.recv_first);
 	RIG_CHECK(q->read_cnt <= ROCE_READ_QUEUE && q->read_first < ROCE_READ_QUEUE);
 	for (unsigned int n = 0; n < q->read_cnt; n++) {

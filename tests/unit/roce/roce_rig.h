@@ -11,8 +11,8 @@
 
 #define MTU   4096u
 #define OURS  500u /* PSN that the endpoint begins with */
-#define SENDS 8u
-#define RECVS 8u
+#define SENDS 7u
+#define RECVS 7u
 #define SOON  (20 * NSEC_PER_MSEC)
 
 extern struct reactor *r;

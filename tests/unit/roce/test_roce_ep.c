@@ -299,7 +299,7 @@ Test(roce_send, there_are_as_many_as_there_may_be)
 	for (uint32_t i = 0; i < SENDS; i++)
 		rig_sends(0x04, OURS + i, 0, 10);
 	peer_ack(&peer, 0x1f, OURS + SENDS - 1);
-	rig_sees("ssssssss");
+	rig_sees("sssssss");
 	rig_post(0, 10, 9);
 	rig_sends(0x04, OURS + SENDS, 0, 10);
 }

@@ -202,3 +202,20 @@ Test(roce_requester, what_waits_for_the_end_of_a_turn_keeps_no_thread_asleep)
 	cr_assert(turns->arm(turns));
 	cr_assert_not(turns->poll(turns));
 }
+
+/* Of a count that goes on for days. */
+Test(roce_requester, sends_are_in_order_when_their_count_begins_again)
+{
+	struct roce_requester *q = &roce_of(ep)->req;
+
+	q->una = q->end = q->next = UINT32_MAX - 2;
+	for (uint32_t i = 0; i < SENDS; i++)
+		rig_post(1000 * i, 100, i);
+	for (uint32_t i = 0; i < SENDS; i++)
+		rig_sends(0x04, OURS + i, 1000 * i, 100);
+	for (uint32_t i = 0; i < SENDS; i++) {
+		peer_ack(&peer, 0x1f, OURS + i);
+		rig_sees(&"sssssss"[SENDS - 1 - i]);
+		cr_assert_eq(cookie, i);
+	}
+}

@@ -102,6 +102,22 @@ Test(roce_responder, what_stands_behind_a_read_keeps_no_thread_awake)
 	roce_of(ep)->resp.read_cnt = 0;
 }
 
+/* Of a count that goes on for days. */
+Test(roce_responder, receives_are_in_order_when_their_count_begins_again)
+{
+	struct roce_responder *q = &roce_of(ep)->resp;
+
+	q->first = q->end = UINT32_MAX - 2;
+	for (uint32_t i = 0; i < RECVS; i++)
+		rig_receive(1000 * i, 100, i);
+	for (uint32_t i = 0; i < RECVS; i++) {
+		rig_asks(0x04, peer.psn + i, NULL, 0, text + i, 5);
+		rig_answers(0x1f, peer.psn + i);
+		cr_assert_eq(cookie, i);
+		cr_assert_arr_eq(mem + 1000 * i, text + i, 5);
+	}
+}
+
 Test(roce_responder, acknowledgements_stand_behind_the_reads_before_them)
 {
 	uint32_t rkey = rig_window(1000, 3 * MTU, FAB_REMOTE_READ);
