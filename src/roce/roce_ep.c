@@ -11,10 +11,6 @@
 #include "addrs.h"
 #include "log.h"
 
-/* Of IP and UDP, of the longest header that we or the peer send, and of the ICRC. */
-#define OVERHEAD_V4 (20u + 8u + ROCE_BTH_LEN + 20u + ROCE_ICRC_LEN)
-#define OVERHEAD_V6 (OVERHEAD_V4 + 20u)
-
 #define TO(name) (1u << ROCE_##name)
 
 /* From each state to which. */
@@ -183,17 +179,6 @@ static void copy_addr(uint8_t to[16], const struct sockaddr_storage *ss)
 		memcpy(to, &((const struct sockaddr_in *)ss)->sin_addr, 4);
 }
 
-/* The largest one that fits in a packet of the path. */
-static uint32_t mtu_of(unsigned int ip_mtu, bool is_v6)
-{
-	unsigned int overhead = is_v6 ? OVERHEAD_V6 : OVERHEAD_V4;
-	uint32_t mtu = ROCE_MTU_MOST;
-
-	while (mtu > ROCE_MTU_LEAST && mtu + overhead > ip_mtu)
-		mtu /= 2;
-	return mtu;
-}
-
 /* Of an address that is of one link alone; else 0. A link that is made anew is another one. */
 static uint32_t link_of(const struct sockaddr_storage *ss)
 {
@@ -268,7 +253,7 @@ int roce_ep_resolve(struct fab_ep *fep, const struct sockaddr *src, const struct
 	copy_addr(ep->out.dst, &ep->remote);
 	memcpy(ep->in.src, ep->out.dst, 16);
 	memcpy(ep->in.dst, ep->out.src, 16);
-	ep->mtu = mtu_of(ip_mtu, is_v6);
+	ep->mtu = roce_wire_mtu(ip_mtu, is_v6);
 	ep->tx.trains = (struct roce_trains){.reads = 0}; /* it may be another path */
 	ep->step = FAB_STEP_ADDR;
 	set_state(ep, ROCE_RESOLVING);

@@ -42,6 +42,7 @@
 #include "reactor.h"
 #include "roce_icrc.h"
 #include "roce_mad.h"
+#include "roce_pace.h"
 #include "roce_wire.h"
 
 #define ROCE_SGES        32u /* buffers of a Send at most */
@@ -104,19 +105,6 @@ struct roce_mw {
 
 /* ---- queues ---- */
 
-/*
- * Places of a ring for n entries. Counts of entries begin again at 0 after 2^32, and places must go
- * on there as anywhere else: the size is a power of two.
- */
-static inline uint32_t roce_ring_size(uint32_t n)
-{
-	uint32_t size = 1;
-
-	while (size < n)
-		size *= 2;
-	return size;
-}
-
 struct roce_wqe {
 	uint64_t cookie;
 	struct iovec sges[ROCE_SGES];
@@ -155,16 +143,6 @@ struct roce_read {
 	uint64_t va;
 	uint32_t msn;
 	bool again; /* it was asked for once more: the peer may have had the answer, or lost it */
-};
-
-/* The rate of answers (roce_pace.c): packets in a tick of a millisecond. */
-struct roce_pace {
-	uint64_t tick;   /* its number, by the clock of the reactor */
-	uint32_t sent;   /* in this tick */
-	uint32_t before; /* the most in one of the last ticks, less with each */
-	uint32_t limit;  /* 0: none */
-	uint32_t aim;    /* what the limit grows to */
-	uint32_t grown;  /* ticks since it was cut */
 };
 
 struct roce_responder {
@@ -389,21 +367,9 @@ void roce_serve_go(struct roce_ep *ep);
 void roce_serve_ack(struct roce_ep *ep);
 /* Nothing else is there to do: it waits no more. True: one did. */
 bool roce_serve_ack_now(struct roce_ep *ep);
-void roce_serve_back(struct roce_ep *ep, uint32_t psn);
 void roce_serve_flush(struct roce_ep *ep);
 /* Congestion: answers of Reads are to go out more slowly. */
 void roce_serve_slower(struct roce_ep *ep);
-
-/* roce_pace.c. now_ns: of reactor_now(); all zeros: there is no limit. */
-/* The peer heard of congestion. */
-void roce_pace_slower(struct roce_pace *p, uint64_t now_ns);
-/* Packets that may go out in this tick; UINT32_MAX: there is no limit. */
-uint32_t roce_pace_room(struct roce_pace *p, uint64_t now_ns);
-void roce_pace_sent(struct roce_pace *p, uint32_t packets);
-/* The last ones did not go out. */
-void roce_pace_back(struct roce_pace *p, uint32_t packets);
-/* After roce_pace_room(): how long this tick is yet. */
-uint64_t roce_pace_wait_ns(const struct roce_pace *p, uint64_t now_ns);
 
 /* roce_tx.c */
 /* There is room for one more. */

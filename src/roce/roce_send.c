@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "roce_ring.h"
 
 #define WINDOW_LEAST 4u
 #define BACKOFF_MOST 5u /* the timeout grows to 32 times what it was */

@@ -14,6 +14,8 @@
 #include <string.h>
 
 #include "log.h"
+#include "roce_read.h"
+#include "roce_ring.h"
 
 /* While there is no receive: 0.64 ms (table 45). One is posted as soon as its message is read. */
 #define RNR_TIMER 12u
@@ -76,11 +78,6 @@ void roce_serve_flush(struct roce_ep *ep)
 }
 
 /* ---- answers ---- */
-
-static struct roce_read *read_at(struct roce_responder *q, unsigned int n)
-{
-	return &q->reads[(q->read_first + n) % ROCE_READ_QUEUE];
-}
 
 static void answer(struct roce_ep *ep, uint8_t syndrome, uint32_t psn)
 {
@@ -153,7 +150,7 @@ static bool put_read(struct roce_ep *ep, struct roce_read *rd)
 static bool may_ack(struct roce_responder *q)
 {
 	for (unsigned int n = 0; n < q->read_cnt; n++)
-		if (roce_wire_psn_diff(read_at(q, n)->psn, q->done_psn) < 0)
+		if (roce_wire_psn_diff(roce_read_at(q, n)->psn, q->done_psn) < 0)
 			return false;
 	return true;
 }
@@ -200,12 +197,6 @@ bool roce_serve_ack_now(struct roce_ep *ep)
 	return q->ack_now;
 }
 
-static void read_ended(struct roce_responder *q)
-{
-	q->read_first = (q->read_first + 1) % ROCE_READ_QUEUE;
-	q->read_cnt--;
-}
-
 /*
  * In the order of PSNs (section 9.5): a requester that hears of a later one takes the answer of a
  * Read for lost.
@@ -218,7 +209,7 @@ void roce_serve_go(struct roce_ep *ep)
 	bool is_full = roce_sock_is_full(ep);
 
 	for (;;) {
-		struct roce_read *rd = read_at(q, 0);
+		struct roce_read *rd = roce_read_at(q, 0);
 
 		if (!roce_tx_has_room(ep) && !roce_tx_flush(ep))
 			return;
@@ -227,10 +218,10 @@ void roce_serve_go(struct roce_ep *ep)
 		} else if (q->read_cnt == 0) {
 			break;
 		} else if (rd->done == rd->packets) {
-			/* Those that were put together may come back (roce_serve_back()). */
+			/* Those that were put together may come back (roce_read_back()). */
 			if (!roce_tx_flush(ep))
 				return;
-			read_ended(q);
+			roce_read_ended(q);
 		} else if (is_full) {
 			return; /* all would come back */
 		} else if (room == 0) {
@@ -242,7 +233,7 @@ void roce_serve_go(struct roce_ep *ep)
 			room--;
 		} else if (rd->again) {
 			/* The peer has had it, and the memory is something else's. */
-			read_ended(q);
+			roce_read_ended(q);
 		} else {
 			answer(ep, ROCE_AETH_NAK_ACCESS, roce_wire_psn_add(rd->psn, rd->done));
 			roce_ep_lost(ep, -EACCES);
@@ -256,88 +247,28 @@ void roce_serve_go(struct roce_ep *ep)
 	q->nak_due = 0;
 }
 
-void roce_serve_back(struct roce_ep *ep, uint32_t psn)
-{
-	struct roce_responder *q = &ep->resp;
-
-	for (unsigned int n = 0; n < q->read_cnt; n++) {
-		struct roce_read *rd = read_at(q, n);
-		int32_t off = roce_wire_psn_diff(psn, rd->psn);
-
-		if (off < 0 || off >= (int32_t)rd->packets)
-			continue;
-		roce_pace_back(&q->pace, rd->done - (uint32_t)off);
-		rd->done = (uint32_t)off;
-	}
-}
-
 /* ---- Reads ---- */
 
-/* One that is being answered goes on from there. */
-static bool is_answered(struct roce_responder *q, uint32_t psn)
-{
-	for (unsigned int n = 0; n < q->read_cnt; n++) {
-		struct roce_read *rd = read_at(q, n);
-		int32_t off = roce_wire_psn_diff(psn, rd->psn);
-
-		if (off < 0 || off >= (int32_t)rd->packets)
-			continue;
-		if ((uint32_t)off < rd->done)
-			rd->done = (uint32_t)off;
-		rd->again = true;
-		return true;
-	}
-	return false;
-}
-
-/* Reads that the peer waits for. */
-static unsigned int fresh(struct roce_responder *q)
-{
-	unsigned int cnt = 0;
-
-	for (unsigned int n = 0; n < q->read_cnt; n++)
-		cnt += !read_at(q, n)->again;
-	return cnt;
-}
-
-/* A Read that comes twice is answered once more, from the PSN that it has now (section 9.4.4). */
 static void take_read(struct roce_ep *ep, const struct roce_packet *p, bool is_new)
 {
-	struct roce_responder *q = &ep->resp;
-	struct roce_read rd = {.psn = p->psn,
-		.packets = roce_wire_packets(p->dma_len, ep->mtu),
-		.rkey = p->rkey,
-		.va = p->va,
-		.len = p->dma_len,
-		.again = !is_new};
+	uint32_t packets = roce_wire_packets(p->dma_len, ep->mtu);
 
-	if (p->dma_len > 0 && !roce_key_find(ep, p->rkey, p->va, p->dma_len, FAB_REMOTE_READ)) {
-		/* It was right once, and may be invalid since: then nobody waits for it. */
-		if (is_new)
-			refuse(ep, ROCE_AETH_NAK_ACCESS, -EACCES,
-				"a Read of memory that is not open");
-		return;
-	}
-	/* More than it can have asked for: its answer would have PSNs that are not in use yet. */
-	if (!is_new && roce_wire_psn_diff(roce_wire_psn_add(p->psn, rd.packets), q->psn) > 0)
-		return;
-	if (!is_new)
-		roce_tx_lost(ep, p->psn, rd.packets);
-	if (!is_new && is_answered(q, p->psn))
-		return;
-	if (q->read_cnt >= (is_new ? ROCE_READ_QUEUE : ROCE_READ_QUEUE / 2))
-		return; /* as if it were lost */
-	if (is_new && fresh(q) == ROCE_READS) {
+	switch (roce_read_take(ep, p, is_new)) {
+	case ROCE_READ_TAKEN:
+		roce_tx_read(ep, p->psn, packets);
+		break;
+	case ROCE_READ_AGAIN:
+		roce_tx_lost(ep, p->psn, packets);
+		break;
+	case ROCE_READ_CLOSED:
+		refuse(ep, ROCE_AETH_NAK_ACCESS, -EACCES, "a Read of memory that is not open");
+		break;
+	case ROCE_READ_MANY:
 		refuse(ep, ROCE_AETH_NAK_INVALID, -EPROTO, "more Reads than agreed on");
-		return;
+		break;
+	case ROCE_READ_DROPPED:
+		break;
 	}
-	if (is_new) {
-		roce_tx_read(ep, p->psn, rd.packets);
-		q->psn = roce_wire_psn_add(q->psn, rd.packets);
-		q->msn = roce_wire_psn_add(q->msn, 1);
-	}
-	rd.msn = q->msn;
-	*read_at(q, q->read_cnt++) = rd;
 }
 
 /* ---- Sends and Writes ---- */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "roce_read.h"
 
 #define UDP_LEN      8u
 #define TRAIN_BYTES  (65535u - 40u - UDP_LEN) /* of a datagram, before it is cut */
@@ -243,7 +244,7 @@ static void take_back(struct roce_ep *ep, unsigned int i)
 			roce_send_back(ep, from->psn);
 		} else {
 			reads = true;
-			roce_serve_back(ep, from->psn);
+			roce_read_back(ep, from->psn);
 		}
 	}
 }

@@ -3,6 +3,10 @@
 
 #define ONLY (ROCE_IS_FIRST | ROCE_IS_LAST)
 
+/* Of IP and UDP, of the longest header that we or the peer send, and of the ICRC. */
+#define OVERHEAD_V4 (20u + 8u + ROCE_BTH_LEN + 20u + ROCE_ICRC_LEN)
+#define OVERHEAD_V6 (OVERHEAD_V4 + 20u)
+
 unsigned int roce_wire_kind(uint8_t opcode)
 {
 	static const uint16_t kinds[256] = {
@@ -118,4 +122,14 @@ size_t roce_wire_encode(const struct roce_packet *p, uint8_t out[ROCE_HDR_MAX])
 		q += 16;
 	}
 	return (size_t)(q - out);
+}
+
+uint32_t roce_wire_mtu(unsigned int ip_mtu, bool is_v6)
+{
+	unsigned int overhead = is_v6 ? OVERHEAD_V6 : OVERHEAD_V4;
+	uint32_t mtu = ROCE_MTU_MOST;
+
+	while (mtu > ROCE_MTU_LEAST && mtu + overhead > ip_mtu)
+		mtu /= 2;
+	return mtu;
 }

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "roce_read.h"
 #include "roce_rig.h"
 
 /* The kernel's, but for a socket that a test says is full. */

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RDMA Reads that the peer waits for.
+ *
+ * Context: the endpoint's lane.
+ */
+#ifndef RPCRDMAFS_ROCE_READ_H
+#define RPCRDMAFS_ROCE_READ_H
+
+#include "roce_int.h"
+
+/* The n-th of the queue. */
+struct roce_read *roce_read_at(struct roce_responder *q, unsigned int n);
+enum roce_read_verdict {
+	ROCE_READ_TAKEN,
+	ROCE_READ_AGAIN,   /* it was asked for once more; answered again, as far as there is room */
+	ROCE_READ_CLOSED,  /* its key does not open it */
+	ROCE_READ_MANY,    /* more than agreed on */
+	ROCE_READ_DROPPED, /* as if it were lost */
+};
+/*
+ * One that came: the expected packet, or one of before, which is answered once more, from the PSN
+ * that it has now (section 9.4.4).
+ */
+enum roce_read_verdict roce_read_take(struct roce_ep *ep, const struct roce_packet *p, bool is_new);
+/* The first of the queue has its answer. */
+void roce_read_ended(struct roce_responder *q);
+/* From this PSN on nothing went out. */
+void roce_read_back(struct roce_ep *ep, uint32_t psn);
+
+#endif
