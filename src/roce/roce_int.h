@@ -367,6 +367,8 @@ void roce_serve_go(struct roce_ep *ep);
 void roce_serve_ack(struct roce_ep *ep);
 /* Nothing else is there to do: it waits no more. True: one did. */
 bool roce_serve_ack_now(struct roce_ep *ep);
+/* An answer of this syndrome did not go out. */
+void roce_serve_answer_back(struct roce_ep *ep, uint8_t syndrome);
 void roce_serve_flush(struct roce_ep *ep);
 /* Congestion: answers of Reads are to go out more slowly. */
 void roce_serve_slower(struct roce_ep *ep);

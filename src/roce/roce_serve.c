@@ -247,6 +247,18 @@ void roce_serve_go(struct roce_ep *ep)
 	q->nak_due = 0;
 }
 
+void roce_serve_answer_back(struct roce_ep *ep, uint8_t syndrome)
+{
+	struct roce_responder *q = &ep->resp;
+
+	if (ep->state != ROCE_UP)
+		return;
+	if (syndrome == ROCE_AETH_ACK)
+		q->ack_due = true;
+	else
+		q->nak_due = syndrome;
+}
+
 /* ---- Reads ---- */
 
 static void take_read(struct roce_ep *ep, const struct roce_packet *p, bool is_new)

@@ -229,14 +229,20 @@ void roce_tx_mad(struct roce_ep *ep, const uint8_t mad[ROCE_MAD_LEN])
 	(void)roce_tx_flush(ep);
 }
 
-/* Packets from the i-th on did not go out; of each kind the first one counts. */
+/*
+ * Packets from the i-th on did not go out; of each kind the first one counts. Nobody misses a CNP
+ * or a datagram of the CM.
+ */
 static void take_back(struct roce_ep *ep, unsigned int i)
 {
 	bool sends = false, reads = false;
 
 	for (; i < ep->tx.cnt; i++) {
-		const struct roce_tx_from *from = &ep->tx.packets[i].from;
+		const struct roce_tx_packet *k = &ep->tx.packets[i];
+		const struct roce_tx_from *from = &k->from;
 
+		if (k->head[0] == ROCE_OP_ACK)
+			roce_serve_answer_back(ep, k->head[ROCE_BTH_LEN]);
 		if (from->psn == UINT32_MAX || (from->is_send ? sends : reads))
 			continue;
 		if (from->is_send) {

@@ -98,7 +98,7 @@ void roce_rig_batch_begin(void)
 	const struct roce_ep *ep = roce_of(rig.ep);
 
 	/* Answers that were put off, as the socket was full. */
-	rig.answers = ep->resp.ack_due + ep->resp.read_cnt;
+	rig.answers = ep->resp.ack_due + (ep->resp.nak_due != 0) + ep->resp.read_cnt;
 	roce_ep_deliver_begin(roce_of(rig.ep));
 }
 

@@ -736,6 +736,29 @@ Test(roce_mem, a_read_that_is_refused_is_the_last_packet)
 	rig_sees("iDx.");
 }
 
+Test(roce_recv, an_answer_that_found_no_room_follows)
+{
+	const struct roce_responder *q = &roce_of(ep)->resp;
+	uint64_t early = stats.packets_early;
+
+	rig_receive(0, 100, 1);
+	is_full = true;
+	rig_asks(0x04, peer.psn, NULL, 0, "hello", 5);
+	rig_sees("r");
+	for (int i = 0; i < 20; i++)
+		rig_turn();
+	is_full = false;
+	rig_answers(0x1f, peer.psn);
+	is_full = true;
+	rig_asks(0x04, peer.psn + 2, NULL, 0, "hello", 5);
+	for (int i = 0; i < 20000 && stats.packets_early == early; i++)
+		rig_turn();
+	rig_turns();
+	cr_assert_eq(q->psn, (peer.psn + 1) & 0xffffff);
+	is_full = false;
+	rig_answers(0x60, peer.psn + 1);
+}
+
 /* ---- several endpoints ---- */
 
 /* Another socket got it; whoever hands it over may write what he likes before it. */
