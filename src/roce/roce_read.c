@@ -24,7 +24,7 @@ void roce_read_back(struct roce_ep *ep, uint32_t psn)
 		struct roce_read *rd = roce_read_at(q, n);
 		int32_t off = roce_wire_psn_diff(psn, rd->psn);
 
-		if (off < 0 || off >= (int32_t)rd->packets)
+		if (off < 0 || off >= (int32_t)rd->done)
 			continue;
 		roce_pace_back(&q->pace, rd->done - (uint32_t)off);
 		rd->done = (uint32_t)off;

@@ -736,6 +736,22 @@ Test(roce_mem, a_read_that_is_refused_is_the_last_packet)
 	rig_sees("iDx.");
 }
 
+/* Of two repetitions one was in the other. */
+Test(roce_mem, what_did_not_go_out_is_no_more_than_went_out)
+{
+	struct roce_responder *q = &roce_of(ep)->resp;
+
+	q->reads[0] = (struct roce_read){.psn = 15, .packets = 15, .done = 5};
+	q->reads[1] = (struct roce_read){.psn = 10, .packets = 20};
+	q->read_cnt = 2;
+	q->pace.sent = 5;
+	roce_read_back(roce_of(ep), 18);
+	q->read_cnt = 0;
+	cr_assert_eq(q->reads[0].done, 3);
+	cr_assert_eq(q->reads[1].done, 0);
+	cr_assert_eq(q->pace.sent, 3);
+}
+
 Test(roce_recv, an_answer_that_found_no_room_follows)
 {
 	const struct roce_responder *q = &roce_of(ep)->resp;
