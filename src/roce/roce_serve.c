@@ -19,6 +19,8 @@
 
 /* While there is no receive: 0.64 ms (table 45). One is posted as soon as its message is read. */
 #define RNR_TIMER 12u
+/* Packets of Reads' answers of one call: others of the lane have their turn. */
+#define ANSWERS_MOST 256u
 /* Packets that an acknowledgement may wait for: peers send more without one (rxe: 128). */
 #define ACK_PATIENCE 16u
 /* So many do not wait when one waited in vain. */
@@ -206,6 +208,7 @@ void roce_serve_go(struct roce_ep *ep)
 	struct roce_responder *q = &ep->resp;
 	uint64_t now_ns = reactor_now(ep->r);
 	uint32_t room = roce_pace_room(&q->pace, now_ns);
+	uint32_t left = room < ANSWERS_MOST ? room : ANSWERS_MOST;
 	bool is_full = roce_sock_is_full(ep);
 
 	for (;;) {
@@ -224,13 +227,13 @@ void roce_serve_go(struct roce_ep *ep)
 			roce_read_ended(q);
 		} else if (is_full) {
 			return; /* all would come back */
-		} else if (room == 0) {
-			reactor_timer_in(
-				ep->r, &q->pace_timer, roce_pace_wait_ns(&q->pace, now_ns));
+		} else if (left == 0) {
+			reactor_timer_in(ep->r, &q->pace_timer,
+				room > ANSWERS_MOST ? 0 : roce_pace_wait_ns(&q->pace, now_ns));
 			return;
 		} else if (put_read(ep, rd)) {
 			roce_pace_sent(&q->pace, 1);
-			room--;
+			left--;
 		} else if (rd->again) {
 			/* The peer has had it, and the memory is something else's. */
 			roce_read_ended(q);

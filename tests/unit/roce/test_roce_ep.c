@@ -12,15 +12,24 @@
 #include "roce_read.h"
 #include "roce_rig.h"
 
-/* The kernel's, but for a socket that a test says is full. */
+/* The kernel's, but for a socket that a test says is full, or one that swallows all and counts it.
+ */
 static bool is_full;
+static bool swallows;
+static size_t swallowed;
 
 int sendmmsg(int fd, struct mmsghdr *msgs, unsigned int cnt, int flags)
 {
-	if (!is_full)
+	if (is_full) {
+		errno = EAGAIN;
+		return -1;
+	}
+	if (!swallows)
 		return (int)syscall(SYS_sendmmsg, fd, msgs, cnt, flags);
-	errno = EAGAIN;
-	return -1;
+	for (unsigned int i = 0; i < cnt; i++)
+		for (size_t n = 0; n < msgs[i].msg_hdr.msg_iovlen; n++)
+			swallowed += msgs[i].msg_hdr.msg_iov[n].iov_len;
+	return (int)cnt;
 }
 
 /* ---- connecting ---- */
@@ -734,6 +743,29 @@ Test(roce_mem, a_read_that_is_refused_is_the_last_packet)
 	roce_of(ep)->conn.dreq_tries = 0;
 	rig_none();
 	rig_sees("iDx.");
+}
+
+/* Others of the lane have their turn in between. */
+Test(roce_mem, many_reads_are_answered_in_several_turns)
+{
+	uint32_t rkey = rig_window(0, 16 * MTU, FAB_REMOTE_READ);
+	struct roce_responder *q = &roce_of(ep)->resp;
+
+	swallows = true;
+	for (q->read_cnt = 0; q->read_cnt < 17; q->read_cnt++)
+		q->reads[q->read_cnt] = (struct roce_read){.psn = peer.psn + 16 * q->read_cnt,
+			.packets = 16,
+			.rkey = rkey,
+			.va = rig_at(0),
+			.len = 16 * MTU};
+	roce_serve_go(roce_of(ep));
+	(void)roce_tx_flush(roce_of(ep));
+	cr_assert_eq(q->read_cnt, 1);
+	cr_assert_lt(swallowed, (size_t)257 * (MTU + 16), "%zu", swallowed);
+	for (int i = 0; i < 20000 && q->read_cnt > 0; i++)
+		rig_turn();
+	cr_assert_gt(swallowed, (size_t)17 * 16 * MTU, "all the same");
+	cr_assert_eq(q->read_cnt, 0);
 }
 
 /* Of two repetitions one was in the other. */
