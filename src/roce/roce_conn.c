@@ -346,7 +346,7 @@ static void on_dreq(struct roce_ep *ep, const struct roce_mad *m)
 		return;
 	}
 	if (ep->state == ROCE_UP)
-		roce_ep_lost(ep, 0);
+		roce_ep_parted(ep);
 	else
 		fail(ep, -ECONNRESET, "the server ended the connection before it was there");
 }

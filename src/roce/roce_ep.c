@@ -147,6 +147,12 @@ void roce_ep_path_changed(struct roce_ep *ep)
 		reactor_timer_in(ep->r, &ep->timer, 0);
 }
 
+void roce_ep_parted(struct roce_ep *ep)
+{
+	ep->parted = true;
+	reactor_timer_in(ep->r, &ep->timer, 0);
+}
+
 void roce_ep_disconnect(struct fab_ep *fep)
 {
 	struct roce_ep *ep = roce_of(fep);
@@ -333,10 +339,17 @@ void roce_ep_up(struct roce_ep *ep, const struct roce_mad *rep)
 	ep->path.mtu = ep->mtu;
 	ep->path.ack_ns = fab_ack_ns(ack_timeout);
 	ep->path.ack_tries = ep->conf.retry_count;
+	ep->parted = false;
 	roce_send_begin(ep, rep->psn);
 	roce_tx_begin(ep);
 	set_state(ep, ROCE_UP);
 	emit(ep, &ev);
+}
+
+static void on_parted(struct roce_ep *ep)
+{
+	roce_sock_read(ep);
+	roce_ep_lost(ep, 0);
 }
 
 static void on_timer(struct reactor_timer *t)
@@ -347,6 +360,8 @@ static void on_timer(struct reactor_timer *t)
 		resolved(ep);
 	else if (ep->state == ROCE_CONNECTING)
 		roce_conn_timed_out(ep);
+	else if (ep->state == ROCE_UP && ep->parted)
+		on_parted(ep);
 	else if (ep->state == ROCE_UP)
 		roce_ep_lost(ep, -EMSGSIZE);
 	else if (ep->state == ROCE_DRAINING)

@@ -57,7 +57,7 @@ static void check_timers(void)
 	RIG_CHECK(reactor_timer_armed(&e->conn.timer) == (e->state == ROCE_CONNECTING));
 	RIG_CHECK(reactor_timer_armed(&e->timer) ==
 		  (e->state == ROCE_RESOLVING || e->state == ROCE_CONNECTING ||
-			  e->state == ROCE_DRAINING));
+			  e->state == ROCE_DRAINING || (is_up && e->parted)));
 	RIG_CHECK(!is_up || reactor_timer_armed(&e->done_timer) == (e->done_cnt > 0));
 	RIG_CHECK(e->state != ROCE_IDLE ||
 		  (!reactor_timer_armed(&e->done_timer) && !reactor_timer_armed(&e->req.timer) &&

@@ -230,6 +230,10 @@ uint16_t roce_sock_port(const struct roce_ep *ep)
 	return RIG_OUR_PORT;
 }
 
+void roce_sock_read(struct roce_ep *ep)
+{
+}
+
 int roce_sock_recv(int fd, struct mmsghdr *msgs, unsigned int cnt)
 {
 	return 0;

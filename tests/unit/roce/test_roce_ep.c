@@ -203,6 +203,30 @@ Test(roce_conn, we_part)
 	rig_sees("x.");
 }
 
+/* That comes to another socket, and may be read later. */
+Test(roce_conn, what_the_peer_sent_before_it_parted_is_received)
+{
+	struct roce_mad m = {.attr = ROCE_MAD_DREQ, .tid = 1};
+	uint8_t mad[ROCE_MAD_LEN], drep[232];
+
+	rig_connect(OURS);
+	for (uint64_t i = 0; i < 2; i++)
+		rig_receive(0, 100, i);
+	rig_asks(0x04, peer.psn, NULL, 0, "hello", 5);
+	rig_answers(0x1f, peer.psn);
+	m.local_id = roce_of(ep)->conn.remote_id;
+	m.remote_id = roce_of(ep)->conn.local_id;
+	m.qpn = roce_of(ep)->qpn;
+	roce_mad_put(&m, mad);
+	rig_asks(0x04, peer.psn + 1, NULL, 0, "hello", 5);
+	roce_conn_received(roce_of(ep), &(struct roce_packet){.opcode = ROCE_OP_UD_SEND_ONLY,
+						.qkey = ROCE_QKEY_GSI,
+						.payload = mad,
+						.payload_len = sizeof(mad)});
+	peer_next_mad(&peer, 0x16, drep, rig_turn);
+	rig_sees("rrD.");
+}
+
 /* ---- Sends ---- */
 
 TestSuite(roce_send, .init = rig_set_up, .fini = rig_tear_down);
