@@ -51,7 +51,10 @@ struct fab_caps {
 	uint32_t max_mw;  /* windows */
 	uint32_t max_rd;  /* RDMA Reads the device serves at once on a queue pair */
 	uint64_t max_mr_size;
-	/* Bytes that the peer may be asked to write at a time, lest they get lost; 0: any number */
+	/*
+	 * Bytes that the peer may be asked to write at a time, lest they get lost; 0: any number.
+	 * While it is connected they are fewer after losses, and more again: look before each call.
+	 */
 	uint64_t max_inbound;
 };
 

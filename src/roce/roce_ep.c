@@ -216,7 +216,7 @@ static void set_room(struct roce_ep *ep)
 	static _Atomic bool told;
 	unsigned int room = roce_sock_room(ep);
 
-	ep->caps.max_inbound = room * 2ull / 5;
+	ep->caps.max_inbound = ep->inbound_most = room * 2ull / 5;
 	if (room < ROCE_ROOM && !atomic_exchange(&told, true))
 		log_info("%s: the kernel keeps %u KiB of packets for a socket at most, so the "
 			 "server sends %u KiB at a time: net.core.rmem_max=%u (sysctl) makes it "

@@ -161,6 +161,7 @@ struct roce_responder {
 	bool ack_due;
 	bool ack_now;      /* it has waited, in vain */
 	unsigned int wary; /* so many of the next ones do not wait */
+	uint64_t clean;    /* bytes that the peer wrote since something was lost */
 	bool nak_sent;     /* once for each gap */
 	uint8_t nak_due;   /* its syndrome; it follows the answers before it. 0: none */
 	uint32_t nak_psn;  /* when this one has come it is of no use */
@@ -252,6 +253,7 @@ struct roce_ep {
 	struct fab_event final;
 	struct reactor_timer timer; /* resolved; the attempt took too long; path changed; the end */
 	struct fab_caps caps;
+	uint64_t inbound_most; /* caps.max_inbound where nothing is lost */
 	char name[128];
 	char why[320]; /* the attempt failed, for the user (fab_ep_why()) */
 	bool resolved_before;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How fast the answers of Reads go out. Nobody acknowledges them, so there is no window: they go as
- * fast as the socket takes them, until the peer says that packets met congestion (CNP). Then there
+ * fast as the socket takes them, until the peer says that packets met congestion (CNP), or asks for
+ * some again, which is where no switch marks packets. Then there
  * is a rate, as in adapters (DCQCN: Zhu and others, "Congestion Control for Large-Scale RDMA
  * Deployments", SIGCOMM 2015): a CNP halves it, it is soon nearly what it was, then grows slowly,
  * then faster, until it is no bound any more. It is of packets in a tick.
@@ -10,6 +11,7 @@
 
 #define TICK_NS NSEC_PER_MSEC /* more CNPs in one are of the same congestion */
 #define LEAST   8u            /* a peer that waits for an answer has a part of it in time */
+#define LOSSY   64u           /* the least for losses, which may be no congestion */
 #define STEPS   5u            /* of each kind: back to what it was; slowly; the rest is fast */
 #define SLOWLY  4u
 #define MOST    65536u
@@ -42,14 +44,24 @@ static void pass(struct roce_pace *p, uint64_t now_ns)
 		grow(p);
 }
 
-void roce_pace_slower(struct roce_pace *p, uint64_t now_ns)
+static void halve(struct roce_pace *p, uint64_t now_ns, uint32_t least)
 {
 	pass(p, now_ns);
-	if (p->limit != 0 && p->grown == 0)
+	if (p->limit != 0 && (p->grown == 0 || p->limit < least))
 		return;
-	p->aim = max(p->limit != 0 ? p->limit : max(p->sent, p->before), LEAST);
-	p->limit = max(p->aim / 2, LEAST);
+	p->aim = max(p->limit != 0 ? p->limit : max(p->sent, p->before), least);
+	p->limit = max(p->aim / 2, least);
 	p->grown = 0;
+}
+
+void roce_pace_slower(struct roce_pace *p, uint64_t now_ns)
+{
+	halve(p, now_ns, LEAST);
+}
+
+void roce_pace_lost(struct roce_pace *p, uint64_t now_ns)
+{
+	halve(p, now_ns, LOSSY);
 }
 
 uint32_t roce_pace_room(struct roce_pace *p, uint64_t now_ns)

@@ -21,6 +21,8 @@ struct roce_pace {
 
 /* The peer heard of congestion. */
 void roce_pace_slower(struct roce_pace *p, uint64_t now_ns);
+/* Some did not get there. */
+void roce_pace_lost(struct roce_pace *p, uint64_t now_ns);
 /* Packets that may go out in this tick; UINT32_MAX: there is no limit. */
 uint32_t roce_pace_room(struct roce_pace *p, uint64_t now_ns);
 void roce_pace_sent(struct roce_pace *p, uint32_t packets);

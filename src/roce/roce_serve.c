@@ -19,6 +19,9 @@
 
 /* While there is no receive: 0.64 ms (table 45). One is posted as soon as its message is read. */
 #define RNR_TIMER 12u
+/* Of what the peer may write at a time, where packets are lost. */
+#define INBOUND_LEAST 65536u
+#define INBOUND_STEP  65536u
 /* Packets of Reads' answers of one call: others of the lane have their turn. */
 #define ANSWERS_MOST 256u
 /* Packets that an acknowledgement may wait for: peers send more without one (rxe: 128). */
@@ -110,6 +113,28 @@ static void ask_again(struct roce_responder *q, uint8_t syndrome, uint32_t psn)
 	q->nak_due = syndrome;
 	q->nak_psn = psn;
 	q->nak_sent = true;
+}
+
+/* A gap. Switches that mark packets have us tell the peer (CNP), others and full buffers do not. */
+static void lost_inbound(struct roce_ep *ep)
+{
+	uint64_t half = ep->caps.max_inbound / 2;
+
+	if (half < INBOUND_LEAST)
+		half = ep->inbound_most < INBOUND_LEAST ? ep->inbound_most : INBOUND_LEAST;
+	ep->caps.max_inbound = half;
+	ep->resp.clean = 0;
+}
+
+static void written(struct roce_ep *ep, uint32_t bytes)
+{
+	uint64_t *now = &ep->caps.max_inbound;
+
+	ep->resp.clean += bytes;
+	if (ep->resp.clean < *now)
+		return;
+	ep->resp.clean = 0;
+	*now = *now + INBOUND_STEP < ep->inbound_most ? *now + INBOUND_STEP : ep->inbound_most;
 }
 
 static uint8_t resp_opcode(bool first, bool last)
@@ -273,6 +298,7 @@ static void take_read(struct roce_ep *ep, const struct roce_packet *p, bool is_n
 		roce_tx_read(ep, p->psn, packets);
 		break;
 	case ROCE_READ_AGAIN:
+		roce_pace_lost(&ep->resp.pace, reactor_now(ep->r));
 		roce_tx_lost(ep, p->psn, packets);
 		break;
 	case ROCE_READ_CLOSED:
@@ -377,6 +403,7 @@ static void take_write(struct roce_ep *ep, const struct roce_packet *p)
 			memcpy(to + q->got, p->payload, p->payload_len);
 	}
 	q->got += p->payload_len;
+	written(ep, p->payload_len);
 	passed(q, p);
 }
 
@@ -414,10 +441,12 @@ void roce_serve_received(struct roce_ep *ep, const struct roce_packet *p)
 		take_duplicate(ep, p);
 	} else if (early > 0) {
 		stats_count(&ep->stats->packets_early, 1);
-		if (!q->nak_sent)
+		if (!q->nak_sent) {
+			lost_inbound(ep);
 			ask_again(q, ROCE_AETH_NAK_SEQUENCE, p->psn);
-		else if (roce_wire_psn_diff(p->psn, q->nak_psn) > 0)
+		} else if (roce_wire_psn_diff(p->psn, q->nak_psn) > 0) {
 			q->nak_psn = p->psn;
+		}
 	} else if (p->kind & ROCE_IS_READ) {
 		if (q->kind != 0 || p->payload_len > 0)
 			refuse(ep, ROCE_AETH_NAK_INVALID, -EPROTO, "a Read within a message");

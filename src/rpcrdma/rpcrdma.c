@@ -156,7 +156,7 @@ size_t rpcrdma_data_size(const struct rpcrdma *x)
 
 size_t rpcrdma_result_size(const struct rpcrdma *x)
 {
-	uint64_t room = x->credit.inbound_max;
+	uint64_t room = x->credit.inbound_room;
 	size_t size = 4096;
 
 	if (room == 0 || room / 2 >= x->conf.data_size)

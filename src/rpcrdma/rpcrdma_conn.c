@@ -266,7 +266,7 @@ void rpcrdma_conn_up(struct rpcrdma *x)
 	rpcrdma_setup_works(x);
 	rpcrdma_fabric_up(x);
 	rpcrdma_credit_reset(&x->credit, x->conf.credits);
-	x->credit.inbound_max = fab_ep_caps(x->ep)->max_inbound;
+	x->credit.inbound_room = fab_ep_caps(x->ep)->max_inbound;
 	set_state(x, RPCRDMA_C_UP, "established");
 	x->generation++;
 	x->up_ns = reactor_now(x->reactor);

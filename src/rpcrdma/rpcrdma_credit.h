@@ -23,7 +23,8 @@ struct rpcrdma_credit {
 	uint32_t calls;       /* in flight; may exceed granted after the server took credits back */
 	bool probe;           /* in flight too */
 	uint64_t inbound;     /* bytes of Write and Reply chunks of the calls in flight ... */
-	uint64_t inbound_max; /* ... at most; 0: no limit */
+	uint64_t inbound_max; /* ... at most now; 0: no limit */
+	uint64_t inbound_room; /* ... at most where nothing is lost */
 };
 
 /* A new connection. */

@@ -318,6 +318,8 @@ void rpcrdma_send_pump(struct rpcrdma *x)
 	struct list *pos = x->queue.next;
 	bool full = false;
 
+	if (x->state == RPCRDMA_C_UP)
+		x->credit.inbound_max = fab_ep_caps(x->ep)->max_inbound;
 	while (x->state == RPCRDMA_C_UP && !x->proving && pos != &x->queue) {
 		struct rpcrdma_reqpriv *priv = container_of(pos, struct rpcrdma_req, link)->priv;
 		int err;

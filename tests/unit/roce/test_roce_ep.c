@@ -585,6 +585,7 @@ static uint16_t reads_long(uint32_t rkey, uint32_t from)
 {
 	uint16_t id = 0;
 
+	roce_of(ep)->resp.pace = (struct roce_pace){0};
 	peer_reth(reth, rig_at(1000) + from * MTU, rkey, (LONG - from) * MTU - 1);
 	rig_asks(0x0c, peer.psn + from, reth, 16, NULL, 0);
 	for (uint32_t i = from; i < LONG; i++) {

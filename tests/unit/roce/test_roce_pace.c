@@ -129,3 +129,31 @@ Test(roce_pace, it_grows_while_nothing_is_sent_as_well)
 	now += 10 * NSEC_PER_SEC;
 	cr_assert_eq(roce_pace_room(&p, now), UINT32_MAX);
 }
+
+/* A packet here and there may be lost without any congestion. */
+Test(roce_pace, losses_halve_the_rate_as_far_as_64_packets)
+{
+	out(BIG);
+	out(BIG);
+	roce_pace_lost(&p, now);
+	cr_assert_eq(out(BIG), BIG / 2);
+	for (int i = 0; i < 20; i++) {
+		roce_pace_lost(&p, now);
+		out(BIG);
+	}
+	roce_pace_lost(&p, now);
+	cr_assert_eq(out(BIG), 64);
+}
+
+Test(roce_pace, a_loss_takes_no_limit_of_congestion_away)
+{
+	for (int i = 0; i < 20; i++) {
+		roce_pace_slower(&p, now);
+		out(BIG);
+	}
+	roce_pace_slower(&p, now);
+	roce_pace_lost(&p, now);
+	cr_assert_eq(out(BIG), FEW);
+	roce_pace_lost(&p, now);
+	cr_assert_lt(out(BIG), 2 * FEW + 2);
+}

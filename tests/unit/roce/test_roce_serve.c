@@ -118,6 +118,40 @@ Test(roce_responder, receives_are_in_order_when_their_count_begins_again)
 	}
 }
 
+Test(roce_responder, a_loss_bounds_what_the_server_may_write)
+{
+	uint32_t rkey = rig_window(0, 16 * MTU, FAB_REMOTE_WRITE), psn = peer.psn;
+	const uint64_t *most = &roce_impl.ep_caps(ep)->max_inbound;
+	uint64_t before = 1 << 20;
+
+	roce_of(ep)->inbound_most = roce_of(ep)->caps.max_inbound = before;
+	peer_reth(reth, rig_at(0), rkey, 10);
+	for (uint64_t left = before / 2; left > 0; left = left / 2 < 65536 ? 0 : left / 2) {
+		rig_asks(0x0a, psn + 1, reth, 16, text, 10);
+		rig_answers(0x60, psn);
+		cr_assert_eq(*most, left, "%lu", (unsigned long)*most);
+		rig_asks(0x0a, psn, reth, 16, text, 10);
+		rig_answers(0x1f, psn++);
+	}
+	rig_asks(0x0a, psn + 1, reth, 16, text, 10);
+	rig_answers(0x60, psn);
+	cr_assert_eq(*most, 65536, "no less than that");
+	/* All that it may write at a time came: there may be more. */
+	for (uint32_t i = 0; i < 16; i++) {
+		cr_assert_eq(*most, 65536, "%u", i);
+		peer_reth(reth, rig_at(0), rkey, MTU);
+		rig_asks(0x0a, psn + i, reth, 16, text, MTU);
+		rig_answers(0x1f, psn + i);
+	}
+	cr_assert_eq(*most, 131072);
+	roce_of(ep)->inbound_most = 140000;
+	roce_of(ep)->resp.clean = 131071;
+	peer_reth(reth, rig_at(0), rkey, 10);
+	rig_asks(0x0a, psn + 16, reth, 16, text, 10);
+	rig_answers(0x1f, psn + 16);
+	cr_assert_eq(*most, 140000, "and no more than there is room for");
+}
+
 Test(roce_responder, acknowledgements_stand_behind_the_reads_before_them)
 {
 	uint32_t rkey = rig_window(1000, 3 * MTU, FAB_REMOTE_READ);
@@ -430,6 +464,19 @@ Test(roce_reading, congestion_makes_answers_slower)
 	for (uint32_t i = 0; i < 12; i++)
 		rig_reads(i == 0 ? 0x0d : i == 11 ? 0x0f : 0x0e, peer.psn + i, i * MTU, MTU);
 	rig_none();
+}
+
+Test(roce_reading, one_that_is_asked_for_again_makes_answers_slower)
+{
+	uint32_t rkey = rig_window(0, 12 * MTU, FAB_REMOTE_READ);
+
+	rig_asks_read(peer.psn, rkey, 0, 2 * MTU);
+	rig_reads(0x0d, peer.psn, 0, MTU);
+	rig_reads(0x0f, peer.psn + 1, MTU, MTU);
+	cr_assert_eq(roce_of(ep)->resp.pace.limit, 0);
+	rig_asks_read(peer.psn + 1, rkey, MTU, MTU);
+	rig_reads(0x10, peer.psn + 1, MTU, MTU);
+	cr_assert_neq(roce_of(ep)->resp.pace.limit, 0);
 }
 
 TestSuite(roce_invalidate, .init = rig_set_up, .fini = rig_tear_down);

@@ -471,6 +471,36 @@ static void read_start(struct call *call, struct rpcrdma_buf *buf, uint32_t len)
 	cr_assert_eq(call_send(call), 0);
 }
 
+/* After losses the fabric wants less at a time; the size of one is as it was. */
+Test(rpcrdma_send, how_much_the_server_may_write_is_looked_at_before_each_call)
+{
+	struct rpcrdma_buf *bufs[2];
+
+	fake.caps.max_inbound = 200000;
+	cr_assert(rig_connect());
+	call_start(&c[0], false); /* for its credits */
+	rig_run(1000);
+	rig.silent = true;
+	for (int i = 0; i < 2; i++)
+		bufs[i] = rpcrdma_buf_get(rig.x);
+	read_start(&c[1], bufs[0], 60000);
+	rig_run(1000);
+	fake.caps.max_inbound = 65536;
+	read_start(&c[2], bufs[1], 60000);
+	rig_run(1000);
+	cr_assert_eq(rig.calls, 2);
+	cr_assert_eq(rig.x->credit.inbound_room, 200000);
+	rig_reply(c[1].req.xid);
+	rig_run(1000);
+	cr_assert_eq(rig.calls, 3);
+	rig_reply(c[2].req.xid);
+	rig_run(1000);
+	cr_assert_eq(c[2].end, RPCRDMA_REPLY);
+	for (int i = 0; i < 2; i++)
+		rpcrdma_buf_put(rig.x, bufs[i]);
+	rig_fini();
+}
+
 Test(rpcrdma_send, what_the_server_may_write_waits_for_room_and_nothing_else_does)
 {
 	struct rpcrdma_buf *bufs[4];
@@ -526,7 +556,7 @@ Test(rpcrdma_send, results_are_as_long_as_there_is_room_for_two)
 
 	cr_assert(rig_connect());
 	for (size_t i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++) {
-		rig.x->credit.inbound_max = rooms[i].room;
+		rig.x->credit.inbound_room = rooms[i].room;
 		rig.x->conf.data_size = 65536;
 		cr_assert_eq(rpcrdma_result_size(rig.x), rooms[i].size, "%zu", i);
 	}
