@@ -83,15 +83,17 @@ static void print_summary(FILE *out, const struct snapshot *s)
 		" writes answered at once, %" PRIu64 " joined\n",
 		st->reads_from_ahead, st->writes_behind, st->writes_joined);
 	fprintf(out, "  files kept open: %" PRIu64 " validations\n", st->validations);
-	if (st->packets_resent + st->packets_early + st->packets_twice + st->naks + st->rnr_naks +
-			st->cnps + st->cnps_sent + st->bad_icrc >
+	if (st->packets_resent + st->packets_early + st->packets_twice + st->naks + st->naks_sent +
+			st->rnr_naks + st->rnr_naks_sent + st->cnps + st->cnps_sent + st->bad_icrc >
 		0)
 		fprintf(out,
 			"  packets: sent again %" PRIu64 ", received early %" PRIu64
-			", twice %" PRIu64 ", bad ICRC %" PRIu64 "; NAKs %" PRIu64
-			", RNR NAKs %" PRIu64 ", CNPs %" PRIu64 ", CNPs sent %" PRIu64 "\n",
+			", twice %" PRIu64 ", bad ICRC %" PRIu64 "; NAKs %" PRIu64 ", sent %" PRIu64
+			", RNR NAKs %" PRIu64 ", sent %" PRIu64 ", CNPs %" PRIu64 ", sent %" PRIu64
+			"\n",
 			st->packets_resent, st->packets_early, st->packets_twice, st->bad_icrc,
-			st->naks, st->rnr_naks, st->cnps, st->cnps_sent);
+			st->naks, st->naks_sent, st->rnr_naks, st->rnr_naks_sent, st->cnps,
+			st->cnps_sent);
 }
 
 static void print_operations(FILE *out, const struct snapshot *s)

@@ -43,6 +43,9 @@ static void print_connection(struct info *i, const struct probe_found *f)
 		info_text(i, "device", "device", f->device);
 	if (f->facts.mtu > 0)
 		info_number(i, "path_mtu", "path MTU", f->facts.mtu, "bytes");
+	if (f->facts.max_inbound > 0)
+		info_number(i, "max_inbound", "server writes", f->facts.max_inbound,
+			"bytes at a time (net.core.rmem_max)");
 	info_text(i, "memory_registration", "memory registration",
 		f->memreg == RPCRDMA_MEMREG_MW ? "mw" : "static");
 	info_text(i, "private_data", "private data", f->facts.has_priv ? "yes" : "none");

@@ -207,6 +207,7 @@ bool rpcrdma_facts(const struct rpcrdma *x, struct rpcrdma_facts *ret)
 		.version = RPCRDMA_VERSION, /* no other is understood */
 		.asked = x->credit.asked,
 		.granted = x->credit.granted,
+		.max_inbound = x->credit.inbound_room,
 	};
 	ret->has_priv = rpcrdma_priv_decode(
 		x->tap.peer_priv, x->tap.peer_priv_len, &ret->peer_send, &ret->peer_recv);

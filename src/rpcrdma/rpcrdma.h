@@ -260,8 +260,9 @@ struct rpcrdma_facts {
 	uint32_t mtu;                          /* bytes of payload of a packet; 0: not known */
 	unsigned int version;                  /* of RPC-over-RDMA */
 	uint32_t asked, granted;               /* credits; granted is 1 before the first reply */
-	bool has_priv;                         /* there was private data (RFC 8797): */
-	uint32_t peer_send, peer_recv;         /* bytes that the server sends and takes inline */
+	uint64_t max_inbound;          /* bytes that the server writes at a time; 0: any number */
+	bool has_priv;                 /* there was private data (RFC 8797): */
+	uint32_t peer_send, peer_recv; /* bytes that the server sends and takes inline */
 };
 
 /* Of the connection that is up; false: none is, *ret is untouched. */

@@ -92,6 +92,7 @@ Test(probe_print, without_a_device_and_without_private_data)
 	struct probe_found f = found();
 
 	f.facts.fabric = RPCRDMA_FABRIC_SOFT;
+	f.facts.max_inbound = 170393;
 	f.facts.has_priv = false;
 	f.facts.mtu = 0;
 	f.facts.local.ss_family = AF_UNSPEC;
@@ -102,6 +103,7 @@ Test(probe_print, without_a_device_and_without_private_data)
 		"server                 server\n"
 		"address                10.77.0.1:20049\n"
 		"fabric                 soft\n"
+		"server writes          170393 bytes at a time (net.core.rmem_max)\n"
 		"memory registration    static\n"
 		"private data           none\n"
 		"inline sent            4096 bytes\n"

@@ -43,6 +43,7 @@ check "without a device" probe_says '^fabric +soft$'
 check "from here" probe_says '^local address +10\.79\.0\.2$'
 check "to there" probe_says "^address +${soft_server//./\\.}:20049$"
 check "over a path" probe_says '^path MTU +(1024|2048|4096) bytes$'
+check "in packets that there is room for" probe_says '^server writes +[1-9][0-9]* bytes at a time'
 check "credits are granted" probe_says '^credits granted +[1-9]'
 check "windows are invalidated by the server" probe_says '^remote invalidation +yes$'
 check "five calls were answered" probe_says '^NULL calls answered +5$'
