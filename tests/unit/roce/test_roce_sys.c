@@ -38,6 +38,13 @@ static void set_up(void)
 	strcpy(sys, "/tmp/roce_sys.XXXXXX");
 	cr_assert_not_null(mkdtemp(sys));
 	file("class/infiniband/mlx5_0/node_type", "1: CA\n");
+	file("class/infiniband/mlx5_0/ports/1/gid_attrs/types/0", "IB/RoCE v1\n");
+	file("class/infiniband/mlx5_0/ports/1/gid_attrs/types/3", "RoCE v2\n");
+	file("class/infiniband/mlx5_1/node_type", "1: CA\n");
+	file("class/infiniband/mlx5_1/ports/1/gid_attrs/types/0", "IB/RoCE v1\n");
+	file("class/net/eth4/device/infiniband/mlx5_1/dev", "231:2\n");
+	file("class/infiniband/mlx5_2/node_type", "1: CA\n");
+	file("class/net/eth5/device/infiniband/mlx5_2/dev", "231:3\n");
 	file("class/infiniband/cxgb4_0/node_type", "4: RNIC\n");
 	file("class/infiniband/rxe0/node_type", "1: CA\n");
 	file("class/net/eth0/device/infiniband/mlx5_0/dev", "231:0\n");
@@ -65,6 +72,8 @@ Test(roce_sys, an_adapter_that_speaks_roce_takes_the_port)
 	cr_assert_not(roce_sys_takes_port(sys, "eth1", name), "iWARP is TCP");
 	cr_assert_not(roce_sys_takes_port(sys, "eth2", name), "rxe has no device below it");
 	cr_assert_not(roce_sys_takes_port(sys, "eth3", name));
+	cr_assert_not(roce_sys_takes_port(sys, "eth4", name), "InfiniBand, or RoCEv1 alone");
+	cr_assert_not(roce_sys_takes_port(sys, "eth5", name), "its RoCE is off");
 }
 
 Test(roce_sys, so_does_one_below_a_bond_or_a_vlan)
