@@ -55,11 +55,13 @@ void log_out(enum log_level level, const char *fmt, ...) __attribute__((format(p
 		if (log_get_level() >= LOG_LVL_DEBUG)                                              \
 			log_msg(LOG_LVL_DEBUG, __VA_ARGS__);                                       \
 	} while (0)
-#define log_warn_limited(...)                                                                      \
+#define log_limited(level, ...)                                                                    \
 	do {                                                                                       \
 		static _Atomic uint64_t log_last_ns_;                                              \
 		if (log_ratelimit(&log_last_ns_))                                                  \
-			log_msg(LOG_LVL_WARN, __VA_ARGS__);                                        \
+			log_msg(level, __VA_ARGS__);                                               \
 	} while (0)
+#define log_warn_limited(...) log_limited(LOG_LVL_WARN, __VA_ARGS__)
+#define log_info_limited(...) log_limited(LOG_LVL_INFO, __VA_ARGS__)
 
 #endif

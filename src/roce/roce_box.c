@@ -21,6 +21,8 @@
 #include <unistd.h>
 
 #define TRIES 16u
+/* So every user reads that our user namespace has not (kernel.overflowuid), and `nobody`. */
+#define NOT_MAPPED 65534u
 
 /* Before a packet in the box. Anybody may have written it. */
 struct handed {
@@ -61,7 +63,7 @@ static bool is_trusted(struct msghdr *m)
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS)
 			continue;
 		memcpy(&cred, CMSG_DATA(c), sizeof(cred));
-		return cred.uid == geteuid() || cred.uid == 0;
+		return cred.uid == 0 || (cred.uid == geteuid() && cred.uid != NOT_MAPPED);
 	}
 	return false;
 }
@@ -111,7 +113,7 @@ int roce_box_open(uint32_t *ret_number)
 	return err ? err : -EADDRINUSE;
 }
 
-void roce_box_send(
+bool roce_box_send(
 	int box, uint32_t number, const uint8_t *p, size_t len, const struct roce_rx_about *about)
 {
 	struct handed h = {.from = *about->from, .ce = about->ce};
@@ -120,13 +122,17 @@ void roce_box_send(
 	struct msghdr m = {.msg_name = &sun, .msg_iov = iov, .msg_iovlen = 2};
 	int fd = box >= 0 ? box : socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
+	bool is_there = true;
+
 	if (fd < 0)
-		return;
+		return false;
 	m.msg_namelen = name_box(&sun, number);
 	/* If nobody is there, or he has no room, it is lost. */
-	(void)sendmsg(fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (sendmsg(fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		is_there = errno != ECONNREFUSED;
 	if (fd != box)
 		close(fd);
+	return is_there;
 }
 
 int roce_box_claim(const uint8_t addr[16], uint16_t port)

@@ -132,7 +132,7 @@ void roce_conn_start(struct roce_ep *ep)
 	struct roce_conn *c = &ep->conn;
 	struct roce_mad_req req = {
 		.is_v6 = ep->out.is_v6,
-		.src_port = roce_sock_port(ep),
+		.src_port = roce_sock_port_anew(ep),
 		.dst_port = port_of(&ep->remote),
 		.guid = (uint64_t)roce_key_random() << 32 | roce_key_random(),
 		.qpn = ep->qpn,
@@ -279,6 +279,9 @@ static void on_rep(struct roce_ep *ep, const struct roce_mad *m)
 	struct roce_conn *c = &ep->conn;
 	bool again = ep->state == ROCE_UP && c->remote_id != 0;
 
+	/* Of our IDs a part is no secret on this machine, the transaction is. */
+	if (is_ours(ep, m) && m->tid != c->tid)
+		return;
 	/* Queue pairs 0 and 1 are for management. */
 	if (!is_ours(ep, m) || (ep->state != ROCE_CONNECTING && !again) || m->qpn < 2) {
 		/* Of an attempt that was given up: else the peer has it for a while. */
@@ -295,6 +298,19 @@ static void on_rep(struct roce_ep *ep, const struct roce_mad *m)
 	roce_ep_up(ep, m);
 }
 
+/* The server's side takes less: another REQ, within the time of this attempt. */
+static void narrower(struct roce_ep *ep)
+{
+	if (ep->mtu <= ROCE_MTU_LEAST) {
+		fail(ep, -EMSGSIZE, "the server takes no path MTU that we can have");
+		return;
+	}
+	ep->mtu /= 2;
+	log_debug("%s: the server refuses the path MTU: %u is tried", ep->name, ep->mtu);
+	roce_conn_stop(ep);
+	roce_conn_start(ep);
+}
+
 static void on_rej(struct roce_ep *ep, const struct roce_mad *m)
 {
 	/* It did not hear in time that we know, or does not know us any more. */
@@ -304,7 +320,8 @@ static void on_rej(struct roce_ep *ep, const struct roce_mad *m)
 		return;
 	}
 	/* It may not have had a number for us yet. */
-	if (ep->state != ROCE_CONNECTING || m->remote_id != ep->conn.local_id)
+	if (ep->state != ROCE_CONNECTING || m->remote_id != ep->conn.local_id ||
+		m->tid != ep->conn.tid)
 		return;
 	switch (m->reason) {
 	case ROCE_REJ_BAD_SERVICE: /* what listens is NFS' matter */
@@ -320,6 +337,9 @@ static void on_rej(struct roce_ep *ep, const struct roce_mad *m)
 		fail(ep, -ETIMEDOUT,
 			"the server did not get what we sent, though its answers came: a firewall "
 			"does not let UDP port 4791 pass to it?");
+		break;
+	case ROCE_REJ_MTU:
+		narrower(ep);
 		break;
 	case ROCE_REJ_STALE:
 		fail(ep, -ECONNRESET, "the server takes this for a connection of before");
@@ -368,7 +388,7 @@ void roce_conn_received(struct roce_ep *ep, const struct roce_packet *p)
 		on_rej(ep, &m);
 		break;
 	case ROCE_MAD_MRA:
-		if (ep->state == ROCE_CONNECTING && m.remote_id == c->local_id)
+		if (ep->state == ROCE_CONNECTING && m.remote_id == c->local_id && m.tid == c->tid)
 			reactor_timer_in(ep->r, &c->timer, fab_ack_ns(m.timeout) + REQ_NS);
 		break;
 	case ROCE_MAD_DREQ:

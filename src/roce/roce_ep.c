@@ -257,6 +257,9 @@ int roce_ep_resolve(struct fab_ep *fep, const struct sockaddr *src, const struct
 		((struct sockaddr_in *)&ep->to)->sin_port = htons(ROCE_PORT);
 	ep->out.is_v6 = ep->in.is_v6 = is_v6;
 	copy_addr(ep->out.dst, &ep->remote);
+	/* Another server's address: it is not the one that we parted from. */
+	if (memcmp(ep->in.src, ep->out.dst, 16) != 0)
+		ep->conn.dreq_tries = 0;
 	memcpy(ep->in.src, ep->out.dst, 16);
 	memcpy(ep->in.dst, ep->out.src, 16);
 	ep->mtu = roce_wire_mtu(ip_mtu, is_v6);

@@ -428,8 +428,9 @@ void roce_sock_from(struct roce_ep *ep, uint16_t port);
 void roce_sock_hear(struct roce_ep *ep, bool on);
 /* The same at once, of the last one: 0 or -errno, once. */
 int roce_sock_error(const struct roce_ep *ep);
-/* The source port of what we send. */
+/* The source port of what we send; another one for the next connection. */
 uint16_t roce_sock_port(const struct roce_ep *ep);
+uint16_t roce_sock_port_anew(struct roce_ep *ep);
 int roce_sock_recv(int fd, struct mmsghdr *msgs, unsigned int cnt);
 /* Before the first train. 0 or -errno: without trains. */
 int roce_sock_train(struct roce_ep *ep);
@@ -449,8 +450,8 @@ int roce_box_open(uint32_t *ret_number);
 /* A packet that somebody handed over, and *ret about it. Returns: its length; 0: there is none. */
 size_t roce_box_recv(int box, uint8_t bytes[ROCE_PACKET_MAX], struct sockaddr_storage *ret_from,
 	struct roce_rx_about *ret);
-/* To the box of that number, from ours; -1: there is none. */
-void roce_box_send(
+/* To the box of that number, from ours; -1: there is none. False: nobody has that number. */
+bool roce_box_send(
 	int box, uint32_t number, const uint8_t *p, size_t len, const struct roce_rx_about *about);
 
 /*

@@ -35,6 +35,7 @@ enum {
 	ROCE_REJ_BAD_COMM = 6,
 	ROCE_REJ_BAD_SERVICE = 8, /* nobody listens there */
 	ROCE_REJ_STALE = 10,
+	ROCE_REJ_MTU = 26,
 	ROCE_REJ_CONSUMER = 28,
 };
 

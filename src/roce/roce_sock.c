@@ -5,19 +5,17 @@
  * there are
  *
  *   out    unconnected, with a port of its own: the source port is no part of a connection, and
- *          spreads connections over the paths of a network. For a socket that is not connected and
- *          does not let packets be fragmented the kernel writes 0 as their Identification, which
- *          the ICRC covers.
- *   train  the same, for datagrams that the kernel is to cut.
- *   in     bound to the port, as those of all others: for what it knows no better socket for, which
- *          are the datagrams of the CM, and first packets, the kernel chooses the one of them that
- *          was bound last, though it be full. The process that has it may be stopped, and hand
- *          nothing over: so each REQ goes out with a new one bound.
- *   rc     bound to the port and connected to the one that the peer sends from: the kernel chooses
- *          it for packets of this connection. Of two that are connected to one port it chooses
- *          one for both connections, so each has another (roce_sock_claim()), if the peer keeps
- *          to it.
- *   box    where others hand over what they got in our place (roce_box.c).
+ *          spreads connections over the paths of a network; each REQ's connection has another
+ *          one, as the path of the one before may be why it was lost. For a socket that is not
+ * connected and does not let packets be fragmented the kernel writes 0 as their Identification,
+ * which the ICRC covers. train  the same, for datagrams that the kernel is to cut. in     bound to
+ * the port, as those of all others: for what it knows no better socket for, which are the datagrams
+ * of the CM, and first packets, the kernel chooses the one of them that was bound last, though it
+ * be full. The process that has it may be stopped, and hand nothing over: so each REQ goes out with
+ * a new one bound. rc     bound to the port and connected to the one that the peer sends from: the
+ * kernel chooses it for packets of this connection. Of two that are connected to one port it
+ * chooses one for both connections, so each has another (roce_sock_claim()), if the peer keeps to
+ * it. box    where others hand over what they got in our place (roce_box.c).
  *
  * Context: the endpoint's lane.
  */
@@ -35,6 +33,9 @@
 
 #define BUFFER ((int)ROCE_ROOM / 2) /* the kernel doubles it */
 #define ECT0   2                    /* we answer CE */
+/* So many packets of a tick are looked at whose they are, and found to be nobody's. */
+#define STRANGERS_MOST 8u
+#define TICK_NS        NSEC_PER_MSEC
 
 struct roce_sock {
 	struct roce_ep *ep;
@@ -44,6 +45,8 @@ struct roce_sock {
 	int used;                    /* of out and train, that of the last packets */
 	uint16_t port;               /* of `out` */
 	uint16_t peer_port;          /* that `rc` is connected to */
+	unsigned int strangers;      /* packets of nobody, in the last tick that had one */
+	uint64_t tick;
 	struct reactor_fd in_src, rc_src, box_src, full_src;
 	struct reactor_timer old_timer;
 	struct sockaddr_storage local;
@@ -287,6 +290,22 @@ uint16_t roce_sock_port(const struct roce_ep *ep)
 	return ep->sock->port;
 }
 
+uint16_t roce_sock_port_anew(struct roce_ep *ep)
+{
+	struct roce_sock *s = ep->sock;
+	int fd = open_udp(s, 0);
+
+	if (fd < 0) {
+		log_debug("%s: the source port stays: %s", ep->name, strerror(-fd));
+		return s->port;
+	}
+	close_one(&s->train, &s->full_src);
+	close(s->out);
+	s->out = s->used = fd;
+	s->port = port_of(fd);
+	return s->port;
+}
+
 int roce_sock_recv(int fd, struct mmsghdr *msgs, unsigned int cnt)
 {
 	int n = recvmmsg(fd, msgs, cnt, MSG_DONTWAIT, NULL);
@@ -386,8 +405,11 @@ void roce_sock_from(struct roce_ep *ep, uint16_t port)
 		}
 	}
 	set_port(&peer, port);
-	if (connect(s->rc, (struct sockaddr *)&peer, addr_len(&peer)))
-		log_debug("%s: packets cannot be had apart: %s", ep->name, strerror(errno));
+	if (connect(s->rc, (struct sockaddr *)&peer, addr_len(&peer)) == 0)
+		return;
+	log_debug("%s: packets cannot be had apart: %s", ep->name, strerror(errno));
+	/* Not connected it would have others' packets, and be taken for ours alone. */
+	close_one(&s->rc, &s->rc_src);
 }
 
 /* ---- the box ---- */
@@ -431,7 +453,15 @@ void roce_sock_part(struct roce_ep *ep)
 void roce_sock_hand_over(struct roce_ep *ep, uint32_t number, const uint8_t *p, size_t len,
 	const struct roce_rx_about *about)
 {
-	roce_box_send(ep->sock->box, number, p, len, about);
+	struct roce_sock *s = ep->sock;
+	uint64_t tick = reactor_now(ep->r) / TICK_NS;
+
+	if (tick != s->tick) {
+		s->tick = tick;
+		s->strangers = 0;
+	}
+	if (s->strangers < STRANGERS_MOST && !roce_box_send(s->box, number, p, len, about))
+		s->strangers++;
 }
 
 /* ---- the way ---- */

@@ -90,7 +90,8 @@ static bool are_lost(const struct roce_trains *t)
 static void give_up(struct roce_ep *ep)
 {
 	ep->tx.trains.state = ROCE_TRAINS_OFF;
-	log_info("%s: packets that the kernel cuts do not get there (UDP_SEGMENT): done without",
+	log_info_limited(
+		"%s: packets that the kernel cuts do not get there (UDP_SEGMENT): done without",
 		ep->name);
 }
 
@@ -277,7 +278,9 @@ static unsigned int send_some(struct roce_ep *ep, unsigned int done)
 	if (n >= 0 || (!err && (n == -EAGAIN || n == -ENOBUFS)))
 		return sent;
 	if (err || (out.packets[0] > 1 && is_about_trains(n))) {
-		log_info("%s: packets are not cut by the kernel: %s", ep->name, strerror(-n));
+		if (n != -EMSGSIZE) /* the path may take less: that is told by the next one */
+			log_info_limited("%s: packets are not cut by the kernel: %s", ep->name,
+				strerror(-n));
 		tx->trains.state = ROCE_TRAINS_OFF;
 		return send_some(ep, done);
 	}

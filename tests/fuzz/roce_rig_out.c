@@ -230,6 +230,11 @@ uint16_t roce_sock_port(const struct roce_ep *ep)
 	return RIG_OUR_PORT;
 }
 
+uint16_t roce_sock_port_anew(struct roce_ep *ep)
+{
+	return RIG_OUR_PORT;
+}
+
 void roce_sock_read(struct roce_ep *ep)
 {
 }

@@ -56,6 +56,7 @@ size_t roce_rig_build_mad(uint8_t *b, uint16_t attr, const uint8_t *body, size_t
 {
 	uint8_t mad[ROCE_MAD_LEN] = {1, 7, 2, 3};
 
+	roce_wire_put64(mad + 8, roce_of(rig.ep)->conn.tid);
 	roce_wire_put16(mad + 16, attr);
 	if (len > sizeof(mad) - 24)
 		len = sizeof(mad) - 24;

@@ -119,6 +119,91 @@ Test(roce_conn, reasons_of_a_refusal_are_told)
 	}
 }
 
+/* Of what they know each other by, a part is in the name of a socket, which all users see. */
+Test(roce_conn, an_answer_of_another_transaction_is_none)
+{
+	uint8_t rej[232] = {0};
+	uint64_t deadline;
+
+	rig_resolve();
+	cr_assert_eq(roce_impl.ep_connect(ep, NULL, 0), 0);
+	peer_take_req(&peer, rig_turn);
+	memcpy(rej + 4, peer.req, 4);
+	rej[11] = 8;
+	reactor_timer_in(r, &roce_of(ep)->conn.timer, 60 * NSEC_PER_SEC);
+	deadline = roce_of(ep)->conn.timer.deadline_ns;
+	peer.tid ^= 1;
+	peer_send_mad(&peer, 0x12, rej);
+	peer_send_mad(&peer, 0x11, rej);
+	peer_send_rep(&peer, OURS, NULL, 0);
+	rig_none();
+	cr_assert_str_eq(seen, "R");
+	cr_assert_eq(roce_of(ep)->conn.timer.deadline_ns, deadline);
+	peer.tid ^= 1;
+	peer_send_rep(&peer, OURS, NULL, 0);
+	rig_sees("RE");
+}
+
+Test(roce_conn, a_path_mtu_that_is_refused_is_halved)
+{
+	struct fab_path path;
+	uint8_t rej[232] = {0};
+	uint32_t id = 0;
+
+	rig_resolve();
+	cr_assert_eq(roce_impl.ep_connect(ep, NULL, 0), 0);
+	for (unsigned int i = 0; i < 5; i++) { /* 4096, 2048 ... */
+		uint8_t req[232];
+
+		peer_next_mad(&peer, 0x10, req, rig_turn);
+		cr_assert_eq(req[50] >> 4, 5 - i, "%u", i);
+		cr_assert_neq(memcmp(req, &id, 4), 0, "another attempt");
+		memcpy(&id, req, 4);
+		memcpy(rej + 4, req, 4);
+		rej[11] = 26;
+		peer_send_mad(&peer, 0x12, rej);
+	}
+	rig_sees("RF");
+	cr_assert_eq(last.err, -EMSGSIZE);
+	cr_assert_not(roce_impl.ep_path(ep, &path));
+}
+
+/* Its path may be why the one before was lost. */
+Test(roce_conn, each_connection_has_a_source_port_of_its_own)
+{
+	uint16_t before;
+
+	rig_connect(OURS);
+	before = roce_sock_port(roce_of(ep));
+	rig_post(0, 100, 1);
+	rig_sends(0x04, OURS, 0, 100);
+	roce_impl.ep_disconnect(ep);
+	rig_sees("x.");
+	rig_connect_again();
+	cr_assert_neq(roce_sock_port(roce_of(ep)), before);
+	rig_post(0, 100, 1);
+	rig_sends(0x04, OURS, 0, 100);
+}
+
+Test(roce_conn, another_server_is_not_told_that_we_parted)
+{
+	struct sockaddr_storage src, dst;
+
+	rig_connect(OURS);
+	roce_impl.ep_disconnect(ep);
+	rig_sees(".");
+	roce_of(ep)->conn.dreq_tries = 100;
+	peer_addrs(&src, &dst);
+	cr_assert_eq(roce_impl.ep_resolve(ep, (struct sockaddr *)&src, (struct sockaddr *)&dst), 0);
+	cr_assert_gt(roce_of(ep)->conn.dreq_tries, 0, "the same one is");
+	roce_impl.ep_disconnect(ep);
+	for (int i = 0; i < 1000 && roce_of(ep)->state != ROCE_IDLE; i++)
+		rig_turn();
+	((struct sockaddr_in *)&dst)->sin_addr.s_addr ^= htonl(0xf0);
+	cr_assert_eq(roce_impl.ep_resolve(ep, (struct sockaddr *)&src, (struct sockaddr *)&dst), 0);
+	cr_assert_eq(roce_of(ep)->conn.dreq_tries, 0);
+}
+
 Test(roce_conn, a_request_that_is_lost_is_sent_again)
 {
 	uint8_t first[256];

@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "roce_rig.h"
@@ -22,7 +23,9 @@
 static int err_of_all;   /* sends, from now on */
 static int err_of_train; /* of sends that have one */
 static unsigned int errs_of_train = UINT32_MAX;
-static bool no_port, no_name;
+static bool no_port, no_name, no_connect;
+static int unconnected = -1; /* the socket that could not be */
+static unsigned int handed_over;
 static uint32_t numbers; /* random ones count up from here; 0: they are random */
 
 static unsigned int refused; /* sends with a train */
@@ -74,6 +77,24 @@ int bind(int fd, const struct sockaddr *sa, socklen_t sa_len)
 		return (int)syscall(SYS_bind, fd, sa, sa_len);
 	errno = no_port ? EMFILE : EADDRINUSE;
 	return -1;
+}
+
+int connect(int fd, const struct sockaddr *sa, socklen_t sa_len)
+{
+	if (!no_connect)
+		return (int)syscall(SYS_connect, fd, sa, sa_len);
+	unconnected = fd;
+	errno = ENETUNREACH;
+	return -1;
+}
+
+ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
+{
+	const struct sockaddr_un *sun = m->msg_name;
+
+	handed_over += sun && sun->sun_family == AF_UNIX &&
+		       memcmp(sun->sun_path + 1, "rpcrdmafs roce", 14) == 0;
+	return syscall(SYS_sendmsg, fd, m, flags);
 }
 
 ssize_t getrandom(void *buf, size_t n, unsigned int flags)
@@ -434,4 +455,38 @@ Test(roce_sock, without_one_it_is_connected_all_the_same)
 	peer_accept(&peer, OURS, "answer", 6, rig_turn);
 	rig_sees("RE");
 	no_name = false;
+}
+
+/* Not connected it would have what others are sent, and be taken for ours alone. */
+Test(roce_sock, one_that_cannot_be_connected_is_closed)
+{
+	rig_resolve();
+	cr_assert_eq(roce_impl.ep_connect(ep, NULL, 0), 0);
+	no_connect = true;
+	peer_accept(&peer, OURS, NULL, 0, rig_turn);
+	rig_sees("RE");
+	cr_assert_geq(unconnected, 0);
+	cr_assert_eq(fcntl(unconnected, F_GETFD), -1);
+	rig_post(0, 100, 1);
+	rig_sends(0x04, OURS, 0, 100);
+	peer_ack(&peer, 0x1f, OURS);
+	rig_sees("REs");
+}
+
+/* A flood of packets for nobody is to cost next to nothing. */
+Test(roce_sock, of_strangers_packets_few_are_looked_at)
+{
+	struct peer_out o;
+
+	rig_connect(OURS);
+	o = rig_odd();
+	o.qpn ^= 0x5555;
+	for (int i = 0; i < 20; i++)
+		peer_send(&peer, &o);
+	reactor_turn(r, 0);
+	rig_turns();
+	cr_assert_gt(handed_over, 0);
+	cr_assert_lt(handed_over, 20, "%u", handed_over);
+	rig_none();
+	cr_assert_str_eq(seen, "");
 }
