@@ -140,9 +140,9 @@ uint8_t *capture_batch_frame(struct capture *c, struct capture_batch *b)
 	return b->mem + b->len + PCAPNG_PACKET_HEAD;
 }
 
-void capture_batch_add(struct capture_batch *b, size_t len)
+void capture_batch_add(struct capture_batch *b, size_t len, size_t whole)
 {
-	b->len += pcapng_packet(b->mem + b->len, b->ns, len);
+	b->len += pcapng_packet(b->mem + b->len, b->ns, len, whole);
 	b->frames++;
 }
 

@@ -135,8 +135,8 @@ struct capture_batch {
 void capture_batch_begin(struct capture_batch *b);
 /* Where to build the next frame, CAPTURE_FRAME_MAX bytes of room. */
 uint8_t *capture_batch_frame(struct capture *c, struct capture_batch *b);
-/* ... which has `len` bytes now. */
-void capture_batch_add(struct capture_batch *b, size_t len);
+/* ... which has `len` bytes now; `whole`: with those that are left out at its end. */
+void capture_batch_add(struct capture_batch *b, size_t len, size_t whole);
 void capture_batch_end(struct capture *c, struct capture_batch *b);
 
 #endif

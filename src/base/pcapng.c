@@ -87,20 +87,20 @@ size_t pcapng_head(uint8_t out[PCAPNG_HEAD_MAX])
 	block = p;
 	p = put32(put32(p, BLOCK_INTERFACE), 0);
 	p = put16(put16(p, LINKTYPE_ETHERNET), 0);
-	p = put32(p, 0); /* frames are never cut */
+	p = put32(p, 0); /* no length that all are cut to */
 	p = put_text(p, IF_NAME, "rpcrdmafs");
 	p = put_option(p, IF_TSRESOL, &tsresol, 1);
 	p = end_block(block, put_option(p, OPT_END, NULL, 0));
 	return (size_t)(p - out);
 }
 
-size_t pcapng_packet(uint8_t *out, uint64_t ns, size_t len)
+size_t pcapng_packet(uint8_t *out, uint64_t ns, size_t len, size_t whole)
 {
 	size_t padded = (len + 3) & ~(size_t)3;
 	uint8_t *p = put32(put32(put32(out, BLOCK_PACKET), 0), 0);
 
 	p = put32(put32(p, (uint32_t)(ns >> 32)), (uint32_t)ns);
-	p = put32(put32(p, (uint32_t)len), (uint32_t)len);
+	p = put32(put32(p, (uint32_t)len), (uint32_t)whole);
 	memset(p + len, 0, padded - len);
 	return (size_t)(end_block(out, p + padded) - out);
 }

@@ -23,8 +23,11 @@ struct pcapng_stats {
 
 /* The beginning of a file. Each returns the bytes it wrote, a multiple of 4. */
 size_t pcapng_head(uint8_t out[PCAPNG_HEAD_MAX]);
-/* The block around a frame of `len` bytes that is at out + PCAPNG_PACKET_HEAD already. */
-size_t pcapng_packet(uint8_t *out, uint64_t ns, size_t len);
+/*
+ * The block around a frame of which `len` bytes are at out + PCAPNG_PACKET_HEAD already; `whole`:
+ * that it has in all.
+ */
+size_t pcapng_packet(uint8_t *out, uint64_t ns, size_t len, size_t whole);
 size_t pcapng_stats(uint8_t out[PCAPNG_STATS_LEN], const struct pcapng_stats *st);
 
 #endif

@@ -66,8 +66,10 @@ static void make_flows(struct rpcrdma_tap *tap, const struct fab_path *path, uin
 static void tell_mad(
 	struct rpcrdma *x, const struct roce_flow *f, uint32_t psn, const uint8_t mad[ROCE_CM_LEN])
 {
-	capture_batch_add(x->tap.batch,
-		roce_frame_mad(f, psn, mad, capture_batch_frame(x->conf.capture, x->tap.batch)));
+	struct capture_batch *b = x->tap.batch;
+	size_t len = roce_frame_mad(f, psn, mad, capture_batch_frame(x->conf.capture, b));
+
+	capture_batch_add(b, len, len);
 }
 
 static void tell_connection(struct rpcrdma *x, const uint16_t ports[2])
@@ -143,7 +145,7 @@ static void tell(struct rpcrdma *x, struct roce_flow *f, struct roce_msg *m)
 
 		if (len == 0)
 			return;
-		capture_batch_add(b, len);
+		capture_batch_add(b, len, len);
 	}
 }
 

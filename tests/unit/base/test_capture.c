@@ -59,7 +59,7 @@ static void add(size_t len, unsigned int cnt)
 		uint8_t *p = capture_batch_frame(c, &b);
 
 		memset(p, (int)(i + 1), len);
-		capture_batch_add(&b, len);
+		capture_batch_add(&b, len, len);
 	}
 	capture_batch_end(c, &b);
 }
@@ -156,6 +156,27 @@ Test(capture, frames_come_out_as_they_went_in)
 	cr_assert_eq(p[28 + 61], 0);
 }
 
+Test(capture, a_frame_that_is_cut_says_how_long_it_was)
+{
+	uint8_t buf[600] = {0};
+	int fd;
+
+	cr_assert_eq(begin(1 << 20), 0);
+	capture_batch_begin(&b);
+	memset(capture_batch_frame(c, &b), 1, 54);
+	capture_batch_add(&b, 54, 4154);
+	capture_batch_end(c, &b);
+	cr_assert_eq(capture_stop(c), 0);
+	fd = open(path, O_RDONLY);
+	cr_assert_gt(pread(fd, buf, sizeof(buf), 0), 0);
+	close(fd);
+	const uint8_t *p = buf + word(buf + 4);
+	p += word(p + 4);
+	cr_assert_eq(word(p + 4), 28 + 56 + 4);
+	cr_assert_eq(word(p + 20), 54);
+	cr_assert_eq(word(p + 24), 4154);
+}
+
 Test(capture, it_ends_at_its_limit_with_one_line)
 {
 	uint64_t dropped;
@@ -244,7 +265,7 @@ Test(capture, of_a_message_of_several_batches_no_piece_follows_a_hole)
 	b.cut = true; /* its first batch found no room */
 	for (unsigned int i = 0; i < 200; i++) {
 		capture_batch_frame(c, &b);
-		capture_batch_add(&b, 4000);
+		capture_batch_add(&b, 4000, 4000);
 	}
 	capture_batch_end(c, &b);
 	capture_state(c, &st);
