@@ -105,7 +105,7 @@ void roce_cm_request(const struct roce_cm *cm, uint8_t mad[ROCE_CM_LEN])
 
 	put32(p, client_id(cm));
 	put64(p + 8, SERVICE_TCP | cm->dst_port);
-	put_guid(p + 16, f->src.mac);
+	put_guid(p + 16, f->src.udp.mac);
 	put32(p + 32, f->src.qpn << 8 | cm->reads);
 	p[43] = PS_TIMEOUT << 3; /* reliable connection */
 	put32(p + 44, f->psn << 8 | PS_TIMEOUT << 3 | ROCE_CM_RETRY_COUNT);
@@ -114,15 +114,15 @@ void roce_cm_request(const struct roce_cm *cm, uint8_t mad[ROCE_CM_LEN])
 	p[51] = 0xf0;
 	put16(p + 52, LID_NONE);
 	put16(p + 54, LID_NONE);
-	put_gid(p + 56, f, f->src.ip);
-	put_gid(p + 72, f, f->dst.ip);
+	put_gid(p + 56, f, f->src.udp.ip);
+	put_gid(p + 72, f, f->dst.udp.ip);
 	p[93] = 64; /* hop limit */
 	p[95] = 19 << 3;
 	p += 140;
 	p[1] = f->is_v6 ? 0x60 : 0x40;
 	put16(p + 2, cm->src_port);
-	put_ip(p + 4, f, f->src.ip);
-	put_ip(p + 20, f, f->dst.ip);
+	put_ip(p + 4, f, f->src.udp.ip);
+	put_ip(p + 20, f, f->dst.udp.ip);
 	put_priv(p + 36, ROCE_CM_REQ_PRIV, cm->priv, cm->priv_len);
 }
 
@@ -137,7 +137,7 @@ void roce_cm_reply(const struct roce_cm *cm, uint8_t mad[ROCE_CM_LEN])
 	put32(p + 20, f->psn << 8);
 	p[25] = cm->reads;
 	p[26] = 15 << 3;
-	put_guid(p + 28, f->src.mac);
+	put_guid(p + 28, f->src.udp.mac);
 	put_priv(p + 36, ROCE_CM_REP_PRIV, cm->peer_priv, cm->peer_priv_len);
 }
 

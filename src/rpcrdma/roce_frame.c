@@ -12,8 +12,6 @@
 #define BTH_LEN  12u
 #define ICRC_LEN 4u
 
-#define IP_PROTO_UDP 17u
-#define HOP_LIMIT    64u
 #define PKEY_DEFAULT 0xffffu
 #define QKEY_GSI     0x80010000u
 #define AETH_ACK     0x1fu /* ACK, without a count of credits */
@@ -77,52 +75,14 @@ static uint32_t packets_of(uint32_t len, uint32_t mtu)
 
 /* ---- headers ---- */
 
-static uint16_t ip_checksum(const uint8_t *p)
-{
-	uint32_t sum = 0;
-
-	for (unsigned int i = 0; i < IPV4_LEN; i += 2)
-		sum += (uint32_t)p[i] << 8 | p[i + 1];
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (uint16_t)~sum;
-}
-
-/* `len`: of what is behind the IP header. */
-static uint8_t *put_ip(uint8_t *ip, const struct roce_flow *f, size_t len)
-{
-	uint8_t *p;
-
-	if (f->is_v6) {
-		p = put16(put32(ip, 0x60000000u), (uint32_t)len);
-		*p++ = IP_PROTO_UDP;
-		*p++ = HOP_LIMIT;
-		return put_bytes(put_bytes(p, f->src.ip, 16), f->dst.ip, 16);
-	}
-	p = put16(put16(ip, 0x4500), (uint32_t)(IPV4_LEN + len));
-	p = put16(put16(p, 0), 0x4000); /* never in fragments */
-	*p++ = HOP_LIMIT;
-	*p++ = IP_PROTO_UDP;
-	p = put16(p, 0);
-	p = put_bytes(put_bytes(p, f->src.ip, 4), f->dst.ip, 4);
-	put16(ip + 10, ip_checksum(ip));
-	return p;
-}
-
-static uint8_t *put_eth(uint8_t *p, const struct roce_flow *f)
-{
-	p = put_bytes(put_bytes(p, f->dst.mac, 6), f->src.mac, 6);
-	return put16(p, f->is_v6 ? 0x86dd : 0x0800);
-}
-
 /* `len`: of what is behind the BTH, with round-up, without ICRC. */
 static uint8_t *put_headers(uint8_t *p, const struct roce_flow *f, const struct bth *b, size_t len)
 {
-	size_t udp_len = UDP_LEN + BTH_LEN + len + ICRC_LEN;
+	struct udp_frame u = {.is_v6 = f->is_v6, .src = f->src.udp, .dst = f->dst.udp};
 
-	p = put_ip(put_eth(p, f), f, udp_len);
-	p = put16(put16(p, f->udp_port), ROCE_UDP_PORT);
-	p = put16(put16(p, (uint32_t)udp_len), 0); /* RoCEv2 has no checksum here */
+	u.src.port = f->udp_port;
+	u.dst.port = ROCE_UDP_PORT;
+	p += udp_frame_head(&u, BTH_LEN + len + ICRC_LEN, p);
 	*p++ = b->opcode;
 	*p++ = (uint8_t)(b->pad << 4);
 	p = put32(put16(p, PKEY_DEFAULT), b->qpn & 0xffffff);

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "udp_frame.h"
+
 #define ROCE_UDP_PORT 4791u
 #define ROCE_MTU_MAX  4096u
 /* Ethernet, IPv6, UDP, BTH and 16 bytes more, payload, ICRC. */
@@ -20,8 +22,7 @@
 
 /* One end of a connection. */
 struct roce_end {
-	uint8_t ip[16]; /* an IPv4 address is the first four */
-	uint8_t mac[6];
+	struct udp_frame_end udp; /* but for the port */
 	uint32_t qpn;
 };
 

@@ -28,16 +28,12 @@ static uint16_t set_ip(struct roce_end *end, const struct sockaddr_storage *ss)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)ss;
 	const struct sockaddr_in *in = (const struct sockaddr_in *)ss;
-	const uint8_t *low;
 
 	if (ss->ss_family == AF_INET6)
-		memcpy(end->ip, &in6->sin6_addr, 16);
+		memcpy(end->udp.ip, &in6->sin6_addr, 16);
 	else
-		memcpy(end->ip, &in->sin_addr, 4);
-	/* nobody tells the real one: locally administered, made from the address */
-	low = ss->ss_family == AF_INET6 ? end->ip + 12 : end->ip;
-	end->mac[0] = 0x02;
-	memcpy(end->mac + 2, low, 4);
+		memcpy(end->udp.ip, &in->sin_addr, 4);
+	udp_frame_mac(&end->udp, ss->ss_family == AF_INET6);
 	return ntohs(ss->ss_family == AF_INET6 ? in6->sin6_port : in->sin_port);
 }
 

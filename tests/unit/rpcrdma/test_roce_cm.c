@@ -25,10 +25,10 @@ static void unhex(const char *hex, uint8_t *to, size_t len)
 static void start(void)
 {
 	out = (struct roce_flow){.udp_port = 0xd872, .psn = 0xcfd37b, .mtu = 4096};
-	unhex("0a4e0002", out.src.ip, 4);
-	unhex("0a4e0001", out.dst.ip, 4);
-	unhex("c480d510a815", out.src.mac, 6);
-	unhex("782cd46d93cd", out.dst.mac, 6);
+	unhex("0a4e0002", out.src.udp.ip, 4);
+	unhex("0a4e0001", out.dst.udp.ip, 4);
+	unhex("c480d510a815", out.src.udp.mac, 6);
+	unhex("782cd46d93cd", out.dst.udp.mac, 6);
 	out.src.qpn = 0x11;
 	out.dst.qpn = 0x11;
 	in = out;
@@ -114,9 +114,9 @@ Test(roce_cm, private_data_ends_where_its_field_does)
 Test(roce_cm, ipv6_addresses_are_whole)
 {
 	out.is_v6 = true;
-	unhex("20010db8000000000000000000000007", out.src.ip, 16);
+	unhex("20010db8000000000000000000000007", out.src.udp.ip, 16);
 	roce_cm_request(&cm, mad);
-	cr_assert_arr_eq(mad + 24 + 56, out.src.ip, 16);
+	cr_assert_arr_eq(mad + 24 + 56, out.src.udp.ip, 16);
 	cr_assert_eq(mad[24 + 141], 0x60);
-	cr_assert_arr_eq(mad + 24 + 144, out.src.ip, 16);
+	cr_assert_arr_eq(mad + 24 + 144, out.src.udp.ip, 16);
 }

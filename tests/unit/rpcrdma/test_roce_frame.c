@@ -42,10 +42,10 @@ static struct roce_flow flow4(uint32_t qpn, uint32_t psn, uint16_t port)
 {
 	struct roce_flow f = {.udp_port = port, .psn = psn, .mtu = 1024};
 
-	unhex("0a4e0001", f.src.ip);
-	unhex("0a4e0002", f.dst.ip);
-	unhex("7a2cd46d93cd", f.src.mac);
-	unhex("c680d510a815", f.dst.mac);
+	unhex("0a4e0001", f.src.udp.ip);
+	unhex("0a4e0002", f.dst.udp.ip);
+	unhex("7a2cd46d93cd", f.src.udp.mac);
+	unhex("c680d510a815", f.dst.udp.mac);
 	f.dst.qpn = qpn;
 	return f;
 }
@@ -249,9 +249,9 @@ Test(roce_frame, the_checksum_of_the_ip_header_is_right_for_each_address)
 			.kind = ROCE_SEND, .pieces = {{payload, 4}}, .piece_cnt = 1, .len = 4};
 		uint32_t sum = 0;
 
-		memset(f.src.ip, 0xff, 4); /* carries that carry again */
-		f.dst.ip[2] = (uint8_t)(low >> 8);
-		f.dst.ip[3] = (uint8_t)low;
+		memset(f.src.udp.ip, 0xff, 4); /* carries that carry again */
+		f.dst.udp.ip[2] = (uint8_t)(low >> 8);
+		f.dst.udp.ip[3] = (uint8_t)low;
 		cr_assert_gt(roce_frame_next(&f, &m, out), 0);
 		for (unsigned int i = 14; i < 34; i += 2)
 			sum += (uint32_t)(out[i] << 8 | out[i + 1]);
@@ -273,10 +273,10 @@ Test(roce_frame, ipv6_is_masked_where_it_changes_on_the_way)
 		"650000001db13749",
 		want);
 
-	unhex("20010db8000000000000000000000001", f.src.ip);
-	unhex("20010db8000000000000000000000002", f.dst.ip);
-	unhex("020000000001", f.src.mac);
-	unhex("020000000002", f.dst.mac);
+	unhex("20010db8000000000000000000000001", f.src.udp.ip);
+	unhex("20010db8000000000000000000000002", f.dst.udp.ip);
+	unhex("020000000001", f.src.udp.mac);
+	unhex("020000000002", f.dst.udp.mac);
 	f.dst.qpn = 0x22;
 	cr_assert_eq(n, sizeof(want));
 	cr_assert_eq(roce_frame_next(&f, &m, out), n);
