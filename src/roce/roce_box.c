@@ -83,8 +83,10 @@ size_t roce_box_recv(int box, uint8_t bytes[ROCE_PACKET_MAX], struct sockaddr_st
 	if (n <= (ssize_t)sizeof(h))
 		return 0;
 	*ret_from = h.from;
-	*ret = (struct roce_rx_about){
-		.from = ret_from, .ce = h.ce != 0, .handed_over = true, .trusted = is_trusted(&m)};
+	*ret = (struct roce_rx_about){.from = ret_from,
+		.tos = h.ce ? ROCE_CE : 0,
+		.handed_over = true,
+		.trusted = is_trusted(&m)};
 	return (size_t)n - sizeof(h);
 }
 
@@ -116,7 +118,7 @@ int roce_box_open(uint32_t *ret_number)
 bool roce_box_send(
 	int box, uint32_t number, const uint8_t *p, size_t len, const struct roce_rx_about *about)
 {
-	struct handed h = {.from = *about->from, .ce = about->ce};
+	struct handed h = {.from = *about->from, .ce = (about->tos & ROCE_ECN) == ROCE_CE};
 	struct iovec iov[2] = {{&h, sizeof(h)}, {(void *)(uintptr_t)p, len}};
 	struct sockaddr_un sun;
 	struct msghdr m = {.msg_name = &sun, .msg_iov = iov, .msg_iovlen = 2};

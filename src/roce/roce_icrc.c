@@ -56,21 +56,23 @@ uint32_t roce_icrc_begin(const struct roce_flow_addrs *a, uint16_t id, uint16_t 
 /* ---- Identifications ---- */
 
 /* A vector of a basis where each has a highest bit of its own. */
-static void insert(uint32_t basis[32], uint32_t v)
+static void insert(uint32_t basis[32], uint16_t ids[32], uint32_t v, uint16_t id)
 {
 	for (int bit = 31; bit >= 0 && v != 0; bit--) {
 		if (!(v >> bit & 1))
 			continue;
 		if (basis[bit] == 0) {
 			basis[bit] = v;
+			ids[bit] = id;
 			return;
 		}
 		v ^= basis[bit];
+		id ^= ids[bit];
 	}
 }
 
 /* Of messages of the same length what differs in the CRC depends on what differs in them alone. */
-static void learn(uint32_t basis[32], size_t len)
+static void learn(uint32_t basis[32], uint16_t ids[32], size_t len)
 {
 	static const uint8_t zeros[IPV4_LEN + UDP_LEN + ROCE_PACKET_MAX];
 	uint32_t none;
@@ -81,26 +83,31 @@ static void learn(uint32_t basis[32], size_t len)
 		uint8_t id[2];
 
 		roce_wire_put16(id, 1u << bit);
-		insert(basis, roce_icrc_add(roce_icrc_add(0, id, 2), zeros, len) ^ none);
+		insert(basis, ids, roce_icrc_add(roce_icrc_add(0, id, 2), zeros, len) ^ none,
+			(uint16_t)(1u << bit));
 	}
 }
 
-static bool is_some_id(struct roce_icrc_ids *ids, size_t len, uint32_t diff)
+/* The Identification that makes this difference, if one does. */
+static bool find_id(struct roce_icrc_ids *ids, size_t len, uint32_t diff, uint16_t *ret)
 {
 	size_t at = len / 4 % ROCE_ICRC_LENS;
 
 	if (ids->lens[at].len != len) {
-		learn(ids->lens[at].basis, len);
+		learn(ids->lens[at].basis, ids->lens[at].id, len);
 		ids->lens[at].len = len;
 	}
+	*ret = 0;
 	for (int bit = 31; bit >= 0 && diff != 0; bit--)
-		if (diff >> bit & 1)
+		if (diff >> bit & 1) {
 			diff ^= ids->lens[at].basis[bit];
+			*ret ^= ids->lens[at].id[bit];
+		}
 	return diff == 0;
 }
 
 bool roce_icrc_check(struct roce_icrc_ids *ids, const struct roce_flow_addrs *a, uint16_t src_port,
-	const uint8_t *p, size_t len, const uint8_t *apart, size_t apart_len)
+	const uint8_t *p, size_t len, const uint8_t *apart, size_t apart_len, uint16_t *ret_id)
 {
 	size_t body = len - ROCE_ICRC_LEN, from = ROCE_BTH_LEN;
 	const uint8_t *icrc = p + body;
@@ -114,5 +121,7 @@ bool roce_icrc_check(struct roce_icrc_ids *ids, const struct roce_flow_addrs *a,
 	diff = crc ^ ((uint32_t)icrc[3] << 24 | (uint32_t)icrc[2] << 16 | (uint32_t)icrc[1] << 8 |
 			     icrc[0]);
 	/* Behind the Identification: 14 bytes of IP, UDP, what is before the ICRC. */
-	return diff == 0 || (!a->is_v6 && is_some_id(ids, IPV4_LEN - 6 + UDP_LEN + body, diff));
+	*ret_id = 0;
+	return diff == 0 ||
+	       (!a->is_v6 && find_id(ids, IPV4_LEN - 6 + UDP_LEN + body, diff, ret_id));
 }

@@ -45,14 +45,15 @@ struct roce_icrc_ids {
 	struct {
 		size_t len;
 		uint32_t basis[32]; /* [i]: has bit i, and no higher one; 0: there is none */
+		uint16_t id[32];    /* whose change that is */
 	} lens[ROCE_ICRC_LENS];
 };
 
 /*
  * p: a packet as it came, len bytes with ICRC. apart: apart_len of them, behind the BTH, are here
- * and not in p; NULL: none. Is it whole?
+ * and not in p; NULL: none. Is it whole? If so, *ret_id is its Identification; of IPv6 0.
  */
 bool roce_icrc_check(struct roce_icrc_ids *ids, const struct roce_flow_addrs *a, uint16_t src_port,
-	const uint8_t *p, size_t len, const uint8_t *apart, size_t apart_len);
+	const uint8_t *p, size_t len, const uint8_t *apart, size_t apart_len, uint16_t *ret_id);
 
 #endif

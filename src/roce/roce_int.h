@@ -53,6 +53,10 @@
 #define ROCE_PRIV_MAX    ROCE_MAD_REQ_PRIV
 #define ROCE_ACK_TIMEOUT 14u  /* 67 ms, if nobody says otherwise */
 #define ROCE_UNACKED     128u /* packets of ours under way at most */
+/* ECN: two bits of the type of service. */
+#define ROCE_ECN  3u
+#define ROCE_ECT0 2u /* we answer CE */
+#define ROCE_CE   3u /* congestion on its way */
 /* Memory for packets that came: the kernel counts, and doubles, half of it. */
 #define ROCE_ROOM 8388608u
 

@@ -11,7 +11,6 @@
 
 #include "log.h"
 
-#define CE          3u                   /* of the two bits of ECN */
 #define CNP_NS      (50 * NSEC_PER_USEC) /* between two that we send, at least */
 #define BATCHES_MAX 16u                  /* of one call: others of the lane have their turn */
 
@@ -59,9 +58,9 @@ static void notify(struct roce_ep *ep, uint16_t pkey)
 }
 
 /* Of our connection, and whole. */
-static void take(struct roce_ep *ep, const struct roce_packet *p, bool ce)
+static void take(struct roce_ep *ep, const struct roce_packet *p, uint8_t tos)
 {
-	if (ce)
+	if ((tos & ROCE_ECN) == ROCE_CE)
 		notify(ep, p->pkey);
 	if (p->kind & ROCE_IS_CNP) {
 		stats_count(&ep->stats->cnps, 1);
@@ -99,6 +98,7 @@ static uint32_t number_of(const struct roce_packet *p)
 void roce_rx_packet(
 	struct roce_ep *ep, const uint8_t *bytes, size_t len, const struct roce_rx_about *about)
 {
+	uint16_t port = source_port(about->from), id;
 	struct roce_packet p;
 
 	if (!roce_wire_decode(bytes, len, &p) || !is_of_partition(p.pkey))
@@ -113,8 +113,8 @@ void roce_rx_packet(
 	if (!is_peer(ep, about->from) ||
 		(about->handed_over && !about->trusted && p.qpn != ROCE_QP_GSI))
 		return;
-	if (!roce_icrc_check(&ep->ids, &ep->in, source_port(about->from), bytes, len, about->apart,
-		    about->apart_len)) {
+	if (!roce_icrc_check(
+		    &ep->ids, &ep->in, port, bytes, len, about->apart, about->apart_len, &id)) {
 		stats_count(&ep->stats->bad_icrc, 1);
 		return;
 	}
@@ -122,24 +122,24 @@ void roce_rx_packet(
 		roce_conn_received(ep, &p);
 		return;
 	}
-	roce_sock_from(ep, source_port(about->from));
-	take(ep, &p, about->ce);
+	roce_sock_from(ep, port);
+	take(ep, &p, about->tos);
 }
 
-/* ECN bits of the IP header. */
-static bool is_ce(struct msghdr *m)
+/* Of the IP header, with the bits of ECN. */
+static uint8_t tos_of(struct msghdr *m)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
 		int tclass;
 
 		if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS)
-			return (*(const uint8_t *)CMSG_DATA(c) & 3) == CE;
+			return *(const uint8_t *)CMSG_DATA(c);
 		if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS) {
 			memcpy(&tclass, CMSG_DATA(c), sizeof(tclass));
-			return (tclass & 3) == CE;
+			return (uint8_t)tclass;
 		}
 	}
-	return false;
+	return 0;
 }
 
 /* ---- where they are received ---- */
@@ -222,7 +222,7 @@ static unsigned int batch(struct roce_ep *ep, int fd, bool own)
 		if (!(msgs[i].msg_hdr.msg_flags & MSG_TRUNC))
 			roce_rx_packet(ep, slots[i].bytes, slots[i].len,
 				&(struct roce_rx_about){.from = &slots[i].from,
-					.ce = is_ce(&msgs[i].msg_hdr),
+					.tos = tos_of(&msgs[i].msg_hdr),
 					.apart = slots[i].apart,
 					.apart_len = slots[i].apart_len});
 	roce_ep_deliver_end(ep);

@@ -29,7 +29,7 @@ struct roce_rx_slot {
 
 struct roce_rx_about {
 	const struct sockaddr_storage *from;
-	bool ce;              /* congestion on its way (ECN) */
+	uint8_t tos;          /* of IP; of what was handed over: congestion on its way (ECN) */
 	bool handed_over;     /* by whoever got it ... */
 	bool trusted;         /* ... who may have packets of connections */
 	const uint8_t *apart; /* as above */

@@ -32,7 +32,6 @@
 #include "log.h"
 
 #define BUFFER ((int)ROCE_ROOM / 2) /* the kernel doubles it */
-#define ECT0   2                    /* we answer CE */
 /* So many packets of a tick are looked at whose they are, and found to be nobody's. */
 #define STRANGERS_MOST 8u
 #define TICK_NS        NSEC_PER_MSEC
@@ -114,7 +113,7 @@ static int open_udp(const struct roce_sock *s, uint16_t port)
 {
 	struct sockaddr_storage local = s->local;
 	int fd = socket(local.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	int tos = s->ep->conf.tos | ECT0;
+	int tos = s->ep->conf.tos | ROCE_ECT0;
 	int err = fd < 0                        ? -errno
 		  : local.ss_family == AF_INET6 ? set_ipv6(fd, tos)
 						: set_ipv4(fd, tos);

@@ -151,6 +151,7 @@ static void look_at(const struct roce_ep *ep, const struct msghdr *m)
 	uint8_t flat[ROCE_PACKET_MAX];
 	size_t len = flatten(m, flat);
 	struct roce_packet p;
+	uint16_t id;
 
 	RIG_CHECK(m->msg_name == &ep->to);
 	RIG_CHECK(roce_wire_decode(flat, len, &p));
@@ -158,7 +159,7 @@ static void look_at(const struct roce_ep *ep, const struct msghdr *m)
 	RIG_CHECK((p.kind & ROCE_IS_CNP) ? (p.pkey | 0x8000) == ROCE_PKEY_DEFAULT && !p.migrated
 					 : p.pkey == ROCE_PKEY_DEFAULT && p.migrated);
 	RIG_CHECK(p.pad == roce_wire_pad(p.payload_len));
-	RIG_CHECK(roce_icrc_check(&ids, &ep->out, RIG_OUR_PORT, flat, len, NULL, 0));
+	RIG_CHECK(roce_icrc_check(&ids, &ep->out, RIG_OUR_PORT, flat, len, NULL, 0, &id));
 	if (p.kind & ROCE_HAS_DETH) {
 		look_at_mad(&p);
 		return;

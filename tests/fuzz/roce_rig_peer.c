@@ -169,7 +169,7 @@ void roce_rig_give(const uint8_t *b, size_t len, const struct rig_way *way)
 	rig.counts.apart += slot.apart != NULL;
 	roce_rx_packet(ep, slot.apart ? slot.bytes : buf + sizeof(buf) - len, len,
 		&(struct roce_rx_about){.from = &from,
-			.ce = way->ce,
+			.tos = way->ce ? ROCE_CE : 0,
 			.handed_over = way->handed_over,
 			.trusted = way->trusted,
 			.apart = slot.apart,

@@ -14,6 +14,7 @@ static const struct roce_flow_addrs v6 = {
 	.is_v6 = true, .src = {0xfe, 0x80, [15] = 1}, .dst = {0xfe, 0x80, [15] = 2}};
 static struct roce_icrc_ids ids;
 static uint8_t packet[ROCE_PACKET_MAX];
+static uint16_t found; /* Identification */
 
 /* Annex A17.3.3, over a packet with this Identification. Its length with ICRC. */
 static size_t make(const struct roce_flow_addrs *a, uint16_t id, size_t payload)
@@ -67,7 +68,7 @@ static size_t make(const struct roce_flow_addrs *a, uint16_t id, size_t payload)
 
 static bool is_whole(const struct roce_flow_addrs *a, size_t len)
 {
-	return roce_icrc_check(&ids, a, PORT, packet, len, NULL, 0);
+	return roce_icrc_check(&ids, a, PORT, packet, len, NULL, 0, &found);
 }
 
 Test(roce_icrc, any_identification_will_do)
@@ -75,11 +76,15 @@ Test(roce_icrc, any_identification_will_do)
 	static const size_t payloads[] = {0, 4, 16, 1024, 4096, 4112};
 
 	for (size_t i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
-		for (unsigned int id = 0; id < 65536; id += 251)
+		for (unsigned int id = 0; id < 65536; id += 251) {
 			cr_assert(is_whole(&v4, make(&v4, (uint16_t)id, payloads[i])), "%zu, %u",
 				payloads[i], id);
+			cr_assert_eq(found, id);
+		}
 		cr_assert(is_whole(&v4, make(&v4, 0xffff, payloads[i])));
+		cr_assert_eq(found, 0xffff);
 		cr_assert(is_whole(&v6, make(&v6, 0, payloads[i])));
+		cr_assert_eq(found, 0);
 	}
 }
 
@@ -97,14 +102,14 @@ Test(roce_icrc, what_was_changed_is_not_whole)
 	}
 	cr_assert_leq(missed, 1);
 	cr_assert(is_whole(&v4, len));
-	cr_assert_not(roce_icrc_check(&ids, &v6, PORT, packet, len, NULL, 0));
+	cr_assert_not(roce_icrc_check(&ids, &v6, PORT, packet, len, NULL, 0, &found));
 	len = make(&v6, 0, 64);
 	for (size_t bit = 0; bit < 8 * len; bit++) {
 		packet[bit / 8] ^= (uint8_t)(1u << bit % 8);
 		cr_assert(bit / 8 == 4 || !is_whole(&v6, len));
 		packet[bit / 8] ^= (uint8_t)(1u << bit % 8);
 	}
-	cr_assert_not(roce_icrc_check(&ids, &v6, PORT + 1, packet, len, NULL, 0));
+	cr_assert_not(roce_icrc_check(&ids, &v6, PORT + 1, packet, len, NULL, 0, &found));
 }
 
 Test(roce_icrc, piece_by_piece_it_is_the_same)
