@@ -38,6 +38,7 @@
 #include "reactor.h"
 #include "stats.h"
 
+struct capture; /* capture.h */
 struct fab_ep;
 struct fab_mr;
 struct fab_mw;
@@ -46,6 +47,7 @@ struct fab_mw;
 struct fab_caps {
 	char dev_name[64];
 	bool mw2b;        /* type 2B memory windows and remote invalidation */
+	bool captures;    /* fab_conf.capture gets what is sent and received */
 	uint32_t max_sge; /* of a Send */
 	uint32_t max_wr;  /* of one queue */
 	uint32_t max_mw;  /* windows */
@@ -107,6 +109,12 @@ struct fab_ep_ops {
 	void (*invalidated)(void *ctx, uint64_t cookie, enum fab_status status);
 	/* After a batch of completions was delivered: the time to post what they caused. */
 	void (*batch_done)(void *ctx);
+	/*
+	 * Memory that the peer reads or writes, by the address that it was told: is it a message,
+	 * not contents of a file? Asked for each packet of a capture without these
+	 * (fab_caps.captures), also from inside a call. NULL: never.
+	 */
+	bool (*is_message)(void *ctx, uint64_t addr, uint64_t len);
 };
 
 enum fab_kind {
@@ -122,6 +130,7 @@ struct fab_conf {
 	uint8_t retry_count; /* 0..7 transport retries */
 	uint8_t tos;         /* of IP, without the bits of ECN, of what both sides send */
 	struct stats *stats; /* of the lane, for what FAB_SOFT counts; they outlive the endpoint */
+	struct capture *capture; /* so does this; may be NULL */
 };
 
 /* Queue sizes of a connection. */

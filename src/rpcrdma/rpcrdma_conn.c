@@ -17,7 +17,7 @@
  *    Asserted: rpcrdma_send_transmit(), conclude()
  *    Test: rpcrdma_conn::what_was_given_up_sends_and_believes_nothing
  */
-#include "rpcrdma_int.h"
+#include "rpcrdma_tap.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -386,6 +386,7 @@ const struct fab_ep_ops rpcrdma_fab_ops = {
 	.received = on_received,
 	.invalidated = on_invalidated,
 	.batch_done = on_batch_done,
+	.is_message = rpcrdma_tap_is_message,
 };
 
 void rpcrdma_conn_init(struct rpcrdma *x)

@@ -22,7 +22,8 @@ int rpcrdma_fabric_use(struct rpcrdma *x, enum fab_kind kind, const struct fab_e
 		.ack_timeout = x->conf.ack_timeout,
 		.retry_count = x->conf.retry_count,
 		.tos = x->conf.tos,
-		.stats = x->stats};
+		.stats = x->stats,
+		.capture = x->conf.capture};
 	struct fab_ep *ep;
 
 	errno = 0;

@@ -487,14 +487,4 @@ bool rpcrdma_reverse_receive(
 void rpcrdma_reverse_sent(struct rpcrdma *x, uint32_t i);
 void rpcrdma_reverse_reset(struct rpcrdma *x);
 
-/* ---- rpcrdma_tap.c: if capture_is_on() ---- */
-/* A Send was posted. hdr: of a call, whose Read chunks follow it; NULL: it has none. */
-void rpcrdma_tap_sent(struct rpcrdma *x, const struct fab_sge *sges, unsigned int cnt,
-	const struct rpcrdma_hdr *hdr);
-/* A message arrived; hdr: as decoded, NULL if it is not one. call: that it answers, or NULL. */
-void rpcrdma_tap_received(struct rpcrdma *x, const uint8_t *msg, uint32_t len, uint32_t inv_rkey,
-	const struct rpcrdma_hdr *hdr, const struct rpcrdma_reqpriv *call);
-/* Always: what the peer said when it accepted. */
-void rpcrdma_tap_established(struct rpcrdma *x, const uint8_t *priv, size_t len);
-
 #endif

@@ -5,7 +5,7 @@
  * breaks the protocol ends that call and the connection (RFC 8166 section
  * 4.5: it must not be sent again), any other is counted and dropped.
  */
-#include "rpcrdma_int.h"
+#include "rpcrdma_tap.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -285,7 +285,7 @@ void rpcrdma_reply_receive(
 		len = x->recv_size;
 	xdr_dec_init(&dec, m.rep->mem, len);
 	err = rpcrdma_hdr_decode(&dec, &m.hdr);
-	if (capture_is_on(x->conf.capture))
+	if (rpcrdma_tap_is_on(x))
 		rpcrdma_tap_received(x, m.rep->mem, len, inv_rkey, err ? NULL : &m.hdr,
 			err ? NULL : find_call(x, m.hdr.xid));
 	if ((err == -EBADMSG && len < RPCRDMA_HDR_MIN) || x->state != RPCRDMA_C_UP) {

@@ -8,7 +8,7 @@
  * More calls than credits do no harm: each receive is posted again as soon as
  * the user has looked at the call.
  */
-#include "rpcrdma_int.h"
+#include "rpcrdma_tap.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -46,7 +46,7 @@ static int post(struct rpcrdma *x, const struct rpcrdma_hdr *h, const void *msg,
 		rpcrdma_conn_drop(x, err, "a backchannel reply could not be posted");
 		return -ENOTCONN;
 	}
-	if (capture_is_on(x->conf.capture))
+	if (rpcrdma_tap_is_on(x))
 		rpcrdma_tap_sent(x, &sge, 1, NULL);
 	x->rsend_busy |= 1u << i;
 	rpcrdma_probe_send_posted(x);

@@ -3,7 +3,7 @@
  * From rpcrdma_send() to the wire: queue, credit, windows, header, one post.
  * A resend takes the same way with the same message; only keys change.
  */
-#include "rpcrdma_int.h"
+#include "rpcrdma_tap.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -274,7 +274,7 @@ int rpcrdma_send_transmit(struct rpcrdma_reqpriv *priv)
 	err = fab_post_send(
 		x->ep, sges, cnt, priv->win_cnt ? binds : NULL, priv->win_cnt, priv->idx);
 	if (!err) {
-		if (capture_is_on(x->conf.capture))
+		if (rpcrdma_tap_is_on(x))
 			rpcrdma_tap_sent(x, sges, cnt, &h);
 		posted(priv, expos);
 		return 0;

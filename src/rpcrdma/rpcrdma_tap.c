@@ -7,10 +7,13 @@
  * in chunks (long calls, Reply chunks) are always there, contents of files only
  * if they were asked for.
  *
+ * A fabric may put what it sends and receives there itself (fab_caps.captures). Then nothing is
+ * told here, but which memory is a message's.
+ *
  * A connection begins with the datagrams that made it, told anew with its first
  * message in each capture.
  */
-#include "rpcrdma_int.h"
+#include "rpcrdma_tap.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -240,4 +243,30 @@ void rpcrdma_tap_received(struct rpcrdma *x, const uint8_t *msg, uint32_t len, u
 		tell_reply_chunks(x, hdr, call);
 	tell(x, &x->tap.in, &m);
 	capture_batch_end(x->conf.capture, x->tap.batch);
+}
+
+/* ---- a fabric that captures ---- */
+
+static bool is_within(const struct rpcrdma_span *span, uint64_t addr, uint64_t len)
+{
+	uint64_t off = addr - (uintptr_t)span->p;
+
+	return off <= span->len && len <= span->len - off;
+}
+
+bool rpcrdma_tap_is_message(void *ctx, uint64_t addr, uint64_t len)
+{
+	const struct rpcrdma *x = ctx;
+
+	list_for_each (node, &x->flight) {
+		const struct rpcrdma_req *req = container_of(node, struct rpcrdma_req, link);
+		const struct rpcrdma_plan *plan = &req->priv->plan;
+
+		if (plan->proc == RDMA_NOMSG &&
+			is_within(rpcrdma_chunk_long_span(req, plan), addr, len))
+			return true;
+		if (plan->reply == RPCRDMA_REPLY_CHUNK && is_within(&req->reply_sink, addr, len))
+			return true;
+	}
+	return false;
 }

@@ -313,6 +313,7 @@ struct fab_ep *fab_ep_new(
 	list_init(&ep->mws);
 	the_ep = ep;
 	fake.kind = conf->kind;
+	fake.capture = conf->capture;
 	return ep;
 }
 

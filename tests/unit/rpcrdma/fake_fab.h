@@ -55,6 +55,7 @@ struct fake {
 	unsigned int cut_at; /* the connection is lost right after the n-th call */
 	/* seen */
 	enum fab_kind kind; /* of the last endpoint */
+	const struct capture *capture;
 	unsigned int calls, count[FAKE_CALLS];
 	unsigned int recvs; /* posted now */
 	unsigned int busy;

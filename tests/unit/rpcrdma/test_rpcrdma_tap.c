@@ -349,3 +349,74 @@ Test(rpcrdma_tap, each_connection_and_each_capture_begins_with_its_own_datagrams
 	end();
 	EXPECT(MAD, -MAD, MAD, SEND, -SEND);
 }
+
+/* ---- a fabric that captures ---- */
+
+Test(rpcrdma_tap, a_fabric_that_captures_is_left_to_it)
+{
+	fake.caps.captures = true;
+	begin(true);
+	call_start(&c[0], false);
+	rig.answer_rcalls = true;
+	rig_reverse_call(0x4242);
+	rig_run(1000);
+	end();
+	cr_assert_eq(cnt, 0);
+	cr_assert_eq(c[0].done, 1);
+	cr_assert_eq(fake.capture, capture);
+}
+
+static bool is_message(const uint8_t *p, uint64_t n)
+{
+	return rpcrdma_fab_ops.is_message(rig.x, (uintptr_t)p, n);
+}
+
+static void bounds_are_kept(const uint8_t *p, uint64_t n)
+{
+	cr_assert(is_message(p, n));
+	cr_assert(is_message(p + n - 1, 1));
+	cr_assert_not(is_message(p - 1, n));
+	cr_assert_not(is_message(p + 1, n));
+	cr_assert_not(is_message(p, n + 1));
+	cr_assert_not(is_message(p + 1, UINT64_MAX));
+}
+
+Test(rpcrdma_tap, it_hears_which_memory_is_a_message)
+{
+	struct rpcrdma_span call = span(20000), reply = span(8192), args = span(5001),
+			    result = span(4096);
+
+	call_start(&c[3], false); /* which brings credits */
+	rig_run(1000);
+	rig.silent = true;
+	cr_assert_not(is_message(call.p, 1));
+	call_init(&c[0], 2);
+	memcpy(call.p, c[0].req.head, 8);
+	c[0].req.head_len = 0;
+	c[0].req.long_call = call;
+	c[0].req.reply_max = 6000;
+	c[0].req.reply_sink = reply;
+	cr_assert_eq(call_send(&c[0]), 0);
+	call_init(&c[1], 12);
+	c[1].req.args[0] = args;
+	c[1].req.arg_cnt = 1;
+	cr_assert_eq(call_send(&c[1]), 0);
+	call_init(&c[2], 12);
+	c[2].req.results[0].sink = result;
+	c[2].req.result_cnt = 1;
+	c[2].req.reply_max = 64;
+	cr_assert_eq(call_send(&c[2]), 0);
+	rig_run(1000);
+	cr_assert_eq(rig.x->flight_cnt, 3);
+	bounds_are_kept(call.p, call.len);
+	bounds_are_kept(reply.p, reply.len);
+	cr_assert_not(is_message(args.p, 1));
+	cr_assert_not(is_message(result.p, 1));
+	rpcrdma_stop(rig.x);
+	rig_run(1000);
+	cr_assert_not(is_message(call.p, 1));
+	rpcrdma_buf_put(rig.x, call.buf);
+	rpcrdma_buf_put(rig.x, reply.buf);
+	rpcrdma_buf_put(rig.x, args.buf);
+	rpcrdma_buf_put(rig.x, result.buf);
+}
