@@ -81,8 +81,8 @@ size_t pcapng_head(uint8_t out[PCAPNG_HEAD_MAX])
 	p += 8;
 	p = put_text(p, SHB_USERAPPL, "rpcrdmafs");
 	p = put_text(p, OPT_COMMENT,
-		"RPC-over-RDMA messages as the client sent and received them, in RoCEv2 frames "
-		"that were made for this file");
+		"RPC-over-RDMA messages as the client sent and received them. Without an RDMA "
+		"device: the RoCEv2 frames in which they went; else frames made for this file");
 	p = end_block(block, put_option(p, OPT_END, NULL, 0));
 	block = p;
 	p = put32(put32(p, BLOCK_INTERFACE), 0);

@@ -452,6 +452,7 @@ struct fab_ep *roce_ep_new(
 	ep->ops = ops;
 	ep->ctx = ctx;
 	ep->caps = (struct fab_caps){.dev_name = "soft",
+		.captures = true,
 		.mw2b = true,
 		.max_sge = ROCE_SGES,
 		.max_wr = ROCE_MAX_WR,
@@ -475,6 +476,7 @@ void roce_ep_free(struct fab_ep *fep)
 	roce_conn_free(ep);
 	roce_sock_close(ep);
 	roce_key_free(ep);
+	roce_cap_free(ep);
 	free(ep);
 }
 

@@ -14,6 +14,7 @@
  *   roce_sock.c  the sockets
  *   roce_box.c   names of the machine: how a packet that reached another process is handed over
  *   roce_sys.c   whether an adapter takes our packets
+ *   roce_cap.c   all that in a capture
  *   roce_key.c   registrations, windows and their keys
  *   roce_wire.c, roce_mad.c, roce_icrc.c, roce_crc.c  formats
  *
@@ -40,6 +41,7 @@
 #include "fab_impl.h"
 #include "list.h"
 #include "reactor.h"
+#include "roce_cap.h"
 #include "roce_icrc.h"
 #include "roce_mad.h"
 #include "roce_pace.h"
@@ -192,7 +194,8 @@ struct roce_tx_packet {
 	uint8_t tail[3 + ROCE_ICRC_LEN];
 	unsigned int iov_at, iov_cnt;
 	uint32_t payload_len;
-	size_t len; /* of the datagram */
+	uint16_t id; /* Identification */
+	size_t len;  /* of the datagram */
 	struct roce_tx_from from;
 };
 
@@ -215,6 +218,7 @@ struct roce_trains {
 
 struct roce_tx {
 	unsigned int cnt, iov_cnt;
+	bool has_mad; /* one of them is the CM's */
 	struct roce_tx_packet packets[ROCE_TX_BATCH];
 	struct iovec iov[ROCE_TX_IOV];
 	struct roce_trains trains;
@@ -286,6 +290,7 @@ struct roce_ep {
 	struct reactor_timer done_timer;
 	bool delivering; /* callbacks of a batch: what they post goes out after it */
 	struct roce_icrc_ids ids;
+	struct roce_cap cap;
 	struct stats *stats;
 	uint64_t cnp_ns; /* the last one that was sent */
 };

@@ -118,6 +118,13 @@ void roce_rx_packet(
 		stats_count(&ep->stats->bad_icrc, 1);
 		return;
 	}
+	if (capture_is_on(ep->conf.capture) || p.qpn == ROCE_QP_GSI)
+		roce_cap_received(ep, &p,
+			&(struct roce_cap_in){.bytes = bytes,
+				.len = len,
+				.about = about,
+				.port = port,
+				.id = id});
 	if (p.qpn == ROCE_QP_GSI) {
 		roce_conn_received(ep, &p);
 		return;

@@ -150,7 +150,7 @@ void roce_tx_lost(struct roce_ep *ep, uint32_t psn, uint32_t packets)
 /* ---- out ---- */
 
 /* ICRC behind the pad. */
-static void seal(const struct roce_ep *ep, const struct roce_tx_packet *k, uint16_t id)
+static void seal(const struct roce_ep *ep, struct roce_tx_packet *k, uint16_t id)
 {
 	const struct iovec *iov = &ep->tx.iov[k->iov_at];
 	struct iovec tail = iov[k->iov_cnt - 1];
@@ -158,6 +158,7 @@ static void seal(const struct roce_ep *ep, const struct roce_tx_packet *k, uint1
 	uint32_t crc = roce_icrc_begin(
 		&ep->out, id, roce_sock_port(ep), UDP_LEN + k->len, iov[0].iov_base);
 
+	k->id = id;
 	crc = roce_icrc_add(crc, k->head + ROCE_BTH_LEN, iov[0].iov_len - ROCE_BTH_LEN);
 	for (unsigned int i = 1; i + 1 < k->iov_cnt; i++)
 		crc = roce_icrc_add(crc, iov[i].iov_base, iov[i].iov_len);
@@ -227,6 +228,7 @@ void roce_tx_mad(struct roce_ep *ep, const uint8_t mad[ROCE_MAD_LEN])
 	const struct iovec piece = {(void *)(uintptr_t)mad, ROCE_MAD_LEN};
 
 	roce_tx_put(ep, &p, &piece, 1, NULL);
+	ep->tx.has_mad = true;
 	(void)roce_tx_flush(ep);
 }
 
@@ -275,6 +277,8 @@ static unsigned int send_some(struct roce_ep *ep, unsigned int done)
 	n = err ? err : roce_sock_send(ep, out.msgs, out.cnt, out.trains);
 	for (int m = 0; m < n; m++)
 		sent += out.packets[m];
+	if (sent > 0 && (capture_is_on(ep->conf.capture) || tx->has_mad))
+		roce_cap_sent(ep, roce_sock_port(ep), done, sent);
 	if (n >= 0 || (!err && (n == -EAGAIN || n == -ENOBUFS)))
 		return sent;
 	if (err || (out.packets[0] > 1 && is_about_trains(n))) {
@@ -306,6 +310,7 @@ bool roce_tx_flush(struct roce_ep *ep)
 		roce_sock_wait(ep);
 	}
 	tx->cnt = tx->iov_cnt = 0;
+	tx->has_mad = false;
 	return n > 0;
 }
 

@@ -24,6 +24,7 @@
 #define TURNS 20000
 #define LO    1 /* index of the loopback's interface in a new network */
 
+struct peer_seen peer_came, peer_went;
 static const char *ours = "127.0.0.2", *theirs = "127.0.0.1";
 
 static uint32_t be(const uint8_t *p, int len)
@@ -209,6 +210,7 @@ static int open_at(const char *addr, uint16_t port)
 void peer_new(struct peer *p)
 {
 	*p = (struct peer){.fd = open_at(ours, 4791)};
+	peer_came.cnt = peer_went.cnt = 0;
 }
 
 void peer_free(struct peer *p)
@@ -269,6 +271,16 @@ static void icrc(const char *src, const char *dst, uint16_t id, uint16_t src_por
 	crc = crc32(0, m, (uInt)(p + 8 + len - m));
 	for (int i = 0; i < 4; i++)
 		ret[i] = (uint8_t)(crc >> 8 * i);
+}
+
+static void see(struct peer_seen *s, uint16_t port, uint16_t id, const uint8_t *b, size_t n)
+{
+	if (s->cnt == PEER_SEEN)
+		return;
+	s->v[s->cnt].port = port;
+	s->v[s->cnt].id = id;
+	s->v[s->cnt].len = n;
+	memcpy(s->v[s->cnt++].bytes, b, n);
 }
 
 /* ---- in ---- */
@@ -418,6 +430,7 @@ bool peer_next(struct peer *p, struct peer_packet *ret, void (*turn)(void))
 	if (n < 0)
 		return false;
 	check(p, buf, (size_t)n, port, ret);
+	see(&peer_came, port, ret->id, buf, (size_t)n);
 	ret->ecn = tos & 3;
 	ret->tos = tos & 0xfc;
 	return true;
@@ -470,7 +483,7 @@ static size_t build(const char *from, uint16_t port, const struct peer_out *o, u
 		memcpy(b + n, o->payload, o->len);
 	memset(b + n + o->len, 0, pad);
 	n += o->len + pad;
-	icrc(from, theirs, 0, port, b, n, b + n);
+	icrc(from, theirs, o->id, port, b, n, b + n);
 	if (o->spoil)
 		b[n] ^= 1;
 	return n + 4;
@@ -483,6 +496,8 @@ static void send_by(int fd, const char *from, uint16_t port, const struct peer_o
 	uint8_t b[PEER_PACKET];
 	size_t n = build(from, port, o, b);
 
+	if (from == ours && !o->spoil)
+		see(&peer_went, port, o->id, b, n);
 	cr_assert_eq(sendto(fd, b, n, 0, (struct sockaddr *)&to, to_len), (ssize_t)n, "%s",
 		strerror(errno));
 }

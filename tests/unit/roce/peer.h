@@ -45,6 +45,19 @@ struct peer {
 	uint16_t id_next; /* the Identification of the next packet, unless it is 0 */
 };
 
+/* Datagrams from BTH to ICRC, the first PEER_SEEN of each way since peer_new(). */
+#define PEER_SEEN 64u
+struct peer_seen {
+	unsigned int cnt;
+	struct {
+		uint16_t port, id; /* that it is from; Identification */
+		size_t len;
+		uint8_t bytes[PEER_PACKET];
+	} v[PEER_SEEN];
+};
+/* peer_next() gave it; peer_send() sent it, and it was not spoilt. */
+extern struct peer_seen peer_came, peer_went;
+
 /* Before anything else: a network of its own, if that may be; else it waits for other tests. */
 void peer_network(void);
 /*
@@ -84,6 +97,7 @@ struct peer_out {
 	uint8_t op;
 	bool ack_req, spoil;
 	uint16_t pkey;      /* 0: the default one */
+	uint16_t id;        /* Identification that the ICRC counts */
 	uint8_t bth1;       /* exclusive-ored: solicited event, MigReq, pad, TVer */
 	uint8_t bth4, bth8; /* reserved bits, FECN, BECN */
 	uint32_t qpn, psn;
