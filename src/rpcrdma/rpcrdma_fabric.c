@@ -4,8 +4,8 @@
  * it to us, an attempt that cannot be made with the one is made with the other:
  *
  *   device -> none   no device leads to the server, and none ever did
- *   none -> device   the port is taken: by an adapter that is there by now, or by the kernel's RoCE,
- *                    which was loaded while we had no socket
+ *   none -> device   the port is taken: by an adapter that is there by now, or by the kernel's
+ *                    RoCE, which came while we had no socket
  */
 #include "rpcrdma_int.h"
 
