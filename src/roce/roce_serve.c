@@ -453,7 +453,8 @@ void roce_serve_received(struct roce_ep *ep, const struct roce_packet *p)
 		else
 			take_read(ep, p, true);
 		q->nak_sent = false;
-	} else if (p->kind & (ROCE_IS_OTHER | ROCE_HAS_IMM)) {
+	} else if ((p->kind & ROCE_IS_OTHER) ||
+		   ((p->kind & ROCE_HAS_IMM) && !(p->kind & ROCE_IS_SEND))) {
 		refuse(ep, ROCE_AETH_NAK_INVALID, -EPROTO, "it is not done here");
 	} else if (!is_in_turn(ep, p)) {
 		refuse(ep, ROCE_AETH_NAK_INVALID, -EPROTO, "it is out of turn");

@@ -231,8 +231,8 @@ void rig_reads(uint8_t op, uint32_t psn, size_t off, size_t n)
 
 void rig_asks(uint8_t op, uint32_t psn, const void *ext, size_t ext_len, const void *p, size_t n)
 {
-	bool ends = op == 0x02 || op == 0x04 || op == 0x08 || op == 0x0a || op == 0x0c ||
-		    op == 0x16 || op == 0x17;
+	bool ends = op == 0x02 || op == 0x03 || op == 0x04 || op == 0x05 || op == 0x08 ||
+		    op == 0x0a || op == 0x0c || op == 0x16 || op == 0x17;
 
 	peer_send(&peer, &(struct peer_out){.op = op,
 				 .ack_req = ends,

@@ -273,14 +273,14 @@ Test(roce_responder, a_message_that_is_left_for_another_is_refused)
 	}
 }
 
-/* Section 9.7.4.1.3: atomic operations, with immediate data, reserved. */
+/* Section 9.7.4.1.3: atomic operations, Writes with immediate data, reserved. */
 Test(roce_responder, what_is_not_done_here_is_refused)
 {
 	static const struct {
 		uint8_t op;
 		size_t ext;
 	} others[] = {
-		{0x13, 28}, {0x14, 28}, {0x15, 0}, {0x18, 0}, {0x1f, 16}, {0x05, 4}, {0x0b, 20}};
+		{0x13, 28}, {0x14, 28}, {0x15, 0}, {0x18, 0}, {0x1f, 16}, {0x09, 4}, {0x0b, 20}};
 	static const uint8_t ext[28];
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
@@ -296,6 +296,27 @@ Test(roce_responder, what_is_not_done_here_is_refused)
 		rig_sees("Df.");
 		rig_connect_again();
 	}
+}
+
+/* RPC-over-RDMA has none, and takes the message all the same. */
+Test(roce_responder, immediate_data_of_a_send_is_passed_over)
+{
+	static const uint8_t imm[4] = {1, 2, 3, 4};
+
+	for (uint32_t i = 0; i < 2; i++)
+		rig_receive(0, 3 * MTU, i);
+	rig_asks(0x05, peer.psn, imm, 4, "hello", 5);
+	rig_answers(0x1f, peer.psn);
+	rig_sees("r");
+	cr_assert_eq(len, 5);
+	cr_assert_eq(inv, 0);
+	cr_assert_arr_eq(mem, "hello", 5);
+	rig_asks(0x00, peer.psn + 1, NULL, 0, text, MTU);
+	rig_asks(0x03, peer.psn + 2, imm, 4, "end", 3);
+	rig_answers(0x1f, peer.psn + 2);
+	rig_sees("rr");
+	cr_assert_eq(len, MTU + 3);
+	cr_assert_arr_eq(mem + MTU, "end", 3);
 }
 
 /* One that says how far the Write goes, and goes further; it ends before that. */
