@@ -12,7 +12,7 @@
  *
  * Context: any.
  */
-#include "roce_rx.h"
+#include "roce_box.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -10,6 +10,7 @@
 
 #include "addrs.h"
 #include "log.h"
+#include "roce_addr.h"
 
 #define TO(name) (1u << ROCE_##name)
 
@@ -176,35 +177,29 @@ static void set_name(struct roce_ep *ep, const struct sockaddr *dst)
 	snprintf(ep->name, sizeof(ep->name), "soft %s", addr);
 }
 
-static void copy_addr(uint8_t to[16], const struct sockaddr_storage *ss)
-{
-	memset(to, 0, 16);
-	if (ss->ss_family == AF_INET6)
-		memcpy(to, &((const struct sockaddr_in6 *)ss)->sin6_addr, 16);
-	else
-		memcpy(to, &((const struct sockaddr_in *)ss)->sin_addr, 4);
-}
-
-/* Of an address that is of one link alone; else 0. A link that is made anew is another one. */
-static uint32_t link_of(const struct sockaddr_storage *ss)
-{
-	return ss->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)ss)->sin6_scope_id : 0;
-}
-
 /* Another address of ours needs another socket. */
 static int use_socket(struct roce_ep *ep, const struct sockaddr_storage *local)
 {
-	uint8_t addr[16];
-
-	copy_addr(addr, local);
-	if (ep->sock && ep->local.ss_family == local->ss_family &&
-		memcmp(addr, ep->out.src, sizeof(addr)) == 0 &&
-		link_of(&ep->local) == link_of(local))
+	if (ep->sock && roce_addr_is_same((const struct sockaddr *)&ep->local,
+				(const struct sockaddr *)local))
 		return 0;
 	roce_sock_close(ep);
 	ep->local = *local;
-	memcpy(ep->out.src, addr, sizeof(addr));
+	roce_addr_put(ep->out.src, (const struct sockaddr *)local);
 	return roce_sock_open(ep);
+}
+
+/* Another peer knows nothing of the connection before. */
+static void use_remote(struct roce_ep *ep, const struct sockaddr_storage *remote)
+{
+	if (!roce_addr_is_same(
+		    (const struct sockaddr *)&ep->remote, (const struct sockaddr *)remote))
+		ep->conn.dreq_tries = 0;
+	ep->remote = ep->to = *remote;
+	if (remote->ss_family == AF_INET6)
+		((struct sockaddr_in6 *)&ep->to)->sin6_port = htons(ROCE_PORT);
+	else
+		((struct sockaddr_in *)&ep->to)->sin_port = htons(ROCE_PORT);
 }
 
 /*
@@ -229,7 +224,7 @@ int roce_ep_resolve(struct fab_ep *fep, const struct sockaddr *src, const struct
 {
 	struct roce_ep *ep = roce_of(fep);
 	bool is_v6 = dst->sa_family == AF_INET6;
-	struct sockaddr_storage local;
+	struct sockaddr_storage local, remote = {0};
 	unsigned int ip_mtu;
 	int err;
 
@@ -248,18 +243,10 @@ int roce_ep_resolve(struct fab_ep *fep, const struct sockaddr *src, const struct
 	if (err)
 		return err;
 	set_room(ep);
-	memset(&ep->remote, 0, sizeof(ep->remote));
-	memcpy(&ep->remote, dst, is_v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
-	ep->to = ep->remote;
-	if (is_v6)
-		((struct sockaddr_in6 *)&ep->to)->sin6_port = htons(ROCE_PORT);
-	else
-		((struct sockaddr_in *)&ep->to)->sin_port = htons(ROCE_PORT);
+	memcpy(&remote, dst, is_v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+	use_remote(ep, &remote);
 	ep->out.is_v6 = ep->in.is_v6 = is_v6;
-	copy_addr(ep->out.dst, &ep->remote);
-	/* Another server's address: it is not the one that we parted from. */
-	if (memcmp(ep->in.src, ep->out.dst, 16) != 0)
-		ep->conn.dreq_tries = 0;
+	roce_addr_put(ep->out.dst, dst);
 	memcpy(ep->in.src, ep->out.dst, 16);
 	memcpy(ep->in.dst, ep->out.src, 16);
 	ep->mtu = roce_wire_mtu(ip_mtu, is_v6);
@@ -275,7 +262,7 @@ static void resolved(struct roce_ep *ep)
 	struct fab_event ev = {.type = FAB_EV_RESOLVED, .new_device = !ep->resolved_before};
 	char adapter[64];
 
-	if (roce_sys_adapter(&ep->local, adapter)) {
+	if (roce_sys_adapter("/sys", (const struct sockaddr *)&ep->local, adapter)) {
 		snprintf(ep->why, sizeof(ep->why),
 			"the adapter takes RoCE's packets (UDP port 4791) for its RDMA device %s: "
 			"that is needed, fabric=verbs and access to /dev/infiniband; or its RoCE "

@@ -8,11 +8,13 @@
  *   roce_conn.c  connecting and parting by datagrams of the CM
  *   roce_send.c  requester: Sends, their acknowledgements, what is sent again
  *   roce_serve.c responder: the peer's Sends, RDMA Writes and RDMA Reads
+ *   roce_read.c  the queue of those Reads
  *   roce_pace.c  how fast answers of Reads go out after congestion
  *   roce_rx.c    what comes: whose it is, whether it is whole
  *   roce_tx.c    what goes out, many packets at once
  *   roce_sock.c  the sockets
  *   roce_box.c   names of the machine: how a packet that reached another process is handed over
+ *   roce_addr.c  addresses without their ports
  *   roce_sys.c   whether an adapter takes our packets
  *   roce_cap.c   all that in a capture
  *   roce_key.c   registrations, windows and their keys
@@ -453,26 +455,13 @@ bool roce_sock_is_full(const struct roce_ep *ep);
 void roce_sock_hand_over(struct roce_ep *ep, uint32_t number, const uint8_t *p, size_t len,
 	const struct roce_rx_about *about);
 
-/* roce_box.c */
-/* A box of a number of 24 bits that nobody has. Returns: its descriptor, or -errno. */
-int roce_box_open(uint32_t *ret_number);
-/* A packet that somebody handed over, and *ret about it. Returns: its length; 0: there is none. */
-size_t roce_box_recv(int box, uint8_t bytes[ROCE_PACKET_MAX], struct sockaddr_storage *ret_from,
-	struct roce_rx_about *ret);
-/* To the box of that number, from ours; -1: there is none. False: nobody has that number. */
-bool roce_box_send(
-	int box, uint32_t number, const uint8_t *p, size_t len, const struct roce_rx_about *about);
-
-/*
- * That port of that address is one connection's of this machine, as long as the descriptor is open.
- * Returns: the descriptor; -EADDRINUSE: it is another one's; -errno.
- */
-int roce_box_claim(const uint8_t addr[16], uint16_t port);
-
 /* roce_sys.c */
-/* Does the adapter of that local address take UDP port 4791? Its name, for the user. */
-bool roce_sys_adapter(const struct sockaddr_storage *local, char ret[64]);
-/* The same of a network interface, or one below it. sys: "/sys", but for tests. */
+/*
+ * Does the adapter of that local address take UDP port 4791? Its name, for the user. sys: "/sys",
+ * but for tests.
+ */
+bool roce_sys_adapter(const char *sys, const struct sockaddr *local, char ret[64]);
+/* The same of a network interface, or one below it. */
 bool roce_sys_takes_port(const char *sys, const char *netdev, char ret[64]);
 
 /* roce_key.c */

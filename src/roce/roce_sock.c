@@ -19,7 +19,7 @@
  *
  * Context: the endpoint's lane.
  */
-#include "roce_rx.h"
+#include "roce_box.h"
 
 #include <errno.h>
 #include <netinet/udp.h>

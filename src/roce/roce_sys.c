@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * An adapter that speaks RoCEv2 takes what comes to UDP port 4791 before the kernel's network stack
- * sees it, and drops what is of no queue pair of its own. rdma_rxe and the like are no adapters:
- * they have no device below them.
+ * sees it, and drops what is of no queue pair of its own. It has GIDs of RoCEv2: with RoCE turned
+ * off, or of InfiniBand, there is a device as well, and none of these. rdma_rxe and the like are no
+ * adapters: they have no device below them.
  */
 #include "roce_int.h"
 
@@ -12,62 +13,64 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GIDS   256u /* addresses of a port, as adapters have */
-#define LEVELS 4u   /* a VLAN of a bond of an adapter, and one more */
+#include "roce_addr.h"
 
-/* Whether the i-th address of a port is RoCEv2's. An index that is not in use cannot be read. */
-static bool is_roce(const char *port, unsigned int i)
+#define LEVELS 4u /* a VLAN of a bond of an adapter, and one more */
+
+/* The first line; "": there is none. */
+static void read_line(const char *path, char ret[32])
 {
-	char path[600], type[16] = "";
-	bool found;
-	FILE *f;
+	FILE *f = fopen(path, "re");
 
-	snprintf(path, sizeof(path), "%s/gid_attrs/types/%u", port, i);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	found = fgets(type, sizeof(type), f) && strncmp(type, "RoCE v2", 7) == 0;
-	fclose(f);
-	return found;
+	if (!f || !fgets(ret, 32, f))
+		ret[0] = '\0';
+	if (f)
+		fclose(f);
 }
 
-/* Not a port of InfiniBand, nor an adapter whose RoCE is off: those leave the port to the kernel.
- */
-static bool speaks_roce(const char *sys, const char *device)
+/* Has the port a GID of RoCEv2? Of an index without a GID the kernel reads nothing (EINVAL). */
+static bool has_gid(const char *device, const char *port)
 {
-	char path[512], port[520];
-	bool found = false;
+	char path[768], type[32];
 	struct dirent *e;
+	bool found = false;
 	DIR *dir;
 
-	snprintf(path, sizeof(path), "%s/class/infiniband/%s/ports", sys, device);
+	snprintf(path, sizeof(path), "%s/ports/%.16s/gid_attrs/types", device, port);
 	dir = opendir(path);
 	while (dir && !found && (e = readdir(dir)) != NULL) {
 		if (e->d_name[0] == '.')
 			continue;
-		snprintf(port, sizeof(port), "%.400s/%.100s", path, e->d_name);
-		for (unsigned int i = 0; i < GIDS && !found; i++)
-			found = is_roce(port, i);
+		snprintf(path, sizeof(path), "%s/ports/%.16s/gid_attrs/types/%.16s", device, port,
+			e->d_name);
+		read_line(path, type);
+		found = strncmp(type, "RoCE v2", 7) == 0;
 	}
 	if (dir)
 		closedir(dir);
 	return found;
 }
 
-static bool is_adapter(const char *sys, const char *device)
+static bool is_adapter(const char *sys, const char *name)
 {
-	char path[512], type[8] = "";
-	FILE *f;
+	char device[512], path[544], type[32];
+	struct dirent *e;
+	bool found = false;
+	DIR *dir;
 
+	snprintf(device, sizeof(device), "%s/class/infiniband/%s", sys, name);
 	/* "1: CA": InfiniBand or RoCE; iWARP, which is TCP, is "4: RNIC". */
-	snprintf(path, sizeof(path), "%s/class/infiniband/%s/node_type", sys, device);
-	f = fopen(path, "re");
-	if (!f)
+	snprintf(path, sizeof(path), "%s/node_type", device);
+	read_line(path, type);
+	if (strncmp(type, "1:", 2) != 0)
 		return false;
-	if (!fgets(type, sizeof(type), f))
-		type[0] = '\0';
-	fclose(f);
-	return type[0] == '1' && type[1] == ':' && speaks_roce(sys, device);
+	snprintf(path, sizeof(path), "%s/ports", device);
+	dir = opendir(path);
+	while (dir && !found && (e = readdir(dir)) != NULL)
+		found = e->d_name[0] != '.' && has_gid(device, e->d_name);
+	if (dir)
+		closedir(dir);
+	return found;
 }
 
 static bool takes(const char *sys, const char *netdev, unsigned int level, char ret[64])
@@ -108,25 +111,7 @@ bool roce_sys_takes_port(const char *sys, const char *netdev, char ret[64])
 	return takes(sys, name, LEVELS, ret);
 }
 
-/* A link has addresses of its own. */
-static bool is_same_v6(const struct sockaddr_in6 *a, const struct sockaddr_in6 *b)
-{
-	return memcmp(&a->sin6_addr, &b->sin6_addr, 16) == 0 &&
-	       (!IN6_IS_ADDR_LINKLOCAL(&a->sin6_addr) || a->sin6_scope_id == b->sin6_scope_id);
-}
-
-static bool is_same(const struct sockaddr *a, const struct sockaddr_storage *b)
-{
-	if (!a || a->sa_family != b->ss_family)
-		return false;
-	if (a->sa_family == AF_INET)
-		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
-		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
-	return a->sa_family == AF_INET6 &&
-	       is_same_v6((const struct sockaddr_in6 *)a, (const struct sockaddr_in6 *)b);
-}
-
-bool roce_sys_adapter(const struct sockaddr_storage *local, char ret[64])
+bool roce_sys_adapter(const char *sys, const struct sockaddr *local, char ret[64])
 {
 	struct ifaddrs *all;
 	bool found = false;
@@ -134,8 +119,8 @@ bool roce_sys_adapter(const struct sockaddr_storage *local, char ret[64])
 	if (getifaddrs(&all))
 		return false;
 	for (const struct ifaddrs *i = all; i && !found; i = i->ifa_next)
-		found = is_same(i->ifa_addr, local) &&
-			roce_sys_takes_port("/sys", i->ifa_name, ret);
+		found = i->ifa_addr && roce_addr_is_same(i->ifa_addr, local) &&
+			roce_sys_takes_port(sys, i->ifa_name, ret);
 	freeifaddrs(all);
 	return found;
 }

@@ -283,7 +283,7 @@ int roce_sock_error(const struct roce_ep *ep)
 	return 0;
 }
 
-bool roce_sys_adapter(const struct sockaddr_storage *local, char ret[64])
+bool roce_sys_adapter(const char *sys, const struct sockaddr *local, char ret[64])
 {
 	return false;
 }
