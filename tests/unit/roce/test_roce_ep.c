@@ -127,10 +127,10 @@ Test(roce_conn, an_answer_of_another_transaction_is_none)
 
 	rig_resolve();
 	cr_assert_eq(roce_impl.ep_connect(ep, NULL, 0), 0);
+	reactor_timer_in(r, &roce_of(ep)->conn.timer, 60 * NSEC_PER_SEC);
 	peer_take_req(&peer, rig_turn);
 	memcpy(rej + 4, peer.req, 4);
 	rej[11] = 8;
-	reactor_timer_in(r, &roce_of(ep)->conn.timer, 60 * NSEC_PER_SEC);
 	deadline = roce_of(ep)->conn.timer.deadline_ns;
 	peer.tid ^= 1;
 	peer_send_mad(&peer, 0x12, rej);
@@ -155,9 +155,10 @@ Test(roce_conn, a_path_mtu_that_is_refused_is_halved)
 	for (unsigned int i = 0; i < 5; i++) { /* 4096, 2048 ... */
 		uint8_t req[232];
 
-		peer_next_mad(&peer, 0x10, req, rig_turn);
+		do /* the one before may have been sent again */
+			peer_next_mad(&peer, 0x10, req, rig_turn);
+		while (memcmp(req, &id, 4) == 0);
 		cr_assert_eq(req[50] >> 4, 5 - i, "%u", i);
-		cr_assert_neq(memcmp(req, &id, 4), 0, "another attempt");
 		memcpy(&id, req, 4);
 		memcpy(rej + 4, req, 4);
 		rej[11] = 26;
