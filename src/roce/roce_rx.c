@@ -13,6 +13,7 @@
 
 #define CNP_NS      (50 * NSEC_PER_USEC) /* between two that we send, at least */
 #define BATCHES_MAX 16u                  /* of one call: others of the lane have their turn */
+#define FEW         8u                   /* of the first of them */
 
 static bool is_peer(const struct roce_ep *ep, const struct sockaddr_storage *from)
 {
@@ -201,8 +202,8 @@ void roce_rx_settle(const struct roce_ep *ep, struct roce_rx_slot *slots, unsign
 	}
 }
 
-/* Returns: how many came; fewer than asked for: there are no more. */
-static unsigned int batch(struct roce_ep *ep, int fd, bool own)
+/* Returns: how many of cnt came; fewer: there are no more. */
+static unsigned int batch(struct roce_ep *ep, int fd, bool own, unsigned int cnt)
 {
 	/* One for each thread: none is kept from one batch to the next. */
 	static _Thread_local struct roce_rx_slot slots[ROCE_RX_BATCH];
@@ -210,15 +211,15 @@ static unsigned int batch(struct roce_ep *ep, int fd, bool own)
 	struct iovec iov[ROCE_RX_BATCH][ROCE_RX_PIECES];
 	int n;
 
-	roce_rx_place(ep, own, slots, iov, ROCE_RX_BATCH);
-	for (unsigned int i = 0; i < ROCE_RX_BATCH; i++)
+	roce_rx_place(ep, own, slots, iov, cnt);
+	for (unsigned int i = 0; i < cnt; i++)
 		msgs[i].msg_hdr = (struct msghdr){.msg_name = &slots[i].from,
 			.msg_namelen = sizeof(slots[i].from),
 			.msg_iov = iov[i],
 			.msg_iovlen = ROCE_RX_PIECES,
 			.msg_control = slots[i].control,
 			.msg_controllen = sizeof(slots[i].control)};
-	n = roce_sock_recv(fd, msgs, ROCE_RX_BATCH);
+	n = roce_sock_recv(fd, msgs, cnt);
 	if (n <= 0)
 		return 0;
 	for (int i = 0; i < n; i++)
@@ -236,10 +237,18 @@ static unsigned int batch(struct roce_ep *ep, int fd, bool own)
 	return (unsigned int)n;
 }
 
+/*
+ * Few at first, unless a Write is under way: to be ready for many costs more than one reply does,
+ * and of the packets that come with a Write's first one the payload is copied once more.
+ */
 bool roce_rx_ready(struct roce_ep *ep, int fd, bool own)
 {
-	for (unsigned int i = 0; i < BATCHES_MAX; i++)
-		if (batch(ep, fd, own) < ROCE_RX_BATCH)
+	unsigned int cnt = own && ep->resp.kind == ROCE_IS_WRITE ? ROCE_RX_BATCH : FEW;
+
+	for (unsigned int i = 0; i < BATCHES_MAX; i++) {
+		if (batch(ep, fd, own, cnt) < cnt)
 			return false;
+		cnt = ROCE_RX_BATCH;
+	}
 	return true;
 }

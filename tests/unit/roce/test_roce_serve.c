@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "roce_read.h"
 #include "roce_rig.h"
 
 TestSuite(roce_responder, .init = rig_set_up, .fini = rig_tear_down);
@@ -377,6 +378,7 @@ TestSuite(roce_reading, .init = rig_set_up, .fini = rig_tear_down);
 Test(roce_reading, as_many_as_agreed_on_are_answered)
 {
 	uint32_t rkey = rig_window(0, 2000, FAB_REMOTE_READ);
+	struct roce_responder *q = &roce_of(ep)->resp;
 
 	cr_assert_eq(peer.req[35], ROCE_READS);
 	for (uint32_t i = 0; i < ROCE_READS; i++)
@@ -385,8 +387,17 @@ Test(roce_reading, as_many_as_agreed_on_are_answered)
 		rig_reads(0x10, peer.psn + i, 10 * i, 10);
 		cr_assert_leq(k.msn, ROCE_READS);
 	}
-	for (uint32_t i = 0; i <= ROCE_READS; i++)
-		rig_asks_read(peer.psn + ROCE_READS + i, rkey, 10 * i, 10);
+	/* All but one wait for their answers, and two more come. */
+	for (q->read_cnt = 0; q->read_cnt < ROCE_READS - 1; q->read_cnt++)
+		*roce_read_at(q, q->read_cnt) =
+			(struct roce_read){.psn = peer.psn + ROCE_READS + q->read_cnt,
+				.packets = 1,
+				.rkey = rkey,
+				.va = rig_at(0),
+				.len = 10};
+	q->psn = roce_wire_psn_add(q->psn, ROCE_READS - 1);
+	for (uint32_t i = 2 * ROCE_READS - 1; i <= 2 * ROCE_READS; i++)
+		rig_asks_read(peer.psn + i, rkey, 0, 10);
 	rig_answers(0x61, peer.psn + 2 * ROCE_READS);
 	rig_sees("D.");
 }
