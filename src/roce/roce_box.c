@@ -123,7 +123,6 @@ bool roce_box_send(
 	struct sockaddr_un sun;
 	struct msghdr m = {.msg_name = &sun, .msg_iov = iov, .msg_iovlen = 2};
 	int fd = box >= 0 ? box : socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
 	bool is_there = true;
 
 	if (fd < 0)

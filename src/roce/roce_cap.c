@@ -117,11 +117,12 @@ static void keep_sent(struct roce_cap *cap, unsigned int attr, const struct data
 	}
 }
 
-/* Not one of an attempt that was given up. */
+/* Not one of an attempt that was given up, nor a stranger's (on_rep()). */
 static void keep_received(struct roce_ep *ep, const uint8_t *mad, const struct datagram *d)
 {
 	if (attr_of(mad) == ROCE_MAD_REP && ep->state == ROCE_CONNECTING &&
-		roce_wire_get32(mad + 24 + 4) == ep->conn.local_id)
+		roce_wire_get32(mad + 24 + 4) == ep->conn.local_id &&
+		roce_wire_get64(mad + 8) == ep->conn.tid)
 		keep(&ep->cap.rep, d);
 }
 

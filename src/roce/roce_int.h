@@ -23,7 +23,8 @@
  * docs/protocol/rocev2.md says what the standard asks of each, and where it is done otherwise.
  *
  * Anybody who can send UDP to the port is hostile. Numbers that name something of ours are random;
- * a packet of nobody's costs a look at a table, one of a connection must come from its peer's
+ * a packet of nobody's costs a look at the clock, but for a few that are offered to the machine's
+ * other endpoints (roce_sock_hand_over()); one of a connection must come from its peer's
  * address and be whole (ICRC) before anything is done for it. Answers are no longer than questions,
  * but for 4 bytes of an acknowledgement and 16 of a CNP, and what a Read or a NAK asks for.
  *

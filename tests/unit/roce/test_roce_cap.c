@@ -312,6 +312,26 @@ Test(roce_cap_early, one_that_begins_while_it_is_made_has_all_of_it_once)
 	is_the_wire();
 }
 
+/* It is dropped, and so it did not make the connection. */
+Test(roce_cap_early, an_answer_of_another_transaction_is_not_kept)
+{
+	const struct roce_cap_kept *rep = &roce_of(ep)->cap.rep;
+
+	rig_resolve();
+	cr_assert_eq(roce_impl.ep_connect(ep, "private", 7), 0);
+	peer_take_req(&peer, rig_turn);
+	reactor_timer_cancel(r, &roce_of(ep)->conn.timer);
+	peer.tid ^= 1;
+	peer_send_rep(&peer, OURS, "answer", 6);
+	for (int i = 0; i < 20; i++)
+		rig_turn();
+	cr_assert_eq(rep->len, 0);
+	peer.tid ^= 1;
+	peer_send_rep(&peer, OURS, "answer", 6);
+	rig_sees("RE");
+	cr_assert_gt(rep->len, 0);
+}
+
 Test(roce_cap, another_connection_has_its_own)
 {
 	begin(false);
