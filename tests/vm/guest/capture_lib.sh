@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What t_capture and the pair's p5_capture share: tcpdump beneath an rxe device,
+# Shared by t_capture, t_softcap and the pair's p5_capture: tcpdump beneath an rxe device,
 # and what tshark makes of its capture and of ours. To be sourced behind guest.sh.
 
 # ---- the wire ----
@@ -18,6 +18,30 @@ wire_capture_end() {
 	kill -INT "$tcpdump_pid"
 	wait "$tcpdump_pid" || true
 	grep '^0 packets dropped by kernel' /run/tcpdump.log || { cat /run/tcpdump.log; false; }
+}
+
+# ---- something of everything ----
+
+# Of the files $cap/small and $cap/large, at $mnt, in a test of one machine.
+work() { # NAME
+	local file=called-back-$1
+	cp $cap/small $cap/large $mnt/
+	sync -f $mnt
+	echo 3 >/proc/sys/vm/drop_caches
+	cmp $mnt/large $cap/large
+	cmp $mnt/small $cap/small
+	ls -la $mnt >/dev/null
+	mkdir $mnt/dir
+	mv $mnt/small $mnt/dir/moved
+	ln -s moved $mnt/dir/link
+	cat $mnt/dir/link >/dev/null
+	# The server takes a delegation back: a call the other way.
+	cat "$mnt/$file" "$mnt/$file" >/dev/null
+	exec 7<"$mnt/$file"
+	echo "changed" >"$export_dir/$file"
+	wait_for 10 cmp "$mnt/$file" "$export_dir/$file"
+	exec 7<&-
+	rm -r $mnt/dir $mnt/large
 }
 
 # ---- what tshark makes of a capture ----

@@ -30,28 +30,6 @@ head -c 10003 /dev/urandom >$cap/small
 # Else it loads for minutes over 9p.
 in_ram tshark tcpdump /usr/share/wireshark "$(dirname "$(ldconfig -p | awk '/libwireshark.so/ { print $NF; exit }')")"/libw*
 
-work() { # MODE
-	local file=called-back-$1
-	cp $cap/small $cap/large $mnt/
-	cat $mnt/ro/file >/dev/null
-	sync -f $mnt
-	echo 3 >/proc/sys/vm/drop_caches
-	cmp $mnt/large $cap/large
-	cmp $mnt/small $cap/small
-	ls -la $mnt >/dev/null
-	mkdir $mnt/dir
-	mv $mnt/small $mnt/dir/moved
-	ln -s moved $mnt/dir/link
-	cat $mnt/dir/link >/dev/null
-	# The server takes a delegation back: a call the other way.
-	cat "$mnt/$file" "$mnt/$file" >/dev/null
-	exec 7<"$mnt/$file"
-	echo "changed" >"$export_dir/$file"
-	wait_for 10 cmp "$mnt/$file" "$export_dir/$file"
-	exec 7<&-
-	rm -r $mnt/dir $mnt/large
-}
-
 both() {
 	local mode=$1 dir=$cap/$1
 	mkdir "$dir"
@@ -60,6 +38,7 @@ both() {
 	check "$mode: tcpdump listens" wire_capture wire1 "$dir/wire.pcap"
 	server_stats >"$dir/before"
 	check "$mode: mounted" fmount $mnt "memreg=$mode,stats,capture=$dir/ours.pcapng,capture_data"
+	check "$mode: a file is read" cat $mnt/ro/file
 	check "$mode: worked" work "$mode"
 	check "$mode: unmounted" funmount $mnt
 	server_stats >"$dir/after"
@@ -78,6 +57,7 @@ both mw
 
 check "without data: mounted" fmount $mnt "capture=$cap/messages.pcapng"
 echo before >$export_dir/called-back-no
+check "without data: a file is read" cat $mnt/ro/file
 check "without data: worked" work no
 check "without data: unmounted" funmount $mnt
 size=$(stat -c %s $cap/messages.pcapng)

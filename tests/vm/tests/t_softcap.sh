@@ -30,27 +30,6 @@ yes "$secret" | head -c 10003 >$cap/small || true
 # Else it loads for minutes over 9p.
 in_ram tshark tcpdump python3 /usr/share/wireshark "$(dirname "$(ldconfig -p | awk '/libwireshark.so/ { print $NF; exit }')")"/libw*
 
-work() { # NAME
-	local file=called-back-$1
-	cp $cap/small $cap/large $mnt/
-	sync -f $mnt
-	echo 3 >/proc/sys/vm/drop_caches
-	cmp $mnt/large $cap/large
-	cmp $mnt/small $cap/small
-	ls -la $mnt >/dev/null
-	mkdir $mnt/dir
-	mv $mnt/small $mnt/dir/moved
-	ln -s moved $mnt/dir/link
-	cat $mnt/dir/link >/dev/null
-	# The server takes a delegation back: a call the other way.
-	cat "$mnt/$file" "$mnt/$file" >/dev/null
-	exec 7<"$mnt/$file"
-	echo "changed" >"$export_dir/$file"
-	wait_for 10 cmp "$mnt/$file" "$export_dir/$file"
-	exec 7<&-
-	rm -r $mnt/dir $mnt/large
-}
-
 # same_frames OURS WIRE CLIENT [cut]: each frame of our capture is on the wire and the other way
 # round: addresses, ports, type of service, Identification, and all from the BTH to the ICRC. cut:
 # payload of RDMA Writes and Read responses may be cut off, which is the case for some, and nothing
