@@ -4,18 +4,23 @@
  * machine's sockets is bound to it: of this mount or another one, of this user or another one. So
  * there are
  *
- *   out    unconnected, with a port of its own: the source port is no part of a connection, and
- *          spreads connections over the paths of a network; each REQ's connection has another
- *          one, as the path of the one before may be why it was lost. For a socket that is not
- * connected and does not let packets be fragmented the kernel writes 0 as their Identification,
- * which the ICRC covers. train  the same, for datagrams that the kernel is to cut. in     bound to
- * the port, as those of all others: for what it knows no better socket for, which are the datagrams
- * of the CM, and first packets, the kernel chooses the one of them that was bound last, though it
- * be full. The process that has it may be stopped, and hand nothing over: so each REQ goes out with
- * a new one bound. rc     bound to the port and connected to the one that the peer sends from: the
- * kernel chooses it for packets of this connection. Of two that are connected to one port it
- * chooses one for both connections, so each has another (roce_sock_claim()), if the peer keeps to
- * it. box    where others hand over what they got in our place (roce_box.c).
+ * - out: unconnected, with a port of its own. The source port is no part of a connection, and
+ *   spreads connections over the paths of a network; each REQ's connection has another one, as the
+ *   path of the one before may be why it was lost. For a socket that is not connected and does not
+ *   let packets be fragmented the kernel writes 0 as their Identification, which the ICRC covers.
+ *
+ * - train: the same, for datagrams that the kernel is to cut.
+ *
+ * - in: bound to the port, as those of all others. For packets that it knows no better socket for
+ *   (datagrams of the CM, and first packets) the kernel chooses the one that was bound last, though
+ *   it be full. The process that has it may be stopped, and hand nothing over: so each REQ goes out
+ *   with a new one bound.
+ *
+ * - rc: bound to the port and connected to the one that the peer sends from: the kernel chooses it
+ *   for packets of this connection. Of two that are connected to one port it chooses one for both
+ *   connections, so each has another (roce_sock_claim()), if the peer keeps to it.
+ *
+ * - box: where others hand over what they got in our place (roce_box.c).
  *
  * Context: the endpoint's lane.
  */
