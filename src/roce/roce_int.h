@@ -291,7 +291,8 @@ struct roce_ep {
 	struct roce_done *done; /* of qp_conf.send_wr */
 	unsigned int done_cnt;
 	struct reactor_timer done_timer;
-	bool delivering; /* callbacks of a batch: what they post goes out after it */
+	bool delivering;     /* callbacks of a batch: what they post goes out after it */
+	unsigned int behind; /* packets of the batch that this one stands before */
 	struct roce_icrc_ids ids;
 	struct roce_cap cap;
 	struct stats *stats;

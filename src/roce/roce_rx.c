@@ -226,13 +226,15 @@ static unsigned int batch(struct roce_ep *ep, int fd, bool own, unsigned int cnt
 		slots[i].len = msgs[i].msg_len;
 	roce_rx_settle(ep, slots, (unsigned int)n);
 	roce_ep_deliver_begin(ep);
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n; i++) {
+		ep->behind = (unsigned int)(n - 1 - i);
 		if (!(msgs[i].msg_hdr.msg_flags & MSG_TRUNC))
 			roce_rx_packet(ep, slots[i].bytes, slots[i].len,
 				&(struct roce_rx_about){.from = &slots[i].from,
 					.tos = tos_of(&msgs[i].msg_hdr),
 					.apart = slots[i].apart,
 					.apart_len = slots[i].apart_len});
+	}
 	roce_ep_deliver_end(ep);
 	return (unsigned int)n;
 }

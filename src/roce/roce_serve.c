@@ -195,6 +195,14 @@ static void put_ack(struct roce_ep *ep)
 	answer(ep, ROCE_AETH_ACK, q->done_psn);
 }
 
+/* Nothing is there that an acknowledgement could go with. */
+static bool is_alone(const struct roce_ep *ep)
+{
+	const struct roce_responder *q = &ep->resp;
+
+	return q->nak_due == 0 && q->read_cnt == 0 && !roce_send_may_go(ep);
+}
+
 /*
  * One acknowledgement is of all before it, and goes with a Send in one system call: it waits for
  * them as long as there is other work (section 9.7.5.1.2). To know that there is none costs a look,
@@ -204,9 +212,22 @@ static bool may_wait(const struct roce_ep *ep)
 {
 	const struct roce_responder *q = &ep->resp;
 
-	return !q->ack_now && q->wary == 0 && q->nak_due == 0 && q->read_cnt == 0 &&
-	       !roce_send_may_go(ep) &&
+	return !q->ack_now && q->wary == 0 && is_alone(ep) &&
 	       roce_wire_psn_diff(q->done_psn, q->acked) < (int32_t)ACK_PATIENCE;
+}
+
+/*
+ * Where it does not wait it goes before its message is worked on, not behind that: the server has
+ * something to do meanwhile.
+ */
+static void ack_first(struct roce_ep *ep)
+{
+	const struct roce_responder *q = &ep->resp;
+
+	if (!q->ack_due || q->wary == 0 || ep->behind > 0 || !is_alone(ep))
+		return;
+	put_ack(ep);
+	(void)roce_tx_flush(ep);
 }
 
 void roce_serve_ack(struct roce_ep *ep)
@@ -371,6 +392,7 @@ static void take_send(struct roce_ep *ep, const struct roce_packet *p)
 		return;
 	got = *r;
 	q->first++;
+	ack_first(ep);
 	ep->ops->received(ep->ctx, got.cookie, len, inv, FAB_OK);
 }
 

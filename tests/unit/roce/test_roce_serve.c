@@ -2,9 +2,22 @@
 /* Requirements of docs/protocol/rocev2.md that test_roce_ep.c is not about: the responder. */
 #include <criterion/criterion.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "roce_read.h"
 #include "roce_rig.h"
+
+/* The kernel's. Noted: what the owner had seen when packets went out, and how often some did. */
+static char before_out[sizeof(seen)];
+static unsigned int outs;
+
+int sendmmsg(int fd, struct mmsghdr *msgs, unsigned int cnt, int flags)
+{
+	memcpy(before_out, seen, sizeof(seen));
+	outs++;
+	return (int)syscall(SYS_sendmmsg, fd, msgs, cnt, flags);
+}
 
 TestSuite(roce_responder, .init = rig_set_up, .fini = rig_tear_down);
 
@@ -69,6 +82,48 @@ Test(roce_responder, an_acknowledgement_that_waited_in_vain_makes_wary)
 		if (i == 0 || i == 17)
 			rig_answers(0x1f, peer.psn + i);
 	}
+}
+
+static void asks_many(uint32_t psn, uint32_t cnt)
+{
+	for (uint32_t i = 0; i < cnt; i++) {
+		rig_receive(1000 * i, 100, i);
+		rig_asks(0x04, psn + i, NULL, 0, "hello", 5);
+	}
+}
+
+/* One of the last message in the batch; there is one for all of them. */
+Test(roce_responder, an_acknowledgement_that_does_not_wait_goes_before_the_work)
+{
+	uint32_t psn = peer.psn;
+
+	asks_many(psn, 1);
+	rig_answers(0x1f, psn);
+	cr_assert_str_eq(before_out, "r", "it waited");
+	asks_many(psn + 1, 1);
+	rig_answers(0x1f, psn + 1);
+	cr_assert_str_eq(before_out, "r");
+	cr_assert_str_eq(seen, "rr");
+	asks_many(psn + 2, 3);
+	rig_answers(0x1f, psn + 4);
+	cr_assert_str_eq(before_out, "rrrr");
+	cr_assert_str_eq(seen, "rrrrr");
+	rig_none();
+}
+
+/* It would be a packet more than with what goes out anyway. */
+Test(roce_responder, one_that_has_company_goes_behind_the_work)
+{
+	uint32_t psn = peer.psn;
+
+	roce_of(ep)->resp.wary = 2;
+	asks_many(psn, 1);
+	roce_of(ep)->resp.nak_due = 0x60; /* of an earlier one, without room until now */
+	roce_of(ep)->resp.nak_psn = psn + 1;
+	outs = 0;
+	rig_sees("r");
+	cr_assert_str_eq(before_out, "r");
+	cr_assert_eq(outs, 1);
 }
 
 Test(roce_responder, an_acknowledgement_waits_for_few_packets)
