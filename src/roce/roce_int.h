@@ -292,7 +292,7 @@ struct roce_ep {
 	unsigned int done_cnt;
 	struct reactor_timer done_timer;
 	bool delivering;     /* callbacks of a batch: what they post goes out after it */
-	unsigned int behind; /* packets of the batch that this one stands before */
+	unsigned int behind; /* packets of the batch behind the one that is taken */
 	struct roce_icrc_ids ids;
 	struct roce_cap cap;
 	struct stats *stats;

@@ -36,12 +36,17 @@ Test(roce_responder, what_does_not_ask_is_not_acknowledged)
 	cr_assert_eq(k.msn, 2);
 }
 
+static void asks_many(uint32_t psn, uint32_t cnt)
+{
+	for (uint32_t i = 0; i < cnt; i++) {
+		rig_receive(1000 * i, 100, i);
+		rig_asks(0x04, psn + i, NULL, 0, "hello", 5);
+	}
+}
+
 Test(roce_responder, acknowledgements_are_put_together)
 {
-	for (uint32_t i = 0; i < 3; i++) {
-		rig_receive(100 * i, 100, i);
-		rig_asks(0x04, peer.psn + i, NULL, 0, "hello", 5);
-	}
+	asks_many(peer.psn, 3);
 	rig_answers(0x1f, peer.psn + 2);
 	cr_assert_eq(k.msn, 3);
 	rig_none();
@@ -81,14 +86,6 @@ Test(roce_responder, an_acknowledgement_that_waited_in_vain_makes_wary)
 		cr_assert_eq(peer_next(&peer, &k, rig_still), i > 0 && i < 17, "%u", i);
 		if (i == 0 || i == 17)
 			rig_answers(0x1f, peer.psn + i);
-	}
-}
-
-static void asks_many(uint32_t psn, uint32_t cnt)
-{
-	for (uint32_t i = 0; i < cnt; i++) {
-		rig_receive(1000 * i, 100, i);
-		rig_asks(0x04, psn + i, NULL, 0, "hello", 5);
 	}
 }
 
