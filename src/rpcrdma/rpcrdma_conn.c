@@ -26,6 +26,8 @@
 
 #include "log.h"
 
+#define LOSS_LOG_NS (5 * NSEC_PER_SEC) /* as log_ratelimit(), by the reactor's clock */
+
 static const char *cstate_name(enum rpcrdma_cstate state)
 {
 	static const char *const names[] = {
@@ -129,7 +131,7 @@ static void back_off(struct rpcrdma *x)
 {
 	uint64_t now = reactor_now(x->reactor), min = x->conf.backoff_min_ns, delay;
 
-	if (x->retry_now || (x->good && now - x->up_ns >= min)) {
+	if (x->retry_now || (x->good && now - x->seen.up_ns >= min)) {
 		x->backoff_ns = 0;
 		delay = 0;
 	} else {
@@ -168,6 +170,22 @@ static void backoff_fire(struct reactor_timer *t)
 	drained(x);
 }
 
+/*
+ * A server that does not respond was named once: not again for each attempt. One that ends each
+ * connection at once must not fill the log.
+ */
+static void log_loss(struct rpcrdma *x, int err, const char *why)
+{
+	struct rpcrdma_seen *s = &x->seen;
+	uint64_t now = reactor_now(x->reactor);
+
+	s->loss_logged = !x->not_responding && (s->loss_ns == 0 || now - s->loss_ns >= LOSS_LOG_NS);
+	if (s->loss_logged)
+		s->loss_ns = now;
+	log_msg(s->loss_logged ? LOG_LVL_INFO : LOG_LVL_DEBUG, "%s: connection lost: %s (%s)",
+		x->peer, why, strerror(-err));
+}
+
 void rpcrdma_conn_drop(struct rpcrdma *x, int err, const char *why)
 {
 	switch (x->state) {
@@ -182,10 +200,8 @@ void rpcrdma_conn_drop(struct rpcrdma *x, int err, const char *why)
 	case RPCRDMA_C_STOPPED:
 		return;
 	}
-	/* a server that does not respond was named once: not again for each attempt */
 	if (x->state == RPCRDMA_C_UP && !x->stopping)
-		log_msg(x->not_responding ? LOG_LVL_DEBUG : LOG_LVL_INFO,
-			"%s: connection lost: %s (%s)", x->peer, why, strerror(-err));
+		log_loss(x, err, why);
 	if (x->state != RPCRDMA_C_UP && !x->addr_used && !x->stopping)
 		rpcrdma_addr_failed(x); /* else when it is drained */
 	x->down_err = err;
@@ -269,13 +285,13 @@ void rpcrdma_conn_up(struct rpcrdma *x)
 	x->credit.inbound_room = fab_ep_caps(x->ep)->max_inbound;
 	set_state(x, RPCRDMA_C_UP, "established");
 	x->generation++;
-	x->up_ns = reactor_now(x->reactor);
+	x->seen.up_ns = reactor_now(x->reactor);
 	x->ever_up = x->was_up = true;
 	stats_count(&x->stats->connects, 1);
 	if (!first) {
 		stats_count(&x->stats->reconnects, 1);
-		log_msg(x->not_responding ? LOG_LVL_DEBUG : LOG_LVL_INFO, "%s: connected again",
-			x->peer);
+		log_msg(x->seen.loss_logged && !x->not_responding ? LOG_LVL_INFO : LOG_LVL_DEBUG,
+			"%s: connected again", x->peer);
 	}
 	log_debug("%s: %s: inline %u/%u, memreg=%s", x->peer, fab_ep_name(x->ep),
 		x->limits.send_max, x->limits.recv_max,

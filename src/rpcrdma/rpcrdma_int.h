@@ -172,6 +172,13 @@ struct rpcrdma_fab {
 	bool device;        /* a device was connected with */
 };
 
+/* When connections came and went. */
+struct rpcrdma_seen {
+	uint64_t up_ns;   /* this one was established */
+	uint64_t loss_ns; /* a loss was logged last; 0: none was */
+	bool loss_logged; /* the last one was: that there is a connection again is, too */
+};
+
 struct rpcrdma {
 	struct reactor *reactor;
 	struct rpcrdma_conf conf;
@@ -194,7 +201,7 @@ struct rpcrdma {
 	bool not_responding; /* said so in the log */
 	bool retry_now;      /* rpcrdma_reconnect(): no back-off */
 	bool report_due;     /* ->failed or ->stopped waits for the kick timer */
-	uint64_t up_ns;      /* when this connection was established */
+	struct rpcrdma_seen seen;
 	int down_err;
 	enum fab_step down_step;
 	uint64_t generation;

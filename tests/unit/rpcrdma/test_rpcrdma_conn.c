@@ -466,6 +466,36 @@ Test(rpcrdma_conn, the_cause_of_a_later_failure_is_told)
 	rig_fini();
 }
 
+static unsigned int losses, returns;
+
+static void count_lines(void *ctx, enum log_level level, const char *line)
+{
+	losses += strstr(line, "connection lost") != NULL;
+	returns += strstr(line, "connected again") != NULL;
+}
+
+/* By a server that ends each connection as soon as it is there, for instance. */
+Test(rpcrdma_conn, a_loss_is_logged_once_in_five_seconds_with_what_follows_it)
+{
+	rig.conf.backoff_max_ns = rig.conf.backoff_min_ns;
+	cr_assert(rig_connect());
+	log_set_level(LOG_LVL_INFO);
+	log_set_sink(count_lines, NULL);
+	for (unsigned int i = 1; i <= 4; i++) {
+		fake_down(-EIO);
+		rig_run(NSEC_PER_SEC);
+		cr_assert_eq(rig.up, i + 1);
+		cr_assert_eq(losses, 1);
+		cr_assert_eq(returns, 1);
+	}
+	rig_run(NSEC_PER_SEC);
+	fake_down(-EIO);
+	rig_run(NSEC_PER_SEC);
+	cr_assert_eq(losses, 2);
+	cr_assert_eq(returns, 2);
+	rig_fini();
+}
+
 Test(rpcrdma_conn, a_user_who_asks_for_a_device_hears_which_library_is_missing)
 {
 	rig.conf.fabric = RPCRDMA_FABRIC_VERBS;
