@@ -109,6 +109,12 @@ int fab_post_send(struct fab_ep *ep, const struct fab_sge *sges, unsigned int sg
 	return ep->impl->post_send(ep, sges, sge_cnt, binds, bind_cnt, cookie);
 }
 
+void fab_answered(struct fab_ep *ep, uint64_t cookie)
+{
+	if (ep->impl->answered)
+		ep->impl->answered(ep, cookie);
+}
+
 int fab_post_recv(
 	struct fab_ep *ep, void *addr, uint32_t len, const struct fab_mr *mr, uint64_t cookie)
 {

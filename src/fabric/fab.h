@@ -243,6 +243,15 @@ uint32_t fab_mw_next_rkey(const struct fab_mw *mw);
 int fab_post_send(struct fab_ep *ep, const struct fab_sge *sges, unsigned int sge_cnt,
 	const struct fab_bind *binds, unsigned int bind_cnt, uint64_t cookie);
 /*
+ * fab_answered - a message of the peer answers this Send
+ *
+ * So the peer has it, and all Sends before it: a connection delivers in order. An endpoint that is
+ * told so asks for fewer acknowledgements. From ->received(), while the connection is up; the
+ * Send may have completed, and another one must not have its cookie. ->sent() of it and of those
+ * before it may run before this returns.
+ */
+void fab_answered(struct fab_ep *ep, uint64_t cookie);
+/*
  * fab_mw_bind - bind one window, without a Send
  *
  * To see whether the device does it. Returns: as fab_post_send(); ops->sent(cookie) tells.

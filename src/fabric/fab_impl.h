@@ -25,6 +25,8 @@ struct fab_impl {
 	const char *(*ep_why)(const struct fab_ep *ep);
 	int (*post_send)(struct fab_ep *ep, const struct fab_sge *sges, unsigned int sge_cnt,
 		const struct fab_bind *binds, unsigned int bind_cnt, uint64_t cookie);
+	/* NULL: the device acknowledges by itself. */
+	void (*answered)(struct fab_ep *ep, uint64_t cookie);
 	int (*post_recv)(struct fab_ep *ep, void *addr, uint32_t len, const struct fab_mr *mr,
 		uint64_t cookie);
 	struct fab_mr *(*mr_reg)(

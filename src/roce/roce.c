@@ -65,6 +65,7 @@ const struct fab_impl roce_impl = {
 	.ep_name = ep_name,
 	.ep_why = ep_why,
 	.post_send = roce_ep_send,
+	.answered = roce_send_answered,
 	.post_recv = roce_ep_recv,
 	.mr_reg = mr_reg,
 	.mr_dereg = roce_key_dereg,

@@ -137,6 +137,7 @@ struct roce_requester {
 	bool waits;          /* RNR: nothing is sent before the timer */
 	struct reactor_timer timer;
 	unsigned int silent; /* packets since the last one that asks for an acknowledgement */
+	bool answered;       /* the owner tells of answers: not each last packet need ask */
 };
 
 struct roce_recv {
@@ -357,6 +358,8 @@ void roce_send_free(struct roce_ep *ep);
 void roce_send_begin(struct roce_ep *ep, uint32_t psn);
 int roce_send_post(
 	struct roce_ep *ep, const struct fab_sge *sges, unsigned int cnt, uint64_t cookie);
+/* As fab_answered(). */
+void roce_send_answered(struct fab_ep *ep, uint64_t cookie);
 /* Acknowledgements. */
 void roce_send_received(struct roce_ep *ep, const struct roce_packet *p);
 /* There is a packet to send, and it may be sent now. */

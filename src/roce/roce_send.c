@@ -94,6 +94,16 @@ static void again(struct roce_ep *ep, uint32_t psn)
 		(uint64_t)roce_wire_psn_diff(before, next_psn(&ep->req)));
 }
 
+/* Those that did not ask may have come: the last one goes again, and asks (section 9.7.5.1.2). */
+static void ask_after(struct roce_ep *ep)
+{
+	struct roce_requester *q = &ep->req;
+
+	q->silent = 0;
+	q->answered = false;
+	roce_send_back(ep, roce_wire_psn_add(q->sent, ROCE_PSN_MASK));
+}
+
 static void on_timer(struct reactor_timer *t)
 {
 	struct roce_ep *ep = container_of(t, struct roce_ep, req.timer);
@@ -103,13 +113,16 @@ static void on_timer(struct reactor_timer *t)
 		return;
 	if (q->waits) { /* for a receive of the peer's */
 		q->waits = false;
+		again(ep, q->acked);
+	} else if (q->silent > 0 && next_psn(q) == q->sent) {
+		ask_after(ep);
 	} else if (q->tries++ >= ep->path.ack_tries) {
 		roce_ep_lost(ep, -ETIMEDOUT);
 		return;
 	} else {
 		roce_send_slower(ep);
+		again(ep, q->acked);
 	}
-	again(ep, q->acked);
 	arm(ep);
 	roce_tx_go(ep);
 }
@@ -120,6 +133,7 @@ void roce_send_begin(struct roce_ep *ep, uint32_t psn)
 
 	reactor_timer_init(&q->timer, on_timer);
 	q->silent = 0;
+	q->answered = false;
 	q->psn = q->acked = q->sent = psn;
 	q->window = ROCE_UNACKED;
 	q->tries = 0;
@@ -193,13 +207,14 @@ bool roce_send_may_go(const struct roce_ep *ep)
 
 /*
  * Responders acknowledge what asks for it (section 9.7.5.1.2): the packet that no other follows
- * now, and one of so many. Without one, what is sent would wait for the timeout.
+ * now, and one of so many. Without one, what is sent would wait for the timeout, unless an answer
+ * comes, which says the same.
  */
 static bool asks(struct roce_ep *ep)
 {
 	struct roce_requester *q = &ep->req;
 
-	if (++q->silent < WINDOW_LEAST && roce_send_may_go(ep))
+	if (++q->silent < WINDOW_LEAST && (q->answered || roce_send_may_go(ep)))
 		return false;
 	q->silent = 0;
 	return true;
@@ -252,6 +267,8 @@ static bool acknowledge(struct roce_ep *ep, uint32_t psn)
 	q->acked = psn;
 	q->tries = 0;
 	q->waits = false;
+	if (psn == q->sent)
+		q->silent = 0;
 	if (q->window < ROCE_UNACKED)
 		q->window++;
 	/* That which is sent again may have come after all. */
@@ -271,6 +288,28 @@ static bool acknowledge(struct roce_ep *ep, uint32_t psn)
 		ep->ops->sent(ep->ctx, cookie, FAB_OK);
 	}
 	return true;
+}
+
+void roce_send_answered(struct fab_ep *fep, uint64_t cookie)
+{
+	struct roce_ep *ep = roce_of(fep);
+	struct roce_requester *q = &ep->req;
+
+	if (ep->state != ROCE_UP)
+		return;
+	q->answered = true;
+	for (uint32_t n = q->una; n != q->end; n++) {
+		const struct roce_wqe *w = wqe_at(q, n);
+		uint32_t behind = roce_wire_psn_add(w->psn, w->packets);
+
+		if (w->cookie != cookie)
+			continue;
+		/* One that has not gone out is answered by a peer that lies. */
+		if (roce_wire_psn_diff(behind, q->sent) <= 0 && acknowledge(ep, behind) &&
+			ep->state == ROCE_UP)
+			arm(ep);
+		return;
+	}
 }
 
 static void not_acknowledged(struct roce_ep *ep, const struct roce_packet *p, bool is_again)

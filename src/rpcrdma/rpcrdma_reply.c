@@ -251,6 +251,9 @@ static void dispatch(struct rpcrdma *x, struct msg *m, int decoded)
 		reject(priv, m, "the transport header is malformed");
 		return;
 	}
+	fab_answered(x->ep, priv->idx);
+	if (x->state != RPCRDMA_C_UP) /* by a call that this ended */
+		return;
 	rpcrdma_credit_grant(&x->credit, m->hdr.credits);
 	if (m->hdr.proc == RDMA_ERROR) {
 		rpcrdma_conn_alive(x);

@@ -164,6 +164,10 @@ static void on_received(
 		rig.wins[i].access = 0;
 		rig.counts.invalidated++;
 	}
+	/* It answers the oldest Send, or another one, which may not have gone out; or none. */
+	if (status == FAB_OK && len % 4 != 0)
+		roce_impl.answered(
+			rig.ep, rig.sends[(rig.send_first + len % 4 - 1) % RIG_SENDS].cookie);
 	completed(status);
 }
 

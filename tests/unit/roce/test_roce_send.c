@@ -219,3 +219,131 @@ Test(roce_requester, sends_are_in_order_when_their_count_begins_again)
 		cr_assert_eq(cookie, i);
 	}
 }
+
+/* The owner has told of an answer. No timeout comes by itself. */
+static void tells_of_answers(void)
+{
+	roce_of(ep)->path.ack_ns = 600 * NSEC_PER_SEC;
+	rig_post(0, 100, 1);
+	rig_sends(0x04, OURS, 0, 100);
+	cr_assert(k.ack_req, "nobody has told yet");
+	peer_ack(&peer, 0x1f, OURS);
+	rig_sees("s");
+	roce_impl.answered(ep, 1);
+	cr_assert_str_eq(seen, "s", "it was done");
+	memset(seen, 0, sizeof(seen));
+}
+
+/* The next packet is a whole Send, which asks for an acknowledgement or does not. */
+static void goes(uint32_t psn, bool asks)
+{
+	cr_assert(peer_next(&peer, &k, rig_turn));
+	cr_assert_eq(k.op, 0x04);
+	cr_assert_eq(k.psn, psn);
+	cr_assert_eq(k.ack_req, asks, "%u", psn);
+}
+
+Test(roce_requester, an_answer_acknowledges_what_is_before_it_too)
+{
+	tells_of_answers();
+	for (uint32_t i = 0; i < 3; i++) {
+		rig_post(100 * i, 100, 2 + i);
+		goes(OURS + 1 + i, false);
+	}
+	roce_impl.answered(ep, 3);
+	cr_assert_str_eq(seen, "ss");
+	cr_assert_eq(cookie, 3);
+	roce_impl.answered(ep, 4);
+	rig_sees("sss");
+	cr_assert_eq(roce_of(ep)->req.acked, OURS + 4);
+	cr_assert_not(reactor_timer_armed(&roce_of(ep)->req.timer), "nothing is waited for");
+	/* As all before it is acknowledged, the next one need not ask, and so on. */
+	for (uint32_t i = 0; i < 8; i++) {
+		memset(seen, 0, sizeof(seen));
+		rig_post(0, 100, 5 + i);
+		goes(OURS + 4 + i, false);
+		roce_impl.answered(ep, 5 + i);
+		rig_sees("s");
+	}
+}
+
+/* Those that wait for their answers at once: a window that is full of them would stay full. */
+Test(roce_requester, one_of_four_asks_although_answers_are_told_of)
+{
+	tells_of_answers();
+	for (uint32_t i = 0; i < 7; i++) {
+		rig_post(0, 100, 2 + i);
+		goes(OURS + 1 + i, i == 3);
+	}
+	/* Nor is the count begun anew by an answer to some of them. */
+	roce_impl.answered(ep, 7);
+	rig_post(0, 100, 9);
+	goes(OURS + 8, true);
+}
+
+Test(roce_requester, what_is_not_answered_in_time_is_asked_for_once_more)
+{
+	struct roce_requester *q = &roce_of(ep)->req;
+
+	tells_of_answers();
+	rig_post(0, MTU + 100, 2);
+	rig_sends(0x00, OURS + 1, 0, MTU);
+	rig_sends(0x02, OURS + 2, MTU, 100);
+	cr_assert_not(k.ack_req);
+	q->timer.fire(&q->timer);
+	rig_sends(0x02, OURS + 2, MTU, 100);
+	cr_assert(k.ack_req);
+	cr_assert(reactor_timer_armed(&q->timer));
+	cr_assert_eq(q->tries, 0, "nothing is known to be lost");
+	cr_assert_eq(q->window, ROCE_UNACKED);
+	cr_assert_eq(stats.packets_resent, 0);
+	/* The peer does not have it, nor hears that: from now on it is as with any other. */
+	q->timer.fire(&q->timer);
+	rig_sends(0x00, OURS + 1, 0, MTU);
+	rig_sends(0x02, OURS + 2, MTU, 100);
+	cr_assert(k.ack_req);
+	cr_assert_eq(q->tries, 1);
+	peer_ack(&peer, 0x1f, OURS + 2);
+	rig_sees("s");
+	/* The next one asks, as this one's answer took long. */
+	rig_post(0, 100, 3);
+	rig_sends(0x04, OURS + 3, 0, 100);
+	cr_assert(k.ack_req);
+}
+
+/* While the window is too small for the packet that would ask. */
+Test(roce_requester, what_cannot_ask_is_sent_again)
+{
+	struct roce_requester *q = &roce_of(ep)->req;
+
+	tells_of_answers();
+	for (uint32_t i = 0; i < 3; i++) {
+		rig_post(0, 100, 2 + i);
+		goes(OURS + 1 + i, false);
+	}
+	q->window = 2;
+	q->timer.fire(&q->timer);
+	cr_assert_not(peer_next(&peer, &k, rig_turns), "%#x", k.psn);
+	q->timer.fire(&q->timer);
+	for (uint32_t i = 0; i < 3; i++)
+		goes(OURS + 1 + i, i == 2);
+}
+
+/* By a peer that lies, or for another one with the same cookie. */
+Test(roce_requester, what_has_not_gone_out_is_not_answered)
+{
+	tells_of_answers();
+	roce_of(ep)->req.window = 4;
+	rig_post(0, 6 * MTU, 2);
+	for (uint32_t i = 0; i < 4; i++)
+		rig_sends(i == 0 ? 0x00 : 0x01, OURS + 1 + i, i * MTU, MTU);
+	roce_impl.answered(ep, 2);
+	roce_impl.answered(ep, 77);
+	cr_assert_str_eq(seen, "");
+	cr_assert_eq(roce_of(ep)->req.acked, OURS + 1);
+	peer_ack(&peer, 0x1f, OURS + 4);
+	rig_sends(0x01, OURS + 5, 4 * MTU, MTU);
+	rig_sends(0x02, OURS + 6, 5 * MTU, MTU);
+	roce_impl.answered(ep, 2);
+	rig_sees("s");
+}

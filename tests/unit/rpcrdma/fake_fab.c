@@ -566,6 +566,12 @@ void fake_flush_invals(void)
 	release(the_ep, &the_ep->held_invals);
 }
 
+void fab_answered(struct fab_ep *ep, uint64_t cookie)
+{
+	fake.answered = cookie;
+	fake.answers++;
+}
+
 int fab_post_recv(
 	struct fab_ep *ep, void *addr, uint32_t len, const struct fab_mr *mr, uint64_t cookie)
 {

@@ -60,6 +60,8 @@ struct fake {
 	unsigned int recvs; /* posted now */
 	unsigned int busy;
 	unsigned int sends;
+	unsigned int answers; /* fab_answered(); of this one */
+	uint64_t answered;
 	bool up;
 	/* called for each Send with the gathered message */
 	void (*server)(const uint8_t *msg, size_t len);

@@ -56,6 +56,15 @@ Test(rpcrdma_reply, data_lands_in_the_write_chunk)
 	put(&c[0]);
 }
 
+Test(rpcrdma_reply, the_fabric_hears_which_send_was_answered)
+{
+	start_read(&c[0], 65536);
+	cr_assert_eq(c[0].done, 1);
+	cr_assert_eq(fake.answers, 1);
+	cr_assert_eq(fake.answered, c[0].req.idx);
+	put(&c[0]);
+}
+
 Test(rpcrdma_reply, an_unused_write_chunk_is_told)
 {
 	start_read(&c[0], 65536);
