@@ -159,9 +159,9 @@ struct roce_responder {
 	struct roce_recv *ring; /* receives: [first, end) */
 	uint32_t size, room;    /* places; of which so many are in use at most */
 	uint32_t first, end;
-	uint32_t psn;      /* that is expected */
-	uint32_t done_psn; /* of the last packet of a Send or Write that was taken */
-	uint32_t msn;
+	uint32_t psn;           /* that is expected */
+	uint32_t done_psn;      /* of the last packet of a Send or Write that was taken */
+	uint32_t msn, done_msn; /* now; when that packet was taken */
 	/* The message that has begun, by its kind: 0: none */
 	unsigned int kind;
 	uint32_t got;         /* bytes of it */

@@ -90,7 +90,7 @@ static void answer(struct roce_ep *ep, uint8_t syndrome, uint32_t psn)
 		.qpn = ep->peer_qpn,
 		.psn = psn,
 		.syndrome = syndrome,
-		.msn = ep->resp.msn};
+		.msn = syndrome == ROCE_AETH_ACK ? ep->resp.done_msn : ep->resp.msn};
 
 	if ((syndrome & ROCE_AETH_NAK) == ROCE_AETH_NAK)
 		stats_count(&ep->stats->naks_sent, 1);
@@ -361,6 +361,7 @@ static void passed(struct roce_responder *q, const struct roce_packet *p)
 	} else {
 		q->kind = p->kind & (ROCE_IS_SEND | ROCE_IS_WRITE);
 	}
+	q->done_msn = q->msn;
 }
 
 static void take_send(struct roce_ep *ep, const struct roce_packet *p)

@@ -229,6 +229,7 @@ Test(roce_responder, answers_are_in_order)
 	rig_asks(0x04, peer.psn, NULL, 0, "hello", 5);
 	rig_asks_read(peer.psn + 1, rkey, 1000, 10);
 	rig_answers(0x1f, peer.psn);
+	cr_assert_eq(k.msn, 1, "the Read behind it is not in the count");
 	rig_reads(0x10, peer.psn + 1, 1000, 10);
 	rig_asks_read(peer.psn + 2, rkey, 1010, 10);
 	rig_asks(0x04, peer.psn + 3, NULL, 0, "hello", 5);
