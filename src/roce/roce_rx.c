@@ -130,7 +130,9 @@ void roce_rx_packet(
 		roce_conn_received(ep, &p);
 		return;
 	}
-	roce_sock_from(ep, port);
+	/* A CNP may be of a port that is no queue pair's (Xilinx). */
+	if (!(p.kind & ROCE_IS_CNP))
+		roce_sock_from(ep, port);
 	take(ep, &p, about->tos);
 }
 

@@ -507,11 +507,11 @@ void peer_send(const struct peer *p, const struct peer_out *o)
 	send_by(p->fd, ours, 4791, o);
 }
 
-void peer_send_from(const struct peer *p, const char *addr, const struct peer_out *o)
+void peer_send_from(const struct peer *p, const char *addr, uint16_t port, const struct peer_out *o)
 {
-	int fd = open_at(addr, 4791);
+	int fd = open_at(addr ? addr : ours, port);
 
-	send_by(fd, addr, 4791, o);
+	send_by(fd, addr ? addr : ours, port, o);
 	close(fd);
 }
 
@@ -543,16 +543,25 @@ void peer_ack(const struct peer *p, uint8_t syndrome, uint32_t psn)
 			     .op = 0x11, .qpn = p->qpn, .psn = psn, .ext = aeth, .ext_len = 4});
 }
 
-void peer_notify(const struct peer *p)
+void peer_notify_from(const struct peer *p, uint16_t port)
 {
 	static const uint8_t zero[16];
+	const struct peer_out o = {.op = 0x81,
+		.qpn = p->qpn,
+		.bth1 = 0x40, /* no MigReq */
+		.bth4 = 0x40, /* BECN */
+		.ext = zero,
+		.ext_len = sizeof(zero)};
 
-	peer_send(p, &(struct peer_out){.op = 0x81,
-			     .qpn = p->qpn,
-			     .bth1 = 0x40, /* no MigReq */
-			     .bth4 = 0x40, /* BECN */
-			     .ext = zero,
-			     .ext_len = sizeof(zero)});
+	if (port == 4791)
+		peer_send(p, &o);
+	else
+		peer_send_from(p, NULL, port, &o);
+}
+
+void peer_notify(const struct peer *p)
+{
+	peer_notify_from(p, 4791);
 }
 
 void peer_mark(const struct peer *p, uint8_t ecn)

@@ -108,14 +108,16 @@ struct peer_out {
 };
 
 void peer_send(const struct peer *p, const struct peer_out *o);
-/* The same from another address. */
-void peer_send_from(const struct peer *p, const char *addr, const struct peer_out *o);
+/* The same from another address (NULL: from its own) or port. */
+void peer_send_from(
+	const struct peer *p, const char *addr, uint16_t port, const struct peer_out *o);
 /* To whoever has that number, by somebody who got it; `ce`: a byte that says so, or anything. */
 void peer_hand_over(const struct peer_out *o, uint32_t number, uint8_t ce);
 /* An acknowledgement of that PSN. */
 void peer_ack(const struct peer *p, uint8_t syndrome, uint32_t psn);
 /* A CNP (annex A17.9.3): packets of ours met congestion. */
 void peer_notify(const struct peer *p);
+void peer_notify_from(const struct peer *p, uint16_t port);
 /* All that it sends from now on has this in the two bits of ECN. */
 void peer_mark(const struct peer *p, uint8_t ecn);
 /* RETH (IBA 9.3.3). */

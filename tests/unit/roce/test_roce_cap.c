@@ -390,7 +390,7 @@ Test(roce_cap, what_is_not_the_connections_is_not_in_it)
 	o.spoil = true;
 	peer_send(&peer, &o);
 	o.spoil = false;
-	peer_send_from(&peer, "127.0.0.3", &o);
+	peer_send_from(&peer, "127.0.0.3", 4791, &o);
 	o.qpn ^= 0x100;
 	peer_send(&peer, &o);
 	peer_went.cnt--;

@@ -549,7 +549,7 @@ Test(roce_recv, what_is_not_whole_or_not_the_peers_was_not_there)
 	o.spoil = true;
 	peer_send(&peer, &o);
 	o.spoil = false;
-	peer_send_from(&peer, "127.0.0.3", &o);
+	peer_send_from(&peer, "127.0.0.3", 4791, &o);
 	o.qpn ^= 0x100;
 	peer_send(&peer, &o);
 	o.qpn ^= 0x100;

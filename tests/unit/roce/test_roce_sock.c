@@ -102,8 +102,11 @@ ssize_t recvmsg(int fd, struct msghdr *m, int flags)
 
 static unsigned int handed_over; /* tries */
 
+static unsigned int connects; /* to an address of IP */
+
 int connect(int fd, const struct sockaddr *sa, socklen_t sa_len)
 {
+	connects += sa->sa_family == AF_INET;
 	if (!no_connect)
 		return (int)syscall(SYS_connect, fd, sa, sa_len);
 	unconnected = fd;
@@ -494,6 +497,32 @@ Test(roce_sock, one_that_cannot_be_connected_is_closed)
 	rig_sends(0x04, OURS, 0, 100);
 	peer_ack(&peer, 0x1f, OURS);
 	rig_sees("REs");
+}
+
+/* Some adapters have a port for them that is no queue pair's. */
+Test(roce_sock, a_notification_of_congestion_is_no_sign_of_another_port)
+{
+	uint8_t aeth[4] = {0x1f};
+	struct peer_out ack;
+
+	rig_connect(OURS);
+	rig_post(0, 100, 1);
+	rig_sends(0x04, OURS, 0, 100);
+	peer_ack(&peer, 0x1f, OURS);
+	rig_sees("s");
+	connects = 0;
+	peer_notify_from(&peer, 36049);
+	rig_turns();
+	cr_assert_eq(stats.cnps, 1, "it was heard");
+	cr_assert_eq(connects, 0);
+	/* A packet of the queue pair is one. */
+	rig_post(0, 100, 2);
+	rig_sends(0x04, OURS + 1, 0, 100);
+	ack = (struct peer_out){
+		.op = 0x11, .qpn = peer.qpn, .psn = OURS + 1, .ext = aeth, .ext_len = 4};
+	peer_send_from(&peer, NULL, 36049, &ack);
+	rig_sees("ss");
+	cr_assert_eq(connects, 1);
 }
 
 /* A flood of packets for nobody is to cost next to nothing. */

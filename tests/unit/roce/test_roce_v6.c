@@ -89,7 +89,7 @@ Test(roce_v6, what_is_not_whole_or_not_the_peers_was_not_there)
 	o.spoil = true;
 	peer_send(&peer, &o);
 	o.spoil = false;
-	peer_send_from(&peer, "fd00::3", &o);
+	peer_send_from(&peer, "fd00::3", 4791, &o);
 	rig_none();
 	cr_assert_str_eq(seen, "");
 	cr_assert_eq(stats.bad_icrc, 1);
