@@ -13,7 +13,12 @@
 
 #define SERVICE_TCP 0x0000000001060000ull /* annex A11.2: the port is in the lower half */
 #define LID_NONE    0xffffu
-#define CM_TIMEOUT  20u /* 4.3 s: so long each side has for an answer */
+#define CM_TIMEOUT  20u /* 4.3 s: so long the peer has for an answer */
+/*
+ * 0.5 s: so long we have. The peer's REP comes again after that, as it does not answer a repeated
+ * REQ (Linux): where the REP or our RTU is lost, nothing else goes on.
+ */
+#define OUR_TIMEOUT 17u
 #define CM_RETRIES  15u
 #define RNR_RETRY   7u /* for ever */
 #define HOPS        64u
@@ -61,7 +66,7 @@ void roce_mad_put_req(const struct roce_mad_req *req, uint8_t mad[ROCE_MAD_LEN])
 	roce_wire_put64(p + 16, req->guid);
 	roce_wire_put32(p + 32, req->qpn << 8 | req->reads);
 	p[43] = CM_TIMEOUT << 3; /* the peer's; a reliable connection */
-	roce_wire_put32(p + 44, req->psn << 8 | CM_TIMEOUT << 3 | req->retries);
+	roce_wire_put32(p + 44, req->psn << 8 | OUR_TIMEOUT << 3 | req->retries);
 	roce_wire_put16(p + 48, ROCE_PKEY_DEFAULT);
 	p[50] = (uint8_t)(mtu_code(req->mtu) << 4 | RNR_RETRY);
 	p[51] = CM_RETRIES << 4;

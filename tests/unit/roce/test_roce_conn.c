@@ -233,3 +233,11 @@ Test(roce_mads, the_type_of_service_is_of_both_sides)
 	cr_assert_eq(k.tos, 104);
 	cr_assert_eq(k.ecn, 2);
 }
+
+/* Linux repeats its REP after this time, and says nothing to a repeated REQ. */
+Test(roce_mads, a_reply_that_is_lost_comes_again_soon)
+{
+	rig_connect(OURS);
+	cr_assert_eq(peer.req[47] >> 3, 17, "table 106: 4.096 us << 17 is 0.5 s");
+	cr_assert_eq(peer.req[43] >> 3, 20, "the peer may take 4.3 s");
+}
