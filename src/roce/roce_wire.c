@@ -3,9 +3,12 @@
 
 #define ONLY (ROCE_IS_FIRST | ROCE_IS_LAST)
 
-/* Of IP and UDP, of the longest header that we or the peer send, and of the ICRC. */
-#define OVERHEAD_V4 (20u + 8u + ROCE_BTH_LEN + 20u + ROCE_ICRC_LEN)
-#define OVERHEAD_V6 (OVERHEAD_V4 + 20u)
+/*
+ * GRH (IPv6), UDP, BTH, the extended headers of XRC and atomic operations, ICRC: so much of its own
+ * MTU Linux leaves to headers (iboe_get_mtu()). Some adapters refuse a connection of a larger path
+ * MTU, others cut it without a word.
+ */
+#define OVERHEAD (40u + 8u + ROCE_BTH_LEN + 4u + 28u + ROCE_ICRC_LEN)
 
 unsigned int roce_wire_kind(uint8_t opcode)
 {
@@ -124,12 +127,11 @@ size_t roce_wire_encode(const struct roce_packet *p, uint8_t out[ROCE_HDR_MAX])
 	return (size_t)(q - out);
 }
 
-uint32_t roce_wire_mtu(unsigned int ip_mtu, bool is_v6)
+uint32_t roce_wire_mtu(unsigned int ip_mtu)
 {
-	unsigned int overhead = is_v6 ? OVERHEAD_V6 : OVERHEAD_V4;
 	uint32_t mtu = ROCE_MTU_MOST;
 
-	while (mtu > ROCE_MTU_LEAST && mtu + overhead > ip_mtu)
+	while (mtu > ROCE_MTU_LEAST && mtu + OVERHEAD > ip_mtu)
 		mtu /= 2;
 	return mtu;
 }

@@ -137,8 +137,8 @@ static inline uint32_t roce_wire_pad(uint32_t payload_len)
 {
 	return -payload_len & 3;
 }
-/* The largest path MTU whose packets fit in IP packets of this size. */
-uint32_t roce_wire_mtu(unsigned int ip_mtu, bool is_v6);
+/* The path MTU that Linux has with IP packets of this size: the largest that fits in them. */
+uint32_t roce_wire_mtu(unsigned int ip_mtu);
 /* Packets that so many bytes take: at least one. */
 static inline uint32_t roce_wire_packets(uint32_t len, uint32_t mtu)
 {

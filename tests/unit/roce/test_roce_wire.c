@@ -88,3 +88,13 @@ Test(roce_wire, what_is_no_packet)
 	cr_assert_not(got.becn);
 	cr_assert_not(got.ack_req);
 }
+
+/* The server's side has no more: 96 bytes are for headers there, over IPv4 as well. */
+Test(roce_wire, the_path_mtu_is_linux_one)
+{
+	static const uint16_t mtus[][2] = {{9000, 4096}, {4192, 4096}, {4191, 2048}, {2144, 2048},
+		{2143, 1024}, {1500, 1024}, {1120, 1024}, {1119, 512}, {607, 256}, {68, 256}};
+
+	for (unsigned int i = 0; i < sizeof(mtus) / sizeof(mtus[0]); i++)
+		cr_assert_eq(roce_wire_mtu(mtus[i][0]), mtus[i][1], "%u", mtus[i][0]);
+}
