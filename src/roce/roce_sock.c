@@ -74,6 +74,13 @@ static int set(int fd, int level, int name, int value)
 	return setsockopt(fd, level, name, &value, sizeof(value)) ? -errno : 0;
 }
 
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
 /* ---- UDP ---- */
 
 static int set_ipv4(int fd, int tos)
@@ -132,8 +139,7 @@ static int open_udp(const struct roce_sock *s, uint16_t port)
 	if (!err && port == 0) /* `train` has it, too */
 		err = set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	if (err) {
-		if (fd >= 0)
-			close(fd);
+		close_fd(&fd);
 		return err;
 	}
 	set_buffers(fd);
@@ -202,24 +208,13 @@ static int open_all(struct roce_sock *s)
 static void close_one(int *fd, struct reactor_fd *src)
 {
 	reactor_fd_del(src);
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
-
-static void end_claim(struct roce_sock *s)
-{
-	if (s->claim >= 0)
-		close(s->claim);
-	s->claim = -1;
+	close_fd(fd);
 }
 
 static void close_old(struct roce_sock *s)
 {
 	reactor_timer_cancel(s->ep->r, &s->old_timer);
-	if (s->old >= 0)
-		close(s->old);
-	s->old = -1;
+	close_fd(&s->old);
 }
 
 /* Packets in it may be another endpoint's as well. */
@@ -388,7 +383,7 @@ int roce_sock_claim(struct roce_ep *ep, uint16_t port)
 {
 	struct roce_sock *s = ep->sock;
 
-	end_claim(s);
+	close_fd(&s->claim);
 	s->claim = roce_box_claim(ep->out.dst, port);
 	return s->claim < 0 ? s->claim : 0;
 }
@@ -447,7 +442,7 @@ void roce_sock_part(struct roce_ep *ep)
 
 	close_one(&s->rc, &s->rc_src);
 	close_one(&s->box, &s->box_src);
-	end_claim(s);
+	close_fd(&s->claim);
 	/* While we connect, `out` is to hear what ICMP says (roce_sock_hear()). */
 	close_one(&s->train, &s->full_src);
 	s->used = s->out;
