@@ -9,7 +9,7 @@
  *   path of the one before may be why it was lost. For a socket that is not connected and does not
  *   let packets be fragmented the kernel writes 0 as their Identification, which the ICRC covers.
  *
- * - train: the same, for datagrams that the kernel is to cut.
+ * - train: the same, for datagrams that the kernel is to cut. Nothing is read from these two.
  *
  * - in: bound to the port, as those of all others. For packets that it knows no better socket for
  *   (datagrams of the CM, and first packets) the kernel chooses the one that was bound last, though
@@ -33,6 +33,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
+
+#include <linux/filter.h>
 
 #include "log.h"
 
@@ -112,12 +114,19 @@ static int set_ipv6(int fd, int tos)
 }
 
 /* As large as the system lets it be (net.core.rmem_max), or an administrator. */
-static void set_buffers(int fd)
+static void set_buffer(int fd, int by_force, int name)
 {
-	if (set(fd, SOL_SOCKET, SO_RCVBUFFORCE, BUFFER))
-		(void)set(fd, SOL_SOCKET, SO_RCVBUF, BUFFER);
-	if (set(fd, SOL_SOCKET, SO_SNDBUFFORCE, BUFFER))
-		(void)set(fd, SOL_SOCKET, SO_SNDBUF, BUFFER);
+	if (set(fd, SOL_SOCKET, by_force, BUFFER))
+		(void)set(fd, SOL_SOCKET, name, BUFFER);
+}
+
+/* Nobody reads it. Errors that ICMP tells pass no filter: they are heard all the same. */
+static int keep_nothing(int fd)
+{
+	struct sock_filter none = BPF_STMT(BPF_RET | BPF_K, 0);
+	const struct sock_fprog prog = {.len = 1, .filter = &none};
+
+	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog)) ? -errno : 0;
 }
 
 /* Of our address and this port; 0: any. The descriptor, or -errno. */
@@ -130,6 +139,8 @@ static int open_udp(const struct roce_sock *s, uint16_t port)
 		  : local.ss_family == AF_INET6 ? set_ipv6(fd, tos)
 						: set_ipv4(fd, tos);
 
+	if (!err && port != ROCE_PORT)
+		err = keep_nothing(fd);
 	/* Others have it, too; but one that the kernel chooses is to be nobody's. */
 	if (!err && port != 0)
 		err = set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
@@ -142,7 +153,9 @@ static int open_udp(const struct roce_sock *s, uint16_t port)
 		close_fd(&fd);
 		return err;
 	}
-	set_buffers(fd);
+	set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF);
+	if (port == ROCE_PORT)
+		set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF);
 	return fd;
 }
 
@@ -340,7 +353,6 @@ int roce_sock_send(struct roce_ep *ep, struct mmsghdr *msgs, unsigned int cnt, b
 
 	s->used = trains ? s->train : s->out;
 	n = sendmmsg(s->used, msgs, cnt, MSG_DONTWAIT);
-
 	return n < 0 ? -errno : n;
 }
 

@@ -12,6 +12,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <linux/sock_diag.h>
+
 #include "roce_box.h"
 #include "roce_rig.h"
 
@@ -424,6 +426,43 @@ Test(roce_sock, its_port_is_nobody_elses)
 	cr_assert_eq(roce_sock_port(roce_of(ep)), PORT + PORTS - 1);
 	for (unsigned int i = 0; i < PORTS - 1; i++)
 		close(others[i]);
+}
+
+/* Bytes of memory that a socket has for what came. */
+static uint32_t kept(int fd)
+{
+	uint32_t info[SK_MEMINFO_VARS];
+	socklen_t n = sizeof(info);
+
+	cr_assert_eq(getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &n), 0, "%s", strerror(errno));
+	return info[SK_MEMINFO_RMEM_ALLOC];
+}
+
+static void send_to(int fd)
+{
+	struct sockaddr_storage to;
+	socklen_t n = sizeof(to);
+	uint8_t byte = 1;
+
+	cr_assert_eq(getsockname(fd, (struct sockaddr *)&to, &n), 0);
+	cr_assert_eq(sendto(peer.fd, &byte, 1, 0, (struct sockaddr *)&to, n), 1);
+}
+
+/* Nobody reads it: it would be there until the connection has another port. */
+Test(roce_sock, what_comes_to_the_port_that_it_sends_from_is_not_kept)
+{
+	int out;
+
+	rig_connect(OURS);
+	out = last_fd;
+	send_to(out);
+	cr_assert_eq(kept(out), 0);
+	asks_long();
+	reads(0);
+	cr_assert_neq(last_fd, out, "trains have another one");
+	send_to(last_fd);
+	cr_assert_eq(kept(out), 0);
+	cr_assert_eq(kept(last_fd), 0);
 }
 
 /* ---- the peer's port ---- */
