@@ -356,19 +356,16 @@ static void on_rej(struct roce_ep *ep, const struct roce_mad *m)
 
 static void on_dreq(struct roce_ep *ep, const struct roce_mad *m)
 {
-	bool ours = is_ours(ep, m) && m->qpn == ep->qpn;
+	/* Before the REP is_ours() looks at our ID alone, which strangers may guess. */
+	bool ours = ep->state == ROCE_UP && is_ours(ep, m) && m->qpn == ep->qpn;
 
 	if (!ours && !is_past(ep, m))
 		return;
 	reply(ep, m, ROCE_MAD_DREP);
-	if (!ours) {
-		ep->conn.dreq_tries = 0;
-		return;
-	}
-	if (ep->state == ROCE_UP)
+	if (ours)
 		roce_ep_parted(ep);
 	else
-		fail(ep, -ECONNRESET, "the server ended the connection before it was there");
+		ep->conn.dreq_tries = 0;
 }
 
 void roce_conn_received(struct roce_ep *ep, const struct roce_packet *p)

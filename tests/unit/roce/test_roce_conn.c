@@ -191,6 +191,32 @@ Test(roce_mads, one_who_parts_from_another_queue_pair_is_not_heard)
 	cr_assert_eq(last.type, FAB_EV_DRAINED);
 }
 
+/* Before the peer's answer there is nothing but our ID to know it by, which is no secret here. */
+Test(roce_mads, nobody_parts_before_there_is_a_connection)
+{
+	asked();
+	about(peer.id);
+	memcpy(body + 8, peer.req + 32, 3);
+	peer_send_mad(&peer, DREQ, body);
+	goes_on();
+	rig_none();
+	/* Then it is the peer's. */
+	peer_send_mad(&peer, DREQ, body);
+	peer_next_mad(&peer, DREP, answer, rig_turn);
+	rig_sees("RED.");
+}
+
+Test(roce_mads, nobody_parts_from_an_attempt_that_was_given_up)
+{
+	asked();
+	roce_impl.ep_disconnect(ep);
+	rig_sees("R.");
+	about(peer.id); /* and no queue pair: there is none */
+	peer_send_mad(&peer, DREQ, body);
+	rig_none();
+	cr_assert_str_eq(roce_impl.ep_why(ep), "");
+}
+
 Test(roce_mads, an_answer_to_our_parting_is_the_end_of_it)
 {
 	rig_connect(OURS);
