@@ -245,12 +245,18 @@ static unsigned int batch(struct roce_ep *ep, int fd, bool own, unsigned int cnt
  * Few at first, unless a Write is under way: to be ready for many costs more than one reply does,
  * and of the packets that come with a Write's first one the payload is copied once more.
  */
-bool roce_rx_ready(struct roce_ep *ep, int fd, bool own)
+bool roce_rx_ready(struct roce_ep *ep, const int *fd, bool own)
 {
 	unsigned int cnt = own && ep->resp.kind == ROCE_IS_WRITE ? ROCE_RX_BATCH : FEW;
+	int now = *fd;
 
 	for (unsigned int i = 0; i < BATCHES_MAX; i++) {
-		if (batch(ep, fd, own, cnt) < cnt)
+		unsigned int n = batch(ep, now, own, cnt);
+
+		/* Its number may be anybody's by now. */
+		if (*fd != now)
+			return true;
+		if (n < cnt)
 			return false;
 		cnt = ROCE_RX_BATCH;
 	}

@@ -39,10 +39,11 @@ struct roce_rx_about {
 /*
  * roce_rx_ready - reads what the socket has
  *
- * own: the kernel has it for packets of our peer alone. Returns: true: that was much, and there may
- * be more.
+ * fd: where the endpoint has it: what is read may close it, or put another one there; then no more
+ * is read. own: the kernel has it for packets of our peer alone. Returns: true: that was much, or
+ * there is another one: there may be more.
  */
-bool roce_rx_ready(struct roce_ep *ep, int fd, bool own);
+bool roce_rx_ready(struct roce_ep *ep, const int *fd, bool own);
 /*
  * roce_rx_place - where the next packets are received
  *

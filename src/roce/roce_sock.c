@@ -173,20 +173,20 @@ static void on_in(struct reactor_fd *src, uint32_t events)
 {
 	const struct roce_sock *s = container_of(src, struct roce_sock, in_src);
 
-	(void)roce_rx_ready(s->ep, s->in, false);
+	(void)roce_rx_ready(s->ep, &s->in, false);
 }
 
 static void on_rc(struct reactor_fd *src, uint32_t events)
 {
 	const struct roce_sock *s = container_of(src, struct roce_sock, rc_src);
 
-	(void)roce_rx_ready(s->ep, s->rc, true);
+	(void)roce_rx_ready(s->ep, &s->rc, true);
 }
 
 void roce_sock_read(struct roce_ep *ep)
 {
 	if (ep->sock->rc >= 0)
-		(void)roce_rx_ready(ep, ep->sock->rc, true);
+		(void)roce_rx_ready(ep, &ep->sock->rc, true);
 }
 
 static void on_room(struct reactor_fd *src, uint32_t events)
@@ -230,12 +230,12 @@ static void close_old(struct roce_sock *s)
 	close_fd(&s->old);
 }
 
-/* Packets in it may be another endpoint's as well. */
+/* Packets in it may be another endpoint's as well. One of ours may put another one in its place. */
 static void on_old_timer(struct reactor_timer *t)
 {
 	struct roce_sock *s = container_of(t, struct roce_sock, old_timer);
 
-	if (roce_rx_ready(s->ep, s->old, false))
+	if (roce_rx_ready(s->ep, &s->old, false))
 		reactor_timer_in(s->ep->r, t, 0);
 	else
 		close_old(s);

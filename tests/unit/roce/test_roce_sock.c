@@ -27,7 +27,9 @@ static int err_of_all;   /* sends, from now on */
 static int err_of_train; /* of sends that have one */
 static unsigned int errs_of_train = UINT32_MAX;
 static bool no_port, no_name, no_connect;
-static int unconnected = -1; /* the socket that could not be */
+static int unconnected = -1;     /* the socket that could not be */
+static unsigned int first_come;  /* so many packets, before a socket is connected; then none is */
+static unsigned int read_closed; /* calls that receive from a descriptor that is closed */
 static unsigned int handed_over;
 static uint32_t numbers;       /* random ones count up from here; 0: they are random */
 static uid_t user = (uid_t)-1; /* all processes are of this one; -1: they are of their own */
@@ -108,12 +110,26 @@ static unsigned int connects; /* to an address of IP */
 
 int connect(int fd, const struct sockaddr *sa, socklen_t sa_len)
 {
+	struct peer_out o = rig_odd();
+
 	connects += sa->sa_family == AF_INET;
-	if (!no_connect)
+	if (!no_connect) {
+		no_connect = first_come > 0;
+		for (; first_come > 0; first_come--, o.psn++)
+			peer_send(&peer, &o);
 		return (int)syscall(SYS_connect, fd, sa, sa_len);
+	}
 	unconnected = fd;
 	errno = ENETUNREACH;
 	return -1;
+}
+
+int recvmmsg(int fd, struct mmsghdr *msgs, unsigned int cnt, int flags, struct timespec *ts)
+{
+	int n = (int)syscall(SYS_recvmmsg, fd, msgs, cnt, flags, ts);
+
+	read_closed += n < 0 && errno == EBADF;
+	return n;
 }
 
 ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
@@ -331,6 +347,45 @@ Test(roce_sock, what_comes_between_two_connections_is_handed_over)
 	peer_send_rep(&peer, OURS, "answer", 6); /* to the second one's socket */
 	rig_sees("E");
 	cr_assert_eq(roce_of(one)->state, ROCE_UP);
+	roce_impl.ep_free(two);
+	ep = one;
+}
+
+/* Of the two that wait to be read the second one has an answer for another mount. */
+Test(roce_sock, what_came_before_a_refusal_was_read_is_handed_over)
+{
+	struct peer_out o = rig_odd();
+	uint8_t rej[232] = {0};
+	struct fab_ep *one, *two;
+	struct peer of_one;
+
+	rig_resolve();
+	cr_assert_eq(roce_impl.ep_connect(ep, "private", 7), 0);
+	peer_take_req(&peer, rig_turn);
+	of_one = peer;
+	one = ep;
+	two = ep = roce_impl.ep_new(r, &rig_conf, &rig_ops, NULL);
+	mr = NULL;
+	rig_resolve();
+	memset(seen, 0, sizeof(seen));
+	cr_assert_eq(roce_impl.ep_connect(two, "private", 7), 0);
+	rig_turns();
+	peer_take_req(&peer, rig_turn);
+	memcpy(rej + 4, peer.req, 4);
+	rej[11] = 26;
+	peer_send_mad(&peer, 0x12, rej);
+	for (int i = 0; i < 7; i++) /* as many as are read at once, or more */
+		peer_send(&peer, &o);
+	roce_sock_renew(roce_of(two));
+	peer = of_one;
+	peer_send_rep(&peer, OURS, "answer", 6);
+	rig_sees("E");
+	cr_assert_eq(roce_of(one)->state, ROCE_UP);
+	cr_assert_eq(roce_of(two)->mtu, MTU / 2);
+	cr_assert_eq(read_closed, 0);
+	memset(seen, 0, sizeof(seen));
+	roce_impl.ep_disconnect(two);
+	rig_sees(".");
 	roce_impl.ep_free(two);
 	ep = one;
 }
@@ -562,6 +617,22 @@ Test(roce_sock, a_notification_of_congestion_is_no_sign_of_another_port)
 	peer_send_from(&peer, NULL, 36049, &ack);
 	rig_sees("ss");
 	cr_assert_eq(connects, 1);
+}
+
+/* While it is read: these came before it was to be connected elsewhere. */
+Test(roce_sock, one_that_is_closed_is_read_no_more)
+{
+	rig_resolve();
+	for (uint64_t i = 0; i < RECVS; i++)
+		rig_receive(0, 100, i);
+	cr_assert_eq(roce_impl.ep_connect(ep, NULL, 0), 0);
+	first_come = 8;
+	peer_accept(&peer, OURS, NULL, 0, rig_turn);
+	rig_sees("RErrrrrrr");
+	rig_turns();
+	cr_assert_geq(unconnected, 0);
+	cr_assert_eq(fcntl(unconnected, F_GETFD), -1);
+	cr_assert_eq(read_closed, 0);
 }
 
 /* A flood of packets for nobody is to cost next to nothing. */
