@@ -12,6 +12,9 @@
 #include "log.h"
 #include "roce_addr.h"
 
+/* After so many full reads whatever a socket has room for was read: packets need 768 bytes each. */
+#define PARTED_READS 32u
+
 #define TO(name) (1u << ROCE_##name)
 
 /* From each state to which. */
@@ -150,7 +153,8 @@ void roce_ep_path_changed(struct roce_ep *ep)
 
 void roce_ep_parted(struct roce_ep *ep)
 {
-	ep->parted = true;
+	if (ep->parted == 0)
+		ep->parted = PARTED_READS;
 	reactor_timer_in(ep->r, &ep->timer, 0);
 }
 
@@ -329,17 +333,20 @@ void roce_ep_up(struct roce_ep *ep, const struct roce_mad *rep)
 	ep->path.mtu = ep->mtu;
 	ep->path.ack_ns = fab_ack_ns(ack_timeout);
 	ep->path.ack_tries = ep->conf.retry_count;
-	ep->parted = false;
+	ep->parted = 0;
 	roce_send_begin(ep, rep->psn);
 	roce_tx_begin(ep);
 	set_state(ep, ROCE_UP);
 	emit(ep, &ev);
 }
 
+/* Others of the lane have their turn in between, and a flood is no reason to stay. */
 static void on_parted(struct roce_ep *ep)
 {
-	roce_sock_read(ep);
-	roce_ep_lost(ep, 0);
+	if (roce_sock_read(ep) && --ep->parted > 0)
+		reactor_timer_in(ep->r, &ep->timer, 0);
+	else
+		roce_ep_lost(ep, 0);
 }
 
 static void on_timer(struct reactor_timer *t)
@@ -350,7 +357,7 @@ static void on_timer(struct reactor_timer *t)
 		resolved(ep);
 	else if (ep->state == ROCE_CONNECTING)
 		roce_conn_timed_out(ep);
-	else if (ep->state == ROCE_UP && ep->parted)
+	else if (ep->state == ROCE_UP && ep->parted > 0)
 		on_parted(ep);
 	else if (ep->state == ROCE_UP)
 		roce_ep_lost(ep, -EMSGSIZE);

@@ -281,7 +281,7 @@ struct roce_ep {
 	struct fab_qp_conf qp_conf;
 	struct fab_path path;
 	uint32_t qpn, peer_qpn; /* 0: there is no queue pair; it is not connected */
-	bool parted;            /* by the peer */
+	unsigned int parted;    /* by the peer: reads that are left; 0: not */
 	uint32_t flow_label;    /* of which the peer makes its source port */
 
 	struct roce_keys keys;
@@ -421,8 +421,8 @@ void roce_tx_lost(struct roce_ep *ep, uint32_t psn, uint32_t packets);
 /* Of the endpoint's local address. 0; -EADDRINUSE: the port is somebody's alone; -errno. */
 int roce_sock_open(struct roce_ep *ep);
 void roce_sock_close(struct roce_ep *ep);
-/* Reads what the peer has sent on this connection. */
-void roce_sock_read(struct roce_ep *ep);
+/* Reads what the peer has sent on this connection. True: that was much, there may be more. */
+bool roce_sock_read(struct roce_ep *ep);
 /* Before a REQ: its answer comes to a socket that was bound last. Without one: as it was. */
 void roce_sock_renew(struct roce_ep *ep);
 /* Bytes of memory in which the kernel keeps what came, and was not read. */

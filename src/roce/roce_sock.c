@@ -183,10 +183,9 @@ static void on_rc(struct reactor_fd *src, uint32_t events)
 	(void)roce_rx_ready(s->ep, &s->rc, true);
 }
 
-void roce_sock_read(struct roce_ep *ep)
+bool roce_sock_read(struct roce_ep *ep)
 {
-	if (ep->sock->rc >= 0)
-		(void)roce_rx_ready(ep, &ep->sock->rc, true);
+	return ep->sock->rc >= 0 && roce_rx_ready(ep, &ep->sock->rc, true);
 }
 
 static void on_room(struct reactor_fd *src, uint32_t events)

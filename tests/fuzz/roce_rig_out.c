@@ -236,8 +236,9 @@ uint16_t roce_sock_port_anew(struct roce_ep *ep)
 	return RIG_OUR_PORT;
 }
 
-void roce_sock_read(struct roce_ep *ep)
+bool roce_sock_read(struct roce_ep *ep)
 {
+	return false;
 }
 
 int roce_sock_recv(int fd, struct mmsghdr *msgs, unsigned int cnt)

@@ -17,6 +17,19 @@
 static bool is_full;
 static bool swallows;
 static size_t swallowed;
+/* Receives have this many calls' packets of nobody first. */
+static unsigned int junk, junk_read;
+
+int recvmmsg(int fd, struct mmsghdr *msgs, unsigned int cnt, int flags, struct timespec *ts)
+{
+	if (junk == 0)
+		return (int)syscall(SYS_recvmmsg, fd, msgs, cnt, flags, ts);
+	junk--;
+	junk_read++;
+	for (unsigned int i = 0; i < cnt; i++)
+		msgs[i].msg_len = 0;
+	return (int)cnt;
+}
 
 int sendmmsg(int fd, struct mmsghdr *msgs, unsigned int cnt, int flags)
 {
@@ -289,28 +302,75 @@ Test(roce_conn, we_part)
 	rig_sees("x.");
 }
 
-/* That comes to another socket, and may be read later. */
+/* To another socket than all else, whose turn may come first. */
+static void peer_parts(void)
+{
+	const struct roce_conn *c = &roce_of(ep)->conn;
+	const struct roce_mad m = {.attr = ROCE_MAD_DREQ,
+		.tid = 1,
+		.local_id = c->remote_id,
+		.remote_id = c->local_id,
+		.qpn = roce_of(ep)->qpn};
+	uint8_t mad[ROCE_MAD_LEN];
+
+	roce_mad_put(&m, mad);
+	roce_conn_received(roce_of(ep), &(struct roce_packet){.opcode = ROCE_OP_UD_SEND_ONLY,
+						.qkey = ROCE_QKEY_GSI,
+						.payload = mad,
+						.payload_len = sizeof(mad)});
+}
+
 Test(roce_conn, what_the_peer_sent_before_it_parted_is_received)
 {
-	struct roce_mad m = {.attr = ROCE_MAD_DREQ, .tid = 1};
-	uint8_t mad[ROCE_MAD_LEN], drep[232];
+	uint8_t drep[232];
 
 	rig_connect(OURS);
 	for (uint64_t i = 0; i < 2; i++)
 		rig_receive(0, 100, i);
 	rig_asks(0x04, peer.psn, NULL, 0, "hello", 5);
 	rig_answers(0x1f, peer.psn);
-	m.local_id = roce_of(ep)->conn.remote_id;
-	m.remote_id = roce_of(ep)->conn.local_id;
-	m.qpn = roce_of(ep)->qpn;
-	roce_mad_put(&m, mad);
 	rig_asks(0x04, peer.psn + 1, NULL, 0, "hello", 5);
-	roce_conn_received(roce_of(ep), &(struct roce_packet){.opcode = ROCE_OP_UD_SEND_ONLY,
-						.qkey = ROCE_QKEY_GSI,
-						.payload = mad,
-						.payload_len = sizeof(mad)});
+	peer_parts();
 	peer_next_mad(&peer, 0x16, drep, rig_turn);
 	rig_sees("rrD.");
+}
+
+/* They are more than are read at once. */
+Test(roce_conn, many_packets_before_it_parted_are_received)
+{
+	struct peer_out o = {.op = 0x0a, .ext = reth, .ext_len = 16, .payload = text, .len = 4};
+
+	rig_connect(OURS);
+	if (roce_sock_room(roce_of(ep)) < 1 << 20)
+		cr_skip_test("no room for so many");
+	peer_reth(reth, rig_at(1000), rig_window(1000, 4, FAB_REMOTE_WRITE), 4);
+	rig_receive(0, 100, 1);
+	o.qpn = peer.qpn;
+	for (o.psn = peer.psn; o.psn != peer.psn + 600; o.psn++)
+		peer_send(&peer, &o);
+	rig_asks(0x04, peer.psn + 600, NULL, 0, "hello", 5);
+	peer_parts();
+	rig_sees("rD.");
+}
+
+/* Somebody sends as if he were the peer, without an end. */
+Test(roce_conn, a_flood_does_not_keep_one_who_parted)
+{
+	rig_connect(OURS);
+	rig_receive(0, 100, 1);
+	rig_asks(0x04, peer.psn, NULL, 0, "hello", 5);
+	rig_answers(0x1f, peer.psn);
+	memset(seen, 0, sizeof(seen));
+	junk = UINT32_MAX;
+	peer_parts();
+	for (int i = 0; i < 100; i++) {
+		rig_turn();
+		if (i % 10 == 0 && seen[0] == '\0')
+			peer_parts(); /* the answer was lost */
+	}
+	junk = 0;
+	rig_sees("D.");
+	cr_assert_leq(junk_read, 16 * 40, "%u", junk_read);
 }
 
 /* ---- Sends ---- */
