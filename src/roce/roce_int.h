@@ -152,7 +152,7 @@ struct roce_read {
 	uint32_t rkey, len;
 	uint64_t va;
 	uint32_t msn;
-	bool again; /* it was asked for once more: the peer may have had the answer, or lost it */
+	bool again; /* some of it had gone out when it was asked for once more */
 };
 
 struct roce_responder {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The peer's RDMA Reads (volume 1, section 9.4.4): a queue of those that are to be answered, in the
- * order in which they came.
+ * order of their PSNs, of which none has two of them. Only of the first one something has gone out.
  */
 #include "roce_read.h"
 
@@ -31,21 +31,61 @@ void roce_read_back(struct roce_ep *ep, uint32_t psn)
 	}
 }
 
-/* One that is being answered goes on from there. */
-static bool is_answered(struct roce_responder *q, uint32_t psn)
+static uint32_t end_of(const struct roce_read *rd)
 {
-	for (unsigned int n = 0; n < q->read_cnt; n++) {
-		struct roce_read *rd = roce_read_at(q, n);
-		int32_t off = roce_wire_psn_diff(psn, rd->psn);
+	return roce_wire_psn_add(rd->psn, rd->packets);
+}
 
-		if (off < 0 || off >= (int32_t)rd->packets)
-			continue;
-		if ((uint32_t)off < rd->done)
-			rd->done = (uint32_t)off;
-		rd->again = true;
-		return true;
+static bool is_part(const struct roce_read *rd, const struct roce_read *whole)
+{
+	return roce_wire_psn_diff(rd->psn, whole->psn) >= 0 &&
+	       roce_wire_psn_diff(end_of(rd), end_of(whole)) <= 0;
+}
+
+/* As the n-th, in place of so many. */
+static void put_at(
+	struct roce_responder *q, unsigned int n, unsigned int cnt, const struct roce_read *rd)
+{
+	if (cnt == 0)
+		for (unsigned int i = q->read_cnt; i > n; i--)
+			*roce_read_at(q, i) = *roce_read_at(q, i - 1);
+	else
+		for (unsigned int i = n + cnt; i < q->read_cnt; i++)
+			*roce_read_at(q, i - cnt + 1) = *roce_read_at(q, i);
+	q->read_cnt = q->read_cnt + 1 - cnt;
+	*roce_read_at(q, n) = *rd;
+}
+
+/*
+ * One that comes again is a Read of what is left of the one before, whose place it takes: the peer
+ * has what is before its PSN, and drops what is behind it until it is answered.
+ */
+static enum roce_read_verdict repeat(struct roce_responder *q, struct roce_read *rd)
+{
+	unsigned int n = 0, cnt = 0;
+	struct roce_read *old;
+
+	while (n < q->read_cnt && roce_wire_psn_diff(end_of(roce_read_at(q, n)), rd->psn) <= 0)
+		n++;
+	for (; n + cnt < q->read_cnt; cnt++) {
+		old = roce_read_at(q, n + cnt);
+		if (roce_wire_psn_diff(old->psn, end_of(rd)) >= 0)
+			break;
+		if (!old->again && !is_part(rd, old))
+			return ROCE_READ_DROPPED;
 	}
-	return false;
+	if (cnt == 0 && q->read_cnt >= ROCE_READ_QUEUE / 2)
+		return ROCE_READ_AGAIN;
+	old = roce_read_at(q, n);
+	rd->again = cnt != 1 || old->again || old->done > 0;
+	rd->msn = cnt == 1 ? old->msn : q->msn;
+	put_at(q, n, cnt, rd);
+	old = roce_read_at(q, n + 1);
+	if (n + 1 < q->read_cnt && old->done > 0) {
+		old->done = 0;
+		old->again = true;
+	}
+	return ROCE_READ_AGAIN;
 }
 
 /* Reads that the peer waits for. */
@@ -65,8 +105,7 @@ enum roce_read_verdict roce_read_take(struct roce_ep *ep, const struct roce_pack
 		.packets = roce_wire_packets(p->dma_len, ep->mtu),
 		.rkey = p->rkey,
 		.va = p->va,
-		.len = p->dma_len,
-		.again = !is_new};
+		.len = p->dma_len};
 
 	/* It was right once, and may be invalid since: then nobody waits for it. */
 	if (p->dma_len > 0 && !roce_key_find(ep, p->rkey, p->va, p->dma_len, FAB_REMOTE_READ))
@@ -74,17 +113,14 @@ enum roce_read_verdict roce_read_take(struct roce_ep *ep, const struct roce_pack
 	/* More than it can have asked for: its answer would have PSNs that are not in use yet. */
 	if (!is_new && roce_wire_psn_diff(roce_wire_psn_add(p->psn, rd.packets), q->psn) > 0)
 		return ROCE_READ_DROPPED;
-	if (!is_new && (is_answered(q, p->psn) || q->read_cnt >= ROCE_READ_QUEUE / 2))
-		return ROCE_READ_AGAIN;
-	if (is_new && q->read_cnt >= ROCE_READ_QUEUE)
+	if (!is_new)
+		return repeat(q, &rd);
+	if (q->read_cnt >= ROCE_READ_QUEUE)
 		return ROCE_READ_DROPPED;
-	if (is_new && fresh(q) == ROCE_READS)
+	if (fresh(q) == ROCE_READS)
 		return ROCE_READ_MANY;
-	if (is_new) {
-		q->psn = roce_wire_psn_add(q->psn, rd.packets);
-		q->msn = roce_wire_psn_add(q->msn, 1);
-	}
-	rd.msn = q->msn;
+	q->psn = end_of(&rd);
+	q->msn = rd.msn = roce_wire_psn_add(q->msn, 1);
 	*roce_read_at(q, q->read_cnt++) = rd;
-	return is_new ? ROCE_READ_TAKEN : ROCE_READ_AGAIN;
+	return ROCE_READ_TAKEN;
 }

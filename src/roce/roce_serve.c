@@ -281,7 +281,7 @@ void roce_serve_go(struct roce_ep *ep)
 			roce_pace_sent(&q->pace, 1);
 			left--;
 		} else if (rd->again) {
-			/* The peer has had it, and the memory is something else's. */
+			/* The peer may have had it, and the memory is something else's. */
 			roce_read_ended(q);
 		} else {
 			answer(ep, ROCE_AETH_NAK_ACCESS, roce_wire_psn_add(rd->psn, rd->done));

@@ -36,16 +36,22 @@ static void check_requester(const struct roce_requester *q)
 
 static void check_responder(const struct roce_responder *q)
 {
+	uint32_t end = 0;
+
 	RIG_CHECK(q->end - q->first <= q->room);
 	RIG_CHECK(q->end - q->first == rig.recv_end - rig.recv_first);
 	RIG_CHECK(q->read_cnt <= ROCE_READ_QUEUE && q->read_first < ROCE_READ_QUEUE);
+	/* By PSNs, and each PSN once. */
 	for (unsigned int n = 0; n < q->read_cnt; n++) {
 		const struct roce_read *rd = &q->reads[(q->read_first + n) % ROCE_READ_QUEUE];
 
-		RIG_CHECK(rd->done <= rd->packets);
+		RIG_CHECK(rd->done <= rd->packets && (n == 0 || rd->done == 0));
+		RIG_CHECK(n == 0 || roce_wire_psn_diff(rd->psn, end) >= 0);
+		end = roce_wire_psn_add(rd->psn, rd->packets);
 	}
 	/* It waits for room, or for the next tick after congestion, and for nothing else. */
 	RIG_CHECK(q->read_cnt == 0 || rig.waits || reactor_timer_armed(&q->pace_timer));
+	RIG_CHECK(q->read_cnt == 0 || roce_wire_psn_diff(q->psn, end) >= 0);
 	RIG_CHECK(q->pace.limit == 0 || q->pace.limit >= 8);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Requirements of docs/protocol/rocev2.md that test_roce_ep.c is not about: the responder. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -8,15 +9,27 @@
 #include "roce_read.h"
 #include "roce_rig.h"
 
-/* The kernel's. Noted: what the owner had seen when packets went out, and how often some did. */
+/*
+ * The kernel's, of a socket that has room for so many datagrams. Noted: what the owner had seen
+ * when packets went out, and how often some did.
+ */
 static char before_out[sizeof(seen)];
-static unsigned int outs;
+static unsigned int outs, room = UINT32_MAX;
 
 int sendmmsg(int fd, struct mmsghdr *msgs, unsigned int cnt, int flags)
 {
+	long n;
+
+	if (room == 0) {
+		errno = EAGAIN;
+		return -1;
+	}
 	memcpy(before_out, seen, sizeof(seen));
 	outs++;
-	return (int)syscall(SYS_sendmmsg, fd, msgs, cnt, flags);
+	n = syscall(SYS_sendmmsg, fd, msgs, cnt < room ? cnt : room, flags);
+	if (n > 0 && room != UINT32_MAX)
+		room -= (unsigned int)n;
+	return (int)n;
 }
 
 TestSuite(roce_responder, .init = rig_set_up, .fini = rig_tear_down);
@@ -455,6 +468,23 @@ Test(roce_reading, as_many_as_agreed_on_are_answered)
 	rig_sees("D.");
 }
 
+/* A Read of before; the endpoint has looked at it. */
+static void asks_again(uint32_t psn, uint32_t rkey, size_t off, uint32_t n)
+{
+	uint64_t twice = stats.packets_twice;
+
+	rig_asks_read(psn, rkey, off, n);
+	for (int i = 0; i < 20000 && stats.packets_twice == twice; i++)
+		rig_turn();
+	cr_assert_eq(stats.packets_twice, twice + 1);
+}
+
+/* Each packet is a datagram. */
+static void one_by_one(void)
+{
+	roce_of(ep)->tx.trains.state = ROCE_TRAINS_OFF;
+}
+
 Test(roce_reading, one_that_comes_twice_is_answered_twice)
 {
 	uint32_t rkey = rig_window(1000, 2 * MTU, FAB_REMOTE_READ);
@@ -465,12 +495,186 @@ Test(roce_reading, one_that_comes_twice_is_answered_twice)
 		rig_reads(0x0f, peer.psn + 1, 1000 + MTU, MTU);
 		cr_assert_eq(k.msn, 1, "it is one message");
 	}
-	/* Both at once: the second one begins it again. */
+	/* Before all of it went out: it is one of what is left. */
+	one_by_one();
+	room = 1;
 	rig_asks_read(peer.psn + 2, rkey, 1000, 2 * MTU);
-	rig_asks_read(peer.psn + 3, rkey, 1000 + MTU, MTU);
 	rig_reads(0x0d, peer.psn + 2, 1000, MTU);
-	rig_reads(0x0f, peer.psn + 3, 1000 + MTU, MTU);
+	asks_again(peer.psn + 3, rkey, 1000 + MTU, MTU);
+	room = UINT32_MAX;
+	rig_reads(0x10, peer.psn + 3, 1000 + MTU, MTU);
+	cr_assert_eq(k.msn, 2);
 	rig_none();
+}
+
+/* Packets on the wire are in the order of their PSNs: the peer drops those that are not. */
+Test(roce_reading, one_that_comes_twice_is_answered_before_those_behind_it)
+{
+	uint32_t rkey = rig_window(0, 3 * MTU, FAB_REMOTE_READ);
+
+	rig_asks_read(peer.psn, rkey, 0, 2 * MTU);
+	rig_reads(0x0d, peer.psn, 0, MTU);
+	rig_reads(0x0f, peer.psn + 1, MTU, MTU);
+	room = 0;
+	rig_asks_read(peer.psn + 2, rkey, 2 * MTU, MTU);
+	asks_again(peer.psn + 1, rkey, MTU, MTU);
+	asks_again(peer.psn + 2, rkey, 2 * MTU, MTU);
+	cr_assert_eq(roce_of(ep)->resp.read_cnt, 2);
+	room = UINT32_MAX;
+	rig_reads(0x10, peer.psn + 1, MTU, MTU);
+	rig_reads(0x10, peer.psn + 2, 2 * MTU, MTU);
+	rig_none();
+}
+
+/* The peer drops the packets of it that came before those. */
+Test(roce_reading, one_that_is_half_out_begins_anew_behind_one_that_comes_twice)
+{
+	uint32_t rkey = rig_window(0, 4 * MTU, FAB_REMOTE_READ);
+
+	one_by_one();
+	rig_asks_read(peer.psn, rkey, 0, MTU);
+	rig_reads(0x10, peer.psn, 0, MTU);
+	room = 2;
+	rig_asks_read(peer.psn + 1, rkey, MTU, 3 * MTU);
+	rig_reads(0x0d, peer.psn + 1, MTU, MTU);
+	rig_reads(0x0e, peer.psn + 2, 2 * MTU, MTU);
+	asks_again(peer.psn, rkey, 0, MTU);
+	room = UINT32_MAX;
+	rig_reads(0x10, peer.psn, 0, MTU);
+	for (uint32_t i = 1; i < 4; i++)
+		rig_reads((uint8_t)(0x0c + i), peer.psn + i, i * MTU, MTU);
+	rig_none();
+}
+
+/* A Read of 6 packets, of which 3 have gone out. */
+static uint32_t half_out(void)
+{
+	uint32_t rkey = rig_window(0, 8 * MTU, FAB_REMOTE_READ);
+
+	one_by_one();
+	room = 3;
+	rig_asks_read(peer.psn, rkey, 0, 6 * MTU);
+	for (uint32_t i = 0; i < 3; i++)
+		rig_reads(i == 0 ? 0x0d : 0x0e, peer.psn + i, i * MTU, MTU);
+	return rkey;
+}
+
+/* Of the five packets from the second one on; then of the two from the third. */
+Test(roce_reading, one_that_comes_twice_is_one_of_what_is_left)
+{
+	uint32_t rkey = half_out();
+
+	asks_again(peer.psn + 1, rkey, MTU, 5 * MTU);
+	room = 2;
+	rig_reads(0x0d, peer.psn + 1, MTU, MTU);
+	rig_reads(0x0e, peer.psn + 2, 2 * MTU, MTU);
+	asks_again(peer.psn + 2, rkey, 2 * MTU, 2 * MTU);
+	room = UINT32_MAX;
+	rig_reads(0x0d, peer.psn + 2, 2 * MTU, MTU);
+	rig_reads(0x0f, peer.psn + 3, 3 * MTU, MTU);
+	rig_none();
+}
+
+Test(roce_reading, one_that_comes_twice_is_answered_from_where_it_says)
+{
+	uint32_t rkey = half_out();
+
+	asks_again(peer.psn + 4, rkey, 6 * MTU, MTU + 4);
+	room = UINT32_MAX;
+	rig_reads(0x0d, peer.psn + 4, 6 * MTU, MTU);
+	rig_reads(0x0f, peer.psn + 5, 7 * MTU, 4);
+	rig_none();
+}
+
+Test(roce_reading, one_that_comes_twice_is_part_of_one_that_waits)
+{
+	uint32_t rkey = half_out();
+
+	rig_asks_read(peer.psn + 6, rkey, 6 * MTU, MTU);
+	asks_again(peer.psn + 5, rkey, 0, 2 * MTU);
+	asks_again(peer.psn - 1, rkey, 0, 2 * MTU);
+	room = UINT32_MAX;
+	for (uint32_t i = 3; i < 6; i++)
+		rig_reads(i == 5 ? 0x0f : 0x0e, peer.psn + i, i * MTU, MTU);
+	rig_reads(0x10, peer.psn + 6, 6 * MTU, MTU);
+	rig_none();
+}
+
+/* A Read that has its answer is asked for in pieces, then as a whole. */
+Test(roce_reading, one_that_comes_twice_takes_the_place_of_its_pieces)
+{
+	uint32_t rkey = rig_window(0, 4 * MTU, FAB_REMOTE_READ);
+
+	rig_asks_read(peer.psn, rkey, 0, 4 * MTU);
+	for (uint32_t i = 0; i < 4; i++)
+		rig_reads(i == 0 ? 0x0d : i == 3 ? 0x0f : 0x0e, peer.psn + i, i * MTU, MTU);
+	room = 0;
+	rig_asks_read(peer.psn + 4, rkey, 0, 10);
+	for (uint32_t i = 0; i < 4; i++)
+		asks_again(peer.psn + i, rkey, i * MTU, MTU);
+	cr_assert_eq(roce_of(ep)->resp.read_cnt, 5);
+	asks_again(peer.psn + 1, rkey, MTU, 3 * MTU);
+	cr_assert_eq(roce_of(ep)->resp.read_cnt, 3);
+	room = UINT32_MAX;
+	rig_reads(0x10, peer.psn, 0, MTU);
+	for (uint32_t i = 1; i < 4; i++)
+		rig_reads((uint8_t)(0x0c + i), peer.psn + i, i * MTU, MTU);
+	rig_reads(0x10, peer.psn + 4, 0, 10);
+	rig_none();
+}
+
+/* From the last one to the first: there is no room for the first ones. */
+Test(roce_reading, so_many_that_come_twice_have_room)
+{
+	uint32_t rkey = rig_window(0, 1000, FAB_REMOTE_READ);
+	const uint32_t most = ROCE_READ_QUEUE / 2;
+
+	for (uint32_t i = 0; i < most + 4; i++) {
+		rig_asks_read(peer.psn + i, rkey, 10 * i, 10);
+		rig_reads(0x10, peer.psn + i, 10 * i, 10);
+	}
+	room = 0;
+	for (uint32_t i = most + 4; i > 0; i--)
+		asks_again(peer.psn + i - 1, rkey, 10 * (i - 1), 10);
+	cr_assert_eq(roce_of(ep)->resp.read_cnt, most);
+	room = UINT32_MAX;
+	for (uint32_t i = 4; i < most + 4; i++)
+		rig_reads(0x10, peer.psn + i, 10 * i, 10);
+	rig_none();
+}
+
+/* A Read of two packets, of which so many have gone out, comes twice more; its key is closed. */
+static void closes(unsigned int out)
+{
+	uint32_t rkey = rig_window(1000, 2 * MTU, FAB_REMOTE_READ);
+
+	one_by_one();
+	room = out;
+	rig_asks_read(peer.psn, rkey, 1000, 2 * MTU);
+	if (out > 0)
+		rig_reads(0x0d, peer.psn, 1000, MTU);
+	for (int i = 0; i < 2; i++)
+		asks_again(peer.psn, rkey, 1000, 2 * MTU);
+	cr_assert_eq(roce_impl.mw_invalidate(ep, &mw, 1, 5), 0);
+	room = UINT32_MAX;
+}
+
+/* The peer waits for it, however often it asked. */
+Test(roce_reading, one_that_is_closed_before_its_answer_is_refused)
+{
+	closes(0);
+	for (int i = 0; i < 20000 && roce_of(ep)->resp.read_cnt > 0; i++)
+		rig_turn();
+	cr_assert_neq(roce_of(ep)->state, ROCE_UP);
+	rig_answers(0x62, peer.psn);
+	rig_sees("iD.");
+}
+
+Test(roce_reading, one_that_is_closed_within_its_second_answer_ends)
+{
+	closes(1);
+	rig_none();
+	rig_sees("i");
 }
 
 Test(roce_reading, what_comes_twice_may_be_closed_by_then)
