@@ -172,7 +172,7 @@ struct roce_responder {
 	bool ack_now;      /* it has waited, in vain */
 	unsigned int wary; /* so many of the next ones do not wait */
 	uint64_t clean;    /* bytes that the peer wrote since something was lost */
-	bool nak_sent;     /* once for each gap */
+	uint64_t told_ns;  /* until then a gap has its NAK. 0: it has none */
 	uint8_t nak_due;   /* its syndrome; it follows the answers before it. 0: none */
 	uint32_t nak_psn;  /* when this one has come it is of no use */
 	struct roce_read reads[ROCE_READ_QUEUE];

@@ -17,8 +17,9 @@
 #include "roce_read.h"
 #include "roce_ring.h"
 
-/* While there is no receive: 0.64 ms (table 45). One is posted as soon as its message is read. */
+/* While there is no receive (table 45). One is posted as soon as its message is read. */
 #define RNR_TIMER 12u
+#define RNR_NS    640000u
 /* Of what the peer may write at a time, where packets are lost. */
 #define INBOUND_LEAST 65536u
 #define INBOUND_STEP  65536u
@@ -112,7 +113,16 @@ static void ask_again(struct roce_responder *q, uint8_t syndrome, uint32_t psn)
 {
 	q->nak_due = syndrome;
 	q->nak_psn = psn;
-	q->nak_sent = true;
+	q->told_ns = REACTOR_NEVER;
+}
+
+/*
+ * Behind an RNR NAK packets of before come, which the peer sends again. It sends none until the
+ * time is over: then the expected packet was among the first, and is lost if it is not there.
+ */
+static uint64_t told_until(uint8_t syndrome, uint64_t now_ns)
+{
+	return (syndrome & ROCE_AETH_NAK) == ROCE_AETH_RNR ? now_ns + RNR_NS : REACTOR_NEVER;
 }
 
 /* A gap. Switches that mark packets have us tell the peer (CNP), others and full buffers do not. */
@@ -291,7 +301,7 @@ void roce_serve_go(struct roce_ep *ep)
 	}
 	if (q->nak_due != 0 && roce_wire_psn_diff(q->nak_psn, q->psn) >= 0) {
 		answer(ep, q->nak_due, q->psn);
-		q->nak_sent = true;
+		q->told_ns = told_until(q->nak_due, now_ns);
 	}
 	q->nak_due = 0;
 }
@@ -353,7 +363,7 @@ static void passed(struct roce_responder *q, const struct roce_packet *p)
 {
 	q->done_psn = q->psn;
 	q->psn = roce_wire_psn_add(q->psn, 1);
-	q->nak_sent = false;
+	q->told_ns = 0;
 	q->ack_due |= p->ack_req;
 	if (p->kind & ROCE_IS_LAST) {
 		q->msn = roce_wire_psn_add(q->msn, 1);
@@ -464,7 +474,7 @@ void roce_serve_received(struct roce_ep *ep, const struct roce_packet *p)
 		take_duplicate(ep, p);
 	} else if (early > 0) {
 		stats_count(&ep->stats->packets_early, 1);
-		if (!q->nak_sent) {
+		if (reactor_now(ep->r) >= q->told_ns) {
 			lost_inbound(ep);
 			ask_again(q, ROCE_AETH_NAK_SEQUENCE, p->psn);
 		} else if (roce_wire_psn_diff(p->psn, q->nak_psn) > 0) {
@@ -475,7 +485,7 @@ void roce_serve_received(struct roce_ep *ep, const struct roce_packet *p)
 			refuse(ep, ROCE_AETH_NAK_INVALID, -EPROTO, "a Read within a message");
 		else
 			take_read(ep, p, true);
-		q->nak_sent = false;
+		q->told_ns = 0;
 	} else if ((p->kind & ROCE_IS_OTHER) ||
 		   ((p->kind & ROCE_HAS_IMM) && !(p->kind & ROCE_IS_SEND))) {
 		refuse(ep, ROCE_AETH_NAK_INVALID, -EPROTO, "it is not done here");

@@ -283,6 +283,47 @@ Test(roce_responder, what_came_after_all_is_not_asked_for)
 	rig_sees("rrrr");
 }
 
+static void asks_all(uint32_t first, uint32_t end)
+{
+	for (uint32_t psn = first; psn != end; psn++)
+		rig_asks(0x04, psn, NULL, 0, "hello", 5);
+}
+
+/* One RNR NAK is for all that is under way; the peer sends again when its time is over. */
+Test(roce_responder, what_is_lost_behind_an_rnr_nak_is_asked_for)
+{
+	const uint64_t long_ns = 3600 * NSEC_PER_SEC;
+	struct roce_responder *q = &roce_of(ep)->resp;
+	uint32_t psn = peer.psn;
+
+	asks_all(psn, psn + 3);
+	rig_answers(0x20 | 12, psn);
+	cr_assert_leq(q->told_ns, reactor_now(r) + 640000);
+	q->told_ns += long_ns;
+	asks_all(psn + 3, psn + 5);
+	rig_none();
+	for (uint32_t i = 0; i < 5; i++)
+		rig_receive(100 * i, 100, i);
+	q->told_ns -= long_ns;
+	while (reactor_now(r) < q->told_ns)
+		rig_turn();
+	asks_all(psn + 1, psn + 5);
+	rig_answers(0x60, psn);
+	asks_all(psn + 1, psn + 5);
+	rig_none();
+	asks_all(psn, psn + 5);
+	rig_answers(0x1f, psn + 4);
+	rig_none();
+	rig_sees("rrrrr");
+}
+
+Test(roce_responder, a_gap_has_one_nak_however_long_it_is)
+{
+	asks_all(peer.psn + 1, peer.psn + 2);
+	rig_answers(0x60, peer.psn);
+	cr_assert_eq(roce_of(ep)->resp.told_ns, REACTOR_NEVER);
+}
+
 Test(roce_responder, numbers_of_packets_and_messages_begin_again_at_0)
 {
 	uint32_t rkey = rig_window(1000, 3 * MTU, FAB_REMOTE_READ);
