@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The peer's RDMA Reads (volume 1, section 9.4.4): a queue of those that are to be answered, in the
- * order of their PSNs, of which none has two of them. Only of the first one something has gone out.
+ * order of their PSNs; no PSN is in two of them. Something has gone out of the first one at most.
  */
 #include "roce_read.h"
 

@@ -17,9 +17,8 @@
 #include "roce_read.h"
 #include "roce_ring.h"
 
-/* While there is no receive (table 45). One is posted as soon as its message is read. */
+/* While there is no receive: 0.64 ms (table 45). One is posted as soon as its message is read. */
 #define RNR_TIMER 12u
-#define RNR_NS    640000u
 /* Of what the peer may write at a time, where packets are lost. */
 #define INBOUND_LEAST 65536u
 #define INBOUND_STEP  65536u
@@ -122,7 +121,9 @@ static void ask_again(struct roce_responder *q, uint8_t syndrome, uint32_t psn)
  */
 static uint64_t told_until(uint8_t syndrome, uint64_t now_ns)
 {
-	return (syndrome & ROCE_AETH_NAK) == ROCE_AETH_RNR ? now_ns + RNR_NS : REACTOR_NEVER;
+	if ((syndrome & ROCE_AETH_NAK) != ROCE_AETH_RNR)
+		return REACTOR_NEVER;
+	return now_ns + roce_wire_rnr_ns(syndrome & 0x1f);
 }
 
 /* A gap. Switches that mark packets have us tell the peer (CNP), others and full buffers do not. */

@@ -548,14 +548,22 @@ Test(roce_reading, one_that_comes_twice_is_answered_twice)
 	rig_none();
 }
 
-/* Packets on the wire are in the order of their PSNs: the peer drops those that are not. */
-Test(roce_reading, one_that_comes_twice_is_answered_before_those_behind_it)
+/* The first two packets of a window of so many bytes have been read. Its key. */
+static uint32_t has_read_two(uint64_t n)
 {
-	uint32_t rkey = rig_window(0, 3 * MTU, FAB_REMOTE_READ);
+	uint32_t rkey = rig_window(0, n, FAB_REMOTE_READ);
 
 	rig_asks_read(peer.psn, rkey, 0, 2 * MTU);
 	rig_reads(0x0d, peer.psn, 0, MTU);
 	rig_reads(0x0f, peer.psn + 1, MTU, MTU);
+	return rkey;
+}
+
+/* Packets on the wire are in the order of their PSNs: the peer drops those that are not. */
+Test(roce_reading, one_that_comes_twice_is_answered_before_those_behind_it)
+{
+	uint32_t rkey = has_read_two(3 * MTU);
+
 	room = 0;
 	rig_asks_read(peer.psn + 2, rkey, 2 * MTU, MTU);
 	asks_again(peer.psn + 1, rkey, MTU, MTU);
@@ -798,11 +806,8 @@ Test(roce_reading, congestion_makes_answers_slower)
 
 Test(roce_reading, one_that_is_asked_for_again_makes_answers_slower)
 {
-	uint32_t rkey = rig_window(0, 12 * MTU, FAB_REMOTE_READ);
+	uint32_t rkey = has_read_two(12 * MTU);
 
-	rig_asks_read(peer.psn, rkey, 0, 2 * MTU);
-	rig_reads(0x0d, peer.psn, 0, MTU);
-	rig_reads(0x0f, peer.psn + 1, MTU, MTU);
 	cr_assert_eq(roce_of(ep)->resp.pace.limit, 0);
 	rig_asks_read(peer.psn + 1, rkey, MTU, MTU);
 	rig_reads(0x10, peer.psn + 1, MTU, MTU);
