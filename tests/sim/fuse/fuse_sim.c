@@ -24,6 +24,7 @@
  *   hold OP, release   calls with NFS operation OP (0: all) wait for the release
  *   hostile wire|body N, hostile off N   every Nth reply is garbage: message, or RPC reply
  *   restart LOSE    it answers what it did and restarts; LOSE 1: what was not committed is lost
+ *                   (without cuts: of what a cut left without an answer it would know nothing)
  *   grace MS        it restarts, loses nothing, and has so long a grace period; 0: it ends now
  *   state           clients= sessions= opens= delegs= conns= held= calls= conns_made= failures=
  *   ops NUMBER...   how often these NFS operations were asked for

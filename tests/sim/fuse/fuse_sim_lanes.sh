@@ -68,6 +68,7 @@ check "programs on the same files" appenders
 check "cuts" ctl m cuts 40
 check "programs side by side, with cuts" crowd
 check "programs on the same files, with cuts" appenders
+check "no more cuts" ctl m cuts 0
 check "programs side by side, and restarts of the server" beside restarts
 check "unmounted, nothing is left" sim_stop m
 must "four buffers and four credits" sim_start m "" "metalane,buffers=4,credits=4"
