@@ -4,6 +4,7 @@
 # A capture of a mount without a device beside tcpdump's of the wire that it went over: the same
 # frames, in each direction, byte for byte; and tshark makes the same of both. Without contents of
 # files these are cut off, and nothing else is. One that begins later knows the connection.
+# tshark 4.0 mis-dissects RoCEv2 on IPv6: over that (SOFT_IP=6) the frames are compared alone.
 # vm-boot: own
 # vm-timeout: 480
 
@@ -16,6 +17,7 @@ rxe_up
 nfsd_up
 soft_up
 server=$soft_server client=10.79.0.2
+[ "${SOFT_IP:-4}" = 4 ] || server=$soft_server6 client=fd79::2
 FMOUNT_WRAP=$soft_in
 # Else the device takes long datagrams as they are, and tcpdump sees these.
 ip -n soft link set soft1 gso_max_segs 1
@@ -31,9 +33,11 @@ yes "$secret" | head -c 10003 >$cap/small || true
 in_ram tshark tcpdump python3 /usr/share/wireshark "$(dirname "$(ldconfig -p | awk '/libwireshark.so/ { print $NF; exit }')")"/libw*
 
 # same_frames OURS WIRE CLIENT [cut]: each frame of our capture is on the wire and the other way
-# round: addresses, ports, type of service, Identification, and all from the BTH to the ICRC. cut:
+# round: addresses, ports, type of service, length, IPv4's Identification, and all from the BTH to
+# the ICRC. cut:
 # payload of RDMA Writes and Read responses may be cut off, which is the case for some, and nothing
-# else is. Of the wire what follows our last DREQ may be missing: nobody is there for it.
+# else is. Of the wire what follows our last DREQ may be missing, and what comes twice while the
+# client parts: nobody is there for it.
 same_frames() {
 	python3 - "$@" <<-'END'
 	import collections, socket, struct, sys
@@ -54,47 +58,64 @@ same_frames() {
 	        yield data[at + 16:at + 16 + there], whole
 	        at += 16 + there
 
+	# Without a checksum, TTL or hop limit, and flow label. Identification: 0 of IPv6.
+	Key = collections.namedtuple('Key', 'source number ip ports bth')
+
 	def frames(path):
 	    with open(path, 'rb') as f:
 	        data = f.read()
 	    for frame, whole in (blocks if data[:4] == b'\n\r\r\n' else records)(data):
-	        if frame[12:14] != b'\x08\0' or frame[23] != 17 or frame[14] != 0x45:
+	        if frame[12:15] == b'\x08\0\x45' and frame[23] == 17:
+	            at, source, number = 34, frame[26:30], frame[18:20]
+	            ip = frame[15:22] + frame[26:34]
+	        elif frame[12:14] == b'\x86\xdd' and frame[20] == 17:
+	            at, source, number = 54, frame[22:38], b'\0\0'
+	            ip = bytes((frame[14], frame[15] & 0xf0)) + frame[18:20] + frame[22:54]
+	        else:
 	            continue
-	        udp = frame[42:]
-	        # Type of service, total length, Identification, flags; addresses; ports.
-	        yield (frame[15:22], frame[26:34], frame[34:40], udp[:12]), udp, whole - 42
+	        udp = frame[at + 8:]
+	        yield Key(source, number, ip, frame[at:at + 6], udp[:12]), udp, whole - at - 8
+
+	def address(source):
+	    return socket.inet_ntop(socket.AF_INET6 if len(source) == 16 else socket.AF_INET, source)
 
 	def told(key, udp):
 	    mad = ', attribute %#x' % struct.unpack_from('>H', udp, 36) if udp[0] == 0x64 else ''
 	    return '%s opcode %#x, PSN %d%s, %d bytes' % (
-	        socket.inet_ntoa(key[1][:4]), udp[0], int.from_bytes(udp[9:12], 'big'), mad, len(udp))
+	        address(key.source), udp[0], int.from_bytes(udp[9:12], 'big'), mad, len(udp))
 
 	ours, wire, client = sys.argv[1:4]
-	client, may_cut = socket.inet_aton(client), len(sys.argv) > 4
+	may_cut = len(sys.argv) > 4
 	seen, at, faults, dreq = collections.defaultdict(list), 0, [], 0
 	cut = total = trains = 0
+	had, last = set(), 0
 	for at, (key, udp, whole) in enumerate(frames(wire)):
 	    seen[key].append((at, udp))
 	    if whole != len(udp) or len(udp) > 4200:
 	        faults.append('tcpdump cut it, or the kernel did not: ' + told(key, udp))
-	    if key[1][:4] == client and udp[0] == 0x64 and udp[36:38] == b'\0\x15':
+	    if address(key.source) == client and udp[0] == 0x64 and udp[36:38] == b'\0\x15':
 	        dreq = at
 	for key, udp, whole in frames(ours):
 	    total += 1
-	    trains += key[1][:4] == client and key[0][3:5] != b'\0\0'
+	    trains += address(key.source) == client and key.number != b'\0\0'
 	    left = seen[key]
 	    match = next((i for i, (_, w) in enumerate(left) if len(w) == whole and w[:len(udp)] == udp), None)
 	    if match is None:
 	        faults.append('not on the wire: ' + told(key, udp))
 	    else:
-	        left.pop(match)
+	        n, whole_udp = left.pop(match)
+	        had.add((key.source, whole_udp))
+	        if n < dreq:
+	            last = max(last, n)
 	    if whole != len(udp):
 	        cut += 1
 	        if not (may_cut and (6 <= udp[0] <= 10 or 13 <= udp[0] <= 16)):
 	            faults.append('cut: ' + told(key, udp))
 	missing = sorted((n, key, udp) for key, left in seen.items() for n, udp in left)
-	late = [m for m in missing if m[0] > dreq]
-	faults += ['on the wire alone: ' + told(key, udp) for n, key, udp in missing if n <= dreq]
+	late = [m for m in missing if m[0] > dreq or m[0] > last and (m[1].source, m[2]) in had]
+	faults += ['on the wire alone: ' + told(m[1], m[2]) for m in missing if m not in late]
+	if total < 100:
+	    faults.append('%d frames are not all' % total)
 	if may_cut != (cut > 0):
 	    faults.append('%d frames are cut' % cut)
 	with open('/run/same_frames', 'w') as f:
@@ -130,7 +151,7 @@ both data memreg=mw,capture_data
 check "data: the frames are those of the wire" same_frames $cap/data/{ours.pcapng,wire.pcap} $client
 diag "data: $(cat /run/same_frames)"
 check "data: what was written is in it" has "$secret" $cap/data/ours.pcapng
-compare data $cap/data "$client" "$server"
+[ "${SOFT_IP:-4}" = 6 ] || compare data $cap/data "$client" "$server"
 
 for memreg in mw static; do
 	both $memreg memreg=$memreg
@@ -157,7 +178,9 @@ check "later: it ends" wait $job
 check "later: unmounted" funmount $mnt
 first() { tshark -n -r $cap/later.pcapng -T fields -e infiniband.mad.attributeid -c 3 2>/dev/null | tr '\n' ' '; }
 check_equal "later: it begins with REQ, REP, RTU" "$(first)" "0x0010 0x0013 0x0014 "
-decode $cap/later.pcapng >$cap/later
-diag "later: $(wc -l <$cap/later) messages"
-check "later: calls are found in it" test "$(count_calls $client $cap/later)" -ge 1
+if [ "${SOFT_IP:-4}" = 4 ]; then
+	decode $cap/later.pcapng >$cap/later
+	diag "later: $(wc -l <$cap/later) messages"
+	check "later: calls are found in it" test "$(count_calls $client $cap/later)" -ge 1
+fi
 tap_end
