@@ -17,7 +17,7 @@ rxe_up
 nfsd_up
 soft_up
 server=$soft_server client=10.79.0.2
-[ "${SOFT_IP:-4}" = 4 ] || server=$soft_server6 client=fd79::2
+[ "${SOFT_IP:-4}" = 4 ] || client=fd79::2
 FMOUNT_WRAP=$soft_in
 # Else the device takes long datagrams as they are, and tcpdump sees these.
 ip -n soft link set soft1 gso_max_segs 1
@@ -34,10 +34,9 @@ in_ram tshark tcpdump python3 /usr/share/wireshark "$(dirname "$(ldconfig -p | a
 
 # same_frames OURS WIRE CLIENT [cut]: each frame of our capture is on the wire and the other way
 # round: addresses, ports, type of service, length, IPv4's Identification, and all from the BTH to
-# the ICRC. cut:
-# payload of RDMA Writes and Read responses may be cut off, which is the case for some, and nothing
-# else is. Of the wire what follows our last DREQ may be missing, and what comes twice while the
-# client parts: nobody is there for it.
+# the ICRC. cut: payload of RDMA Writes and Read responses may be cut off, which is the case for
+# some, and nothing else is. Of the wire what follows our last DREQ may be missing, and what comes
+# twice while the client parts: nobody is there for it.
 same_frames() {
 	python3 - "$@" <<-'END'
 	import collections, socket, struct, sys
@@ -58,23 +57,25 @@ same_frames() {
 	        yield data[at + 16:at + 16 + there], whole
 	        at += 16 + there
 
-	# Without a checksum, TTL or hop limit, and flow label. Identification: 0 of IPv6.
-	Key = collections.namedtuple('Key', 'source number ip ports bth')
+	# Of the IP header all but its checksum, TTL or hop limit, and flow label. number: the
+	# Identification, 0 of IPv6.
+	Key = collections.namedtuple('Key', 'source target number ip ports bth')
 
 	def frames(path):
 	    with open(path, 'rb') as f:
 	        data = f.read()
 	    for frame, whole in (blocks if data[:4] == b'\n\r\r\n' else records)(data):
 	        if frame[12:15] == b'\x08\0\x45' and frame[23] == 17:
-	            at, source, number = 34, frame[26:30], frame[18:20]
-	            ip = frame[15:22] + frame[26:34]
+	            at, size, number = 34, 4, frame[18:20]
+	            ip = frame[15:18] + frame[20:22]
 	        elif frame[12:14] == b'\x86\xdd' and frame[20] == 17:
-	            at, source, number = 54, frame[22:38], b'\0\0'
-	            ip = bytes((frame[14], frame[15] & 0xf0)) + frame[18:20] + frame[22:54]
+	            at, size, number = 54, 16, b'\0\0'
+	            ip = bytes((frame[14], frame[15] & 0xf0)) + frame[18:20]
 	        else:
 	            continue
+	        source, target = frame[at - 2 * size:at - size], frame[at - size:at]
 	        udp = frame[at + 8:]
-	        yield Key(source, number, ip, frame[at:at + 6], udp[:12]), udp, whole - at - 8
+	        yield Key(source, target, number, ip, frame[at:at + 6], udp[:12]), udp, whole - at - 8
 
 	def address(source):
 	    return socket.inet_ntop(socket.AF_INET6 if len(source) == 16 else socket.AF_INET, source)
