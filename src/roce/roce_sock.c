@@ -147,8 +147,6 @@ static int open_udp(const struct roce_sock *s, uint16_t port)
 	set_port(&local, port);
 	if (!err && bind(fd, (struct sockaddr *)&local, addr_len(&local)))
 		err = -errno;
-	if (!err && port == 0) /* `train` has it, too */
-		err = set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	if (err) {
 		close_fd(&fd);
 		return err;
@@ -324,11 +322,16 @@ int roce_sock_recv(int fd, struct mmsghdr *msgs, unsigned int cnt)
 	return n < 0 ? -errno : n;
 }
 
-/* From the port of `out`. The kernel wants to compute the checksums of what it cuts. */
+/*
+ * From the port of `out`, which lets it be shared only here: else another program could get it too,
+ * and nothing that is sent to it. The kernel wants to compute the checksums of what it cuts.
+ */
 static int open_train(const struct roce_sock *s)
 {
-	int fd = open_udp(s, s->port);
+	int err = set(s->out, SOL_SOCKET, SO_REUSEADDR, 1);
+	int fd = err ? err : open_udp(s, s->port);
 
+	(void)set(s->out, SOL_SOCKET, SO_REUSEADDR, 0);
 	if (fd >= 0 && s->local.ss_family == AF_INET6)
 		(void)set(fd, IPPROTO_UDP, UDP_NO_CHECK6_TX, 0);
 	else if (fd >= 0)

@@ -483,6 +483,28 @@ Test(roce_sock, its_port_is_nobody_elses)
 		close(others[i]);
 }
 
+/* Trains have it too: it is let be shared while their socket gets it, and no longer. */
+Test(roce_sock, nobody_elses_becomes_its_port)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET};
+	int one = 1, other = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	cr_assert_eq(setsockopt(other, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)), 0);
+	rig_connect(OURS);
+	for (int turn = 0; turn < 2; turn++) {
+		in.sin_port = htons(roce_sock_port(roce_of(ep)));
+		cr_assert_neq(in.sin_port, 0);
+		cr_assert_eq(bind(other, (struct sockaddr *)&in, sizeof(in)), -1);
+		cr_assert_eq(errno, EADDRINUSE);
+		if (turn == 0) {
+			asks_long();
+			reads(0);
+			cr_assert_eq(roce_of(ep)->tx.trains.state, ROCE_TRAINS_TRIED);
+		}
+	}
+	close(other);
+}
+
 /* Bytes of memory that a socket has for what came. */
 static uint32_t kept(int fd)
 {
