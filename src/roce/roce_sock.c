@@ -85,9 +85,14 @@ static void close_fd(int *fd)
 
 /* ---- UDP ---- */
 
-static int set_ipv4(int fd, int tos)
+/*
+ * ICMP that says of one that sends nothing that its path takes less is forged: its port is known to
+ * all.
+ */
+static int set_ipv4(int fd, bool sends, int tos)
 {
-	int err = set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+	int pmtu = sends ? IP_PMTUDISC_DO : IP_PMTUDISC_INTERFACE;
+	int err = set(fd, IPPROTO_IP, IP_MTU_DISCOVER, pmtu);
 
 	if (!err)
 		err = set(fd, IPPROTO_IP, IP_RECVTOS, 1);
@@ -97,12 +102,13 @@ static int set_ipv4(int fd, int tos)
 	return err ? err : set(fd, SOL_SOCKET, SO_NO_CHECK, 1);
 }
 
-static int set_ipv6(int fd, int tos)
+static int set_ipv6(int fd, bool sends, int tos)
 {
 	int err = set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 
 	if (!err)
-		err = set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
+		err = set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER,
+			sends ? IPV6_PMTUDISC_DO : IPV6_PMTUDISC_INTERFACE);
 	if (!err)
 		err = set(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
 	if (!err)
@@ -134,12 +140,13 @@ static int open_udp(const struct roce_sock *s, uint16_t port)
 {
 	struct sockaddr_storage local = s->local;
 	int fd = socket(local.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	bool sends = port != ROCE_PORT;
 	int tos = s->ep->conf.tos | ROCE_ECT0;
 	int err = fd < 0                        ? -errno
-		  : local.ss_family == AF_INET6 ? set_ipv6(fd, tos)
-						: set_ipv4(fd, tos);
+		  : local.ss_family == AF_INET6 ? set_ipv6(fd, sends, tos)
+						: set_ipv4(fd, sends, tos);
 
-	if (!err && port != ROCE_PORT)
+	if (!err && sends)
 		err = keep_nothing(fd);
 	/* Others have it, too; but one that the kernel chooses is to be nobody's. */
 	if (!err && port != 0)
@@ -152,7 +159,7 @@ static int open_udp(const struct roce_sock *s, uint16_t port)
 		return err;
 	}
 	set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF);
-	if (port == ROCE_PORT)
+	if (!sends)
 		set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF);
 	return fd;
 }

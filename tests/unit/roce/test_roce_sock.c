@@ -542,6 +542,70 @@ Test(roce_sock, what_comes_to_the_port_that_it_sends_from_is_not_kept)
 	cr_assert_eq(kept(last_fd), 0);
 }
 
+/* ---- what is forged ---- */
+
+/* That a packet from that port of ours to the peer was too long for the path. */
+static void says_too_long(int icmp, uint16_t port, uint16_t mtu)
+{
+	const struct sockaddr_in *ours = (const struct sockaddr_in *)&roce_of(ep)->local;
+	const struct sockaddr_in *theirs = (const struct sockaddr_in *)&roce_of(ep)->remote;
+	uint8_t m[8 + 20 + 8] = {
+		3, 4, [8] = 0x45, [8 + 6] = 0x40, [8 + 8] = 64, 17}; /* unreachable: DF */
+	uint32_t sum = 0;
+
+	m[6] = (uint8_t)(mtu >> 8);
+	m[7] = (uint8_t)mtu;
+	m[8 + 2] = 4;
+	memcpy(m + 8 + 12, &ours->sin_addr, 4);
+	memcpy(m + 8 + 16, &theirs->sin_addr, 4);
+	m[28] = (uint8_t)(port >> 8);
+	m[29] = (uint8_t)port;
+	m[30] = 4791 >> 8;
+	m[31] = 4791 & 0xff;
+	m[32] = 3;
+	for (size_t i = 0; i < sizeof(m); i += 2)
+		sum += (uint32_t)m[i] << 8 | m[i + 1];
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = ~(sum + (sum >> 16));
+	m[2] = (uint8_t)(sum >> 8);
+	m[3] = (uint8_t)sum;
+	cr_assert_eq(sendto(icmp, m, sizeof(m), 0, (const struct sockaddr *)ours, sizeof(*ours)),
+		(ssize_t)sizeof(m), "%s", strerror(errno));
+}
+
+static unsigned int mtu_to_peer(void)
+{
+	struct sockaddr_storage local;
+	unsigned int mtu;
+
+	cr_assert_eq(roce_sock_route((struct sockaddr *)&roce_of(ep)->local,
+			     (struct sockaddr *)&roce_of(ep)->remote, &local, &mtu),
+		0);
+	return mtu;
+}
+
+/* Whoever sends that need not guess a port: 4791 is known, but nothing is sent from it. */
+Test(roce_sock, of_a_path_the_port_that_packets_come_from_is_believed)
+{
+	int icmp;
+
+	if (!peer_path_mtu(9000))
+		cr_skip_test("no network of its own");
+	icmp = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP);
+	cr_assert_geq(icmp, 0, "%s", strerror(errno));
+	rig_connect(OURS);
+	/* `in` and `rc`. */
+	rig_post(0, 100, 1);
+	rig_sends(0x04, OURS, 0, 100);
+	peer_ack(&peer, 0x1f, OURS);
+	rig_sees("s");
+	says_too_long(icmp, 4791, 1500);
+	cr_assert_eq(mtu_to_peer(), 9000);
+	says_too_long(icmp, roce_sock_port(roce_of(ep)), 1500);
+	cr_assert_eq(mtu_to_peer(), 1500, "it is understood");
+	close(icmp);
+}
+
 /* ---- the peer's port ---- */
 
 /* The label of a connection that begins with the same random numbers as all others here. */
