@@ -237,8 +237,11 @@ int roce_ep_resolve(struct fab_ep *fep, const struct sockaddr *src, const struct
 	ep->why[0] = '\0';
 	set_name(ep, dst);
 	err = roce_sock_route(src, dst, &local, &ip_mtu);
-	if (!err)
-		err = use_socket(ep, &local);
+	if (err)
+		return err;
+	memcpy(&remote, dst, is_v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+	use_remote(ep, &remote);
+	err = use_socket(ep, &local);
 	if (err == -EADDRINUSE)
 		log_warn_limited(
 			"%s: UDP port 4791 is taken, by the kernel's own RoCE (rdma_rxe) for "
@@ -247,8 +250,6 @@ int roce_ep_resolve(struct fab_ep *fep, const struct sockaddr *src, const struct
 	if (err)
 		return err;
 	set_room(ep);
-	memcpy(&remote, dst, is_v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
-	use_remote(ep, &remote);
 	ep->out.is_v6 = ep->in.is_v6 = is_v6;
 	roce_addr_put(ep->out.dst, dst);
 	memcpy(ep->in.src, ep->out.dst, 16);

@@ -14,6 +14,7 @@
  *   roce_tx.c    what goes out, many packets at once
  *   roce_sock.c  the sockets
  *   roce_box.c   names of the machine: how a packet that reached another process is handed over
+ *   roce_filter.c what sockets are not given
  *   roce_addr.c  addresses without their ports
  *   roce_sys.c   whether an adapter takes our packets
  *   roce_cap.c   all that in a capture

@@ -34,9 +34,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include <linux/filter.h>
-
 #include "log.h"
+#include "roce_filter.h"
 
 #define BUFFER ((int)ROCE_ROOM / 2) /* the kernel doubles it */
 /* So many packets of a tick are looked at whose they are, and found to be nobody's. */
@@ -126,15 +125,6 @@ static void set_buffer(int fd, int by_force, int name)
 		(void)set(fd, SOL_SOCKET, name, BUFFER);
 }
 
-/* Nobody reads it. Errors that ICMP tells pass no filter: they are heard all the same. */
-static int keep_nothing(int fd)
-{
-	struct sock_filter none = BPF_STMT(BPF_RET | BPF_K, 0);
-	const struct sock_fprog prog = {.len = 1, .filter = &none};
-
-	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog)) ? -errno : 0;
-}
-
 /* Of our address and this port; 0: any. The descriptor, or -errno. */
 static int open_udp(const struct roce_sock *s, uint16_t port)
 {
@@ -146,8 +136,8 @@ static int open_udp(const struct roce_sock *s, uint16_t port)
 		  : local.ss_family == AF_INET6 ? set_ipv6(fd, sends, tos)
 						: set_ipv4(fd, sends, tos);
 
-	if (!err && sends)
-		err = keep_nothing(fd);
+	if (!err)
+		err = sends ? roce_filter_all(fd) : roce_filter_forged(fd, &s->ep->remote);
 	/* Others have it, too; but one that the kernel chooses is to be nobody's. */
 	if (!err && port != 0)
 		err = set(fd, SOL_SOCKET, SO_REUSEADDR, 1);

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Errors of the kernel when packets are sent, and what an endpoint makes of them. */
+#include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <net/route.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <linux/filter.h>
 #include <linux/sock_diag.h>
 
 #include "roce_box.h"
@@ -604,6 +608,68 @@ Test(roce_sock, of_a_path_the_port_that_packets_come_from_is_believed)
 	says_too_long(icmp, roce_sock_port(roce_of(ep)), 1500);
 	cr_assert_eq(mtu_to_peer(), 1500, "it is understood");
 	close(icmp);
+}
+
+static void set_up_v6(void)
+{
+	if (!peer_network6(false))
+		cr_skip_test("there may be no network of its own, or none of IPv6");
+	rig_make();
+}
+
+static void tear_down_v6(void)
+{
+	if (ep)
+		rig_tear_down();
+}
+
+TestSuite(roce_forged, .init = set_up_v6, .fini = tear_down_v6);
+
+/* The socket of UDP port 4791 that is not the peer's. */
+static int port_4791(void)
+{
+	struct sockaddr_in6 in6;
+
+	for (int fd = 0; fd < 1000; fd++) {
+		socklen_t n = sizeof(in6);
+
+		memset(&in6, 0, sizeof(in6));
+		if (fd != peer.fd && !getsockname(fd, (struct sockaddr *)&in6, &n) &&
+			in6.sin6_family == AF_INET6 && in6.sin6_port == htons(4791))
+			return fd;
+	}
+	return -1;
+}
+
+/* An ordinary user may send from an address that is not this machine's, to this machine. */
+Test(roce_forged, what_users_here_send_in_the_peers_name_does_not_come)
+{
+	struct sockaddr_in6 server = {.sin6_family = AF_INET6}, to;
+	struct in6_rtmsg route = {.rtmsg_dst_len = 128,
+		.rtmsg_metric = 1,
+		.rtmsg_flags = RTF_UP | RTF_HOST,
+		.rtmsg_ifindex = 1};
+	struct sockaddr_storage ours, here;
+	socklen_t n = sizeof(to);
+	int one = 1, in, forger = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	cr_assert_eq(inet_pton(AF_INET6, "fd00::99", &server.sin6_addr), 1);
+	route.rtmsg_dst = server.sin6_addr;
+	cr_assert_eq(ioctl(forger, SIOCADDRT, &route), 0, "%s", strerror(errno));
+	cr_assert_eq(setsockopt(forger, IPPROTO_IPV6, IPV6_FREEBIND, &one, sizeof(one)), 0);
+	cr_assert_eq(bind(forger, (struct sockaddr *)&server, sizeof(server)), 0);
+	peer_addrs(&ours, &here);
+	cr_assert_eq(
+		roce_impl.ep_resolve(ep, (struct sockaddr *)&ours, (struct sockaddr *)&server), 0);
+	in = port_4791();
+	cr_assert_geq(in, 0);
+	cr_assert_eq(getsockname(in, (struct sockaddr *)&to, &n), 0);
+	cr_assert_eq(sendto(forger, &one, sizeof(one), 0, (struct sockaddr *)&to, n), sizeof(one));
+	cr_assert_eq(kept(in), 0);
+	cr_assert_eq(setsockopt(in, SOL_SOCKET, SO_DETACH_FILTER, &one, sizeof(one)), 0);
+	cr_assert_eq(sendto(forger, &one, sizeof(one), 0, (struct sockaddr *)&to, n), sizeof(one));
+	cr_assert_gt(kept(in), 0, "the kernel lets them");
+	close(forger);
 }
 
 /* ---- the peer's port ---- */
