@@ -12,7 +12,7 @@
 
 top=$(cd "$(dirname "$0")/../../.." && pwd)
 mkdir "$scratch/source"
-cp -a "$top"/{meson.build,meson_options.txt,src} "$scratch/source"
+(cd "$top" && cp -a --parents meson.build meson_options.txt src docs/man contrib/{systemd,completion} "$scratch/source")
 export PYTHONDONTWRITEBYTECODE=1 CC=gcc
 
 # The compiler, meson, and the headers that the sources want.
