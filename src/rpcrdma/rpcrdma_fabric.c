@@ -10,6 +10,7 @@
 #include "rpcrdma_int.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "log.h"
@@ -58,6 +59,7 @@ static bool wants_other(const struct rpcrdma *x, enum fab_step step, int err)
 bool rpcrdma_fabric_other(
 	struct rpcrdma *x, enum fab_step step, int *err, const struct fab_ep_ops *ops)
 {
+	static _Atomic bool told; /* the lanes of a mount are alike */
 	bool is_soft = x->fab.kind == FAB_SOFT;
 
 	if (!wants_other(x, step, *err))
@@ -71,7 +73,7 @@ bool rpcrdma_fabric_other(
 				 "process",
 			x->peer, x->detail[0] ? x->detail : "UDP port 4791 is taken");
 	else
-		log_msg(x->ever_up ? LOG_LVL_DEBUG : LOG_LVL_INFO,
+		log_msg(atomic_exchange(&told, true) ? LOG_LVL_DEBUG : LOG_LVL_INFO,
 			"%s: %s: RoCEv2 is spoken by this process", x->peer,
 			x->detail[0] ? x->detail : "no RDMA device leads to the server");
 	x->detail[0] = '\0';

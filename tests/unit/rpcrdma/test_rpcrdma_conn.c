@@ -431,6 +431,14 @@ Test(rpcrdma_conn, without_the_libraries_of_devices_neither_and_the_log_names_th
 	cr_assert_not_null(strstr(told, "librdmacm.so.1 is not installed"), "%s", told);
 	cr_assert_str_eq(rpcrdma_failure_detail(rig.x), "", "it has done without");
 	rig_fini();
+	/* A mount has several lanes. */
+	told[0] = '\0';
+	rig_init();
+	fake.fail[FAKE_RESOLVE] = -ELIBACC;
+	cr_assert(rig_connect());
+	cr_assert_eq(fake.kind, FAB_SOFT);
+	cr_assert_str_eq(told, "", "it is told once");
+	rig_fini();
 }
 
 /* It cannot be had either, which is what keeps the mount from its server. */
