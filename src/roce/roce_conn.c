@@ -224,9 +224,10 @@ void roce_conn_timed_out(struct roce_ep *ep)
 	else
 		fail(ep, -ETIMEDOUT,
 			"no answer to RoCEv2: the server has no RDMA at this address; or a "
-			"firewall does not let UDP port 4791 pass, in both directions, since the "
-			"server's packets are a flow of their own; or NAT is between, which RoCE "
-			"cannot pass: use the host's network, macvlan or a network that routes");
+			"firewall does not let UDP port 4791 pass both ways: the server's "
+			"packets are a flow of their own; or NAT is between, which RoCE "
+			"cannot pass: use the host's network, macvlan or one that routes; or an "
+			"adapter below our interface takes the packets");
 }
 
 void roce_conn_part(struct roce_ep *ep, bool tell)

@@ -243,6 +243,7 @@ Test(roce_conn, one_that_nobody_answers)
 	rig_sees("RF");
 	cr_assert_eq(last.err, -ETIMEDOUT);
 	cr_assert_not_null(strstr(roce_impl.ep_why(ep), "firewall"));
+	cr_assert_not_null(strstr(roce_impl.ep_why(ep), "takes the packets"), "to its end");
 	/* An answer that comes now is refused: the peer is to forget it. */
 	peer_take_req(&peer, rig_turn);
 	peer_send_rep(&peer, OURS, NULL, 0);
