@@ -111,12 +111,18 @@ void roce_rx_packet(
 			roce_sock_hand_over(ep, number_of(&p), bytes, len, about);
 		return;
 	}
-	if (!is_peer(ep, about->from) ||
-		(about->handed_over && !about->trusted && p.qpn != ROCE_QP_GSI))
+	if (!is_peer(ep, about->from))
 		return;
 	if (!roce_icrc_check(
 		    &ep->ids, &ep->in, port, bytes, len, about->apart, about->apart_len, &id)) {
 		stats_count(&ep->stats->bad_icrc, 1);
+		return;
+	}
+	if (about->handed_over && !about->trusted && p.qpn != ROCE_QP_GSI) {
+		log_warn_limited("%s: a process of another user gets packets of this connection, "
+				 "and hands them over: they are not taken from it, since it could "
+				 "have changed them",
+			ep->name);
 		return;
 	}
 	if (capture_is_on(ep->conf.capture) || p.qpn == ROCE_QP_GSI)

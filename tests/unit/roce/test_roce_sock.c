@@ -7,6 +7,7 @@
 #include <net/route.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -18,6 +19,7 @@
 #include <linux/filter.h>
 #include <linux/sock_diag.h>
 
+#include "log.h"
 #include "roce_box.h"
 #include "roce_rig.h"
 
@@ -830,4 +832,33 @@ Test(roce_sock, users_without_a_number_are_not_ours)
 	}
 	user = (uid_t)-1;
 	close(box);
+}
+
+static char said[512];
+
+static void keep_line(void *ctx, enum log_level level, const char *line)
+{
+	if (level == LOG_LVL_WARN)
+		snprintf(said, sizeof(said), "%s", line);
+}
+
+/* Two users' connections to a server that has one port for all: the kernel gives all to one. */
+Test(roce_sock, of_another_user_a_packet_is_not_taken)
+{
+	struct peer_out o;
+
+	log_set_sink(keep_line, NULL);
+	rig_connect(OURS);
+	rig_receive(0, 100, 1);
+	o = rig_odd();
+	user = 65534;
+	peer_hand_over(&o, peer.qpn, 0);
+	rig_none();
+	cr_assert_str_eq(seen, "");
+	cr_assert_not_null(strstr(said, "a process of another user gets packets"), "%s", said);
+	user = 1000;
+	peer_hand_over(&o, peer.qpn, 0);
+	rig_answers(0x1f, peer.psn);
+	rig_sees("r");
+	log_set_sink(NULL, NULL);
 }
