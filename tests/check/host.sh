@@ -117,12 +117,39 @@ fuzzed() {
 	say "fuzz: $("$top/tests/tally.sh" "$logs/fuzz" || true)"
 }
 
-# Packets of a generator against src/roce, other ones each time: the log has the seed.
+# Of packets to src/roce so many that they are a soak; the first two are other ones each time, and
+# the log has the seed. A generator's:
 a_storm() {
 	asan_built storm_roce &&
 		PACKETS=100000000 SEED=$RANDOM "$top/tests/run-sanitized" "$out/asan/tests/fuzz/replay/storm_roce"
 }
-stormed() { test_step storm_roce_long "a storm of 100,000,000 packets" a_storm; }
+
+# Those that libFuzzer finds:
+many_inputs() {
+	local seed=$RANDOM
+	echo "# seed $seed"
+	BUILD=$out/fuzz "$top/tests/fuzz/fuzz" -s $seed -n 10000000 0 roce
+}
+
+# Those of a peer on a wire of the machine's own, of 1000 of which 10 are lost, for tshark; and of
+# IPv6, which the peer looks at alone.
+a_long_wire() {
+	local wire=$out/asan/tests/bench/roce_wire
+	asan_built bench_wire_tshark && "$top/tests/bench/wire_tshark" "$wire" 10 10 &&
+		"$top/tests/run-sanitized" "$wire" -6 5120 500000 &&
+		"$top/tests/run-sanitized" "$wire" -6 -l 10 512 50000
+}
+
+stormed() {
+	local name
+	for name in $(picked storm); do
+		case $name in
+		storm_roce_long) test_step "$name" "a storm of 100,000,000 packets" a_storm ;;
+		fuzz_roce_long) test_step "$name" "10,000,000 inputs of fuzz_roce" many_inputs ;;
+		wire_roce_long) test_step "$name" "10 GiB of packets on a wire" a_long_wire ;;
+		esac || true
+	done
+}
 
 # Static analysis, of the sources as the sanitizer build compiles them.
 analyzed() {
