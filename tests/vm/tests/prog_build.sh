@@ -15,13 +15,13 @@ mkdir "$scratch/source"
 (cd "$top" && cp -a --parents meson.build meson_options.txt src docs/man contrib/{systemd,completion} "$scratch/source")
 export PYTHONDONTWRITEBYTECODE=1 CC=gcc
 
-# The compiler, meson, and the headers that the sources want.
+# The compiler, meson, and the headers that the sources want; some are of other machines (-MG).
 tool() { readlink -f "$(type -P "$(gcc -print-prog-name="$1")")"; }
 grep -rh '^#include <' "$scratch/source/src" | grep -v fuse | sort -u >/run/all.c
 in_ram gcc ninja pkg-config python3 "$(tool cc1)" "$(tool as)" "$(tool ld)" "$(tool collect2)" ar \
 	"$(gcc -print-file-name=liblto_plugin.so)" /usr/lib/python3/dist-packages/mesonbuild
 # shellcheck disable=SC2046  # a list
-in_ram /usr/include/fuse3 $(gcc -D_GNU_SOURCE -M /run/all.c | tr ' \\' '\n\n' | grep '^/usr')
+in_ram /usr/include/fuse3 $(gcc -D_GNU_SOURCE -M -MG /run/all.c | tr ' \\' '\n\n' | grep '^/usr')
 
 configured() { meson setup --buildtype=debug -Dtests=disabled build source >&2; }
 ninja_says() { ninja -C build "$@" | sed 's/^\[[0-9/]*\] //' | grep -v 'Entering directory' | sort; }
