@@ -53,6 +53,9 @@ check_fails "with fabric=verbs there is no device" probe -o fabric=verbs $soft_s
 check "which is said" probe_says '^rpcrdmafs: probe: .*: no RDMA device'
 check_fails "at another port nobody listens" probe $soft_server:20050
 check "which is said" probe_says 'connect: Connection refused: nothing listens'
+taken_here() { ! "$daemon" probe -o fabric=soft $soft_server >/run/probe 2>&1; }
+check "beside rxe there is no way without the device" taken_here
+check "which is said" probe_says '^rpcrdmafs: .*UDP port 4791 is taken'
 check_fails "a host that is not there does not answer" probe -t 2 10.79.0.99
 check "the step is named" probe_says '^rpcrdmafs: probe: 10\.79\.0\.99 at .*: (connect|resolve|route): '
 chmod 700 /dev/infiniband
@@ -61,6 +64,8 @@ chmod 755 /dev/infiniband
 
 check "where no device leads to the server it goes without" fmount $mnt nconnect=2
 check "the log says so" log_says $mnt 'no RDMA device leads to the server'
+said_once() { [ "$(grep -c 'RoCEv2 is spoken by this process' "$(fmount_log $mnt)")" = 1 ]; }
+check "once, though there are two lanes" said_once
 check "and what it is" grep -q 'fabric *soft' <<<"$("$daemon" info $mnt)"
 check "data and names go over it" moves $mnt
 check "another mount shares the port" fmount /mnt2 fabric=soft
@@ -93,6 +98,9 @@ check "rdma-core is hidden" hide
 check "mounted by a user without any rights" own fabric=soft
 check "data goes there" cp /run/data $mnt/own/data
 check "and is right" cmp /run/data $export_dir/own/data
+own_reads() { cp /run/data $export_dir/own/other && drop && cmp $mnt/own/other /run/data; }
+check "data comes from there" own_reads
+check "with as much room for packets as the system gives" grep -q 'net.core.rmem_max=[0-9]* (sysctl)' /run/own.log
 check "root's mount goes on beside it" moves /mnt2
 check "unmounted by root" umount $mnt
 ended() { ! kill -0 $own 2>/dev/null; }

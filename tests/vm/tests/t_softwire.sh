@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # RoCEv2 in the process on wires of several kinds: packets of Ethernet's size and larger ones, IPv4
-# and IPv6; one that loses packets; one that is cut.
+# and IPv6; one that takes less by and by; one that loses packets; one that is cut.
 # vm-timeout: 420
 
 . "$(dirname "$0")/../guest/guest.sh"
@@ -31,6 +31,22 @@ for mtu in 9000 4200 1500; do
 	soft_down
 done
 
+# The kernel here hears of it at once; the server does not, and sends large packets, until the
+# connection is another one.
+path_mtu() { $soft_in "$daemon" probe -o fabric=soft "$server" | sed -n 's/^path MTU *\([0-9]*\).*/\1/p'; }
+for server in $soft_server "[$soft_server6]"; do
+	soft_up
+	check "$server: mounted" fmount $mnt fabric=soft
+	check_equal "$server: with large packets" "$(path_mtu)" 4096
+	check "$server: data" moves
+	check "$server: the path takes less" ip -n soft link set soft1 mtu 1500
+	check "$server: data goes on" moves
+	check "$server: on another connection" [ "$(lost)" -gt 0 ]
+	check_equal "$server: with smaller packets" "$(path_mtu)" 1024
+	check "$server: unmounted" funmount $mnt
+	soft_down
+done
+
 soft_up
 server=$soft_server
 check "mounted" fmount $mnt fabric=soft
@@ -42,8 +58,10 @@ on_soft_wire del
 check_equal "no connection was lost" "$(lost)" "$before"
 check "stat tells of it" grep -q '^  packets: sent again' <<<"$("$daemon" stat $mnt)"
 
-# Programs go on when the wire does.
+# Programs go on when the wire does. Until then a packet is sent again at growing intervals.
+resent() { client_stats $mnt | sed -n 's/^packets_resent=//p'; }
 writes() { local n; for n in $(seq 40); do echo $n >$mnt/line$n && sync $mnt/line$n && sleep 0.2 || return; done; }
+before=$(resent)
 writes & job=$!
 sleep 2
 on_soft_wire add netem loss 100%
@@ -51,6 +69,9 @@ sleep 5
 on_soft_wire del
 check "what was written while the wire was cut is written" wait $job
 check "it is there" [ "$(cat $export_dir/line40)" = 40 ]
+again=$(($(resent) - before))
+diag "$again packets were sent again"
+check "few packets were sent again" [ $again -lt 100 ]
 check "data" moves
 check "unmounted" funmount $mnt
 soft_down
