@@ -164,6 +164,15 @@ soft_in="nsenter --net=/run/netns/soft"
 # How a mount calls the server there.
 soft_from() { if [ "${SOFT_IP:-4}" = 4 ]; then echo $soft_server; else echo "[$soft_server6]"; fi; }
 
+# For a script that starts the program by itself: what such a mount calls the server, the words before
+# a command that starts one ("": none), and an option for it (with a device the default).
+own_net() {
+	net='' net_option=hard from=$server
+	[ "${FABRIC:-}" = soft ] || return 0
+	soft_up
+	net=$soft_in net_option=fabric=soft from=$(soft_from)
+}
+
 soft_down() {
 	rdma link delete rxe3
 	ip link del soft0

@@ -4,7 +4,8 @@
 # systemd in the guest, which has another first process: as the first one of
 # namespaces of its own. For scripts that have read guest.sh.
 #
-#   systemd_up      "boots": reads fstab and units, reaches remote-fs.target
+#   systemd_up      "boots": reads fstab and units, reaches remote-fs.target; in the network of
+#                   own_net, if a script has called that
 #   systemd_down    "shuts down": stops units in their order, unmounts
 #   sd COMMAND...   runs it where systemd runs: its mounts are seen there alone
 #   sd_load DIR     a load works in DIR there, until
@@ -39,7 +40,7 @@ systemd_up() {
 		After=remote-fs.target
 		AllowIsolate=yes
 	END
-	unshare --cgroup --pid --fork --mount --mount-proc ${systemd_root:+--root "$systemd_root"} \
+	${net:-} unshare --cgroup --pid --fork --mount --mount-proc ${systemd_root:+--root "$systemd_root"} \
 		env container=unshare \
 		/lib/systemd/systemd --system --unit=guest.target --log-target=console \
 		--show-status=no </dev/null >>"$RESULTS/systemd.log" 2>&1 &

@@ -11,6 +11,7 @@
 
 rxe_up
 nfsd_up
+own_net
 daemon_path
 ulimit -l unlimited
 echo there >$export_dir/there
@@ -22,10 +23,10 @@ mkdir -p $mnt
 out=/run/fstab.out
 
 # line TYPE OPTIONS [SOURCE] [MOUNTPOINT]: all that is in fstab
-line() { echo "${3:-$server:/} ${4:-$mnt} $1 $2 0 0" >/etc/fstab; }
+line() { echo "${3:-$from:/} ${4:-$mnt} $1 $2,$net_option 0 0" >/etc/fstab; }
 is_mounted() { grep -q " ${1:-$mnt} fuse.rpcrdmafs " /proc/self/mounts; }
 gone() { ! pgrep -x 'rpcrdmafs|mount.rpcrdmafs' && ! is_mounted; }
-run() { timeout 60 "$@" >$out 2>&1 </dev/null; }
+run() { timeout 60 $net "$@" >$out 2>&1 </dev/null; }
 status() { local want=$1 rc=0; shift; "$@" || rc=$?; cat $out; same "$rc" "$want"; }
 said() { cat $out; grep -Eq "$1" $out; }
 quiet() { cat $out; [ ! -s $out ]; }
@@ -53,7 +54,7 @@ good "nosuid" rpcrdmafs nosuid,nodev,noexec "mount $mnt" nosuid
 good "fuse.rpcrdmafs" fuse.rpcrdmafs defaults,_netdev,allow_other
 good "fuse.rpcrdmafs, read-only" fuse.rpcrdmafs ro,nofail,x-systemd.automount "mount $mnt" ro
 good "mount -v" rpcrdmafs fg,retry=1 "mount -v $mnt"
-line rpcrdmafs X-mount.mkdir "$server:/" /media/made
+line rpcrdmafs X-mount.mkdir "$from:/" /media/made
 check "X-mount.mkdir: mounts" status 0 run mount /media/made
 check "X-mount.mkdir: works" grep -q there /media/made/there
 check "umount -f" umount -f /media/made
@@ -70,7 +71,7 @@ chown -R joe /home/joe
 chmod 666 /dev/fuse /dev/infiniband/*
 chmod 755 "$bin_dir"
 as_joe=(setpriv --reuid 4711 --clear-groups --regid 4711 --)
-line rpcrdmafs user,noauto "$server:/" /home/joe/share
+line rpcrdmafs user,noauto "$from:/" /home/joe/share
 check "user: mounts" status 0 run "${as_joe[@]}" mount /home/joe/share
 check "user: he sees it" "${as_joe[@]}" grep -q there /home/joe/share/there
 check "user: nosuid comes with it" grep -q '/home/joe/share .*nosuid' /proc/self/mounts
@@ -92,15 +93,15 @@ wrong() {
 }
 line rpcrdmafs defaults,frobnicate
 wrong "no such option" 1 'unknown option frobnicate'
-line rpcrdmafs defaults "$server"
+line rpcrdmafs defaults "$from"
 wrong "no path in the source" 1 'expected server:/path'
-line rpcrdmafs defaults "$server:/missing"
+line rpcrdmafs defaults "$from:/missing"
 wrong "no such export" 32 'export path.*missing'
 line rpcrdmafs vers=3
 wrong "NFSv3" 1 'only NFS 4.1 and 4.2'
 line rpcrdmafs defaults,retry=0,port=20050
 wrong "nothing listens, retry=0" 32 'connect'
-line rpcrdmafs defaults "$server:/" /media/none
+line rpcrdmafs defaults "$from:/" /media/none
 check "no mountpoint: fails" status 32 run mount /media/none
 check "no mountpoint: says so" said 'exist'
 
@@ -153,7 +154,7 @@ check "but on the other mountpoint" /media/bound/program
 check "exec, and the options in force" status 0 again exec,rw,hard,timeo=600,allow_other
 check "it runs" $mnt/program
 check "nosuid,nodev, which it has" status 0 again nosuid,nodev
-check "suid: refused, where mount(8) hands it on" status 1 run rpcrdmafs -o remount,suid "$server:/" $mnt
+check "suid: refused, where mount(8) hands it on" status 1 run rpcrdmafs -o remount,suid "$from:/" $mnt
 check "by name" said 'option suid cannot be changed while it is mounted'
 check "another wsize: refused" status 32 again ro,wsize=8192
 check "by name" said 'option wsize=8192 is changed by: rpcrdmafs set'

@@ -13,6 +13,7 @@
 
 rxe_up
 nfsd_up
+own_net
 daemon_path
 cp "$BUILD_DIR/tests/vm/keepopen" $bin_dir
 mnt=/srv/pod/data knt=/knt folder=/run/hold
@@ -37,9 +38,9 @@ container_run() { # NUMBER
 	local group=/sys/fs/cgroup/c$1 rc=0
 	mkdir -p "$group"
 	# shellcheck disable=SC2016  # the shell in it
-	bash -c 'echo $$ >"$1"/cgroup.procs && exec unshare --pid --fork --mount --propagation unchanged \
+	$net bash -c 'echo $$ >"$1"/cgroup.procs && exec unshare --pid --fork --mount --propagation unchanged \
 		--mount-proc sh -c "mount -t tmpfs run /run/rpcrdmafs && ulimit -l unlimited && exec $2"' \
-		- "$group" "$daemon hold $folder data $daemon -f -o keep=auto,allow_other,write=lazy,nconnect=2 $server:/ $mnt" \
+		- "$group" "$daemon hold $folder data $daemon -f -o keep=auto,allow_other,write=lazy,nconnect=2,$net_option $from:/ $mnt" \
 		>>"$log" 2>&1 &
 	echo $! >/run/c"$1".unshare
 	wait $! || rc=$?

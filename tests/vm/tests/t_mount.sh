@@ -11,6 +11,7 @@ rxe_up
 nfsd_up
 # What others left behind: a courteous server keeps it.
 [ -z "$(ls /proc/fs/nfsd/clients)" ] || nfsd_restart
+own_net
 daemon_path
 ulimit -l unlimited
 mnt=/mnt
@@ -21,13 +22,13 @@ running() { pgrep -x rpcrdmafs >/dev/null; }
 gone() { ! running && ! mountpoint -q $mnt; }
 # Our client is unknown to the server: DESTROY_SESSION and DESTROY_CLIENTID came.
 forgotten() { [ -z "$(ls /proc/fs/nfsd/clients)" ]; }
-background() { $daemon -o "${1:-rw}" $server:/ $mnt </dev/null; }
+background() { $net $daemon -o "${1:-rw},$net_option" $from:/ $mnt </dev/null; }
 log_has() { grep -q "$1" "$(fmount_log $mnt)"; }
 
 check "goes to the background" background
 check "and is usable at once" cat $mnt/there
 check "as a process of its own session" test "$(ps -o ppid= -p "$(pgrep -x rpcrdmafs)" | tr -d ' ')" = 1
-check "shown as a mount of the source" grep -q "^$server:/ $mnt fuse" /proc/self/mounts
+check "shown as a mount of the source" grep -qF "$from:/ $mnt fuse" /proc/self/mounts
 check "the server knows one client" test "$(ls /proc/fs/nfsd/clients | wc -l)" = 1
 check "minor version 2 by default" grep -q 'minor version: 2' /proc/fs/nfsd/clients/*/info
 check "fusermount3 -u unmounts" fusermount3 -u $mnt
@@ -86,7 +87,7 @@ check "at most 96 MiB resident" test "$hwm" -le $((96 * 1024))
 rm $mnt/big
 check "unmounted" funmount $mnt
 check "nothing is left" wait_for 5 forgotten
-check "nfs:// is a source" $daemon "nfs://$server/deep" $mnt
+check "nfs:// is a source" $net $daemon -o $net_option "nfs://$from/deep" $mnt
 check "the path is found" cat $mnt/er/file
 umount $mnt
 check "the end" wait_for 15 gone
@@ -98,10 +99,10 @@ handed_over() {
 	exec 3<>/dev/fuse
 	mount -i -t fuse.rpcrdmafs \
 		-o fd=3,rootmode=40000,user_id=1000,group_id=1000,allow_other,nosuid,nodev \
-		"$server:/" $mnt
-	exec setpriv --reuid 1000 --regid 1000 --clear-groups --no-new-privs \
+		"$from:/" $mnt
+	exec $net setpriv --reuid 1000 --regid 1000 --clear-groups --no-new-privs \
 		--bounding-set -all --inh-caps -all \
-		"$daemon" -f -o allow_other "$server:/" /dev/fd/3
+		"$daemon" -f -o "allow_other,$net_option" "$from:/" /dev/fd/3
 }
 (handed_over) >"$RESULTS/handed_over.log" 2>&1 &
 check "an opened device is served" wait_for 20 grep -q "mounted on /dev/fd/3" "$RESULTS/handed_over.log"

@@ -50,7 +50,7 @@ check "unmounted" funmount $mnt
 # another client because its disk is another one. Each keeps its lock over a restart of the server.
 twin_main() {
 	mount -t tmpfs tmpfs /var/lib/rpcrdmafs
-	"$daemon" -f -o allow_other "$server:/" $mnt >/tmp/twin.log 2>&1 &
+	$net "$daemon" -f -o "allow_other,$net_option" "$from:/" $mnt >/tmp/twin.log 2>&1 &
 	local pid=$! word # try, or end
 	wait_for 30 mountpoint -q $mnt || exit 1
 	exec 6>$mnt/twin
@@ -68,7 +68,8 @@ ask_twin() { echo "$1" >&5; timeout 60 head -n 1 /tmp/twin.said; }
 rm -f /tmp/twin.*
 mkfifo /tmp/twin.ask /tmp/twin.said
 exec 5<>/tmp/twin.ask
-export daemon server mnt
+own_net
+export daemon from net net_option mnt
 unshare -m --propagation private bash -c "$(declare -f); twin_main" >/tmp/twin.out 2>&1 &
 twin=$!
 check_equal "a twin with a lock is there" "$(timeout 60 head -n 1 /tmp/twin.said)" ready

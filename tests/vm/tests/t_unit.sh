@@ -13,6 +13,7 @@
 
 rxe_up
 nfsd_up
+own_net
 daemon_path
 cp "$daemon" /usr/bin/rpcrdmafs
 sed "/^Exec/s|[^ =]*/rpcrdmafs |/usr/bin/rpcrdmafs |g" \
@@ -22,7 +23,7 @@ mkdir /etc/systemd/system/rpcrdmafs@.service.d
 printf '[Service]\nStandardError=append:%s\n' "$RESULTS/unit.log" >/etc/systemd/system/rpcrdmafs@.service.d/log.conf
 kept=/srv/kept unit=rpcrdmafs@srv-kept conf=/etc/rpcrdmafs/srv-kept.conf
 mkdir -p $kept /etc/rpcrdmafs
-options() { printf 'SOURCE=%s:/\nOPTIONS=%s\n' "$server" "$1" >$conf; }
+options() { printf 'SOURCE=%s:/\nOPTIONS=%s\n' "$from" "$1,$net_option" >$conf; }
 main_pid() { sd systemctl show -P MainPID $unit; }
 info() { sd rpcrdmafs info --json $kept; }
 info_of() { info | grep -o "\"$1\":\"\?[^,\"]*" | head -n 1 | sed 's/^"[^"]*":"\?//'; }
@@ -136,11 +137,11 @@ check_equal "the server has all of it" "$(sed -n '1p;$p' $export_dir/open | tr '
 
 
 mkdir $export_dir/other
-sed -i "s|^SOURCE=.*|SOURCE=$server:/other|" $conf
+sed -i "s|^SOURCE=.*|SOURCE=$from:/other|" $conf
 check "a file is written" sd cp $kept/open $kept/other/open
 check "kill -9, with another source in the unit" crash
 check "it is that mount now" wait_for 60 sd rpcrdmafs info $kept
-check_equal "and another one" "$(info_of source) $(info_of crashes)" "$server:/other 0"
+check_equal "and another one" "$(info_of source) $(info_of crashes)" "$from:/other 0"
 check "its file is there" said five
 
 # ---- its end ----
@@ -155,5 +156,5 @@ is_dead() { [ "$(sd systemctl show -P ActiveState $unit)" = inactive ]; }
 check "that ends the unit, too" wait_for 20 is_dead
 options allow_other,keep=systemd
 check "shutdown" systemd_down
-check "keep=systemd without a unit is refused" not "$daemon" -f -o keep=systemd "$server:/" $kept
+check "keep=systemd without a unit is refused" not "$daemon" -f -o keep=systemd "$from:/" $kept
 tap_end
