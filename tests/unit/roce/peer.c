@@ -436,33 +436,6 @@ bool peer_next(struct peer *p, struct peer_packet *ret, void (*turn)(void))
 	return true;
 }
 
-/* One that is sent again while nobody answers. */
-static bool is_again(const struct peer_packet *k, uint16_t attr)
-{
-	uint32_t is = k->op == 0x64 && k->len == 256 ? be(k->payload + 16, 2) : 0;
-
-	return is != attr && (is == 0x10 || is == 0x15);
-}
-
-void peer_next_mad(struct peer *p, uint16_t attr, uint8_t ret[232], void (*turn)(void))
-{
-	struct peer_packet k;
-
-	do
-		cr_assert(peer_next(p, &k, turn), "no MAD %#x", attr);
-	while (is_again(&k, attr));
-	cr_assert_eq(k.op, 0x64);
-	cr_assert_eq(k.len, 256);
-	cr_assert_eq(be(k.payload, 4), 0x01070203, "IBA 13.4.3, 16.7: versions, class, method");
-	cr_assert_eq(be(k.payload + 4, 4), 0, "status");
-	cr_assert_eq(be(k.payload + 16, 2), attr);
-	cr_assert_eq(be(k.payload + 18, 2), 0, "reserved");
-	cr_assert_eq(be(k.payload + 20, 4), 0, "attribute modifier");
-	p->tid = (uint64_t)be(k.payload + 8, 4) << 32 | be(k.payload + 12, 4);
-	cr_assert_neq(p->tid, 0, "IBA 13.4.6.4: transaction ID");
-	memcpy(ret, k.payload + 24, 232);
-}
-
 /* ---- out ---- */
 
 static size_t build(const char *from, uint16_t port, const struct peer_out *o, uint8_t *b)
@@ -603,6 +576,19 @@ void peer_send_mad(struct peer *p, uint16_t attr, const uint8_t body[232])
 
 /* ---- the CM ---- */
 
+/*
+ * Places and widths of fields are those of the tables of IBA chapter 12 as Linux has them
+ * (include/rdma/ibta_vol1_c12.h), which sends 0 in what is reserved, and in fields of other
+ * services (drivers/infiniband/core/cm.c, cm_format_req() and those beside it).
+ */
+static bool is_zero(const uint8_t *p, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (p[i] != 0)
+			return false;
+	return true;
+}
+
 /* A17.4.1.1: GIDs of IPv4. */
 static void gid_of(const char *addr, uint8_t gid[16])
 {
@@ -612,49 +598,139 @@ static void gid_of(const char *addr, uint8_t gid[16])
 }
 
 /* A11.3: addresses as in the private data; of IPv4 the rest is 0. */
-static void check_private(const uint8_t *p)
+static void check_private(const struct peer *p, const uint8_t *b)
 {
 	uint8_t gid[16];
-	int at = is_v6() ? 0 : 12;
+	size_t at = is_v6() ? 0 : 12;
 
-	cr_assert_eq(p[0], 0, "A11.3: version");
-	cr_assert_eq(p[1], is_v6() ? 0x60 : 0x40, "A11.3: version of IP");
+	cr_assert_eq(b[0], 0, "A11.3: version");
+	cr_assert_eq(b[1], is_v6() ? 0x60 : 0x40, "A11.3: version of IP; reserved");
+	cr_assert_eq(be(b + 2, 2), p->port, "A11.3: source port");
 	gid_of(theirs, gid);
-	cr_assert_arr_eq(p + 4 + at, gid + at, (size_t)(16 - at));
+	cr_assert(is_zero(b + 4, at), "A11.3: in front of an address of IPv4");
+	cr_assert_arr_eq(b + 4 + at, gid + at, 16 - at, "A11.3: source address");
 	gid_of(ours, gid);
-	cr_assert_arr_eq(p + 20 + at, gid + at, (size_t)(16 - at));
+	cr_assert(is_zero(b + 20, at), "A11.3: in front of an address of IPv4");
+	cr_assert_arr_eq(b + 20 + at, gid + at, 16 - at, "A11.3: destination address");
+}
+
+/* All but what the path takes. */
+static void check_req(const struct peer *p, const uint8_t *r, uint8_t tos)
+{
+	uint8_t gid[16];
+
+	cr_assert_neq(be(r, 4), 0, "IBA 12.7.1: local communication ID");
+	cr_assert_eq(be(r + 4, 4), 0, "table 106: reserved");
+	cr_assert_eq(be(r + 8, 4), 0, "A11.2: service ID of TCP's port space");
+	cr_assert_eq(be(r + 12, 4), 0x01060000 | 20049, "A11.2: and its port");
+	cr_assert_not(is_zero(r + 16, 8), "table 106: local CA GUID");
+	cr_assert_eq(be(r + 24, 4), 0, "table 106: reserved");
+	cr_assert_eq(be(r + 28, 4), 0, "table 106: Q_Key, of datagrams alone");
+	cr_assert_gt(be(r + 32, 3), 1, "IBA 3.5.10: 0 and 1 are special");
+	cr_assert_geq(r[35], 1, "the server's Reads: svcrdma refuses 0");
+	cr_assert_eq(be(r + 36, 3), 0, "table 106: EE context, of reliable datagrams alone");
+	cr_assert_eq(r[39], 0, "table 106: initiator depth: we read nothing");
+	cr_assert_eq(be(r + 40, 3), 0, "table 106: EE context, of reliable datagrams alone");
+	cr_assert_eq(r[43] & 7, 0, "IBA 12.7.8: RC; no end-to-end flow control");
+	cr_assert_eq(r[47] & 7, 3, "IBA 12.7.38: retry count, as configured");
+	cr_assert_eq(be(r + 48, 2), 0xffff, "IBA 10.9.3: P_Key of the default partition");
+	cr_assert_eq(r[50] & 0x0f, 7, "table 106: RDC does not exist; RNR retry: for ever");
+	cr_assert_eq(r[51], 15 << 4, "table 106: CM retries; no SRQ; no extended transport");
+	cr_assert_eq(be(r + 52, 4), 0xffffffff, "A17.6.1.1: there are no LIDs");
+	gid_of(theirs, gid);
+	cr_assert_arr_eq(r + 56, gid, 16, "A17.4.1.1: GID");
+	gid_of(ours, gid);
+	cr_assert_arr_eq(r + 72, gid, 16, "A17.4.1.1: GID");
+	cr_assert_neq(be(r + 88, 4) >> 12, 0, "A17.4.3: flow label, the peer's port is made of it");
+	cr_assert_eq(be(r + 88, 4) & 0xfff, 0, "table 106: reserved; packet rate: the port's own");
+	cr_assert_eq(r[92], tos, "table 106: traffic class, as its own packets have");
+	cr_assert_gt(r[93], 1, "table 106: hop limit; Linux' cm.c takes 1 for one of a subnet");
+	cr_assert_eq(r[94], 0, "table 106: SL; not of one subnet; reserved");
+	cr_assert_eq(r[95], 24 << 3, "table 106: local ACK timeout, as configured; reserved");
+	cr_assert(is_zero(r + 96, 44), "table 106: no alternate path");
+	check_private(p, r + 140);
+}
+
+/* All others: none of them has private data. */
+static void check_other(const struct peer *p, uint16_t attr, const uint8_t *b)
+{
+	size_t n = 8;
+
+	cr_assert_eq(be(b, 4), p->id, "tables 108, 111 to 113: local communication ID");
+	cr_assert_eq(be(b + 4, 4), PEER_ID, "tables 108, 111 to 113: that of the peer");
+	switch (attr) {
+	case 0x12: /* REJ */
+		cr_assert_eq(b[8], 1 << 6, "table 108: a REP is rejected; reserved");
+		cr_assert_eq(b[9], 0, "table 108: no additional information; reserved");
+		cr_assert_eq(be(b + 10, 2), 28, "IBA 12.6.7: the reason, the consumer");
+		n = 12;
+		break;
+	case 0x14: /* RTU, DREP */
+	case 0x16:
+		break;
+	case 0x15: /* DREQ */
+		cr_assert_eq(be(b + 8, 3), PEER_QPN, "table 112: the peer's queue pair");
+		cr_assert_eq(b[11], 0, "table 112: reserved");
+		n = 12;
+		break;
+	default:
+		cr_assert_fail("no message that the active side sends: %#x", attr);
+	}
+	cr_assert(is_zero(b + n, 232 - n), "tables 108, 111 to 113: no private data");
+}
+
+/* One that is sent again while nobody answers. */
+static bool is_again(const struct peer_packet *k, uint16_t attr)
+{
+	uint32_t is = k->op == 0x64 && k->len == 256 ? be(k->payload + 16, 2) : 0;
+
+	return is != attr && (is == 0x10 || is == 0x15);
+}
+
+/* An answer has that of what it answers, which peer_send_mad() wrote. */
+static void check_tid(struct peer *p, uint16_t attr, uint64_t tid)
+{
+	cr_assert_neq(tid, 0, "IBA 13.4.6.4: transaction ID");
+	if (attr == 0x12 || attr == 0x14 || attr == 0x16)
+		cr_assert_eq(tid, p->tid, "IBA 12.6: one transaction");
+	if (attr == 0x15)
+		cr_assert_eq(tid, p->req_tid, "our DREQ has that of the REQ");
+	p->tid = tid;
+}
+
+void peer_next_mad(struct peer *p, uint16_t attr, uint8_t ret[232], void (*turn)(void))
+{
+	struct peer_packet k;
+
+	do
+		cr_assert(peer_next(p, &k, turn), "no MAD %#x", attr);
+	while (is_again(&k, attr));
+	cr_assert_eq(k.op, 0x64);
+	cr_assert_eq(k.len, 256, "IBA 13.4.3: length of a MAD");
+	cr_assert_eq(be(k.payload, 4), 0x01070203, "IBA 13.4.3, 16.7: versions, class, method");
+	cr_assert_eq(be(k.payload + 4, 4), 0, "IBA 13.4.3: status; reserved");
+	cr_assert_eq(be(k.payload + 16, 2), attr);
+	cr_assert_eq(be(k.payload + 18, 2), 0, "IBA 13.4.3: reserved");
+	cr_assert_eq(be(k.payload + 20, 4), 0, "IBA 13.4.3: attribute modifier, the CM has none");
+	check_tid(p, attr, (uint64_t)be(k.payload + 8, 4) << 32 | be(k.payload + 12, 4));
+	memcpy(ret, k.payload + 24, 232);
+	if (attr == 0x10)
+		check_req(p, ret, k.tos);
+	else
+		check_other(p, attr, ret);
 }
 
 void peer_take_req(struct peer *p, void (*turn)(void))
 {
-	static const uint8_t zero[44];
-	uint8_t *r = p->req, gid[16];
+	uint8_t *r = p->req;
 
 	peer_next_mad(p, 0x10, r, turn);
+	p->req_tid = p->tid;
 	p->id = be(r, 4);
 	p->qpn = be(r + 32, 3);
 	p->psn = be(r + 44, 3);
-	cr_assert_neq(p->id, 0);
-	cr_assert_gt(p->qpn, 1, "IBA 3.5.10: 0 and 1 are special");
-	cr_assert_eq(be(r + 4, 4), 0, "IBA 12.7.1: reserved");
-	cr_assert_eq(be(r + 8, 4), 0, "A11.2: service ID of TCP's port space");
-	cr_assert_eq(be(r + 12, 4), 0x01060000 | 20049);
-	cr_assert_geq(r[35], 1, "the server's Reads: svcrdma refuses 0");
-	cr_assert_eq(r[39], 0, "IBA 12.7.1: we read nothing");
-	cr_assert_eq(r[43] & 7, 0, "IBA 12.7.8: RC; no end-to-end flow control");
-	cr_assert_eq(r[47] & 7, 3, "IBA 12.7.38: retry count, as configured");
-	cr_assert_eq(be(r + 48, 2), 0xffff);
 	p->mtu = 128u << (r[50] >> 4);
 	cr_assert_eq(p->mtu, path_mtu, "IBA 12.7.27: the loopback takes it");
-	cr_assert_eq(r[50] & 7, 7, "RNR retry: for ever");
-	cr_assert_eq(be(r + 52, 4), 0xffffffff, "A17: there are no LIDs");
-	gid_of(theirs, gid);
-	cr_assert_arr_eq(r + 56, gid, 16, "A17.4.1.1: GID");
-	gid_of(ours, gid);
-	cr_assert_arr_eq(r + 72, gid, 16);
-	cr_assert_gt(r[93], 0, "hop limit");
-	cr_assert_arr_eq(r + 96, zero, 44, "IBA 12.7.1: no alternate path");
-	check_private(r + 140);
 }
 
 void peer_send_rep(struct peer *p, uint32_t psn, const void *priv, size_t len)
@@ -674,13 +750,8 @@ void peer_send_rep(struct peer *p, uint32_t psn, const void *priv, size_t len)
 void peer_accept(struct peer *p, uint32_t psn, const void *priv, size_t len, void (*turn)(void))
 {
 	uint8_t rtu[232];
-	uint64_t tid;
 
 	peer_take_req(p, turn);
-	tid = p->tid;
 	peer_send_rep(p, psn, priv, len);
 	peer_next_mad(p, 0x14, rtu, turn);
-	cr_assert_eq(p->tid, tid, "IBA 12.6: one transaction");
-	cr_assert_eq(be(rtu, 4), p->id);
-	cr_assert_eq(be(rtu + 4, 4), PEER_ID);
 }

@@ -41,6 +41,7 @@ struct peer {
 	uint32_t mtu;
 	uint16_t port;    /* that it sends from */
 	uint64_t tid;     /* of the MAD that came last */
+	uint64_t req_tid; /* ... of the REQ */
 	uint8_t req[256]; /* the REQ */
 	uint16_t id_next; /* the Identification of the next packet, unless it is 0 */
 };

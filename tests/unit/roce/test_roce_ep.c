@@ -51,8 +51,11 @@ TestSuite(roce_conn, .init = rig_make, .fini = rig_tear_down);
 
 Test(roce_conn, private_data_goes_both_ways)
 {
+	static const uint8_t none[ROCE_MAD_REQ_PRIV];
+
 	rig_connect(OURS);
 	cr_assert_arr_eq(peer.req + 140 + 36, "private", 7);
+	cr_assert_arr_eq(peer.req + 140 + 36 + 7, none, ROCE_MAD_REQ_PRIV - 7, "padded");
 	cr_assert_eq(last.priv_len, PEER_PRIV);
 	cr_assert_arr_eq(priv, "answer", 6);
 }
@@ -308,7 +311,7 @@ static void peer_parts(void)
 {
 	const struct roce_conn *c = &roce_of(ep)->conn;
 	const struct roce_mad m = {.attr = ROCE_MAD_DREQ,
-		.tid = 1,
+		.tid = peer.tid,
 		.local_id = c->remote_id,
 		.remote_id = c->local_id,
 		.qpn = roce_of(ep)->qpn};
