@@ -365,30 +365,98 @@ static uint16_t id_of(struct peer *p, const uint8_t *b, size_t n, uint16_t port)
 	return id;
 }
 
+/* The fields of its BTH that do not depend on what is under way. */
+static void check_bth(const struct peer *p, const uint8_t *b, uint16_t port)
+{
+	bool is_cnp = b[0] == 0x81, is_send = b[0] <= 0x04;
+
+	cr_assert_eq(port, p->port, "A17.3.2.1: one source port for a connection");
+	cr_assert_eq(b[1] & 0x80, 0, "IBA 9.2.2: no solicited event was asked for");
+	if (is_cnp)
+		cr_assert_eq(b[1] & 0x40, 0, "A17.9.3: MigReq of a CNP");
+	else
+		cr_assert_eq(b[1] & 0x40, 0x40, "IBA 9.2.3: MigReq of a path that is the only one");
+	cr_assert_eq(b[1] & 0x0f, 0, "IBA 9.2.5: TVer");
+	if (is_cnp)
+		cr_assert_eq(be(b + 2, 2) | 0x8000, 0xffff, "A17.9.3: P_Key of one of ours");
+	else
+		cr_assert_eq(be(b + 2, 2), 0xffff, "IBA 9.2.6: P_Key");
+	cr_assert_eq(b[4] & 0xbf, 0, "IBA 9.2: reserved; FECN is a switch's");
+	cr_assert_eq(b[4] & 0x40, is_cnp ? 0x40 : 0, "A17.9.3: BECN is CNP's");
+	cr_assert_eq(b[8] & 0x7f, 0, "IBA 9.2: reserved");
+	if (!is_send)
+		cr_assert_eq(b[8], 0, "IBA 9.7.5.1.2: requests ask to be acknowledged");
+	cr_assert_eq(be(b + 5, 3), b[0] == 0x64 ? 1 : PEER_QPN,
+		"IBA 9.6.1.1: the queue pair of the REP; 3.5.10: GSI");
+}
+
+/* Payloads that opcodes have; the only and the last one at most a whole packet. */
+static void check_len(const struct peer *p, const struct peer_packet *k)
+{
+	switch (k->op) {
+	case 0x00: /* SEND first, middle; READ response first, middle */
+	case 0x01:
+	case 0x0d:
+	case 0x0e:
+		cr_assert_eq(k->len, p->mtu, "IBA 9.4.1: all but the last packet are full");
+		break;
+	case 0x02: /* SEND, READ response last */
+	case 0x0f:
+		cr_assert_gt(k->len, 0, "IBA 9.7.4.1.6: the last one is not empty");
+		cr_assert_leq(k->len, p->mtu, "IBA 9.7.4.1.6: nor longer than the MTU");
+		break;
+	case 0x04: /* SEND, READ response only */
+	case 0x10:
+		cr_assert_leq(k->len, p->mtu, "IBA 9.7.4.1.6: not longer than the MTU");
+		break;
+	case 0x11: /* ACK, CNP */
+	case 0x81:
+		cr_assert_eq(k->len, 0, "IBA table 38, A17.9.3: it has no payload");
+		break;
+	}
+}
+
+/* AETH, DETH, and what a CNP has in their place. */
+static void check_ext(const uint8_t *b, const struct peer_packet *k)
+{
+	static const uint8_t zero[16];
+
+	switch (k->op) {
+	case 0x64:
+		cr_assert_eq(be(b + 12, 4), 0x80010000, "IBA 10.2.4: its Q_Key");
+		cr_assert_eq(be(b + 16, 4), 1, "IBA 9.3.2: reserved, source");
+		break;
+	case 0x81:
+		cr_assert_eq(k->psn, 0, "A17.9.3: PSN");
+		cr_assert_arr_eq(b + 12, zero, 16, "A17.9.3: reserved");
+		break;
+	case 0x0d:
+	case 0x0f:
+	case 0x10:
+		cr_assert_eq(k->syndrome, 0x1f, "IBA 9.7.5.2.1: an ACK without a count");
+		break;
+	case 0x11:
+		cr_assert(k->syndrome == 0x1f || (k->syndrome & 0xe0) == 0x20 ||
+				  (k->syndrome >= 0x60 && k->syndrome <= 0x63),
+			"IBA 9.7.5.2: ACK without a count, RNR NAK, NAK: %#x", k->syndrome);
+		break;
+	}
+}
+
 static void check(
 	struct peer *p, const uint8_t *b, size_t n, uint16_t port, struct peer_packet *ret)
 {
 	size_t ext, pad = b[1] >> 4 & 3;
 	uint16_t id;
 
-	cr_assert_geq(n, 16);
+	cr_assert_geq(n, 16, "IBA 9.2: BTH and ICRC");
 	cr_assert_eq(n % 4, 0, "IBA 9.4.1: whole words");
 	id = id_of(p, b, n, port);
 	ext = ext_of(b[0]);
-	cr_assert_geq(n, 12 + ext + pad + 4);
+	cr_assert_geq(n, 12 + ext + pad + 4, "IBA table 38: the headers that the opcode has");
 	if (b[0] == 0x64) /* another endpoint may begin */
 		p->port = port;
-	cr_assert_eq(port, p->port, "A17.3.2.1: one source port for a connection");
-	cr_assert_eq(b[1] & 0x80, 0, "no solicited event was asked for");
-	if (b[0] == 0x81)
-		cr_assert_eq(b[1] & 0x40, 0, "A17.9.3: MigReq of a CNP");
-	else
-		cr_assert_eq(b[1] & 0x40, 0x40, "IBA 9.2.3: MigReq of a path that is the only one");
-	cr_assert_eq(b[1] & 0x0f, 0, "IBA 9.2.5: TVer");
-	if (b[0] != 0x81)
-		cr_assert_eq(be(b + 2, 2), 0xffff, "IBA 9.2.6: P_Key");
-	cr_assert_eq(b[4] & 0xbf, 0, "IBA 9.2: reserved; FECN is a switch's");
-	cr_assert_eq(b[8] & 0x7f, 0, "IBA 9.2: reserved");
+	check_bth(p, b, port);
 	*ret = (struct peer_packet){.op = b[0],
 		.ack_req = b[8] & 0x80,
 		.becn = b[4] & 0x40,
@@ -397,22 +465,14 @@ static void check(
 		.psn = be(b + 9, 3),
 		.id = id,
 		.len = n - 12 - ext - pad - 4};
-	cr_assert_eq(ret->becn, b[0] == 0x81, "A17.9.3: BECN is CNP's");
 	for (size_t i = 0; i < pad; i++)
 		cr_assert_eq(b[n - 5 - i], 0, "IBA 9.4.1: pad");
 	if (ext == 4) {
 		ret->syndrome = b[12];
 		ret->msn = be(b + 13, 3);
 	}
-	if (b[0] == 0x64) {
-		cr_assert_eq(ret->qpn, 1, "IBA 3.5.10: GSI");
-		cr_assert_eq(be(b + 12, 4), 0x80010000, "IBA 10.2.4: its Q_Key");
-		cr_assert_eq(be(b + 16, 4), 1, "IBA 9.3.2: reserved, source");
-	} else {
-		cr_assert_eq(ret->qpn, PEER_QPN);
-	}
-	if (b[0] == 0x00 || b[0] == 0x01 || b[0] == 0x0d || b[0] == 0x0e)
-		cr_assert_eq(ret->len, p->mtu, "IBA 9.4.1: all but the last packet are full");
+	check_len(p, ret);
+	check_ext(b, ret);
 	memcpy(ret->ext, b + 12, ext);
 	memcpy(ret->payload, b + 12 + ext, ret->len);
 }
