@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "peer.h"
+#include "peer_count.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
@@ -417,7 +417,7 @@ static void check_len(const struct peer *p, const struct peer_packet *k)
 }
 
 /* AETH, DETH, and what a CNP has in their place. */
-static void check_ext(const uint8_t *b, const struct peer_packet *k)
+static void check_ext(const struct peer *p, const uint8_t *b, const struct peer_packet *k)
 {
 	static const uint8_t zero[16];
 
@@ -441,6 +441,8 @@ static void check_ext(const uint8_t *b, const struct peer_packet *k)
 			"IBA 9.7.5.2: ACK without a count, RNR NAK, NAK: %#x", k->syndrome);
 		break;
 	}
+	if (k->op >= 0x0d && k->op <= 0x11)
+		peer_count_came(p->qpn, k);
 }
 
 static void check(
@@ -472,7 +474,7 @@ static void check(
 		ret->msn = be(b + 13, 3);
 	}
 	check_len(p, ret);
-	check_ext(b, ret);
+	check_ext(p, b, ret);
 	memcpy(ret->ext, b + 12, ext);
 	memcpy(ret->payload, b + 12 + ext, ret->len);
 }
@@ -529,8 +531,10 @@ static void send_by(int fd, const char *from, uint16_t port, const struct peer_o
 	uint8_t b[PEER_PACKET];
 	size_t n = build(from, port, o, b);
 
-	if (from == ours && !o->spoil)
+	if (from == ours && !o->spoil) {
 		see(&peer_went, port, o->id, b, n);
+		peer_count_sent(b, n);
+	}
 	cr_assert_eq(sendto(fd, b, n, 0, (struct sockaddr *)&to, to_len), (ssize_t)n, "%s",
 		strerror(errno));
 }
@@ -554,14 +558,16 @@ void peer_hand_over(const struct peer_out *o, uint32_t number, uint8_t ce)
 	struct sockaddr_storage from;
 	uint8_t b[sizeof(from) + 8 + PEER_PACKET] = {0};
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	size_t n = sizeof(from) + 8;
+	size_t n = sizeof(from) + 8, len_sent;
 	int len =
 		snprintf(sun.sun_path + 1, sizeof(sun.sun_path) - 1, "rpcrdmafs roce %06x", number);
 
 	addr_of(ours, 4791, &from);
 	memcpy(b, &from, sizeof(from));
 	b[sizeof(from)] = ce;
-	n += build(ours, 4791, o, b + n);
+	len_sent = build(ours, 4791, o, b + n);
+	peer_count_sent(b + n, len_sent);
+	n += len_sent;
 	cr_assert_eq(sendto(fd, b, n, 0, (struct sockaddr *)&sun,
 			     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)),
 		(ssize_t)n, "%s", strerror(errno));
@@ -791,6 +797,7 @@ void peer_take_req(struct peer *p, void (*turn)(void))
 	p->psn = be(r + 44, 3);
 	p->mtu = 128u << (r[50] >> 4);
 	cr_assert_eq(p->mtu, path_mtu, "IBA 12.7.27: the loopback takes it");
+	peer_count_begin(p->qpn, p->psn, p->mtu);
 }
 
 void peer_send_rep(struct peer *p, uint32_t psn, const void *priv, size_t len)

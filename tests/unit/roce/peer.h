@@ -74,6 +74,8 @@ bool peer_path_mtu(int mtu);
 bool peer_ports(unsigned int first, unsigned int last);
 void peer_new(struct peer *p);
 void peer_free(struct peer *p);
+/* A test has said so to the endpoint: the next request has this PSN, so many messages are done. */
+void peer_counts_from(uint32_t psn, uint32_t msn);
 /* All that came until now is dropped. */
 void peer_forget(struct peer *p);
 

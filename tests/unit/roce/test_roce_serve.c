@@ -49,6 +49,26 @@ Test(roce_responder, what_does_not_ask_is_not_acknowledged)
 	cr_assert_eq(k.msn, 2);
 }
 
+/* Section 9.7.7.1: the MSN is of messages that are done. */
+Test(roce_responder, a_message_that_has_begun_does_not_count)
+{
+	struct peer_out o = rig_odd();
+
+	rig_receive(0, sizeof(mem), 1);
+	o.op = 0x00;
+	o.payload = text;
+	o.len = MTU;
+	peer_send(&peer, &o);
+	rig_answers(0x1f, peer.psn);
+	cr_assert_eq(k.msn, 0);
+	o.psn++;
+	o.op = 0x02;
+	peer_send(&peer, &o);
+	rig_answers(0x1f, peer.psn + 1);
+	cr_assert_eq(k.msn, 1);
+	rig_sees("r");
+}
+
 static void asks_many(uint32_t psn, uint32_t cnt)
 {
 	for (uint32_t i = 0; i < cnt; i++) {
@@ -331,6 +351,7 @@ Test(roce_responder, numbers_of_packets_and_messages_begin_again_at_0)
 	roce_of(ep)->resp.psn = 0xfffffe;
 	roce_of(ep)->resp.done_psn = 0xfffffd;
 	roce_of(ep)->resp.msn = 0xfffffe;
+	peer_counts_from(0xfffffe, 0xfffffe);
 	rig_asks_read(0xfffffe, rkey, 1000, 3 * MTU);
 	for (uint32_t i = 0; i < 3; i++)
 		rig_reads((uint8_t)(0x0d + i), 0xfffffe + i, 1000 + i * MTU, MTU);
@@ -503,6 +524,7 @@ Test(roce_reading, as_many_as_agreed_on_are_answered)
 				.va = rig_at(0),
 				.len = 10};
 	q->psn = roce_wire_psn_add(q->psn, ROCE_READS - 1);
+	peer_counts_from(q->psn, ROCE_READS);
 	for (uint32_t i = 2 * ROCE_READS - 1; i <= 2 * ROCE_READS; i++)
 		rig_asks_read(peer.psn + i, rkey, 0, 10);
 	rig_answers(0x61, peer.psn + 2 * ROCE_READS);
