@@ -2,7 +2,8 @@
 /*
  * The peer of roce_wire: a queue pair with wire formats of its own (InfiniBand volume 1, chapter 9;
  * annex A17), that looks at each packet that comes: the sequence number, the ICRC by zlib, each
- * byte.
+ * bit of its headers, each byte. Whatever it does not like is the end, and it says which section
+ * asks for it (IBA: volume 1; A17: the annex).
  *
  * As a requester it keeps what is not acknowledged, and sends it again after a NAK, a gap in the
  * answer of a Read, or a silence. As a responder it takes Sends in order, asks once for a missing
@@ -26,10 +27,11 @@
 
 #define BATCH    64u
 #define PEER_QPN 0x123456u
-#define QUEUE    512u /* requests without an acknowledgement, at most; a power of two */
-#define WINDOW   128  /* packets under way, at most */
-#define READS    2u   /* of CHUNK under way */
-#define SILENCE  20   /* ms, after which all is sent again */
+#define PEER_ID  0x77u /* communication ID */
+#define QUEUE    512u  /* requests without an acknowledgement, at most; a power of two */
+#define WINDOW   128   /* packets under way, at most */
+#define READS    2u    /* of CHUNK under way */
+#define SILENCE  20    /* ms, after which all is sent again */
 #define EACH     (CHUNK / MTU)
 #define PSN      0xffffffu
 
@@ -59,7 +61,9 @@ struct request {
 	size_t len;
 	uint8_t text[CALL];
 	uint32_t psn, packets; /* packets: of the answer, if it is a Read */
+	uint32_t msn;          /* messages that are done when it is */
 	uint64_t off;          /* of a Read, in the chunks */
+	bool twice;            /* it went out more than once */
 	bool again;            /* what is left of a Read is asked for again */
 };
 
@@ -68,13 +72,19 @@ static struct {
 	int fd;
 	struct sockaddr_storage ep;
 	socklen_t ep_len;
-	uint32_t qpn;      /* of the endpoint; 0: none */
+	uint32_t qpn, id;  /* of the endpoint; 0: none */
+	uint64_t tid;      /* of its REQ */
+	uint16_t from;     /* port of the packet that is looked at */
+	uint16_t port;     /* of the connection's packets */
+	bool is_up;        /* the RTU has come */
 	uint32_t expected; /* PSN of its next request */
 	bool ack_due, nak_sent;
-	uint16_t id; /* Identification that may come next, if it is not 0 */
+	uint16_t id_next; /* Identification that may come next, if it is not 0 */
 	struct request q[QUEUE];
 	uint32_t first, end; /* counts of requests */
 	uint32_t psn;        /* of our next request */
+	uint32_t msn;        /* messages of ours, so far */
+	uint32_t acked_msn;  /* ... before the first one of the queue */
 	uint32_t read_next;  /* of an answer */
 	bool gap;            /* some of it did not come, and was asked for again */
 	struct ask job;      /* what is being done */
@@ -104,6 +114,14 @@ static uint64_t get(const uint8_t *p, int n)
 static int32_t behind(uint32_t a, uint32_t b)
 {
 	return (int32_t)((a - b) << 8) >> 8;
+}
+
+static bool is_zero(const uint8_t *p, size_t len)
+{
+	while (len-- > 0)
+		if (*p++ != 0)
+			return false;
+	return true;
 }
 
 /* With the probability of a loss. */
@@ -259,7 +277,9 @@ static struct request *post(uint8_t op, bool ack, uint32_t packets)
 
 	if (P.end - P.first == QUEUE)
 		DIE("too many requests");
-	*r = (struct request){.op = op, .ack = ack, .psn = P.psn, .packets = packets};
+	if (op != WRITE_FIRST && op != WRITE_MIDDLE)
+		P.msn = (P.msn + 1) & PSN;
+	*r = (struct request){.op = op, .ack = ack, .psn = P.psn, .packets = packets, .msn = P.msn};
 	P.psn = (P.psn + packets) & PSN;
 	P.end++;
 	return r;
@@ -299,6 +319,7 @@ static void done_before(uint32_t psn)
 
 		if (behind(psn, end) < 0 || (r->op == READ_REQUEST && behind(P.read_next, end) < 0))
 			return;
+		P.acked_msn = r->msn;
 		P.first++;
 	}
 }
@@ -323,26 +344,10 @@ static void send_again(void)
 	for (uint32_t n = P.first; n != P.end; n++) {
 		if (at(n)->op == READ_REQUEST)
 			ask_for_rest(at(n));
+		at(n)->twice = true;
 		send_request(at(n));
 	}
 }
-
-static void on_acknowledged(uint8_t syndrome, uint32_t psn)
-{
-	if (behind(psn, P.psn) >= 0)
-		DIE("an acknowledgement of what was not sent: %#x", psn);
-	if ((syndrome & 0xe0) == 0) {
-		done_before((psn + 1) & PSN);
-		return;
-	}
-	if (syndrome != 0x60 && (syndrome & 0xe0) != 0x20)
-		DIE("a NAK of syndrome %#x", syndrome);
-	P.naks++;
-	done_before(psn);
-	send_again();
-}
-
-/* ---- answers of Reads ---- */
 
 static const struct request *read_of(uint32_t psn)
 {
@@ -356,6 +361,42 @@ static const struct request *read_of(uint32_t psn)
 	return NULL;
 }
 
+/*
+ * All before `end` is acknowledged. Reads are done with their answers, which come first. The MSN is
+ * known if nothing of before is left, and nothing behind it is done.
+ */
+static void acknowledged(uint32_t end, uint32_t msn)
+{
+	done_before(end);
+	if (P.w->lossy == 0 && P.first != P.end && behind(end, at(P.first)->psn) > 0)
+		DIE("IBA 9.5: an acknowledgement of %#x overtakes the answer of a Read", end);
+	if (behind(end, oldest()) == 0 && msn != P.acked_msn)
+		DIE("IBA 9.7.7.1: MSN %#x, and %#x messages are done", msn, P.acked_msn);
+}
+
+static void on_acknowledged(const uint8_t *aeth, uint32_t psn)
+{
+	uint8_t syndrome = aeth[0];
+	uint32_t msn = (uint32_t)get(aeth + 1, 3);
+
+	if (behind(psn, P.psn) >= 0)
+		DIE("IBA 9.7.5.1: an acknowledgement of %#x, which was not sent", psn);
+	if (syndrome == 0x1f) {
+		if (read_of(psn))
+			DIE("IBA 9.7.5.1.2: a Read is acknowledged by its answer: %#x", psn);
+		acknowledged((psn + 1) & PSN, msn);
+		return;
+	}
+	/* This end asks for nothing that is wrong: nothing is refused. */
+	if (syndrome != 0x60 && (syndrome & 0xe0) != 0x20)
+		DIE("IBA 9.7.5.2: syndrome %#x", syndrome);
+	P.naks++;
+	acknowledged(psn, msn);
+	send_again();
+}
+
+/* ---- answers of Reads ---- */
+
 static void on_read(uint8_t op, uint32_t psn, const uint8_t *b, size_t len)
 {
 	const struct request *r = read_of(psn);
@@ -365,10 +406,10 @@ static void on_read(uint8_t op, uint32_t psn, const uint8_t *b, size_t len)
 	if (behind(psn, P.read_next) < 0)
 		return; /* it came before */
 	if (!r)
-		DIE("an answer that nobody asked for: %#x", psn);
+		DIE("IBA 9.7.6.1: an answer that nobody asked for: %#x", psn);
 	if (psn != P.read_next) {
 		if (P.w->lossy == 0)
-			DIE("a packet of an answer is lost");
+			DIE("IBA 9.7.5.1: a packet of an answer is lost: %#x", P.read_next);
 		/* Once: all that follows is of before. */
 		if (!P.gap)
 			send_again();
@@ -380,12 +421,18 @@ static void on_read(uint8_t op, uint32_t psn, const uint8_t *b, size_t len)
 	if ((i > 0 && i + 1 < r->packets && ext != 0) ||
 		(i + 1 == r->packets && op != READ_LAST && op != READ_ONLY) ||
 		(i == 0 && !r->again && op != (r->packets == 1 ? READ_ONLY : READ_FIRST)))
-		DIE("packet %u of an answer of %u has opcode %#x", i, r->packets, op);
+		DIE("IBA 9.4.4: packet %u of an answer of %u has opcode %#x", i, r->packets, op);
+	if (ext > 0 && b[12] != 0x1f)
+		DIE("IBA 9.7.5.2.1: an answer of syndrome %#x", b[12]);
+	/* Where it was asked for more than once the count may be a later one. */
+	if (ext > 0 && !r->twice && get(b + 13, 3) != r->msn)
+		DIE("IBA 9.7.7.1: an answer of MSN %#llx, not %#x",
+			(unsigned long long)get(b + 13, 3), r->msn);
 	if (len != 12 + ext + MTU)
-		DIE("an answer of another length");
+		DIE("IBA 9.4.1: a packet of an answer has %zu bytes", len - 12 - ext);
 	if (memcmp(b + 12 + ext, P.chunk + (r->off + (uint64_t)i * MTU) % sizeof(P.chunk), MTU) !=
 		0)
-		DIE("wrong bytes");
+		DIE("IBA 9.4.4: an answer of other bytes");
 	P.gap = false;
 	P.read_next = (psn + 1) & PSN;
 	done_before(P.read_next);
@@ -464,7 +511,7 @@ static void on_send(uint32_t psn, const uint8_t *b, size_t len)
 
 	if (early > 0) {
 		if (P.w->lossy == 0)
-			DIE("a Send is lost");
+			DIE("IBA 9.7.3.1: PSN %#x in place of %#x", psn, P.expected);
 		if (!P.nak_sent)
 			answer(0x60, P.expected);
 		P.nak_sent = true;
@@ -474,7 +521,7 @@ static void on_send(uint32_t psn, const uint8_t *b, size_t len)
 	if (early < 0)
 		return;
 	if (len != 12 + CALL)
-		DIE("a Send of %zu bytes", len);
+		DIE("IBA 9.4.1: a Send of %zu bytes", len - 12);
 	P.expected = (P.expected + 1) & PSN;
 	P.nak_sent = false;
 	memcpy(&a, b + 12, sizeof(a));
@@ -502,28 +549,114 @@ static void send_mad(uint16_t attr, const uint8_t *tid, const uint8_t body[232])
 	send_packet(UD_SEND, 1, 0, false, deth, 8, mad, sizeof(mad));
 }
 
-static void on_mad(const uint8_t *mad)
+static void gid_of(const char *addr, uint8_t gid[16])
+{
+	memset(gid, 0, 16);
+	gid[10] = gid[11] = 0xff;
+	inet_pton(P.w->v6 ? AF_INET6 : AF_INET, addr, P.w->v6 ? gid : gid + 12);
+}
+
+/* Annex A11.3: 36 bytes, of IPv4 without what a GID has in front of an address. */
+static void check_private(const uint8_t *p)
+{
+	uint8_t ip[36] = {0, P.w->v6 ? 0x60 : 0x40};
+
+	put(ip + 2, P.from, 2);
+	gid_of(P.w->ep_addr, ip + 4);
+	gid_of(P.w->peer_addr, ip + 20);
+	if (!P.w->v6) {
+		memset(ip + 4, 0, 12);
+		memset(ip + 20, 0, 12);
+	}
+	if (memcmp(p, ip, sizeof(ip)) != 0)
+		DIE("A11.3: other addresses or another port in the private data");
+}
+
+/* Table 106, as Linux has it (include/rdma/ibta_vol1_c12.h), which sends 0 in what is reserved. */
+static void check_req(const uint8_t *r)
+{
+	uint8_t gids[32];
+
+	gid_of(P.w->ep_addr, gids);
+	gid_of(P.w->peer_addr, gids + 16);
+	if (get(r, 4) == 0 || get(r + 32, 3) < 2)
+		DIE("IBA 12.7.1, 3.5.10: no ID, or a queue pair that is special");
+	if (get(r + 8, 8) != (0x01060000 | 20049))
+		DIE("A11.2: service ID %#llx", (unsigned long long)get(r + 8, 8));
+	if (r[35] < READS)
+		DIE("table 106: it answers %u Reads at a time", r[35]);
+	if ((r[43] & 7) != 0)
+		DIE("IBA 12.7.8, 12.7.26: no reliable connection, or credits that we do not count");
+	if (get(r + 48, 2) != 0xffff)
+		DIE("IBA 10.9.3: P_Key");
+	if (128u << (r[50] >> 4) != MTU)
+		DIE("IBA 9.7.3.3: the MTU is %u", 128u << (r[50] >> 4));
+	if (get(r + 52, 4) != 0xffffffff)
+		DIE("A17.6.1.1: there are no LIDs");
+	if (memcmp(r + 56, gids, sizeof(gids)) != 0)
+		DIE("A17.4.1.1: other GIDs");
+	if (get(r + 88, 4) >> 12 == 0)
+		DIE("A17.4.3: no flow label");
+	if (r[93] < 2) /* or it is of one subnet: Linux' drivers/infiniband/core/cm.c */
+		DIE("table 106: hop limit %u", r[93]);
+	/* Also Q_Key, EE contexts, Reads of its own; RDC, SRQ, the extended transport; the packet
+	 * rate, the service level; the alternate path. */
+	if (!is_zero(r + 4, 4) || !is_zero(r + 24, 8) || !is_zero(r + 36, 7) || (r[50] & 8) != 0 ||
+		(r[51] & 15) != 0 || (get(r + 88, 4) & 0xfff) != 0 || r[94] != 0 ||
+		(r[95] & 7) != 0 || !is_zero(r + 96, 44))
+		DIE("table 106: what is reserved, or not used, is not 0");
+	check_private(r + 140);
+}
+
+static void on_req(const uint8_t *mad)
 {
 	const uint8_t *body = mad + 24;
 	uint8_t rep[232] = {0};
 
-	if (get(mad + 16, 2) == 0x15) /* DREQ */
-		exit(0);
-	if (get(mad + 16, 2) != 0x10) /* REQ */
-		return;
+	check_req(body);
 	P.qpn = (uint32_t)get(body + 32, 3);
+	P.id = (uint32_t)get(body, 4);
+	P.tid = get(mad + 8, 8);
+	P.port = P.from;
 	P.psn = (uint32_t)get(body + 44, 3);
 	P.first = P.end = 0;
-	if (128u << (body[50] >> 4) != MTU)
-		DIE("the MTU is %u", 128u << (body[50] >> 4));
-	put(rep, 0x77, 4);
-	put(rep + 4, get(body, 4), 4);
+	P.msn = P.acked_msn = 0;
+	put(rep, PEER_ID, 4);
+	put(rep + 4, P.id, 4);
 	put(rep + 12, PEER_QPN, 3);
 	put(rep + 20, 1, 3);
 	rep[25] = 16;
 	rep[26] = 15 << 3;
 	P.expected = 1;
 	send_mad(0x13, mad + 8, rep);
+}
+
+static void on_mad(const uint8_t *mad)
+{
+	const uint8_t *body = mad + 24;
+	uint32_t attr = (uint32_t)get(mad + 16, 2);
+	size_t numbers = attr == 0x15 ? 12 : 8;
+
+	if (get(mad, 4) != 0x01070203 || !is_zero(mad + 4, 4) || !is_zero(mad + 18, 6) ||
+		is_zero(mad + 8, 8))
+		DIE("IBA 13.4.3: the header of a MAD of the CM");
+	if (attr == 0x10) { /* REQ; once more: the one of before is not answered yet */
+		if (P.is_up)
+			DIE("IBA 12.9.8.1: a REQ of a connection that is up");
+		on_req(mad);
+		return;
+	}
+	if (attr != 0x14 && attr != 0x15)
+		DIE("IBA 12.9: message %#x of the active side", attr);
+	if (get(mad + 8, 8) != P.tid || P.from != P.port)
+		DIE("IBA 12.6, A17.3.2.1: another transaction, or another port");
+	if (get(body, 4) != P.id || get(body + 4, 4) != PEER_ID ||
+		(attr == 0x15 && get(body + 8, 4) != PEER_QPN << 8) ||
+		!is_zero(body + numbers, 232 - numbers))
+		DIE("tables 111, 112: IDs, the queue pair, or what is behind them in %#x", attr);
+	if (attr == 0x15) /* DREQ */
+		exit(0);
+	P.is_up = true;
 }
 
 /* ---- what comes ---- */
@@ -543,25 +676,27 @@ static void on_cnp(const uint8_t *b, size_t len)
 
 	if (len != 12 + 16 || b[1] != 0 || b[4] != 0x40 || get(b + 9, 3) != 0 ||
 		memcmp(b + 12, zeros, 16) != 0)
-		DIE("a CNP that is none");
+		DIE("A17.9.3: a CNP that is none");
 	if (P.w->lossy == 0)
-		DIE("a CNP without congestion");
+		DIE("A17.9.3: a CNP without congestion");
 	P.cnps++;
 }
 
-/* len: without the ICRC. */
+/* len: without pad and ICRC. */
 static void on_packet(const uint8_t *b, size_t len)
 {
 	uint32_t psn = (uint32_t)get(b + 9, 3);
 
-	if (get(b + 5, 3) != (b[0] == UD_SEND ? 1 : PEER_QPN))
-		DIE("a packet of another queue pair");
 	if (b[0] == UD_SEND) {
-		if (len != 12 + 8 + 256)
-			DIE("a datagram that is no MAD");
+		if (len != 12 + 8 + 256 || get(b + 12, 4) != 0x80010000 || get(b + 16, 4) != 1)
+			DIE("IBA 9.3.2, 10.2.4, 13.4.3: a datagram that is no MAD of the CM");
 		on_mad(b + 20);
 		return;
 	}
+	if (P.from != P.port)
+		DIE("A17.3.2.1: a packet of port %u, and before of %u", P.from, P.port);
+	if (!P.is_up)
+		DIE("IBA 12.9.7: a packet before the RTU");
 	if (falls()) {
 		P.lost++;
 		return;
@@ -573,16 +708,46 @@ static void on_packet(const uint8_t *b, size_t len)
 		on_send(psn, b, len);
 		break;
 	case ACK:
-		on_acknowledged(b[12], psn);
+		if (len != 12 + 4)
+			DIE("IBA 9.4: an acknowledgement of %zu bytes", len);
+		on_acknowledged(b + 12, psn);
 		break;
 	case CNP:
 		on_cnp(b, len);
 		break;
 	default:
 		if (b[0] < READ_FIRST || b[0] > READ_ONLY)
-			DIE("a packet of opcode %#x", b[0]);
+			DIE("IBA table 38: a packet of opcode %#x", b[0]);
 		on_read(b[0], psn, b, len);
 	}
+}
+
+/* The header, without what depends on what is under way. Returns: how many bytes of pad. */
+static size_t check_bth(const uint8_t *b, size_t len)
+{
+	bool is_cnp = b[0] == CNP;
+	size_t pad = b[1] >> 4 & 3;
+
+	if ((b[1] & 0x80) != 0)
+		DIE("IBA 9.2.2: a solicited event that nobody asked for");
+	if ((b[1] & 0x40) != (is_cnp ? 0 : 0x40))
+		DIE("IBA 9.2.3, A17.9.3: MigReq of opcode %#x", b[0]);
+	if ((b[1] & 0x0f) != 0)
+		DIE("IBA 9.2.5: TVer %u", b[1] & 0x0f);
+	if (get(b + 2, 2) != 0xffff)
+		DIE("IBA 9.2.6, A17.9.3: P_Key %#llx", (unsigned long long)get(b + 2, 2));
+	if (b[4] != (is_cnp ? 0x40 : 0))
+		DIE("IBA 9.2, A17.9.3: BECN is CNP's, FECN a switch's, the rest reserved: %#x",
+			b[4]);
+	if ((b[8] & 0x7f) != 0)
+		DIE("IBA 9.2: reserved bits are %#x", b[8]);
+	if (b[8] != 0 && b[0] != SEND_ONLY)
+		DIE("IBA 9.7.5.1.2: opcode %#x asks to be acknowledged", b[0]);
+	if (get(b + 5, 3) != (b[0] == UD_SEND ? 1 : PEER_QPN))
+		DIE("IBA 9.6.1.1, 3.5.10: a packet of another queue pair");
+	if (len < 12 + pad || !is_zero(b + len - pad, pad))
+		DIE("IBA 9.2.4: pad");
+	return pad;
 }
 
 /* A datagram, which ends with its ICRC. */
@@ -591,18 +756,19 @@ static void check(const uint8_t *b, size_t len, uint16_t port)
 	const struct wire *w = P.w;
 	uint32_t is;
 
-	if (len < 16 || (b[1] & 0x0f) != 0 || get(b + 2, 2) != 0xffff)
-		DIE("a packet that is none");
+	if (len < 16 || len % 4 != 0)
+		DIE("A17.3, IBA 9.4.1: a packet of %zu bytes", len);
 	is = (uint32_t)b[len - 1] << 24 | (uint32_t)b[len - 2] << 16 | (uint32_t)b[len - 3] << 8 |
 	     b[len - 4];
 	if (icrc(w->ep_addr, w->peer_addr, port, 0, b, len - 4) == is) {
-		P.id = 1;
+		P.id_next = 1;
 	} else {
-		if (icrc(w->ep_addr, w->peer_addr, port, P.id, b, len - 4) != is)
-			DIE("a wrong ICRC");
-		P.id++;
+		if (icrc(w->ep_addr, w->peer_addr, port, P.id_next, b, len - 4) != is)
+			DIE("A17.3.3: a wrong ICRC");
+		P.id_next++;
 	}
-	on_packet(b, len - 4);
+	P.from = port;
+	on_packet(b, len - 4 - check_bth(b, len - 4));
 }
 
 /* Returns: false: nothing came for a while. */
