@@ -91,6 +91,24 @@ Test(roce_conn, numbers_are_not_those_of_before)
 	cr_assert_neq(peer.qpn, before.qpn);
 	cr_assert_neq(peer.id, before.id);
 	cr_assert_neq(peer.psn, before.psn);
+	cr_assert_neq(peer.req_tid, before.req_tid);
+	cr_assert_arr_neq(peer.req + 16, before.req + 16, 8, "CA GUID");
+}
+
+/* That is in the name of a socket, which all users see. */
+Test(roce_conn, an_id_has_more_than_the_number_of_its_queue_pair)
+{
+	uint32_t more;
+
+	rig_connect(OURS);
+	more = peer.id;
+	for (int i = 0; i < 4; i++) {
+		roce_impl.ep_disconnect(ep);
+		rig_sees(".");
+		rig_connect_again();
+		more |= peer.id;
+	}
+	cr_assert_neq(more >> 24, 0, "by chance one in 2^40");
 }
 
 Test(roce_conn, one_that_is_refused)
@@ -632,6 +650,20 @@ Test(roce_recv, what_is_not_whole_or_not_the_peers_was_not_there)
 
 TestSuite(roce_mem, .init = rig_set_up, .fini = rig_tear_down);
 
+/* A key is all that a stranger has to guess: of 64 none has a bit in common. */
+Test(roce_mem, each_bit_of_a_key_is_random)
+{
+	uint32_t ones = 0, zeros = 0;
+
+	for (int i = 0; i < 64; i++) {
+		uint32_t rkey = roce_impl.mw_next_rkey(roce_impl.mw_alloc(ep));
+
+		ones |= rkey;
+		zeros |= ~rkey;
+	}
+	cr_assert_eq(ones & zeros, UINT32_MAX, "%#x", ones & zeros);
+}
+
 Test(roce_mem, the_peer_writes_to_a_window)
 {
 	uint32_t rkey = rig_window(1000, 3 * MTU, FAB_REMOTE_WRITE);
@@ -1045,4 +1077,28 @@ Test(roce_two, endpoints_share_the_port)
 	rig_asks(0x04, peer.psn + 1, NULL, 0, "still", 5);
 	rig_answers(0x1f, peer.psn + 1);
 	rig_sees("r");
+}
+
+Test(roce_two, congestion_of_what_is_handed_over_is_told)
+{
+	struct fab_ep *first = ep, *second;
+	struct peer one = peer;
+
+	second = ep = roce_impl.ep_new(r, &rig_conf, &rig_ops, NULL);
+	mr = NULL;
+	rig_connect(OURS);
+	/* The first packet comes to the socket that was bound last. */
+	ep = first;
+	peer = one;
+	rig_receive(0, 100, 1);
+	peer_mark(&peer, 3);
+	rig_asks(0x04, peer.psn, NULL, 0, "hello", 5);
+	cr_assert(peer_next(&peer, &k, rig_turn));
+	cr_assert_eq(k.op, 0x81, "%#x", k.op);
+	rig_answers(0x1f, peer.psn);
+	rig_sees("r");
+	memset(seen, 0, sizeof(seen));
+	roce_impl.ep_disconnect(second);
+	rig_sees(".");
+	roce_impl.ep_free(second);
 }
