@@ -3,13 +3,15 @@
  * The cost of an endpoint of src/roce, natively: bytes that the peer writes to it and reads from it
  * for each second of a processor, and the processor's time of an operation of 4 KiB.
  *
- *   roce_wire [-6] [-l N] [MIB [OPERATIONS]]
+ *   roce_wire [-6] [-m] [-l N] [MIB [OPERATIONS]]
  *
  * Two network namespaces with a veth pair between them, MTU 4200: the endpoint in the one, in the
  * other its peer (roce_wire_peer.c), which shares no code with src/roce, and looks at each packet
  * that it gets: the sequence number, the ICRC, each byte. Needs root, or user namespaces.
  *
  *   -6      IPv6
+ *   -m      then as many operations that are mixed: Sends, Writes and Reads of any length, with
+ *           each pad, of several packets; now and then one of the two has no receive (RNR NAK)
  *   -l N    of 1000 packets N are lost each way, and as many meet congestion (ECN): the endpoint
  *           must have noticed all of it, from 10 on
  *
@@ -39,7 +41,9 @@
 
 #define ADD_ADDR "ip addr add %s/%s dev %s"
 #define DEPTH    16u
-#define BAD      10u /* of 1000 packets: with 8 MiB and 1000 operations, and more */
+#define SLOT     (4 * MTU) /* a message of a mixed lot, or what is written, and more */
+#define GUARD    4u        /* bytes before and behind that, which stay as they are */
+#define BAD      10u       /* of 1000 packets: with 8 MiB and 1000 operations, and more */
 
 /* Meson takes 77 for a test that cannot be done here. */
 #define SKIP(...)                                                                                  \
@@ -92,33 +96,91 @@ static struct fab_ep *ep;
 static struct fab_mr *mr, *send_mr;
 static struct fab_mw *mws[DEPTH];
 static uint8_t *mem, *calls; /* CHUNKS chunks; DEPTH calls and twice as many replies */
+static uint32_t room = CALL; /* of each of these: SLOT, where some are of any length */
 static bool up, finished;
+static enum what now;
 static uint64_t ops_left, ops_sent;
+static uint64_t number_of[DEPTH]; /* of the mixed operation in this slot */
+static unsigned int receives;     /* that are posted */
 static struct stats stats;
+
+/* Of a mixed operation, in the chunks. */
+static uint64_t target(unsigned int slot)
+{
+	return slot * (uint64_t)SLOT + GUARD + number_of[slot] % 4;
+}
+
+/* Other bytes are there until they are written. */
+static void spoil(unsigned int slot)
+{
+	uint64_t at = target(slot) - GUARD;
+
+	for (uint64_t i = 0; i < mixed_len(number_of[slot], WRITTEN) + 2 * GUARD; i++)
+		mem[at + i] = (uint8_t)~byte_at(at + i);
+}
 
 static void call(unsigned int slot)
 {
-	struct ask *a = (struct ask *)(calls + slot * CALL);
-	const struct fab_bind bind = {.mw = mws[slot],
+	struct ask *a = (struct ask *)(calls + slot * room);
+	struct fab_bind bind = {.mw = mws[slot],
 		.mr = mr,
 		.addr = mem + slot * OP_LEN,
 		.len = OP_LEN,
 		.access = FAB_REMOTE_WRITE};
-	const struct fab_sge sge = {a, CALL, send_mr};
+	struct fab_sge sge = {a, CALL, send_mr};
 
-	*a = (struct ask){.what = OPERATION,
+	number_of[slot] = ops_sent++;
+	if (now == MIXED) {
+		spoil(slot);
+		bind.addr = mem + target(slot);
+		bind.len = mixed_len(number_of[slot], WRITTEN);
+		sge.len = (uint32_t)sizeof(*a) + mixed_len(number_of[slot], CALLED);
+	}
+	*a = (struct ask){.what = (uint8_t)now,
 		.rkey = roce_impl.mw_next_rkey(mws[slot]),
 		.addr = (uintptr_t)bind.addr,
-		.bytes = OP_LEN};
+		.bytes = now == MIXED ? number_of[slot] : OP_LEN,
+		.off = target(slot),
+		.mr = roce_impl.mr_rkey(mr),
+		.chunks = (uintptr_t)mem};
+	for (uint32_t i = 0; now == MIXED && i < sge.len - sizeof(*a); i++)
+		((uint8_t *)(a + 1))[i] = byte_at(i);
 	if (roce_impl.post_send(ep, &sge, 1, &bind, 1, slot))
 		DIE("post_send failed");
-	ops_sent++;
+}
+
+static uint8_t *reply_at(uint64_t cookie)
+{
+	return calls + (DEPTH + cookie) * room;
 }
 
 static void post_recv(uint64_t cookie)
 {
-	if (roce_impl.post_recv(ep, calls + (DEPTH + cookie) * CALL, CALL, send_mr, cookie))
+	if (roce_impl.post_recv(ep, reply_at(cookie), room, send_mr, cookie))
 		DIE("post_recv failed");
+	receives++;
+}
+
+static void post_receives(void)
+{
+	for (uint64_t i = 0; i < 2 * DEPTH; i++)
+		post_recv(i);
+}
+
+/* The reply is as it must be, and what was written; nothing else was. */
+static void check_mixed(unsigned int slot, const uint8_t *reply, uint32_t len)
+{
+	uint64_t at = target(slot), end = at + mixed_len(number_of[slot], WRITTEN);
+
+	if (len != mixed_len(number_of[slot], REPLIED))
+		DIE("a reply of %u bytes", len);
+	for (uint32_t i = 0; i < len; i++)
+		if (reply[i] != byte_at(i))
+			DIE("byte %u of a reply is wrong", i);
+	for (uint64_t i = at - GUARD; i < end + GUARD; i++)
+		if ((mem[i] == byte_at(i)) != (i >= at && i < end))
+			DIE("byte %lld of a Write of %llu is wrong", (long long)(i - at),
+				(unsigned long long)(end - at));
 }
 
 static void on_event(void *ctx, const struct fab_event *ev)
@@ -152,7 +214,9 @@ static void on_received(
 {
 	if (status != FAB_OK)
 		return;
-	post_recv(cookie);
+	receives--;
+	if (now != MIXED)
+		post_recv(cookie);
 	if (inv == 0) {
 		finished = true;
 		return;
@@ -160,6 +224,8 @@ static void on_received(
 	for (unsigned int i = 0; i < DEPTH; i++) {
 		if (roce_impl.mw_rkey(mws[i]) != inv)
 			continue;
+		if (now == MIXED)
+			check_mixed(i, reply_at(cookie), len);
 		if (--ops_left == 0)
 			finished = true;
 		else if (ops_left >= DEPTH)
@@ -180,8 +246,7 @@ static void connect_ep(void)
 		DIE("no way to the peer");
 	while (!up)
 		reactor_turn(r, NSEC_PER_SEC);
-	for (uint64_t i = 0; i < 2 * DEPTH; i++)
-		post_recv(i);
+	post_receives();
 }
 
 static void measure(const char *name, enum what what, uint64_t amount)
@@ -192,6 +257,7 @@ static void measure(const char *name, enum what what, uint64_t amount)
 	double softirq = softirq_seconds();
 
 	finished = false;
+	now = what;
 	reactor_turn(r, 0); /* its timers go by the time of the last turn */
 	*a = (struct ask){.what = (uint8_t)what,
 		.rkey = roce_impl.mr_rkey(mr),
@@ -216,6 +282,31 @@ static void measure(const char *name, enum what what, uint64_t amount)
 		       "the time\n",
 			name, (double)amount / 1e9 / cpu, (double)amount / 1e9 / wall,
 			100 * softirq / wall);
+}
+
+/* Receives are posted anew when all are used up, and the peer was told so. */
+static void mix(uint64_t amount)
+{
+	uint64_t told = 0;
+
+	finished = false;
+	now = MIXED;
+	ops_left = amount;
+	ops_sent = 0;
+	reactor_turn(r, 0);
+	for (unsigned int i = 0; i < DEPTH; i++)
+		call(i);
+	while (!finished) {
+		reactor_turn(r, NSEC_PER_SEC);
+		if (receives > 0 || stats.rnr_naks_sent == told)
+			continue;
+		told = stats.rnr_naks_sent;
+		post_receives();
+	}
+	printf("mixed  %llu operations; RNR NAKs %llu, sent %llu\n", (unsigned long long)amount,
+		(unsigned long long)stats.rnr_naks, (unsigned long long)stats.rnr_naks_sent);
+	if (amount >= 8 * DEPTH && (stats.rnr_naks == 0 || stats.rnr_naks_sent == 0))
+		DIE("there was always a receive");
 }
 
 static void run(const char *cmd)
@@ -280,7 +371,7 @@ static void make_endpoint(void)
 
 	mem = mmap(
 		NULL, CHUNKS * CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	calls = calloc(4 * DEPTH, CALL);
+	calls = calloc(4 * DEPTH, room);
 	r = reactor_new();
 	ep = r ? roce_impl.ep_new(r, &conf, &ops, NULL) : NULL;
 	if (mem == MAP_FAILED || !calls || !ep)
@@ -288,7 +379,7 @@ static void make_endpoint(void)
 	for (size_t i = 0; i < CHUNKS * CHUNK; i++)
 		mem[i] = byte_at(i);
 	mr = roce_impl.mr_reg(ep, mem, CHUNKS * CHUNK, FAB_REMOTE_READ | FAB_REMOTE_WRITE, true);
-	send_mr = roce_impl.mr_reg(ep, calls, 4 * DEPTH * CALL, FAB_LOCAL, false);
+	send_mr = roce_impl.mr_reg(ep, calls, 4 * DEPTH * room, FAB_LOCAL, false);
 	connect_ep();
 	for (unsigned int i = 0; i < DEPTH; i++)
 		mws[i] = roce_impl.mw_alloc(ep);
@@ -326,16 +417,18 @@ int main(int argc, char **argv)
 	pid_t pid;
 	int c;
 
-	while ((c = getopt(argc, argv, "6l:")) != -1) {
+	while ((c = getopt(argc, argv, "6ml:")) != -1) {
 		if (c == '6')
 			wire = (struct wire){.v6 = true,
 				.ep_addr = "fd09::1",
 				.peer_addr = "fd09::2",
 				.lossy = wire.lossy};
+		else if (c == 'm')
+			room = SLOT;
 		else if (c == 'l' && number(optarg) < 500)
 			wire.lossy = (unsigned int)number(optarg);
 		else
-			DIE("roce_wire [-6] [-l N] [MIB [OPERATIONS]]");
+			DIE("roce_wire [-6] [-m] [-l N] [MIB [OPERATIONS]]");
 	}
 	mib = optind < argc ? number(argv[optind]) : 512;
 	ops_cnt = optind + 1 < argc ? number(argv[optind + 1]) : 50000;
@@ -349,6 +442,8 @@ int main(int argc, char **argv)
 			DIE("wrong bytes");
 	measure("read", READ_FROM_ME, mib << 20);
 	measure("4 KiB", OPERATION, ops_cnt);
+	if (room == SLOT)
+		mix(ops_cnt);
 	tell_stats();
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);

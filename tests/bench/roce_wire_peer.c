@@ -6,8 +6,9 @@
  * asks for it (IBA: volume 1; A17: the annex).
  *
  * As a requester it keeps what is not acknowledged, and sends it again after a NAK, a gap in the
- * answer of a Read, or a silence. As a responder it takes Sends in order, asks once for a missing
- * one, and acknowledges once more what comes twice.
+ * answer of a Read, or a silence, and waits after an RNR NAK. As a responder it takes Sends in
+ * order, asks once for a missing one, and acknowledges once more what comes twice; of a mixed lot
+ * it has now and then no receive.
  *
  * On a lossy wire it loses packets itself, those that come and its own, marks some of its own as
  * having met congestion, and tells of congestion that there was none.
@@ -33,9 +34,16 @@
 #define READS    2u    /* of CHUNK under way */
 #define SILENCE  20    /* ms, after which all is sent again */
 #define EACH     (CHUNK / MTU)
+#define RNR_EACH 16u   /* of so many Sends one finds no receive: MIXED */
+#define RNR      0x21u /* that is there 10 us later (table 45) */
+#define THEIRS   0x2cu /* 0.64 ms, which is what the endpoint says */
+#define RNR_NS   640000
 #define PSN      0xffffffu
 
 enum {
+	SEND_FIRST = 0x00,
+	SEND_MIDDLE = 0x01,
+	SEND_LAST = 0x02,
 	SEND_ONLY = 0x04,
 	WRITE_FIRST = 0x06,
 	WRITE_MIDDLE = 0x07,
@@ -46,6 +54,7 @@ enum {
 	READ_LAST = 0x0f,
 	READ_ONLY = 0x10,
 	ACK = 0x11,
+	SEND_LAST_INV = 0x16,
 	SEND_ONLY_INV = 0x17,
 	UD_SEND = 0x64,
 	CNP = 0x81,
@@ -63,6 +72,7 @@ struct request {
 	uint32_t psn, packets; /* packets: of the answer, if it is a Read */
 	uint32_t msn;          /* messages that are done when it is */
 	uint64_t off;          /* of a Read, in the chunks */
+	uint32_t bytes, got;   /* of a Read; packets of its answer that came */
 	bool twice;            /* it went out more than once */
 	bool again;            /* what is left of a Read is asked for again */
 };
@@ -79,17 +89,22 @@ static struct {
 	bool is_up;        /* the RTU has come */
 	uint32_t expected; /* PSN of its next request */
 	bool ack_due, nak_sent;
-	uint16_t id_next; /* Identification that may come next, if it is not 0 */
+	uint32_t taken; /* Sends */
+	bool has_begun; /* one of several packets, so far in: */
+	uint8_t call[4 * MTU];
+	size_t call_len;
+	uint32_t reads;         /* that the endpoint answers at a time */
+	bool mixed, no_receive; /* no_receive: for the Send that is expected; it was told */
+	uint16_t id_next;       /* Identification that may come next, if it is not 0 */
 	struct request q[QUEUE];
 	uint32_t first, end; /* counts of requests */
 	uint32_t psn;        /* of our next request */
 	uint32_t msn;        /* messages of ours, so far */
 	uint32_t acked_msn;  /* ... before the first one of the queue */
-	uint32_t read_next;  /* of an answer */
 	bool gap;            /* some of it did not come, and was asked for again */
 	struct ask job;      /* what is being done */
 	uint64_t done;       /* packets or Reads of it that were posted */
-	uint64_t lost, naks, cnps, told;
+	uint64_t lost, naks, rnr_naks, cnps, told;
 	uint32_t dice;
 	uint8_t chunk[CHUNKS * CHUNK];
 } P;
@@ -218,7 +233,7 @@ static void send_packet(uint8_t op, uint32_t qpn, uint32_t psn, bool ack, const 
 	size_t ext_len, const uint8_t *payload, size_t len)
 {
 	uint8_t *b = out.b[out.cnt];
-	size_t n = 12 + ext_len + len;
+	size_t pad = -len & 3, n = 12 + ext_len + len + pad;
 	uint32_t crc;
 
 	if (op != UD_SEND && falls()) {
@@ -227,7 +242,7 @@ static void send_packet(uint8_t op, uint32_t qpn, uint32_t psn, bool ack, const 
 	}
 	memset(b, 0, 12);
 	b[0] = op;
-	b[1] = op == CNP ? 0 : 0x40;
+	b[1] = (uint8_t)((op == CNP ? 0 : 0x40) | pad << 4);
 	put(b + 2, 0xffff, 2);
 	b[4] = op == CNP ? 0x40 : 0;
 	put(b + 5, qpn, 3);
@@ -237,6 +252,7 @@ static void send_packet(uint8_t op, uint32_t qpn, uint32_t psn, bool ack, const 
 		memcpy(b + 12, ext, ext_len);
 	if (len > 0)
 		memcpy(b + 12 + ext_len, payload, len);
+	memset(b + n - pad, 0, pad);
 	crc = icrc(P.w->peer_addr, P.w->ep_addr, 4791, 0, b, n);
 	for (int i = 0; i < 4; i++)
 		b[n + (size_t)i] = (uint8_t)(crc >> 8 * i);
@@ -255,6 +271,7 @@ static void answer(uint8_t syndrome, uint32_t psn)
 {
 	uint8_t aeth[4] = {syndrome};
 
+	put(aeth + 1, P.taken, 3);
 	send_packet(ACK, P.qpn, psn & PSN, false, aeth, sizeof(aeth), NULL, 0);
 }
 
@@ -277,7 +294,7 @@ static struct request *post(uint8_t op, bool ack, uint32_t packets)
 
 	if (P.end - P.first == QUEUE)
 		DIE("too many requests");
-	if (op != WRITE_FIRST && op != WRITE_MIDDLE)
+	if (op != WRITE_FIRST && op != WRITE_MIDDLE && op != SEND_FIRST && op != SEND_MIDDLE)
 		P.msn = (P.msn + 1) & PSN;
 	*r = (struct request){.op = op, .ack = ack, .psn = P.psn, .packets = packets, .msn = P.msn};
 	P.psn = (P.psn + packets) & PSN;
@@ -317,7 +334,7 @@ static void done_before(uint32_t psn)
 		const struct request *r = at(P.first);
 		uint32_t end = r->psn + r->packets;
 
-		if (behind(psn, end) < 0 || (r->op == READ_REQUEST && behind(P.read_next, end) < 0))
+		if (behind(psn, end) < 0 || (r->op == READ_REQUEST && r->got < r->packets))
 			return;
 		P.acked_msn = r->msn;
 		P.first++;
@@ -327,15 +344,16 @@ static void done_before(uint32_t psn)
 /* A Read asks for the missing part only, which has another place and the same key. */
 static void ask_for_rest(struct request *r)
 {
-	uint32_t got = (uint32_t)behind(P.read_next, r->psn);
+	uint32_t got = r->got * MTU;
 
-	if (behind(P.read_next, r->psn) <= 0)
+	if (got == 0)
 		return;
-	put_reth(r, get(r->ext, 8) + (uint64_t)got * MTU, (uint32_t)get(r->ext + 8, 4),
-		(r->packets - got) * MTU);
-	r->off += (uint64_t)got * MTU;
-	r->psn = P.read_next;
-	r->packets -= got;
+	put_reth(r, get(r->ext, 8) + got, (uint32_t)get(r->ext + 8, 4), r->bytes - got);
+	r->off += got;
+	r->bytes -= got;
+	r->psn = (r->psn + r->got) & PSN;
+	r->packets -= r->got;
+	r->got = 0;
 	r->again = true;
 }
 
@@ -388,28 +406,43 @@ static void on_acknowledged(const uint8_t *aeth, uint32_t psn)
 		return;
 	}
 	/* This end asks for nothing that is wrong: nothing is refused. */
-	if (syndrome != 0x60 && (syndrome & 0xe0) != 0x20)
+	if (syndrome != 0x60 && (syndrome != THEIRS || !P.mixed))
 		DIE("IBA 9.7.5.2: syndrome %#x", syndrome);
-	P.naks++;
 	acknowledged(psn, msn);
+	if (syndrome == THEIRS) {
+		P.rnr_naks++;
+		flush();
+		nanosleep(&(struct timespec){.tv_nsec = RNR_NS}, NULL); /* IBA 9.7.5.2.8 */
+	} else {
+		P.naks++;
+	}
 	send_again();
 }
 
 /* ---- answers of Reads ---- */
 
+/* The first one whose answer is not there. */
+static struct request *unanswered(void)
+{
+	for (uint32_t n = P.first; n != P.end; n++)
+		if (at(n)->op == READ_REQUEST && at(n)->got < at(n)->packets)
+			return at(n);
+	return NULL;
+}
+
 static void on_read(uint8_t op, uint32_t psn, const uint8_t *b, size_t len)
 {
-	const struct request *r = read_of(psn);
+	struct request *r = unanswered();
+	uint32_t next = r ? (r->psn + r->got) & PSN : P.psn, i, left;
 	size_t ext = op == READ_FIRST || op == READ_LAST || op == READ_ONLY ? 4 : 0;
-	uint32_t i;
 
-	if (behind(psn, P.read_next) < 0)
+	if (behind(psn, next) < 0)
 		return; /* it came before */
-	if (!r)
+	if (!r || !read_of(psn))
 		DIE("IBA 9.7.6.1: an answer that nobody asked for: %#x", psn);
-	if (psn != P.read_next) {
+	if (psn != next) {
 		if (P.w->lossy == 0)
-			DIE("IBA 9.7.5.1: a packet of an answer is lost: %#x", P.read_next);
+			DIE("IBA 9.7.5.1: a packet of an answer is lost: %#x", next);
 		/* Once: all that follows is of before. */
 		if (!P.gap)
 			send_again();
@@ -428,17 +461,23 @@ static void on_read(uint8_t op, uint32_t psn, const uint8_t *b, size_t len)
 	if (ext > 0 && !r->twice && get(b + 13, 3) != r->msn)
 		DIE("IBA 9.7.7.1: an answer of MSN %#llx, not %#x",
 			(unsigned long long)get(b + 13, 3), r->msn);
-	if (len != 12 + ext + MTU)
+	left = r->bytes - i * MTU;
+	if (len != 12 + ext + (left < MTU ? left : MTU))
 		DIE("IBA 9.4.1: a packet of an answer has %zu bytes", len - 12 - ext);
-	if (memcmp(b + 12 + ext, P.chunk + (r->off + (uint64_t)i * MTU) % sizeof(P.chunk), MTU) !=
-		0)
+	if (memcmp(b + 12 + ext, P.chunk + (r->off + (uint64_t)i * MTU) % sizeof(P.chunk),
+		    len - 12 - ext) != 0)
 		DIE("IBA 9.4.4: an answer of other bytes");
 	P.gap = false;
-	P.read_next = (psn + 1) & PSN;
-	done_before(P.read_next);
+	r->got++;
+	done_before((psn + 1) & PSN);
 }
 
 /* ---- what we are asked for ---- */
+
+static uint32_t packets_of(uint32_t len)
+{
+	return len == 0 ? 1 : (len + MTU - 1) / MTU;
+}
 
 static void next_write(void)
 {
@@ -457,17 +496,21 @@ static void next_write(void)
 	P.done++;
 }
 
+static void post_read(uint64_t addr, uint32_t rkey, uint64_t off, uint32_t len)
+{
+	struct request *r = post(READ_REQUEST, false, packets_of(len));
+
+	put_reth(r, addr, rkey, len);
+	r->off = off;
+	r->bytes = len;
+	send_request(r);
+}
+
 static void next_read(void)
 {
-	uint64_t off = P.done % CHUNKS * CHUNK;
-	struct request *r = post(READ_REQUEST, false, EACH);
+	uint64_t off = P.done++ % CHUNKS * CHUNK;
 
-	if (P.done == 0)
-		P.read_next = r->psn;
-	put_reth(r, P.job.addr + off, P.job.rkey, CHUNK);
-	r->off = off;
-	send_request(r);
-	P.done++;
+	post_read(P.job.addr + off, P.job.rkey, off, CHUNK);
 }
 
 /* As much as there may be under way. */
@@ -504,35 +547,129 @@ static void operate(const struct ask *a)
 	say("reply", true, a->rkey);
 }
 
-static void on_send(uint32_t psn, const uint8_t *b, size_t len)
+/* A message of the chunks' bytes from `off` on; ext: of its first, or of its last packet. */
+static void post_message(const uint8_t ops[4], uint64_t off, uint32_t len, const uint8_t *ext,
+	size_t ext_len, bool ext_is_last)
+{
+	uint32_t cnt = packets_of(len);
+
+	for (uint32_t i = 0; i < cnt; i++) {
+		bool first = i == 0, last = i + 1 == cnt;
+		struct request *r = post(ops[first      ? (last ? 3 : 0)
+						 : last ? 2
+							: 1],
+			last && ext_is_last, 1);
+
+		if (ext_is_last ? last : first) {
+			memcpy(r->ext, ext, ext_len);
+			r->ext_len = ext_len;
+		}
+		r->payload = P.chunk + off + i * MTU;
+		r->len = last ? len - i * MTU : MTU;
+		send_request(r);
+	}
+}
+
+static uint32_t reads_under_way(void)
+{
+	uint32_t cnt = 0;
+
+	for (uint32_t n = P.first; n != P.end; n++)
+		cnt += at(n)->op == READ_REQUEST;
+	return cnt;
+}
+
+/* A Write, a Read if there may be another one, and a Send with Invalidate. */
+static void mix(const struct ask *a)
+{
+	static const uint8_t writes[] = {WRITE_FIRST, WRITE_MIDDLE, WRITE_LAST, WRITE_ONLY};
+	static const uint8_t sends[] = {SEND_FIRST, SEND_MIDDLE, SEND_LAST_INV, SEND_ONLY_INV};
+	uint64_t n = a->bytes;
+	struct request to;
+
+	P.mixed = true;
+	put_reth(&to, a->addr, a->rkey, mixed_len(n, WRITTEN));
+	post_message(writes, a->off, mixed_len(n, WRITTEN), to.ext, 16, false);
+	if (reads_under_way() < P.reads)
+		post_read(a->chunks + mixed_off(n), a->mr, mixed_off(n), mixed_len(n, READ));
+	put(to.ext, a->rkey, 4);
+	post_message(sends, 0, mixed_len(n, REPLIED), to.ext, 4, true);
+}
+
+static void on_call(void)
 {
 	struct ask a;
-	int32_t early = behind(psn, P.expected);
 
-	if (early > 0) {
-		if (P.w->lossy == 0)
-			DIE("IBA 9.7.3.1: PSN %#x in place of %#x", psn, P.expected);
-		if (!P.nak_sent)
-			answer(0x60, P.expected);
-		P.nak_sent = true;
-		return;
-	}
-	P.ack_due = true;
-	if (early < 0)
-		return;
-	if (len != 12 + CALL)
-		DIE("IBA 9.4.1: a Send of %zu bytes", len - 12);
-	P.expected = (P.expected + 1) & PSN;
-	P.nak_sent = false;
-	memcpy(&a, b + 12, sizeof(a));
+	if (P.call_len < sizeof(a))
+		DIE("IBA 9.4.1: a Send of %zu bytes", P.call_len);
+	memcpy(&a, P.call, sizeof(a));
+	if (P.call_len != (a.what == MIXED ? sizeof(a) + mixed_len(a.bytes, CALLED) : CALL))
+		DIE("IBA 9.4.1: a Send of %zu bytes", P.call_len);
+	if (a.what == MIXED && memcmp(P.call + sizeof(a), P.chunk, P.call_len - sizeof(a)) != 0)
+		DIE("IBA 9.4.1: a Send of other bytes");
 	if (a.what == OPERATION) {
 		operate(&a);
+		return;
+	}
+	if (a.what == MIXED) {
+		mix(&a);
 		return;
 	}
 	if (P.job.what != 0)
 		DIE("a second question");
 	P.job = a;
 	P.done = 0;
+}
+
+/* Now and then, once for each: what comes behind it is dropped until it comes again. */
+static bool has_no_receive(bool first)
+{
+	if (P.no_receive || !P.mixed || !first || P.taken % RNR_EACH != 0)
+		return false;
+	answer(RNR, P.expected);
+	P.ack_due = false; /* it acknowledges what was before */
+	P.no_receive = P.nak_sent = true;
+	return true;
+}
+
+static void on_send(uint8_t op, uint32_t psn, const uint8_t *b, size_t len)
+{
+	bool first = op == SEND_FIRST || op == SEND_ONLY, last = op == SEND_LAST || op == SEND_ONLY;
+	int32_t early = behind(psn, P.expected);
+
+	if (early > 0) {
+		if (P.w->lossy == 0 && !P.no_receive)
+			DIE("IBA 9.7.3.1: PSN %#x in place of %#x", psn, P.expected);
+		if (!P.nak_sent)
+			answer(0x60, P.expected);
+		P.nak_sent = true;
+		return;
+	}
+	if (early < 0) {
+		P.ack_due = true;
+		return;
+	}
+	if (has_no_receive(first))
+		return;
+	P.ack_due = true;
+	P.expected = (P.expected + 1) & PSN;
+	P.nak_sent = P.no_receive = false;
+	if (first == P.has_begun)
+		DIE("IBA 9.7.3.2: opcode %#x out of turn", op);
+	if (first)
+		P.call_len = 0;
+	len -= 12;
+	if (last ? len > MTU || (!first && len == 0) : len != MTU)
+		DIE("IBA 9.7.3.2, 9.7.4.1.6: a packet of %zu bytes, opcode %#x", len, op);
+	if (P.call_len + len > sizeof(P.call))
+		DIE("IBA 9.4.1: a Send of more than %zu bytes", P.call_len);
+	memcpy(P.call + P.call_len, b + 12, len);
+	P.call_len += len;
+	P.has_begun = !last;
+	if (!last)
+		return;
+	P.taken = (P.taken + 1) & PSN;
+	on_call();
 }
 
 /* ---- connecting (volume 1, section 12.9) ---- */
@@ -618,9 +755,10 @@ static void on_req(const uint8_t *mad)
 	P.id = (uint32_t)get(body, 4);
 	P.tid = get(mad + 8, 8);
 	P.port = P.from;
+	P.reads = body[35];
 	P.psn = (uint32_t)get(body + 44, 3);
 	P.first = P.end = 0;
-	P.msn = P.acked_msn = 0;
+	P.msn = P.acked_msn = P.taken = 0;
 	put(rep, PEER_ID, 4);
 	put(rep + 4, P.id, 4);
 	put(rep + 12, PEER_QPN, 3);
@@ -704,8 +842,11 @@ static void on_packet(const uint8_t *b, size_t len)
 	if (falls())
 		send_cnp();
 	switch (b[0]) {
+	case SEND_FIRST:
+	case SEND_MIDDLE:
+	case SEND_LAST:
 	case SEND_ONLY:
-		on_send(psn, b, len);
+		on_send(b[0], psn, b, len);
 		break;
 	case ACK:
 		if (len != 12 + 4)
@@ -741,7 +882,7 @@ static size_t check_bth(const uint8_t *b, size_t len)
 			b[4]);
 	if ((b[8] & 0x7f) != 0)
 		DIE("IBA 9.2: reserved bits are %#x", b[8]);
-	if (b[8] != 0 && b[0] != SEND_ONLY)
+	if (b[8] != 0 && b[0] > SEND_ONLY)
 		DIE("IBA 9.7.5.1.2: opcode %#x asks to be acknowledged", b[0]);
 	if (get(b + 5, 3) != (b[0] == UD_SEND ? 1 : PEER_QPN))
 		DIE("IBA 9.6.1.1, 3.5.10: a packet of another queue pair");

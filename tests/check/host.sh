@@ -136,8 +136,8 @@ many_inputs() {
 a_long_wire() {
 	local wire=$out/asan/tests/bench/roce_wire
 	asan_built bench_wire_tshark && "$top/tests/bench/wire_tshark" "$wire" 10 10 &&
-		"$top/tests/run-sanitized" "$wire" -6 5120 500000 &&
-		"$top/tests/run-sanitized" "$wire" -6 -l 10 512 50000
+		"$top/tests/run-sanitized" "$wire" -6 -m 5120 500000 &&
+		"$top/tests/run-sanitized" "$wire" -6 -m -l 10 512 50000
 }
 
 stormed() {
