@@ -240,7 +240,7 @@ int roce_ep_resolve(struct fab_ep *fep, const struct sockaddr *src, const struct
 	if (err)
 		return err;
 	memcpy(&remote, dst, is_v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
-	use_remote(ep, &remote);
+	use_remote(ep, &remote); /* first: sockets have a filter for it */
 	err = use_socket(ep, &local);
 	if (err == -EADDRINUSE)
 		log_warn_limited(

@@ -16,7 +16,8 @@ int roce_filter_all(int fd);
  * Drops packets that users of this machine send in the name of the peer. Over IPv6 the kernel lets
  * anybody send from an address that is not the machine's (IPV6_FREEBIND); to this machine they come
  * through the loopback interface, and those of a peer elsewhere do not. Over IPv4 it sends nothing
- * from such an address, unless the sender has CAP_NET_RAW or CAP_NET_ADMIN.
+ * from such an address, unless the sender has CAP_NET_RAW or CAP_NET_ADMIN. Nothing is dropped
+ * where the peer is this machine, or may be (net.ipv6.ip_nonlocal_bind).
  */
 int roce_filter_forged(int fd, const struct sockaddr_storage *peer);
 

@@ -166,6 +166,8 @@ void rig_tear_down(void)
 {
 	struct fab_ep *gone = ep;
 
+	if (!gone) /* it was skipped before it began */
+		return;
 	memset(seen, 0, sizeof(seen));
 	roce_impl.ep_disconnect(ep);
 	for (int i = 0; i < 1000 && roce_of(ep)->state != ROCE_IDLE; i++)

@@ -619,13 +619,7 @@ static void set_up_v6(void)
 	rig_make();
 }
 
-static void tear_down_v6(void)
-{
-	if (ep)
-		rig_tear_down();
-}
-
-TestSuite(roce_forged, .init = set_up_v6, .fini = tear_down_v6);
+TestSuite(roce_forged, .init = set_up_v6, .fini = rig_tear_down);
 
 /* The socket of UDP port 4791 that is not the peer's. */
 static int port_4791(void)

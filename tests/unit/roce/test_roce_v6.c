@@ -12,13 +12,7 @@ static void set_up(void)
 	rig_set_up();
 }
 
-static void tear_down(void)
-{
-	if (ep)
-		rig_tear_down();
-}
-
-TestSuite(roce_v6, .init = set_up, .fini = tear_down);
+TestSuite(roce_v6, .init = set_up, .fini = rig_tear_down);
 
 static void messages_go_both_ways(void)
 {
@@ -130,7 +124,7 @@ static void set_up_link(void)
 	rig_set_up();
 }
 
-TestSuite(roce_v6_link, .init = set_up_link, .fini = tear_down);
+TestSuite(roce_v6_link, .init = set_up_link, .fini = rig_tear_down);
 
 Test(roce_v6_link, messages_go_both_ways)
 {
