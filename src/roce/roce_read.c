@@ -88,6 +88,17 @@ static enum roce_read_verdict repeat(struct roce_responder *q, struct roce_read 
 	return ROCE_READ_AGAIN;
 }
 
+/* Section 9.7.3: a peer has half of all PSNs unanswered at most; here it may have half of those. */
+static bool is_far(const struct roce_responder *q, uint32_t psn)
+{
+	return roce_wire_psn_diff(psn, q->psn) <= -ROCE_READ_FAR;
+}
+
+bool roce_read_waits_far(struct roce_responder *q)
+{
+	return q->read_cnt > 0 && is_far(q, roce_read_at(q, 0)->psn);
+}
+
 /* Reads that the peer waits for. */
 static unsigned int fresh(struct roce_responder *q)
 {
@@ -114,7 +125,7 @@ enum roce_read_verdict roce_read_take(struct roce_ep *ep, const struct roce_pack
 	if (!is_new && roce_wire_psn_diff(roce_wire_psn_add(p->psn, rd.packets), q->psn) > 0)
 		return ROCE_READ_DROPPED;
 	if (!is_new)
-		return repeat(q, &rd);
+		return is_far(q, p->psn) ? ROCE_READ_DROPPED : repeat(q, &rd);
 	if (q->read_cnt >= ROCE_READ_QUEUE)
 		return ROCE_READ_DROPPED;
 	if (fresh(q) == ROCE_READS)

@@ -9,6 +9,8 @@
 
 #include "roce_int.h"
 
+#define ROCE_READ_FAR 0x400000 /* PSNs behind the expected one: no peer asks for those again */
+
 /* The n-th of the queue. */
 struct roce_read *roce_read_at(struct roce_responder *q, unsigned int n);
 enum roce_read_verdict {
@@ -23,6 +25,11 @@ enum roce_read_verdict {
  * that it has now (section 9.4.4).
  */
 enum roce_read_verdict roce_read_take(struct roce_ep *ep, const struct roce_packet *p, bool is_new);
+/*
+ * One waits so far behind what is expected that nothing is taken before its answer, or PSNs would
+ * seem to be ahead that are behind (section 9.7.3).
+ */
+bool roce_read_waits_far(struct roce_responder *q);
 /* The first of the queue has its answer. */
 void roce_read_ended(struct roce_responder *q);
 /* From this PSN on nothing went out. */

@@ -355,6 +355,8 @@ static bool is_in_turn(const struct roce_ep *ep, const struct roce_packet *p)
 
 	if (first ? q->kind != 0 : q->kind != kind)
 		return false;
+	if (p->kind & ROCE_IS_READ)
+		return p->payload_len == 0;
 	/* All but the last packet are full, the last one of several is not empty. */
 	return last ? p->payload_len <= ep->mtu && (first || p->payload_len > 0)
 		    : p->payload_len == ep->mtu;
@@ -380,7 +382,7 @@ static void take_send(struct roce_ep *ep, const struct roce_packet *p)
 	struct roce_responder *q = &ep->resp;
 	const struct roce_recv *r = &q->ring[q->first % q->size];
 	struct roce_recv got;
-	uint32_t inv = 0, len;
+	uint32_t inv = p->kind & ROCE_HAS_IETH ? p->rkey : 0, len;
 
 	if (q->first == q->end) {
 		ask_again(q, ROCE_AETH_RNR | RNR_TIMER, q->psn);
@@ -398,7 +400,6 @@ static void take_send(struct roce_ep *ep, const struct roce_packet *p)
 	}
 	memcpy(r->addr + q->got, p->payload, p->payload_len);
 	len = q->got += p->payload_len;
-	inv = p->kind & ROCE_HAS_IETH ? p->rkey : 0;
 	passed(q, p);
 	if (!(p->kind & ROCE_IS_LAST))
 		return;
@@ -481,17 +482,16 @@ void roce_serve_received(struct roce_ep *ep, const struct roce_packet *p)
 		} else if (roce_wire_psn_diff(p->psn, q->nak_psn) > 0) {
 			q->nak_psn = p->psn;
 		}
-	} else if (p->kind & ROCE_IS_READ) {
-		if (q->kind != 0 || p->payload_len > 0)
-			refuse(ep, ROCE_AETH_NAK_INVALID, -EPROTO, "a Read within a message");
-		else
-			take_read(ep, p, true);
-		q->told_ns = 0;
 	} else if ((p->kind & ROCE_IS_OTHER) ||
 		   ((p->kind & ROCE_HAS_IMM) && !(p->kind & ROCE_IS_SEND))) {
 		refuse(ep, ROCE_AETH_NAK_INVALID, -EPROTO, "it is not done here");
 	} else if (!is_in_turn(ep, p)) {
 		refuse(ep, ROCE_AETH_NAK_INVALID, -EPROTO, "it is out of turn");
+	} else if (roce_read_waits_far(q)) {
+		return; /* as if it were lost */
+	} else if (p->kind & ROCE_IS_READ) {
+		take_read(ep, p, true);
+		q->told_ns = 0;
 	} else if (p->kind & ROCE_IS_SEND) {
 		take_send(ep, p);
 	} else {

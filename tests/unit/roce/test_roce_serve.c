@@ -777,6 +777,50 @@ Test(roce_reading, one_that_comes_twice_asks_for_no_more_than_before)
 	rig_reads(0x10, peer.psn + 1, 1000 + MTU, 1);
 }
 
+/* From a quarter of all PSNs to a half: it could seem to be ahead while it waits. */
+Test(roce_reading, one_from_far_behind_does_not_come_again)
+{
+	uint32_t rkey = rig_window(1000, 10, FAB_REMOTE_READ);
+
+	rig_asks_read(peer.psn, rkey, 1000, 10);
+	rig_reads(0x10, peer.psn, 1000, 10);
+	roce_of(ep)->resp.psn = roce_wire_psn_add(peer.psn, ROCE_READ_FAR - 1);
+	asks_again(peer.psn, rkey, 1000, 10);
+	rig_reads(0x10, peer.psn, 1000, 10);
+	for (uint32_t n = 1; n <= 2; n++) {
+		roce_of(ep)->resp.psn = roce_wire_psn_add(peer.psn, n * ROCE_READ_FAR);
+		asks_again(peer.psn, rkey, 1000, 10);
+		rig_none();
+	}
+}
+
+/* Nothing is taken that leaves a Read that waits further behind. */
+Test(roce_reading, one_that_waits_far_behind_is_answered_before_more_is_taken)
+{
+	uint32_t rkey = rig_window(1000, 10, FAB_REMOTE_READ);
+	uint32_t far = roce_wire_psn_add(peer.psn, ROCE_READ_FAR - 1);
+
+	rig_asks_read(peer.psn, rkey, 1000, 10);
+	rig_reads(0x10, peer.psn, 1000, 10);
+	roce_of(ep)->resp.psn = far;
+	peer_counts_from(far, 1);
+	room = 0;
+	asks_again(peer.psn, rkey, 1000, 10);
+	for (uint32_t i = 0; i < 2; i++) {
+		rig_receive(100 * i, 100, i);
+		rig_asks(0x04, far + i, NULL, 0, "hello", 5);
+		rig_none();
+	}
+	rig_sees("r");
+	cr_assert_eq(roce_of(ep)->resp.psn, (far + 1) & ROCE_PSN_MASK);
+	room = UINT32_MAX;
+	rig_reads(0x10, peer.psn, 1000, 10);
+	rig_answers(0x1f, far);
+	rig_asks(0x04, far + 1, NULL, 0, "hello", 5);
+	rig_answers(0x1f, far + 1);
+	rig_sees("rr");
+}
+
 /* Linux' rxe once forgot that a Write had begun. */
 Test(roce_reading, one_that_comes_twice_does_not_disturb_a_write)
 {
