@@ -27,7 +27,7 @@ enum roce_mad_attr {
 	ROCE_MAD_DREP = 0x16,
 };
 
-/* Reasons of a REJ, table 113. */
+/* Reasons of a REJ, table 109. */
 enum {
 	ROCE_REJ_TIMEOUT = 4,
 	ROCE_REJ_NO_QP = 1,
