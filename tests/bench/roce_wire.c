@@ -55,19 +55,6 @@
 
 static struct wire wire = {.ep_addr = "10.9.0.1", .peer_addr = "10.9.0.2"};
 
-socklen_t wire_addr(
-	const struct wire *w, struct sockaddr_storage *to, const char *text, uint16_t port)
-{
-	struct sockaddr_in *in = (struct sockaddr_in *)to;
-	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)to;
-
-	memset(to, 0, sizeof(*to));
-	to->ss_family = w->v6 ? AF_INET6 : AF_INET;
-	in->sin_port = htons(port); /* at the same place in both */
-	inet_pton(to->ss_family, text, w->v6 ? (void *)&in6->sin6_addr : (void *)&in->sin_addr);
-	return w->v6 ? sizeof(*in6) : sizeof(*in);
-}
-
 static double seconds(clockid_t clock)
 {
 	struct timespec ts;

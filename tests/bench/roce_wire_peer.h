@@ -6,24 +6,14 @@
 #ifndef RPCRDMAFS_ROCE_WIRE_PEER_H
 #define RPCRDMAFS_ROCE_WIRE_PEER_H
 
-#include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/socket.h>
 
-#define MTU    4096u
+#include "wire_qp.h"
+
 #define CHUNK  (1u << 20) /* of an RDMA Write or Read */
 #define CHUNKS 16u
 #define OP_LEN 4096u
 #define CALL   200u /* bytes of a call, and of its reply */
-
-#define DIE(...)                                                                                   \
-	do {                                                                                       \
-		fprintf(stderr, "roce_wire: " __VA_ARGS__);                                        \
-		fputc('\n', stderr);                                                               \
-		exit(1);                                                                           \
-	} while (0)
 
 /* The endpoint asks its peer for one of these, in a Send. */
 enum what {
@@ -43,17 +33,6 @@ struct ask {
 	uint32_t mr;
 	uint64_t chunks;
 };
-
-struct wire {
-	bool v6;
-	const char *ep_addr, *peer_addr;
-	unsigned int
-		lossy; /* of 1000 packets so many are lost each way, and as many marked (ECN) */
-};
-
-/* Address and port of the family. Returns its length. */
-socklen_t wire_addr(
-	const struct wire *w, struct sockaddr_storage *to, const char *text, uint16_t port);
 
 /* The byte at this place of the chunks. */
 static inline uint8_t byte_at(uint64_t off)
