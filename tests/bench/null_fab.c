@@ -2,7 +2,6 @@
 #include "null_fab.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -19,12 +18,6 @@ static struct null_fab_spent own_spent;
 struct null_fab_spent *null_fab_spent = &own_spent;
 struct fab_ep *null_fab_last;
 bool null_fab_mw = true;
-
-void null_fab_die(const char *what)
-{
-	fprintf(stderr, "null fabric: %s\n", what);
-	exit(1);
-}
 
 static uint64_t now_ns(void)
 {
@@ -150,7 +143,7 @@ static const uint8_t *message(const struct null_send *s, uint8_t *room, size_t s
 	if (s->sge_cnt == 1)
 		return s->sges[0].addr;
 	if (*len > size)
-		null_fab_die("a Send is too long");
+		null_srv_die("a Send is too long");
 	for (unsigned int i = 0; i < s->sge_cnt; i++) {
 		memcpy(room, s->sges[i].addr, s->sges[i].len);
 		room += s->sges[i].len;
@@ -168,7 +161,7 @@ void null_fab_answer(struct fab_ep *ep)
 		uint32_t len;
 
 		if (ep->recv_head + i == ep->recv_tail)
-			null_fab_die("no receive is posted for an answer");
+			null_srv_die("no receive is posted for an answer");
 		msg = message(
 			&ep->sends[(ep->send_head + i) % NULL_FAB_SENDS], room, sizeof(room), &len);
 		r->len = null_srv_answer(msg, len, r->mem);
@@ -353,7 +346,7 @@ int fab_mw_invalidate(
 		ep->unbound = true;
 		return 0;
 	}
-	null_fab_die("the reply did not invalidate the call's window");
+	null_srv_die("the reply did not invalidate the call's window");
 }
 
 bool fab_ep_path(const struct fab_ep *ep, struct fab_path *ret)

@@ -84,7 +84,4 @@ void null_fab_answer(struct fab_ep *ep);
 /* Completes the Sends that wait now, and their receives. */
 void null_fab_deliver(struct fab_ep *ep);
 
-/* The client did what cannot be measured: says so and ends the program. */
-void null_fab_die(const char *what) __attribute__((noreturn));
-
 #endif

@@ -2,16 +2,15 @@
 #include "null_srv.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "nfs4_prot.h"
-#include "null_fab.h"
 #include "rpc.h"
+#include "rpcrdma_prot.h"
 #include "xdr.h"
 
-#define REPLY_ROOM 16384u
-#define CREDITS    128u
 #define WRITES_MAX 4u
 #define ROOT_ID    2u
 #define FOLDER_BIT (1ull << 62) /* in a file ID */
@@ -29,6 +28,12 @@ struct srv {
 	size_t write_len[WRITES_MAX]; /* where the answer says how much of a Write chunk was used */
 	unsigned int write_cnt, write_used;
 };
+
+void null_srv_die(const char *what)
+{
+	fprintf(stderr, "null server: %s\n", what);
+	exit(1);
+}
 
 /* ---- files ---- */
 
@@ -215,7 +220,7 @@ static void op_open(struct srv *s)
 		if (name)
 			s->id = id_of(name, len);
 	} else if (claim != CLAIM_FH) {
-		null_fab_die("an OPEN with a claim that is not known");
+		null_srv_die("an OPEN with a claim that is not known");
 	}
 	xdr_put_fixed(&s->out, stateid, sizeof(stateid));
 	xdr_put_bool(&s->out, true); /* of the folder: atomic, before, after */
@@ -455,7 +460,7 @@ static void chunks(struct srv *s)
 	}
 	while (xdr_get_u32(&s->in)) {
 		if (xdr_get_u32(&s->in) != 1 || s->write_cnt == WRITES_MAX)
-			null_fab_die("a Write chunk of several segments, or too many of them");
+			null_srv_die("a Write chunk of several segments, or too many of them");
 		xdr_put_u32(&s->out, 1);
 		xdr_put_u32(&s->out, 1);
 		s->write_len[s->write_cnt++] = xdr_enc_len(&s->out) + 4;
@@ -475,23 +480,23 @@ uint32_t null_srv_answer(const uint8_t *msg, uint32_t len, uint8_t *reply)
 	uint32_t xid;
 
 	xdr_dec_init(&s.in, msg, len);
-	xdr_enc_init(&s.out, reply, REPLY_ROOM);
+	xdr_enc_init(&s.out, reply, NULL_SRV_REPLY);
 	xid = xdr_get_u32(&s.in);
 	xdr_get_u32(&s.in);
 	xdr_get_u32(&s.in);
 	if (xdr_get_u32(&s.in) != RDMA_MSG)
-		null_fab_die("a call that is not RDMA_MSG");
+		null_srv_die("a call that is not RDMA_MSG");
 	xdr_put_u32(&s.out, xid);
 	xdr_put_u32(&s.out, RPCRDMA_VERSION);
-	xdr_put_u32(&s.out, CREDITS);
+	xdr_put_u32(&s.out, NULL_SRV_CREDITS);
 	xdr_put_u32(&s.out, RDMA_MSG);
 	chunks(&s);
 	if (rpc_decode_call(&s.in, &call) != 0)
-		null_fab_die("an RPC header that cannot be decoded");
+		null_srv_die("an RPC header that cannot be decoded");
 	rpc_encode_accepted(&s.out, xid, RPC_ACCEPT_SUCCESS, 0, 0);
 	if (call.proc != 0)
 		compound(&s);
 	if (s.in.failed || s.out.failed)
-		null_fab_die("a call that cannot be decoded, or an answer that is too long");
+		null_srv_die("a call that cannot be decoded, or an answer that is too long");
 	return (uint32_t)xdr_enc_len(&s.out);
 }
