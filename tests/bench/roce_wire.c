@@ -305,11 +305,11 @@ static void run(const char *cmd)
 /* The peer, in a namespace of its own, behind the wire that it is given. */
 static pid_t start_peer(int sync)
 {
-	pid_t pid = fork();
+	pid_t child = fork();
 	char cmd[256], c = 0;
 
-	if (pid != 0)
-		return pid;
+	if (child != 0)
+		return child;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (unshare(CLONE_NEWNET) || write(sync, &c, 1) != 1 || read(sync, &c, 1) != 1)
 		DIE("no namespace of the peer");
@@ -321,12 +321,21 @@ static pid_t start_peer(int sync)
 	peer_run(&wire);
 }
 
+static pid_t pid; /* of the peer */
+
+/* It has said why. */
+static void on_child(int sig)
+{
+	(void)sig;
+	if (waitpid(pid, NULL, WNOHANG) == pid)
+		_exit(1);
+}
+
 /* Two namespaces, the wire, and the peer, which listens. */
-static pid_t make_wire(void)
+static void make_wire(void)
 {
 	char cmd[256];
 	int sync[2];
-	pid_t pid;
 
 	if (unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET))
 		SKIP("no namespace of the network: %s", strerror(errno));
@@ -346,7 +355,8 @@ static pid_t make_wire(void)
 	if (write(sync[0], cmd, 1) != 1 || read(sync[0], cmd, 1) != 1)
 		DIE("no peer");
 	close(sync[0]);
-	return pid;
+	signal(SIGCHLD, on_child);
+	on_child(SIGCHLD); /* of before */
 }
 
 static void make_endpoint(void)
@@ -401,7 +411,6 @@ static uint64_t number(const char *text)
 int main(int argc, char **argv)
 {
 	uint64_t mib, ops_cnt;
-	pid_t pid;
 	int c;
 
 	while ((c = getopt(argc, argv, "6ml:")) != -1) {
@@ -421,7 +430,7 @@ int main(int argc, char **argv)
 	ops_cnt = optind + 1 < argc ? number(argv[optind + 1]) : 50000;
 	if (mib == 0 || ops_cnt < 2 * DEPTH)
 		DIE("too few of them");
-	pid = make_wire();
+	make_wire();
 	make_endpoint();
 	measure("write", WRITE_TO_ME, mib << 20);
 	for (size_t i = 0; i < CHUNKS * CHUNK && i < mib << 20; i++)
@@ -432,6 +441,7 @@ int main(int argc, char **argv)
 	if (room == SLOT)
 		mix(ops_cnt);
 	tell_stats();
+	signal(SIGCHLD, SIG_DFL);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	return 0;
