@@ -36,7 +36,7 @@ in_ram tshark tcpdump python3 /usr/share/wireshark "$(dirname "$(ldconfig -p | a
 # round: addresses, ports, type of service, length, IPv4's Identification, and all from the BTH to
 # the ICRC. cut: payload of RDMA Writes and Read responses may be cut off, which is the case for
 # some, and nothing else is. Of the wire what follows our last DREQ may be missing, and what comes
-# twice while the client parts: nobody is there for it.
+# twice behind all that the client got: it parts, and nobody is there for it.
 same_frames() {
 	python3 - "$@" <<-'END'
 	import collections, socket, struct, sys
@@ -106,7 +106,7 @@ same_frames() {
 	    else:
 	        n, whole_udp = left.pop(match)
 	        had.add((key.source, whole_udp))
-	        if n < dreq:
+	        if n < dreq and address(key.source) != client:
 	            last = max(last, n)
 	    if whole != len(udp):
 	        cut += 1
