@@ -18,10 +18,8 @@
  * ROCE_WIRE_WATCH in the environment: a command that is run in the endpoint's namespace before
  * anything is sent (wire_tshark).
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -305,11 +303,11 @@ static void run(const char *cmd)
 /* The peer, in a namespace of its own, behind the wire that it is given. */
 static pid_t start_peer(int sync)
 {
-	pid_t child = fork();
+	pid_t pid = fork();
 	char cmd[256], c = 0;
 
-	if (child != 0)
-		return child;
+	if (pid != 0)
+		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (unshare(CLONE_NEWNET) || write(sync, &c, 1) != 1 || read(sync, &c, 1) != 1)
 		DIE("no namespace of the peer");
@@ -321,13 +319,13 @@ static pid_t start_peer(int sync)
 	peer_run(&wire);
 }
 
-static pid_t pid; /* of the peer */
+static pid_t peer_pid;
 
 /* It has said why. */
 static void on_child(int sig)
 {
 	(void)sig;
-	if (waitpid(pid, NULL, WNOHANG) == pid)
+	if (waitpid(peer_pid, NULL, WNOHANG) == peer_pid)
 		_exit(1);
 }
 
@@ -341,14 +339,14 @@ static void make_wire(void)
 		SKIP("no namespace of the network: %s", strerror(errno));
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sync))
 		DIE("socketpair: %s", strerror(errno));
-	pid = start_peer(sync[1]);
+	peer_pid = start_peer(sync[1]);
 	close(sync[1]);
-	if (pid < 0 || read(sync[0], cmd, 1) != 1)
+	if (peer_pid < 0 || read(sync[0], cmd, 1) != 1)
 		DIE("no peer");
 	snprintf(cmd, sizeof(cmd),
 		"ip link set lo up && ip link add w0 mtu 4200 type veth peer name w1 mtu 4200 "
 		"netns %d && ip link set w0 up && " ADD_ADDR,
-		(int)pid, wire.ep_addr, wire.v6 ? "64 nodad" : "24", "w0");
+		(int)peer_pid, wire.ep_addr, wire.v6 ? "64 nodad" : "24", "w0");
 	run(cmd);
 	if (getenv("ROCE_WIRE_WATCH"))
 		run(getenv("ROCE_WIRE_WATCH"));
@@ -442,7 +440,7 @@ int main(int argc, char **argv)
 		mix(ops_cnt);
 	tell_stats();
 	signal(SIGCHLD, SIG_DFL);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	kill(peer_pid, SIGKILL);
+	waitpid(peer_pid, NULL, 0);
 	return 0;
 }

@@ -958,10 +958,11 @@ static void check_icrc(const uint8_t *b, size_t len, uint16_t port)
 static void check(const uint8_t *b, size_t len, uint16_t port)
 {
 	struct packet p;
-	size_t ext, pad = b[1] >> 4 & 3;
+	size_t ext, pad;
 
 	if (len < 16 || len % 4 != 0)
 		DIE("A17.3, IBA 9.4.1: a packet of %zu bytes", len);
+	pad = b[1] >> 4 & 3;
 	ext = ext_of(b[0]);
 	if (len < 12 + ext + pad + 4)
 		DIE("IBA 9.2.1, table 38: opcode %#x in %zu bytes", b[0], len);
