@@ -13,7 +13,8 @@
 #include "roce_ring.h"
 
 #define WINDOW_LEAST 4u
-#define BACKOFF_MOST 5u /* the timeout grows to 32 times what it was */
+#define SILENT_MOST  16u /* packets that do not ask, where answers tell as much */
+#define BACKOFF_MOST 5u  /* the timeout grows to 32 times what it was */
 
 static struct roce_wqe *wqe_at(const struct roce_requester *q, uint32_t n)
 {
@@ -213,8 +214,11 @@ bool roce_send_may_go(const struct roce_ep *ep)
 static bool asks(struct roce_ep *ep)
 {
 	struct roce_requester *q = &ep->req;
+	uint32_t most = WINDOW_LEAST;
 
-	if (++q->silent < WINDOW_LEAST && (q->answered || roce_send_may_go(ep)))
+	if (q->answered)
+		most = q->window < SILENT_MOST ? q->window : SILENT_MOST;
+	if (++q->silent < most && (q->answered || roce_send_may_go(ep)))
 		return false;
 	q->silent = 0;
 	return true;

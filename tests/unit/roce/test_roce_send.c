@@ -258,7 +258,7 @@ Test(roce_requester, an_answer_acknowledges_what_is_before_it_too)
 	cr_assert_eq(roce_of(ep)->req.acked, OURS + 4);
 	cr_assert_not(reactor_timer_armed(&roce_of(ep)->req.timer), "nothing is waited for");
 	/* As all before it is acknowledged, the next one need not ask, and so on. */
-	for (uint32_t i = 0; i < 8; i++) {
+	for (uint32_t i = 0; i < 20; i++) {
 		memset(seen, 0, sizeof(seen));
 		rig_post(0, 100, 5 + i);
 		goes(OURS + 4 + i, false);
@@ -267,18 +267,29 @@ Test(roce_requester, an_answer_acknowledges_what_is_before_it_too)
 	}
 }
 
-/* Those that wait for their answers at once: a window that is full of them would stay full. */
-Test(roce_requester, one_of_four_asks_although_answers_are_told_of)
+/*
+ * Those that wait for their answers at once: a window that is full of them would stay full. The
+ * count is not begun anew by an answer to some of them.
+ */
+Test(roce_requester, one_of_sixteen_asks_although_answers_are_told_of)
 {
 	tells_of_answers();
-	for (uint32_t i = 0; i < 7; i++) {
+	for (uint32_t i = 0; i < 33; i++) {
 		rig_post(0, 100, 2 + i);
-		goes(OURS + 1 + i, i == 3);
+		goes(OURS + 1 + i, i % 16 == 15);
+		if (i > 0)
+			roce_impl.answered(ep, 1 + i);
 	}
-	/* Nor is the count begun anew by an answer to some of them. */
-	roce_impl.answered(ep, 7);
-	rig_post(0, 100, 9);
-	goes(OURS + 8, true);
+}
+
+Test(roce_requester, a_small_window_asks_before_it_is_full)
+{
+	tells_of_answers();
+	roce_of(ep)->req.window = 6;
+	for (uint32_t i = 0; i < 6; i++) {
+		rig_post(0, 100, 2 + i);
+		goes(OURS + 1 + i, i == 5);
+	}
 }
 
 Test(roce_requester, what_is_not_answered_in_time_is_asked_for_once_more)
