@@ -204,7 +204,7 @@ struct roce_tx_packet {
 	struct roce_tx_from from;
 };
 
-#define ROCE_TRAINS_TRIES 64u /* Reads after which it is decided, again and again */
+#define ROCE_TRAINS_TRIES 64u /* trains after which it is decided, again and again */
 
 /* Packets that the kernel makes of one long datagram (UDP_SEGMENT). */
 struct roce_trains {
@@ -213,12 +213,14 @@ struct roce_trains {
 		ROCE_TRAINS_TRUSTED, /* enough of the last ones arrived: a cut is no reason */
 		ROCE_TRAINS_OFF,     /* the kernel does not do it; or the peer gets none of them */
 	} state;
-	/* Of the last Reads: */
-	unsigned int reads, lost;  /* that were answered by them; that missed their first train */
-	unsigned int alone_lost;   /* ... once more, when they had gone out one by one */
-	uint32_t first, end;       /* PSNs that went out in trains, if lost > 0 or reads > 0 */
-	uint32_t alone, alone_end; /* and one by one after a loss */
-	uint32_t psns[ROCE_TRAINS_TRIES]; /* where the Reads begin */
+	/* Of the last trains; of one long Read those behind its first one are not counted: */
+	unsigned int tries, lost;  /* all of them; that the peer misses first */
+	unsigned int alone_lost;   /* packets that it missed first, and had gone out one by one */
+	uint32_t first, end;       /* PSNs of tries, if there are any */
+	uint32_t alone, alone_end; /* and of packets one by one after a loss */
+	bool goes_back; /* it asks for all that is behind a loss; until it asks for something new */
+	unsigned int psn_cnt;
+	uint32_t psns[ROCE_TRAINS_TRIES]; /* that begin trains which it did not miss so far */
 };
 
 struct roce_tx {
@@ -414,7 +416,7 @@ void roce_tx_post(struct roce_ep *ep);
 /* There is a connection, there is none. */
 void roce_tx_begin(struct roce_ep *ep);
 void roce_tx_end(struct roce_ep *ep);
-/* Packets of the answer to a Read are put; they are asked for once more, from this PSN on. */
+/* A Read is answered; it was asked for once more, from this PSN on. */
 void roce_tx_read(struct roce_ep *ep, uint32_t psn, uint32_t packets);
 void roce_tx_lost(struct roce_ep *ep, uint32_t psn, uint32_t packets);
 

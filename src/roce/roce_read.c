@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The peer's RDMA Reads (volume 1, section 9.4.4): a queue of those that are to be answered, in the
- * order of their PSNs; no PSN is in two of them. Something has gone out of the first one at most.
+ * order of their PSNs; no PSN is in two of them. Something has gone out of the first one at
+ * most; of those whose packets wait for roce_tx_flush() it is not known yet.
  */
 #include "roce_read.h"
 
@@ -10,10 +11,23 @@ struct roce_read *roce_read_at(struct roce_responder *q, unsigned int n)
 	return &q->reads[(q->read_first + n) % ROCE_READ_QUEUE];
 }
 
-void roce_read_ended(struct roce_responder *q)
+struct roce_read *roce_read_next(struct roce_responder *q)
 {
-	q->read_first = (q->read_first + 1) % ROCE_READ_QUEUE;
-	q->read_cnt--;
+	for (unsigned int n = 0; n < q->read_cnt; n++) {
+		struct roce_read *rd = roce_read_at(q, n);
+
+		if (rd->done < rd->packets)
+			return rd;
+	}
+	return NULL;
+}
+
+void roce_read_out(struct roce_responder *q)
+{
+	while (q->read_cnt > 0 && roce_read_at(q, 0)->done == roce_read_at(q, 0)->packets) {
+		q->read_first = (q->read_first + 1) % ROCE_READ_QUEUE;
+		q->read_cnt--;
+	}
 }
 
 void roce_read_back(struct roce_ep *ep, uint32_t psn)
@@ -24,8 +38,9 @@ void roce_read_back(struct roce_ep *ep, uint32_t psn)
 		struct roce_read *rd = roce_read_at(q, n);
 		int32_t off = roce_wire_psn_diff(psn, rd->psn);
 
-		if (off < 0 || off >= (int32_t)rd->done)
+		if (off >= (int32_t)rd->done)
 			continue;
+		off = off < 0 ? 0 : off; /* all that stand behind it are back, too */
 		roce_pace_back(&q->pace, rd->done - (uint32_t)off);
 		rd->done = (uint32_t)off;
 	}

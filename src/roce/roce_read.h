@@ -30,8 +30,10 @@ enum roce_read_verdict roce_read_take(struct roce_ep *ep, const struct roce_pack
  * seem to be ahead that are behind (section 9.7.3).
  */
 bool roce_read_waits_far(struct roce_responder *q);
-/* The first of the queue has its answer. */
-void roce_read_ended(struct roce_responder *q);
+/* The first that is not answered as a whole; NULL: there is none. */
+struct roce_read *roce_read_next(struct roce_responder *q);
+/* All packets that were put together have gone out: Reads that are answered leave the queue. */
+void roce_read_out(struct roce_responder *q);
 /* From this PSN on nothing went out. */
 void roce_read_back(struct roce_ep *ep, uint32_t psn);
 

@@ -187,10 +187,9 @@ static bool put_read(struct roce_ep *ep, struct roce_read *rd)
  */
 static bool may_ack(struct roce_responder *q)
 {
-	for (unsigned int n = 0; n < q->read_cnt; n++)
-		if (roce_wire_psn_diff(roce_read_at(q, n)->psn, q->done_psn) < 0)
-			return false;
-	return true;
+	const struct roce_read *rd = roce_read_next(q);
+
+	return !rd || roce_wire_psn_diff(rd->psn, q->done_psn) > 0;
 }
 
 static void put_ack(struct roce_ep *ep)
@@ -269,19 +268,15 @@ void roce_serve_go(struct roce_ep *ep)
 	bool is_full = roce_sock_is_full(ep);
 
 	for (;;) {
-		struct roce_read *rd = roce_read_at(q, 0);
+		struct roce_read *rd;
 
 		if (!roce_tx_has_room(ep) && !roce_tx_flush(ep))
 			return;
+		rd = roce_read_next(q);
 		if (q->ack_due && may_ack(q) && !may_wait(ep)) {
 			put_ack(ep);
-		} else if (q->read_cnt == 0) {
+		} else if (!rd) {
 			break;
-		} else if (rd->done == rd->packets) {
-			/* Those that were put together may come back (roce_read_back()). */
-			if (!roce_tx_flush(ep))
-				return;
-			roce_read_ended(q);
 		} else if (is_full) {
 			return; /* all would come back */
 		} else if (left == 0) {
@@ -293,7 +288,7 @@ void roce_serve_go(struct roce_ep *ep)
 			left--;
 		} else if (rd->again) {
 			/* The peer may have had it, and the memory is something else's. */
-			roce_read_ended(q);
+			rd->packets = rd->done;
 		} else {
 			answer(ep, ROCE_AETH_NAK_ACCESS, roce_wire_psn_add(rd->psn, rd->done));
 			roce_ep_lost(ep, -EACCES);

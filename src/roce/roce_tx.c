@@ -17,7 +17,7 @@
 #define UDP_LEN      8u
 #define TRAIN_BYTES  (65535u - 40u - UDP_LEN) /* of a datagram, before it is cut */
 #define TRAIN_LEAST  4u /* packets of a Read: the first and the last one are no part of it */
-#define TRAINS_LOST  8u /* of these, before ROCE_TRAINS_TRIES Reads, unless they are trusted */
+#define TRAINS_LOST  8u /* of these, before ROCE_TRAINS_TRIES, unless they are trusted */
 #define TRAINS_ALONE 8u /* so many lost ones for each that was lost one by one */
 
 bool roce_tx_has_room(const struct roce_ep *ep)
@@ -54,8 +54,8 @@ void roce_tx_put(struct roce_ep *ep, const struct roce_packet *p, const struct i
 /* ---- trains ---- */
 
 /*
- * How many packets from the i-th on go out as one datagram, which the kernel cuts: full ones of a
- * Read's answer, as long as each other. That saves most of what a packet costs. Their
+ * How many packets from the i-th on go out as one datagram, which the kernel cuts: full ones of
+ * answers of Reads, as long as each other. That saves most of what a packet costs. Their
  * Identifications count up from 0 (Linux); what an adapter that cuts them itself does is not known,
  * so it is seen at first whether the peer gets them at all.
  */
@@ -84,7 +84,7 @@ static unsigned int train_len(const struct roce_ep *ep, unsigned int i)
  */
 static bool are_lost(const struct roce_trains *t)
 {
-	return 2 * t->lost >= t->reads && TRAINS_ALONE * t->alone_lost <= t->lost;
+	return 2 * t->lost >= t->tries && TRAINS_ALONE * t->alone_lost <= t->lost;
 }
 
 static void give_up(struct roce_ep *ep)
@@ -95,23 +95,33 @@ static void give_up(struct roce_ep *ep)
 		ep->name);
 }
 
-void roce_tx_read(struct roce_ep *ep, uint32_t psn, uint32_t packets)
+/* From this PSN on so many packets go out in a train, or in several of one Read. */
+static void note_try(struct roce_ep *ep, uint32_t psn, uint32_t packets)
 {
 	struct roce_trains *t = &ep->tx.trains;
+	uint32_t end = roce_wire_psn_add(psn, packets);
 
-	if (t->state == ROCE_TRAINS_OFF || packets < TRAIN_LEAST)
-		return;
-	if (t->reads == ROCE_TRAINS_TRIES) {
+	if (t->tries == ROCE_TRAINS_TRIES) {
 		if (are_lost(t)) {
 			give_up(ep);
 			return;
 		}
 		*t = (struct roce_trains){.state = ROCE_TRAINS_TRUSTED};
 	}
-	if (t->reads == 0)
+	if (t->tries == 0 || roce_wire_psn_diff(psn, t->first) < 0)
 		t->first = psn;
-	t->psns[t->reads++] = psn;
-	t->end = roce_wire_psn_add(psn, packets);
+	if (t->tries == 0 || roce_wire_psn_diff(end, t->end) > 0)
+		t->end = end;
+	t->tries++;
+	t->psns[t->psn_cnt++] = psn;
+}
+
+/* The first packet of a long one goes out by itself, as it is longer than those behind it. */
+void roce_tx_read(struct roce_ep *ep, uint32_t psn, uint32_t packets)
+{
+	ep->tx.trains.goes_back = false;
+	if (ep->tx.trains.state != ROCE_TRAINS_OFF && packets >= TRAIN_LEAST)
+		note_try(ep, roce_wire_psn_add(psn, 1), packets - 1);
 }
 
 static bool is_in(uint32_t psn, uint32_t first, uint32_t end)
@@ -120,29 +130,38 @@ static bool is_in(uint32_t psn, uint32_t first, uint32_t end)
 }
 
 /*
- * Where no train arrives the first one is missed, behind the packet that goes before it by itself.
- * A network that loses some packets seldom picks that one.
+ * Trains that begin in [psn, end) go out once more. Where no train arrives the first packet of one
+ * is missed; a network that loses some packets seldom picks that one. All that is behind it is
+ * asked for with it: of those nothing is known.
  */
-static bool begins_trains(const struct roce_trains *t, uint32_t psn)
+static void forget_tries(struct roce_trains *t, uint32_t psn, uint32_t end, bool is_behind)
 {
-	for (unsigned int i = 0; i < t->reads; i++)
-		if (roce_wire_psn_diff(psn, t->psns[i]) == 1)
-			return true;
-	return false;
+	for (unsigned int i = t->psn_cnt; i-- > 0;) {
+		if (!is_in(t->psns[i], psn, end))
+			continue;
+		if (t->psns[i] == psn && !is_behind)
+			t->lost++;
+		else
+			t->tries--;
+		t->psns[i] = t->psns[--t->psn_cnt];
+	}
 }
 
 void roce_tx_lost(struct roce_ep *ep, uint32_t psn, uint32_t packets)
 {
 	struct roce_trains *t = &ep->tx.trains;
+	uint32_t end = roce_wire_psn_add(psn, packets);
+	bool is_behind = t->goes_back && roce_wire_psn_diff(psn, t->alone_end) >= 0;
 
-	if (t->state == ROCE_TRAINS_OFF || t->reads == 0 || !is_in(psn, t->first, t->end))
+	if (t->state == ROCE_TRAINS_OFF || t->tries == 0 || !is_in(psn, t->first, t->end))
 		return;
 	if (t->lost > 0 && is_in(psn, t->alone, t->alone_end))
 		t->alone_lost++;
-	else if (begins_trains(t, psn))
-		t->lost++;
-	t->alone = psn;
-	t->alone_end = roce_wire_psn_add(psn, packets);
+	forget_tries(t, psn, end, is_behind);
+	if (!is_behind)
+		t->alone = psn;
+	t->alone_end = end;
+	t->goes_back = true;
 	if (t->state == ROCE_TRAINS_TRIED && t->lost >= TRAINS_LOST && are_lost(t))
 		give_up(ep);
 }
@@ -264,6 +283,17 @@ static bool is_about_trains(int err)
 	return err == -EINVAL || err == -EIO || err == -EMSGSIZE || err == -EOPNOTSUPP;
 }
 
+/* So many messages did, from the i-th packet on. Trains in the midst of a Read are noted before. */
+static void note_sent(struct roce_ep *ep, unsigned int i, const struct out *out, unsigned int cnt)
+{
+	for (unsigned int m = 0; m < cnt; i += out->packets[m++]) {
+		const struct roce_tx_packet *k = &ep->tx.packets[i];
+
+		if (out->packets[m] > 1 && k->head[0] != ROCE_OP_READ_RESP_MIDDLE)
+			note_try(ep, k->from.psn, out->packets[m]);
+	}
+}
+
 /* Returns how many packets went out, or can never. 0: the socket is full. */
 static unsigned int send_some(struct roce_ep *ep, unsigned int done)
 {
@@ -277,6 +307,8 @@ static unsigned int send_some(struct roce_ep *ep, unsigned int done)
 	n = err ? err : roce_sock_send(ep, out.msgs, out.cnt, out.trains);
 	for (int m = 0; m < n; m++)
 		sent += out.packets[m];
+	if (n > 0)
+		note_sent(ep, done, &out, (unsigned int)n);
 	if (sent > 0 && (capture_is_on(ep->conf.capture) || tx->has_mad))
 		roce_cap_sent(ep, roce_sock_port(ep), done, sent);
 	if (n >= 0 || (!err && (n == -EAGAIN || n == -ENOBUFS)))
@@ -309,6 +341,7 @@ bool roce_tx_flush(struct roce_ep *ep)
 		take_back(ep, done);
 		roce_sock_wait(ep);
 	}
+	roce_read_out(&ep->resp);
 	tx->cnt = tx->iov_cnt = 0;
 	tx->has_mad = false;
 	return n > 0;

@@ -240,7 +240,7 @@ Test(roce_responder, a_loss_bounds_what_the_server_may_write)
 
 Test(roce_responder, acknowledgements_stand_behind_the_reads_before_them)
 {
-	uint32_t rkey = rig_window(1000, 3 * MTU, FAB_REMOTE_READ);
+	uint32_t rkey = rig_window(1000, 10 * MTU, FAB_REMOTE_READ);
 
 	rig_receive(0, 100, 1);
 	rig_asks_read(peer.psn, rkey, 1000, MTU + 1);
@@ -250,6 +250,17 @@ Test(roce_responder, acknowledgements_stand_behind_the_reads_before_them)
 	rig_reads(0x0f, peer.psn + 1, 1000 + MTU, 1);
 	rig_answers(0x1f, peer.psn + 2);
 	cr_assert_eq(k.msn, 2);
+	/* ... also if some of it is not to go out yet, as in the test of congestion. */
+	rig_receive(0, 100, 2);
+	peer_notify(&peer);
+	rig_asks_read(peer.psn + 3, rkey, 1000, 10 * MTU);
+	rig_asks(0x04, peer.psn + 13, NULL, 0, "hello", 5);
+	for (uint32_t i = 0; i < 10; i++)
+		rig_reads(i == 0   ? 0x0d
+			  : i == 9 ? 0x0f
+				   : 0x0e,
+			peer.psn + 3 + i, 1000 + i * MTU, MTU);
+	rig_answers(0x1f, peer.psn + 13);
 }
 
 /* A requester that hears of a later packet first takes the Read's answer for lost. */
@@ -531,6 +542,64 @@ Test(roce_reading, as_many_as_agreed_on_are_answered)
 	rig_sees("D.");
 }
 
+/* So many of one packet each, from the n-th on; their answers. */
+static void asks_short(uint32_t rkey, uint32_t n, uint32_t cnt)
+{
+	for (uint32_t i = n; i < n + cnt; i++)
+		rig_asks_read(peer.psn + i, rkey, i * MTU, MTU);
+}
+
+static void reads_short(uint32_t n, uint32_t cnt)
+{
+	for (uint32_t i = n; i < n + cnt; i++)
+		rig_reads(0x10, peer.psn + i, i * MTU, MTU);
+}
+
+Test(roce_reading, those_that_come_together_are_answered_together)
+{
+	uint32_t rkey = rig_window(0, 5 * MTU, FAB_REMOTE_READ);
+
+	outs = 0;
+	asks_short(rkey, 0, 4);
+	for (uint32_t i = 0; i < 4; i++) {
+		reads_short(i, 1);
+		cr_assert_eq(k.msn, i + 1);
+		cr_assert_eq(k.id, i, "the kernel cut them");
+	}
+	cr_assert_eq(outs, 1);
+	/* Something else between them is no part of it, nor is one of another length. */
+	asks_short(rkey, 4, 1);
+	rig_asks_read(peer.psn + 5, rkey, 10, 10);
+	reads_short(4, 1);
+	cr_assert_eq(k.id, 0);
+	rig_reads(0x10, peer.psn + 5, 10, 10);
+	cr_assert_eq(k.id, 0);
+	cr_assert_eq(outs, 2);
+}
+
+/* Each packet is a datagram. */
+static void one_by_one(void)
+{
+	roce_of(ep)->tx.trains.state = ROCE_TRAINS_OFF;
+}
+
+Test(roce_reading, those_behind_the_one_without_room_follow_it)
+{
+	uint32_t rkey = rig_window(0, 4 * MTU, FAB_REMOTE_READ);
+	struct roce_responder *q = &roce_of(ep)->resp;
+
+	one_by_one();
+	room = 1;
+	asks_short(rkey, 0, 4);
+	reads_short(0, 1);
+	cr_assert_eq(q->read_cnt, 3);
+	cr_assert_eq(q->pace.sent + q->pace.before, 1, "they are no part of the rate");
+	room = UINT32_MAX;
+	reads_short(1, 3);
+	cr_assert_eq(q->read_cnt, 0);
+	rig_none();
+}
+
 /* A Read of before; the endpoint has looked at it. */
 static void asks_again(uint32_t psn, uint32_t rkey, size_t off, uint32_t n)
 {
@@ -540,12 +609,6 @@ static void asks_again(uint32_t psn, uint32_t rkey, size_t off, uint32_t n)
 	for (int i = 0; i < 20000 && stats.packets_twice == twice; i++)
 		rig_turn();
 	cr_assert_eq(stats.packets_twice, twice + 1);
-}
-
-/* Each packet is a datagram. */
-static void one_by_one(void)
-{
-	roce_of(ep)->tx.trains.state = ROCE_TRAINS_OFF;
 }
 
 Test(roce_reading, one_that_comes_twice_is_answered_twice)
@@ -601,6 +664,8 @@ Test(roce_reading, one_that_comes_twice_is_answered_before_those_behind_it)
 Test(roce_reading, one_that_is_half_out_begins_anew_behind_one_that_comes_twice)
 {
 	uint32_t rkey = rig_window(0, 4 * MTU, FAB_REMOTE_READ);
+	const struct roce_packet first = {
+		.psn = peer.psn & 0xffffff, .rkey = rkey, .va = rig_at(0), .dma_len = MTU};
 
 	one_by_one();
 	rig_asks_read(peer.psn, rkey, 0, MTU);
@@ -609,12 +674,13 @@ Test(roce_reading, one_that_is_half_out_begins_anew_behind_one_that_comes_twice)
 	rig_asks_read(peer.psn + 1, rkey, MTU, 3 * MTU);
 	rig_reads(0x0d, peer.psn + 1, MTU, MTU);
 	rig_reads(0x0e, peer.psn + 2, 2 * MTU, MTU);
-	asks_again(peer.psn, rkey, 0, MTU);
+	/* It comes now: else the socket, which is full, would have the other one begin anew. */
+	rig_asks_read(peer.psn, rkey, 0, MTU);
+	cr_assert_eq(roce_read_take(roce_of(ep), &first, false), ROCE_READ_AGAIN);
 	room = UINT32_MAX;
 	rig_reads(0x10, peer.psn, 0, MTU);
 	for (uint32_t i = 1; i < 4; i++)
 		rig_reads((uint8_t)(0x0c + i), peer.psn + i, i * MTU, MTU);
-	rig_none();
 }
 
 /* A Read of 6 packets, of which 3 have gone out. */
@@ -744,6 +810,27 @@ Test(roce_reading, one_that_is_closed_before_its_answer_is_refused)
 Test(roce_reading, one_that_is_closed_within_its_second_answer_ends)
 {
 	closes(1);
+	rig_none();
+	rig_sees("i");
+}
+
+/* Of memory that is open yet. */
+Test(roce_reading, those_behind_one_that_ends_are_answered)
+{
+	struct fab_mr *whole = roce_impl.mr_reg(ep, mem, sizeof(mem), FAB_REMOTE_READ, false);
+	uint32_t rkey = rig_window(1000, MTU, FAB_REMOTE_READ);
+
+	rig_asks_read(peer.psn, rkey, 1000, 10);
+	rig_reads(0x10, peer.psn, 1000, 10);
+	room = 0;
+	asks_again(peer.psn, rkey, 1000, 10);
+	rig_asks_read(peer.psn + 1, roce_impl.mr_rkey(whole), 2000, 10);
+	for (int i = 0; i < 20000 && roce_of(ep)->resp.read_cnt < 2; i++)
+		rig_turn();
+	cr_assert_eq(roce_impl.mw_invalidate(ep, &mw, 1, 5), 0);
+	room = UINT32_MAX;
+	rig_reads(0x10, peer.psn + 1, 2000, 10);
+	cr_assert_eq(roce_of(ep)->resp.read_cnt, 0);
 	rig_none();
 	rig_sees("i");
 }
@@ -878,6 +965,87 @@ Test(roce_reading, one_that_is_asked_for_again_makes_answers_slower)
 	rig_asks_read(peer.psn + 1, rkey, MTU, MTU);
 	rig_reads(0x10, peer.psn + 1, MTU, MTU);
 	cr_assert_neq(roce_of(ep)->resp.pace.limit, 0);
+}
+
+/* ---- trains of short answers ---- */
+
+/* So many at once are answered by one train, or packet by packet. */
+static void go_short(uint32_t rkey, uint32_t n, uint32_t cnt, bool in_a_train)
+{
+	roce_of(ep)->resp.pace = (struct roce_pace){0};
+	asks_short(rkey, n, cnt);
+	reads_short(n, cnt);
+	cr_assert_eq(k.id, in_a_train ? cnt - 1 : 0, "%#x", k.id);
+}
+
+Test(roce_reading, short_ones_are_not_cut_when_only_that_is_lost)
+{
+	uint32_t rkey = rig_window(0, 3 * MTU, FAB_REMOTE_READ);
+
+	for (int i = 0; i < 8; i++) {
+		go_short(rkey, 0, 3, true);
+		go_short(rkey, 0, 3, false);
+		peer.psn += 3;
+	}
+	go_short(rkey, 0, 3, false);
+	cr_assert_eq(roce_of(ep)->tx.trains.state, ROCE_TRAINS_OFF);
+}
+
+/* They are as long as each other. */
+static void goes_by_two(uint32_t rkey, bool in_a_train)
+{
+	roce_of(ep)->resp.pace = (struct roce_pace){0};
+	rig_asks_read(peer.psn, rkey, 0, 2 * MTU);
+	rig_reads(0x0d, peer.psn, 0, MTU);
+	rig_reads(0x0f, peer.psn + 1, MTU, MTU);
+	cr_assert_eq(k.id, in_a_train, "%#x", k.id);
+}
+
+Test(roce_reading, nor_those_of_two_packets)
+{
+	uint32_t rkey = rig_window(0, 2 * MTU, FAB_REMOTE_READ);
+
+	for (int i = 0; i < 8; i++) {
+		goes_by_two(rkey, true);
+		goes_by_two(rkey, false);
+		peer.psn += 2;
+	}
+	goes_by_two(rkey, false);
+}
+
+/* A packet is lost; all behind it, which may have arrived, is asked for with it. */
+Test(roce_reading, what_is_asked_for_behind_a_loss_was_not_lost)
+{
+	uint32_t rkey = rig_window(0, 6 * MTU, FAB_REMOTE_READ);
+
+	for (int i = 0; i < 12; i++) {
+		go_short(rkey, 0, 3, true);
+		go_short(rkey, 3, 3, true);
+		go_short(rkey, 1, 5, false);
+		peer.psn += 6;
+	}
+	cr_assert_eq(roce_of(ep)->tx.trains.lost, 0);
+	cr_assert_eq(roce_of(ep)->tx.trains.tries, 12, "nor does one know that it was not");
+}
+
+/* A long one behind it is noted before it. */
+Test(roce_reading, a_train_before_a_long_read_counts)
+{
+	uint32_t rkey = rig_window(0, 14 * MTU, FAB_REMOTE_READ);
+	const struct roce_trains *t = &roce_of(ep)->tx.trains;
+
+	asks_short(rkey, 0, 2);
+	rig_asks_read(peer.psn + 2, rkey, 2 * MTU, 12 * MTU);
+	reads_short(0, 2);
+	cr_assert_eq(k.id, 1);
+	for (uint32_t i = 0; i < 12; i++)
+		rig_reads(i == 0    ? 0x0d
+			  : i == 11 ? 0x0f
+				    : 0x0e,
+			peer.psn + 2 + i, (2 + i) * MTU, MTU);
+	cr_assert_eq(t->tries, 2);
+	go_short(rkey, 0, 2, false);
+	cr_assert_eq(t->lost, 1);
 }
 
 TestSuite(roce_invalidate, .init = rig_set_up, .fini = rig_tear_down);
