@@ -158,6 +158,7 @@ static uint8_t resp_opcode(bool first, bool last)
 /* The next packet of the answer. False: the key does not open it any more. */
 static bool put_read(struct roce_ep *ep, struct roce_read *rd)
 {
+	struct roce_responder *q = &ep->resp;
 	uint32_t off = rd->done * ep->mtu, left = rd->len - off;
 	bool last = rd->done + 1 == rd->packets;
 	struct roce_packet p = {.opcode = resp_opcode(rd->done == 0, last),
@@ -176,6 +177,10 @@ static bool put_read(struct roce_ep *ep, struct roce_read *rd)
 			return false;
 	}
 	rd->done++;
+	if (roce_wire_psn_diff(p.psn, q->done_psn) > 0) { /* it acknowledges what is before it */
+		q->ack_due = false;
+		q->acked = q->done_psn;
+	}
 	roce_tx_put(ep, &p, &piece, rd->len > 0, &from);
 	return true;
 }
@@ -273,7 +278,7 @@ void roce_serve_go(struct roce_ep *ep)
 		if (!roce_tx_has_room(ep) && !roce_tx_flush(ep))
 			return;
 		rd = roce_read_next(q);
-		if (q->ack_due && may_ack(q) && !may_wait(ep)) {
+		if (q->ack_due && (!rd || left == 0) && may_ack(q) && !may_wait(ep)) {
 			put_ack(ep);
 		} else if (!rd) {
 			break;
