@@ -53,6 +53,13 @@ void roce_tx_put(struct roce_ep *ep, const struct roce_packet *p, const struct i
 
 /* ---- trains ---- */
 
+/* The last packet may be shorter than the others: an acknowledgement has no datagram of its own. */
+static bool may_follow(const struct roce_tx_packet *k, size_t bytes)
+{
+	return k->head[0] == ROCE_OP_ACK && k->head[ROCE_BTH_LEN] == ROCE_AETH_ACK &&
+	       bytes + k->len <= TRAIN_BYTES;
+}
+
 /*
  * How many packets from the i-th on go out as one datagram, which the kernel cuts: full ones of
  * answers of Reads, as long as each other. That saves most of what a packet costs. Their
@@ -77,7 +84,7 @@ static unsigned int train_len(const struct roce_ep *ep, unsigned int i)
 		if (tx->packets[k].from.psn == UINT32_MAX || tx->packets[k].from.is_send ||
 			tx->packets[k].from.alone)
 			return 1;
-	return n;
+	return n + (i + n < tx->cnt && may_follow(&tx->packets[i + n], bytes));
 }
 
 /* Packets that go out one by one after a loss arrive, nearly always: else the network loses both.

@@ -246,7 +246,10 @@ int roce_sock_recv(int fd, struct mmsghdr *msgs, unsigned int cnt)
 	return 0;
 }
 
-/* As the kernel does it: packets of the length that the control message says (UDP_SEGMENT). */
+/*
+ * As the kernel does it: packets of the length that the control message says (UDP_SEGMENT); the
+ * last one may be shorter.
+ */
 static void cut(const struct roce_ep *ep, const struct msghdr *m)
 {
 	const struct cmsghdr *c = CMSG_FIRSTHDR((struct msghdr *)(uintptr_t)m);
@@ -261,7 +264,7 @@ static void cut(const struct roce_ep *ep, const struct msghdr *m)
 
 		while (to < m->msg_iovlen && len < segment)
 			len += m->msg_iov[to++].iov_len;
-		RIG_CHECK(len == segment);
+		RIG_CHECK(len == segment || (len < segment && to == m->msg_iovlen));
 		part.msg_iov = m->msg_iov + from;
 		part.msg_iovlen = to - from;
 		look_at(ep, &part);

@@ -585,7 +585,7 @@ Test(roce_reading, those_that_come_together_are_answered_together)
 		cr_assert_eq(k.id, i, "the kernel cut them");
 	}
 	cr_assert_eq(outs, 1);
-	/* Something else between them is no part of it, nor is one of another length. */
+	/* One of another length is no part of it. */
 	asks_short(rkey, 4, 1);
 	rig_asks_read(peer.psn + 5, rkey, 10, 10);
 	reads_short(4, 1);
@@ -599,6 +599,33 @@ Test(roce_reading, those_that_come_together_are_answered_together)
 static void one_by_one(void)
 {
 	roce_of(ep)->tx.trains.state = ROCE_TRAINS_OFF;
+}
+
+Test(roce_reading, an_acknowledgement_behind_one_goes_with_it)
+{
+	uint32_t rkey = rig_window(0, 4 * MTU, FAB_REMOTE_READ);
+
+	rig_receive(5 * MTU, 100, 1);
+	asks_short(rkey, 0, 1);
+	rig_asks(0x04, peer.psn + 1, NULL, 0, "hello", 5);
+	reads_short(0, 1);
+	cr_assert_eq(k.id, 0);
+	rig_answers(0x1f, peer.psn + 1);
+	cr_assert_eq(k.id, 1, "the kernel cut them");
+	/* It is what the peer waits for where no train arrives: what is lost goes out again alone.
+	 */
+	asks_short(rkey, 0, 1);
+	rig_asks(0x04, peer.psn + 1, NULL, 0, "hello", 5);
+	reads_short(0, 1);
+	rig_answers(0x1f, peer.psn + 1);
+	cr_assert_eq(k.id, 0);
+	cr_assert_eq(roce_of(ep)->tx.trains.lost, 1);
+	/* A NAK is none of them. */
+	asks_short(rkey, 2, 1);
+	rig_asks(0x04, peer.psn + 4, NULL, 0, "hello", 5);
+	reads_short(2, 1);
+	rig_answers(0x60, peer.psn + 3);
+	cr_assert_eq(k.id, 0);
 }
 
 Test(roce_reading, those_behind_the_one_without_room_follow_it)
