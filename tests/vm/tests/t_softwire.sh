@@ -35,7 +35,7 @@ done
 # connection is another one.
 path_mtu() { $soft_in "$daemon" probe -o fabric=soft "$server" | sed -n 's/^path MTU *\([0-9]*\).*/\1/p'; }
 for server in $soft_server "[$soft_server6]"; do
-	soft_up
+	soft_up 4200
 	check "$server: mounted" fmount $mnt fabric=soft
 	check_equal "$server: with large packets" "$(path_mtu)" 4096
 	check "$server: data" moves
