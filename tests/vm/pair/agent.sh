@@ -139,9 +139,9 @@ take_away() { # HOW NAME
 
 # pairloads, each with the name of the folder it works in
 declare -A job=()
-load_start() { # NAME MNT
+load_start() { # NAME MNT [KILLS]
 	mkdir "$2/$1" || return
-	"$bin_dir/pairload" run "$2/$1" $work/"$1".log >$work/"$1".out 2>&1 3>&- &
+	"$bin_dir/pairload" run "$2/$1" $work/"$1".log "${3:-0}" >$work/"$1".out 2>&1 3>&- &
 	job[$1]=$!
 }
 said() { grep -c "^$2" $work/"$1".out; }

@@ -14,7 +14,7 @@
 mount_both
 need_kernel
 check "a third load" on client "load_start victim /mnt/ours && has_all_kinds victim && load_end victim"
-start_loads
+start_loads 1
 sleep 2
 
 check "the server is killed" kill_server

@@ -3,7 +3,7 @@
  * pairload - programs at work while their server is killed or cannot be reached, and what they were
  * told, for another machine to compare with what is there
  *
- *   pairload run DIR LOG      work in DIR, which has nothing of an earlier run
+ *   pairload run DIR LOG [KILLS]  work in DIR, which has nothing of an earlier run
  *   pairload check LOG DIR    whether DIR, seen on the server, has what LOG says was acknowledged
  *   pairload write FILE TEXT  writes a line over what is there; prints the seconds until it is
  * closed
@@ -12,7 +12,9 @@
  * by one, or some at a time by fsync; reads of known data past the page cache; new files, renamed
  * and removed again, each of which is done once or is an error; locks taken and given back, under
  * one that is held all the time. What is about to be done, and what was acknowledged, goes to LOG.
- * No call may fail. Prints "going" when all of them are at work. Then
+ * No call may fail; but KILLS times the server is killed, and forgets what it did: the removal of a
+ * name that it had done may fail for that, once each time. Prints "going" when all of them are at
+ * work. Then
  *
  *   SIGUSR1   prints "stuck N of M", the processes that wait in a call for a second or longer.
  *             Nothing more is done before
@@ -64,7 +66,8 @@ struct worker {
 
 static const char *dir;
 static int log_fd;
-static uint8_t *block; /* aligned for O_DIRECT */
+static unsigned int kills; /* each worker's own: that it has not noticed yet */
+static uint8_t *block;     /* aligned for O_DIRECT */
 static volatile sig_atomic_t asked, is_back, ended;
 
 static struct shared {
@@ -126,6 +129,20 @@ static bool well(struct worker *w, const char *what, bool ok)
 	w->since = 0;
 	w->calls++;
 	return ok;
+}
+
+/*
+ * A name that is gone may have gone before the server was killed, which does not know that it did
+ * it. A new file has a verifier: the same call gets it again.
+ */
+static bool well_once(struct worker *w, const char *what, bool ok)
+{
+	if (!ok && errno == ENOENT && kills > 0) {
+		kills--;
+		printf("done before the kill: %s\n", what);
+		ok = true;
+	}
+	return well(w, what, ok);
 }
 
 static uint64_t word_of(uint64_t seq, size_t i)
@@ -210,7 +227,7 @@ static bool remove_one(struct worker *w, uint64_t seq)
 	snprintf(name, sizeof(name), "kept-%llu", (unsigned long long)seq);
 	note("remove", name, 0, seq);
 	begin(w);
-	if (!well(w, "removing a file", unlink(path_of(path, dir, name)) == 0))
+	if (!well_once(w, "removing a file", unlink(path_of(path, dir, name)) == 0))
 		return false;
 	note("gone", name, 0, seq);
 	return true;
@@ -234,7 +251,7 @@ static bool names_round(struct worker *w, uint64_t seq)
 		return false;
 	snprintf(name, sizeof(name), "kept-%llu", (unsigned long long)seq);
 	begin(w);
-	if (!well(w, "renaming it", rename(a, path_of(b, dir, name)) == 0))
+	if (!well_once(w, "renaming it", rename(a, path_of(b, dir, name)) == 0))
 		return false;
 	note("new", name, 0, seq);
 	return seq <= KEPT || remove_one(w, seq - KEPT);
@@ -594,13 +611,14 @@ int main(int argc, char **argv)
 {
 	all = mmap(NULL, sizeof(*all), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	block = aligned_alloc(4096, BLOCK);
-	if (argc != 4 || all == MAP_FAILED || !block)
+	if (argc < 4 || argc > 5 || all == MAP_FAILED || !block)
 		return 2;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (strcmp(argv[1], "write") == 0)
 		return write_line(argv[2], argv[3]);
 	if (strcmp(argv[1], "run") == 0) {
 		dir = argv[2];
+		kills = argc > 4 ? (unsigned int)strtoul(argv[4], NULL, 10) : 0;
 		return run(argv[3]);
 	}
 	dir = argv[3];
