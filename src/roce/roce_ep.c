@@ -255,7 +255,7 @@ int roce_ep_resolve(struct fab_ep *fep, const struct sockaddr *src, const struct
 	memcpy(ep->in.src, ep->out.dst, 16);
 	memcpy(ep->in.dst, ep->out.src, 16);
 	ep->mtu = roce_wire_mtu(ip_mtu);
-	ep->tx.trains = (struct roce_trains){.tries = 0}; /* it may be another path */
+	ep->tx.trains = (struct roce_trains){.psn_cnt = 0}; /* it may be another path */
 	ep->step = FAB_STEP_ADDR;
 	set_state(ep, ROCE_RESOLVING);
 	reactor_timer_in(ep->r, &ep->timer, 0);

@@ -214,13 +214,13 @@ struct roce_trains {
 		ROCE_TRAINS_OFF,     /* the kernel does not do it; or the peer gets none of them */
 	} state;
 	/* Of the last trains; of one long Read those behind its first one are not counted: */
-	unsigned int tries, lost;  /* all of them; that the peer misses first */
+	unsigned int lost;         /* that the peer missed first */
 	unsigned int alone_lost;   /* packets that it missed first, and had gone out one by one */
-	uint32_t first, end;       /* PSNs of tries, if there are any */
+	uint32_t first, end;       /* PSNs of them, if there are any */
 	uint32_t alone, alone_end; /* and of packets one by one after a loss */
 	bool goes_back; /* it asks for all that is behind a loss; until it asks for something new */
-	unsigned int psn_cnt;
-	uint32_t psns[ROCE_TRAINS_TRIES]; /* that begin trains which it did not miss so far */
+	unsigned int psn_cnt;             /* of those that it did not miss so far */
+	uint32_t psns[ROCE_TRAINS_TRIES]; /* that they begin with */
 };
 
 struct roce_tx {

@@ -87,11 +87,16 @@ static unsigned int train_len(const struct roce_ep *ep, unsigned int i)
 	return n + (i + n < tx->cnt && may_follow(&tx->packets[i + n], bytes));
 }
 
+static unsigned int tries(const struct roce_trains *t)
+{
+	return t->psn_cnt + t->lost;
+}
+
 /* Packets that go out one by one after a loss arrive, nearly always: else the network loses both.
  */
 static bool are_lost(const struct roce_trains *t)
 {
-	return 2 * t->lost >= t->tries && TRAINS_ALONE * t->alone_lost <= t->lost;
+	return t->lost >= t->psn_cnt && TRAINS_ALONE * t->alone_lost <= t->lost;
 }
 
 static void give_up(struct roce_ep *ep)
@@ -108,18 +113,19 @@ static void note_try(struct roce_ep *ep, uint32_t psn, uint32_t packets)
 	struct roce_trains *t = &ep->tx.trains;
 	uint32_t end = roce_wire_psn_add(psn, packets);
 
-	if (t->tries == ROCE_TRAINS_TRIES) {
+	if (t->state == ROCE_TRAINS_OFF)
+		return;
+	if (tries(t) == ROCE_TRAINS_TRIES) {
 		if (are_lost(t)) {
 			give_up(ep);
 			return;
 		}
 		*t = (struct roce_trains){.state = ROCE_TRAINS_TRUSTED};
 	}
-	if (t->tries == 0 || roce_wire_psn_diff(psn, t->first) < 0)
+	if (tries(t) == 0 || roce_wire_psn_diff(psn, t->first) < 0)
 		t->first = psn;
-	if (t->tries == 0 || roce_wire_psn_diff(end, t->end) > 0)
+	if (tries(t) == 0 || roce_wire_psn_diff(end, t->end) > 0)
 		t->end = end;
-	t->tries++;
 	t->psns[t->psn_cnt++] = psn;
 }
 
@@ -127,7 +133,7 @@ static void note_try(struct roce_ep *ep, uint32_t psn, uint32_t packets)
 void roce_tx_read(struct roce_ep *ep, uint32_t psn, uint32_t packets)
 {
 	ep->tx.trains.goes_back = false;
-	if (ep->tx.trains.state != ROCE_TRAINS_OFF && packets >= TRAIN_LEAST)
+	if (packets >= TRAIN_LEAST)
 		note_try(ep, roce_wire_psn_add(psn, 1), packets - 1);
 }
 
@@ -148,8 +154,6 @@ static void forget_tries(struct roce_trains *t, uint32_t psn, uint32_t end, bool
 			continue;
 		if (t->psns[i] == psn && !is_behind)
 			t->lost++;
-		else
-			t->tries--;
 		t->psns[i] = t->psns[--t->psn_cnt];
 	}
 }
@@ -160,7 +164,7 @@ void roce_tx_lost(struct roce_ep *ep, uint32_t psn, uint32_t packets)
 	uint32_t end = roce_wire_psn_add(psn, packets);
 	bool is_behind = t->goes_back && roce_wire_psn_diff(psn, t->alone_end) >= 0;
 
-	if (t->state == ROCE_TRAINS_OFF || t->tries == 0 || !is_in(psn, t->first, t->end))
+	if (t->state == ROCE_TRAINS_OFF || tries(t) == 0 || !is_in(psn, t->first, t->end))
 		return;
 	if (t->lost > 0 && is_in(psn, t->alone, t->alone_end))
 		t->alone_lost++;

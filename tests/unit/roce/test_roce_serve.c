@@ -612,8 +612,7 @@ Test(roce_reading, an_acknowledgement_behind_one_goes_with_it)
 	cr_assert_eq(k.id, 0);
 	rig_answers(0x1f, peer.psn + 1);
 	cr_assert_eq(k.id, 1, "the kernel cut them");
-	/* It is what the peer waits for where no train arrives: what is lost goes out again alone.
-	 */
+	/* Where no train arrives all of it goes out again, one by one. */
 	asks_short(rkey, 0, 1);
 	rig_asks(0x04, peer.psn + 1, NULL, 0, "hello", 5);
 	reads_short(0, 1);
@@ -1070,7 +1069,7 @@ Test(roce_reading, what_is_asked_for_behind_a_loss_was_not_lost)
 		peer.psn += 6;
 	}
 	cr_assert_eq(roce_of(ep)->tx.trains.lost, 0);
-	cr_assert_eq(roce_of(ep)->tx.trains.tries, 12, "nor does one know that it was not");
+	cr_assert_eq(roce_of(ep)->tx.trains.psn_cnt, 12, "nor does one know that it was not");
 }
 
 /* A long one behind it is noted before it. */
@@ -1088,7 +1087,7 @@ Test(roce_reading, a_train_before_a_long_read_counts)
 			  : i == 11 ? 0x0f
 				    : 0x0e,
 			peer.psn + 2 + i, (2 + i) * MTU, MTU);
-	cr_assert_eq(t->tries, 2);
+	cr_assert_eq(t->psn_cnt, 2);
 	go_short(rkey, 0, 2, false);
 	cr_assert_eq(t->lost, 1);
 }

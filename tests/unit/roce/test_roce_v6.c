@@ -103,7 +103,7 @@ Test(roce_v6, the_kernel_cuts_long_answers)
 	rig_asks_read(peer.psn, rkey, 1000, 12 * MTU);
 	for (uint32_t i = 0; i < 12; i++)
 		rig_reads(i == 0 ? 0x0d : i == 11 ? 0x0f : 0x0e, peer.psn + i, 1000 + i * MTU, MTU);
-	cr_assert_eq(roce_of(ep)->tx.trains.tries, 1);
+	cr_assert_eq(roce_of(ep)->tx.trains.psn_cnt, 1);
 	cr_assert_eq(roce_of(ep)->tx.trains.state, ROCE_TRAINS_TRIED, "it does");
 }
 
