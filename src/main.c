@@ -9,6 +9,7 @@
 #include "cmd.h"
 #include "keeper.h"
 #include "log.h"
+#include "log_thread.h"
 #include "mount.h"
 #include "notifier.h"
 #include "options.h"
@@ -21,25 +22,16 @@ static void say_warning(void *ctx, const char *line)
 	log_warn("%s", line);
 }
 
-int main(int argc, char **argv)
+/* A log that takes no line for so long does not keep us from ending. */
+#define LOG_WAIT_NS 2000000000u
+
+/* A mount, or what was asked for beside it. */
+static int run(struct handover *handover, int argc, char **argv)
 {
 	struct options opt;
-	struct handover *handover;
 	char fault[400];
 	int status;
 
-	signal(SIGXFSZ, SIG_IGN); /* beyond RLIMIT_FSIZE a write fails, and no mount ends */
-	if (keeper_is_asked(argc, argv, &status) || notifier_is_asked(argc, argv, &status))
-		return status;
-	if (argc == 2 && handover_is_asked(argv[1], &status))
-		return status;
-	if (cmd_run(argc, argv, &status) || probe_is_asked(argc, argv, &status))
-		return status;
-	handover = handover_take();
-	if (handover == NULL && errno != 0) {
-		log_err("what the program before left is of no use: %s", strerror(errno));
-		return MOUNT_EX_USAGE;
-	}
 	options_default(&opt);
 	opt.helper = argc > 0 && mounthelper_called(argv[0]);
 	if (handover != NULL && handover->set != NULL && optset_take(&opt, handover->set) != 0) {
@@ -88,5 +80,32 @@ int main(int argc, char **argv)
 	}
 	status = mount_retry_run(&opt, handover);
 	options_fini(&opt);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	struct handover *handover;
+	int status, err;
+
+	signal(SIGXFSZ, SIG_IGN); /* beyond RLIMIT_FSIZE a write fails, and no mount ends */
+	if (keeper_is_asked(argc, argv, &status) || notifier_is_asked(argc, argv, &status))
+		return status;
+	if (argc == 2 && handover_is_asked(argv[1], &status))
+		return status;
+	if (cmd_run(argc, argv, &status) || probe_is_asked(argc, argv, &status))
+		return status;
+	handover = handover_take();
+	err = handover == NULL ? errno : 0;
+	/* Programs use that mount already: nothing that is said here may hold them up. */
+	if (handover != NULL || err != 0)
+		(void)log_thread_start();
+	if (err == 0) {
+		status = run(handover, argc, argv);
+	} else {
+		log_err("what the program before left is of no use: %s", strerror(err));
+		status = MOUNT_EX_USAGE;
+	}
+	(void)log_thread_stop(LOG_WAIT_NS); /* nobody is left to be told */
 	return status;
 }

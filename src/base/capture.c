@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include "log.h"
 #include "pcapng.h"
 #include "reactor.h"
+#include "thread.h"
 
 #define RING_MESSAGES (4u << 20)  /* bytes of memory while capturing */
 #define RING_DATA     (32u << 20) /* ... contents of files as well */
@@ -277,19 +277,6 @@ static void join(struct capture *c)
 	c->has_thread = false;
 }
 
-/* Signals are main's. */
-static int start_thread(struct capture *c)
-{
-	sigset_t all, old;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&c->thread, NULL, capture_main, c);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return err;
-}
-
 static int begin(struct capture *c, int fd, const struct capture_limits *limits)
 {
 	size_t size = limits->data ? RING_DATA : RING_MESSAGES;
@@ -307,14 +294,14 @@ static int begin(struct capture *c, int fd, const struct capture_limits *limits)
 		.end = CAPTURE_RUNNING, .data = limits->data, .max_bytes = limits->max_bytes};
 	c->first_ns = real_ns();
 	ring_put(c, head, pcapng_head(head));
-	err = start_thread(c);
+	err = thread_start(&c->thread, capture_main, c);
 	if (err != 0) {
 		free(c->ring);
 		c->ring = NULL;
 		c->fd = -1;
 		c->st.end = CAPTURE_FAILED;
-		c->st.err = -err;
-		return -err;
+		c->st.err = err;
+		return err;
 	}
 	c->has_thread = true;
 	atomic_store_explicit(&c->data, limits->data, memory_order_relaxed);

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "mutex.h"
+#include "thread.h"
 
 #define RING_BYTES  (256u << 10)
 #define LINE_BYTES  (8u << 10) /* more than log.c makes of its longest line */
@@ -112,9 +113,9 @@ static int start(void)
 	pthread_cond_init(&ring.wrote, &attr);
 	pthread_condattr_destroy(&attr);
 	ring.ends = ring.ended = false;
-	err = pthread_create(&ring.thread, NULL, write_lines, NULL);
+	err = thread_start(&ring.thread, write_lines, NULL);
 	ring.runs = err == 0;
-	return -err;
+	return err;
 }
 
 int log_thread_start(void)

@@ -15,7 +15,7 @@
 #include "log.h"
 
 /*
- * log_thread_start - from now on lines are written by a thread
+ * log_thread_start - from now on lines are written by a thread, which gets no signal
  *
  * Context: the main thread, after the last fork() without exec.
  * Returns: 0, also if it runs already; -errno: lines are written by those who log, as before.

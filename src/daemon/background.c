@@ -69,6 +69,11 @@ int background_start(void)
 	return 0;
 }
 
+bool background_is_waited_for(void)
+{
+	return ready_fd >= 0;
+}
+
 void background_leave(void)
 {
 	int null;

@@ -8,6 +8,8 @@
 #ifndef RPCRDMAFS_BACKGROUND_H
 #define RPCRDMAFS_BACKGROUND_H
 
+#include <stdbool.h>
+
 /*
  * background_start - fork; returns in the child only
  *
@@ -15,6 +17,8 @@
  * Returns: 0 in the child; -errno if it could not fork.
  */
 int background_start(void);
+/* Does that parent wait still? Then standard error is theirs who mount. */
+bool background_is_waited_for(void);
 /*
  * background_leave - a session of our own, with /dev/null for standard streams
  *

@@ -359,6 +359,7 @@ void handover_give_back(struct handover *h)
 	(void)log_thread_stop(LOG_WAIT_NS);
 	(void)setenv(WHY, h->why, 1);
 	err = handover_exec(h->before, h->tables_fd, -1);
+	(void)log_thread_start();
 	log_err("%s: the program before cannot be executed: %s", h->mountpoint, strerror(-err));
 	close(h->before);
 	h->before = -1;

@@ -21,7 +21,6 @@
 #include "host.h"
 #include "idmap_lib.h"
 #include "log.h"
-#include "log_thread.h"
 #include "mount_int.h"
 #include "protect.h"
 #include "stats.h"
@@ -114,16 +113,14 @@ static void pause_is_over(struct mount *m)
 static void become_ready(struct mount *m)
 {
 	bool is_next = m->handover != NULL;
-	int err;
 
+	if (!m->opt->foreground)
+		log_set_level(LOG_LVL_INFO);
+	/* Before anything is logged: those who use what is mounted would wait for the log. */
+	mount_retry_detach();
 	mount_stop_set_state(m, MOUNT_SERVING);
 	m->mounted_ns = reactor_clock(m->reactor);
 	m->ctl = ctl_start(m->reactor, mount_commands, m);
-	if (!m->opt->foreground) {
-		log_to_syslog("rpcrdmafs");
-		log_set_level(LOG_LVL_INFO);
-		background_leave();
-	}
 	if (m->handover != NULL)
 		taken_over(m);
 	/* Before a request is answered: the keeper of before has memory that knows nothing of it.
@@ -136,9 +133,6 @@ static void become_ready(struct mount *m)
 		pause_is_over(m);
 	for (unsigned int i = 0; i < m->lane_cnt; i++)
 		lane_fs_start(m->lanes[i]);
-	err = log_thread_start();
-	if (err != 0)
-		log_warn("the log has no thread of its own: %s", strerror(-err));
 	m->code_lock = protect_code();
 	service_ready(m->opt->source, m->opt->mountpoint);
 	service_watchdog_stop(&m->watchdog);

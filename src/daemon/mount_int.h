@@ -150,6 +150,13 @@ void mount_retry_fail(struct mount *m, int err, const char *text);
 /* The same for a fault that came from outside: one that may pass is tried again (retry=). */
 void mount_retry_fail_err(struct mount *m, int err, const char *text);
 
+/*
+ * mount_retry_detach - nobody who mounts waits any more: the system's log has what is said
+ *
+ * From here on nothing that is logged holds anything up. Harmless if nobody waits, with -f.
+ */
+void mount_retry_detach(void);
+
 /* ---- mount_stop.c ---- */
 
 /* The one setter of m->state. */

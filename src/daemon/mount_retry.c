@@ -21,9 +21,6 @@
 /* Programs wait for a mount that is taken over: so long until the next attempt. */
 #define TAKE_OVER_NS (NSEC_PER_SEC / 2)
 
-/* A log that takes no line for so long does not keep us from ending. */
-#define LOG_WAIT_NS (2 * NSEC_PER_SEC)
-
 static uint64_t now_ns(void)
 {
 	struct timespec ts;
@@ -92,6 +89,23 @@ void mount_retry_fail_err(struct mount *m, int err, const char *text)
 void mount_retry_fail(struct mount *m, int err, const char *text)
 {
 	fail(m, EINVAL, retry_is_hopeless(abs(err)), text);
+}
+
+static void start_log_thread(void)
+{
+	int err = log_thread_start();
+
+	if (err != 0)
+		log_warn("the log has no thread of its own: %s", strerror(-err));
+}
+
+void mount_retry_detach(void)
+{
+	/* Before it is left: lanes log too. No thread writes yet, which could hang meanwhile. */
+	if (background_is_waited_for())
+		log_to_syslog("rpcrdmafs");
+	background_leave();
+	start_log_thread();
 }
 
 /* False: a signal that ends us came first. They are blocked here, and only here. */
@@ -181,11 +195,10 @@ static int try_until_mounted(
 			end_of(handover, opt);
 			return m.status;
 		}
-		if (opt->bg && !opt->foreground && handover == NULL && retry.tries == 1) {
-			background_leave();
-			background_ready();
-			log_to_syslog("rpcrdmafs");
+		if (opt->bg && background_is_waited_for()) {
 			log_set_level(opt->debug ? LOG_LVL_DEBUG : LOG_LVL_INFO);
+			mount_retry_detach();
+			background_ready();
 		}
 		if (!wait_for_next(&m)) {
 			end_of(handover, opt);
@@ -204,8 +217,10 @@ int mount_retry_run(struct options *opt, struct handover *handover)
 		return exit_status(opt, ENOMEM);
 	}
 	protect_process();
+	/* Those who mount get each line before we end or leave, and wait for it if they must. */
+	if (!background_is_waited_for())
+		start_log_thread();
 	status = try_until_mounted(opt, capture, handover);
-	(void)log_thread_stop(LOG_WAIT_NS); /* nobody is left to be told */
 	capture_free(capture);
 	return status;
 }

@@ -313,10 +313,12 @@ descriptor_is_not_asked_for() {
 	exec {dir}<&- && ctl asked gone 0 && sim_stop asked && return $rc
 }
 
-# Its standard error is a pipe that is never read: no operation may wait for that.
+# Its standard error is a pipe that is never read, and full before it starts: neither the mount nor
+# an operation may wait for that.
 runs_without_reader() {
 	local dir=$work/unread pipe p
 	mkdir "$dir" && mkfifo "$work/unread.pipe" && exec {pipe}<>"$work/unread.pipe" || return
+	dd if=/dev/zero of="$work/unread.pipe" bs=4096 oflag=nonblock status=none && return 1
 	FUSE_SIM=leave "$bin/fuse_sim" -f 127.0.0.1:/ "$dir" </dev/null >/dev/null 2>&"$pipe" &
 	p=$!
 	echo $p >>"$work/pids"
@@ -329,7 +331,7 @@ runs_without_reader() {
 	END
 	rpcrdmafs stat --json "$dir" | tee "$work/unread.json" &&
 		grep -Eq '"log_dropped":[1-9]' "$work/unread.json" || return
-	cat "$work/unread.pipe" >"$work/unread.log" {pipe}>&- &
+	tr -d '\0' <"$work/unread.pipe" >"$work/unread.log" {pipe}>&- &
 	exec {pipe}>&- && umount "$dir" && wait_for 60 ended $p && wait $p &&
 		wait_for 60 grep -q '^rpcrdmafs: [0-9]* lines of the log were dropped' "$work/unread.log"
 }

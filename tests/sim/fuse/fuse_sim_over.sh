@@ -79,27 +79,28 @@ tells_of_loss() {
 }
 is_gone() { not is_mounted "$m"; }
 
-# It waits to say that it is mounted: nobody reads what it says.
-starts_unheard() {
-	echo "127.0.0.1 nullserver" >"$hosts" && mkfifo "$work/full" && exec {full}<>"$work/full" || return
-	yes '' | dd bs=1 of="$work/full" oflag=nonblock 2>/dev/null # until it is full
-	"$daemon" -f -o keep=process nullserver:/ "$m" >&"$full" 2>&1 </dev/null {full}>&- &
+# Killed by whoever reads that it is mounted, at once.
+killed_when_it_says_so() {
+	local line
+	echo "127.0.0.1 nullserver" >"$hosts" && mkfifo "$work/said" && exec {said}<>"$work/said" || return
+	"$daemon" -f -o keep=process nullserver:/ "$m" >"$work/said" 2>&1 </dev/null {said}>&- &
 	d=$!
 	echo "$d" >>"$work/pids"
-	wait_for 60 waits_to_say
+	while read -r -t 60 -u "$said" line; do
+		[[ $line != *" mounted on "* ]] || break
+	done
+	kill -KILL "$d" && [[ $line == *" mounted on "* ]] && wait_for 60 ended "$d"
 }
-waits_to_say() { is_mounted "$m" && grep -q pipe_write "/proc/$d/wchan"; }
-crashed_unheard() {
-	kill -KILL "$d" && wait_for 60 ended "$d" || return
-	cat <&"$full" >"$log" &
-	exec {full}>&-
+is_taken_over() {
+	cat <&"$said" >"$log" &
+	exec {said}>&-
 	wait_for 60 is_other && echo "$other" >>"$work/pids" && d=$other &&
 		says "goes on for a daemon that died" && not grep " mounted on " "$log"
 }
 
 user=
-must "it is about to say that it is mounted" starts_unheard
-must "another one takes over" crashed_unheard
+must "it is killed as soon as it says that it is mounted" killed_when_it_says_so
+must "another one takes over" is_taken_over
 must "it is told to end" ends
 check "its own mount goes" is_gone
 
