@@ -28,6 +28,9 @@ struct fs_rw {
 	off_t asked;  /* the offset that the kernel knows it by */
 	void (*again)(struct fs_op *op);
 	void (*gave_up)(struct fs_op *op, int err);
+	/* WRITE: fs_mapped.h; inode lock */
+	struct list mapped_link; /* unstable->mapped */
+	uint64_t mapped_seq;
 	bool checked; /* READ: waited for what was lost */
 	bool grows;   /* ... data behind its begin may come while it is on its way */
 };

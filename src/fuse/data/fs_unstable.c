@@ -15,6 +15,8 @@ static void unstable_init(struct fs_unstable *r)
 	list_init(&r->waiters);
 	list_init(&r->writebacks);
 	list_init(&r->writeback_waiters);
+	list_init(&r->mapped);
+	list_init(&r->mapped_waiters);
 }
 
 struct fs_unstable *fs_unstable_of(struct fs_inode *in)

@@ -94,6 +94,10 @@ struct fs_unstable {
 	uint64_t writeback_seq; /* counts them */
 	struct fs_op *open;     /* that others may still join, in it or in its batch; NULL: none */
 	struct list writeback_waiters; /* of fs_op.link */
+	/* fs_mapped.h */
+	struct list mapped; /* of fs_rw.mapped_link, oldest first */
+	uint64_t mapped_seq;
+	struct list mapped_waiters; /* of fs_op.link */
 	/* fs_append.h */
 	unsigned int appends; /* writebacks that are */
 	int64_t shift;        /* from the end that the kernel knows to the one there is */

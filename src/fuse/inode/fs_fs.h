@@ -74,9 +74,10 @@ struct fs {
 	_Atomic uint32_t releasing;  /* files that are being closed, and removed if they are .nfs */
 	_Atomic uint32_t closes;     /* counts those that were */
 	unsigned int max_background; /* unanswered ones, as long as the kernel keeps none back */
-	_Atomic unsigned int background; /* unanswered requests that may be of those */
-	_Atomic uint64_t full_ns;        /* when there were so many last (reactor_now); 0: never */
-	_Atomic uint64_t lost_bytes;     /* fs_losses() */
+	_Atomic uint64_t
+		background;       /* unanswered requests that may be of those (fs_background.h) */
+	_Atomic uint64_t full_ns; /* when there were so many last (reactor_now); 0: never */
+	_Atomic uint64_t lost_bytes; /* fs_losses() */
 	_Atomic uint32_t lost_files;
 	struct mutex lanes_lock;
 	struct list lanes;

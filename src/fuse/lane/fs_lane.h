@@ -63,6 +63,7 @@ struct fs_lane {
 	uint64_t read_lulls;  /* reactor_lulls(), when it read last */
 	_Atomic bool reading; /* a request may be read, and nobody know of it */
 	bool receiving;       /* a handler runs: rxbuf is in use */
+	bool answering;       /* what is counted in fs->background */
 	bool stalled;         /* stopped reading for want of an op, buffer or call */
 	bool again;           /* fs_lane_turn() was called while it ran */
 	bool drained;         /* counted in fs->lanes_drained */

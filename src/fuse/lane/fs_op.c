@@ -7,8 +7,8 @@
  * Why this cannot deadlock: an operation that waits for a buffer holds no
  * call, one that waits for a call may hold a buffer, and one that waits for
  * the notify thread, at an inode's gate (fs_unstable.h), for what is written back
- * (fs_writeback.h: which needs a call and no buffer) or read ahead (fs_ahead.h: which
- * began while there were buffers), for its turn with a lock
+ * (fs_writeback.h: which needs a call and no buffer; so does what fs_mapped.h waits for) or
+ * read ahead (fs_ahead.h: which began while there were buffers), for its turn with a lock
  * owner (fs_lock.h), to enter a share (fs_share.h) or for the end of a
  * delegation (fs_deleg.h: by an operation beside the pool) holds no call. A request that waits for
  * a lock that somebody holds has no operation even; of those that the server copies for

@@ -8,6 +8,8 @@
  */
 #include "fs_session.h"
 #include "fs_asked.h"
+#include "fs_background.h"
+#include "fs_current.h"
 #include "fs_ops.h"
 #include "fs_notify.h"
 #include "log.h"
@@ -135,6 +137,8 @@ static ssize_t answer(struct fs *fs, int fd, const struct iovec *iov, int count)
 		return fs_notify_write(fs, fd, iov, count);
 	n = write_answer(fd, iov, count);
 	err = n < 0 ? errno : 0;
+	if (fs_current())
+		fs_background_answered(fs_current());
 	fs_asked_answered(fs, h->unique);
 	if (err)
 		errno = err;

@@ -12,6 +12,7 @@
 #include "fs_op.h"
 #include "fs_writeback.h"
 #include "fs_file.h"
+#include "fs_mapped.h"
 #include "fs_notify.h"
 #include "fs_ops.h"
 #include "fs_reply.h"
@@ -26,6 +27,7 @@
 struct seek {
 	bool hole;    /* SEEK_HOLE, else SEEK_DATA */
 	bool written; /* the kernel has written what it held there */
+	struct fs_mapped_wait wait;
 };
 
 static struct seek *seek(const struct fs_op *op)
@@ -130,6 +132,12 @@ static void seek_again(struct fs_op *op)
 	fs_op_call(op, seek_start);
 }
 
+/* All of that is at the server, too: that it is written the kernel says before it is. */
+static void seek_written(struct fs_op *op)
+{
+	fs_mapped_await(op, &seek(op)->wait, seek_again);
+}
+
 /* Who writes through a mapping told only the kernel, and that does not write it for a SEEK. */
 static bool may_be_mapped(struct fs_inode *in)
 {
@@ -158,8 +166,40 @@ static bool asks_again(struct fs_op *op, const struct nfs4_op_seek *s, bool none
 			return false;
 	}
 	seek(op)->written = true;
-	fs_op_notify_range(op, op->inode, off, len, seek_again);
+	fs_op_notify_range(op, op->inode, off, len, seek_written);
 	return true;
+}
+
+static void seek_sized(struct nfs4_call *call)
+{
+	struct fs_op *op = fs_op_of(call);
+	const struct nfs4_attr *a = &call->u.getattr.attr;
+	uint64_t size = a->size;
+
+	if (call->err) {
+		fs_reply_err(op, -call->err);
+		return;
+	}
+	if (!(a->valid & NFS4_ATTR_SIZE) || size > INT64_MAX) { /* WIRE */
+		fs_reply_err(op, EIO);
+		return;
+	}
+	mutex_lock(&op->inode->lock);
+	if (size < fs_unstable_end(op->inode))
+		size = fs_unstable_end(op->inode);
+	mutex_unlock(&op->inode->lock);
+	if ((uint64_t)op->off >= size)
+		fs_reply_err(op, ENXIO);
+	else
+		fs_reply_lseek(op, seek(op)->hole ? (off_t)size : op->off);
+}
+
+/* The kernel may have data for any hole: all is data, which is always true enough. */
+static void seek_unsure(struct fs_op *op)
+{
+	op->call->u.getattr = (struct nfs4_op_getattr){.fh = &op->fh};
+	op->call->done = seek_sized;
+	nfs4_getattr(op->call);
 }
 
 static void seek_done(struct nfs4_call *call)
@@ -179,6 +219,8 @@ static void seek_done(struct nfs4_call *call)
 		seek_start(op);
 	else if (asks_again(op, s, none))
 		return;
+	else if (seek(op)->wait.unsure)
+		seek_unsure(op);
 	else if (none)
 		fs_reply_err(op, ENXIO);
 	else

@@ -21,6 +21,7 @@
 #include "fs_writeback.h"
 #include "fs_file.h"
 #include "fs_live.h"
+#include "fs_mapped.h"
 #include "fs_notify.h"
 #include "fs_ops.h"
 #include "fs_reply.h"
@@ -294,6 +295,8 @@ void fs_do_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, o
 	if (!fs_rw(op)->sync)
 		fs_asked_buf_expect(op->lane, size);
 	fs_append_begin(op);
+	if (fi->writepage)
+		fs_mapped_begin(op);
 	if (err)
 		reply_error(op, err);
 	else if (size == 0)

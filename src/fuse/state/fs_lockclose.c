@@ -10,45 +10,12 @@
  * max_background of them the kernel keeps none back, and /dev/fuse is in order: what was closed
  * before this lock was asked for has been read, by whichever lane.
  */
+#include "fs_background.h"
 #include "fs_lock.h"
 #include "fs_op.h"
 
-#include <poll.h>
-
 #define WAIT_NS NSEC_PER_SEC
 #define TICK_NS NSEC_PER_MSEC
-/* A request that is read, or that an answer let out of the kernel, is known of after that. */
-#define READ_NS (5 * NSEC_PER_MSEC)
-
-static bool is_full(struct fs_op *op)
-{
-	struct fs *fs = op->lane->fs;
-	uint64_t full_ns = atomic_load(&fs->full_ns);
-
-	return atomic_load(&fs->background) >= fs->max_background ||
-	       (full_ns != 0 && fs_op_now(op) < full_ns + READ_NS);
-}
-
-/* ---- requests that no lane knows of yet ---- */
-
-static bool others_read(struct fs_lane *l)
-{
-	bool read = false;
-
-	mutex_lock(&l->fs->lanes_lock);
-	list_for_each (node, &l->fs->lanes)
-		if (container_of(node, struct fs_lane, link) != l)
-			read |= atomic_load(&container_of(node, struct fs_lane, link)->reading);
-	mutex_unlock(&l->fs->lanes_lock);
-	return read;
-}
-
-static bool is_unread(struct fs_lane *l)
-{
-	struct pollfd p = {.fd = l->fs->fd, .events = POLLIN};
-
-	return poll(&p, 1, 0) > 0 || others_read(l);
-}
 
 /* ---- who is in the way ---- */
 
@@ -77,11 +44,11 @@ static bool may_go(struct fs_op *op, enum holder h)
 
 	if (h == GONE || waited >= WAIT_NS || op->lane->state != FS_LANE_RUNS || !op->req)
 		return false;
-	if (is_full(op))
+	if (fs_background_is_kept(op))
 		fs_lock_op(op)->full = true;
-	else if (h == HOLDS && (waited < READ_NS || fs_lock_op(op)->full))
-		return is_unread(op->lane);
-	return h == RELEASED || is_full(op);
+	else if (h == HOLDS && (waited < FS_BACKGROUND_NS || fs_lock_op(op)->full))
+		return fs_background_is_unread(op->lane);
+	return h == RELEASED || fs_background_is_kept(op);
 }
 
 static void look(struct fs_op *op)

@@ -80,7 +80,41 @@ for what in "-n -l 100" "-z -l 100" "-c -l 4096" "-i -l 4096"; do
 		"$(refused fallocate $what $knt/punched)"
 done
 check_equal "more than there is" "$(refused fallocate -l 100G $mnt/space)" "$(refused fallocate -l 100G $knt/space)"
+
 rm $mnt/space
+# Every other page of a hole is written through a mapping, which the kernel takes for written when
+# munmap(2) returns: no SEEK may come before the last of those WRITEs. (mmap.mmap closes a descriptor
+# of its own: the FLUSH of that would wait for them.)
+cat >/tmp/mapped.py <<'END'
+import ctypes, os, sys
+PAGE, rounds, size = 4096, int(sys.argv[2]), int(sys.argv[3])
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
+libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+written = range(0, size, 2 * PAGE)
+looked_for = written[-1::-max(1, len(written) // 8)]
+for _ in range(rounds):
+    fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+    os.ftruncate(fd, size)
+    addr = libc.mmap(None, size, 3, 1, fd, 0)
+    assert addr != ctypes.c_void_p(-1).value, ctypes.get_errno()
+    for pos in written:
+        ctypes.memset(addr + pos, 1, 1)
+    assert libc.munmap(addr, size) == 0
+    for pos in looked_for:
+        found = os.lseek(fd, pos, os.SEEK_DATA)
+        assert found == pos, f'data at {pos} found at {found}'
+    # While it is not known that the kernel keeps none, all is data.
+    assert os.lseek(fd, PAGE, os.SEEK_DATA) in (PAGE, 2 * PAGE)
+    os.close(fd)
+END
+check "data that a mapping wrote is found right after" python3 /tmp/mapped.py $mnt/mapped 50 16384
+rm $mnt/mapped
+check "unmounted" funmount $mnt
+
+check "mounted, and the kernel keeps what it writes" fmount $mnt nconnect=2,max_background=1
+check "data that it keeps is found" python3 /tmp/mapped.py $mnt/mapped 2 8388608
 check "unmounted" funmount $mnt
 
 check "mounted with vers=4.1" fmount $mnt vers=4.1

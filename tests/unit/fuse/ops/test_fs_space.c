@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "file_rig.h"
+#include "fs_background.h"
 
 #define PUNCH (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE)
 
@@ -69,28 +70,50 @@ static int fallocate_at(uint32_t mode, uint64_t off, uint64_t len)
 	return rig_call(&re, FUSE_FALLOCATE, ino, &in, sizeof(in), NULL, 0);
 }
 
-static int seek_at(uint64_t off, uint32_t whence, uint64_t *ret_off)
+static uint64_t seek_send(uint64_t off, uint32_t whence)
 {
 	const struct fuse_lseek_in in = {.fh = of.fh, .offset = off, .whence = whence};
-	int err;
 
 	asks = 0;
-	rig_send(FUSE_LSEEK, ino, &in, sizeof(in), NULL, 0);
-	for (invals = 0;; invals++) {
-		cr_assert(rig_reply(&re, 1000));
-		if (re.h.unique == rig.unique)
+	invals = 0;
+	return rig_send(FUSE_LSEEK, ino, &in, sizeof(in), NULL, 0);
+}
+
+/* The answer to it; what else the kernel is told before is passed over. */
+static int seek_answer(uint64_t unique, uint64_t *ret_off)
+{
+	const struct fuse_lseek_out *out = (const void *)re.body;
+
+	for (;;) {
+		cr_assert(rig_reply(&re, 3000));
+		if (re.h.unique == unique)
 			break;
+		if (re.h.unique != 0)
+			continue;
 		cr_assert_eq(re.h.error, FUSE_NOTIFY_INVAL_INODE);
 		memcpy(&inval, re.body, sizeof(inval));
+		invals++;
 	}
-	err = -re.h.error;
-	if (!err) {
-		const struct fuse_lseek_out *out = (const void *)re.body;
+	if (re.h.error)
+		return -re.h.error;
+	cr_assert_eq(re.len, sizeof(*out));
+	*ret_off = out->offset;
+	return 0;
+}
 
-		cr_assert_eq(re.len, sizeof(*out));
-		*ret_off = out->offset;
-	}
-	return err;
+static int seek_at(uint64_t off, uint32_t whence, uint64_t *ret_off)
+{
+	return seek_answer(seek_send(off, whence), ret_off);
+}
+
+/* It waits: the server saw a hole, the kernel was told to write, and neither is asked for more. */
+static void seek_waits(void)
+{
+	cr_assert(rig_reply(&re, 1000));
+	cr_assert_eq(re.h.unique, 0);
+	cr_assert_eq(re.h.error, FUSE_NOTIFY_INVAL_INODE);
+	no_answer(100);
+	cr_assert_eq(asks, 1);
 }
 
 Test(fs_space, allocated_space_counts_in_the_size)
@@ -196,6 +219,159 @@ Test(fs_space, what_may_be_mapped_is_written_before_it_is_told_to_be_a_hole)
 	cr_expect_eq(invals, 1);
 	cr_expect_eq(inval.off, 50);
 	cr_expect_eq(inval.len, 0);
+}
+
+/* ---- what the kernel took for written before the server has it: FUSE of Linux up to 6.14 ---- */
+
+static uint64_t send_page(uint64_t off)
+{
+	static const char page[4096] = "mapped";
+	const struct fuse_write_in in = {
+		.fh = of.fh, .offset = off, .size = sizeof(page), .write_flags = FUSE_WRITE_CACHE};
+
+	return rig_send(FUSE_WRITE, ino, &in, sizeof(in), page, sizeof(page));
+}
+
+/* munmap(2) has returned, and an invalidation finds the pages written. */
+Test(fs_space, a_seek_waits_for_pages_on_their_way_to_the_server)
+{
+	uint64_t off = 0, unique;
+
+	found = 9000;
+	found_again = 4096;
+	rig.fake.hold_ops = 1u << FAKE_WRITE;
+	send_page(0);
+	unique = seek_send(0, SEEK_DATA);
+	seek_waits();
+	fake_release();
+	cr_assert_eq(seek_answer(unique, &off), 0);
+	cr_expect_eq(asks, 2);
+	cr_expect_eq(off, 4096);
+	found = 4096;
+	found_again = 9000;
+	rig.fake.hold_ops = 1u << FAKE_WRITE;
+	send_page(0);
+	unique = seek_send(0, SEEK_HOLE);
+	seek_waits();
+	fake_release();
+	cr_assert_eq(seek_answer(unique, &off), 0);
+	cr_expect_eq(asks, 2);
+	cr_expect_eq(off, 9000);
+}
+
+/* The page at 4096. */
+static bool is_later(const struct nfs4_call *call)
+{
+	return (int)call->state == FAKE_WRITE && call->u.write.offset == 4096;
+}
+
+Test(fs_space, a_seek_does_not_wait_for_pages_that_are_written_later)
+{
+	uint64_t off = 0, unique;
+
+	found = 9000;
+	found_again = 4096;
+	rig.fake.hold_ops = 1u << FAKE_WRITE;
+	rig.fake.holds = is_later;
+	send_page(0);
+	unique = seek_send(0, SEEK_DATA);
+	seek_waits();
+	send_page(4096);
+	rig_settle();
+	fake_release();
+	cr_assert_eq(seek_answer(unique, &off), 0);
+	cr_expect_eq(off, 4096);
+	rig.fake.holds = NULL;
+	fake_release();
+	rig_settle();
+}
+
+/* It may be the WRITE of such a page. */
+Test(fs_space, a_seek_waits_for_what_another_lane_is_reading)
+{
+	struct fs_lane other = {.fs = rig.fs, .reading = true};
+	uint64_t off = 0, unique;
+
+	list_push_back(&rig.fs->lanes, &other.link);
+	found = 9000;
+	found_again = 4096;
+	unique = seek_send(0, SEEK_DATA);
+	seek_waits();
+	other.reading = false;
+	cr_assert_eq(seek_answer(unique, &off), 0);
+	cr_expect_eq(asks, 2);
+	cr_expect_eq(off, 4096);
+	list_del(&other.link);
+}
+
+/* As many requests as the kernel sends: it keeps pages to itself. */
+static void fill(void)
+{
+	rig.fs->max_background = 2;
+	rig.fake.hold_ops = 1u << FAKE_READ;
+	for (int i = 0; i < 2; i++) {
+		const struct fuse_read_in in = {
+			.fh = of.fh, .offset = (uint64_t)i * 50, .size = 10};
+
+		rig_send(FUSE_READ, ino, &in, sizeof(in), NULL, 0);
+	}
+	rig_settle();
+}
+
+Test(fs_space, a_seek_waits_for_pages_that_the_kernel_keeps)
+{
+	uint64_t off = 0, unique;
+
+	found = 9000;
+	found_again = 4096;
+	fill();
+	unique = seek_send(0, SEEK_DATA);
+	seek_waits();
+	fake_release();
+	rig.fake.hold_ops = 1u << FAKE_WRITE;
+	send_page(0);
+	rig_run_for(100 * NSEC_PER_MSEC);
+	cr_assert_eq(asks, 1);
+	fake_release();
+	cr_assert_eq(seek_answer(unique, &off), 0);
+	cr_expect_eq(off, 4096);
+}
+
+/* With its answer, and not before it, one that was kept comes. */
+Test(fs_space, nothing_is_known_while_an_answer_is_given)
+{
+	struct fs_op op = {.lane = rig.lane, .opcode = FUSE_READ};
+
+	rig.fs->max_background = 2;
+	fs_background_begin(&op);
+	cr_expect(fs_background_is_none(rig.lane));
+	fs_background_end(&op);
+	cr_expect_not(fs_background_is_none(rig.lane));
+	fs_background_answered(rig.lane);
+	cr_expect(fs_background_is_none(rig.lane));
+	cr_expect_eq(fs_background_cnt(rig.fs), 0);
+}
+
+/* Nobody knows for how long it keeps them. */
+Test(fs_space, all_is_data_while_the_kernel_keeps_pages)
+{
+	uint64_t off = 0;
+
+	file->attr.size = 20000;
+	found = 9000;
+	fill();
+	cr_assert_eq(seek_at(50, SEEK_DATA, &off), 0);
+	cr_expect_eq(off, 50);
+	cr_assert_eq(seek_at(50, SEEK_HOLE, &off), 0);
+	cr_expect_eq(off, 20000);
+	seek_err = -ENXIO;
+	cr_assert_eq(seek_at(19999, SEEK_DATA, &off), 0);
+	cr_expect_eq(off, 19999);
+	cr_expect_eq(seek_at(20000, SEEK_DATA, &off), ENXIO);
+	rig.fake.fail[FAKE_GETATTR] = EACCES;
+	cr_expect_eq(seek_at(50, SEEK_DATA, &off), EACCES);
+	fake_release();
+	rig_settle();
 }
 
 Test(fs_space, pages_stay_where_there_is_data_and_where_nobody_writes)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A lock right after the close of the last descriptor that held one in its way. */
 #include "file_rig.h"
+#include "fs_background.h"
 
 #define AT_MOST_MS 1100
 
@@ -33,7 +34,7 @@ static void fill(void)
 		reads[i] = rig_send(FUSE_READ, ino, &in, sizeof(in), NULL, 0);
 	}
 	rig_settle();
-	cr_assert_eq(rig.fs->background, 2);
+	cr_assert_eq(fs_background_cnt(rig.fs), 2);
 }
 
 static void drain(void)
@@ -43,7 +44,7 @@ static void drain(void)
 		cr_assert(rig_reply(&re, 1000));
 		cr_assert(re.h.unique == reads[0] || re.h.unique == reads[1]);
 	}
-	cr_assert_eq(rig.fs->background, 0);
+	cr_assert_eq(fs_background_cnt(rig.fs), 0);
 }
 
 static uint64_t send_release(const struct fuse_open_out *f)
