@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <linux/fuse.h>
 #include <stdalign.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -145,13 +146,31 @@ static ssize_t answer(struct fs *fs, int fd, const struct iovec *iov, int count)
 	return n;
 }
 
+/*
+ * To a process without CAP_SYS_ADMIN the kernel may send fewer background requests at once than
+ * was agreed on, and it does not say so. It has set this limit by the time it has our reply.
+ */
+static void heed_limit_of_users(struct fs *fs)
+{
+	FILE *f = fopen("/sys/module/fuse/parameters/max_user_bgreq", "re");
+	unsigned int limit;
+
+	if (!f)
+		return;
+	if (fscanf(f, "%u", &limit) == 1 && limit > 0 && limit < fs->max_background)
+		fs->max_background = limit;
+	fclose(f);
+}
+
 static ssize_t init_writev(int fd, struct iovec *iov, int count, void *userdata)
 {
 	struct fs *fs = userdata;
 
 	struct fs_init *init = fs->init;
+	bool first = !fs->init_done;
+	ssize_t n;
 
-	if (!fs->init_done) {
+	if (first) {
 		const struct fuse_out_header *h = iov[0].iov_base;
 
 		fs->init_done = true; /* the first reply of all; only one thread runs yet */
@@ -163,10 +182,14 @@ static ssize_t init_writev(int fd, struct iovec *iov, int count, void *userdata)
 			init->reply_len = iov[1].iov_len;
 			memcpy(init->reply, iov[1].iov_base, init->reply_len);
 		}
-		if (init->again)
-			return (ssize_t)h->len;
 	}
-	return answer(fs, fd, iov, count);
+	if (first && init->again)
+		n = (ssize_t)((const struct fuse_out_header *)iov[0].iov_base)->len;
+	else
+		n = answer(fs, fd, iov, count);
+	if (first && n >= 0)
+		heed_limit_of_users(fs);
+	return n;
 }
 
 uint32_t fs_session_minor(const struct fs_init *init)

@@ -117,6 +117,19 @@ check "mounted, and the kernel keeps what it writes" fmount $mnt nconnect=2,max_
 check "data that it keeps is found" python3 /tmp/mapped.py $mnt/mapped 2 8388608
 check "unmounted" funmount $mnt
 
+# To a user's daemon it sends no more than this, and does not say so.
+limit=/sys/module/fuse/parameters/max_user_bgreq
+as_joe="setpriv --reuid 1000 --regid 1000 --clear-groups --"
+of_users=$(cat $limit)
+echo 1 >$limit
+chmod a+rw /dev/fuse
+echo user_allow_other >>/etc/fuse.conf
+mkdir $export_dir/joe && chown 1000:1000 $export_dir/joe $mnt
+FMOUNT_WRAP=$as_joe check "mounted by a user, of whom the kernel keeps more" fmount $mnt allow_other /joe
+check "data that it keeps is found" $as_joe python3 /tmp/mapped.py $mnt/mapped 2 8388608
+check "unmounted" funmount $mnt
+echo "$of_users" >$limit
+
 check "mounted with vers=4.1" fmount $mnt vers=4.1
 check_equal "fallocate is not supported" "$(refused fallocate -l 5000000 $mnt/sparse)" "Operation not supported"
 check_equal "all of the file is data" "$(holes $mnt/sparse)" "data 0 10000000
