@@ -5,6 +5,7 @@
 #include "mutex.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,6 +26,7 @@ static struct mutex sink_lock = MUTEX_INIT(MUTEX_LOG_SINK);
 static log_sink_fn sink_fn; /* NULL: standard error */
 static void *sink_ctx;
 static char syslog_ident[64]; /* openlog() keeps the pointer */
+static int own_stderr = -1;   /* log_keep_stderr() */
 
 static void stderr_line(const char *line)
 {
@@ -33,7 +35,7 @@ static void stderr_line(const char *line)
 	ssize_t n;
 
 	/* One write, so that lines of several processes do not mix; nobody to tell if it fails. */
-	n = write(STDERR_FILENO, buf, (size_t)len);
+	n = write(own_stderr >= 0 ? own_stderr : STDERR_FILENO, buf, (size_t)len);
 	(void)n;
 }
 
@@ -98,6 +100,14 @@ static void escape(char *out, const char *in)
 		*out++ = hex[c & 15];
 	}
 	*out = '\0';
+}
+
+void log_keep_stderr(void)
+{
+	mutex_lock(&sink_lock);
+	if (!sink_fn && own_stderr < 0)
+		own_stderr = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	mutex_unlock(&sink_lock);
 }
 
 void log_write(enum log_level level, const char *line)

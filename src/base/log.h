@@ -3,8 +3,8 @@
  * Log: one line an event, from the place that decides what an error means.
  * Codecs and pure functions never log.
  *
- * Context: any thread, lane or helper. Once log_thread_start() ran, nothing here blocks;
- * before that, the sink may.
+ * Context: any thread, lane or helper. Once log_thread_start() ran, no line that is logged blocks;
+ * before that, the sink may, and whoever changes it then waits for it.
  */
 #ifndef RPCRDMAFS_LOG_H
 #define RPCRDMAFS_LOG_H
@@ -41,6 +41,12 @@ void log_msg(enum log_level level, const char *fmt, ...) __attribute__((format(p
  */
 bool log_ratelimit(_Atomic uint64_t *last_ns);
 
+/*
+ * log_thread.c's: if lines go to standard error then to what that is now. Another descriptor takes
+ * its place for a while when something is mounted, and a line may be written later than it was
+ * logged. Context: while no other thread logs.
+ */
+void log_keep_stderr(void);
 /* log_thread.c's: a finished line goes to the sink, which may block. Context: any thread. */
 void log_write(enum log_level level, const char *line);
 

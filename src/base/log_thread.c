@@ -107,6 +107,7 @@ static int start(void)
 	pthread_condattr_t attr;
 	int err;
 
+	log_keep_stderr();
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&ring.more, &attr);

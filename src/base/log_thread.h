@@ -17,7 +17,7 @@
 /*
  * log_thread_start - from now on lines are written by a thread, which gets no signal
  *
- * Context: the main thread, after the last fork() without exec.
+ * Context: the main thread. A child of a fork() after it has no such thread, and may not log.
  * Returns: 0, also if it runs already; -errno: lines are written by those who log, as before.
  */
 int log_thread_start(void);

@@ -4,6 +4,7 @@
 #include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "log_thread.h"
 
@@ -94,6 +95,22 @@ Test(log_thread, a_log_that_blocks_does_not_keep_the_process)
 	open_gate();
 	cr_assert_eq(log_thread_stop(LONG_NS), 0);
 	cr_assert_eq(gate.cnt, 2);
+}
+
+/* As while something is mounted. */
+Test(log_thread_stderr, a_line_goes_where_standard_error_was)
+{
+	char text[100] = "";
+	int was[2], now[2];
+
+	cr_assert_eq(pipe(was) | pipe(now), 0);
+	dup2(was[1], STDERR_FILENO);
+	cr_assert_eq(log_thread_start(), 0);
+	dup2(now[1], STDERR_FILENO);
+	log_warn("line");
+	cr_assert_eq(log_thread_stop(LONG_NS), 0);
+	cr_assert_eq(read(was[0], text, sizeof(text) - 1), (ssize_t)strlen("rpcrdmafs: line\n"));
+	cr_expect_str_eq(text, "rpcrdmafs: line\n");
 }
 
 Test(log_thread, after_its_end_who_logs_writes)
