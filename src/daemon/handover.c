@@ -240,8 +240,10 @@ static void judge_program(const struct handover *h, const struct store_kept *s)
 		"before goes on",
 		h->mountpoint, b.deaths);
 	err = store_before_instead(s->before);
-	if (err == 0)
+	if (err == 0) {
+		(void)log_thread_stop(LOG_WAIT_NS);
 		_exit(UPGRADE_LEFT);
+	}
 	log_err("%s: the program before cannot go on: %s", h->mountpoint, strerror(-err));
 }
 
@@ -249,9 +251,14 @@ static void judge_program(const struct handover *h, const struct store_kept *s)
 static struct handover *take_stored(void)
 {
 	struct store_kept s;
-	int found = store_take(&s), err = found > 0 ? 0 : -found;
 	struct handover *h = NULL;
+	int found, err;
 
+	/* Programs use such a mount: nothing that is said of it may hold them up. */
+	if (getenv("LISTEN_FDS") != NULL)
+		(void)log_thread_start();
+	found = store_take(&s);
+	err = found > 0 ? 0 : -found;
 	if (found < 0 && found != -ELOOP && found != -EBADMSG) {
 		errno = err;
 		return NULL;
@@ -282,6 +289,7 @@ static struct handover *take_stored(void)
 		close(s.crash.fuse_fd);
 	if (err != 0)
 		store_drop(s.number);
+	(void)log_thread_stop(LOG_WAIT_NS); /* an ordinary start may fork */
 	errno = 0;
 	return NULL;
 }

@@ -114,10 +114,10 @@ static void become_ready(struct mount *m)
 {
 	bool is_next = m->handover != NULL;
 
-	if (!m->opt->foreground)
-		log_set_level(LOG_LVL_INFO);
 	/* Before anything is logged: those who use what is mounted would wait for the log. */
 	mount_retry_detach();
+	if (!m->opt->foreground)
+		log_set_level(LOG_LVL_INFO);
 	mount_stop_set_state(m, MOUNT_SERVING);
 	m->mounted_ns = reactor_clock(m->reactor);
 	m->ctl = ctl_start(m->reactor, mount_commands, m);

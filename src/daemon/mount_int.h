@@ -151,9 +151,9 @@ void mount_retry_fail(struct mount *m, int err, const char *text);
 void mount_retry_fail_err(struct mount *m, int err, const char *text);
 
 /*
- * mount_retry_detach - nobody who mounts waits any more: the system's log has what is said
+ * mount_retry_detach - what is said from here on is for the system's log, and holds up nothing
  *
- * From here on nothing that is logged holds anything up. Harmless if nobody waits, with -f.
+ * With -f it goes on to standard error.
  */
 void mount_retry_detach(void);
 

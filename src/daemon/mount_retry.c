@@ -196,8 +196,8 @@ static int try_until_mounted(
 			return m.status;
 		}
 		if (opt->bg && background_is_waited_for()) {
-			log_set_level(opt->debug ? LOG_LVL_DEBUG : LOG_LVL_INFO);
 			mount_retry_detach();
+			log_set_level(opt->debug ? LOG_LVL_DEBUG : LOG_LVL_INFO);
 			background_ready();
 		}
 		if (!wait_for_next(&m)) {
