@@ -4,8 +4,9 @@
  *
  * Nobody waits for such a WRITE. Up to Linux 6.14 the kernel copies the page and takes it for
  * written at once: munmap(2) returns, and so does an invalidation of the page, before the WRITE is
- * answered, or even read: as a background request the kernel may keep it to itself. A request that
- * looks at the file at the server after that (SEEK) waits here until the server has it.
+ * answered, or even read: it is a background request, which the kernel may keep to itself. A
+ * request that looks at the file at the server after that (SEEK) waits here until the server has
+ * it.
  *
  * Context: the op's lane; the lists are guarded by the inode's lock.
  */

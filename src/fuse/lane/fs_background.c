@@ -85,13 +85,16 @@ bool fs_background_is_unread(const struct fs_lane *l)
 
 /*
  * If the kernel kept any when /dev/fuse was empty then max_background were read and not answered.
- * All of those are counted once no lane reads, unless an answer was begun meanwhile.
+ * All of those are counted once no lane reads and nothing is on its way to the metadata lane,
+ * unless an answer was begun meanwhile.
  */
 bool fs_background_is_none(const struct fs_lane *l)
 {
 	uint64_t before = atomic_load(&l->fs->background), after;
 
 	if (answering(before) > 0 || fs_background_is_unread(l))
+		return false;
+	if (atomic_load(&l->fs->forwarded) > 0)
 		return false;
 	after = atomic_load(&l->fs->background);
 	return unanswered(after) < l->fs->max_background && after / BEGUN == before / BEGUN;

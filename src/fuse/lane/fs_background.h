@@ -5,8 +5,8 @@
  *
  * The kernel keeps background requests back while max_background of them are unanswered, and does
  * not say which requests are such. Those that may be are counted in fs->background, with the
- * answers that were begun, ever, and those that are being given: it lets the next one out within
- * that. fs->full_ns is when there were max_background last.
+ * answers that were begun, ever, and those that are being given: while one is given the kernel lets
+ * the next request out. fs->full_ns is when there were max_background last.
  *
  * Context: the lane of the op, or `l`.
  */

@@ -26,6 +26,7 @@
 
 struct seek {
 	bool hole;    /* SEEK_HOLE, else SEEK_DATA */
+	bool mapped;  /* somebody might write when it came */
 	bool written; /* the kernel has written what it held there */
 	struct fs_mapped_wait wait;
 };
@@ -154,7 +155,7 @@ static bool asks_again(struct fs_op *op, const struct nfs4_op_seek *s, bool none
 {
 	off_t off = op->off, len = 0;
 
-	if (seek(op)->written || !may_be_mapped(op->inode))
+	if (seek(op)->written || !(seek(op)->mapped || may_be_mapped(op->inode)))
 		return false;
 	if (seek(op)->hole) {
 		if (none || s->eof)
@@ -261,6 +262,7 @@ void fs_do_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, struct f
 	op->off = off;
 	op->size = (size_t)(INT64_MAX - off); /* all that follows */
 	seek(op)->hole = whence == SEEK_HOLE;
+	seek(op)->mapped = may_be_mapped(op->inode);
 	seek(op)->written = false;
 	if (off < 0)
 		fs_reply_err(op, ENXIO);

@@ -221,6 +221,27 @@ Test(fs_space, what_may_be_mapped_is_written_before_it_is_told_to_be_a_hole)
 	cr_expect_eq(inval.len, 0);
 }
 
+/* The program that wrote may have closed it, and its WRITE be what the SEEK overtook. */
+Test(fs_space, a_file_that_is_closed_meanwhile_may_have_been_written)
+{
+	struct fuse_open_out writer = of, reader;
+	uint64_t off = 0, unique;
+
+	cr_assert_eq(rig_open(ino, O_RDONLY, &reader), 0);
+	of = reader;
+	found = 60;
+	found_again = 50;
+	rig.fake.hold_ops = 1u << FAKE_SEEK;
+	unique = seek_send(50, SEEK_DATA);
+	rig_settle();
+	rig_release(ino, writer.fh);
+	rig_settle();
+	fake_release();
+	cr_assert_eq(seek_answer(unique, &off), 0);
+	cr_expect_eq(off, 50);
+	cr_expect_eq(asks, 2);
+}
+
 /* ---- what the kernel took for written before the server has it: FUSE of Linux up to 6.14 ---- */
 
 static uint64_t send_page(uint64_t off)
@@ -350,6 +371,47 @@ Test(fs_space, nothing_is_known_while_an_answer_is_given)
 	fs_background_answered(rig.lane);
 	cr_expect(fs_background_is_none(rig.lane));
 	cr_expect_eq(fs_background_cnt(rig.fs), 0);
+}
+
+/* A RELEASEDIR is read by one lane and begun, and counted, by another. */
+Test(fs_space, nothing_is_known_before_what_is_forwarded_has_begun)
+{
+	cr_expect(fs_background_is_none(rig.lane));
+	rig.fs->forwarded++;
+	cr_expect_not(fs_background_is_none(rig.lane));
+	rig.fs->forwarded--;
+	cr_expect(fs_background_is_none(rig.lane));
+}
+
+Test(fs_space, nothing_is_known_before_all_is_read)
+{
+	rig.fake.hold_ops = 1u << FAKE_WRITE;
+	send_page(0);
+	cr_expect_not(fs_background_is_none(rig.lane));
+	rig_settle();
+	cr_expect(fs_background_is_none(rig.lane));
+	fake_release();
+	rig_settle();
+}
+
+/* It will not read what may be there, and the next process will not know when that was asked for.
+ */
+Test(fs_space, all_is_data_for_a_lane_that_reads_no_more)
+{
+	struct fs_lane other = {.fs = rig.fs, .reading = true};
+	uint64_t off = 0, unique;
+
+	found = 90;
+	list_push_back(&rig.fs->lanes, &other.link);
+	unique = seek_send(50, SEEK_DATA);
+	seek_waits();
+	fs_lane_pause(rig.lane);
+	cr_assert(rig_reply(&re, 10), "it waits no more");
+	cr_assert_eq(re.h.unique, unique);
+	memcpy(&off, re.body, sizeof(off));
+	cr_expect_eq(off, 50);
+	list_del(&other.link);
+	fs_lane_pause_end(rig.lane);
 }
 
 /* Nobody knows for how long it keeps them. */
