@@ -15,11 +15,13 @@
 #include "log.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/fuse.h>
 #include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -146,20 +148,39 @@ static ssize_t answer(struct fs *fs, int fd, const struct iovec *iov, int count)
 	return n;
 }
 
-/*
- * To a process without CAP_SYS_ADMIN the kernel may send fewer background requests at once than
- * was agreed on, and it does not say so. It has set this limit by the time it has our reply.
- */
-static void heed_limit_of_users(struct fs *fs)
+/* 0: it cannot be read. */
+static unsigned int number_in(const char *path)
 {
-	FILE *f = fopen("/sys/module/fuse/parameters/max_user_bgreq", "re");
-	unsigned int limit;
+	FILE *f = fopen(path, "re");
+	char text[32] = "";
+	unsigned long n = 0;
 
 	if (!f)
-		return;
-	if (fscanf(f, "%u", &limit) == 1 && limit > 0 && limit < fs->max_background)
-		fs->max_background = limit;
+		return 0;
+	if (fgets(text, sizeof(text), f))
+		n = strtoul(text, NULL, 10);
 	fclose(f);
+	return n <= UINT_MAX ? (unsigned int)n : 0;
+}
+
+/*
+ * To a process without CAP_SYS_ADMIN the kernel may send fewer background requests at once than
+ * was agreed on, and an administrator may have it send fewer to any. The file system fusectl tells
+ * that; else there is the limit of users, as it is now. Both are set by the time the kernel has our
+ * reply.
+ */
+static void heed_limits(struct fs *fs)
+{
+	char path[64];
+	unsigned int limit = 0;
+
+	snprintf(path, sizeof(path), "/sys/fs/fuse/connections/%u/max_background", minor(fs->dev));
+	if (fs->dev != 0)
+		limit = number_in(path);
+	if (limit == 0)
+		limit = number_in("/sys/module/fuse/parameters/max_user_bgreq");
+	if (limit > 0 && limit < fs->max_background)
+		fs->max_background = limit;
 }
 
 static ssize_t init_writev(int fd, struct iovec *iov, int count, void *userdata)
@@ -188,7 +209,7 @@ static ssize_t init_writev(int fd, struct iovec *iov, int count, void *userdata)
 	else
 		n = answer(fs, fd, iov, count);
 	if (first && n >= 0)
-		heed_limit_of_users(fs);
+		heed_limits(fs);
 	return n;
 }
 
