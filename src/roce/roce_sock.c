@@ -131,7 +131,7 @@ static int open_udp(const struct roce_sock *s, uint16_t port)
 	struct sockaddr_storage local = s->local;
 	int fd = socket(local.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	bool sends = port != ROCE_PORT;
-	int tos = s->ep->conf.tos | ROCE_ECT0;
+	int tos = (int)(s->ep->conf.tos | ROCE_ECT0);
 	int err = fd < 0                        ? -errno
 		  : local.ss_family == AF_INET6 ? set_ipv6(fd, sends, tos)
 						: set_ipv4(fd, sends, tos);
