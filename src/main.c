@@ -22,9 +22,6 @@ static void say_warning(void *ctx, const char *line)
 	log_warn("%s", line);
 }
 
-/* A log that takes no line for so long does not keep us from ending. */
-#define LOG_WAIT_NS 2000000000u
-
 /* A mount, or what was asked for beside it. */
 static int run(struct handover *handover, int argc, char **argv)
 {
@@ -106,6 +103,6 @@ int main(int argc, char **argv)
 		log_err("what the program before left is of no use: %s", strerror(err));
 		status = MOUNT_EX_USAGE;
 	}
-	(void)log_thread_stop(LOG_WAIT_NS); /* nobody is left to be told */
+	(void)log_thread_stop(LOG_THREAD_WAIT_NS); /* nobody is left to be told */
 	return status;
 }

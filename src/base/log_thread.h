@@ -31,6 +31,8 @@ int log_thread_start(void);
  * still go to the ring then, and are lost when the process ends.
  */
 int log_thread_stop(uint64_t wait_ns);
+/* A log that takes no line for so long does not keep a process from ending. */
+#define LOG_THREAD_WAIT_NS 2000000000u
 /* Lines that were dropped since the process began. Context: any thread. */
 uint64_t log_thread_dropped(void);
 /* log.c's: the line is the thread's now, or dropped. False: no thread runs. Any thread. */

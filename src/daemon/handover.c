@@ -24,9 +24,6 @@
 /* Why the mount is given back. */
 #define WHY "RPCRDMAFS_GIVEN_BACK"
 
-/* A log that takes no line for so long does not keep it. */
-#define LOG_WAIT_NS (2 * NSEC_PER_SEC)
-
 /* Fields of the record. */
 enum {
 	FIELD_MOUNTPOINT = 1,
@@ -241,7 +238,7 @@ static void judge_program(const struct handover *h, const struct store_kept *s)
 		h->mountpoint, b.deaths);
 	err = store_before_instead(s->before);
 	if (err == 0) {
-		(void)log_thread_stop(LOG_WAIT_NS);
+		(void)log_thread_stop(LOG_THREAD_WAIT_NS);
 		_exit(UPGRADE_LEFT);
 	}
 	log_err("%s: the program before cannot go on: %s", h->mountpoint, strerror(-err));
@@ -289,7 +286,7 @@ static struct handover *take_stored(void)
 		close(s.crash.fuse_fd);
 	if (err != 0)
 		store_drop(s.number);
-	(void)log_thread_stop(LOG_WAIT_NS); /* an ordinary start may fork */
+	(void)log_thread_stop(LOG_THREAD_WAIT_NS); /* an ordinary start may fork */
 	errno = 0;
 	return NULL;
 }
@@ -364,7 +361,7 @@ void handover_give_back(struct handover *h)
 	if (h->before < 0)
 		return;
 	log_err("%s: this program gives the mount back to the one before", h->mountpoint);
-	(void)log_thread_stop(LOG_WAIT_NS);
+	(void)log_thread_stop(LOG_THREAD_WAIT_NS);
 	(void)setenv(WHY, h->why, 1);
 	err = handover_exec(h->before, h->tables_fd, -1);
 	(void)log_thread_start();

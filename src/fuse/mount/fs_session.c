@@ -133,6 +133,7 @@ static ssize_t write_answer(int fd, const struct iovec *iov, int count)
 static ssize_t answer(struct fs *fs, int fd, const struct iovec *iov, int count)
 {
 	const struct fuse_out_header *h = iov[0].iov_base;
+	struct fs_lane *l = fs_current();
 	ssize_t n;
 	int err;
 
@@ -140,8 +141,8 @@ static ssize_t answer(struct fs *fs, int fd, const struct iovec *iov, int count)
 		return fs_notify_write(fs, fd, iov, count);
 	n = write_answer(fd, iov, count);
 	err = n < 0 ? errno : 0;
-	if (fs_current())
-		fs_background_answered(fs_current());
+	if (l)
+		fs_background_answered(l);
 	fs_asked_answered(fs, h->unique);
 	if (err)
 		errno = err;

@@ -60,6 +60,7 @@
 #include "nfs4_prot.h"
 #include "nfsd_sim.h"
 #include "rpcrdma.h"
+#include "thread.h"
 
 #define STATUS_JUDGED 90
 
@@ -485,19 +486,6 @@ static void *ctl_main(void *arg)
 	return NULL;
 }
 
-/* Signals are the program's main thread's. */
-static int ctl_start(pthread_t *ret_thread)
-{
-	sigset_t all, old;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(ret_thread, NULL, ctl_main, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return err;
-}
-
 static void ctl_end(pthread_t thread)
 {
 	int fd = open(getenv("FUSE_SIM_CTL"), O_WRONLY | O_CLOEXEC);
@@ -560,7 +548,7 @@ int main(int argc, char **argv)
 	if (settings != NULL)
 		run_settings(settings);
 	has_ctl = getenv("FUSE_SIM_CTL") != NULL && getenv("FUSE_SIM_SAID") != NULL;
-	if (has_ctl && ctl_start(&ctl) != 0)
+	if (has_ctl && thread_start(&ctl, ctl_main, NULL) != 0)
 		return 2;
 	status = rpcrdmafs_main(argc, argv);
 	if (has_ctl)

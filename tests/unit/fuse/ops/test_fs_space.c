@@ -254,30 +254,26 @@ static uint64_t send_page(uint64_t off)
 }
 
 /* munmap(2) has returned, and an invalidation finds the pages written. */
-Test(fs_space, a_seek_waits_for_pages_on_their_way_to_the_server)
+static void seek_after_a_page(uint32_t whence, uint64_t before, uint64_t after)
 {
 	uint64_t off = 0, unique;
 
-	found = 9000;
-	found_again = 4096;
+	found = before;
+	found_again = after;
 	rig.fake.hold_ops = 1u << FAKE_WRITE;
 	send_page(0);
-	unique = seek_send(0, SEEK_DATA);
+	unique = seek_send(0, whence);
 	seek_waits();
 	fake_release();
 	cr_assert_eq(seek_answer(unique, &off), 0);
 	cr_expect_eq(asks, 2);
-	cr_expect_eq(off, 4096);
-	found = 4096;
-	found_again = 9000;
-	rig.fake.hold_ops = 1u << FAKE_WRITE;
-	send_page(0);
-	unique = seek_send(0, SEEK_HOLE);
-	seek_waits();
-	fake_release();
-	cr_assert_eq(seek_answer(unique, &off), 0);
-	cr_expect_eq(asks, 2);
-	cr_expect_eq(off, 9000);
+	cr_expect_eq(off, after);
+}
+
+Test(fs_space, a_seek_waits_for_pages_on_their_way_to_the_server)
+{
+	seek_after_a_page(SEEK_DATA, 9000, 4096);
+	seek_after_a_page(SEEK_HOLE, 4096, 9000);
 }
 
 /* The page at 4096. */
