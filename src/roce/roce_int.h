@@ -381,11 +381,6 @@ void roce_serve_free(struct roce_ep *ep);
 void roce_serve_begin(struct roce_ep *ep, uint32_t psn);
 int roce_serve_post(struct roce_ep *ep, void *addr, uint32_t len, uint64_t cookie);
 void roce_serve_received(struct roce_ep *ep, const struct roce_packet *p);
-/*
- * Of a Write that has begun: where the rest of it belongs. Returns: bytes of it; 0: there is no
- * such Write, or its key does not open the memory any more.
- */
-uint32_t roce_serve_rest(const struct roce_ep *ep, uint8_t **ret_at);
 void roce_serve_go(struct roce_ep *ep);
 /* An acknowledgement, if one is due, goes with what is sent now. */
 void roce_serve_ack(struct roce_ep *ep);

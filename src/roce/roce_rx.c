@@ -160,11 +160,29 @@ static uint8_t tos_of(struct msghdr *m)
 
 /* ---- where they are received ---- */
 
+/*
+ * Of a Write that has begun: where the rest of it belongs. Returns: bytes of it; 0: there is no
+ * such Write, or its key does not open the memory any more.
+ */
+static uint32_t rest_of_write(const struct roce_ep *ep, uint8_t **ret_at)
+{
+	const struct roce_responder *q = &ep->resp;
+	uint8_t *to;
+
+	if (ep->state != ROCE_UP || q->kind != ROCE_IS_WRITE)
+		return 0;
+	to = roce_key_find(ep, q->rkey, q->va, q->total, FAB_REMOTE_WRITE);
+	if (!to)
+		return 0;
+	*ret_at = to + q->got;
+	return q->total - q->got;
+}
+
 void roce_rx_place(const struct roce_ep *ep, bool own, struct roce_rx_slot *slots,
 	struct iovec (*ret_iov)[ROCE_RX_PIECES], unsigned int cnt)
 {
 	uint8_t *at = NULL;
-	uint32_t left = own ? roce_serve_rest(ep, &at) : 0;
+	uint32_t left = own ? rest_of_write(ep, &at) : 0;
 
 	for (unsigned int i = 0; i < cnt; i++) {
 		struct roce_rx_slot *s = &slots[i];

@@ -442,20 +442,6 @@ static void take_write(struct roce_ep *ep, const struct roce_packet *p)
 	passed(q, p);
 }
 
-uint32_t roce_serve_rest(const struct roce_ep *ep, uint8_t **ret_at)
-{
-	const struct roce_responder *q = &ep->resp;
-	uint8_t *to;
-
-	if (ep->state != ROCE_UP || q->kind != ROCE_IS_WRITE)
-		return 0;
-	to = roce_key_find(ep, q->rkey, q->va, q->total, FAB_REMOTE_WRITE);
-	if (!to)
-		return 0;
-	*ret_at = to + q->got;
-	return q->total - q->got;
-}
-
 /* Behind what is expected: it came before, and its acknowledgement may not have. */
 static void take_duplicate(struct roce_ep *ep, const struct roce_packet *p)
 {
