@@ -442,14 +442,19 @@ static void take_write(struct roce_ep *ep, const struct roce_packet *p)
 	passed(q, p);
 }
 
-/* Behind what is expected: it came before, and its acknowledgement may not have. */
+/*
+ * Behind what is expected: it came before, and its acknowledgement may not have, or waits yet: a
+ * thread that always has other work never sleeps.
+ */
 static void take_duplicate(struct roce_ep *ep, const struct roce_packet *p)
 {
 	stats_count(&ep->stats->packets_twice, 1);
-	if (p->kind & ROCE_IS_READ)
+	if (p->kind & ROCE_IS_READ) {
 		take_read(ep, p, false);
-	else if (p->kind & (ROCE_IS_SEND | ROCE_IS_WRITE))
+	} else if (p->kind & (ROCE_IS_SEND | ROCE_IS_WRITE)) {
 		ep->resp.ack_due = true;
+		ep->resp.wary = WARY;
+	}
 }
 
 void roce_serve_received(struct roce_ep *ep, const struct roce_packet *p)

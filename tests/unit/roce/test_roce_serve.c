@@ -122,6 +122,24 @@ Test(roce_responder, an_acknowledgement_that_waited_in_vain_makes_wary)
 	}
 }
 
+/* The thread never sleeps here: the peer would give up. */
+Test(roce_responder, what_comes_again_is_acknowledged_whatever_else_there_is_to_do)
+{
+	struct roce_ep *re = roce_of(ep);
+
+	rig_receive(0, 100, 1);
+	rig_asks(0x04, peer.psn, NULL, 0, "hello", 5);
+	comes(peer.psn + 1);
+	cr_assert_not(peer_next(&peer, &k, rig_still), "%#x", k.op);
+	rig_asks(0x04, peer.psn, NULL, 0, "hello", 5);
+	for (int i = 0; i < 20000 && re->resp.ack_due; i++)
+		reactor_turn(r, 0);
+	cr_assert(peer_next(&peer, &k, rig_still), "it waits yet");
+	cr_assert_eq(k.op, 0x11);
+	cr_assert_eq(k.psn, peer.psn);
+	rig_none();
+}
+
 /* One of the last message in the batch; there is one for all of them. */
 Test(roce_responder, an_acknowledgement_that_does_not_wait_goes_before_the_work)
 {
