@@ -79,6 +79,9 @@ check "no connection was lost" [ "$(cat "$(fmount_log $mnt)" "$(fmount_log /mnt2
 # Programs that need librdmacm or libibverbs find empty files.
 rdma_core=$(ldconfig -p | awk '$1 ~ /^lib(rdmacm|ibverbs)\.so\.1$/ { print $NF }')
 hide() { local file; for file in $rdma_core; do mount --bind /dev/null "$file" || return; done; }
+# The machine has no device then: neither a node of one nor what sysfs says of it.
+devices="/dev/infiniband /sys/class/infiniband /sys/class/infiniband_verbs"
+no_device() { local dir; for dir in $devices; do mount -t tmpfs none "$dir" || return; done; }
 
 # Nobody in particular, without a capability, a device node or locked memory; beside root's mount.
 own() { # OPTIONS
@@ -93,8 +96,8 @@ own() { # OPTIONS
 	stat $mnt/own >/dev/null
 }
 mkdir -m 777 $export_dir/own
-chmod 700 /dev/infiniband
 check "rdma-core is hidden" hide
+check "and there is no device at all" no_device
 check "mounted by a user without any rights" own fabric=soft
 check "data goes there" cp /run/data $mnt/own/data
 check "and is right" cmp /run/data $export_dir/own/data
@@ -120,6 +123,10 @@ check "fabric=auto does without the libraries" \
 	auto_own 'rdma-core cannot be loaded: .*libibverbs.so.1: .*'
 # shellcheck disable=SC2086  # a list
 check "rdma-core is back" umount $rdma_core
+check "or a device" auto_own 'no RDMA device leads to the server'
+# shellcheck disable=SC2086  # a list
+check "the device is back" umount $devices
+chmod 700 /dev/infiniband
 check "and without a device that it may not open" auto_own '/dev/infiniband/rdma_cm: Permission denied'
 chmod 755 /dev/infiniband
 soft_down
