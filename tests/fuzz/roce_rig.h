@@ -27,6 +27,9 @@
 /* Of any packet that is made: longer than what may come. */
 #define RIG_PACKET (ROCE_PACKET_MAX + 64u)
 
+/* That one system call receives. */
+#define RIG_TOGETHER 8u
+
 #define RIG_CHECK(cond)                                                                            \
 	do {                                                                                       \
 		if (!(cond))                                                                       \
@@ -86,6 +89,7 @@ struct rig_done {
 struct rig_counts {
 	uint64_t given, taken; /* packets; those that were new requests of the peer's */
 	uint64_t apart;        /* those whose payload was received where it belongs */
+	uint64_t apart_later;  /* ... behind another one */
 	uint64_t connections, lost;
 	uint64_t sent, received, flushed, invalidated;
 	uint64_t acks, naks, rnrs, cnps, mads, sends, reads; /* packets that went out */
@@ -176,6 +180,12 @@ struct rig_way {
 	uint16_t port;
 };
 
+struct rig_given {
+	const uint8_t *b;
+	size_t len;
+	struct rig_way way;
+};
+
 /* Headers as the opcode has them, in the order of their fields. */
 struct rig_packet {
 	uint8_t op;
@@ -200,6 +210,8 @@ void roce_rig_batch_begin(void);
 void roce_rig_batch_end(void);
 /* Within a batch. */
 void roce_rig_give(const uint8_t *b, size_t len, const struct rig_way *way);
+/* RIG_TOGETHER at most, none longer than ROCE_PACKET_MAX, all by our own socket. */
+void roce_rig_give_together(const struct rig_given *g, unsigned int cnt);
 /* The REP; the endpoint sent a REQ. */
 void roce_rig_accept(void);
 

@@ -125,63 +125,103 @@ static struct sockaddr_storage source(const struct rig_way *way)
 	return from;
 }
 
-/* Received as from a socket, where the endpoint wants it. */
-static void receive(const uint8_t *b, size_t len, bool own, struct roce_rx_slot *s)
+static void scatter(const uint8_t *b, size_t len, const struct iovec iov[ROCE_RX_PIECES])
 {
-	const struct roce_ep *ep = roce_of(rig.ep);
-	struct iovec iov[1][ROCE_RX_PIECES];
 	size_t at = 0;
 
-	roce_rx_place(ep, own, s, iov, 1);
 	for (unsigned int i = 0; i < ROCE_RX_PIECES && at < len; i++) {
-		size_t n = len - at < iov[0][i].iov_len ? len - at : iov[0][i].iov_len;
+		size_t n = len - at < iov[i].iov_len ? len - at : iov[i].iov_len;
 
 		if (n > 0)
-			memcpy(iov[0][i].iov_base, b + at, n);
+			memcpy(iov[i].iov_base, b + at, n);
 		at += n;
 	}
 	RIG_CHECK(at == len);
-	s->len = len;
-	roce_rx_settle(ep, s, 1);
-	RIG_CHECK(s->apart || memcmp(s->bytes, b, len) == 0);
-	RIG_CHECK(!s->apart || own);
 }
 
-void roce_rig_give(const uint8_t *b, size_t len, const struct rig_way *way)
+/* Received as from a socket, where the endpoint wants them; it is ready for more. */
+static void receive(const struct rig_given *g, unsigned int cnt, bool own,
+	struct roce_rx_slot slots[RIG_TOGETHER])
+{
+	const struct roce_ep *ep = roce_of(rig.ep);
+	struct iovec iov[RIG_TOGETHER][ROCE_RX_PIECES];
+
+	roce_rx_place(ep, own, slots, iov, RIG_TOGETHER);
+	for (unsigned int i = 0; i < cnt; i++) {
+		scatter(g[i].b, g[i].len, iov[i]);
+		slots[i].len = g[i].len;
+	}
+	roce_rx_settle(ep, slots, cnt);
+	for (unsigned int i = 0; i < cnt; i++) {
+		const struct roce_rx_slot *s = &slots[i];
+
+		if (s->apart)
+			RIG_CHECK(
+				own && memcmp(s->apart, g[i].b + ROCE_BTH_LEN, s->apart_len) == 0);
+		else
+			RIG_CHECK(memcmp(s->bytes, g[i].b, s->len) == 0);
+	}
+}
+
+static void deliver(const struct rig_given *g, const struct roce_rx_slot *s)
 {
 	/* At the end of it: one byte more is none of ours. */
 	static uint8_t buf[RIG_PACKET];
-	static struct roce_rx_slot slot;
+	const struct rig_way *way = &g->way;
 	const struct sockaddr_storage from = source(way);
 	struct roce_ep *ep = roce_of(rig.ep);
 	uint32_t psn = ep->resp.psn, acked = ep->req.acked;
 	bool was_up = ep->state == ROCE_UP, is_new;
 
-	if (!ep->sock || len > sizeof(buf))
-		return;
-	memcpy(buf + sizeof(buf) - len, b, len);
+	memcpy(buf + sizeof(buf) - g->len, g->b, g->len);
 	rig.answers++;
 	rig.cnps += way->ce;
 	rig.counts.given++;
-	slot.apart = NULL;
-	if (len < sizeof(slot.bytes))
-		receive(b, len, !way->stranger && !way->handed_over, &slot);
-	rig.counts.apart += slot.apart != NULL;
-	roce_rx_packet(ep, slot.apart ? slot.bytes : buf + sizeof(buf) - len, len,
+	rig.counts.apart += s->apart != NULL;
+	roce_rx_packet(ep, s->apart ? s->bytes : buf + sizeof(buf) - g->len, g->len,
 		&(struct roce_rx_about){.from = &from,
 			.tos = way->ce ? ROCE_CE : 0,
 			.handed_over = way->handed_over,
 			.trusted = way->trusted,
-			.apart = slot.apart,
-			.apart_len = slot.apart_len});
+			.apart = s->apart,
+			.apart_len = s->apart_len});
 	/* Nothing is taken out of turn, of anybody else, or changed. IPv4: any Identification will
 	 * do. */
 	is_new = ep->resp.psn != psn;
-	RIG_CHECK(!is_new || roce_wire_get24(b + 9) == psn);
+	RIG_CHECK(!is_new || roce_wire_get24(g->b + 9) == psn);
 	RIG_CHECK(!was_up || (!is_new && ep->req.acked == acked) ||
 		  (!way->stranger && (!way->handed_over || way->trusted)));
-	RIG_CHECK(!is_new || !rig.is_v6 || is_whole(b, len, way->port));
+	RIG_CHECK(!is_new || !rig.is_v6 || is_whole(g->b, g->len, way->port));
 	rig.counts.taken += is_new;
+}
+
+static struct roce_rx_slot slots[RIG_TOGETHER];
+
+void roce_rig_give(const uint8_t *b, size_t len, const struct rig_way *way)
+{
+	const struct rig_given g = {.b = b, .len = len, .way = *way};
+
+	if (!roce_of(rig.ep)->sock || len > RIG_PACKET)
+		return;
+	slots[0].apart = NULL;
+	if (len < sizeof(slots[0].bytes))
+		receive(&g, 1, !way->stranger && !way->handed_over, slots);
+	deliver(&g, &slots[0]);
+}
+
+void roce_rig_give_together(const struct rig_given *g, unsigned int cnt)
+{
+	struct roce_ep *ep = roce_of(rig.ep);
+
+	if (!ep->sock)
+		return;
+	receive(g, cnt, true, slots);
+	for (unsigned int i = 0; i < cnt && ep->sock; i++) {
+		ep->behind = cnt - 1 - i;
+		rig.counts.apart_later += i > 0 && slots[i].apart;
+		deliver(&g[i], &slots[i]);
+	}
+	ep->behind = 0;
 }
 
 void roce_rig_accept(void)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A storm of packets on one endpoint: each is a valid one of a random kind that was changed 0 to 5
- * times, and mostly has the right ICRC then; its owner posts, binds and takes back meanwhile, the
- * socket is full now and then, and a connection that is lost is made again. After each 10000
- * packets, and when a connection ends, all is as it should be (roce_rig_check()).
+ * times, and mostly has the right ICRC then. The next packets of a Write come together, as one
+ * system call receives them: some lost, twice or changed, and others amid. Its owner posts, binds
+ * and takes back meanwhile, the socket is full now and then, and a connection that is lost is made
+ * again. After each 10000 packets, and when a connection ends, all is as it should be
+ * (roce_rig_check()).
  *
  *   PACKETS=n  how many; default 300000
  *   SEED=n     of all that is random; default 1. The same seed makes the same storm.
@@ -47,7 +49,9 @@ static struct roce_ep *ep(void)
 
 /* ---- valid packets ---- */
 
-static uint8_t text[ROCE_MTU_MOST];
+#define TEXTS 64u /* that differ */
+
+static uint8_t text[ROCE_MTU_MOST + TEXTS];
 
 static const struct rig_win *open_win(unsigned int access)
 {
@@ -363,6 +367,20 @@ static size_t change(uint8_t *b, size_t len)
 
 /* ---- the storm ---- */
 
+/* 0 to 5 changes, one more in one_of; mostly it has the right ICRC then. Returns the length. */
+static size_t spoil(uint8_t *b, size_t len, uint32_t one_of, uint16_t port)
+{
+	unsigned int changes = 0;
+
+	while (changes < CHANGES_MAX && len >= 16 && one_in(one_of)) {
+		len = change(b, len);
+		changes++;
+	}
+	if (changes == 0 || !one_in(8))
+		roce_rig_seal(b, len, port);
+	return len;
+}
+
 static void give_one(void)
 {
 	static uint8_t b[RIG_PACKET];
@@ -371,21 +389,57 @@ static void give_one(void)
 		.trusted = one_in(2),
 		.stranger = one_in(64),
 		.port = one_in(64) ? (uint16_t)rnd() : RIG_PORT};
-	size_t len = make(b);
-	unsigned int changes = 0;
+	size_t len = spoil(b, make(b), 2, way.port);
 
-	while (changes < CHANGES_MAX && len >= 16 && one_in(2)) {
-		len = change(b, len);
-		changes++;
-	}
-	if (changes == 0 || !one_in(8))
-		roce_rig_seal(b, len, way.port);
 	if (one_in(4)) {
 		memcpy(before[before_next], b, len);
 		before_len[before_next] = len;
 		before_next = (before_next + 1) % HISTORY;
 	}
 	roce_rig_give(b, len, &way);
+}
+
+static bool is_amid_write(void)
+{
+	const struct roce_responder *q = &ep()->resp;
+
+	return ep()->state == ROCE_UP && q->kind == ROCE_IS_WRITE && q->got < q->total;
+}
+
+static void give_rest(void)
+{
+	static uint8_t b[RIG_TOGETHER][RIG_PACKET];
+	uint32_t psn = ep()->resp.psn, left = ep()->resp.total - ep()->resp.got, mtu = ep()->mtu;
+	struct rig_given g[RIG_TOGETHER];
+	unsigned int cnt = 0;
+
+	while (cnt < RIG_TOGETHER && left > 0 && !one_in(16)) {
+		uint32_t len = left < mtu ? left : mtu, how = below(24);
+		size_t size;
+
+		if (how == 0)
+			size = make(b[cnt]);
+		else
+			size = roce_rig_build(
+				b[cnt], &(struct rig_packet){.op = left > mtu ? ROCE_OP_WRITE_MIDDLE
+									      : ROCE_OP_WRITE_LAST,
+						.ack_req = left <= mtu || one_in(8),
+						.qpn = rig.qpn,
+						.psn = psn,
+						.payload = text + below(TEXTS),
+						.len = len});
+		if (how > 1) { /* else it comes once more */
+			psn++;
+			left -= len;
+		}
+		size = spoil(b[cnt], size, 12, RIG_PORT);
+		if (how == 2 || size > ROCE_PACKET_MAX)
+			continue;
+		g[cnt] = (struct rig_given){
+			.b = b[cnt], .len = size, .way = {.ce = one_in(32), .port = RIG_PORT}};
+		cnt++;
+	}
+	roce_rig_give_together(g, cnt);
 }
 
 /* From within callbacks, and between packets. */
@@ -428,8 +482,12 @@ static void batch(void)
 	uint32_t cnt = one_in(2) ? 1 : 1 + below(one_in(16) ? 40 : 4);
 
 	roce_rig_batch_begin();
-	for (uint32_t i = 0; i < cnt; i++)
-		give_one();
+	for (uint32_t i = 0; i < cnt; i++) {
+		if (is_amid_write() && !one_in(4))
+			give_rest();
+		else
+			give_one();
+	}
 	roce_rig_batch_end();
 	roce_rig_check_queues();
 }
@@ -468,8 +526,9 @@ static uint64_t setting(const char *name, uint64_t otherwise)
 static void tell(const struct rig_counts *c)
 {
 	printf("# %" PRIu64 " packets, %" PRIu64 " new requests taken, %" PRIu64
-	       " received in place; %" PRIu64 " connections, %" PRIu64 " lost\n",
-		c->given, c->taken, c->apart, c->connections, c->lost);
+	       " received in place, %" PRIu64 " of them behind others; %" PRIu64
+	       " connections, %" PRIu64 " lost\n",
+		c->given, c->taken, c->apart, c->apart_later, c->connections, c->lost);
 	printf("# %" PRIu64 " Sends, %" PRIu64 " receives done, %" PRIu64
 	       " requests flushed, %" PRIu64 " windows given back\n",
 		c->sent, c->received, c->flushed, c->invalidated);
@@ -484,9 +543,9 @@ static void tell(const struct rig_counts *c)
 /* One that reaches nothing shows nothing. */
 static bool was_a_storm(const struct rig_counts *c)
 {
-	return c->taken && c->apart && c->connections > 1 && c->lost && c->sent && c->received &&
-	       c->flushed && c->invalidated && c->sends && c->reads && c->acks && c->naks &&
-	       c->rnrs && c->cnps && c->full && c->handed_over;
+	return c->taken && c->apart_later && c->connections > 1 && c->lost && c->sent &&
+	       c->received && c->flushed && c->invalidated && c->sends && c->reads && c->acks &&
+	       c->naks && c->rnrs && c->cnps && c->full && c->handed_over;
 }
 
 int main(void)
@@ -496,7 +555,8 @@ int main(void)
 
 	printf("# PACKETS=%" PRIu64 " SEED=%" PRIu64 "\n", packets, seed);
 	fflush(stdout);
-	memset(text, 't', sizeof(text));
+	for (unsigned int i = 0; i < sizeof(text); i++)
+		text[i] = (uint8_t)(i * 7 + i / 251);
 	state = seed * 2 + 1;
 	roce_rig_new(seed);
 	rig.meddle = meddle;
