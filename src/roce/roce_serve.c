@@ -28,6 +28,8 @@
 #define ACK_PATIENCE 16u
 /* So many do not wait when one waited in vain. */
 #define WARY 16u
+/* Packets of an answer that does not wait for those of other Reads. */
+#define READ_LONG 16u
 
 int roce_serve_setup(struct roce_ep *ep)
 {
@@ -291,6 +293,10 @@ void roce_serve_go(struct roce_ep *ep)
 		} else if (put_read(ep, rd)) {
 			roce_pace_sent(&q->pace, 1);
 			left--;
+			/* The peer has something to do while the next one is put together. */
+			if (rd->packets >= READ_LONG && rd->done == rd->packets &&
+				!roce_tx_flush(ep))
+				return;
 		} else if (rd->again) {
 			/* The peer may have had it, and the memory is something else's. */
 			rd->packets = rd->done;

@@ -613,6 +613,34 @@ Test(roce_reading, those_that_come_together_are_answered_together)
 	cr_assert_eq(outs, 2);
 }
 
+/* Its last packet has come. */
+static void reads_long(uint32_t psn, uint32_t cnt)
+{
+	for (uint32_t i = 0; i < cnt; i++)
+		rig_reads(i == 0 ? 0x0d : i == cnt - 1 ? 0x0f : 0x0e, psn + i, i * MTU, MTU);
+}
+
+Test(roce_reading, a_long_one_does_not_wait_for_those_behind_it)
+{
+	uint32_t rkey = rig_window(0, 16 * MTU, FAB_REMOTE_READ), psn = peer.psn;
+
+	outs = 0;
+	rig_asks_read(psn, rkey, 0, 16 * MTU);
+	rig_asks_read(psn + 16, rkey, 0, 16 * MTU);
+	rig_asks_read(psn + 32, rkey, 0, MTU);
+	reads_long(psn, 16);
+	reads_long(psn + 16, 16);
+	rig_reads(0x10, psn + 32, 0, MTU);
+	cr_assert_eq(outs, 3);
+	/* One packet less is no long one. */
+	outs = 0;
+	rig_asks_read(psn + 33, rkey, 0, 15 * MTU);
+	rig_asks_read(psn + 48, rkey, 0, MTU);
+	reads_long(psn + 33, 15);
+	rig_reads(0x10, psn + 48, 0, MTU);
+	cr_assert_eq(outs, 1);
+}
+
 /* Each packet is a datagram. */
 static void one_by_one(void)
 {
