@@ -26,7 +26,7 @@
 #define ANSWERS_MOST 256u
 /* Packets that an acknowledgement may wait for: peers send more without one (rxe: 128). */
 #define ACK_PATIENCE 16u
-/* So many do not wait when one waited in vain. */
+/* So many do not wait when one waited in vain, or a packet came again. */
 #define WARY 16u
 /* Packets of an answer that does not wait for those of other Reads. */
 #define READ_LONG 16u

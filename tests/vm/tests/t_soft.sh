@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Mounts without an RDMA device: RoCEv2 in the process, over a wire to rxe. From a network namespace
-# that has no device, by several mounts at once, by a daemon that may do nothing, and without rdma-core.
+# that has no device, by several mounts at once, by a daemon that may do nothing, without rdma-core, and
+# where there is no device at all.
 # tier: quick
 # vm-timeout: 300
 
