@@ -234,6 +234,13 @@ void roce_conn_part(struct roce_ep *ep, bool tell)
 {
 	struct roce_conn *c = &ep->conn;
 
+	if (roce_mtu_end(
+		    &ep->passes, ep->mtu, roce_send_waits(ep), roce_key_waits(ep, ROCE_MTU_SAFE)))
+		log_warn_limited(
+			"%s: packets of %u bytes do not pass, and nothing on the path says so: "
+			"from now on they have %u (an MTU differs, of the server's interface or on "
+			"the way)",
+			ep->name, ep->mtu, ROCE_MTU_SAFE);
 	c->dreq = (struct roce_mad){.attr = ROCE_MAD_DREQ,
 		.tid = c->tid,
 		.local_id = c->local_id,

@@ -188,6 +188,7 @@ static int use_socket(struct roce_ep *ep, const struct sockaddr_storage *local)
 				(const struct sockaddr *)local))
 		return 0;
 	roce_sock_close(ep);
+	roce_mtu_forget(&ep->passes); /* it is another path */
 	ep->local = *local;
 	roce_addr_put(ep->out.src, (const struct sockaddr *)local);
 	return roce_sock_open(ep);
@@ -197,8 +198,10 @@ static int use_socket(struct roce_ep *ep, const struct sockaddr_storage *local)
 static void use_remote(struct roce_ep *ep, const struct sockaddr_storage *remote)
 {
 	if (!roce_addr_is_same(
-		    (const struct sockaddr *)&ep->remote, (const struct sockaddr *)remote))
+		    (const struct sockaddr *)&ep->remote, (const struct sockaddr *)remote)) {
 		ep->conn.dreq_tries = 0;
+		roce_mtu_forget(&ep->passes);
+	}
 	ep->remote = ep->to = *remote;
 	if (remote->ss_family == AF_INET6)
 		((struct sockaddr_in6 *)&ep->to)->sin6_port = htons(ROCE_PORT);
@@ -254,7 +257,7 @@ int roce_ep_resolve(struct fab_ep *fep, const struct sockaddr *src, const struct
 	roce_addr_put(ep->out.dst, dst);
 	memcpy(ep->in.src, ep->out.dst, 16);
 	memcpy(ep->in.dst, ep->out.src, 16);
-	ep->mtu = roce_wire_mtu(ip_mtu);
+	ep->mtu = roce_mtu_of(&ep->passes, ip_mtu);
 	ep->tx.trains = (struct roce_trains){.psn_cnt = 0}; /* it may be another path */
 	ep->step = FAB_STEP_ADDR;
 	set_state(ep, ROCE_RESOLVING);
@@ -335,6 +338,7 @@ void roce_ep_up(struct roce_ep *ep, const struct roce_mad *rep)
 	ep->path.ack_ns = fab_ack_ns(ack_timeout);
 	ep->path.ack_tries = ep->conf.retry_count;
 	ep->parted = 0;
+	roce_mtu_begin(&ep->passes);
 	roce_send_begin(ep, rep->psn);
 	roce_tx_begin(ep);
 	set_state(ep, ROCE_UP);

@@ -10,6 +10,7 @@
  *   roce_serve.c responder: the peer's Sends, RDMA Writes and RDMA Reads
  *   roce_read.c  the queue of those Reads
  *   roce_pace.c  how fast answers of Reads go out after congestion
+ *   roce_mtu.c   the path MTU, also where nothing tells that large packets do not pass
  *   roce_rx.c    what comes: whose it is, whether it is whole
  *   roce_tx.c    what goes out, many packets at once
  *   roce_sock.c  the sockets
@@ -48,6 +49,7 @@
 #include "roce_cap.h"
 #include "roce_icrc.h"
 #include "roce_mad.h"
+#include "roce_mtu.h"
 #include "roce_pace.h"
 #include "roce_wire.h"
 
@@ -277,6 +279,7 @@ struct roce_ep {
 	struct sockaddr_storage to;     /* remote, with the port of RoCEv2 */
 	struct roce_flow_addrs out, in; /* and back */
 	uint32_t mtu;
+	struct roce_mtu passes; /* of it */
 	struct roce_sock *sock;
 	struct roce_conn conn;
 	uint8_t priv[ROCE_PRIV_MAX];
@@ -374,6 +377,8 @@ void roce_send_back(struct roce_ep *ep, uint32_t psn);
 /* All that is left is told to its owners. */
 void roce_send_flush(struct roce_ep *ep);
 void roce_send_slower(struct roce_ep *ep);
+/* The oldest packet without an acknowledgement is large, and was sent again and again. */
+bool roce_send_waits(const struct roce_ep *ep);
 
 /* roce_serve.c */
 int roce_serve_setup(struct roce_ep *ep);
@@ -483,6 +488,8 @@ bool roce_key_invalidate(struct roce_ep *ep, uint32_t rkey);
 /* Memory that the key opens for this access; NULL: it does not. */
 uint8_t *roce_key_find(
 	const struct roce_ep *ep, uint32_t rkey, uint64_t va, uint64_t len, unsigned int access);
+/* A window through which the peer may write more than so many bytes. */
+bool roce_key_waits(const struct roce_ep *ep, uint64_t len);
 void roce_key_free_mws(struct roce_ep *ep);
 void roce_key_free(struct roce_ep *ep);
 

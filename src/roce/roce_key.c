@@ -234,6 +234,17 @@ bool roce_key_invalidate(struct roce_ep *ep, uint32_t rkey)
 	return true;
 }
 
+bool roce_key_waits(const struct roce_ep *ep, uint64_t len)
+{
+	for (uint32_t i = 0; i < ep->keys.size; i++) {
+		const struct roce_key *k = ep->keys.v[i];
+
+		if (k && k->is_window && (k->access & FAB_REMOTE_WRITE) && k->len > len)
+			return true;
+	}
+	return false;
+}
+
 void roce_key_free_mws(struct roce_ep *ep)
 {
 	struct list *node;

@@ -63,6 +63,7 @@ static void take(struct roce_ep *ep, const struct roce_packet *p, uint8_t tos)
 {
 	if ((tos & ROCE_ECN) == ROCE_CE)
 		notify(ep, p->pkey);
+	ep->passes.came |= p->payload_len > ROCE_MTU_SAFE;
 	if (p->kind & ROCE_IS_CNP) {
 		stats_count(&ep->stats->cnps, 1);
 		roce_send_slower(ep);

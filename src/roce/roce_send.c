@@ -289,6 +289,7 @@ static bool acknowledge(struct roce_ep *ep, uint32_t psn)
 			q->next_off = 0;
 		}
 		q->una++;
+		ep->passes.went |= w->len > ROCE_MTU_SAFE;
 		ep->ops->sent(ep->ctx, cookie, FAB_OK);
 	}
 	return true;
@@ -375,6 +376,17 @@ void roce_send_received(struct roce_ep *ep, const struct roce_packet *p)
 	q->waits = true;
 	roce_send_back(ep, p->psn);
 	reactor_timer_in(ep->r, &q->timer, roce_wire_rnr_ns(p->syndrome & 0x1f));
+}
+
+bool roce_send_waits(const struct roce_ep *ep)
+{
+	const struct roce_requester *q = &ep->req;
+	const struct roce_wqe *w;
+
+	if (q->acked == q->sent || q->una == q->end || q->tries < ROCE_MTU_TRIES)
+		return false;
+	w = wqe_at(q, q->una);
+	return w->len - (uint32_t)roce_wire_psn_diff(q->acked, w->psn) * ep->mtu > ROCE_MTU_SAFE;
 }
 
 void roce_send_flush(struct roce_ep *ep)

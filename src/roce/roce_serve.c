@@ -334,10 +334,12 @@ static void take_read(struct roce_ep *ep, const struct roce_packet *p, bool is_n
 	switch (roce_read_take(ep, p, is_new)) {
 	case ROCE_READ_TAKEN:
 		roce_tx_read(ep, p->psn, packets);
+		roce_mtu_read(&ep->passes, p->psn, p->dma_len, false);
 		break;
 	case ROCE_READ_AGAIN:
 		roce_pace_lost(&ep->resp.pace, reactor_now(ep->r));
 		roce_tx_lost(ep, p->psn, packets);
+		roce_mtu_read(&ep->passes, p->psn, p->dma_len, true);
 		break;
 	case ROCE_READ_CLOSED:
 		refuse(ep, ROCE_AETH_NAK_ACCESS, -EACCES, "a Read of memory that is not open");

@@ -70,6 +70,8 @@ bool peer_network6(bool link_local);
 void peer_addrs(struct sockaddr_storage *ret_ep, struct sockaddr_storage *ret_peer);
 /* Packets of IP are no longer from now on. False: the network is not ours. */
 bool peer_path_mtu(int mtu);
+/* Requests have this path MTU from now on. */
+void peer_expects_mtu(uint32_t mtu);
 /* The kernel chooses ports of these from now on. False: the network is not ours. */
 bool peer_ports(unsigned int first, unsigned int last);
 void peer_new(struct peer *p);

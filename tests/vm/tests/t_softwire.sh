@@ -47,8 +47,40 @@ for server in $soft_server "[$soft_server6]"; do
 	soft_down
 done
 
-soft_up
+# Nobody hears of it: the server's side, or a switch on the way, takes less.
+server_takes_less() { ip link set soft0 mtu 1500; }
+switch_takes_less() {
+	modprobe -a sch_ingress cls_u32 act_gact
+	# Trains are packets, as on a wire.
+	ip link set soft0 gso_max_segs 1 && ip -n soft link set soft1 gso_max_segs 1 &&
+		drops_large soft0 && drops_large soft1 -n soft
+}
+drops_large() { # DEVICE [tc's OPTIONS]: those of 2048 bytes and more, by the header of IP
+	local bit
+	tc "${@:2}" qdisc add dev "$1" ingress || return
+	for bit in 0x0800 0x1000; do
+		tc "${@:2}" filter add dev "$1" parent ffff: protocol ip prio 1 \
+			u32 match u16 $bit $bit at 2 action drop || return
+	done
+}
+writes_first() { cp /run/data $mnt/data && cmp /run/data $export_dir/data; }
+reads_first() { drop && cmp $export_dir/other /run/data && cmp $mnt/other /run/data; }
 server=$soft_server
+for less in server switch; do
+	for first in writes reads; do
+		what="the $less takes less, $first first"
+		soft_up 4200
+		check "$what" ${less}_takes_less
+		check "$what: mounted" fmount $mnt fabric=soft,timeo=50
+		check "$what: data, after all" ${first}_first
+		check "$what: the log says why" grep -q 'do not pass.* from now on they have 1024' "$(fmount_log $mnt)"
+		check "$what: more data" moves
+		check "$what: unmounted" funmount $mnt
+		soft_down
+	done
+done
+
+soft_up
 check "mounted" fmount $mnt fabric=soft
 before=$(lost)
 on_soft_wire add netem loss 1%
