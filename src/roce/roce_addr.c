@@ -13,8 +13,7 @@ void roce_addr_put(uint8_t to[16], const struct sockaddr *sa)
 		memcpy(to, &((const struct sockaddr_in *)sa)->sin_addr, 4);
 }
 
-/* Of an address that is of one link alone; else 0. A link that is made anew is another one. */
-static uint32_t link_of(const struct sockaddr *sa)
+uint32_t roce_addr_link(const struct sockaddr *sa)
 {
 	return sa->sa_family == AF_INET6 ? ((const struct sockaddr_in6 *)sa)->sin6_scope_id : 0;
 }
@@ -27,5 +26,6 @@ bool roce_addr_is_same(const struct sockaddr *a, const struct sockaddr *b)
 		return false;
 	roce_addr_put(bytes_a, a);
 	roce_addr_put(bytes_b, b);
-	return memcmp(bytes_a, bytes_b, sizeof(bytes_a)) == 0 && link_of(a) == link_of(b);
+	return memcmp(bytes_a, bytes_b, sizeof(bytes_a)) == 0 &&
+	       roce_addr_link(a) == roce_addr_link(b);
 }

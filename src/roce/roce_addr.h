@@ -15,5 +15,7 @@
 void roce_addr_put(uint8_t to[16], const struct sockaddr *sa);
 /* Of an address of one link alone the link counts. One of another family is another one. */
 bool roce_addr_is_same(const struct sockaddr *a, const struct sockaddr *b);
+/* The number of the link, of an address of one link alone; else 0. One made anew is another one. */
+uint32_t roce_addr_link(const struct sockaddr *sa);
 
 #endif

@@ -270,7 +270,8 @@ static void resolved(struct roce_ep *ep)
 	struct fab_event ev = {.type = FAB_EV_RESOLVED, .new_device = !ep->resolved_before};
 	char adapter[64];
 
-	if (roce_sys_adapter("/sys", (const struct sockaddr *)&ep->local, adapter)) {
+	if (roce_sys_adapter("/sys", (const struct sockaddr *)&ep->local,
+		    (const struct sockaddr *)&ep->remote, adapter)) {
 		snprintf(ep->why, sizeof(ep->why),
 			"the adapter takes RoCE's packets (UDP port 4791) for its RDMA device %s: "
 			"that is needed, fabric=verbs and access to /dev/infiniband; or its RoCE "

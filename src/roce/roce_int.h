@@ -465,10 +465,11 @@ void roce_sock_hand_over(struct roce_ep *ep, uint32_t number, const uint8_t *p, 
 
 /* roce_sys.c */
 /*
- * Does the adapter of that local address take UDP port 4791? Its name, for the user. sys: "/sys",
- * but for tests.
+ * Does an adapter take UDP port 4791 of these packets: that of the local address, or of the route?
+ * Its name, for the user. sys: "/sys", but for tests.
  */
-bool roce_sys_adapter(const char *sys, const struct sockaddr *local, char ret[64]);
+bool roce_sys_adapter(
+	const char *sys, const struct sockaddr *local, const struct sockaddr *remote, char ret[64]);
 /* The same of a network interface, or one below it. */
 bool roce_sys_takes_port(const char *sys, const char *netdev, char ret[64]);
 

@@ -4,14 +4,19 @@
  * sees it, and drops what is of no queue pair of its own. It has GIDs of RoCEv2: with RoCE turned
  * off, or of InfiniBand, there is a device as well, and none of these. rdma_rxe and the like are no
  * adapters: they have no device below them.
+ *
+ * An address of ours may be one of no adapter (lo, or a dummy, where routers tell of it): packets
+ * leave, and come, by the interface of the route.
  */
 #include "roce_int.h"
 
 #include <dirent.h>
 #include <ifaddrs.h>
+#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "roce_addr.h"
 
@@ -111,11 +116,82 @@ bool roce_sys_takes_port(const char *sys, const char *netdev, char ret[64])
 	return takes(sys, name, LEVELS, ret);
 }
 
-bool roce_sys_adapter(const char *sys, const struct sockaddr *local, char ret[64])
+/* ---- the route ---- */
+
+struct route_ask {
+	struct nlmsghdr head;
+	struct rtmsg about;
+	uint8_t attrs[2 * RTA_SPACE(16)];
+};
+
+static void put_addr(struct route_ask *a, unsigned short type, const struct sockaddr *addr)
 {
+	uint8_t bytes[16] = {0};
+	size_t len = addr->sa_family == AF_INET6 ? 16 : 4;
+	struct rtattr at = {.rta_len = (unsigned short)RTA_LENGTH(len), .rta_type = type};
+	uint8_t *to = (uint8_t *)a + a->head.nlmsg_len;
+
+	roce_addr_put(bytes, addr);
+	memcpy(to, &at, sizeof(at));
+	memcpy(to + RTA_LENGTH(0), bytes, len);
+	a->head.nlmsg_len += (uint32_t)RTA_SPACE(len);
+}
+
+/* The number of the interface by which packets leave; 0: the kernel does not say. */
+static unsigned int route_of(const struct sockaddr *local, const struct sockaddr *remote)
+{
+	unsigned char bits = remote->sa_family == AF_INET6 ? 128 : 32;
+	struct route_ask ask = {.head = {.nlmsg_len = NLMSG_LENGTH(sizeof(struct rtmsg)),
+					.nlmsg_type = RTM_GETROUTE,
+					.nlmsg_flags = NLM_F_REQUEST},
+		.about = {.rtm_family = (unsigned char)remote->sa_family,
+			.rtm_dst_len = bits,
+			.rtm_src_len = bits}};
+	union {
+		struct nlmsghdr head;
+		uint8_t bytes[4096];
+	} got;
+	const struct rtmsg *about = NLMSG_DATA(&got.head);
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	ssize_t n = -1;
+	unsigned int number = 0;
+	int left;
+
+	if (fd < 0)
+		return 0;
+	put_addr(&ask, RTA_DST, remote);
+	put_addr(&ask, RTA_SRC, local);
+	if (send(fd, &ask, ask.head.nlmsg_len, 0) >= 0) /* the answer is there when it returns */
+		n = recv(fd, &got, sizeof(got), MSG_DONTWAIT);
+	close(fd);
+	if (n < 0 || !NLMSG_OK(&got.head, (size_t)n) || got.head.nlmsg_type != RTM_NEWROUTE ||
+		got.head.nlmsg_len < NLMSG_LENGTH(sizeof(struct rtmsg)) ||
+		(about->rtm_type != RTN_UNICAST && about->rtm_type != RTN_LOCAL))
+		return 0;
+	left = (int)RTM_PAYLOAD(&got.head);
+	for (const struct rtattr *at = RTM_RTA(about); RTA_OK(at, left); at = RTA_NEXT(at, left))
+		if (at->rta_type == RTA_OIF && RTA_PAYLOAD(at) == sizeof(number))
+			memcpy(&number, RTA_DATA(at), sizeof(number));
+	return number;
+}
+
+/* The same; of an address of one link alone the route is that link. */
+static unsigned int leaves_by(const struct sockaddr *local, const struct sockaddr *remote)
+{
+	unsigned int link = roce_addr_link(remote);
+
+	return link ? link : route_of(local, remote);
+}
+
+bool roce_sys_adapter(
+	const char *sys, const struct sockaddr *local, const struct sockaddr *remote, char ret[64])
+{
+	char name[IF_NAMESIZE];
 	struct ifaddrs *all;
 	bool found = false;
 
+	if (if_indextoname(leaves_by(local, remote), name) && takes(sys, name, LEVELS, ret))
+		return true;
 	if (getifaddrs(&all))
 		return false;
 	for (const struct ifaddrs *i = all; i && !found; i = i->ifa_next)

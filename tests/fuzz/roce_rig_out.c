@@ -287,7 +287,8 @@ int roce_sock_error(const struct roce_ep *ep)
 	return 0;
 }
 
-bool roce_sys_adapter(const char *sys, const struct sockaddr *local, char ret[64])
+bool roce_sys_adapter(
+	const char *sys, const struct sockaddr *local, const struct sockaddr *remote, char ret[64])
 {
 	return false;
 }

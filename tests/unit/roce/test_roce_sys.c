@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "roce_int.h"
 
@@ -129,8 +130,8 @@ Test(roce_sys, one_that_is_below_itself_ends)
 /* The same address may be that of several links. */
 Test(roce_sys, it_is_the_adapter_of_the_link)
 {
-	struct sockaddr_in6 addrs[2] = {{.sin6_family = AF_INET6, .sin6_scope_id = 2},
-		{.sin6_family = AF_INET6, .sin6_scope_id = 3}};
+	struct sockaddr_in6 addrs[2] = {{.sin6_family = AF_INET6, .sin6_scope_id = 200002},
+		{.sin6_family = AF_INET6, .sin6_scope_id = 200003}};
 	char name[64];
 
 	for (int i = 0; i < 2; i++) {
@@ -140,7 +141,43 @@ Test(roce_sys, it_is_the_adapter_of_the_link)
 			.ifa_addr = (struct sockaddr *)&addrs[i]};
 	}
 	interfaces[2] = (struct ifaddrs){.ifa_name = (char *)"eth0"};
-	cr_assert(roce_sys_adapter(sys, (struct sockaddr *)&addrs[0], name));
+	cr_assert(roce_sys_adapter(
+		sys, (struct sockaddr *)&addrs[0], (struct sockaddr *)&addrs[1], name));
 	cr_assert_str_eq(name, "mlx5_0");
-	cr_assert_not(roce_sys_adapter(sys, (struct sockaddr *)&addrs[1], name));
+	cr_assert_not(roce_sys_adapter(
+		sys, (struct sockaddr *)&addrs[1], (struct sockaddr *)&addrs[0], name));
+}
+
+/* The kernel's own answer: to an address of this machine packets go by its loopback. */
+static void by_the_loopback(const struct sockaddr *addr)
+{
+	char name[64] = "";
+
+	interfaces[0] = (struct ifaddrs){.ifa_name = (char *)"eth2"};
+	cr_assert_not(roce_sys_adapter(sys, addr, addr, name));
+	file("class/net/lo/device/infiniband/mlx5_0/dev", "231:0\n");
+	cr_assert(roce_sys_adapter(sys, addr, addr, name));
+	cr_assert_str_eq(name, "mlx5_0");
+}
+
+Test(roce_sys, so_does_the_one_that_the_route_leaves_by)
+{
+	struct sockaddr_in lo = {.sin_family = AF_INET}, none = {.sin_family = AF_INET};
+	char name[64];
+
+	inet_pton(AF_INET, "127.0.0.1", &lo.sin_addr);
+	by_the_loopback((struct sockaddr *)&lo);
+	/* From an address of the loopback the kernel has no route to any other. */
+	inet_pton(AF_INET, "192.0.2.9", &none.sin_addr);
+	cr_assert_not(
+		roce_sys_adapter(sys, (struct sockaddr *)&lo, (struct sockaddr *)&none, name));
+}
+
+Test(roce_sys, so_does_the_one_that_the_route_leaves_by_of_ipv6)
+{
+	struct sockaddr_in6 lo = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+
+	if (access("/proc/net/if_inet6", F_OK))
+		cr_skip_test("no IPv6");
+	by_the_loopback((struct sockaddr *)&lo);
 }
