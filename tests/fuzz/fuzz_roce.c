@@ -29,11 +29,14 @@ struct run {
 	bool in_batch;
 	const uint8_t *last; /* packet */
 	size_t last_len;
+	struct rig_given given[RIG_TOGETHER]; /* cnt packets that are there, and not received yet */
+	uint8_t bytes[RIG_TOGETHER][RIG_PACKET];
+	unsigned int cnt;
 };
 
 enum right {
 	RIGHT_NUMBER = 0x01, /* queue pair; of the CM: communication IDs and queue pair */
-	RIGHT_PSN = 0x06,    /* 0x02: the one expected, 0x04: one before, 0x06: one later */
+	RIGHT_PSN = 0x06,    /* 0x02: the one in turn, 0x04: one before, 0x06: one later */
 	RIGHT_KEY = 0x18,  /* RETH, IETH. 0x08: of the window to write; 0x10: read; 0x18: closed */
 	RIGHT_ICRC = 0x20, /* it is put behind the packet */
 	RIGHT_ADDRESS = 0x40, /* it comes from the peer */
@@ -45,7 +48,7 @@ enum way {
 	WAY_HANDED_OVER = 0x02,
 	WAY_TRUSTED = 0x04,
 	WAY_FULL = 0x08, /* the payload is made as long as the MTU */
-	WAY_MORE = 0x10, /* the next one is of the same batch */
+	WAY_MORE = 0x10, /* the next one is of the same batch, and received together with it */
 	WAY_OWNER = 0xe0,
 };
 
@@ -57,11 +60,12 @@ static struct rig_win *window(bool is_open, unsigned int access)
 	return &rig.wins[0];
 }
 
-static void put_psn(uint8_t *b, unsigned int kind, unsigned int which)
+/* ahead: packets that are there before it. */
+static void put_psn(uint8_t *b, unsigned int kind, unsigned int which, unsigned int ahead)
 {
 	const struct roce_ep *ep = roce_of(rig.ep);
 	bool is_resp = kind & ROCE_IS_RESP;
-	uint32_t psn = is_resp ? ep->req.acked : ep->resp.psn;
+	uint32_t psn = is_resp ? ep->req.acked : ep->resp.psn + ahead;
 
 	if (which == 0)
 		return;
@@ -92,7 +96,8 @@ static void put_key(uint8_t *b, unsigned int kind, unsigned int which)
 }
 
 /* Returns the length with ICRC. */
-static size_t packet(uint8_t *b, const uint8_t *data, size_t size, unsigned int right, bool is_full)
+static size_t packet(uint8_t *b, const uint8_t *data, size_t size, unsigned int right, bool is_full,
+	unsigned int ahead)
 {
 	unsigned int kind = size > 0 ? roce_wire_kind(data[0]) : 0;
 	size_t head = ROCE_BTH_LEN + (size > 0 ? roce_rig_ext_len(data[0]) : 0);
@@ -112,7 +117,7 @@ static size_t packet(uint8_t *b, const uint8_t *data, size_t size, unsigned int 
 		b[5] = (uint8_t)(rig.qpn >> 16);
 		roce_wire_put16(b + 6, rig.qpn & 0xffff);
 	}
-	put_psn(b, kind, right & RIGHT_PSN);
+	put_psn(b, kind, right & RIGHT_PSN, ahead);
 	put_key(b, kind, right & RIGHT_KEY);
 	return right & RIGHT_ICRC ? size + ROCE_ICRC_LEN : size;
 }
@@ -163,6 +168,27 @@ static void owner(unsigned int what)
 	}
 }
 
+static void receive(struct run *run)
+{
+	roce_rig_give_together(run->given, run->cnt);
+	run->cnt = 0;
+}
+
+/* By our own socket the peer's alone come; they wait for more of the batch. */
+static void give(struct run *run, size_t len, const struct rig_way *how)
+{
+	const uint8_t *b = run->bytes[run->cnt];
+
+	if (how->stranger || how->handed_over || len > ROCE_PACKET_MAX) {
+		receive(run);
+		roce_rig_give(b, len, how);
+		return;
+	}
+	run->given[run->cnt++] = (struct rig_given){.b = b, .len = len, .way = *how};
+	if (run->cnt == RIG_TOGETHER || !run->in_batch)
+		receive(run);
+}
+
 /* Returns the bytes that were taken. */
 static size_t record(struct run *run, const uint8_t *data, size_t size)
 {
@@ -173,7 +199,7 @@ static size_t record(struct run *run, const uint8_t *data, size_t size)
 		.trusted = way & WAY_TRUSTED,
 		.stranger = !(right & RIGHT_ADDRESS),
 		.port = RIG_PORT};
-	uint8_t b[RIG_PACKET];
+	uint8_t *b = run->bytes[run->cnt];
 	size_t n;
 
 	if (len > size - 4)
@@ -184,14 +210,15 @@ static size_t record(struct run *run, const uint8_t *data, size_t size)
 	}
 	if (!run->in_batch)
 		owner(way & WAY_OWNER);
-	n = right & RIGHT_MAD ? mad(b, run->last, run->last_len, right)
-			      : packet(b, run->last, run->last_len, right, way & WAY_FULL);
+	n = right & RIGHT_MAD
+		    ? mad(b, run->last, run->last_len, right)
+		    : packet(b, run->last, run->last_len, right, way & WAY_FULL, run->cnt);
 	if (right & RIGHT_ICRC)
 		roce_rig_seal(b, n, how.port);
 	if (!run->in_batch)
 		roce_rig_batch_begin();
-	roce_rig_give(b, n, &how);
 	run->in_batch = way & WAY_MORE;
+	give(run, n, &how);
 	if (!run->in_batch) {
 		roce_rig_batch_end();
 		roce_rig_check_queues();
@@ -202,10 +229,14 @@ static size_t record(struct run *run, const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const unsigned int mtus[] = {576, 1500, 1500, 9000};
-	struct run run = {.last = data};
+	static struct run run;
 
 	if (size < 1 || size > INPUT_MAX)
 		return 0;
+	run.in_batch = false;
+	run.last = data;
+	run.last_len = 0;
+	run.cnt = 0;
 	if (rig.ep && !(data[0] & GOES_ON))
 		roce_rig_free();
 	if (!rig.ep)
@@ -223,8 +254,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		data += taken;
 		size -= taken;
 	}
-	if (run.in_batch)
+	if (run.in_batch) {
+		receive(&run);
 		roce_rig_batch_end();
+	}
 	roce_rig_room();
 	roce_rig_pass(0);
 	roce_rig_check();
