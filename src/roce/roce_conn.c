@@ -234,6 +234,7 @@ void roce_conn_part(struct roce_ep *ep, bool tell)
 {
 	struct roce_conn *c = &ep->conn;
 
+	/* ORDER: before Sends and windows are taken back, which tell what was due. */
 	if (roce_mtu_end(
 		    &ep->passes, ep->mtu, roce_send_waits(ep), roce_key_waits(ep, ROCE_MTU_SAFE)))
 		log_warn_limited(

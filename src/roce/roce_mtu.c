@@ -47,9 +47,10 @@ void roce_mtu_read(struct roce_mtu *m, uint32_t psn, uint32_t len, bool again)
 
 bool roce_mtu_end(struct roce_mtu *m, uint32_t mtu, bool send_due, bool write_due)
 {
-	bool out = !m->went && (send_due || m->again >= ROCE_MTU_TRIES);
+	bool ours = !m->went && (send_due || m->again >= ROCE_MTU_TRIES);
+	bool theirs = !m->came && write_due;
 
-	if (!out && (m->came || !write_due)) {
+	if (!ours && !theirs) {
 		if (m->came || m->went)
 			m->losses = 0;
 		return false;
