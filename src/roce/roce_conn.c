@@ -234,9 +234,12 @@ void roce_conn_part(struct roce_ep *ep, bool tell)
 {
 	struct roce_conn *c = &ep->conn;
 
-	/* ORDER: before Sends and windows are taken back, which tell what was due. */
-	if (roce_mtu_end(
-		    &ep->passes, ep->mtu, roce_send_waits(ep), roce_key_waits(ep, ROCE_MTU_SAFE)))
+	/*
+	 * ORDER: before Sends and windows are taken back, which tell what was due. Where a small
+	 * Send is missed, too, nothing passes, and a window that waits does not count.
+	 */
+	if (roce_mtu_end(&ep->passes, ep->mtu, roce_send_waits(ep),
+		    ep->req.tries == 0 && roce_key_waits(ep, ROCE_MTU_SAFE)))
 		log_warn_limited(
 			"%s: packets of %u bytes do not pass, and nothing on the path says so: "
 			"from now on they have %u (an MTU differs, of the server's interface or on "

@@ -157,6 +157,17 @@ Test(roce_mtu, is_the_same_if_a_small_send_never_arrives)
 	}
 }
 
+/* A wire that is cut: a window waits for something large, and nothing at all passes. */
+Test(roce_mtu, is_the_same_if_a_window_waits_and_a_small_send_never_arrives)
+{
+	for (int i = 0; i < 3; i++) {
+		rig_window(0, 10000, FAB_REMOTE_WRITE);
+		never_arrives(OURS + 1, 1024);
+		memset(seen, 0, sizeof(seen));
+		next_has(4096);
+	}
+}
+
 Test(roce_mtu, is_the_same_if_a_large_send_has_arrived)
 {
 	for (int i = 0; i < 3; i++) {
