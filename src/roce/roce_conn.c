@@ -235,8 +235,8 @@ void roce_conn_part(struct roce_ep *ep, bool tell)
 	struct roce_conn *c = &ep->conn;
 
 	/*
-	 * ORDER: before Sends and windows are taken back, which tell what was due. Where a small
-	 * Send is missed, too, nothing passes, and a window that waits does not count.
+	 * ORDER: before Sends and windows are taken back, which tell what was due. Where the peer
+	 * misses a Send it may be that nothing passes: then a window that waits does not count.
 	 */
 	if (roce_mtu_end(&ep->passes, ep->mtu, roce_send_waits(ep),
 		    ep->req.tries == 0 && roce_key_waits(ep, ROCE_MTU_SAFE)))

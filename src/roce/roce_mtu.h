@@ -34,8 +34,8 @@ void roce_mtu_begin(struct roce_mtu *m);
 void roce_mtu_read(struct roce_mtu *m, uint32_t psn, uint32_t len, bool again);
 /*
  * A connection of this path MTU has ended. send_due: a large Send was sent again and again;
- * write_due: the peer may have had more to write than a packet that is not large has room for.
- * True: the next ones have a smaller one.
+ * write_due: the peer may have had more to write than a packet that is not large has room for,
+ * and it did not miss a Send of ours. True: the next ones have a smaller one.
  */
 bool roce_mtu_end(struct roce_mtu *m, uint32_t mtu, bool send_due, bool write_due);
 
